@@ -1,0 +1,304 @@
+/*
+ * What the test programs share; see support.h.
+ */
+#include "support.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <check.h>
+
+/* Written over fresh memory: reads as a huge negative number, so that a missing initialisation is seen. */
+#define PATTERN 0xE5
+
+#define MAX_PATH 1024
+
+/* Gram-Schmidt passes; the second restores orthogonality that cancellation took from the first. */
+#define N_PASSES 2
+
+/* ---- memory -------------------------------------------------------------------------------------- */
+
+static void *counting_allocate(void *user, size_t size, size_t alignment)
+{
+    test_memory *m = user;
+    void *block = NULL;
+
+    if (m->budget == 0 || posix_memalign(&block, alignment < sizeof(void *) ? sizeof(void *) : alignment, size) != 0)
+        return NULL;
+    memset(block, PATTERN, size);
+    if (m->budget != SIZE_MAX)
+        m->budget--;
+    m->n_alloc++;
+    m->live++;
+    return block;
+}
+
+static void counting_release(void *user, void *block)
+{
+    test_memory *m = user;
+
+    if (block == NULL)
+        return;
+    ck_assert_msg(m->live > 0, "a block was released that was never given out");
+    m->n_free++;
+    m->live--;
+    free(block);
+}
+
+void test_hooks(test_memory *m, tce_hooks *hooks)
+{
+    m->n_alloc = 0;
+    m->n_free = 0;
+    m->live = 0;
+    tce_hooks_init(hooks, sizeof *hooks);
+    hooks->user = m;
+    hooks->allocate = counting_allocate;
+    hooks->release = counting_release;
+}
+
+/* ---- golden files -------------------------------------------------------------------------------- */
+
+json_t *test_golden(const char *file)
+{
+    const char *folder = getenv("TCE_GOLDEN");
+    char path[MAX_PATH];
+    json_error_t error;
+
+    snprintf(path, sizeof path, "%s/%s", folder != NULL ? folder : "tests/golden", file);
+    json_t *root = json_load_file(path, 0, &error);
+    if (root == NULL)
+        ck_abort_msg("%s:%d: %s", path, error.line, error.text);
+    return root;
+}
+
+static size_t count_numbers(const json_t *value)
+{
+    size_t n = 0;
+
+    if (!json_is_array(value))
+        return 1;
+    for (size_t i = 0; i < json_array_size(value); i++)
+        n += count_numbers(json_array_get(value, i));
+    return n;
+}
+
+/* Writes the numbers of value at out and returns the place after them. */
+static double *flatten(const json_t *value, double *out)
+{
+    if (json_is_array(value)) {
+        for (size_t i = 0; i < json_array_size(value); i++)
+            out = flatten(json_array_get(value, i), out);
+        return out;
+    }
+    if (!json_is_number(value) && !json_is_boolean(value))
+        ck_abort_msg("an array in a golden file holds something that is not a number");
+    *out = json_is_boolean(value) ? (double)json_is_true(value) : json_number_value(value);
+    return out + 1;
+}
+
+double *test_array(const json_t *value, size_t *n)
+{
+    if (value == NULL)
+        ck_abort_msg("a golden file lacks a field");
+    const size_t count = count_numbers(value);
+    double *out = malloc((count > 0 ? count : 1) * sizeof *out);
+    if (out == NULL)
+        ck_abort_msg("no memory for %zu numbers", count);
+    flatten(value, out);
+    if (n != NULL)
+        *n = count;
+    return out;
+}
+
+double *test_field(const json_t *object, const char *key, size_t n)
+{
+    const json_t *value = json_object_get(object, key);
+    size_t count;
+
+    if (value == NULL)
+        ck_abort_msg("a golden case has no \"%s\"", key);
+    double *out = test_array(value, &count);
+    ck_assert_msg(count == n, "\"%s\" of a golden case has %zu numbers, expected %zu", key, count, n);
+    return out;
+}
+
+/* ---- comparison ---------------------------------------------------------------------------------- */
+
+/* |a - b|, infinite when that is not a number; equal infinities are equal. */
+static double gap(double a, double b)
+{
+    if (a == b)
+        return 0.0;
+    const double difference = fabs(a - b);
+    return isnan(difference) ? INFINITY : difference;
+}
+
+double test_difference(size_t n, const double *a, const double *b)
+{
+    double largest = 0.0;
+
+    for (size_t i = 0; i < n; i++)
+        if (gap(a[i], b[i]) > largest)
+            largest = gap(a[i], b[i]);
+    return largest;
+}
+
+double test_largest(size_t n, const double *b)
+{
+    double largest = 0.0;
+
+    for (size_t i = 0; i < n; i++)
+        if (fabs(b[i]) > largest)
+            largest = fabs(b[i]);
+    return largest;
+}
+
+double test_scale(size_t n, const double *b)
+{
+    const double largest = test_largest(n, b);
+
+    return largest > 1.0 ? largest : 1.0;
+}
+
+/* Fails the test with the worst entry when a difference exceeds the limit. */
+static void assert_within(const double *got, const double *want, size_t n, double limit)
+{
+    size_t worst = 0;
+
+    for (size_t i = 1; i < n; i++)
+        if (gap(got[i], want[i]) > gap(got[worst], want[worst]))
+            worst = i;
+    if (n > 0 && !(gap(got[worst], want[worst]) <= limit))
+        ck_abort_msg("entry %zu of %zu is %.17g, expected %.17g: difference %.3g, allowed %.3g", worst, n, got[worst],
+            want[worst], gap(got[worst], want[worst]), limit);
+}
+
+void test_assert_close(const double *got, const double *want, size_t n, double tol)
+{
+    assert_within(got, want, n, tol * test_scale(n, want));
+}
+
+void test_assert_close_gradient(const double *got, const double *want, size_t n, double tol)
+{
+    assert_within(got, want, n, tol * test_largest(n, want));
+}
+
+/* ---- random inputs ------------------------------------------------------------------------------- */
+
+static double dot(size_t n, const double *a, const double *b)
+{
+    double sum = 0.0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/*
+ * A = L Q by Gram-Schmidt on the rows: A [n, n] becomes Q, L (may be NULL) the lower triangle with a positive diagonal.
+ */
+static void orthonormalise_rows(size_t n, double *A, double *L)
+{
+    for (size_t i = 0; i < n; i++) {
+        double *row = A + i * n;
+        double *out = L != NULL ? L + i * n : NULL;
+
+        for (int pass = 0; pass < N_PASSES; pass++) {
+            for (size_t j = 0; j < i; j++) {
+                const double c = dot(n, A + j * n, row);
+                if (out != NULL)
+                    out[j] += c;
+                for (size_t k = 0; k < n; k++)
+                    row[k] -= c * A[j * n + k];
+            }
+        }
+        const double norm = sqrt(dot(n, row, row));
+        if (out != NULL)
+            out[i] = norm;
+        for (size_t k = 0; k < n; k++)
+            row[k] /= norm;
+    }
+}
+
+double test_random_cholesky(tce_random *random, size_t dim, double condition, double scale, double *L)
+{
+    double *A = malloc(2 * dim * dim * sizeof *A);
+    if (A == NULL)
+        ck_abort_msg("no memory for a factor of dimension %zu", dim);
+    double *Q = A + dim * dim;
+    double log_det = 0.0;
+
+    /* a random orthogonal matrix Q, and A = Q diag(sqrt of the eigenvalues): the covariance is A A' */
+    tce_random_normals(random, dim * dim, Q);
+    orthonormalise_rows(dim, Q, NULL);
+    for (size_t j = 0; j < dim; j++) {
+        const double place = dim > 1 ? (double)j / (double)(dim - 1) : 0.0;
+        const double root = sqrt(scale * pow(condition, -place));
+        log_det += log(root);
+        for (size_t i = 0; i < dim; i++)
+            A[i * dim + j] = Q[i * dim + j] * root;
+    }
+
+    /* A = L times an orthogonal matrix, so A A' = L L' without ever squaring the condition number */
+    memset(L, 0, dim * dim * sizeof *L);
+    orthonormalise_rows(dim, A, L);
+    free(A);
+    return log_det;
+}
+
+void test_perturb_cholesky(tce_random *random, size_t dim, double size, const double *L, double *out)
+{
+    /* row by row from the last, column by column from the first: entry (i, j) needs L[i, j..i] only, so out may be L */
+    double *N = malloc(dim * dim * sizeof *N);
+    if (N == NULL)
+        ck_abort_msg("no memory for a factor of dimension %zu", dim);
+    for (size_t i = 0; i < dim; i++)
+        for (size_t j = 0; j < dim; j++)
+            N[i * dim + j] = j < i ? size * tce_random_normal(random) : j == i ? exp(size * tce_random_normal(random)) : 0.0;
+    for (size_t i = dim; i-- > 0;) {
+        for (size_t j = 0; j < dim; j++) {
+            double sum = 0.0;
+            for (size_t k = j; k <= i; k++)
+                sum += L[i * dim + k] * N[k * dim + j];
+            out[i * dim + j] = j <= i ? sum : 0.0;
+        }
+    }
+    free(N);
+}
+
+/* ---- finite differences -------------------------------------------------------------------------- */
+
+void test_finite_difference(test_function f, void *context, size_t n, double *x, double *out)
+{
+    const double step = cbrt(DBL_EPSILON);
+
+    for (size_t i = 0; i < n; i++) {
+        const double kept = x[i];
+        const double h = step * (fabs(kept) > 1.0 ? fabs(kept) : 1.0);
+
+        /* the two places as they are represented, so that the divisor is what was really stepped */
+        const volatile double above = kept + h;
+        const volatile double below = kept - h;
+        x[i] = above;
+        const double f_above = f(context, x);
+        x[i] = below;
+        const double f_below = f(context, x);
+        out[i] = (f_above - f_below) / (above - below);
+        x[i] = kept;
+    }
+}
+
+/* ---- clock --------------------------------------------------------------------------------------- */
+
+double test_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
