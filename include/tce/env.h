@@ -1,0 +1,98 @@
+/*
+ * env: the contract between libtce and a task. A task is a table of functions; a task library is a shared object that lists its tables.
+ *
+ * An environment is stepped either along a desired position and velocity, which its own controller tracks, or by its raw action.
+ * Observations contain no desired values. An instance is never touched by two threads at once; instances share nothing that is written.
+ */
+#ifndef TCE_ENV_H
+#define TCE_ENV_H
+
+#include <tce/base.h>
+
+TCE_BEGIN_C
+
+/* Raised when the table changes in a way that old task libraries would not survive. */
+#define TCE_ENV_ABI 1
+
+/* What a task looks like from outside; constant over the life of an instance. Pointers belong to the instance. */
+typedef struct tce_env_spec {
+    size_t struct_size;
+    int32_t n_obs;       /* O: numbers in an observation */
+    int32_t n_dof;       /* D: numbers in a desired position */
+    int32_t n_action;    /* numbers in a raw action; 0: step_action is not offered */
+    int32_t n_steps;     /* T: steps of a whole episode */
+    int32_t n_metrics;   /* numbers from metrics() */
+    int32_t n_context;   /* observation entries that episodic black-box methods see; 0: all */
+    double dt;           /* seconds a step */
+    const char *const *metric_names; /* [n_metrics]; "success" is 0 or 1 where a task has it */
+    const int32_t *context;          /* [n_context] indices into the observation */
+    const double *action_low;        /* [n_action] */
+    const double *action_high;       /* [n_action] */
+} tce_env_spec;
+
+/* What one step brought. */
+typedef struct tce_env_result {
+    double reward;
+    int32_t terminated; /* the task is over */
+    int32_t truncated;  /* the time is up */
+    int32_t event;      /* the deciding event has happened (sticky); 0 where a task has none */
+    int32_t reserved;
+} tce_env_result;
+
+/*
+ * A task. Functions return TCE_OK or a negative status, best through tce_fail(), which carries a message.
+ * Entries marked optional may be NULL. struct_size and abi let libtce tell old tables from new ones.
+ */
+typedef struct tce_env_vtable {
+    size_t struct_size;
+    int32_t abi;             /* TCE_ENV_ABI */
+    int32_t reserved;
+    const char *name;        /* "reacher5" */
+    const char *description; /* one line */
+
+    /* settings: "key=value" lines, or NULL; user: the pointer given with the table. *out is an instance. */
+    tce_status (*create)(void *user, const char *settings, void **out);
+    void (*destroy)(void *instance);
+    tce_status (*spec)(void *instance, tce_env_spec *out);
+
+    /* A new episode, drawn from `random` alone: out_obs [O]; the joint position and velocity where desired paths start: out_pos, out_vel [D]. */
+    tce_status (*reset)(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel);
+    /* Tracks pos, vel [D] for one step. */
+    tce_status (*step)(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out);
+    /* Optional: one step with the raw action [n_action]. */
+    tce_status (*step_action)(void *instance, const double *action, double *out_obs, tce_env_result *out);
+    /* Optional when n_metrics is 0: numbers about the episode so far. */
+    tce_status (*metrics)(void *instance, double *out);
+
+    /* Optional: the full physics and task state, for injection and replay; n_state returns how many numbers. */
+    size_t (*n_state)(void *instance);
+    tce_status (*get_state)(void *instance, double *out);
+    tce_status (*set_state)(void *instance, const double *state, double *out_obs);
+    /* Optional: a picture of the present state, rgb [height, width, 3]. */
+    tce_status (*render)(void *instance, int32_t width, int32_t height, uint8_t *rgb);
+} tce_env_vtable;
+
+/* TCE_OK when a table can be used by this library: size, abi, required entries. TCE_E_VERSION, TCE_E_ARGUMENT.   Since 0.1. */
+TCE_API TCE_NODISCARD tce_status tce_env_check(const tce_env_vtable *vtable);
+
+/* ---- task libraries ---------------------------------------------------------------------------- */
+
+/* What a task library exports under the name "tce_tasks": tables [*n], and the TCE_ENV_ABI it was compiled with. */
+typedef const tce_env_vtable *const *(*tce_tasks_function)(int32_t *abi, size_t *n);
+
+typedef struct tce_env_library tce_env_library;
+
+/*
+ * Loads a task library (dlopen) and checks every table in it. TCE_E_NOT_FOUND: no such file.  TCE_E_LIBRARY: the loader refused, or there is no
+ * "tce_tasks".  TCE_E_VERSION: compiled for another TCE_ENV_ABI. The library stays loaded until freed, which must come after its environments'.   Allocates.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_env_library_open(const char *path, const tce_hooks *hooks, tce_env_library **out);
+TCE_API void tce_env_library_free(tce_env_library *library);
+TCE_API size_t tce_env_library_count(const tce_env_library *library);
+TCE_API const tce_env_vtable *tce_env_library_at(const tce_env_library *library, size_t i);
+/* TCE_E_NOT_FOUND: the message lists what there is. */
+TCE_API TCE_NODISCARD tce_status tce_env_library_find(const tce_env_library *library, const char *name, const tce_env_vtable **out);
+
+TCE_END_C
+
+#endif

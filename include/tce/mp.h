@@ -1,0 +1,175 @@
+/*
+ * mp: movement primitives. ProDMP, ProMP and DMP behind one handle: parameters in, trajectories out.
+ *
+ * A handle holds the basis, not the parameters: it is const in every query, so one may serve all threads.
+ * Parameters are ordered DoF by DoF: w_1 … w_B, goal; with learn_tau and learn_delay the vector starts with tau, then
+ * delay. Mathematics: docs/api/mp.md.
+ */
+#ifndef TCE_MP_H
+#define TCE_MP_H
+
+#include <tce/store.h>
+
+TCE_BEGIN_C
+
+typedef struct tce_mp tce_mp;
+
+enum { TCE_MP_PRODMP = 0, TCE_MP_PROMP = 1, TCE_MP_DMP = 2 };
+
+/* Basis argument. NATURAL: linear for ProMP, exponential for DMP and ProDMP. The others: ProMP and DMP only. */
+enum { TCE_MP_PHASE_NATURAL = 0, TCE_MP_PHASE_SMOOTH = 1, TCE_MP_PHASE_RHYTHMIC = 2 };
+
+/* TABLE: interpolated as published. EXACT: accurate quadrature (ProDMP). */
+enum { TCE_MP_BASIS_TABLE = 0, TCE_MP_BASIS_EXACT = 1 };
+
+/* Most basis functions a primitive can have. */
+#define TCE_MP_MAX_BASIS 256
+
+typedef struct tce_mp_options {
+    size_t struct_size;
+    int32_t kind;          /* TCE_MP_PRODMP */
+    int32_t phase;         /* TCE_MP_PHASE_NATURAL */
+    int32_t basis;         /* TCE_MP_BASIS_TABLE */
+    int32_t num_dof;       /* 1 */
+    int32_t num_basis;     /* 5 */
+    int32_t num_basis_outside; /* 0 */
+    int32_t table_length;  /* 5, in units of tau */
+    int32_t relative_goal;     /* booleans, all 0 but auto_scale_basis */
+    int32_t auto_scale_basis;  /* 1 */
+    int32_t disable_goal;
+    int32_t disable_weights;
+    int32_t learn_tau;
+    int32_t learn_delay;
+    int32_t reserved;
+    double tau;            /* 1, seconds */
+    double delay;          /* 0, seconds */
+    double dt;             /* 0.01, seconds: spacing of the table */
+    double alpha;          /* 25 */
+    double alpha_phase;    /* 3 */
+    double basis_bandwidth_factor; /* 3 */
+    double weights_scale;  /* 1 */
+    double goal_scale;     /* 1 */
+    const double *weights_scales;  /* NULL, or [num_basis]: replaces weights_scale */
+} tce_mp_options;
+
+TCE_API void tce_mp_options_init(tce_mp_options *options, size_t struct_size);
+/* TCE_E_VALUE, TCE_E_UNSUPPORTED (an option the kind does not have), TCE_E_NOMEM.   Since 0.1. */
+TCE_API TCE_NODISCARD tce_status tce_mp_create(const tce_mp_options *options, const tce_hooks *hooks, tce_mp **out);
+TCE_API void tce_mp_free(tce_mp *mp);
+
+TCE_API size_t tce_mp_num_params(const tce_mp *mp);
+TCE_API size_t tce_mp_num_dof(const tce_mp *mp);
+/* Columns of H for one DoF: parameters of a DoF that the path is linear in. */
+TCE_API size_t tce_mp_num_columns(const tce_mp *mp);
+
+/*
+ * Where a batch of E paths starts and which times are asked for. One struct, since every query needs it.
+ * n_times rows: times is [T] for all episodes when n_time_rows is 1, [E, T] when it is E; init_time is
+ * [1] or [E] in the same way by n_init_times. init_pos and init_vel are [E, D]; NULL means zeros.
+ */
+typedef struct tce_mp_grid {
+    size_t struct_size;
+    size_t E;
+    size_t T;
+    size_t n_time_rows;  /* 1 or E */
+    size_t n_init_times; /* 1 or E */
+    const double *times;
+    const double *init_time;
+    const double *init_pos;
+    const double *init_vel;
+} tce_mp_grid;
+
+TCE_API void tce_mp_grid_init(tce_mp_grid *grid, size_t struct_size);
+
+/*
+ * Paths of E parameter vectors, [E, P] -> [E, T, D]; any output may be NULL.
+ *
+ * TCE_E_VALUE: a time beyond the table, a start velocity before the delay, tau <= 0, NaN.  TCE_E_SINGULAR: the start
+ * lies so late that its initial conditions underflow.   No allocation.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_mp_trajectory(const tce_mp *mp, const tce_mp_grid *grid, const double *params,
+    double *out_pos, double *out_vel, double *out_acc);
+
+/*
+ * Vector-Jacobian product: d_params [E, P] = sum over T, D of d_pos dpos/dparams + d_vel dvel/dparams. d_pos or d_vel may be
+ * NULL (zeros). For learn_tau and learn_delay the derivative of the path as interpolated.   No allocation.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_mp_trajectory_backward(const tce_mp *mp, const tce_mp_grid *grid, const double *params,
+    const double *d_pos, const double *d_vel, double *out_d_params);
+
+/*
+ * One time, one path: for control loops. params [P], init_pos and init_vel [D], outputs [D] or NULL.
+ * The same numbers as tce_mp_trajectory. Constant time for ProDMP and ProMP (a ProMP's velocity is the forward difference over the
+ * next dt); a DMP is integrated from init_time to time in steps of dt.   No allocation, no locks.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_mp_query(const tce_mp *mp, double time, const double *params, double init_time,
+    const double *init_pos, const double *init_vel, double *out_pos, double *out_vel, double *out_acc);
+
+/*
+ * Rows of the scaled basis: position = offset + out_pos_basis . params of that DoF, likewise velocity and acceleration.
+ * times [T]; outputs [T, columns] or NULL. Linear kinds without learnt tau or delay only (TCE_E_UNSUPPORTED).   No allocation.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_mp_basis(const tce_mp *mp, size_t T, const double *times, double init_time,
+    double *out_pos_basis, double *out_vel_basis, double *out_acc_basis);
+
+/*
+ * Covariance [D*T, D*T] (DoF by DoF, times within) and standard deviation [T, D] of the path of parameters ~ N(., L L'), plus reg times
+ * the largest diagonal entry on the diagonal. L [P, P]. `order` 0: position, 1: velocity. Outputs may be NULL.   No allocation.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times, double init_time,
+    const double *L, double reg, int32_t order, double *out_cov, double *out_std);
+
+/* Draws params ~ N(mean, L L') for each episode, [E, P], and evaluates them. mean [E, P], L [P, P]. Outputs but out_params may be NULL.
+ * No allocation.   Since 0.1. */
+TCE_API TCE_NODISCARD tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_grid *grid, const double *mean, const double *L,
+    tce_random *random, double *out_params, double *out_pos, double *out_vel);
+
+/*
+ * Ridge regression to a demonstration: demo [T, D] at times [T], out_params [P]. T >= 2, times increasing.
+ * TCE_E_UNSUPPORTED with learnt tau or delay.  TCE_E_SINGULAR.   Uses the handle's workspace.   No allocation.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_mp_fit(tce_mp *mp, size_t T, const double *times, const double *demo, double reg,
+    double *out_params);
+
+/* A point that the path should pass: DoF `dof` has `value` at `time`, up to a standard deviation. */
+typedef struct tce_mp_via {
+    double time;
+    double value;
+    double tolerance; /* > 0 */
+    int32_t dof;
+    int32_t order; /* 0: position, 1: velocity */
+} tce_mp_via;
+
+/*
+ * Gaussian over parameters, conditioned on via-points: N(mean, L L') given all of them. init_pos, init_vel [D]; mean, out_mean
+ * [P]; L, out_L [P, P]; outputs may be the inputs.   Uses the handle's workspace.   No allocation.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_mp_condition(tce_mp *mp, size_t n_via, const tce_mp_via *via, double init_time,
+    const double *init_pos, const double *init_vel, const double *mean, const double *L, double *out_mean, double *out_L);
+
+/* One primitive with its parameters and start, as tce_mp_query takes them. */
+typedef struct tce_mp_plan {
+    size_t struct_size;
+    const tce_mp *mp;
+    const double *params;
+    const double *init_pos;
+    const double *init_vel;
+    double init_time;
+} tce_mp_plan;
+
+TCE_API void tce_mp_plan_init(tce_mp_plan *plan, size_t struct_size);
+
+/*
+ * Goes over from one primitive to another between the times `from` and `to`: y = (1 - s) y_a + s y_b with s = 10z^3 - 15z^4 + 6z^5, so that
+ * position, velocity and acceleration stay continuous. Outputs [T, D] or NULL. Same D.   No allocation.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b, double from, double to, size_t T, const double *times,
+    double *out_pos, double *out_vel, double *out_acc);
+
+/* The options under "<prefix>.…", and a primitive from them: an exported policy carries its primitive.   Allocate.   Since 0.1. */
+TCE_API TCE_NODISCARD tce_status tce_mp_save(const tce_mp *mp, tce_store *store, const char *prefix);
+TCE_API TCE_NODISCARD tce_status tce_mp_create_from(const tce_store *store, const char *prefix, const tce_hooks *hooks, tce_mp **out);
+
+TCE_END_C
+
+#endif

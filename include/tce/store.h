@@ -1,0 +1,71 @@
+/*
+ * store: a container of named arrays and texts in one file: checkpoints, exported policies.
+ *
+ * The file is a safetensors file (any safetensors reader opens it) with a checksum among its metadata. Saving replaces the file atomically:
+ * temporary file, fsync, rename. Loading believes nothing: every length, offset, name and the checksum are verified first.
+ */
+#ifndef TCE_STORE_H
+#define TCE_STORE_H
+
+#include <tce/base.h>
+
+TCE_BEGIN_C
+
+typedef struct tce_store tce_store;
+
+/* Element types, with their safetensors names F64, F32, I64, U64, I32, U8. */
+enum { TCE_F64 = 0, TCE_F32 = 1, TCE_I64 = 2, TCE_U64 = 3, TCE_I32 = 4, TCE_U8 = 5 };
+
+#define TCE_STORE_MAX_RANK 4
+
+/* One array of a store; data points into the store and lives as long as it does. */
+typedef struct tce_store_array {
+    size_t struct_size;
+    const char *name;
+    const void *data;
+    size_t shape[TCE_STORE_MAX_RANK];
+    int32_t rank;
+    int32_t type;
+} tce_store_array;
+
+TCE_API void tce_store_array_init(tce_store_array *array, size_t struct_size);
+
+/* An empty store. TCE_E_NOMEM.   Since 0.1. */
+TCE_API TCE_NODISCARD tce_status tce_store_create(const tce_hooks *hooks, tce_store **out);
+TCE_API void tce_store_free(tce_store *store);
+
+/*
+ * Copies an array in, replacing one of the same name. Names are 1 to 255 printable characters; shape [rank], rank <= TCE_STORE_MAX_RANK (0: a scalar).
+ * Allocates. TCE_E_NOMEM leaves the store as it was.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_store_put(tce_store *store, const char *name, int32_t type, int32_t rank, const size_t *shape, const void *data);
+
+/* Text under a name: settings, versions. Kept in the file's metadata. Allocates.   Since 0.1. */
+TCE_API TCE_NODISCARD tce_status tce_store_put_text(tce_store *store, const char *name, const char *text);
+
+/* TCE_E_NOT_FOUND.   No allocation.   Since 0.1. */
+TCE_API TCE_NODISCARD tce_status tce_store_get(const tce_store *store, const char *name, tce_store_array *out);
+/* NULL when there is none; lives as long as the store. */
+TCE_API const char *tce_store_get_text(const tce_store *store, const char *name);
+
+/*
+ * Copies an array out, converting between float and double. TCE_E_NOT_FOUND; TCE_E_SHAPE when it has not exactly n elements; TCE_E_VALUE when
+ * the types do not convert.   No allocation.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_store_read(const tce_store *store, const char *name, int32_t type, size_t n, void *out);
+
+/* Number of arrays, and the i-th in the order of the names. */
+TCE_API size_t tce_store_count(const tce_store *store);
+TCE_API TCE_NODISCARD tce_status tce_store_at(const tce_store *store, size_t i, tce_store_array *out);
+
+/* Writes the file, atomically: on any failure the old file is still there, whole. TCE_E_IO.   Since 0.1. */
+TCE_API TCE_NODISCARD tce_status tce_store_save(const tce_store *store, const char *path);
+/* TCE_E_NOT_FOUND, TCE_E_IO, TCE_E_CORRUPT (with the reason), TCE_E_VERSION, TCE_E_NOMEM.   Since 0.1. */
+TCE_API TCE_NODISCARD tce_status tce_store_load(const char *path, const tce_hooks *hooks, tce_store **out);
+
+/* The same from memory: bytes [size]; for tests and for policies compiled into a program. */
+TCE_API TCE_NODISCARD tce_status tce_store_parse(const void *bytes, size_t size, const tce_hooks *hooks, tce_store **out);
+
+TCE_END_C
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * tce.h: all of libtce. Programs that use one part may include that part's header alone.
+ */
+#ifndef TCE_TCE_H
+#define TCE_TCE_H
+
+#include <tce/base.h>
+#include <tce/critic.h>
+#include <tce/env.h>
+#include <tce/gauss.h>
+#include <tce/mp.h>
+#include <tce/net.h>
+#include <tce/policy.h>
+#include <tce/rollout.h>
+#include <tce/segment.h>
+#include <tce/store.h>
+#include <tce/trpl.h>
+#include <tce/version.h>
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * libtce: which version this is, and the markers that every public header uses.
+ *
+ * The macros say what the program was compiled against, tce_version() what it runs with.
+ * Compiled as C99 or C++11. Nothing here allocates.
+ */
+#ifndef TCE_VERSION_H
+#define TCE_VERSION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define TCE_BEGIN_C extern "C" {
+#define TCE_END_C }
+#else
+#define TCE_BEGIN_C
+#define TCE_END_C
+#endif
+
+#if defined(__GNUC__)
+#define TCE_API __attribute__((visibility("default")))
+#define TCE_NODISCARD __attribute__((warn_unused_result))
+#define TCE_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define TCE_API
+#define TCE_NODISCARD
+#define TCE_PRINTF(fmt, args)
+#endif
+
+#define TCE_VERSION_MAJOR 0
+#define TCE_VERSION_MINOR 1
+#define TCE_VERSION_PATCH 0
+
+/* major * 1000000 + minor * 1000 + patch, comparable with < */
+#define TCE_VERSION_NUMBER \
+    (TCE_VERSION_MAJOR * 1000000 + TCE_VERSION_MINOR * 1000 + TCE_VERSION_PATCH)
+
+TCE_BEGIN_C
+
+/* TCE_VERSION_NUMBER of the library that is running.   Since 0.1. */
+TCE_API int32_t tce_version(void);
+
+/* "0.1.0" of the library that is running; a constant string.   Since 0.1. */
+TCE_API const char *tce_version_string(void);
+
+TCE_END_C
+
+#endif

@@ -1,0 +1,237 @@
+/*
+ * The thread pool: workers wait for a job, take chunks by number from a shared counter, and report when none is left.
+ *
+ * Which worker gets which chunk is left to chance; what a chunk computes, and in which order parts are added, is not. The caller works too,
+ * as worker 0, so a pool of one thread has no workers at all.
+ */
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/internal.h"
+
+#define MAX_THREADS 1024
+#define FAILURE_SIZE 1024
+
+/* A call of tce_pool_run, shared by all workers while it lasts. */
+typedef struct job {
+    tce_pool_work work;
+    void *context;
+    size_t n_items;
+    size_t chunk_size;
+    size_t n_chunks;
+    size_t next;      /* the chunk to hand out next */
+    size_t bad_chunk; /* lowest failing chunk, SIZE_MAX when none */
+    tce_status status;
+} job;
+
+typedef struct worker {
+    tce_pool *pool;
+    pthread_t thread;
+    int32_t index;
+} worker;
+
+struct tce_pool {
+    tce_hooks hooks;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    pthread_cond_t done;
+    worker *workers; /* [n_threads - 1] */
+    int32_t n_threads;
+    int32_t n_started;
+    int32_t n_busy;
+    int32_t stop;
+    uint64_t generation; /* counts jobs, so that a worker joins each at most once */
+    job job;
+    char failure[FAILURE_SIZE]; /* message of the lowest failing chunk */
+};
+
+/* Which pool and worker this thread is working for, so that a nested run stays in its thread. */
+static __thread const tce_pool *current_pool;
+static __thread int32_t current_worker;
+
+/* Runs one chunk and keeps the failure of the lowest one. `lock` is held on entry and exit. */
+static void run_chunk(tce_pool *pool, size_t chunk, int32_t index)
+{
+    const job *j = &pool->job;
+    const size_t begin = chunk * j->chunk_size;
+    const size_t rest = j->n_items - begin;
+    const size_t end = begin + (rest < j->chunk_size ? rest : j->chunk_size);
+
+    pthread_mutex_unlock(&pool->lock);
+    const tce_status status = j->work(j->context, chunk, begin, end, index);
+    pthread_mutex_lock(&pool->lock);
+
+    if (status != TCE_OK && chunk < pool->job.bad_chunk) {
+        pool->job.bad_chunk = chunk;
+        pool->job.status = status;
+        const char *message = tce_error_message();
+        memcpy(pool->failure, message, strlen(message) + 1);
+    }
+}
+
+/* Takes chunks until none is left. `lock` is held on entry and exit. */
+static void work_on_job(tce_pool *pool, int32_t index)
+{
+    current_pool = pool;
+    current_worker = index;
+    while (pool->job.next < pool->job.n_chunks)
+        run_chunk(pool, pool->job.next++, index);
+    current_pool = NULL;
+}
+
+static void *worker_main(void *argument)
+{
+    worker *self = argument;
+    tce_pool *pool = self->pool;
+    uint64_t seen = 0;
+
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        while (!pool->stop && pool->generation == seen)
+            pthread_cond_wait(&pool->wake, &pool->lock);
+        if (pool->stop)
+            break;
+        seen = pool->generation;
+        pool->n_busy++;
+        work_on_job(pool, self->index);
+        if (--pool->n_busy == 0)
+            pthread_cond_signal(&pool->done);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+/* Every chunk in this thread, in order: no pool, a pool of one, or a run inside a run. */
+static tce_status run_here(int32_t index, size_t n_items, size_t chunk_size, tce_pool_work work, void *context)
+{
+    tce_status first = TCE_OK;
+    char message[FAILURE_SIZE];
+
+    size_t begin = 0;
+    for (size_t chunk = 0; begin < n_items; chunk++) {
+        const size_t rest = n_items - begin;
+        const size_t end = begin + (rest < chunk_size ? rest : chunk_size);
+        const tce_status status = work(context, chunk, begin, end, index);
+        if (status != TCE_OK && first == TCE_OK) {
+            first = status;
+            memcpy(message, tce_error_message(), strlen(tce_error_message()) + 1);
+        }
+        begin = end;
+    }
+    return first == TCE_OK ? TCE_OK : tce_fail(first, "%s", message);
+}
+
+void tce_pool_options_init(tce_pool_options *options, size_t struct_size)
+{
+    const tce_pool_options defaults = { .n_threads = 0 };
+    tce__struct_init(options, struct_size, &defaults, sizeof defaults);
+}
+
+static tce_pool *layout(tce_pool *pool, tce__arena *arena)
+{
+    tce_pool *handle = tce__arena_take(arena, 1, sizeof *handle);
+    pool->workers = tce__arena_take(arena, (size_t)pool->n_threads, sizeof *pool->workers);
+    return handle;
+}
+
+tce_status tce_pool_create(const tce_pool_options *options, const tce_hooks *hooks, tce_pool **out)
+{
+    tce_status status = tce__check_pointer("out", out);
+    if (status != TCE_OK)
+        return status;
+    *out = NULL;
+
+    tce_pool_options opt = { 0 };
+    status = tce__struct_read(options, "tce_pool_options", sizeof opt, &opt);
+    if (status == TCE_OK)
+        status = tce__check_int("n_threads", opt.n_threads, 0, MAX_THREADS);
+    if (status != TCE_OK)
+        return status;
+
+    if (opt.n_threads == 0) {
+        const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        opt.n_threads = cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (int32_t)cores;
+    }
+
+    tce_pool pool = { .n_threads = opt.n_threads };
+    tce__arena arena = { NULL, 0 };
+    layout(&pool, &arena);
+    status = tce__block_create(hooks, "tce_pool", &arena, &pool.hooks);
+    if (status != TCE_OK)
+        return status;
+    tce_pool *handle = layout(&pool, &arena);
+    *handle = pool;
+    pthread_mutex_init(&handle->lock, NULL);
+    pthread_cond_init(&handle->wake, NULL);
+    pthread_cond_init(&handle->done, NULL);
+
+    /* the caller is worker 0 */
+    for (int32_t i = 1; i < handle->n_threads; i++) {
+        worker *w = &handle->workers[i - 1];
+        w->pool = handle;
+        w->index = i;
+        const int error = pthread_create(&w->thread, NULL, worker_main, w);
+        if (error != 0) {
+            tce_pool_free(handle);
+            return tce_fail(TCE_E_THREAD, "thread %d of %d could not be started: %s", (int)i, (int)opt.n_threads, strerror(error));
+        }
+        handle->n_started++;
+    }
+    *out = handle;
+    return TCE_OK;
+}
+
+void tce_pool_free(tce_pool *pool)
+{
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->stop = 1;
+    pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->lock);
+    for (int32_t i = 0; i < pool->n_started; i++)
+        pthread_join(pool->workers[i].thread, NULL);
+
+    pthread_cond_destroy(&pool->done);
+    pthread_cond_destroy(&pool->wake);
+    pthread_mutex_destroy(&pool->lock);
+    tce__block_free(&pool->hooks, pool);
+}
+
+int32_t tce_pool_threads(const tce_pool *pool)
+{
+    return pool ? pool->n_threads : 1;
+}
+
+tce_status tce_pool_run(tce_pool *pool, size_t n_items, size_t chunk_size, tce_pool_work work, void *context)
+{
+    tce_status status = tce__check_pointer("work", (const void *)(uintptr_t)work);
+    if (status != TCE_OK)
+        return status;
+    if (chunk_size == 0)
+        return tce_fail(TCE_E_VALUE, "chunk_size = 0, must be > 0");
+    if (n_items == 0)
+        return TCE_OK;
+
+    const size_t n_chunks = n_items / chunk_size + (n_items % chunk_size != 0);
+    if (pool && current_pool == pool)
+        return run_here(current_worker, n_items, chunk_size, work, context);
+    if (!pool || pool->n_threads == 1 || n_chunks == 1)
+        return run_here(0, n_items, chunk_size, work, context);
+
+    /* publish the job, help with it, wait for the others */
+    pthread_mutex_lock(&pool->lock);
+    const job next = { .work = work, .context = context, .n_items = n_items, .chunk_size = chunk_size,
+                       .n_chunks = n_chunks, .bad_chunk = SIZE_MAX, .status = TCE_OK };
+    pool->job = next;
+    pool->generation++;
+    pthread_cond_broadcast(&pool->wake);
+    work_on_job(pool, 0);
+    while (pool->n_busy > 0)
+        pthread_cond_wait(&pool->done, &pool->lock);
+    status = pool->job.status;
+    pthread_mutex_unlock(&pool->lock);
+
+    return status == TCE_OK ? TCE_OK : tce_fail(status, "%s", pool->failure);
+}

@@ -1,0 +1,66 @@
+/*
+ * linalg: the only caller of CBLAS and LAPACKE.
+ *
+ * Matrices are row-major with a leading dimension (row stride). A row-major lower triangle is a column-major upper one, so LAPACK's
+ * column-major _work entry points serve without copies or allocation. Nothing here allocates or checks shapes.
+ */
+#ifndef TCE_LINALG_H
+#define TCE_LINALG_H
+
+#include <stddef.h>
+
+typedef enum { TCE__NO_TRANS = 0, TCE__TRANS = 1 } tce__trans;
+typedef enum { TCE__LEFT = 0, TCE__RIGHT = 1 } tce__side;
+
+/* C [m, n] = alpha op(A) op(B) + beta C, inner size k */
+void tce__gemm(tce__trans ta, tce__trans tb, size_t m, size_t n, size_t k, double alpha, const double *A, size_t lda, const double *B, size_t ldb,
+               double beta, double *C, size_t ldc);
+void tce__gemm_float(tce__trans ta, tce__trans tb, size_t m, size_t n, size_t k, float alpha, const float *A, size_t lda, const float *B, size_t ldb,
+                     float beta, float *C, size_t ldc);
+
+/* y = alpha op(A) x + beta y, A [m, n] */
+void tce__gemv(tce__trans ta, size_t m, size_t n, double alpha, const double *A, size_t lda, const double *x, double beta, double *y);
+
+double tce__dot(size_t n, const double *x, const double *y);
+void tce__axpy(size_t n, double alpha, const double *x, double *y);
+void tce__scale(size_t n, double alpha, double *x);
+
+/* lower triangle of C [n, n] = alpha A A' + beta C (NO_TRANS, A [n, k]) or alpha A' A + beta C (TRANS, A [k, n]) */
+void tce__syrk_lower(tce__trans ta, size_t n, size_t k, double alpha, const double *A, size_t lda, double beta, double *C, size_t ldc);
+
+/* copies the lower triangle onto the upper one / sets the upper one to 0 */
+void tce__mirror_lower(size_t n, double *A, size_t lda);
+void tce__clear_upper(size_t n, double *A, size_t lda);
+
+/* B [m, n] = alpha op(L)^-1 B (LEFT, L [m, m]) or alpha B op(L)^-1 (RIGHT, L [n, n]); L lower */
+void tce__solve_lower(tce__side side, tce__trans tl, size_t m, size_t n, double alpha, const double *L, size_t ldl, double *B, size_t ldb);
+/* B [m, n] = alpha op(L) B (LEFT) or alpha B op(L) (RIGHT) */
+void tce__multiply_lower(tce__side side, tce__trans tl, size_t m, size_t n, double alpha, const double *L, size_t ldl, double *B, size_t ldb);
+/* x = op(L)^-1 x, x = op(L) x */
+void tce__solve_lower_vector(tce__trans tl, size_t n, const double *L, size_t ldl, double *x);
+void tce__multiply_lower_vector(tce__trans tl, size_t n, const double *L, size_t ldl, double *x);
+
+/* A = L L' from the lower triangle, in place; the strict upper triangle is left alone. 0, or 1 + the row whose pivot is not > 0. */
+int tce__cholesky(size_t n, double *A, size_t lda);
+/* L <- L^-1, in place. 0, or 1 + the row with a zero on the diagonal. */
+int tce__invert_lower(size_t n, double *L, size_t ldl);
+
+/*
+ * Gradient through A = L L': given L and d_L (lower), writes the symmetric d_A [n, n] (full matrix) such that dl = sum d_A_ij dA_ij
+ * over all i, j for symmetric dA: d_A = L^-T sym(Phi(L' d_L)) L^-1, Phi = lower triangle with halved diagonal. out may not be d_L.
+ */
+void tce__cholesky_backward(size_t n, const double *L, size_t ldl, const double *d_L, size_t ldd, double *out, size_t ldo);
+
+/* doubles of scratch for the eigen routines and QR below */
+size_t tce__eigen_work(size_t n);
+/* eigenvalues of a symmetric matrix (lower triangle), ascending; A is destroyed. 0 on success. */
+int tce__eigenvalues(size_t n, double *A, size_t lda, double *out, double *work);
+/* A <- eigenvectors in its ROWS (A = sum_i out_i row_i' row_i), out ascending. 0 on success. */
+int tce__eigen(size_t n, double *A, size_t lda, double *out, double *work);
+
+/* scratch for tce__orthogonal */
+size_t tce__orthogonal_work(size_t rows, size_t columns);
+/* A [rows, columns], rows >= columns, replaced by Q of its QR factorisation with Q's columns times the sign of R's diagonal. 0 on success. */
+int tce__orthogonal(size_t rows, size_t columns, double *A, double *work);
+
+#endif
