@@ -1,0 +1,509 @@
+/*
+ * base: statuses, structs that grow, random streams, thread pool; and linalg, which has no header of its own.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tce/tce.h>
+
+#include "base/internal.h"
+#include "linalg/linalg.h"
+#include "support.h"
+
+/* ---- statuses and structs ---------------------------------------------------------------------- */
+
+START_TEST(every_status_has_its_own_name_and_text)
+{
+    const tce_status all[] = { TCE_OK, TCE_E_ARGUMENT, TCE_E_SHAPE, TCE_E_VALUE, TCE_E_VERSION, TCE_E_STATE, TCE_E_UNSUPPORTED,
+                               TCE_E_NOMEM, TCE_E_IO, TCE_E_CORRUPT, TCE_E_NOT_FOUND, TCE_E_THREAD, TCE_E_NOT_PD, TCE_E_NO_CONVERGE,
+                               TCE_E_NOT_FINITE, TCE_E_SINGULAR, TCE_E_ENV, TCE_E_ENV_NAN, TCE_E_LIBRARY };
+    const size_t n = sizeof all / sizeof all[0];
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_str_ne(tce_status_name(all[i]), tce_status_name(-999));
+        for (size_t j = 0; j < i; j++) {
+            ck_assert_str_ne(tce_status_name(all[i]), tce_status_name(all[j]));
+            ck_assert_str_ne(tce_status_text(all[i]), tce_status_text(all[j]));
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_message_may_quote_the_one_before_it)
+{
+    ck_assert_int_eq(tce_fail(TCE_E_IO, "first %d", 1), TCE_E_IO);
+    ck_assert_int_eq(tce_fail(TCE_E_ENV, "second: %s", tce_error_message()), TCE_E_ENV);
+    ck_assert_str_eq(tce_error_message(), "second: first 1");
+}
+END_TEST
+
+START_TEST(a_message_too_long_is_cut_not_lost)
+{
+    char text[5000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    tce_fail(TCE_E_IO, "%s", text);
+    ck_assert_uint_gt(strlen(tce_error_message()), 500);
+    ck_assert_uint_lt(strlen(tce_error_message()), sizeof text - 1);
+}
+END_TEST
+
+START_TEST(the_running_version_is_the_one_of_the_headers)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d.%d", TCE_VERSION_MAJOR, TCE_VERSION_MINOR, TCE_VERSION_PATCH);
+    ck_assert_str_eq(tce_version_string(), text);
+    ck_assert_int_eq(tce_version(), TCE_VERSION_NUMBER);
+}
+END_TEST
+
+/* A caller compiled against a later libtce: the same options and one field more. */
+typedef struct future_options {
+    tce_pool_options now;
+    double more;
+} future_options;
+
+START_TEST(a_longer_struct_is_accepted_only_with_a_zero_tail)
+{
+    future_options options;
+    tce_pool *pool = NULL;
+    tce_pool_options_init(&options.now, sizeof options);
+    options.now.n_threads = 1;
+    ck_assert_double_eq(options.more, 0.0);
+    ck_assert_int_eq(tce_pool_create(&options.now, NULL, &pool), TCE_OK);
+    tce_pool_free(pool);
+
+    options.more = 1.0;
+    ck_assert_int_eq(tce_pool_create(&options.now, NULL, &pool), TCE_E_VERSION);
+    ck_assert_ptr_null(pool);
+}
+END_TEST
+
+START_TEST(a_struct_without_init_is_refused_by_name)
+{
+    tce_pool_options options = { 0 };
+    tce_pool *pool = NULL;
+    ck_assert_int_eq(tce_pool_create(&options, NULL, &pool), TCE_E_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "tce_pool_options_init"));
+    ck_assert_int_eq(tce_pool_create(NULL, NULL, &pool), TCE_E_ARGUMENT);
+}
+END_TEST
+
+START_TEST(hooks_need_both_allocate_and_release)
+{
+    tce_pool_options options;
+    tce_hooks hooks;
+    test_memory memory = { .budget = SIZE_MAX };
+    tce_pool *pool = NULL;
+    tce_pool_options_init(&options, sizeof options);
+    test_hooks(&memory, &hooks);
+    hooks.release = NULL;
+    ck_assert_int_eq(tce_pool_create(&options, &hooks, &pool), TCE_E_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "allocate and release"));
+}
+END_TEST
+
+START_TEST(a_block_larger_than_memory_is_refused)
+{
+    tce__arena arena = { NULL, 0 };
+    tce_hooks hooks;
+    tce__arena_take(&arena, SIZE_MAX / 4, 16);
+    ck_assert_uint_eq(arena.size, SIZE_MAX);
+    ck_assert_int_eq(tce__block_create(NULL, "giant", &arena, &hooks), TCE_E_NOMEM);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "giant"));
+}
+END_TEST
+
+START_TEST(a_nan_is_found_wherever_it_hides)
+{
+    double x[100] = { 0 };
+    for (size_t i = 0; i < 100; i++) {
+        x[i] = i % 2 ? NAN : INFINITY;
+        ck_assert_uint_eq(tce__first_not_finite(100, x), i);
+        x[i] = 1e300;
+    }
+    ck_assert_uint_eq(tce__first_not_finite(100, x), 100);
+}
+END_TEST
+
+/* ---- random streams ---------------------------------------------------------------------------- */
+
+START_TEST(philox_gives_the_numbers_of_its_authors)
+{
+    /* Random123's known-answer test for philox4x64-10 with counter and key zero */
+    tce_random random;
+    tce_random_start(&random, 0, 0, 0, 0);
+    ck_assert_uint_eq(tce_random_bits(&random), UINT64_C(0x16554d9eca36314c));
+    ck_assert_uint_eq(tce_random_bits(&random), UINT64_C(0xdb20fe9d672d0fdc));
+    ck_assert_uint_eq(tce_random_bits(&random), UINT64_C(0xd7e772cee186176b));
+    ck_assert_uint_eq(tce_random_bits(&random), UINT64_C(0x7e68b68aec7ba23b));
+}
+END_TEST
+
+START_TEST(streams_differ_in_every_part_of_their_key)
+{
+    const uint64_t keys[5][4] = { { 1, 2, 3, 4 }, { 9, 2, 3, 4 }, { 1, 9, 3, 4 }, { 1, 2, 9, 4 }, { 1, 2, 3, 9 } };
+    uint64_t first[5];
+    for (int i = 0; i < 5; i++) {
+        tce_random random;
+        tce_random_start(&random, keys[i][0], keys[i][1], keys[i][2], keys[i][3]);
+        first[i] = tce_random_bits(&random);
+        for (int j = 0; j < i; j++)
+            ck_assert_uint_ne(first[i], first[j]);
+    }
+}
+END_TEST
+
+START_TEST(normal_deviates_have_the_moments_of_a_normal)
+{
+    enum { N = 200000 };
+    double sum[5] = { 0 };
+    tce_random random;
+    tce_random_start(&random, 7, 0, 0, 0);
+    for (int i = 0; i < N; i++) {
+        const double z = tce_random_normal(&random);
+        for (int k = 1; k < 5; k++)
+            sum[k] += pow(z, k) / N;
+    }
+    /* four standard errors of each moment: sqrt(var(z^k)/N) with variances 1, 2, 15, 96 */
+    ck_assert_double_lt(fabs(sum[1]), 4.0 * sqrt(1.0 / N));
+    ck_assert_double_lt(fabs(sum[2] - 1.0), 4.0 * sqrt(2.0 / N));
+    ck_assert_double_lt(fabs(sum[3]), 4.0 * sqrt(15.0 / N));
+    ck_assert_double_lt(fabs(sum[4] - 3.0), 4.0 * sqrt(96.0 / N));
+}
+END_TEST
+
+START_TEST(below_is_uniform_and_below)
+{
+    enum { N = 70000, SIDES = 7 };
+    int count[SIDES] = { 0 };
+    tce_random random;
+    tce_random_start(&random, 3, 0, 0, 0);
+    for (int i = 0; i < N; i++)
+        count[tce_random_below(&random, SIDES)]++;
+    for (int i = 0; i < SIDES; i++)
+        ck_assert_int_lt(abs(count[i] - N / SIDES), 500);
+    ck_assert_uint_eq(tce_random_below(&random, 0), 0);
+    ck_assert_uint_eq(tce_random_below(&random, 1), 0);
+}
+END_TEST
+
+START_TEST(a_permutation_holds_every_number_once)
+{
+    enum { N = 1000 };
+    uint32_t order[N];
+    char seen[N] = { 0 };
+    size_t in_place = 0;
+    tce_random random;
+    tce_random_start(&random, 3, 1, 0, 0);
+    tce_random_permutation(&random, N, order);
+    for (size_t i = 0; i < N; i++) {
+        ck_assert_uint_lt(order[i], N);
+        ck_assert_int_eq(seen[order[i]], 0);
+        seen[order[i]] = 1;
+        in_place += order[i] == i;
+    }
+    ck_assert_uint_lt(in_place, 10);
+}
+END_TEST
+
+/* ---- thread pool ------------------------------------------------------------------------------- */
+
+static tce_pool *new_pool(int32_t n_threads)
+{
+    tce_pool_options options;
+    tce_pool *pool = NULL;
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = n_threads;
+    ck_assert_int_eq(tce_pool_create(&options, NULL, &pool), TCE_OK);
+    return pool;
+}
+
+typedef struct sum_job {
+    tce_pool *pool;
+    double parts[64];
+    int32_t busy[8]; /* by worker: never entered twice at once */
+    size_t fail_at;
+} sum_job;
+
+static tce_status add_chunk(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+{
+    sum_job *job = context;
+    if (job->busy[worker]++ != 0)
+        return tce_fail(TCE_E_STATE, "worker %d entered twice", (int)worker);
+    double sum = 0.0;
+    for (size_t i = begin; i < end; i++)
+        sum += 1.0 / (double)(i + 1);
+    job->parts[chunk] = sum;
+    job->busy[worker]--;
+    if (chunk >= job->fail_at)
+        return tce_fail(TCE_E_VALUE, "chunk %zu fails", chunk);
+    return TCE_OK;
+}
+
+START_TEST(a_sum_has_the_same_bytes_for_any_number_of_threads)
+{
+    double want = 0.0;
+    for (int32_t n_threads = 1; n_threads <= 8; n_threads++) {
+        tce_pool *pool = new_pool(n_threads);
+        ck_assert_int_eq(tce_pool_threads(pool), n_threads);
+        for (int repeat = 0; repeat < 200; repeat++) {
+            sum_job job = { .pool = pool, .fail_at = SIZE_MAX };
+            double got;
+            ck_assert_int_eq(tce_pool_run(pool, 1000, 17, add_chunk, &job), TCE_OK);
+            tce__sum_parts((1000 + 16) / 17, 1, job.parts, &got);
+            if (n_threads == 1 && repeat == 0)
+                want = got;
+            ck_assert_int_eq(memcmp(&got, &want, sizeof got), 0);
+        }
+        tce_pool_free(pool);
+    }
+}
+END_TEST
+
+START_TEST(the_lowest_failing_chunk_is_reported_and_the_others_run)
+{
+    for (int32_t n_threads = 1; n_threads <= 5; n_threads += 2) {
+        tce_pool *pool = new_pool(n_threads);
+        for (int repeat = 0; repeat < 50; repeat++) {
+            sum_job job = { .pool = pool, .fail_at = 3 };
+            ck_assert_int_eq(tce_pool_run(pool, 40, 1, add_chunk, &job), TCE_E_VALUE);
+            ck_assert_str_eq(tce_error_message(), "chunk 3 fails");
+            for (int i = 0; i < 40; i++)
+                ck_assert_double_gt(job.parts[i], 0.0);
+        }
+        tce_pool_free(pool);
+    }
+}
+END_TEST
+
+static tce_status run_inside(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+{
+    (void)chunk;
+    (void)begin;
+    (void)end;
+    (void)worker;
+    sum_job *outer = context;
+    sum_job job = { .pool = outer->pool, .fail_at = SIZE_MAX };
+    const tce_status status = tce_pool_run(outer->pool, 100, 10, add_chunk, &job);
+    if (status == TCE_OK && job.parts[9] == 0.0)
+        return tce_fail(TCE_E_STATE, "the inner run did not finish");
+    return status;
+}
+
+START_TEST(a_run_inside_a_run_works_in_its_own_thread)
+{
+    tce_pool *pool = new_pool(3);
+    sum_job job = { .pool = pool };
+    ck_assert_int_eq(tce_pool_run(pool, 20, 1, run_inside, &job), TCE_OK);
+    tce_pool_free(pool);
+    ck_assert_int_eq(tce_pool_run(NULL, 20, 1, run_inside, &job), TCE_OK);
+}
+END_TEST
+
+START_TEST(a_pool_refuses_what_it_cannot_do)
+{
+    tce_pool_options options;
+    tce_pool *pool = NULL;
+    sum_job job = { 0 };
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = -1;
+    ck_assert_int_eq(tce_pool_create(&options, NULL, &pool), TCE_E_VALUE);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "n_threads = -1"));
+    ck_assert_int_eq(tce_pool_run(NULL, 1, 0, add_chunk, &job), TCE_E_VALUE);
+    ck_assert_int_eq(tce_pool_run(NULL, 1, 1, NULL, &job), TCE_E_ARGUMENT);
+    ck_assert_int_eq(tce_pool_run(NULL, 0, 1, add_chunk, &job), TCE_OK);
+    tce_pool_free(NULL);
+}
+END_TEST
+
+START_TEST(a_pool_asks_for_memory_once_and_gives_it_back)
+{
+    tce_pool_options options;
+    tce_hooks hooks;
+    test_memory memory = { .budget = 0 };
+    tce_pool *pool = NULL;
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = 2;
+    test_hooks(&memory, &hooks);
+    ck_assert_int_eq(tce_pool_create(&options, &hooks, &pool), TCE_E_NOMEM);
+    ck_assert_ptr_null(pool);
+
+    memory.budget = SIZE_MAX;
+    ck_assert_int_eq(tce_pool_create(&options, &hooks, &pool), TCE_OK);
+    sum_job job = { .pool = pool, .fail_at = SIZE_MAX };
+    ck_assert_int_eq(tce_pool_run(pool, 100, 10, add_chunk, &job), TCE_OK);
+    ck_assert_uint_eq(memory.n_alloc, 1);
+    tce_pool_free(pool);
+    ck_assert_uint_eq(memory.live, 0);
+}
+END_TEST
+
+/* ---- linalg ------------------------------------------------------------------------------------ */
+
+enum { N = 7 };
+
+/* A random lower factor with a diagonal in [0.5, 1.5]; small enough below it that differences stay accurate. */
+static void random_factor(uint64_t seed, double *L)
+{
+    tce_random random;
+    tce_random_start(&random, seed, 99, 0, 0);
+    memset(L, 0, N * N * sizeof *L);
+    for (size_t i = 0; i < N; i++) {
+        for (size_t j = 0; j < i; j++)
+            L[i * N + j] = 0.5 * tce_random_normal(&random);
+        L[i * N + i] = 0.5 + tce_random_uniform(&random);
+    }
+}
+
+START_TEST(a_factor_survives_multiplication_and_cholesky)
+{
+    double L[N * N], A[N * N] = { 0 };
+    random_factor((uint64_t)_i, L);
+    tce__syrk_lower(TCE__NO_TRANS, N, N, 1.0, L, N, 0.0, A, N);
+    ck_assert_int_eq(tce__cholesky(N, A, N), 0);
+    tce__clear_upper(N, A, N);
+    test_assert_close(A, L, N * N, 1e-12);
+
+    /* the inverse and both solves undo the product */
+    double inverse[N * N], x[N], y[N];
+    memcpy(inverse, L, sizeof L);
+    ck_assert_int_eq(tce__invert_lower(N, inverse, N), 0);
+    tce__multiply_lower(TCE__LEFT, TCE__NO_TRANS, N, N, 1.0, L, N, inverse, N);
+    for (size_t i = 0; i < N * N; i++)
+        ck_assert_double_eq_tol(inverse[i], i % (N + 1) == 0 ? 1.0 : 0.0, 1e-10);
+    for (size_t i = 0; i < N; i++)
+        x[i] = y[i] = (double)i - 2.5;
+    tce__multiply_lower_vector(TCE__TRANS, N, L, N, y);
+    tce__solve_lower_vector(TCE__TRANS, N, L, N, y);
+    test_assert_close(y, x, N, 1e-10);
+}
+END_TEST
+
+START_TEST(a_matrix_that_is_not_positive_definite_names_its_row)
+{
+    double A[4] = { 1.0, 0.0, 2.0, 1.0 };
+    ck_assert_int_eq(tce__cholesky(2, A, 2), 2);
+}
+END_TEST
+
+START_TEST(the_cholesky_gradient_matches_differences)
+{
+    double L[N * N], A[N * N] = { 0 }, d_L[N * N], d_A[N * N];
+    random_factor((uint64_t)_i + 50, L);
+    random_factor((uint64_t)_i + 90, d_L);
+    tce__syrk_lower(TCE__NO_TRANS, N, N, 1.0, L, N, 0.0, A, N);
+    tce__cholesky_backward(N, L, N, d_L, N, d_A, N);
+
+    /* loss = sum d_L L(A); a symmetric change of A moves entries (i, j) and (j, i) together */
+    const double h = 6e-6;
+    for (size_t i = 0; i < N; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            double loss[2];
+            for (int side = 0; side < 2; side++) {
+                double B[N * N];
+                memcpy(B, A, sizeof A);
+                B[i * N + j] += side ? h : -h;
+                ck_assert_int_eq(tce__cholesky(N, B, N), 0);
+                tce__clear_upper(N, B, N);
+                loss[side] = tce__dot(N * N, d_L, B);
+            }
+            const double want = (loss[1] - loss[0]) / (2.0 * h);
+            const double got = i == j ? d_A[i * N + j] : d_A[i * N + j] + d_A[j * N + i];
+            ck_assert_double_eq_tol(got, want, 1e-5 * fmax(1.0, fabs(want)));
+        }
+    }
+}
+END_TEST
+
+START_TEST(eigenvectors_rebuild_their_matrix)
+{
+    double L[N * N], A[N * N] = { 0 }, V[N * N], values[N], alone[N];
+    double work[1024];
+    ck_assert_uint_le(tce__eigen_work(N), 1024);
+    random_factor((uint64_t)_i, L);
+    tce__syrk_lower(TCE__NO_TRANS, N, N, 1.0, L, N, 0.0, A, N);
+    memcpy(V, A, sizeof A);
+    ck_assert_int_eq(tce__eigen(N, V, N, values, work), 0);
+
+    double rebuilt[N * N] = { 0 };
+    for (size_t k = 0; k < N; k++)
+        for (size_t i = 0; i < N; i++)
+            for (size_t j = 0; j <= i; j++)
+                rebuilt[i * N + j] += values[k] * V[k * N + i] * V[k * N + j];
+    test_assert_close(rebuilt, A, N * N, 1e-12);
+
+    memcpy(V, A, sizeof A);
+    ck_assert_int_eq(tce__eigenvalues(N, V, N, alone, work), 0);
+    test_assert_close(alone, values, N, 1e-12);
+}
+END_TEST
+
+START_TEST(orthogonal_columns_are_orthonormal)
+{
+    enum { ROWS = 9, COLUMNS = 5 };
+    double A[ROWS * COLUMNS], work[1024];
+    tce_random random;
+    tce_random_start(&random, 1, 2, 3, (uint64_t)_i);
+    ck_assert_uint_le(tce__orthogonal_work(ROWS, COLUMNS), 1024);
+    tce_random_normals(&random, ROWS * COLUMNS, A);
+    ck_assert_int_eq(tce__orthogonal(ROWS, COLUMNS, A, work), 0);
+    for (size_t i = 0; i < COLUMNS; i++)
+        for (size_t j = 0; j < COLUMNS; j++) {
+            double dot = 0.0;
+            for (size_t k = 0; k < ROWS; k++)
+                dot += A[k * COLUMNS + i] * A[k * COLUMNS + j];
+            ck_assert_double_eq_tol(dot, i == j ? 1.0 : 0.0, 1e-13);
+        }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("base");
+    TCase *golden = tcase_create("golden");
+    tcase_add_test(golden, philox_gives_the_numbers_of_its_authors);
+    tcase_add_test(golden, the_running_version_is_the_one_of_the_headers);
+    suite_add_tcase(suite, golden);
+
+    TCase *property = tcase_create("property");
+    tcase_add_test(property, every_status_has_its_own_name_and_text);
+    tcase_add_test(property, a_message_may_quote_the_one_before_it);
+    tcase_add_test(property, a_message_too_long_is_cut_not_lost);
+    tcase_add_test(property, a_nan_is_found_wherever_it_hides);
+    tcase_add_test(property, streams_differ_in_every_part_of_their_key);
+    tcase_add_test(property, normal_deviates_have_the_moments_of_a_normal);
+    tcase_add_test(property, below_is_uniform_and_below);
+    tcase_add_test(property, a_permutation_holds_every_number_once);
+    tcase_add_test(property, a_sum_has_the_same_bytes_for_any_number_of_threads);
+    tcase_add_test(property, the_lowest_failing_chunk_is_reported_and_the_others_run);
+    tcase_add_test(property, a_run_inside_a_run_works_in_its_own_thread);
+    tcase_add_loop_test(property, a_factor_survives_multiplication_and_cholesky, 0, 100);
+    tcase_add_loop_test(property, eigenvectors_rebuild_their_matrix, 0, 100);
+    tcase_add_loop_test(property, orthogonal_columns_are_orthonormal, 0, 100);
+    suite_add_tcase(suite, property);
+
+    TCase *gradient = tcase_create("gradient");
+    tcase_add_loop_test(gradient, the_cholesky_gradient_matches_differences, 0, 10);
+    suite_add_tcase(suite, gradient);
+
+    TCase *errors = tcase_create("errors");
+    tcase_add_test(errors, a_longer_struct_is_accepted_only_with_a_zero_tail);
+    tcase_add_test(errors, a_struct_without_init_is_refused_by_name);
+    tcase_add_test(errors, hooks_need_both_allocate_and_release);
+    tcase_add_test(errors, a_pool_refuses_what_it_cannot_do);
+    tcase_add_test(errors, a_matrix_that_is_not_positive_definite_names_its_row);
+    suite_add_tcase(suite, errors);
+
+    TCase *memory = tcase_create("memory");
+    tcase_add_test(memory, a_block_larger_than_memory_is_refused);
+    tcase_add_test(memory, a_pool_asks_for_memory_once_and_gives_it_back);
+    suite_add_tcase(suite, memory);
+
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
