@@ -1,0 +1,303 @@
+# libtce: build, test, install.      make help      lists the targets.
+#
+#   CC=clang       another compiler            BUILD=dir     objects there, libraries in dir/lib
+#   SANITIZE=...   -fsanitize=...              V=1           print the commands
+#   JOBS=n         programs run at once by the test targets
+
+VERSION := $(shell awk '/define TCE_VERSION_(MAJOR|MINOR|PATCH) / { v = v s $$3; s = "." } END { print v }' include/tce/version.h)
+MAJOR   := $(firstword $(subst ., ,$(VERSION)))
+
+BUILD   ?= build
+LIB     := $(if $(filter build,$(BUILD)),lib,$(BUILD)/lib)
+PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
+JOBS    ?= $(shell nproc 2>/dev/null || echo 1)
+PYTHON  ?= python3
+VENV    := deps/venv
+PEERS_VENV := deps/venv-peers
+
+SONAME  := libtce.so.$(MAJOR)
+SHARED  := $(LIB)/libtce.so.$(VERSION)
+STATIC  := $(LIB)/libtce.a
+
+# ---- what has to be on the machine (Debian names) ---------------------------------------------------
+
+BUILD_PACKAGES  := libopenblas-dev liblapacke-dev librandom123-dev libxxhash-dev pkg-config
+TEST_PACKAGES   := check libjansson-dev zlib1g-dev g++ cmake valgrind abigail-tools
+PYTHON_PACKAGES := python3 python3-venv
+
+# ---- flags -----------------------------------------------------------------------------------------
+
+# OPT and SANITIZE may be set from outside; the rest is what the sources are written for. Contraction would make the bytes of a
+# result depend on the machine.
+OPT      ?= $(if $(SANITIZE),-O1,-O2)
+STANDARD := -std=c99 -D_POSIX_C_SOURCE=200809L
+WARNINGS := -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror)
+SAN      := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+CFLAGS   ?= -g
+TCE_CFLAGS := $(STANDARD) $(OPT) $(CFLAGS) $(SAN) -ffp-contract=off -fPIC -fvisibility=hidden -pthread $(WARNINGS) -Iinclude -Isrc
+
+# expanded inside recipes only: pkg-config itself may be missing until deps-build has run
+BLAS_CFLAGS = $(shell pkg-config --cflags openblas lapacke)
+BLAS_LIBS   = $(shell pkg-config --libs lapacke openblas)
+LIBS        = $(BLAS_LIBS) -lm -lpthread -ldl
+TEST_CFLAGS = $(shell pkg-config --cflags check jansson zlib) -Itests
+TEST_LIBS   = $(shell pkg-config --libs check jansson zlib)
+
+COMPILE = $(CC) $(TCE_CFLAGS) $(BLAS_CFLAGS)
+LINK    = $(CC) $(SAN) $(LDFLAGS)
+
+# ---- quiet output: one short line a file, nothing under make -s, everything with V=1 ------------------
+
+SILENT := $(findstring s,$(firstword -$(MAKEFLAGS)))
+Q      := $(if $(V),,@)
+say     = $(if $(V)$(SILENT),@:,@printf '  %-8s %s\n' $(1) $(2))
+
+# ---- the library -----------------------------------------------------------------------------------
+
+SOURCES := $(sort $(wildcard src/*/*.c))
+OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o)
+HEADERS := $(sort $(wildcard include/tce/*.h))
+
+.PHONY: all
+all: $(LIB)/libtce.so $(STATIC) ## the shared and the static library, into lib/
+
+$(LIB)/libtce.so: $(SHARED)
+	$(Q)ln -sf $(notdir $(SHARED)) $(LIB)/$(SONAME)
+	$(Q)ln -sf $(SONAME) $@
+
+$(SHARED): $(OBJECTS) src/libtce.map
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=src/libtce.map $(if $(SANITIZE),,-Wl$(comma)-z$(comma)defs) \
+	    -o $@ $(OBJECTS) $(LIBS)
+
+$(STATIC): $(OBJECTS)
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(OBJECTS)
+
+comma := ,
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(COMPILE) $(if $(filter tests/%,$<),$(TEST_CFLAGS)) -MMD -MP -c -o $@ $<
+
+# changes only when the compiler or its flags do; objects depend on it
+$(BUILD)/flags: FORCE | deps-build
+	@mkdir -p $(@D)
+	@echo '$(COMPILE)' | cmp -s - $@ 2>/dev/null || echo '$(COMPILE)' >$@
+
+.PHONY: FORCE
+FORCE:
+
+# ---- test programs ---------------------------------------------------------------------------------
+
+SUITES      := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/test_*.c)))
+SUPPORT     := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/support/*.c)))
+# suites that start threads, for the thread sanitizer
+THREADED    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -l tce_pool_create tests/test_*.c 2>/dev/null))
+# task libraries that the suites load at run time
+TEST_TASKS  := $(patsubst %.c,$(BUILD)/%.so,$(sort $(wildcard tests/tasks/*.c)))
+REPLAY      := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/replay/*.c)))
+BENCH       := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/*.c)))
+EXAMPLES    := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
+FILES       ?= $(sort $(wildcard tests/golden/*.json tests/golden/*.json.gz))
+
+# the environment of every program that a test target starts
+export TCE_GOLDEN := $(CURDIR)/tests/golden
+export TCE_TEST_BUILD := $(abspath $(BUILD))/tests
+export OPENBLAS_NUM_THREADS := 1
+RUN = JOBS=$(JOBS) sh tests/run.sh
+
+$(SUPPORT) $(REPLAY) $(BENCH) $(SUITES:%=%.o): | deps-test
+
+.SECONDARY: $(SUITES:%=%.o) $(EXAMPLES:%=%.o)
+
+$(SUITES): %: %.o $(SUPPORT) $(STATIC)
+	$(call say,LD,$@)
+	$(Q)$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
+
+$(TEST_TASKS): $(BUILD)/%.so: $(BUILD)/%.o
+	$(call say,LD,$@)
+	$(Q)$(LINK) -shared -o $@ $<
+
+$(BUILD)/replay: $(REPLAY) $(SUPPORT) $(STATIC)
+	$(call say,LD,$@)
+	$(Q)$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
+
+$(BUILD)/bench: $(BENCH) $(STATIC)
+	$(call say,LD,$@)
+	$(Q)$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
+
+$(EXAMPLES): %: %.o $(LIB)/libtce.so
+	$(call say,LD,$@)
+	$(Q)$(LINK) -o $@ $< -L$(LIB) -Wl,-rpath,$(abspath $(LIB)) -ltce -lm
+
+.PHONY: suites
+suites: $(SUITES) $(TEST_TASKS)
+
+-include $(OBJECTS:.o=.d) $(SUPPORT:.o=.d) $(SUITES:%=%.d) $(REPLAY:.o=.d) $(BENCH:.o=.d) $(EXAMPLES:%=%.d)
+
+# ---- tests -----------------------------------------------------------------------------------------
+
+# python comes last: pytest's own summary ends the output
+PARTS := check check-headers check-map check-layers replay check-abi check-install check-docs check-examples \
+         check-san check-tsan check-valgrind check-python
+
+.PHONY: test
+test: | deps ## everything; what CI runs
+	@sh tests/parts.sh "$(MAKE) -s -j$(JOBS) --no-print-directory" $(PARTS)
+
+.PHONY: check
+check: suites ## the C suites, under a minute
+	@$(RUN) $(SUITES)
+
+.PHONY: check-headers
+check-headers: | deps-test ## each public header alone, as C99 and C++11
+	@CC='$(CC)' sh tests/headers/check.sh $(HEADERS) $(wildcard bindings/cpp/*.hpp)
+
+.PHONY: check-map
+check-map: $(LIB)/libtce.so ## exported symbols, headers and version map agree
+	@CC='$(CC)' sh tests/abi/symbols.sh $(SHARED) src/libtce.map
+
+.PHONY: check-layers
+check-layers: ## a module includes only lower ones; BLAS and LAPACK only in linalg
+	@sh tests/layers.sh
+
+.PHONY: check-abi
+check-abi: $(LIB)/libtce.so $(BUILD)/tests/abi/old_caller | deps-test ## layouts against the last release, and a caller with shorter structs
+	@sh tests/abi/check.sh $(SHARED)
+	@$(RUN) $(BUILD)/tests/abi/old_caller
+
+$(BUILD)/tests/abi/old_caller: $(BUILD)/tests/abi/old_caller.o $(LIB)/libtce.so
+	$(call say,LD,$@)
+	$(Q)$(LINK) -o $@ $< -L$(LIB) -Wl,-rpath,$(abspath $(LIB)) -ltce
+
+.PHONY: abi-baseline
+abi-baseline: $(LIB)/libtce.so | deps-test ## writes tests/abi from this build; only when a release is made
+	@sh tests/abi/check.sh --write $(SHARED)
+
+.PHONY: check-install
+check-install: all | deps-test ## an outside project through pkg-config, CMake and C++ from an installed copy
+	@MAKE='$(MAKE)' CC='$(CC)' BUILD='$(BUILD)' sh tests/install/check.sh
+
+.PHONY: replay
+replay: $(BUILD)/replay ## case files through the C API: FILES="a.json b.json.gz", default tests/golden
+	@$(BUILD)/replay $(FILES)
+
+.PHONY: check-docs
+check-docs: $(LIB)/libtce.so | deps-test deps-python ## the programs printed in README.md and docs/api
+	@CC='$(CC)' LIB='$(abspath $(LIB))' PYTHON='$(CURDIR)/$(VENV)/bin/python' OUT='$(BUILD)/docs' JOBS=$(JOBS) \
+	    sh tests/docs/check.sh README.md $(sort $(wildcard docs/api/*.md))
+
+.PHONY: check-examples
+check-examples: $(EXAMPLES) ## builds and runs examples/
+	@$(RUN) $(EXAMPLES)
+
+# the slow checkers: suites shrink their loops under TCE_TEST_QUICK, and stay in one process
+SLOW = TCE_TEST_QUICK=1 CK_FORK=no
+
+.PHONY: check-san
+check-san: ## suites under the address and undefined-behaviour sanitizers
+	@$(MAKE) BUILD=$(BUILD)/san SANITIZE=address,undefined suites
+	@$(SLOW) TCE_TEST_BUILD=$(abspath $(BUILD))/san/tests $(RUN) $(SUITES:$(BUILD)/%=$(BUILD)/san/%)
+
+.PHONY: check-tsan
+check-tsan: ## suites with threads under the thread sanitizer
+	@$(MAKE) BUILD=$(BUILD)/tsan SANITIZE=thread $(THREADED:$(BUILD)/%=$(BUILD)/tsan/%) $(TEST_TASKS:$(BUILD)/%=$(BUILD)/tsan/%)
+	@$(SLOW) TCE_TEST_BUILD=$(abspath $(BUILD))/tsan/tests TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp" \
+	    WRAP="$$(setarch -R true 2>/dev/null && echo setarch -R)" $(RUN) $(THREADED:$(BUILD)/%=$(BUILD)/tsan/%)
+
+.PHONY: check-valgrind
+check-valgrind: suites ## suites under valgrind
+	@$(SLOW) WRAP="valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \
+	    --errors-for-leak-kinds=definite,indirect" $(RUN) $(SUITES)
+
+.PHONY: check-python
+check-python: $(LIB)/libtce.so | deps-python ## pytest on bindings/python
+	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/python
+
+.PHONY: bench
+bench: $(BUILD)/bench | deps-python ## speed; PEERS=1 installs mp_pytorch and torch into deps/ and compares
+	@if [ -n "$(PEERS)" ]; then $(MAKE) -s --no-print-directory deps-peers && $(PEERS_VENV)/bin/python tests/bench/bench.py $(BUILD)/bench; \
+	 elif [ -x $(PEERS_VENV)/bin/python ]; then $(PEERS_VENV)/bin/python tests/bench/bench.py $(BUILD)/bench; \
+	 else $(VENV)/bin/python tests/bench/bench.py $(BUILD)/bench; fi
+
+# ---- what is missing on this machine ------------------------------------------------------------------
+
+# Installs the Debian packages among $(1) that are missing: as root by apt, else says what to type. Silent when there is nothing to do.
+define install_packages
+	@missing=; \
+	have=" $$(dpkg-query -W -f='$${db:Status-Status}:$${Package} ' $(1) 2>/dev/null) "; \
+	for p in $(1); do case "$$have" in *" installed:$$p "*) ;; *) missing="$$missing $$p";; esac; done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null; then \
+	    echo "cannot check for the libraries here: needs what Debian calls$$missing (NO_DEPS=1 goes on without)" >&2; exit 1; fi; \
+	if [ "$$(id -u)" != 0 ]; then \
+	    echo "missing packages; please run:  sudo apt-get install -y$$missing" >&2; exit 1; fi; \
+	echo "installing$$missing" >&2; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	apt-get -qq update >&2 && apt-get -qq install -y --no-install-recommends $$missing </dev/null >/dev/null
+endef
+
+.PHONY: deps deps-build deps-test deps-python deps-peers
+deps: deps-build deps-test deps-python ## installs what is missing (apt when root, wheels into deps/)
+
+deps-build:
+	$(if $(NO_DEPS),,$(call install_packages,$(BUILD_PACKAGES)))
+
+# one apt at a time, whatever -j says
+deps-test: | deps-build
+	$(if $(NO_DEPS),,$(call install_packages,$(TEST_PACKAGES)))
+
+deps-python: $(VENV)/ready
+
+$(VENV)/ready: tests/python/requirements.txt | deps-test
+	$(if $(NO_DEPS),,$(call install_packages,$(PYTHON_PACKAGES)))
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(VENV)/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
+deps-peers: $(PEERS_VENV)/ready
+
+$(PEERS_VENV)/ready: tests/bench/requirements.txt tests/python/requirements.txt | deps-python
+	@$(PYTHON) -m venv --clear $(PEERS_VENV)
+	@$(PEERS_VENV)/bin/python -m pip install -q --disable-pip-version-check -r tests/python/requirements.txt -r $<
+	@touch $@
+
+# ---- install -----------------------------------------------------------------------------------------
+
+FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@VERSION@|$(VERSION)|g' -e 's|@MAJOR@|$(MAJOR)|g' \
+           -e 's|@LIBS_PRIVATE@|$(strip $(LIBS))|g'
+HPP := $(wildcard bindings/cpp/tce.hpp)
+
+.PHONY: install
+install: all ## headers, libraries, pkg-config and CMake files: PREFIX=/usr/local, DESTDIR=
+	$(Q)mkdir -p $(DESTDIR)$(PREFIX)/include/tce $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/tce
+	$(Q)cp $(HEADERS) $(HPP) $(DESTDIR)$(PREFIX)/include/tce/
+	$(Q)cp $(SHARED) $(STATIC) $(DESTDIR)$(LIBDIR)/
+	$(Q)ln -sf $(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	$(Q)ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libtce.so
+	$(Q)$(FILL) pkgconfig/tce.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/tce.pc
+	$(Q)$(FILL) pkgconfig/tce-config.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/tce/tceConfig.cmake
+	$(Q)$(FILL) pkgconfig/tce-config-version.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/tce/tceConfigVersion.cmake
+
+.PHONY: uninstall
+uninstall: ## removes what install wrote
+	$(Q)rm -rf $(DESTDIR)$(PREFIX)/include/tce $(DESTDIR)$(LIBDIR)/cmake/tce
+	$(Q)rm -f $(DESTDIR)$(LIBDIR)/libtce.a $(DESTDIR)$(LIBDIR)/libtce.so $(DESTDIR)$(LIBDIR)/$(SONAME) \
+	    $(DESTDIR)$(LIBDIR)/libtce.so.$(VERSION) $(DESTDIR)$(LIBDIR)/pkgconfig/tce.pc
+
+.PHONY: clean distclean help
+clean: ## removes what was built
+	$(Q)rm -rf $(BUILD) $(LIB)
+
+distclean: clean ## and what deps fetched
+	$(Q)rm -rf deps
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.DELETE_ON_ERROR:

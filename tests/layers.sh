@@ -1,0 +1,46 @@
+#!/bin/sh
+# layers.sh: a module, its sources and its headers, includes only itself and lower ones; CBLAS and LAPACKE are called in linalg alone.
+
+awk '
+BEGIN {
+    n = split("base linalg store mp gauss trpl segment net policy env rollout", order, " ")
+    for (i = 1; i <= n; i++)
+        level[order[i]] = i
+    # headers that are not named after their module
+    module["version"] = "base"
+    module["critic"] = "policy"
+}
+function owner(name) { return name in module ? module[name] : name }
+FNR == 1 {
+    count = split(FILENAME, part, "/")
+    here = FILENAME ~ /^src/ ? part[2] : owner(substr(part[count], 1, length(part[count]) - 2))
+    files++
+    if (!(here in level)) {
+        print FILENAME ": no module of that name in the order"
+        bad = 1
+    }
+}
+/^[ \t]*#[ \t]*include/ {
+    there = ""
+    if (match($0, /<tce\/[a-z_]+\.h>/))
+        there = owner(substr($0, RSTART + 5, RLENGTH - 8))
+    else if (match($0, /"[a-z_]+\//))
+        there = substr($0, RSTART + 1, RLENGTH - 2)
+    if (there != "" && (!(there in level) || level[there] > level[here])) {
+        print FILENAME ":" FNR ": " here " may not include " there
+        bad = 1
+    }
+    if ($0 ~ /cblas|lapack|openblas/ && here != "linalg") {
+        print FILENAME ":" FNR ": only linalg calls CBLAS and LAPACKE"
+        bad = 1
+    }
+}
+/(cblas|LAPACKE|openblas)_[a-z0-9_]+[ \t]*\(/ && here != "linalg" {
+    print FILENAME ":" FNR ": only linalg calls CBLAS and LAPACKE"
+    bad = 1
+}
+END {
+    if (!bad)
+        print files " files: every include points down"
+    exit bad
+}' src/*/*.[ch] $(ls include/tce/*.h | grep -v '/tce\.h$')
