@@ -53,7 +53,10 @@ typedef struct tce_mp_options {
 } tce_mp_options;
 
 TCE_API void tce_mp_options_init(tce_mp_options *options, size_t struct_size);
-/* TCE_E_VALUE, TCE_E_UNSUPPORTED (an option the kind does not have), TCE_E_NOMEM.   Since 0.1. */
+/*
+ * TCE_E_ARGUMENT: an unknown kind, phase or basis.  TCE_E_VALUE: a number out of range.  TCE_E_UNSUPPORTED: an option that the
+ * kind does not have.  TCE_E_SINGULAR: a basis function that is 0 over the whole table cannot be auto-scaled.  TCE_E_NOMEM.   Since 0.1.
+ */
 TCE_API TCE_NODISCARD tce_status tce_mp_create(const tce_mp_options *options, const tce_hooks *hooks, tce_mp **out);
 TCE_API void tce_mp_free(tce_mp *mp);
 
@@ -62,10 +65,14 @@ TCE_API size_t tce_mp_num_dof(const tce_mp *mp);
 /* Columns of H for one DoF: parameters of a DoF that the path is linear in. */
 TCE_API size_t tce_mp_num_columns(const tce_mp *mp);
 
+/* The basis argument x at times [T] (the configured tau and delay) into out [T].   No allocation.   Since 0.1. */
+TCE_API TCE_NODISCARD tce_status tce_mp_phase(const tce_mp *mp, size_t T, const double *times, double *out);
+
 /*
  * Where a batch of E paths starts and which times are asked for. One struct, since every query needs it.
- * n_times rows: times is [T] for all episodes when n_time_rows is 1, [E, T] when it is E; init_time is
- * [1] or [E] in the same way by n_init_times. init_pos and init_vel are [E, D]; NULL means zeros.
+ * times is [T] for all episodes when n_time_rows is 1, [E, T] when it is E; init_time is [1] or [E] in the same way by
+ * n_init_times. init_pos and init_vel are [E, D]. NULL for init_time, init_pos or init_vel means zeros.
+ * A DMP starts at times[0] whatever init_time says; a ProMP has no start.
  */
 typedef struct tce_mp_grid {
     size_t struct_size;
@@ -84,49 +91,57 @@ TCE_API void tce_mp_grid_init(tce_mp_grid *grid, size_t struct_size);
 /*
  * Paths of E parameter vectors, [E, P] -> [E, T, D]; any output may be NULL.
  *
- * TCE_E_VALUE: a time beyond the table, a start velocity before the delay, tau <= 0, NaN.  TCE_E_SINGULAR: the start
- * lies so late that its initial conditions underflow.   No allocation.   Since 0.1.
+ * Velocity and acceleration of a ProMP are forward differences over the given times, the last repeated. Acceleration of a DMP is the
+ * right side of its equation at that time. Before the delay, acceleration is 0.
+ * TCE_E_SHAPE: E or T is 0, or rows that are neither 1 nor E.  TCE_E_VALUE: a time beyond the table, a start velocity before the delay
+ * (ProDMP), tau <= 0, equal neighbouring times (ProMP, velocity), NaN.  TCE_E_SINGULAR: the start lies so late that its initial
+ * conditions underflow.  TCE_E_NOT_FINITE: a time so far before the start that the path overflows.   No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_trajectory(const tce_mp *mp, const tce_mp_grid *grid, const double *params,
     double *out_pos, double *out_vel, double *out_acc);
 
 /*
  * Vector-Jacobian product: d_params [E, P] = sum over T, D of d_pos dpos/dparams + d_vel dvel/dparams. d_pos or d_vel may be
- * NULL (zeros). For learn_tau and learn_delay the derivative of the path as interpolated.   No allocation.   Since 0.1.
+ * NULL (zeros). For learn_tau and learn_delay the derivative of the path as interpolated. Statuses as above.   No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_trajectory_backward(const tce_mp *mp, const tce_mp_grid *grid, const double *params,
     const double *d_pos, const double *d_vel, double *out_d_params);
 
 /*
- * One time, one path: for control loops. params [P], init_pos and init_vel [D], outputs [D] or NULL.
+ * One time, one path: for control loops. params [P], init_pos and init_vel [D] or NULL, outputs [D] or NULL.
  * The same numbers as tce_mp_trajectory. Constant time for ProDMP and ProMP (a ProMP's velocity is the forward difference over the
- * next dt); a DMP is integrated from init_time to time in steps of dt.   No allocation, no locks.   Since 0.1.
+ * next dt); a DMP is integrated from init_time to time in steps of dt, the last one shorter; TCE_E_VALUE when time < init_time.
+ * Other statuses as above.   No allocation, no locks.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_query(const tce_mp *mp, double time, const double *params, double init_time,
     const double *init_pos, const double *init_vel, double *out_pos, double *out_vel, double *out_acc);
 
 /*
  * Rows of the scaled basis: position = offset + out_pos_basis . params of that DoF, likewise velocity and acceleration.
- * times [T]; outputs [T, columns] or NULL. Linear kinds without learnt tau or delay only (TCE_E_UNSUPPORTED).   No allocation.   Since 0.1.
+ * times [T]; outputs [T, columns] or NULL. ProDMP and ProMP without learnt tau or delay only (TCE_E_UNSUPPORTED).   No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_basis(const tce_mp *mp, size_t T, const double *times, double init_time,
     double *out_pos_basis, double *out_vel_basis, double *out_acc_basis);
 
 /*
  * Covariance [D*T, D*T] (DoF by DoF, times within) and standard deviation [T, D] of the path of parameters ~ N(., L L'), plus reg times
- * the largest diagonal entry on the diagonal. L [P, P]. `order` 0: position, 1: velocity. Outputs may be NULL.   No allocation.   Since 0.1.
+ * the largest diagonal entry on the diagonal. L [P, P]. `order` 0: position, 1: velocity. Outputs may be NULL. Kinds as tce_mp_basis.
+ * No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times, double init_time,
     const double *L, double reg, int32_t order, double *out_cov, double *out_std);
 
-/* Draws params ~ N(mean, L L') for each episode, [E, P], and evaluates them. mean [E, P], L [P, P]. Outputs but out_params may be NULL.
- * No allocation.   Since 0.1. */
+/*
+ * Draws params ~ N(mean, L L') for each episode, [E, P], and evaluates them. mean [E, P], L [P, P]. Outputs but out_params may be NULL.
+ * TCE_E_VALUE also when a drawn tau is <= 0: out_params then holds the draws.   No allocation.   Since 0.1.
+ */
 TCE_API TCE_NODISCARD tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_grid *grid, const double *mean, const double *L,
     tce_random *random, double *out_params, double *out_pos, double *out_vel);
 
 /*
- * Ridge regression to a demonstration: demo [T, D] at times [T], out_params [P]. T >= 2, times increasing.
- * TCE_E_UNSUPPORTED with learnt tau or delay.  TCE_E_SINGULAR.   Uses the handle's workspace.   No allocation.   Since 0.1.
+ * Ridge regression to a demonstration: demo [T, D] at times [T], out_params [P]. T >= 2, times increasing, reg >= 0.
+ * TCE_E_UNSUPPORTED with learnt tau or delay.  TCE_E_SINGULAR: the normal equations have no unique solution, or goal_scale is 0 (DMP).
+ * Uses the handle's workspace.   No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_fit(tce_mp *mp, size_t T, const double *times, const double *demo, double reg,
     double *out_params);
@@ -142,7 +157,8 @@ typedef struct tce_mp_via {
 
 /*
  * Gaussian over parameters, conditioned on via-points: N(mean, L L') given all of them. init_pos, init_vel [D]; mean, out_mean
- * [P]; L, out_L [P, P]; outputs may be the inputs.   Uses the handle's workspace.   No allocation.   Since 0.1.
+ * [P]; L, out_L [P, P]; outputs may be the inputs. Kinds as tce_mp_basis; TCE_E_NOT_PD: a diagonal entry of L is <= 0.
+ * Uses the handle's workspace.   No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_condition(tce_mp *mp, size_t n_via, const tce_mp_via *via, double init_time,
     const double *init_pos, const double *init_vel, const double *mean, const double *L, double *out_mean, double *out_L);
@@ -161,7 +177,8 @@ TCE_API void tce_mp_plan_init(tce_mp_plan *plan, size_t struct_size);
 
 /*
  * Goes over from one primitive to another between the times `from` and `to`: y = (1 - s) y_a + s y_b with s = 10z^3 - 15z^4 + 6z^5, so that
- * position, velocity and acceleration stay continuous. Outputs [T, D] or NULL. Same D.   No allocation.   Since 0.1.
+ * position, velocity and acceleration stay continuous. Each is evaluated as by tce_mp_query, a before `to` and b after `from` only.
+ * Outputs [T, D] or NULL. TCE_E_SHAPE: not the same D.  TCE_E_VALUE: from >= to.   No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b, double from, double to, size_t T, const double *times,
     double *out_pos, double *out_vel, double *out_acc);
