@@ -41,11 +41,14 @@ TCE_CFLAGS := $(STANDARD) $(OPT) $(CFLAGS) $(SAN) -ffp-contract=off -fPIC -fvisi
 BLAS_CFLAGS = $(shell pkg-config --cflags openblas lapacke)
 BLAS_LIBS   = $(shell pkg-config --libs lapacke openblas)
 LIBS        = $(BLAS_LIBS) -lm -lpthread -ldl
-TEST_CFLAGS = $(shell pkg-config --cflags check jansson zlib) -Itests
+TEST_CFLAGS = $(shell pkg-config --cflags check jansson zlib) -Itests -Itests/support
 TEST_LIBS   = $(shell pkg-config --libs check jansson zlib)
 
 COMPILE = $(CC) $(TCE_CFLAGS) $(BLAS_CFLAGS)
 LINK    = $(CC) $(SAN) $(LDFLAGS)
+
+comma := ,
+space := $(subst ,, )
 
 # ---- quiet output: one short line a file, nothing under make -s, everything with V=1 ------------------
 
@@ -76,8 +79,6 @@ $(STATIC): $(OBJECTS)
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(OBJECTS)
-
-comma := ,
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
@@ -189,7 +190,7 @@ replay: $(BUILD)/replay ## case files through the C API: FILES="a.json b.json.gz
 
 .PHONY: check-docs
 check-docs: $(LIB)/libtce.so | deps-test deps-python ## the programs printed in README.md and docs/api
-	@CC='$(CC)' LIB='$(abspath $(LIB))' PYTHON='$(CURDIR)/$(VENV)/bin/python' OUT='$(BUILD)/docs' JOBS=$(JOBS) \
+	@CC='$(CC)' LIB='$(abspath $(LIB))' PYTHON='$(CURDIR)/$(VENV)/bin/python' OUT='$(abspath $(BUILD))/docs' JOBS=$(JOBS) \
 	    sh tests/docs/check.sh README.md $(sort $(wildcard docs/api/*.md))
 
 .PHONY: check-examples
@@ -270,14 +271,16 @@ $(PEERS_VENV)/ready: tests/bench/requirements.txt tests/python/requirements.txt 
 # ---- install -----------------------------------------------------------------------------------------
 
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@VERSION@|$(VERSION)|g' -e 's|@MAJOR@|$(MAJOR)|g' \
-           -e 's|@LIBS_PRIVATE@|$(strip $(LIBS))|g'
+           -e 's|@LIBS_PRIVATE@|$(strip $(LIBS))|g' -e 's|@LIBS_CMAKE@|$(subst $(space),;,$(strip $(LIBS)))|g' \
+           -e 's|@LIB_TO_PREFIX@|$(shell realpath -m --relative-to=$(LIBDIR) $(PREFIX))|g'
 HPP := $(wildcard bindings/cpp/tce.hpp)
 
 .PHONY: install
 install: all ## headers, libraries, pkg-config and CMake files: PREFIX=/usr/local, DESTDIR=
 	$(Q)mkdir -p $(DESTDIR)$(PREFIX)/include/tce $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/tce
-	$(Q)cp $(HEADERS) $(HPP) $(DESTDIR)$(PREFIX)/include/tce/
-	$(Q)cp $(SHARED) $(STATIC) $(DESTDIR)$(LIBDIR)/
+	$(Q)install -m 644 $(HEADERS) $(HPP) $(DESTDIR)$(PREFIX)/include/tce/
+	$(Q)install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)/
+	$(Q)install -m 644 $(STATIC) $(DESTDIR)$(LIBDIR)/
 	$(Q)ln -sf $(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libtce.so
 	$(Q)$(FILL) pkgconfig/tce.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/tce.pc

@@ -7,9 +7,12 @@ if [ "$1" = --one ]; then
     log=$(mktemp)
     timeout "${LIMIT:-300}" $WRAP "$2" </dev/null >"$log" 2>&1
     status=$?
-    [ $status = 0 ] || echo "$2: exit status $status" >>"$log"
-    # one write, so that parallel outputs do not mix
-    cat "$log"
+    # one write, so that parallel outputs do not mix; sanitizers can be long-winded, the first report is the one to read
+    if [ $status = 0 ]; then
+        cat "$log"
+    else
+        { head -n 120 "$log"; echo "$2: exit status $status"; } | dd bs=1M iflag=fullblock status=none
+    fi
     rm -f "$log"
     [ $status = 0 ]
     exit

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Installs into a temporary place and builds the outside project of this folder against it: through pkg-config (shared and
+# static) and through CMake (shared, static, C++), as DESTDIR stage, moved, and gone again after uninstall.
+set -e
+
+here=tests/install
+make="${MAKE:-make} -s --no-print-directory BUILD=$BUILD"
+cc=${CC:-cc}
+cxx=${CXX:-g++}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+version=$(awk '/define TCE_VERSION_(MAJOR|MINOR|PATCH) / { v = v s $3; s = "." } END { print v }' include/tce/version.h)
+expected="-DTCE_EXPECTED=\"$version\""
+warnings='-Wall -Wextra -Wpedantic -Werror'
+
+say() { printf '  %-28s' "$1"; }
+
+$make install PREFIX="$work/usr"
+export PKG_CONFIG_PATH="$work/usr/lib/pkgconfig"
+[ "$(pkg-config --modversion tce)" = "$version" ]
+
+say 'pkg-config, shared'
+$cc -std=c99 $warnings "$expected" $here/main.c -o "$work/shared" $(pkg-config --cflags --libs tce) -lm
+LD_LIBRARY_PATH="$work/usr/lib" "$work/shared"
+
+# libtce.a by name: -ltce would take the shared one
+say 'pkg-config, static'
+$cc -std=c99 $warnings "$expected" $here/main.c -o "$work/static" $(pkg-config --static --cflags --libs tce | sed 's/-ltce/-l:libtce.a/')
+! ldd "$work/static" | grep -q libtce
+"$work/static"
+
+if [ -f bindings/cpp/tce.hpp ]; then
+    say 'pkg-config, C++11'
+    $cxx -std=c++11 $warnings "$expected" $here/main.cpp -o "$work/cpp" $(pkg-config --cflags --libs tce)
+    LD_LIBRARY_PATH="$work/usr/lib" "$work/cpp"
+fi
+
+# the tree may be moved: CMake's file finds its place itself
+mv "$work/usr" "$work/moved"
+cmake -S $here -B "$work/cmake" -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
+    -DCMAKE_C_FLAGS="'$expected'" -DCMAKE_CXX_FLAGS="'$expected'" >"$work/log" 2>&1 &&
+    cmake --build "$work/cmake" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+for program in shared static cpp; do
+    say "CMake, $program"
+    "$work/cmake/$program"
+done
+
+# staged: the same files, under DESTDIR; uninstall leaves nothing
+$make install PREFIX=/usr DESTDIR="$work/stage"
+(cd "$work/stage/usr" && find . ! -type d | sort) >"$work/staged"
+(cd "$work/moved" && find . ! -type d | sort) >"$work/installed"
+diff "$work/staged" "$work/installed"
+grep -q '^prefix=/usr$' "$work/stage/usr/lib/pkgconfig/tce.pc"
+$make uninstall PREFIX=/usr DESTDIR="$work/stage"
+[ -z "$(find "$work/stage" ! -type d)" ]
+echo "$(wc -l <"$work/installed") files installed, staged and removed"
