@@ -6,9 +6,8 @@
  *   reward   A = sum_{t=a}^{b-1} gamma^(t-a) r_t minus its mean over episodes
  *
  * An episode that ended after n < T steps: segments with a >= n do not count; steps t >= n add nothing, and
- * V_b = 0 for b >= n.
- * Normalised: (x - mean) / (sample standard deviation + 1e-8) over what counts; fewer than two stay as they
- * are.
+ * V_b = 0 for b >= n. Normalised is (x - mean) / (sample standard deviation + 1e-8) over what counts; fewer
+ * than two numbers stay as they are.
  */
 #include <tce/segment.h>
 
@@ -180,8 +179,7 @@ static tce_status check_segments(const segments *s)
     return TCE_OK;
 }
 
-/* the arrays that a kind reads; what lies past the end of an episode is never used, but has to be a number
- */
+/* the arrays that a kind reads; past the end of an episode too they must be numbers */
 static tce_status check_arrays(int32_t kind, const segments *s, const double *rewards, const double *values,
                                const double *steps, double gamma)
 {

@@ -163,8 +163,7 @@ static TCE__VECTOR void weight_columns(size_t dim, size_t n, const double *z, co
     }
 }
 
-/* log-likelihoods in, c = dl / dlog p out; a masked episode gets c = 0, and z = 0 since it may hold
- * anything */
+/* log p in, c = dl / dlog p out; a masked episode gets c = 0, and z = 0 since it may hold anything */
 static tce_status ratio_terms(const tce__segment_call *call, const tce__segment_group *group, size_t j,
                               double *z, double *values, tce__ratio_sums *sums)
 {
@@ -248,8 +247,7 @@ tce_status tce__segment_score(const tce__segment_call *call, const tce__segment_
     return st;
 }
 
-/* sums the rows of DoF d, [J, 2D, width] by segment, into those by time point, [K, D, width]; the first
- * `used` numbers of each */
+/* sums rows of DoF d from segments, [J, 2D, width], into time points, [K, D, width]; `used` numbers each */
 static void sum_segments(const tce_segment *seg, size_t d, size_t width, size_t used,
                          const double *by_segment, double *by_point)
 {

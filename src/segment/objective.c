@@ -198,8 +198,7 @@ static tce_status measure_work(void *context, size_t chunk, size_t begin, size_t
     return st;
 }
 
-/* all segments of each episode; a shared factor's gradient is summed within the chunk, which is a part of
- * its own */
+/* all segments of each episode; the gradient of a shared factor is summed within the chunk, as one part */
 static tce_status episode_work(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
 {
     const tce__segment_call *const call = context;

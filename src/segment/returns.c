@@ -2,9 +2,10 @@
  * Returns and advantages of single steps, backwards over an episode; V has one more entry than r.
  *
  *   generalised advantage estimation   delta_t = r_t + gamma (1 - done_t) V_{t+1} - V_t
- *                                      A_t = delta_t + gamma lambda (1 - done_t) A_{t+1},   R_t = A_t + V_t
- *   Monte Carlo                        R_t = r_t + gamma (1 - done_t) R_{t+1},  R_T = V_T,   A_t = R_t -
- * V_t
+ *                                      A_t = delta_t + gamma lambda (1 - done_t) A_{t+1}
+ *                                      R_t = A_t + V_t
+ *   Monte Carlo                        R_t = r_t + gamma (1 - done_t) R_{t+1},   R_T = V_T
+ *                                      A_t = R_t - V_t
  *
  * done is termination or time limit: the published method does not bootstrap at the limit.
  */

@@ -82,8 +82,7 @@ static tce_segment *layout(tce_segment *seg, tce__arena *arena)
     seg->ones = tce__arena_doubles(arena, seg->D);
     seg->path = tce__arena_doubles(arena, K * seg->D);
 
-    /* one group for all episodes where they can share a factorisation, one a worker where they can differ
-     */
+    /* one group of all episodes where they can share factors, one a worker where they can differ */
     if (seg->shared_cov)
         layout_group(seg, E, arena, &seg->all);
     seg->one = tce__arena_take(arena, n_workers, sizeof *seg->one);
@@ -128,8 +127,7 @@ static tce_status check_options(const tce_segment_options *opt)
     return st;
 }
 
-/* the likelihood needs a path that is linear in all parameters; every DMP, and learnt tau or delay, answer
- * a basis query with a refusal */
+/* the likelihood needs a path that is linear in all parameters: no DMP, no learnt tau or delay */
 static tce_status check_linear(const tce_mp *mp)
 {
     const double time = 0.0;
@@ -223,8 +221,7 @@ static void place_points(tce_segment *seg, size_t J, const int32_t *pairs)
     seg->K = K;
 }
 
-/* path of zero parameters at the time points, one number a time: that of the first DoF, since all are alike
- */
+/* path of zero parameters at the time points, of the first DoF since all are alike */
 static tce_status unit_path(tce_segment *seg, double init_time, const double *init_pos,
                             const double *init_vel, double *out)
 {
@@ -259,8 +256,7 @@ static tce_status set_grid(tce_segment *seg, size_t g, const double *times, doub
     if (st != TCE_OK)
         return st;
 
-    /* before the delay the path rests and a start velocity is refused: the one thing that can still be out
-     * of range */
+    /* the one thing that can still be refused: before the delay the path rests and has no velocity */
     st = unit_path(seg, init_time, seg->zeros, seg->ones, seg->from_vel + g * K);
     seg->rests[g] = st == TCE_E_VALUE;
     if (st == TCE_E_VALUE)

@@ -4,8 +4,8 @@
  *   importance ratio   l = -1/n sum rho A
  *   clipped (PPO)      l = -1/n sum min(rho A, clip(rho, 1 - eps, 1 + eps) A)
  *
- * dl/dlog p = -rho A / n, and 0 where the clipped term is the smaller one: (A > 0 and rho > 1 + eps) or (A
- * < 0 and rho < 1 - eps). Only entries with mask != 0 count.
+ * dl/dlog p = -rho A / n, and 0 where the clipped term is the smaller one:
+ * (A > 0 and rho > 1 + eps) or (A < 0 and rho < 1 - eps). Only entries with mask != 0 count.
  */
 #include <tce/segment.h>
 

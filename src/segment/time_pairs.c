@@ -40,8 +40,7 @@ size_t tce_time_pairs_max(size_t T, size_t K)
     return (T - 1) / interval;
 }
 
-/* K sorted distinct indices: index t is taken with probability (points still missing) / (indices still to
- * come) */
+/* K sorted distinct indices: t is taken with probability (points missing) / (indices still to come) */
 static size_t random_pairs(size_t T, size_t K, tce_random *random, int32_t *out_pairs)
 {
     size_t taken = 0;
