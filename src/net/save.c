@@ -1,0 +1,206 @@
+/*
+ * A network's state in a store: "<prefix>.layers.<l>.weight" [out, in] and ".bias" [out] for l = 0 ..., "<prefix>.adam.moment" and
+ * ".adam.square" [n_parameters], "<prefix>.adam.steps"; reals in the network's precision.
+ */
+#include <tce/net.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "net/internal.h"
+
+/* ---- fields --------------------------------------------------------------------------------------- */
+
+tce_status tce__field_name(const char *prefix, const char *name, char *out)
+{
+    if (!prefix)
+        return tce_fail(TCE_E_ARGUMENT, "prefix is NULL");
+    const int length = snprintf(out, TCE__FIELD_NAME_SIZE, "%s.%s", prefix, name);
+    if (length < 0 || length >= TCE__FIELD_NAME_SIZE)
+        return tce_fail(TCE_E_VALUE, "prefix has %zu characters, too long for a name of %d with .%s", strlen(prefix),
+                        TCE__FIELD_NAME_SIZE - 1, name);
+    return TCE_OK;
+}
+
+/* columns 0: a vector */
+tce_status tce__field_put(tce_store *store, const char *prefix, const char *name, int32_t type, size_t rows, size_t columns,
+                          const void *data)
+{
+    char full[TCE__FIELD_NAME_SIZE];
+    const size_t shape[2] = { rows, columns };
+    const tce_status status = tce__field_name(prefix, name, full);
+    if (status != TCE_OK)
+        return status;
+    return tce_store_put(store, full, type, columns > 0 ? 2 : 1, shape, data);
+}
+
+/* element i of a float or double array that need not be aligned */
+static double element(const tce_store_array *array, size_t i)
+{
+    if (array->type == TCE_F32) {
+        float x;
+        memcpy(&x, (const unsigned char *)array->data + i * sizeof x, sizeof x);
+        return x;
+    }
+    double x;
+    memcpy(&x, (const unsigned char *)array->data + i * sizeof x, sizeof x);
+    return x;
+}
+
+tce_status tce__field_check(const tce_store *store, const char *prefix, const char *name, size_t rows, size_t columns, double least,
+                            double most)
+{
+    char full[TCE__FIELD_NAME_SIZE];
+    tce_store_array array;
+    tce_store_array_init(&array, sizeof array);
+    tce_status status = tce__field_name(prefix, name, full);
+    if (status == TCE_OK)
+        status = tce_store_get(store, full, &array);
+    if (status != TCE_OK)
+        return status;
+
+    /* kind and shape */
+    const int32_t rank = columns > 0 ? 2 : 1;
+    if (array.type != TCE_F32 && array.type != TCE_F64)
+        return tce_fail(TCE_E_VALUE, "%s is neither float nor double", full);
+    if (array.rank != rank || array.shape[0] != rows || (rank == 2 && array.shape[1] != columns))
+        return tce_fail(TCE_E_SHAPE, "%s has rank %d and shape [%zu, %zu], must be [%zu, %zu] with rank %d", full, (int)array.rank,
+                        array.rank > 0 ? array.shape[0] : 1, array.rank > 1 ? array.shape[1] : 1, rows, columns > 0 ? columns : 1,
+                        (int)rank);
+
+    /* numbers */
+    const size_t n = rows * (columns > 0 ? columns : 1);
+    for (size_t i = 0; i < n; i++) {
+        const double x = element(&array, i);
+        if (!(x >= least && x <= most))
+            return tce_fail(TCE_E_VALUE, "%s[%zu] = %g, must be in %g ... %g", full, i, x, least, most);
+    }
+    return TCE_OK;
+}
+
+tce_status tce__field_read(const tce_store *store, const char *prefix, const char *name, int32_t type, size_t n, void *out)
+{
+    char full[TCE__FIELD_NAME_SIZE];
+    const tce_status status = tce__field_name(prefix, name, full);
+    if (status != TCE_OK)
+        return status;
+    return tce_store_read(store, full, type, n, out);
+}
+
+/* ---- a network ------------------------------------------------------------------------------------ */
+
+/* "layers.<l>.weight" and "layers.<l>.bias" */
+#define LAYER_NAME_SIZE 40
+static void layer_names(size_t l, char *weight, char *bias)
+{
+    snprintf(weight, LAYER_NAME_SIZE, "layers.%zu.weight", l);
+    snprintf(bias, LAYER_NAME_SIZE, "layers.%zu.bias", l);
+}
+
+static unsigned char *layer_weights(const tce_net *net, size_t l)
+{
+    return (unsigned char *)net->parameters + net->offset[l] * net->kernels->size;
+}
+
+tce_status tce_net_save(const tce_net *net, tce_store *store, const char *prefix)
+{
+    tce_status status = tce__check_pointer("net", net);
+    if (status == TCE_OK)
+        status = tce__check_pointer("store", store);
+    if (status != TCE_OK)
+        return status;
+
+    const int32_t type = net->kernels->store_type;
+    for (size_t l = 0; status == TCE_OK && l < net->n_layers; l++) {
+        const size_t in = net->width[l];
+        const size_t out = net->width[l + 1];
+        const unsigned char *weights = layer_weights(net, l);
+        char weight[LAYER_NAME_SIZE];
+        char bias[LAYER_NAME_SIZE];
+        layer_names(l, weight, bias);
+        status = tce__field_put(store, prefix, weight, type, out, in, weights);
+        if (status == TCE_OK)
+            status = tce__field_put(store, prefix, bias, type, out, 0, weights + out * in * net->kernels->size);
+    }
+    if (status == TCE_OK)
+        status = tce__field_put(store, prefix, "adam.moment", type, net->n_parameters, 0, net->moment);
+    if (status == TCE_OK)
+        status = tce__field_put(store, prefix, "adam.square", type, net->n_parameters, 0, net->square);
+    if (status == TCE_OK)
+        status = tce__field_put(store, prefix, "adam.steps", TCE_U64, 1, 0, &net->n_steps);
+    return status;
+}
+
+tce_status tce__net_load_check(const tce_net *net, const tce_store *store, const char *prefix)
+{
+    const double most = net->kernels->largest;
+    uint64_t n_steps;
+    tce_status status = TCE_OK;
+
+    for (size_t l = 0; status == TCE_OK && l < net->n_layers; l++) {
+        char weight[LAYER_NAME_SIZE];
+        char bias[LAYER_NAME_SIZE];
+        layer_names(l, weight, bias);
+        status = tce__field_check(store, prefix, weight, net->width[l + 1], net->width[l], -most, most);
+        if (status == TCE_OK)
+            status = tce__field_check(store, prefix, bias, net->width[l + 1], 0, -most, most);
+    }
+    if (status == TCE_OK)
+        status = tce__field_check(store, prefix, "adam.moment", net->n_parameters, 0, -most, most);
+    if (status == TCE_OK)
+        status = tce__field_check(store, prefix, "adam.square", net->n_parameters, 0, 0.0, most);
+    if (status == TCE_OK)
+        status = tce__field_read(store, prefix, "adam.steps", TCE_U64, 1, &n_steps);
+    if (status != TCE_OK)
+        return status;
+
+    /* one layer more in the store is another network */
+    char name[LAYER_NAME_SIZE];
+    char unused[LAYER_NAME_SIZE];
+    char full[TCE__FIELD_NAME_SIZE];
+    tce_store_array array;
+    tce_store_array_init(&array, sizeof array);
+    layer_names(net->n_layers, name, unused);
+    status = tce__field_name(prefix, name, full);
+    if (status == TCE_OK && tce_store_get(store, full, &array) == TCE_OK)
+        status = tce_fail(TCE_E_SHAPE, "%s is there, the network has only %zu layers", full, net->n_layers);
+    return status;
+}
+
+tce_status tce__net_load_read(tce_net *net, const tce_store *store, const char *prefix)
+{
+    const int32_t type = net->kernels->store_type;
+    tce_status status = TCE_OK;
+
+    for (size_t l = 0; status == TCE_OK && l < net->n_layers; l++) {
+        const size_t n_weights = net->width[l + 1] * net->width[l];
+        unsigned char *weights = layer_weights(net, l);
+        char weight[LAYER_NAME_SIZE];
+        char bias[LAYER_NAME_SIZE];
+        layer_names(l, weight, bias);
+        status = tce__field_read(store, prefix, weight, type, n_weights, weights);
+        if (status == TCE_OK)
+            status = tce__field_read(store, prefix, bias, type, net->width[l + 1], weights + n_weights * net->kernels->size);
+    }
+    if (status == TCE_OK)
+        status = tce__field_read(store, prefix, "adam.moment", type, net->n_parameters, net->moment);
+    if (status == TCE_OK)
+        status = tce__field_read(store, prefix, "adam.square", type, net->n_parameters, net->square);
+    if (status == TCE_OK)
+        status = tce__field_read(store, prefix, "adam.steps", TCE_U64, 1, &net->n_steps);
+    net->remembered = 0;
+    return status;
+}
+
+tce_status tce_net_load(tce_net *net, const tce_store *store, const char *prefix)
+{
+    tce_status status = tce__check_pointer("net", net);
+    if (status == TCE_OK)
+        status = tce__check_pointer("store", store);
+    if (status == TCE_OK)
+        status = tce__net_load_check(net, store, prefix);
+    if (status == TCE_OK)
+        status = tce__net_load_read(net, store, prefix);
+    return status;
+}
