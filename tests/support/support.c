@@ -253,14 +253,19 @@ double test_random_cholesky(tce_random *random, size_t dim, double condition, do
 
 void test_perturb_cholesky(tce_random *random, size_t dim, double size, const double *L, double *out)
 {
-    /* row by row from the last, column by column from the first: entry (i, j) needs L[i, j..i] only, so out may be L */
     double *N = malloc(dim * dim * sizeof *N);
     if (N == NULL)
         ck_abort_msg("no memory for a factor of dimension %zu", dim);
+
+    /* N = I + size * noise, lower triangular, with a positive diagonal */
     for (size_t i = 0; i < dim; i++)
         for (size_t j = 0; j < dim; j++)
-            N[i * dim + j] = j < i ? size * tce_random_normal(random) : j == i ? exp(size * tce_random_normal(random)) : 0.0;
-    for (size_t i = dim; i-- > 0;) {
+            N[i * dim + j] = j > i ? 0.0 : size * tce_random_normal(random);
+    for (size_t i = 0; i < dim; i++)
+        N[i * dim + i] = exp(N[i * dim + i]);
+
+    /* out = L N; entry (i, j) needs L[i, j..i] only and columns go up, so out may be L */
+    for (size_t i = 0; i < dim; i++) {
         for (size_t j = 0; j < dim; j++) {
             double sum = 0.0;
             for (size_t k = j; k <= i; k++)

@@ -23,8 +23,8 @@ typedef struct test_memory {
 } test_memory;
 
 /*
- * Hooks that count into *m and fail once its budget is spent. Clears the counters and keeps the budget, which the caller sets before or after.
- * Blocks are aligned as asked and filled with a pattern, so that memory taken for zero shows.
+ * Hooks that count into *m and fail once its budget is spent. Clears the counters and keeps the budget, which the caller sets before or
+ * after. Blocks are aligned as asked and filled with a pattern, so that memory taken for zero shows.
  */
 void test_hooks(test_memory *m, tce_hooks *hooks);
 

@@ -1,0 +1,341 @@
+/*
+ * Trust-region projections and entropy control: what comes out, the distances before, and the gradients [TRPL].
+ *
+ * Cases of the Wasserstein-2 covariance speak symmetric square roots S, libtce Cholesky factors: S = L Q with Q
+ * orthogonal gives L on the way in, an eigendecomposition of L L' gives S on the way out.
+ */
+#include "replay.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    MAX_DIM = 1 << 12,
+    /* Jacobi converges quadratically; a dozen sweeps are plenty for any size here */
+    N_SWEEPS = 30
+};
+
+/* A bound that never acts. */
+#define NO_BOUND 1e300
+
+static void free_trpl(void *tr)
+{
+    tce_trpl_free(tr);
+}
+
+static tce_trpl *create_trpl(replay_case *c, int32_t kind, size_t dim, size_t n, size_t n_cov, double mean_bound,
+    double cov_bound)
+{
+    const char *covariance = replay_text(c, c->root, "covariance");
+    tce_trpl_options opt;
+    tce_trpl *tr;
+
+    tce_trpl_options_init(&opt, sizeof opt);
+    opt.kind = kind;
+    opt.dim = (int32_t)dim;
+    opt.max_batch = (int32_t)n;
+    opt.shared_cov = n_cov == 1;
+    opt.diagonal = covariance != NULL && strcmp(covariance, "diagonal") == 0;
+    opt.mean_bound = mean_bound;
+    opt.cov_bound = cov_bound;
+    replay_ok(c, tce_trpl_create(&opt, NULL, &tr));
+    replay_keep(c, tr, free_trpl);
+    return tr;
+}
+
+/* ---- means and covariances together -------------------------------------------------------------- */
+
+static int32_t projection_kind(replay_case *c)
+{
+    const char *name = replay_text(c, c->root, "projection");
+
+    if (name != NULL && strcmp(name, "kl") == 0)
+        return TCE_TRPL_KL;
+    if (name != NULL && strcmp(name, "w2") == 0)
+        return TCE_TRPL_W2;
+    if (name != NULL && strcmp(name, "frobenius") == 0)
+        return TCE_TRPL_FROBENIUS;
+    replay_fail(c, "\"projection\" %s is unknown", name != NULL ? name : "(none)");
+}
+
+void replay_projection(replay_case *c)
+{
+    size_t shape[REPLAY_MAX_RANK];
+
+    /* n Gaussians with one factor, or one each */
+    if (replay_shape(c, c->root, "mean", shape) != 2)
+        replay_fail(c, "\"mean\" is not [n, dim]");
+    const size_t n = shape[0];
+    const size_t dim = shape[1];
+    const size_t n_cov = replay_shape(c, c->root, "chol", shape) > 2 ? shape[0] : 1;
+    const size_t n_L = n_cov * dim * dim;
+    const double *mean = replay_array(c, c->root, "mean", n * dim);
+    const double *L = replay_array(c, c->root, "chol", n_L);
+    const double *old_mean = replay_array(c, c->root, "old_mean", n * dim);
+    const double *old_L = replay_array(c, c->root, "old_chol", n_L);
+    tce_trpl *tr = create_trpl(c, projection_kind(c), dim, n, n_cov, replay_number(c, c->root, "mean_bound"),
+        replay_number(c, c->root, "cov_bound"));
+    replay_int_or(c, c->root, "dim", 0);
+
+    /* forward */
+    double *proj_mean = replay_zeros(c, n * dim);
+    double *proj_L = replay_zeros(c, n_L);
+    double *mean_distance = replay_zeros(c, n);
+    double *cov_distance = replay_zeros(c, n_cov);
+    double *eta = replay_zeros(c, n_cov);
+    replay_ok(c, tce_trpl_project(tr, n, mean, L, old_mean, old_L, 0.0, proj_mean, proj_L));
+    replay_ok(c, tce_trpl_distances(tr, n, mean_distance, cov_distance, eta));
+    replay_compare(c, c->root, "proj_mean", n * dim, proj_mean, TOL_NUMBERS);
+    replay_compare(c, c->root, "proj_chol", n_L, proj_L, TOL_NUMBERS);
+    replay_compare(c, c->root, "mean_distance", n, mean_distance, TOL_NUMBERS);
+    replay_compare(c, c->root, "cov_distance", n_cov, cov_distance, TOL_NUMBERS);
+    replay_compare(c, c->root, "eta", n_cov, eta, TOL_NUMBERS);
+
+    /* backward */
+    if (replay_get(c, c->root, "d_mean") == NULL)
+        return;
+    double *d_mean = replay_array(c, c->root, "d_mean", n * dim);
+    double *d_L = replay_array(c, c->root, "d_chol", n_L);
+    replay_ok(c, tce_trpl_backward(tr, n, d_mean, d_L, d_mean, d_L));
+    replay_compare_gradient(c, c->root, "grad_mean", n * dim, d_mean);
+    replay_compare_gradient(c, c->root, "grad_chol", n_L, d_L);
+}
+
+/* ---- one part at a time -------------------------------------------------------------------------- */
+
+static size_t read_dim(replay_case *c)
+{
+    return (size_t)replay_int(c, c->root, "dim", 1, MAX_DIM);
+}
+
+/* The covariance part alone: means are equal. Writes the projected factor and the distance before it. */
+static tce_trpl *project_cov(replay_case *c, int32_t kind, size_t dim, const double *L, const double *old_L,
+    double *out_L, double *out_distance, double *out_eta)
+{
+    const double *zero = replay_zeros(c, dim);
+    double *proj_mean = replay_zeros(c, dim);
+    tce_trpl *tr = create_trpl(c, kind, dim, 1, 1, 1.0, replay_number(c, c->root, "cov_bound"));
+
+    replay_ok(c, tce_trpl_project(tr, 1, zero, L, zero, old_L, 0.0, proj_mean, out_L));
+    replay_ok(c, tce_trpl_distances(tr, 1, NULL, out_distance, out_eta));
+    replay_compare_with(c, "the mean, untouched", dim, proj_mean, zero, 0.0);
+    return tr;
+}
+
+void replay_kl_cov(replay_case *c)
+{
+    const size_t dim = read_dim(c);
+    const double *L = replay_array(c, c->root, "chol", dim * dim);
+    const double *old_L = replay_array(c, c->root, "old_chol", dim * dim);
+    double *proj_L = replay_zeros(c, dim * dim);
+    double distance;
+    double eta;
+    tce_trpl *tr = project_cov(c, TCE_TRPL_KL, dim, L, old_L, proj_L, &distance, &eta);
+
+    replay_compare(c, c->root, "eta", 1, &eta, TOL_NUMBERS);
+    replay_compare(c, c->root, "distance", 1, &distance, TOL_NUMBERS);
+    replay_compare(c, c->root, "proj_chol", dim * dim, proj_L, TOL_NUMBERS);
+
+    if (replay_get(c, c->root, "cotangent") == NULL)
+        return;
+    double *d_mean = replay_zeros(c, dim);
+    double *d_L = replay_array(c, c->root, "cotangent", dim * dim);
+    replay_ok(c, tce_trpl_backward(tr, 1, d_mean, d_L, d_mean, d_L));
+    replay_compare_gradient(c, c->root, "grad_chol", dim * dim, d_L);
+}
+
+void replay_kl_mean(replay_case *c)
+{
+    const size_t dim = read_dim(c);
+    const double *mean = replay_array(c, c->root, "mean", dim);
+    const double *old_mean = replay_array(c, c->root, "old_mean", dim);
+    const double *old_L = replay_array(c, c->root, "old_chol", dim * dim);
+    double *proj_mean = replay_zeros(c, dim);
+    double *proj_L = replay_zeros(c, dim * dim);
+    double half_maha;
+    tce_trpl *tr = create_trpl(c, TCE_TRPL_KL, dim, 1, 1, replay_number(c, c->root, "mean_bound"), NO_BOUND);
+
+    replay_ok(c, tce_trpl_project(tr, 1, mean, old_L, old_mean, old_L, 0.0, proj_mean, proj_L));
+    replay_ok(c, tce_trpl_distances(tr, 1, &half_maha, NULL, NULL));
+    replay_compare(c, c->root, "half_maha", 1, &half_maha, TOL_NUMBERS);
+    replay_compare(c, c->root, "proj_mean", dim, proj_mean, TOL_NUMBERS);
+    replay_compare_with(c, "the covariance, untouched", dim * dim, proj_L, old_L, 0.0);
+}
+
+/* out = A A' */
+static void square(size_t n, const double *A, double *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++) {
+            double sum = 0.0;
+            for (size_t k = 0; k < n; k++)
+                sum += A[i * n + k] * A[j * n + k];
+            out[i * n + j] = sum;
+        }
+    }
+}
+
+void replay_frobenius_cov(replay_case *c)
+{
+    const size_t dim = read_dim(c);
+    const double *L = replay_array(c, c->root, "chol", dim * dim);
+    const double *old_L = replay_array(c, c->root, "old_chol", dim * dim);
+    double *proj_L = replay_zeros(c, dim * dim);
+    double *proj_cov = replay_zeros(c, dim * dim);
+    double distance;
+
+    project_cov(c, TCE_TRPL_FROBENIUS, dim, L, old_L, proj_L, &distance, NULL);
+    square(dim, proj_L, proj_cov);
+    replay_compare(c, c->root, "distance", 1, &distance, TOL_NUMBERS);
+    replay_compare(c, c->root, "proj_cov", dim * dim, proj_cov, TOL_NUMBERS);
+}
+
+/* ---- Wasserstein-2, in square roots -------------------------------------------------------------- */
+
+static double dot(size_t n, const double *a, const double *b)
+{
+    double sum = 0.0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* S = L Q by Gram-Schmidt on the rows, twice for accuracy: S becomes Q, L has S S' = L L'. */
+static void factor_rows(size_t n, double *S, double *L)
+{
+    for (size_t i = 0; i < n; i++) {
+        double *row = S + i * n;
+
+        for (int pass = 0; pass < 2; pass++) {
+            for (size_t j = 0; j < i; j++) {
+                const double r = dot(n, S + j * n, row);
+                L[i * n + j] += r;
+                for (size_t k = 0; k < n; k++)
+                    row[k] -= r * S[j * n + k];
+            }
+        }
+        L[i * n + i] = sqrt(dot(n, row, row));
+        for (size_t k = 0; k < n; k++)
+            row[k] /= L[i * n + i];
+    }
+}
+
+/* One Jacobi rotation that zeroes A[p, q] of a symmetric matrix; V collects the rotations in its columns. */
+static void rotate(size_t n, size_t p, size_t q, double *A, double *V)
+{
+    if (A[p * n + q] == 0.0)
+        return;
+    const double theta = (A[q * n + q] - A[p * n + p]) / (2.0 * A[p * n + q]);
+    const double t = (theta >= 0.0 ? 1.0 : -1.0) / (fabs(theta) + sqrt(theta * theta + 1.0));
+    const double cosine = 1.0 / sqrt(t * t + 1.0);
+    const double sine = t * cosine;
+
+    for (size_t k = 0; k < n; k++) {
+        const double a = A[k * n + p];
+        const double b = A[k * n + q];
+        A[k * n + p] = cosine * a - sine * b;
+        A[k * n + q] = sine * a + cosine * b;
+    }
+    for (size_t k = 0; k < n; k++) {
+        const double a = A[p * n + k];
+        const double b = A[q * n + k];
+        A[p * n + k] = cosine * a - sine * b;
+        A[q * n + k] = sine * a + cosine * b;
+    }
+    for (size_t k = 0; k < n; k++) {
+        const double a = V[k * n + p];
+        const double b = V[k * n + q];
+        V[k * n + p] = cosine * a - sine * b;
+        V[k * n + q] = sine * a + cosine * b;
+    }
+}
+
+/* S = A^(1/2), symmetric: A = V diag(l) V', S = V diag(sqrt l) V'. A is destroyed; V [n, n] starts as zeros. */
+static void square_root(size_t n, double *A, double *V, double *S)
+{
+    for (size_t i = 0; i < n; i++)
+        V[i * n + i] = 1.0;
+    for (int sweep = 0; sweep < N_SWEEPS; sweep++)
+        for (size_t p = 0; p + 1 < n; p++)
+            for (size_t q = p + 1; q < n; q++)
+                rotate(n, p, q, A, V);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++) {
+            double sum = 0.0;
+            for (size_t k = 0; k < n; k++)
+                sum += V[i * n + k] * sqrt(fmax(A[k * n + k], 0.0)) * V[j * n + k];
+            S[i * n + j] = sum;
+        }
+    }
+}
+
+void replay_w2_cov(replay_case *c)
+{
+    const size_t dim = read_dim(c);
+    double *S = replay_array(c, c->root, "sqrt", dim * dim);
+    double *old_S = replay_array(c, c->root, "old_sqrt", dim * dim);
+    double *L = replay_zeros(c, dim * dim);
+    double *old_L = replay_zeros(c, dim * dim);
+    double *proj_L = replay_zeros(c, dim * dim);
+    double distance;
+
+    factor_rows(dim, S, L);
+    factor_rows(dim, old_S, old_L);
+    project_cov(c, TCE_TRPL_W2, dim, L, old_L, proj_L, &distance, NULL);
+
+    double *cov = replay_zeros(c, dim * dim);
+    double *V = replay_zeros(c, dim * dim);
+    double *proj_S = replay_zeros(c, dim * dim);
+    square(dim, proj_L, cov);
+    square_root(dim, cov, V, proj_S);
+    replay_compare(c, c->root, "distance", 1, &distance, TOL_NUMBERS);
+    replay_compare(c, c->root, "proj_sqrt", dim * dim, proj_S, TOL_NUMBERS);
+}
+
+/* ---- entropy ------------------------------------------------------------------------------------- */
+
+void replay_entropy_control(replay_case *c)
+{
+    size_t shape[REPLAY_MAX_RANK];
+
+    /* one factor or a batch of them */
+    const size_t rank = replay_shape(c, c->root, "chol", shape);
+    const size_t n_cov = rank > 2 ? shape[0] : 1;
+    const size_t dim = rank > 2 ? shape[1] : shape[0];
+    const size_t n_L = n_cov * dim * dim;
+    const double *L = replay_array(c, c->root, "chol", n_L);
+    const double bound = replay_number(c, c->root, "bound");
+    const int32_t equal = replay_int_or(c, c->root, "equality", 0);
+    double *entropy = replay_zeros(c, n_cov);
+    double *result = replay_zeros(c, n_L);
+
+    replay_ok(c, tce_gauss_entropy(n_cov, dim, L, entropy));
+    replay_compare(c, c->root, "entropy", n_cov, entropy, TOL_NUMBERS);
+    replay_ok(c, tce_trpl_entropy_control(n_cov, dim, L, bound, equal, result));
+    replay_compare(c, c->root, "result", n_L, result, TOL_NUMBERS);
+
+    if (replay_get(c, c->root, "d_result") == NULL)
+        return;
+    const double *d_result = replay_array(c, c->root, "d_result", n_L);
+    double *d_L = replay_zeros(c, n_L);
+    replay_ok(c, tce_trpl_entropy_control_backward(n_cov, dim, L, bound, equal, d_result, d_L));
+    replay_compare_gradient(c, c->root, "grad_chol", n_L, d_L);
+}
+
+void replay_entropy_schedule(replay_case *c)
+{
+    const double temperature = 0.7;
+    const char *name = replay_text(c, c->root, "schedule");
+    double bound;
+
+    if (name == NULL || (strcmp(name, "linear") != 0 && strcmp(name, "exponential") != 0))
+        replay_fail(c, "\"schedule\" %s is unknown", name != NULL ? name : "(none)");
+    const int32_t schedule = strcmp(name, "linear") == 0 ? TCE_TRPL_SCHEDULE_LINEAR : TCE_TRPL_SCHEDULE_EXPONENTIAL;
+    const uint64_t iteration = (uint64_t)replay_int(c, c->root, "iteration", 0, INT32_MAX);
+    const uint64_t n_iterations = (uint64_t)replay_int(c, c->root, "iterations", 1, INT32_MAX);
+    replay_ok(c, tce_trpl_entropy_bound(schedule, read_dim(c), replay_number(c, c->root, "initial"),
+        replay_number(c, c->root, "target"), replay_number_or(c, c->root, "temperature", temperature), iteration,
+        n_iterations, &bound));
+    replay_compare(c, c->root, "bound", 1, &bound, TOL_NUMBERS);
+}
