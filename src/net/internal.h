@@ -21,6 +21,9 @@
 /* Lanes: each has its own parameter gradient, so more of them cost memory and additions, fewer leave threads idle. */
 #define TCE__NET_LANES 16
 
+/* Most hidden layers. */
+#define TCE__NET_MAX_HIDDEN 64
+
 /* Rows x[rows[i]] (x[i] when rows is NULL), less mean [n_in] and divided by std [n_in] when these are not NULL. */
 typedef struct tce__net_input {
     const double *x;
@@ -140,5 +143,17 @@ tce_status tce__field_check(const tce_store *store, const char *prefix, const ch
 tce_status tce__field_read(const tce_store *store, const char *prefix, const char *name, int32_t type, size_t n, void *out);
 tce_status tce__net_load_check(const tce_net *net, const tce_store *store, const char *prefix);
 tce_status tce__net_load_read(tce_net *net, const tce_store *store, const char *prefix);
+
+/* What a saved network's arrays say about its options. */
+typedef struct tce__net_shape {
+    int32_t n_in;
+    int32_t n_out;
+    int32_t n_hidden;
+    int32_t activation;
+    int32_t precision;
+    int32_t hidden[TCE__NET_MAX_HIDDEN];
+} tce__net_shape;
+
+tce_status tce__net_saved_shape(const tce_store *store, const char *prefix, tce__net_shape *out);
 
 #endif

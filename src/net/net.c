@@ -15,7 +15,6 @@
 
 /* Sizes beyond these are mistakes; below them no product of sizes overflows. */
 #define MAX_WIDTH (1 << 20)
-#define MAX_HIDDEN 64
 #define DEFAULT_WIDTH 128
 
 /* ---- life cycle ----------------------------------------------------------------------------------- */
@@ -52,7 +51,7 @@ static tce_status check_options(const tce_net_options *o)
     if (status == TCE_OK)
         status = tce__check_int("n_out", o->n_out, 1, MAX_WIDTH);
     if (status == TCE_OK)
-        status = tce__check_int("n_hidden", o->n_hidden, 0, MAX_HIDDEN);
+        status = tce__check_int("n_hidden", o->n_hidden, 0, TCE__NET_MAX_HIDDEN);
     if (status == TCE_OK)
         status = tce__check_int("activation", o->activation, TCE_NET_RELU, TCE_NET_LINEAR);
     if (status == TCE_OK)

@@ -1,6 +1,6 @@
 /*
  * A network's state in a store: "<prefix>.layers.<l>.weight" [out, in] and ".bias" [out] for l = 0 ..., "<prefix>.adam.moment" and
- * ".adam.square" [n_parameters], "<prefix>.adam.steps"; reals in the network's precision.
+ * ".adam.square" [n_parameters], "<prefix>.adam.steps", "<prefix>.activation"; reals in the network's precision.
  */
 #include <tce/net.h>
 
@@ -98,6 +98,20 @@ static void layer_names(size_t l, char *weight, char *bias)
     snprintf(bias, LAYER_NAME_SIZE, "layers.%zu.bias", l);
 }
 
+/* the weights of layer l as they were saved */
+static tce_status find_layer(const tce_store *store, const char *prefix, size_t l, tce_store_array *out)
+{
+    char weight[LAYER_NAME_SIZE];
+    char bias[LAYER_NAME_SIZE];
+    char full[TCE__FIELD_NAME_SIZE];
+    layer_names(l, weight, bias);
+    const tce_status status = tce__field_name(prefix, weight, full);
+    if (status != TCE_OK)
+        return status;
+    tce_store_array_init(out, sizeof *out);
+    return tce_store_get(store, full, out);
+}
+
 static unsigned char *layer_weights(const tce_net *net, size_t l)
 {
     return (unsigned char *)net->parameters + net->offset[l] * net->kernels->size;
@@ -129,6 +143,8 @@ tce_status tce_net_save(const tce_net *net, tce_store *store, const char *prefix
         status = tce__field_put(store, prefix, "adam.square", type, net->n_parameters, 0, net->square);
     if (status == TCE_OK)
         status = tce__field_put(store, prefix, "adam.steps", TCE_U64, 1, 0, &net->n_steps);
+    if (status == TCE_OK)
+        status = tce__field_put(store, prefix, "activation", TCE_I32, 1, 0, &net->activation);
     return status;
 }
 
@@ -136,6 +152,7 @@ tce_status tce__net_load_check(const tce_net *net, const tce_store *store, const
 {
     const double most = net->kernels->largest;
     uint64_t n_steps;
+    int32_t activation;
     tce_status status = TCE_OK;
 
     for (size_t l = 0; status == TCE_OK && l < net->n_layers; l++) {
@@ -152,20 +169,19 @@ tce_status tce__net_load_check(const tce_net *net, const tce_store *store, const
         status = tce__field_check(store, prefix, "adam.square", net->n_parameters, 0, 0.0, most);
     if (status == TCE_OK)
         status = tce__field_read(store, prefix, "adam.steps", TCE_U64, 1, &n_steps);
+    if (status == TCE_OK)
+        status = tce__field_read(store, prefix, "activation", TCE_I32, 1, &activation);
     if (status != TCE_OK)
         return status;
 
-    /* one layer more in the store is another network */
-    char name[LAYER_NAME_SIZE];
-    char unused[LAYER_NAME_SIZE];
-    char full[TCE__FIELD_NAME_SIZE];
+    /* one layer more in the store, or another activation, is another network */
     tce_store_array array;
-    tce_store_array_init(&array, sizeof array);
-    layer_names(net->n_layers, name, unused);
-    status = tce__field_name(prefix, name, full);
-    if (status == TCE_OK && tce_store_get(store, full, &array) == TCE_OK)
-        status = tce_fail(TCE_E_SHAPE, "%s is there, the network has only %zu layers", full, net->n_layers);
-    return status;
+    if (find_layer(store, prefix, net->n_layers, &array) == TCE_OK)
+        return tce_fail(TCE_E_SHAPE, "%s has more than the network's %zu layers", prefix, net->n_layers);
+    if (activation != net->activation)
+        return tce_fail(TCE_E_VALUE, "%s was saved with activation %d, the network has %d", prefix, (int)activation,
+                        (int)net->activation);
+    return TCE_OK;
 }
 
 tce_status tce__net_load_read(tce_net *net, const tce_store *store, const char *prefix)
@@ -203,4 +219,34 @@ tce_status tce_net_load(tce_net *net, const tce_store *store, const char *prefix
     if (status == TCE_OK)
         status = tce__net_load_read(net, store, prefix);
     return status;
+}
+
+tce_status tce__net_saved_shape(const tce_store *store, const char *prefix, tce__net_shape *out)
+{
+    tce_store_array array;
+    tce__net_shape shape = { 0 };
+    tce_status status = tce__field_read(store, prefix, "activation", TCE_I32, 1, &shape.activation);
+    if (status == TCE_OK)
+        status = find_layer(store, prefix, 0, &array);
+    if (status != TCE_OK)
+        return status;
+
+    /* widths, layer by layer until there is none; load checks that they fit each other */
+    shape.precision = array.type == TCE_F32 ? TCE_NET_FLOAT : TCE_NET_DOUBLE;
+    size_t l = 0;
+    do {
+        if (array.rank != 2 || array.shape[0] > INT32_MAX || array.shape[1] > INT32_MAX)
+            return tce_fail(TCE_E_SHAPE, "the weights of %s, layer %zu, are not a matrix of usual size", prefix, l);
+        if (l > TCE__NET_MAX_HIDDEN)
+            return tce_fail(TCE_E_SHAPE, "%s has more than %d layers", prefix, TCE__NET_MAX_HIDDEN + 1);
+        if (l == 0)
+            shape.n_in = (int32_t)array.shape[1];
+        else
+            shape.hidden[l - 1] = shape.n_out;
+        shape.n_out = (int32_t)array.shape[0];
+        l++;
+    } while (find_layer(store, prefix, l, &array) == TCE_OK);
+    shape.n_hidden = (int32_t)l - 1;
+    *out = shape;
+    return TCE_OK;
 }
