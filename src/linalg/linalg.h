@@ -58,6 +58,18 @@ int tce__eigenvalues(size_t n, double *A, size_t lda, double *out, double *work)
 /* A <- eigenvectors in its ROWS (A = sum_i out_i row_i' row_i), out ascending. 0 on success. */
 int tce__eigen(size_t n, double *A, size_t lda, double *out, double *work);
 
+/* L <- lower triangle of L' L, in place; the strict upper triangle is left alone */
+void tce__gram_lower(size_t n, double *L, size_t ldl);
+
+/* doubles of scratch for the three below */
+size_t tce__factor_work(size_t n);
+/* symmetric A (lower triangle, destroyed) = H T H' with H orthogonal: diagonal [n] and off_diagonal [n-1] of T. 0 on success. */
+int tce__tridiagonal(size_t n, double *A, size_t lda, double *diagonal, double *off_diagonal, double *work);
+/* L L' = sum_i values_i^2 q_i q_i' from the lower triangle of L, without squaring it: q_i in the ROWS of Q [n, n], values descending. 0 on success. */
+int tce__left_singular(size_t n, const double *L, size_t ldl, double *Q, double *values, double *work);
+/* A [n, m], m >= n: its first n columns <- lower L with L L' = A A', diagonal >= 0, zeros above, without forming A A'. 0 on success. */
+int tce__lower_of_rows(size_t n, size_t m, double *A, size_t lda, double *work);
+
 /* scratch for tce__orthogonal */
 size_t tce__orthogonal_work(size_t rows, size_t columns);
 /* A [rows, columns], rows >= columns, replaced by Q of its QR factorisation with Q's columns times the sign of R's diagonal. 0 on success. */

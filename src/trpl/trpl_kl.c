@@ -1,0 +1,164 @@
+/*
+ * KL covariance projection [TRPL], with M = L_o' Sigma^-1 L_o = A'A, A = L^-1 L_o:
+ *
+ *     Sigma~^-1 = (Sigma^-1 + eta Sigma_o^-1) / (1 + eta),    so Sigma~ = (1 + eta) L_o N^-1 L_o',  N = M + eta I
+ *
+ * With N = U U', U upper, C = sqrt(1 + eta) U^-T is lower and L~ = L_o C is the factor wanted: nothing is factored twice.
+ * The condition of N is limited by the bound, not by the inputs: the eigenvalues s = (1 + eta)/(lambda + eta) of C C' all have
+ * s - 1 - log s <= 2 bound.
+ *
+ * Gradient. The implicit function theorem and the chain through both triangles collapse to a projection: with
+ * Y = sym Phi(L~' d_L~) (Phi: lower triangle, halved diagonal), R = C'C - I and D = L^-1 L~,
+ *
+ *     Y_ = Y - R <Y, R> / <R, R>,    d_L = 2/(1 + eta) tril( L^-T D Y_ D' )
+ *
+ * since d f = -<R, .> is what a change may not have along R.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "gauss/internal.h"
+#include "linalg/linalg.h"
+#include "trpl/internal.h"
+
+/* The bound is met to this, or as well as the factor can be formed; then eta is corrected on the factor itself. */
+#define BOUND_TOLERANCE 1e-11
+#define MAX_CORRECTIONS 8
+
+/* C = sqrt(1 + eta) U^-T with U U' = M + eta I. M lower [P, P]; scratch [P, P]. 0 when it is not positive definite in double. */
+static int whitened_factor(size_t P, const double *M, double eta, double *scratch, double *C)
+{
+    /* the mirror image J N J of N has the ordinary factor J U J */
+    for (size_t i = 0; i < P; i++) {
+        double *row = scratch + i * P;
+        for (size_t j = 0; j <= i; j++)
+            row[j] = M[(P - 1 - j) * P + P - 1 - i];
+        row[i] += eta;
+    }
+    if (tce__cholesky(P, scratch, P) != 0)
+        return 0;
+
+    /* the solve with a unit matrix is faster than LAPACK's inverse at these sizes */
+    memset(C, 0, P * P * sizeof *C);
+    for (size_t i = 0; i < P; i++)
+        C[i * P + i] = sqrt(1.0 + eta);
+    tce__solve_lower(TCE__LEFT, TCE__NO_TRANS, P, P, 1.0, scratch, P, C, P);
+
+    /* U^-T = J (.)' J: reflect the lower triangle at its other diagonal, in place */
+    for (size_t i = 0; i < P; i++)
+        for (size_t j = 0; j <= i && i + j < P - 1; j++) {
+            double *a = C + i * P + j;
+            double *b = C + (P - 1 - j) * P + P - 1 - i;
+            const double swap = *a;
+            *a = *b;
+            *b = swap;
+        }
+    return 1;
+}
+
+tce_status tce__kl_project(size_t P, const double *old_L, double bound, tce__cov *cov, double *work)
+{
+    double *A = work;
+    double *T = A + P * P;
+    double *diagonal = T + P * P;
+    double *off_diagonal = diagonal + P;
+    double *rest = off_diagonal + P;
+
+    /* f(0) from L_o^-1 L; inside the bound everything stays */
+    memcpy(cov->C, cov->L, P * P * sizeof *cov->C);
+    tce__solve_lower(TCE__LEFT, TCE__NO_TRANS, P, P, 1.0, old_L, P, cov->C, P);
+    cov->distance = tce__excess_lower(P, cov->C, P);
+    cov->eta = 0.0;
+    cov->active = !(cov->distance <= bound);
+    if (!isfinite(cov->distance))
+        return tce_fail(TCE_E_NOT_FINITE, "the divergence from the old covariance is %g", cov->distance);
+    if (!cov->active) {
+        memcpy(cov->projected, cov->L, P * P * sizeof *cov->L);
+        return TCE_OK;
+    }
+
+    /* M = A'A, and its tridiagonal form */
+    tce__copy_lower(P, old_L, A);
+    tce__solve_lower(TCE__LEFT, TCE__NO_TRANS, P, P, 1.0, cov->L, P, A, P);
+    tce__gram_lower(P, A, P);
+    memcpy(T, A, P * P * sizeof *T);
+    if (tce__tridiagonal(P, T, P, diagonal, off_diagonal, rest) != 0)
+        return tce_fail(TCE_E_NO_CONVERGE, "no tridiagonal form of the whitened precision");
+
+    /* f(eta) = bound */
+    double eta = 0.0;
+    const tce_status status = tce__dual_solve(P, diagonal, off_diagonal, bound, &eta);
+    if (status != TCE_OK)
+        return status;
+
+    /* C, and what rounding left between f(C) and the bound taken out of eta */
+    int formed = 0;
+    for (int i = 0; i <= MAX_CORRECTIONS; i++) {
+        formed = whitened_factor(P, A, eta, T, cov->C);
+        if (!formed) {
+            eta += 1e-3 * (1.0 + eta);
+            continue;
+        }
+        const double f = tce__excess_lower(P, cov->C, P);
+        double value;
+        double slope;
+        if (fabs(f / bound - 1.0) <= BOUND_TOLERANCE || !tce__dual_value(P, diagonal, off_diagonal, eta, &value, &slope))
+            break;
+        const double next = fmax(0.0, eta + tce__dual_step(f, slope, bound));
+        if (i == MAX_CORRECTIONS || next == eta)
+            break;
+        eta = next;
+    }
+    if (!formed)
+        return tce_fail(TCE_E_NO_CONVERGE, "the projected precision is not positive definite at eta = %g", eta);
+    cov->eta = eta;
+
+    /* L~ = L_o C */
+    memcpy(cov->projected, cov->C, P * P * sizeof *cov->C);
+    tce__multiply_lower(TCE__LEFT, TCE__NO_TRANS, P, P, 1.0, old_L, P, cov->projected, P);
+    return TCE_OK;
+}
+
+void tce__kl_backward(size_t P, const tce__cov *cov, const double *d_L, double *out_d_L, double *work)
+{
+    double *Y = out_d_L;
+    double *R = work;
+    double *D = work;
+
+    tce__copy_lower(P, d_L, Y);
+    if (!cov->active)
+        return;
+
+    /* Y = sym Phi(L~' d_L~), lower triangle */
+    tce__multiply_lower(TCE__LEFT, TCE__TRANS, P, P, 0.5, cov->projected, P, Y, P);
+
+    /* R = C'C - I; <Y, R> and <R, R> over full symmetric matrices */
+    memcpy(R, cov->C, P * P * sizeof *R);
+    tce__gram_lower(P, R, P);
+    double YR = 0.0;
+    double RR = 0.0;
+    for (size_t i = 0; i < P; i++) {
+        const double *y = Y + i * P;
+        double *r = R + i * P;
+        r[i] -= 1.0;
+        YR += 2.0 * tce__dot(i, y, r) + y[i] * r[i];
+        RR += 2.0 * tce__dot(i, r, r) + r[i] * r[i];
+    }
+
+    /* Y_ = Y - R <Y, R>/<R, R>, both triangles */
+    const double along = YR / RR;
+    for (size_t i = 0; i < P; i++)
+        for (size_t j = 0; j <= i; j++) {
+            const double y = Y[i * P + j] - along * R[i * P + j];
+            Y[i * P + j] = y;
+            Y[j * P + i] = y;
+        }
+
+    /* 2/(1 + eta) tril(L^-T D Y_ D'), D = L^-1 L~ */
+    memcpy(D, cov->projected, P * P * sizeof *D);
+    tce__solve_lower(TCE__LEFT, TCE__NO_TRANS, P, P, 1.0, cov->L, P, D, P);
+    tce__multiply_lower(TCE__LEFT, TCE__NO_TRANS, P, P, 2.0 / (1.0 + cov->eta), D, P, Y, P);
+    tce__multiply_lower(TCE__RIGHT, TCE__TRANS, P, P, 1.0, D, P, Y, P);
+    tce__solve_lower(TCE__LEFT, TCE__TRANS, P, P, 1.0, cov->L, P, Y, P);
+    tce__clear_upper(P, Y, P);
+}
