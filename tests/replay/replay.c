@@ -128,7 +128,7 @@ static void print_unseen(const replay_case *c)
 /* Replays one case and prints its line; 1 when it passed. */
 static int replay_one(const char *file, size_t index, const json_t *root)
 {
-    static const char *const notes[] = { "kind", "task", "variant", "projection", "schedule", "activation", "note" };
+    static const char *const notes[] = { "kind", "task", "variant", "projection", "activation", "note", "schedule" };
     replay_case *c = calloc(1, sizeof *c);
     char name[MAX_NAME];
 
@@ -237,6 +237,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: replay FILE.json[.gz] ...\n");
         return 2;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0);
     tce_blas_set_threads(1);
     for (int i = 1; i < argc; i++)
         replay_file(argv[i], &n_passed, &n_failed);

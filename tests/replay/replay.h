@@ -42,6 +42,7 @@ typedef struct replay_case {
 
     /* the comparison nearest to its limit, or farthest beyond: difference as the tolerance measures it */
     size_t n_compared;
+    double used; /* difference / tolerance */
     double difference;
     double tolerance;
     const char *field;
@@ -100,8 +101,10 @@ int32_t *replay_zeros_int(replay_case *c, size_t n);
 void replay_compare(replay_case *c, const json_t *object, const char *key, size_t n, const double *got, double tol);
 /* Limit tol * max |want|, tol being grad_tolerance of the case or TOL_GRADIENT. */
 void replay_compare_gradient(replay_case *c, const json_t *object, const char *key, size_t n, const double *got);
-/* The same against numbers that are already there. */
+/* The same as replay_compare, against numbers that are already there. */
 void replay_compare_with(replay_case *c, const char *key, size_t n, const double *got, const double *want, double tol);
+/* Ends the case unless got and want have the same bytes. */
+void replay_same(replay_case *c, const char *what, size_t n, const double *got, const double *want);
 
 /* ---- shared between families --------------------------------------------------------------------- */
 

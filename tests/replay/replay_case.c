@@ -244,8 +244,9 @@ static void note(replay_case *c, const char *key, size_t n, const double *got, c
         difference /= scale;
 
     /* keep the one that is nearest to its limit */
-    const int nearer = difference * c->tolerance > c->difference * tol || (isinf(difference) && !isinf(c->difference));
-    if (c->n_compared == 0 || nearer) {
+    const double used = difference > 0.0 ? difference / tol : 0.0;
+    if (c->n_compared == 0 || used > c->used) {
+        c->used = used;
         c->difference = difference;
         c->tolerance = tol;
         c->field = key;
@@ -265,6 +266,12 @@ static double largest(size_t n, const double *x)
 void replay_compare_with(replay_case *c, const char *key, size_t n, const double *got, const double *want, double tol)
 {
     note(c, key, n, got, want, fmax(1.0, largest(n, want)), tol);
+}
+
+void replay_same(replay_case *c, const char *what, size_t n, const double *got, const double *want)
+{
+    if (memcmp(got, want, n * sizeof *got) != 0)
+        replay_fail(c, "%s should not have changed", what);
 }
 
 void replay_compare(replay_case *c, const json_t *object, const char *key, size_t n, const double *got, double tol)

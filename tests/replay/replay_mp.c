@@ -7,7 +7,6 @@
  */
 #include "replay.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { MAX_DOF = 1 << 16, MAX_STEPS = 1 << 20 };
@@ -280,79 +279,43 @@ void replay_trajectory_covariance(replay_case *c)
 
 /* ---- phases -------------------------------------------------------------------------------------- */
 
-/* Phase of scaled time s without the clip: what the centres are mapped by. */
-static double centre_phase(int32_t phase, double s)
-{
-    return phase == TCE_MP_PHASE_SMOOTH ? s * s * s * (10.0 - 15.0 * s + 6.0 * s * s) : s;
-}
-
-/* phi [B] at phase x, tau 1 and delay 0: by the definition, so that the primitive's basis shows which phase it used. */
-static void basis_at(int32_t phase, size_t B, double bandwidth, double x, double *phi)
-{
-    const double pi = 3.14159265358979323846;
-    double sum = 0.0;
-
-    for (size_t i = 0; i < B; i++) {
-        if (phase == TCE_MP_PHASE_RHYTHMIC) {
-            phi[i] = exp(bandwidth * (cos(2.0 * pi * (x - (double)i / (double)B)) - 1.0));
-        } else if (B == 1) {
-            const double d = x - centre_phase(phase, 0.5);
-            phi[i] = exp(-0.5 * bandwidth * d * d);
-        } else {
-            const double step = 1.0 / (double)(B - 1);
-            const double centre = centre_phase(phase, (double)i * step);
-            const double width = centre_phase(phase, (double)(i + 1) * step) - centre;
-            phi[i] = exp(-0.5 * bandwidth * (x - centre) * (x - centre) / (width * width));
-        }
-        sum += phi[i];
-    }
-    for (size_t i = 0; i < B && (B > 1 || phase == TCE_MP_PHASE_RHYTHMIC); i++)
-        phi[i] /= sum;
-}
-
-/* The basis of a ProMP at the scaled times, against the definition at the phases of the case. */
-static void replay_phase(replay_case *c, const char *key, int32_t phase, size_t n, const double *times,
-    size_t B, double bandwidth)
+/* A ProMP of the case with tau 1 and delay 0, so that times are scaled times. */
+static const tce_mp *create_phase(replay_case *c, int32_t phase, int32_t num_basis, double bandwidth)
 {
     tce_mp_options opt;
     tce_mp *mp;
 
-    if (replay_get(c, c->root, key) == NULL)
-        return;
-    const double *x = replay_array(c, c->root, key, n);
     tce_mp_options_init(&opt, sizeof opt);
     opt.kind = TCE_MP_PROMP;
     opt.phase = phase;
-    opt.num_basis = (int32_t)B;
+    opt.num_basis = num_basis;
     opt.basis_bandwidth_factor = bandwidth;
     replay_ok(c, tce_mp_create(&opt, NULL, &mp));
     replay_keep(c, mp, free_mp);
-
-    double *got = replay_zeros(c, n * B);
-    double *want = replay_zeros(c, n * B);
-    replay_ok(c, tce_mp_basis(mp, n, times, 0.0, got, NULL, NULL));
-    for (size_t i = 0; i < n; i++)
-        basis_at(phase, B, bandwidth, x[i], want + i * B);
-    replay_compare_with(c, key, n * B, got, want, TOL_TRAJECTORY);
-    if (phase == TCE_MP_PHASE_RHYTHMIC && B == (size_t)replay_int_or(c, c->root, "num_basis", 0))
-        replay_compare(c, c->root, "rhythmic_basis", n * B, got, TOL_TRAJECTORY);
+    return mp;
 }
 
 void replay_phases(replay_case *c)
 {
+    static const name_value phases[] = { { "linear", TCE_MP_PHASE_NATURAL }, { "smooth", TCE_MP_PHASE_SMOOTH },
+        { "rhythmic", TCE_MP_PHASE_RHYTHMIC } };
     size_t shape[REPLAY_MAX_RANK];
 
     replay_shape(c, c->root, "scaled_times", shape);
     const size_t n = shape[0];
     const double *times = replay_array(c, c->root, "scaled_times", n);
-    const size_t B = (size_t)replay_int(c, c->root, "num_basis", 1, TCE_MP_MAX_BASIS);
+    const int32_t B = replay_int(c, c->root, "num_basis", 1, TCE_MP_MAX_BASIS);
     const double bandwidth = replay_number(c, c->root, "basis_bandwidth_factor");
+    double *x = replay_zeros(c, n);
+    double *basis = replay_zeros(c, n * (size_t)B);
 
-    /* with few and with many basis functions: the first shows the phase everywhere, the second sharply */
-    const size_t sizes[] = { 2, B };
-    for (size_t i = 0; i < 2; i++) {
-        replay_phase(c, "linear", TCE_MP_PHASE_NATURAL, n, times, sizes[i], bandwidth);
-        replay_phase(c, "smooth", TCE_MP_PHASE_SMOOTH, n, times, sizes[i], bandwidth);
-        replay_phase(c, "rhythmic", TCE_MP_PHASE_RHYTHMIC, n, times, sizes[i], bandwidth);
+    for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
+        const tce_mp *mp = create_phase(c, phases[i].value, B, bandwidth);
+        replay_ok(c, tce_mp_phase(mp, n, times, x));
+        replay_compare(c, c->root, phases[i].name, n, x, TOL_TRAJECTORY);
+        if (phases[i].value != TCE_MP_PHASE_RHYTHMIC)
+            continue;
+        replay_ok(c, tce_mp_basis(mp, n, times, 0.0, basis, NULL, NULL));
+        replay_compare(c, c->root, "rhythmic_basis", n * (size_t)B, basis, TOL_TRAJECTORY);
     }
 }

@@ -238,8 +238,8 @@ void replay_objective(replay_case *c)
     double *d_mean = replay_zeros(c, E * P);
     double *d_L = replay_zeros(c, n_cov * P * P);
     tce_segment_stats_init(&stats, sizeof stats);
-    replay_ok(c, tce_segment_surrogate(seg, E, positions, mean, L, grid.init_pos, grid.init_vel, log_prob_old, advantages,
-        NULL, clip, &stats, log_prob_new, d_mean, d_L));
+    replay_ok(c, tce_segment_surrogate(seg, E, positions, mean, L, grid.init_pos, grid.init_vel, log_prob_old,
+        advantages, NULL, clip, &stats, log_prob_new, d_mean, d_L));
     replay_compare(c, c->root, "log_prob_new", E * J, log_prob_new, TOL_NUMBERS);
     replay_compare(c, c->root, "loss", 1, &stats.loss, TOL_NUMBERS);
     replay_compare(c, c->root, "fraction_clipped", 1, &stats.fraction_clipped, TOL_NUMBERS);

@@ -118,7 +118,7 @@ static tce_trpl *project_cov(replay_case *c, int32_t kind, size_t dim, const dou
 
     replay_ok(c, tce_trpl_project(tr, 1, zero, L, zero, old_L, 0.0, proj_mean, out_L));
     replay_ok(c, tce_trpl_distances(tr, 1, NULL, out_distance, out_eta));
-    replay_compare_with(c, "the mean, untouched", dim, proj_mean, zero, 0.0);
+    replay_same(c, "the mean", dim, proj_mean, zero);
     return tr;
 }
 
@@ -159,7 +159,7 @@ void replay_kl_mean(replay_case *c)
     replay_ok(c, tce_trpl_distances(tr, 1, &half_maha, NULL, NULL));
     replay_compare(c, c->root, "half_maha", 1, &half_maha, TOL_NUMBERS);
     replay_compare(c, c->root, "proj_mean", dim, proj_mean, TOL_NUMBERS);
-    replay_compare_with(c, "the covariance, untouched", dim * dim, proj_L, old_L, 0.0);
+    replay_same(c, "the covariance", dim * dim, proj_L, old_L);
 }
 
 /* out = A A' */
