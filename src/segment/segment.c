@@ -23,7 +23,7 @@
 static const tce_segment_options DEFAULTS = {
     .struct_size = sizeof(tce_segment_options),
     .max_episodes = 1,
-    .max_steps = 1,
+    .max_steps = 2,
     .max_pairs = 1,
     .shared_cov = 1,
     .max_grids = 1,

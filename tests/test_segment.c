@@ -1,0 +1,1646 @@
+/*
+ * segment: returns, time pairs, segment advantages, segment likelihood, surrogate.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tce/segment.h>
+
+#include "support.h"
+
+#define SENTINEL 12345.0
+
+/* core_*.json: likelihoods and losses, gradients (algorithm.md 8). */
+#define TOL_GOLDEN 1e-8
+#define TOL_GOLDEN_GRADIENT 1e-6
+/* Two ways of computing the same sum: a few hundred roundings of numbers of size 1 to 100. */
+#define TOL_ROUNDING 1e-11
+/* Central differences with step eps^(1/3): about eps^(2/3) = 4e-11 times third derivatives, which reach 1e3 here. */
+#define TOL_DIFFERENCE 2e-7
+
+#define N_SEEDS 20
+
+static void ok(tce_status status)
+{
+    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
+}
+
+static void fails(tce_status status, tce_status want, const char *word)
+{
+    ck_assert_msg(status == want, "%s instead of %s", tce_status_name(status), tce_status_name(want));
+    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word, tce_error_message());
+}
+
+/* ---- a random batch ------------------------------------------------------------------------------ */
+
+enum { E = 6, T = 50, D = 2, C = 4, P = D * C, J = 9, K = J + 1 };
+
+typedef struct batch {
+    tce_mp *mp;
+    double times[E * T]; /* of every episode; the first row alone is a common grid */
+    double init_time[E];
+    int32_t pairs[2 * J];
+    double init_pos[E * D];
+    double init_vel[E * D];
+    double mean[E * P];
+    double L[E * P * P]; /* the first alone is a shared factor */
+    double positions[E * T * D];
+    double old[E * J];
+    double advantages[E * J];
+    uint8_t mask[E * J];
+} batch;
+
+/* What a surrogate call returns. */
+typedef struct result {
+    tce_segment_stats stats;
+    double log_prob[E * J];
+    double d_mean[E * P];
+    double d_L[E * P * P];
+} result;
+
+static tce_mp *create_mp(int32_t kind, double delay)
+{
+    tce_mp_options options;
+    tce_mp *mp = NULL;
+
+    tce_mp_options_init(&options, sizeof options);
+    options.kind = kind;
+    options.num_dof = D;
+    options.num_basis = kind == TCE_MP_PROMP ? C : C - 1;
+    options.dt = 0.02;
+    options.alpha = 10.0;
+    options.delay = delay;
+    options.relative_goal = kind == TCE_MP_PRODMP;
+    ok(tce_mp_create(&options, NULL, &mp));
+    return mp;
+}
+
+static void fill_positions(batch *b, size_t n_grids, const double *params)
+{
+    tce_mp_grid grid;
+
+    tce_mp_grid_init(&grid, sizeof grid);
+    grid.E = E;
+    grid.T = T;
+    grid.n_time_rows = grid.n_init_times = n_grids;
+    grid.times = b->times;
+    grid.init_time = b->init_time;
+    grid.init_pos = b->init_pos;
+    grid.init_vel = b->init_vel;
+    ok(tce_mp_trajectory(b->mp, &grid, params, b->positions, NULL, NULL));
+}
+
+/* seeded inputs; with `spread` > 0 the episodes start at different times */
+static batch *create_batch(uint64_t seed, double spread)
+{
+    batch *const b = calloc(1, sizeof *b);
+    double params[E * P];
+    tce_random random;
+    size_t n_pairs;
+
+    tce_random_start(&random, seed, 0, 0, 0);
+    b->mp = create_mp(TCE_MP_PRODMP, 0.0);
+    for (size_t i = 0; i < E * T; i++)
+        b->times[i] = 0.02 * (double)(i % T + 1) + spread * (double)(i / T);
+    for (size_t e = 0; e < E; e++)
+        b->init_time[e] = spread * (double)e;
+    ok(tce_time_pairs_from(T, K, 4, b->pairs, &n_pairs));
+    ck_assert_uint_eq(n_pairs, J);
+
+    tce_random_normals(&random, E * D, b->init_pos);
+    tce_random_normals(&random, E * D, b->init_vel);
+    tce_random_normals(&random, E * P, b->mean);
+    tce_random_normals(&random, E * J, b->advantages);
+    tce_random_normals(&random, E * P, params);
+    for (size_t e = 0; e < E; e++)
+        test_random_cholesky(&random, P, 10.0, 1.0, b->L + e * P * P);
+    for (size_t i = 0; i < E * P; i++)
+        params[i] = b->mean[i] + 0.7 * params[i];
+    for (size_t i = 0; i < E * J; i++)
+        b->mask[i] = tce_random_uniform(&random) < 0.7;
+    fill_positions(b, spread > 0.0 ? E : 1, params);
+    return b;
+}
+
+static void free_batch(batch *b)
+{
+    tce_mp_free(b->mp);
+    free(b);
+}
+
+static tce_segment *create_segment(const tce_mp *mp, int32_t shared, int32_t grids, double reg, tce_pool *pool,
+                                   const tce_hooks *hooks)
+{
+    tce_segment_options options;
+    tce_segment *seg = NULL;
+
+    tce_segment_options_init(&options, sizeof options);
+    options.mp = mp;
+    options.max_episodes = E;
+    options.max_steps = T;
+    options.max_pairs = J;
+    options.shared_cov = shared;
+    options.max_grids = grids;
+    options.reg = reg;
+    options.pool = pool;
+    ok(tce_segment_create(&options, hooks, &seg));
+    return seg;
+}
+
+/* a handle with the pairs of the batch */
+static tce_segment *prepare(const batch *b, int32_t shared, int32_t grids, double reg, tce_pool *pool)
+{
+    tce_segment *const seg = create_segment(b->mp, shared, grids, reg, pool, NULL);
+
+    ok(tce_segment_set_pairs(seg, (size_t)grids, T, b->times, b->init_time, J, b->pairs));
+    return seg;
+}
+
+/* old log-likelihoods from a mean a little off, so that ratios are near 1 but not 1 */
+static void fill_old(batch *b, tce_segment *seg)
+{
+    double mean[E * P];
+
+    for (size_t i = 0; i < E * P; i++)
+        mean[i] = b->mean[i] + 0.05 * sin((double)i);
+    ok(tce_segment_log_prob(seg, E, b->positions, mean, b->L, b->init_pos, b->init_vel, b->old));
+}
+
+static void evaluate(const batch *b, tce_segment *seg, const uint8_t *mask, double clip, result *out)
+{
+    memset(out, 0, sizeof *out);
+    tce_segment_stats_init(&out->stats, sizeof out->stats);
+    ok(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old, b->advantages, mask,
+                             clip, &out->stats, out->log_prob, out->d_mean, out->d_L));
+}
+
+/* ---- golden -------------------------------------------------------------------------------------- */
+
+static double number(const json_t *object, const char *key)
+{
+    const json_t *const value = json_object_get(object, key);
+
+    ck_assert_msg(json_is_number(value) || json_is_boolean(value), "no number \"%s\"", key);
+    return json_is_boolean(value) ? json_is_true(value) : json_number_value(value);
+}
+
+static tce_mp *mp_from_case(const json_t *test)
+{
+    const json_t *const config = json_object_get(test, "config");
+    tce_mp_options options;
+    tce_mp *mp = NULL;
+
+    tce_mp_options_init(&options, sizeof options);
+    options.num_dof = (int32_t)number(config, "num_dof");
+    options.num_basis = (int32_t)number(config, "num_basis");
+    options.num_basis_outside = (int32_t)number(config, "num_basis_outside");
+    options.tau = number(config, "tau");
+    options.delay = number(config, "delay");
+    options.dt = number(config, "dt");
+    options.alpha = number(config, "alpha");
+    options.alpha_phase = number(config, "alpha_phase");
+    options.basis_bandwidth_factor = number(config, "basis_bandwidth_factor");
+    options.weights_scale = number(config, "weights_scale");
+    options.goal_scale = number(config, "goal_scale");
+    options.relative_goal = (int32_t)number(config, "relative_goal");
+    options.auto_scale_basis = (int32_t)number(config, "auto_scale_basis");
+    ok(tce_mp_create(&options, NULL, &mp));
+    return mp;
+}
+
+/* A case with a primitive: its sizes and the arrays that every such case has. */
+typedef struct objective {
+    tce_mp *mp;
+    tce_segment *seg;
+    size_t n_E;
+    size_t n_T;
+    size_t n_J;
+    size_t n_D;
+    size_t n_P;
+    double *positions;
+    double *init_pos;
+    double *init_vel;
+} objective;
+
+static int32_t *integers(const json_t *value, size_t *n)
+{
+    double *const x = test_array(value, n);
+    int32_t *const out = malloc(*n * sizeof *out);
+
+    for (size_t i = 0; i < *n; i++)
+        out[i] = (int32_t)x[i];
+    free(x);
+    return out;
+}
+
+static void load_objective(const json_t *test, const char *params_key, int32_t shared, objective *o)
+{
+    size_t n_times;
+    size_t n_pairs;
+    double *const times = test_array(json_object_get(test, "times"), &n_times);
+    double *const init_time = test_array(json_object_get(test, "init_time"), &o->n_E);
+    int32_t *const pairs = integers(json_object_get(test, "pairs"), &n_pairs);
+    tce_segment_options options;
+    tce_mp_grid grid;
+
+    o->mp = mp_from_case(test);
+    o->n_T = n_times / o->n_E;
+    o->n_J = n_pairs / 2;
+    o->n_D = tce_mp_num_dof(o->mp);
+    o->n_P = tce_mp_num_params(o->mp);
+    o->init_pos = test_field(test, "init_pos", o->n_E * o->n_D);
+    o->init_vel = json_object_get(test, "init_vel") ? test_field(test, "init_vel", o->n_E * o->n_D) : NULL;
+
+    /* desired paths */
+    double *const params = test_field(test, params_key, o->n_E * o->n_P);
+    o->positions = malloc(o->n_E * o->n_T * o->n_D * sizeof(double));
+    tce_mp_grid_init(&grid, sizeof grid);
+    grid.E = o->n_E;
+    grid.T = o->n_T;
+    grid.n_time_rows = grid.n_init_times = o->n_E;
+    grid.times = times;
+    grid.init_time = init_time;
+    grid.init_pos = o->init_pos;
+    grid.init_vel = o->init_vel;
+    ok(tce_mp_trajectory(o->mp, &grid, params, o->positions, NULL, NULL));
+
+    tce_segment_options_init(&options, sizeof options);
+    options.mp = o->mp;
+    options.max_episodes = options.max_grids = (int32_t)o->n_E;
+    options.max_steps = (int32_t)o->n_T;
+    options.max_pairs = (int32_t)o->n_J;
+    options.shared_cov = shared;
+    ok(tce_segment_create(&options, NULL, &o->seg));
+    ok(tce_segment_set_pairs(o->seg, o->n_E, o->n_T, times, init_time, o->n_J, pairs));
+    free(times);
+    free(init_time);
+    free(pairs);
+    free(params);
+}
+
+static void free_objective(objective *o)
+{
+    free(o->positions);
+    free(o->init_pos);
+    free(o->init_vel);
+    tce_segment_free(o->seg);
+    tce_mp_free(o->mp);
+}
+
+static void check_log_prob(const json_t *test, objective *o, const char *mean_key, const char *chol_key,
+                           const char *want_key, size_t n_L)
+{
+    double *const mean = test_field(test, mean_key, o->n_E * o->n_P);
+    double *const L = test_field(test, chol_key, n_L * o->n_P * o->n_P);
+    double *const want = test_field(test, want_key, o->n_E * o->n_J);
+    double *const got = malloc(o->n_E * o->n_J * sizeof(double));
+
+    ok(tce_segment_log_prob(o->seg, o->n_E, o->positions, mean, L, o->init_pos, o->init_vel, got));
+    test_assert_close(got, want, o->n_E * o->n_J, TOL_GOLDEN);
+    free(mean);
+    free(L);
+    free(want);
+    free(got);
+}
+
+static void check_surrogate(const json_t *test, objective *o, const char *advantage_key, double clip, size_t n_L)
+{
+    const size_t n_mean = o->n_E * o->n_P;
+    const size_t n_chol = n_L * o->n_P * o->n_P;
+    const double want_loss = number(test, "loss");
+    double *const mean = test_field(test, "new_mean", n_mean);
+    double *const L = test_field(test, "new_chol", n_chol);
+    double *const old = test_field(test, "log_prob_old", o->n_E * o->n_J);
+    double *const advantages = test_field(test, advantage_key, o->n_E * o->n_J);
+    double *const want_log_prob = test_field(test, "log_prob_new", o->n_E * o->n_J);
+    double *const want_d_mean = test_field(test, "grad_mean", n_mean);
+    double *const want_d_L = test_field(test, "grad_chol", n_chol);
+    double *const log_prob = malloc(o->n_E * o->n_J * sizeof(double));
+    double *const d_mean = malloc(n_mean * sizeof(double));
+    double *const d_L = malloc(n_chol * sizeof(double));
+    tce_segment_stats stats;
+
+    tce_segment_stats_init(&stats, sizeof stats);
+    ok(tce_segment_surrogate(o->seg, o->n_E, o->positions, mean, L, o->init_pos, o->init_vel, old, advantages, NULL, clip,
+                             &stats, log_prob, d_mean, d_L));
+    test_assert_close(log_prob, want_log_prob, o->n_E * o->n_J, TOL_GOLDEN);
+    test_assert_close(&stats.loss, &want_loss, 1, TOL_GOLDEN);
+    test_assert_close_gradient(d_mean, want_d_mean, n_mean, TOL_GOLDEN_GRADIENT);
+    test_assert_close_gradient(d_L, want_d_L, n_chol, TOL_GOLDEN_GRADIENT);
+    if (clip > 0.0)
+        ck_assert_double_eq_tol(stats.fraction_clipped, number(test, "fraction_clipped"), TOL_GOLDEN);
+    free(mean);
+    free(L);
+    free(old);
+    free(advantages);
+    free(want_log_prob);
+    free(want_d_mean);
+    free(want_d_L);
+    free(log_prob);
+    free(d_mean);
+    free(d_L);
+}
+
+/* calls check for every case of the kind; fails when there is none */
+static void for_each(const char *file, const char *kind, const char *key, void (*check)(const json_t *test))
+{
+    json_t *const cases = test_golden(file);
+    json_t *test;
+    size_t index;
+    size_t n = 0;
+
+    json_array_foreach(cases, index, test) {
+        if (strcmp(json_string_value(json_object_get(test, "kind")), kind) == 0 && json_object_get(test, key)) {
+            check(test);
+            n++;
+        }
+    }
+    ck_assert_uint_gt(n, 0);
+    json_decref(cases);
+}
+
+static uint8_t *flags(const json_t *test, const char *key, size_t n)
+{
+    double *const x = test_field(test, key, n);
+    uint8_t *const out = malloc(n);
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = x[i] != 0.0;
+    free(x);
+    return out;
+}
+
+static void check_returns(const json_t *test, const char *const keys[4])
+{
+    const size_t n_E = json_array_size(json_object_get(test, "rewards"));
+    const size_t n_T = json_array_size(json_array_get(json_object_get(test, "rewards"), 0));
+    const size_t n = n_E * n_T;
+    double *const rewards = test_field(test, "rewards", n);
+    double *const values = test_field(test, "values", n_E * (n_T + 1));
+    uint8_t *const dones = flags(test, "dones", n);
+    double *const advantages = malloc(n * sizeof(double));
+    double *const returns = malloc(n * sizeof(double));
+    const double gamma = number(test, "gamma");
+
+    for (int kind = 0; kind < 2 && keys[2 * kind]; kind++) {
+        double *const want_advantages = test_field(test, keys[2 * kind], n);
+        double *const want_returns = test_field(test, keys[2 * kind + 1], n);
+
+        if (kind == 0)
+            ok(tce_gae(n_E, n_T, rewards, values, dones, gamma, number(test, "gae_lambda"), advantages, returns));
+        else
+            ok(tce_monte_carlo(n_E, n_T, rewards, values, dones, gamma, advantages, returns));
+        test_assert_close(advantages, want_advantages, n, TOL_GOLDEN);
+        test_assert_close(returns, want_returns, n, TOL_GOLDEN);
+        free(want_advantages);
+        free(want_returns);
+    }
+    free(rewards);
+    free(values);
+    free(dones);
+    free(advantages);
+    free(returns);
+}
+
+static void check_advantage(const json_t *test, int32_t kind, int32_t normalise, const char *key)
+{
+    const size_t n_E = json_array_size(json_object_get(test, "rewards"));
+    const size_t n_T = json_array_size(json_array_get(json_object_get(test, "rewards"), 0));
+    size_t n_pairs;
+    double *const rewards = test_field(test, "rewards", n_E * n_T);
+    double *const values = test_field(test, "values", n_E * (n_T + 1));
+    double *const steps = kind == TCE_SEGMENT_SUM ? test_field(test, "step_advantages", n_E * n_T) : NULL;
+    int32_t *const pairs = integers(json_object_get(test, "pairs"), &n_pairs);
+    const size_t n = n_E * n_pairs / 2;
+    double *const want = test_field(test, key, n);
+    double *const got = malloc(n * sizeof(double));
+
+    ok(tce_segment_advantage(kind, n_E, n_T, n_pairs / 2, rewards, values, steps, pairs, NULL, number(test, "gamma"),
+                             normalise, got, NULL));
+    test_assert_close(got, want, n, TOL_GOLDEN);
+    free(rewards);
+    free(values);
+    free(steps);
+    free(pairs);
+    free(want);
+    free(got);
+}
+
+static void check_objective(const json_t *test)
+{
+    const char *const keys[4] = { "advantages", "returns", NULL, NULL };
+    objective o;
+
+    check_returns(test, keys);
+    check_advantage(test, TCE_SEGMENT_VALUE, 0, "segment_advantage");
+    check_advantage(test, TCE_SEGMENT_VALUE, 1, "segment_advantage_normalised");
+    load_objective(test, "sampled_params", 1, &o);
+    check_log_prob(test, &o, "old_mean", "old_chol", "log_prob_old", 1);
+    check_log_prob(test, &o, "new_mean", "new_chol", "log_prob_new", 1);
+    check_surrogate(test, &o, "segment_advantage_normalised", 0.0, 1);
+    free_objective(&o);
+}
+
+static void check_contextual(const json_t *test)
+{
+    objective o;
+
+    load_objective(test, "sampled_params", 0, &o);
+    check_surrogate(test, &o, "advantages", 0.0, o.n_E);
+    free_objective(&o);
+}
+
+static void check_clip(const json_t *test)
+{
+    objective o;
+
+    load_objective(test, "sampled_params", 1, &o);
+    check_surrogate(test, &o, "advantages", number(test, "clip"), 1);
+    free_objective(&o);
+}
+
+static void check_pairs(const json_t *test)
+{
+    objective o;
+
+    load_objective(test, "params", 1, &o);
+    check_log_prob(test, &o, "policy_mean", "policy_chol", "segment_log_prob", 1);
+    free_objective(&o);
+}
+
+static void check_both_returns(const json_t *test)
+{
+    const char *const keys[4] = { "gae_advantages", "gae_returns", "monte_carlo_advantages", "monte_carlo_returns" };
+
+    check_returns(test, keys);
+}
+
+static void check_three_advantages(const json_t *test)
+{
+    check_advantage(test, TCE_SEGMENT_VALUE, 0, "value_subtraction");
+    check_advantage(test, TCE_SEGMENT_VALUE, 1, "value_subtraction_normalised");
+    check_advantage(test, TCE_SEGMENT_SUM, 1, "sum_of_normalised_steps_normalised");
+    check_advantage(test, TCE_SEGMENT_REWARD, 1, "accumulated_reward_centred");
+}
+
+static void check_time_points(const json_t *test)
+{
+    const size_t n_T = (size_t)number(test, "T");
+    const size_t n_K = (size_t)number(test, "K");
+    const size_t first = (size_t)number(test, "first");
+    size_t n;
+    size_t n_range;
+    size_t n_pairs;
+    int32_t *const want = integers(json_object_get(test, "indices"), &n);
+    int32_t *const range = integers(json_object_get(test, "first_is_drawn_from"), &n_range);
+    int32_t *const pairs = malloc(2 * tce_time_pairs_max(n_T, n_K) * sizeof *pairs);
+
+    ok(tce_time_pairs_from(n_T, n_K, first, pairs, &n_pairs));
+    ck_assert_uint_eq(n_pairs, n - 1);
+    for (size_t j = 0; j < n_pairs; j++) {
+        ck_assert_int_eq(pairs[2 * j], want[j]);
+        ck_assert_int_eq(pairs[2 * j + 1], want[j + 1]);
+    }
+
+    /* the range is half open, and its end is refused */
+    ck_assert_uint_eq(n_range, 2);
+    ck_assert_int_eq(range[0], 0);
+    ck_assert_int_eq(tce_time_pairs_from(n_T, n_K, (size_t)range[1], pairs, &n_pairs), TCE_E_VALUE);
+    ok(tce_time_pairs_from(n_T, n_K, (size_t)range[1] - 1, pairs, &n_pairs));
+    free(want);
+    free(range);
+    free(pairs);
+}
+
+START_TEST(the_objective_matches_the_reference)
+{
+    for_each("core_objective.json", "objective", "grad_mean", check_objective);
+}
+END_TEST
+
+START_TEST(a_contextual_objective_matches_the_reference)
+{
+    for_each("core_options.json", "objective_contextual", "grad_mean", check_contextual);
+}
+END_TEST
+
+START_TEST(a_clipped_objective_matches_the_reference)
+{
+    for_each("core_options.json", "objective_clip", "grad_mean", check_clip);
+}
+END_TEST
+
+START_TEST(pair_likelihoods_match_the_reference)
+{
+    for_each("core_mp.json", "prodmp", "segment_log_prob", check_pairs);
+}
+END_TEST
+
+START_TEST(returns_match_the_reference)
+{
+    for_each("core_options.json", "returns", "gae_returns", check_both_returns);
+}
+END_TEST
+
+START_TEST(segment_advantages_match_the_reference)
+{
+    for_each("core_options.json", "segment_advantages", "pairs", check_three_advantages);
+}
+END_TEST
+
+START_TEST(time_points_match_the_reference)
+{
+    for_each("core_options.json", "time_points", "indices", check_time_points);
+}
+END_TEST
+
+/* ---- property: returns, pairs, advantages -------------------------------------------------------- */
+
+START_TEST(gae_with_lambda_one_is_monte_carlo)
+{
+    double rewards[E * T], values[E * (T + 1)], gae[2][E * T], carlo[2][E * T];
+    uint8_t dones[E * T];
+    tce_random random;
+
+    tce_random_start(&random, (uint64_t)_i, 1, 0, 0);
+    tce_random_normals(&random, E * T, rewards);
+    tce_random_normals(&random, E * (T + 1), values);
+    for (size_t i = 0; i < E * T; i++)
+        dones[i] = tce_random_uniform(&random) < 0.05;
+    ok(tce_gae(E, T, rewards, values, dones, 0.97, 1.0, gae[0], gae[1]));
+    ok(tce_monte_carlo(E, T, rewards, values, dones, 0.97, carlo[0], carlo[1]));
+    test_assert_close(gae[0], carlo[0], E * T, TOL_ROUNDING);
+    test_assert_close(gae[1], carlo[1], E * T, TOL_ROUNDING);
+}
+END_TEST
+
+START_TEST(gae_with_lambda_zero_is_the_temporal_difference)
+{
+    const double rewards[3] = { 1.0, 2.0, 3.0 };
+    const double values[4] = { 0.5, 0.25, 4.0, 8.0 };
+    const uint8_t dones[3] = { 0, 1, 0 };
+    const double want[3] = { 1.0 + 0.5 * 0.25 - 0.5, 2.0 - 0.25, 3.0 + 0.5 * 8.0 - 4.0 };
+    double got[3];
+
+    ok(tce_gae(1, 3, rewards, values, dones, 0.5, 0.0, got, NULL));
+    test_assert_close(got, want, 3, TOL_ROUNDING);
+}
+END_TEST
+
+START_TEST(interval_pairs_are_consecutive_and_within_their_bound)
+{
+    int32_t pairs[2 * T];
+    size_t n;
+
+    for (size_t t = 2; t <= T; t++) {
+        for (size_t k = 2; k <= t; k++) {
+            const size_t most = tce_time_pairs_max(t, k);
+            ck_assert_uint_ge(most, k - 1);
+            for (size_t first = 0; first < t / k + t % k; first++) {
+                ok(tce_time_pairs_from(t, k, first, pairs, &n));
+                ck_assert_msg(n >= k - 1 && n <= most, "T %zu, K %zu, first %zu: %zu pairs", t, k, first, n);
+                ck_assert_int_eq(pairs[0], (int32_t)first);
+                for (size_t j = 0; j < n; j++) {
+                    ck_assert_int_eq(pairs[2 * j + 1] - pairs[2 * j], (int32_t)(t / k));
+                    ck_assert(j == 0 || pairs[2 * j] == pairs[2 * j - 1]);
+                }
+                ck_assert_int_lt(pairs[2 * n - 1], (int32_t)t);
+                ck_assert_int_ge(pairs[2 * n - 1] + (int32_t)(t / k), (int32_t)t);
+            }
+        }
+    }
+    ck_assert_uint_eq(tce_time_pairs_max(10, 1), 0);
+    ck_assert_uint_eq(tce_time_pairs_max(10, 11), 0);
+}
+END_TEST
+
+START_TEST(every_first_index_is_drawn)
+{
+    int32_t pairs[60];
+    int seen[7] = { 0 };
+    tce_random random;
+    size_t n;
+
+    tce_random_start(&random, 5, 0, 0, 0);
+    for (int i = 0; i < 700; i++) {
+        ok(tce_time_pairs(TCE_TIME_POINTS_INTERVAL, 103, 25, &random, pairs, &n));
+        ck_assert_int_lt(pairs[0], 7);
+        seen[pairs[0]]++;
+    }
+
+    /* 100 expected, standard deviation 9.3 */
+    for (int i = 0; i < 7; i++)
+        ck_assert_msg(seen[i] > 50 && seen[i] < 150, "first %d: %d of 700", i, seen[i]);
+}
+END_TEST
+
+START_TEST(random_points_are_sorted_distinct_and_unbiased)
+{
+    enum { TRIALS = 6000, STEPS = 6, POINTS = 3, SETS = 20 };
+    int32_t pairs[2 * STEPS];
+    int seen[1 << STEPS] = { 0 };
+    int sets = 0;
+    tce_random random;
+    size_t n;
+
+    tce_random_start(&random, 6, 0, 0, 0);
+    for (int i = 0; i < TRIALS; i++) {
+        ok(tce_time_pairs(TCE_TIME_POINTS_RANDOM, STEPS, POINTS, &random, pairs, &n));
+        ck_assert_uint_eq(n, POINTS - 1);
+        ck_assert(0 <= pairs[0] && pairs[0] < pairs[1] && pairs[1] == pairs[2] && pairs[2] < pairs[3] && pairs[3] < STEPS);
+        seen[1 << pairs[0] | 1 << pairs[1] | 1 << pairs[3]]++;
+    }
+
+    /* each of the 20 sets: 300 expected, standard deviation 17 */
+    for (int i = 0; i < 1 << STEPS; i++) {
+        sets += seen[i] > 0;
+        ck_assert_msg(seen[i] == 0 || (seen[i] > 200 && seen[i] < 400), "set %x: %d", (unsigned)i, seen[i]);
+    }
+    ck_assert_int_eq(sets, SETS);
+
+    /* all points, and only two of them */
+    ok(tce_time_pairs(TCE_TIME_POINTS_RANDOM, STEPS, STEPS, &random, pairs, &n));
+    ck_assert_uint_eq(n, STEPS - 1);
+    ok(tce_time_pairs(TCE_TIME_POINTS_RANDOM, STEPS, 2, &random, pairs, &n));
+    ck_assert_uint_eq(n, 1);
+}
+END_TEST
+
+START_TEST(undiscounted_segments_add_up_to_the_whole)
+{
+    double rewards[T], values[T + 1], parts[J], whole;
+    int32_t pairs[2 * J];
+    tce_random random;
+    size_t n;
+
+    tce_random_start(&random, (uint64_t)_i, 2, 0, 0);
+    tce_random_normals(&random, T, rewards);
+    tce_random_normals(&random, T + 1, values);
+    ok(tce_time_pairs_from(T, K, 3, pairs, &n));
+    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 1, T, J, rewards, values, NULL, pairs, NULL, 1.0, 0, parts, NULL));
+    const int32_t ends[2] = { pairs[0], pairs[2 * J - 1] };
+    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 1, T, 1, rewards, values, NULL, ends, NULL, 1.0, 0, &whole, NULL));
+
+    double sum = 0.0;
+    for (size_t j = 0; j < J; j++)
+        sum += parts[j];
+    test_assert_close(&sum, &whole, 1, TOL_ROUNDING);
+}
+END_TEST
+
+/* two episodes of six steps, the second of which ends after three */
+static const double END_REWARDS[12] = { 1, 2, 3, 4, 5, 6, 1, 2, 4, 100, 100, 100 };
+static const double END_VALUES[14] = { 1, 2, 3, 4, 5, 6, 7, 10, 20, 30, 40, 50, 60, 70 };
+static const int32_t END_PAIRS[8] = { 0, 2, 1, 3, 2, 4, 3, 5 };
+static const int32_t END_LENGTHS[2] = { 6, 3 };
+
+START_TEST(an_early_end_leaves_out_what_comes_after_it)
+{
+    /* gamma 0.5; the second episode: (1, 3) and (2, 4) reach the end, (3, 5) starts there */
+    const double want[8] = { 1 + 1 + 0.25 * 3 - 1, 2 + 1.5 + 0.25 * 4 - 2, 3 + 2 + 0.25 * 5 - 3, 4 + 2.5 + 0.25 * 6 - 4,
+                             1 + 1 + 0.25 * 30 - 10, 2 + 2 - 20, 4 - 30, 0 };
+    const uint8_t want_mask[8] = { 1, 1, 1, 1, 1, 1, 1, 0 };
+    double got[8];
+    uint8_t mask[8];
+
+    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 2, 6, 4, END_REWARDS, END_VALUES, NULL, END_PAIRS, END_LENGTHS, 0.5, 0, got,
+                             mask));
+    test_assert_close(got, want, 8, TOL_ROUNDING);
+    ck_assert_mem_eq(mask, want_mask, 8);
+
+    /* normalised over the seven that count */
+    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 2, 6, 4, END_REWARDS, END_VALUES, NULL, END_PAIRS, END_LENGTHS, 0.5, 1, got,
+                             mask));
+    double seven[8];
+    memcpy(seven, want, sizeof seven);
+    tce_normalise(7, NULL, seven);
+    test_assert_close(got, seven, 8, TOL_ROUNDING);
+}
+END_TEST
+
+START_TEST(rewards_and_step_sums_stop_at_an_early_end)
+{
+    double steps[12], got[8];
+    uint8_t mask[8];
+
+    /* reward: the mean over the one episode that is left is the reward itself */
+    const double reward[8] = { 0, -0.25, 0.5, 0, 0, 0.25, -0.5, 0 };
+    ok(tce_segment_advantage(TCE_SEGMENT_REWARD, 2, 6, 4, END_REWARDS, NULL, NULL, END_PAIRS, END_LENGTHS, 0.5, 1, got, mask));
+    test_assert_close(got, reward, 8, TOL_ROUNDING);
+
+    /* sum: nine steps are normalised, then summed over a ... b */
+    memcpy(steps, END_REWARDS, sizeof steps);
+    tce_normalise(9, NULL, steps);
+    const double sum[8] = { steps[0] + steps[1] + steps[2], steps[1] + steps[2] + steps[3], steps[2] + steps[3] + steps[4],
+                            steps[3] + steps[4] + steps[5], steps[6] + steps[7] + steps[8], steps[7] + steps[8], steps[8], 0 };
+    ok(tce_segment_advantage(TCE_SEGMENT_SUM, 2, 6, 4, NULL, NULL, END_REWARDS, END_PAIRS, END_LENGTHS, 0.5, 0, got, mask));
+    test_assert_close(got, sum, 8, TOL_ROUNDING);
+}
+END_TEST
+
+START_TEST(a_full_length_is_no_early_end)
+{
+    const int32_t full[2] = { 6, 6 };
+    double with[8], without[8];
+    uint8_t mask[8];
+
+    for (int32_t kind = TCE_SEGMENT_VALUE; kind <= TCE_SEGMENT_REWARD; kind++) {
+        ok(tce_segment_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS, full, 0.9, 1, with, mask));
+        ok(tce_segment_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS, NULL, 0.9, 1, without, NULL));
+        ck_assert_mem_eq(with, without, sizeof with);
+        for (size_t i = 0; i < 8; i++)
+            ck_assert_uint_eq(mask[i], 1);
+    }
+}
+END_TEST
+
+START_TEST(normalised_numbers_have_mean_zero_and_deviation_one)
+{
+    double x[T], sum = 0.0, squares = 0.0, single = 3.0;
+    const uint8_t one[3] = { 0, 1, 0 };
+    double three[3] = { 1.0, 2.0, 3.0 };
+    tce_random random;
+
+    tce_random_start(&random, (uint64_t)_i, 3, 0, 0);
+    tce_random_normals(&random, T, x);
+    for (size_t i = 0; i < T; i++)
+        x[i] = 1e3 + 5.0 * x[i];
+    tce_normalise(T, NULL, x);
+    for (size_t i = 0; i < T; i++)
+        sum += x[i];
+    for (size_t i = 0; i < T; i++)
+        squares += x[i] * x[i];
+    ck_assert_double_eq_tol(sum, 0.0, 1e-9);
+    ck_assert_double_eq_tol(squares / (T - 1), 1.0, 1e-8);
+
+    /* fewer than two stay */
+    tce_normalise(1, NULL, &single);
+    ck_assert_double_eq(single, 3.0);
+    tce_normalise(3, one, three);
+    ck_assert_double_eq(three[1], 2.0);
+}
+END_TEST
+
+/* ---- property: likelihood ------------------------------------------------------------------------ */
+
+/* log N(r; 0, S), S destroyed: an elimination written out */
+static double dense_log_density(size_t n, double *S, double *r)
+{
+    double sum = -0.5 * (double)n * log(2.0 * 3.14159265358979323846);
+
+    for (size_t k = 0; k < n; k++) {
+        const double pivot = S[k * n + k];
+        sum -= 0.5 * log(pivot) + 0.5 * r[k] * r[k] / pivot;
+        for (size_t i = k + 1; i < n; i++) {
+            const double f = S[i * n + k] / pivot;
+            r[i] -= f * r[k];
+            for (size_t j = k; j < n; j++)
+                S[i * n + j] -= f * S[k * n + j];
+        }
+    }
+    return sum;
+}
+
+/* episode e and segment j alone, from the primitive's own covariance and path */
+static double dense_segment(const batch *b, size_t e, size_t j, double reg)
+{
+    const double times[2] = { b->times[b->pairs[2 * j]], b->times[b->pairs[2 * j + 1]] };
+    double cov[4 * D * D], path[2 * D], r[2 * D];
+    tce_mp_grid grid;
+
+    ok(tce_mp_covariance(b->mp, 2, times, 0.0, b->L, reg, 0, cov, NULL));
+    tce_mp_grid_init(&grid, sizeof grid);
+    grid.E = 1;
+    grid.T = 2;
+    grid.n_time_rows = grid.n_init_times = 1;
+    grid.times = times;
+    grid.init_time = b->init_time;
+    grid.init_pos = b->init_pos + e * D;
+    grid.init_vel = b->init_vel + e * D;
+    ok(tce_mp_trajectory(b->mp, &grid, b->mean + e * P, path, NULL, NULL));
+    for (size_t d = 0; d < D; d++) {
+        for (size_t s = 0; s < 2; s++)
+            r[2 * d + s] = b->positions[(e * T + (size_t)b->pairs[2 * j + s]) * D + d] - path[s * D + d];
+    }
+    return dense_log_density(2 * D, cov, r);
+}
+
+START_TEST(likelihood_is_that_of_the_dense_gaussian)
+{
+    batch *const b = create_batch((uint64_t)_i, 0.0);
+    tce_segment *const seg = create_segment(b->mp, 1, 1, 1e-4, NULL, NULL);
+
+    /* one segment a call, so that the regulariser is its own */
+    for (size_t j = 0; j < J; j++) {
+        double got[E], want[E];
+        ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 1, b->pairs + 2 * j));
+        ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, got));
+        for (size_t e = 0; e < E; e++)
+            want[e] = dense_segment(b, e, j, 1e-4);
+        test_assert_close(got, want, E, 1e-9);
+    }
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
+
+/* without a regulariser the segments do not know of each other, whatever their order and overlap */
+START_TEST(pairs_may_come_in_any_order_and_overlap)
+{
+    static const int32_t PAIRS[2 * J] = { 20, 40, 5, 20, 20, 21, 21, 49, 30, 48, 48, 49, 5, 49, 5, 20, 20, 40 };
+    batch *const b = create_batch((uint64_t)_i, 0.0);
+    tce_segment *const seg = create_segment(b->mp, 1, 1, 0.0, NULL, NULL);
+    double all[E * J], one[E];
+
+    ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J, PAIRS));
+    ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, all));
+    for (size_t j = 0; j < J; j++) {
+        ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 1, PAIRS + 2 * j));
+        ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, one));
+        for (size_t e = 0; e < E; e++)
+            ck_assert_double_eq_tol(all[e * J + j], one[e], 1e-8 * fmax(1.0, fabs(one[e])));
+    }
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
+
+START_TEST(copies_of_a_shared_factor_give_the_shared_result)
+{
+    batch *const b = create_batch((uint64_t)_i, 0.0);
+    tce_segment *const shared = prepare(b, 1, 1, 1e-4, NULL);
+    tce_segment *const apart = prepare(b, 0, 1, 1e-4, NULL);
+    static result want, got;
+
+    for (size_t e = 1; e < E; e++)
+        memcpy(b->L + e * P * P, b->L, P * P * sizeof(double));
+    fill_old(b, shared);
+    evaluate(b, shared, b->mask, 0.0, &want);
+    evaluate(b, apart, b->mask, 0.0, &got);
+
+    test_assert_close(got.log_prob, want.log_prob, E * J, TOL_ROUNDING);
+    test_assert_close(&got.stats.loss, &want.stats.loss, 1, TOL_ROUNDING);
+    test_assert_close(&got.stats.approx_kl, &want.stats.approx_kl, 1, TOL_ROUNDING);
+    test_assert_close(got.d_mean, want.d_mean, E * P, TOL_ROUNDING);
+    for (size_t e = 1; e < E; e++) {
+        for (size_t i = 0; i < P * P; i++)
+            got.d_L[i] += got.d_L[e * P * P + i];
+    }
+    test_assert_close(got.d_L, want.d_L, P * P, TOL_ROUNDING);
+    tce_segment_free(shared);
+    tce_segment_free(apart);
+    free_batch(b);
+}
+END_TEST
+
+START_TEST(equal_grids_are_one_grid)
+{
+    batch *const b = create_batch((uint64_t)_i, 0.0);
+    tce_segment *const one = prepare(b, 1, 1, 1e-4, NULL);
+    tce_segment *const many = prepare(b, 1, E, 1e-4, NULL);
+    static result want, got;
+
+    fill_old(b, one);
+    evaluate(b, one, NULL, 0.0, &want);
+    evaluate(b, many, NULL, 0.0, &got);
+    ck_assert_mem_eq(&got, &want, sizeof got);
+    tce_segment_free(one);
+    tce_segment_free(many);
+    free_batch(b);
+}
+END_TEST
+
+/* without a regulariser a batch of own grids is the sum of its episodes, each of which takes the shared path alone */
+START_TEST(episodes_with_their_own_grids_add_up)
+{
+    batch *const b = create_batch((uint64_t)_i, 0.01);
+    tce_segment *const many = prepare(b, 1, E, 0.0, NULL);
+    tce_segment *const one = create_segment(b->mp, 1, 1, 0.0, NULL, NULL);
+    double d_mean[E * P], d_L[P * P] = { 0 }, part[P * P], loss = 0.0;
+    static result got;
+
+    fill_old(b, many);
+    evaluate(b, many, NULL, 0.0, &got);
+    for (size_t e = 0; e < E; e++) {
+        tce_segment_stats stats;
+        tce_segment_stats_init(&stats, sizeof stats);
+        ok(tce_segment_set_pairs(one, 1, T, b->times + e * T, b->init_time + e, J, b->pairs));
+        ok(tce_segment_surrogate(one, 1, b->positions + e * T * D, b->mean + e * P, b->L, b->init_pos + e * D,
+                                 b->init_vel + e * D, b->old + e * J, b->advantages + e * J, NULL, 0.0, &stats, NULL,
+                                 d_mean + e * P, part));
+        loss += stats.loss / E;
+        for (size_t i = 0; i < P * P; i++)
+            d_L[i] += part[i] / E;
+        for (size_t i = 0; i < P; i++)
+            d_mean[e * P + i] /= E;
+    }
+    test_assert_close(&got.stats.loss, &loss, 1, 1e-9);
+    test_assert_close(got.d_mean, d_mean, E * P, 1e-9);
+    test_assert_close(got.d_L, d_L, P * P, 1e-9);
+    tce_segment_free(many);
+    tce_segment_free(one);
+    free_batch(b);
+}
+END_TEST
+
+static tce_pool *create_pool(int32_t n_threads)
+{
+    tce_pool_options options;
+    tce_pool *pool = NULL;
+
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = n_threads;
+    ok(tce_pool_create(&options, NULL, &pool));
+    return pool;
+}
+
+START_TEST(one_two_and_five_threads_give_the_same_bytes)
+{
+    static const struct {
+        int32_t shared, grids;
+        double spread;
+    } FORMS[4] = { { 1, 1, 0.0 }, { 0, 1, 0.0 }, { 1, E, 0.01 }, { 0, E, 0.01 } };
+    static const int32_t THREADS[3] = { 1, 2, 5 };
+    static result want, got;
+
+    for (size_t form = 0; form < 4; form++) {
+        batch *const b = create_batch((uint64_t)_i, FORMS[form].spread);
+        for (size_t i = 0; i < 3; i++) {
+            tce_pool *const pool = create_pool(THREADS[i]);
+            tce_segment *const seg = prepare(b, FORMS[form].shared, FORMS[form].grids, 1e-4, pool);
+
+            if (i == 0)
+                fill_old(b, seg);
+            evaluate(b, seg, b->mask, 0.2, &got);
+            if (i == 0)
+                want = got;
+            ck_assert_mem_eq(&got, &want, sizeof got);
+            tce_segment_free(seg);
+            tce_pool_free(pool);
+        }
+        free_batch(b);
+    }
+}
+END_TEST
+
+START_TEST(masked_segments_take_part_in_nothing)
+{
+    batch *const b = create_batch((uint64_t)_i, 0.0);
+    static result want, got;
+
+    for (int32_t shared = 0; shared < 2; shared++) {
+        tce_segment *const seg = prepare(b, shared, 1, 1e-4, NULL);
+        const size_t last = (E - 1) * J;
+
+        /* the last episode is masked from its third segment on, everything else counts */
+        memset(b->mask, 1, E * J);
+        memset(b->mask + last + 2, 0, J - 2);
+        fill_old(b, seg);
+        evaluate(b, seg, b->mask, 0.0, &want);
+
+        /* what it holds there does not matter; the path after the last point that counts neither */
+        const size_t from = (size_t)b->pairs[2 * 1 + 1] + 1;
+        double *const tail = b->positions + ((E - 1) * T + from) * D;
+        const size_t n_tail = (T - from) * D;
+        double kept[T * D];
+        memcpy(kept, tail, n_tail * sizeof(double));
+        for (size_t i = 0; i < n_tail; i++)
+            tail[i] = NAN;
+        for (size_t i = last + 2; i < E * J; i++)
+            b->old[i] = b->advantages[i] = NAN;
+        evaluate(b, seg, b->mask, 0.0, &got);
+        ck_assert_mem_eq(got.d_mean, want.d_mean, sizeof got.d_mean);
+        ck_assert_mem_eq(got.d_L, want.d_L, sizeof got.d_L);
+        ck_assert_mem_eq(&got.stats, &want.stats, sizeof got.stats);
+        ck_assert_mem_eq(got.log_prob, want.log_prob, (last + 2) * sizeof(double));
+
+        /* a NaN that counts is refused */
+        tail[-1] = NAN;
+        fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old, b->advantages,
+                                    b->mask, 0.0, NULL, NULL, NULL, NULL),
+              TCE_E_VALUE, "positions[5,");
+        memcpy(tail, kept, n_tail * sizeof(double));
+        tail[-1] = 0.0;
+        for (size_t i = last + 2; i < E * J; i++)
+            b->advantages[i] = 1.0;
+        tce_segment_free(seg);
+    }
+    free_batch(b);
+}
+END_TEST
+
+START_TEST(a_mask_of_zeros_gives_zeros)
+{
+    batch *const b = create_batch(1, 0.0);
+    tce_segment *const seg = prepare(b, 1, 1, 1e-4, NULL);
+    static result got;
+
+    fill_old(b, seg);
+    memset(b->mask, 0, sizeof b->mask);
+    evaluate(b, seg, b->mask, 0.0, &got);
+    ck_assert_double_eq(got.stats.loss, 0.0);
+    ck_assert_double_eq(test_largest(E * P, got.d_mean), 0.0);
+    ck_assert_double_eq(test_largest(P * P, got.d_L), 0.0);
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
+
+START_TEST(at_the_old_parameters_every_ratio_is_one)
+{
+    batch *const b = create_batch((uint64_t)_i, 0.0);
+    tce_segment *const seg = prepare(b, 1, 1, 1e-4, NULL);
+    static result got;
+    double mean = 0.0;
+
+    ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old));
+    evaluate(b, seg, NULL, 0.2, &got);
+    for (size_t i = 0; i < E * J; i++)
+        mean += b->advantages[i] / (E * J);
+    ck_assert_mem_eq(got.log_prob, b->old, sizeof b->old);
+    ck_assert_double_eq_tol(got.stats.loss, -mean, TOL_ROUNDING);
+    ck_assert_double_eq_tol(got.stats.ratio_mean, 1.0, TOL_ROUNDING);
+    ck_assert_double_eq_tol(got.stats.ratio_max, 1.0, TOL_ROUNDING);
+    ck_assert_double_eq(got.stats.fraction_clipped, 0.0);
+    ck_assert_double_eq_tol(got.stats.approx_kl, 0.0, TOL_ROUNDING);
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
+
+START_TEST(both_surrogates_agree)
+{
+    batch *const b = create_batch((uint64_t)_i, 0.0);
+    tce_segment *const seg = prepare(b, 1, 1, 1e-4, NULL);
+    static result want;
+    tce_segment_stats stats;
+    double d[E * J];
+
+    fill_old(b, seg);
+    for (int clipped = 0; clipped < 2; clipped++) {
+        evaluate(b, seg, b->mask, 0.1 * clipped, &want);
+        tce_segment_stats_init(&stats, sizeof stats);
+        ok(tce_surrogate(E * J, want.log_prob, b->old, b->advantages, b->mask, 0.1 * clipped, &stats, d));
+        test_assert_close(&stats.loss, &want.stats.loss, 5, TOL_ROUNDING);
+        ck_assert(clipped == (stats.fraction_clipped > 0.0));
+    }
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
+
+START_TEST(clipping_stops_the_gradient_on_the_side_of_the_advantage_only)
+{
+    const double log_prob[6] = { 0.5, 0.5, -0.5, -0.5, 0.1, -0.1 };
+    const double old[6] = { 0 };
+    const double advantages[6] = { 2, -2, 2, -2, 2, -2 };
+    const double want[6] = { 0, 2 * exp(0.5) / 6, -2 * exp(-0.5) / 6, 0, -2 * exp(0.1) / 6, 2 * exp(-0.1) / 6 };
+    tce_segment_stats stats;
+    double d[6];
+
+    tce_segment_stats_init(&stats, sizeof stats);
+    ok(tce_surrogate(6, log_prob, old, advantages, NULL, 0.2, &stats, d));
+    test_assert_close(d, want, 6, TOL_ROUNDING);
+    const double loss = -(2 * 1.2 - 2 * exp(0.5) + 2 * exp(-0.5) - 2 * 0.8 + 2 * exp(0.1) - 2 * exp(-0.1)) / 6;
+    ck_assert_double_eq_tol(stats.loss, loss, TOL_ROUNDING);
+    ck_assert_double_eq_tol(stats.fraction_clipped, 4.0 / 6.0, TOL_ROUNDING);
+    ck_assert_double_eq_tol(stats.ratio_max, exp(0.5), TOL_ROUNDING);
+}
+END_TEST
+
+START_TEST(a_promp_has_no_start_and_is_scored_all_the_same)
+{
+    batch *const b = create_batch(3, 0.0);
+    double with[E * J], without[E * J];
+
+    tce_mp_free(b->mp);
+    b->mp = create_mp(TCE_MP_PROMP, 0.0);
+    tce_segment *const seg = prepare(b, 1, 1, 1e-4, NULL);
+    ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, with));
+    ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, without));
+    ck_assert_mem_eq(with, without, sizeof with);
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
+
+/* ---- gradient ------------------------------------------------------------------------------------ */
+
+/* The loss as a function of a few of its inputs. */
+typedef struct loss_context {
+    batch *b;
+    tce_segment *seg;
+    double *target; /* where the varied numbers go */
+    size_t n;
+    double clip;
+    const uint8_t *mask;
+} loss_context;
+
+static double loss_of(void *context, const double *x)
+{
+    const loss_context *const c = context;
+    tce_segment_stats stats;
+
+    tce_segment_stats_init(&stats, sizeof stats);
+    memmove(c->target, x, c->n * sizeof(double));
+    ok(tce_segment_surrogate(c->seg, E, c->b->positions, c->b->mean, c->b->L, c->b->init_pos, c->b->init_vel, c->b->old,
+                             c->b->advantages, c->mask, c->clip, &stats, NULL, NULL, NULL));
+    return stats.loss;
+}
+
+/* gradients of the first n_L factors and of all means against differences; above the diagonal there is nothing */
+static void check_gradient(batch *b, tce_segment *seg, size_t n_L, const uint8_t *mask, double clip)
+{
+    static result got;
+    double x[E * P * P], want[E * P * P];
+    loss_context c = { b, seg, b->mean, E * P, clip, mask };
+
+    evaluate(b, seg, mask, clip, &got);
+    memcpy(x, b->mean, sizeof b->mean);
+    test_finite_difference(loss_of, &c, E * P, x, want);
+    memcpy(b->mean, x, sizeof b->mean);
+    test_assert_close_gradient(got.d_mean, want, E * P, TOL_DIFFERENCE);
+
+    c.target = b->L;
+    c.n = n_L * P * P;
+    memcpy(x, b->L, c.n * sizeof(double));
+    test_finite_difference(loss_of, &c, c.n, x, want);
+    memcpy(b->L, x, c.n * sizeof(double));
+    for (size_t i = 0; i < c.n; i++) {
+        if (i % P > i / P % P) {
+            ck_assert_double_eq(got.d_L[i], 0.0);
+            want[i] = 0.0;
+        }
+    }
+    test_assert_close_gradient(got.d_L, want, c.n, TOL_DIFFERENCE);
+}
+
+START_TEST(gradients_of_a_shared_factor_are_the_central_differences)
+{
+    batch *const b = create_batch((uint64_t)_i, 0.0);
+    tce_segment *const seg = prepare(b, 1, 1, 0.0, NULL);
+
+    fill_old(b, seg);
+    check_gradient(b, seg, 1, b->mask, 0.0);
+    check_gradient(b, seg, 1, NULL, 0.5);
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
+
+START_TEST(gradients_with_own_grids_are_the_central_differences)
+{
+    batch *const b = create_batch((uint64_t)_i, 0.01);
+    tce_segment *const seg = prepare(b, 1, E, 0.0, NULL);
+
+    fill_old(b, seg);
+    check_gradient(b, seg, 1, b->mask, 0.0);
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
+
+/* the largest variance, of the last episode, sets the regulariser; it is masked, so the rest varies with the regulariser constant */
+START_TEST(gradients_hold_the_regulariser_constant)
+{
+    batch *const b = create_batch((uint64_t)_i, 0.01);
+    tce_segment *const seg = prepare(b, 0, E, 1e-3, NULL);
+
+    for (size_t i = 0; i < P * P; i++)
+        b->L[(E - 1) * P * P + i] *= 10.0;
+    fill_old(b, seg);
+    memset(b->mask + (E - 1) * J, 0, J);
+    check_gradient(b, seg, E - 1, b->mask, 0.0);
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
+
+/* ---- errors -------------------------------------------------------------------------------------- */
+
+/* Outputs filled with a sentinel. */
+static void fill_sentinel(size_t n, double *x)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = SENTINEL;
+}
+
+static void all_equal(size_t n, const double *x, double want)
+{
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(isnan(want) ? isnan(x[i]) : x[i] == want, "entry %zu is %g", i, x[i]);
+}
+
+START_TEST(bad_returns_arguments_are_refused)
+{
+    const double rewards[2] = { 1.0, 2.0 }, values[3] = { 1.0, 2.0, 3.0 }, bad[3] = { 1.0, NAN, 3.0 };
+    const uint8_t dones[2] = { 0, 0 };
+    double out[2];
+
+    fill_sentinel(2, out);
+    fails(tce_gae(1, 2, NULL, values, dones, 0.9, 0.9, out, out), TCE_E_ARGUMENT, "rewards");
+    fails(tce_gae(1, 2, rewards, values, NULL, 0.9, 0.9, out, out), TCE_E_ARGUMENT, "dones");
+    fails(tce_gae(1, 2, bad, values, dones, 0.9, 0.9, out, out), TCE_E_VALUE, "rewards[1]");
+    fails(tce_gae(1, 2, rewards, bad, dones, 0.9, 0.9, out, out), TCE_E_VALUE, "values[1]");
+    fails(tce_gae(1, 2, rewards, values, dones, 1.1, 0.9, out, out), TCE_E_VALUE, "gamma");
+    fails(tce_gae(1, 2, rewards, values, dones, 0.9, -0.1, out, out), TCE_E_VALUE, "lambda");
+    fails(tce_monte_carlo(1, 2, rewards, bad, dones, 0.9, out, out), TCE_E_VALUE, "values[1]");
+    fails(tce_monte_carlo(1, 2, rewards, values, dones, NAN, out, out), TCE_E_VALUE, "gamma");
+    all_equal(2, out, SENTINEL);
+}
+END_TEST
+
+START_TEST(bad_time_points_are_refused)
+{
+    int32_t pairs[20] = { -7 };
+    tce_random random;
+    size_t n = 99;
+
+    tce_random_start(&random, 1, 0, 0, 0);
+    fails(tce_time_pairs(2, 10, 5, &random, pairs, &n), TCE_E_ARGUMENT, "selection");
+    fails(tce_time_pairs(TCE_TIME_POINTS_INTERVAL, 10, 1, &random, pairs, &n), TCE_E_VALUE, "K = 1");
+    fails(tce_time_pairs(TCE_TIME_POINTS_RANDOM, 10, 11, &random, pairs, &n), TCE_E_VALUE, "K = 11");
+    fails(tce_time_pairs(TCE_TIME_POINTS_RANDOM, 10, 5, NULL, pairs, &n), TCE_E_ARGUMENT, "random");
+    fails(tce_time_pairs(TCE_TIME_POINTS_RANDOM, 10, 5, &random, NULL, &n), TCE_E_ARGUMENT, "out_pairs");
+    fails(tce_time_pairs_from(10, 5, 2, pairs, &n), TCE_E_VALUE, "first = 2");
+    fails(tce_time_pairs_from(10, 5, 0, pairs, NULL), TCE_E_ARGUMENT, "out_J");
+    ck_assert_int_eq(pairs[0], -7);
+    ck_assert_uint_eq(n, 99);
+}
+END_TEST
+
+START_TEST(bad_advantage_arguments_are_refused)
+{
+    const int32_t outside[2] = { 2, 6 }, backwards[2] = { 2, 2 }, negative[2] = { -1, 2 }, pair[2] = { 0, 1 };
+    const int32_t long_one[1] = { 7 };
+    double out[1] = { SENTINEL };
+    double bad[6] = { 0, 0, 0, INFINITY, 0, 0 };
+
+    fails(tce_segment_advantage(3, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, out, NULL), TCE_E_ARGUMENT, "kind");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, NULL, NULL, 1, 1, out, NULL), TCE_E_ARGUMENT, "pairs");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, outside, NULL, 1, 1, out, NULL), TCE_E_VALUE, "pairs[0]");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, backwards, NULL, 1, 1, out, NULL), TCE_E_VALUE, "(2, 2)");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, negative, NULL, 1, 1, out, NULL), TCE_E_VALUE, "(-1, 2)");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, long_one, 1, 1, out, NULL), TCE_E_VALUE, "lengths[0]");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 2, 1, out, NULL), TCE_E_VALUE, "gamma");
+    fails(tce_segment_advantage(0, 1, 6, 1, bad, END_VALUES, NULL, pair, NULL, 1, 1, out, NULL), TCE_E_VALUE, "rewards[3]");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, NULL, NULL, pair, NULL, 1, 1, out, NULL), TCE_E_ARGUMENT, "values");
+    fails(tce_segment_advantage(1, 1, 6, 1, NULL, NULL, NULL, pair, NULL, 1, 1, out, NULL), TCE_E_ARGUMENT, "step_advantages");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, NULL, NULL), TCE_E_ARGUMENT, "out");
+    all_equal(1, out, SENTINEL);
+}
+END_TEST
+
+static void refuse_options(tce_segment_options options, tce_status want, const char *word)
+{
+    tce_segment *seg = (tce_segment *)&options;
+
+    fails(tce_segment_create(&options, NULL, &seg), want, word);
+    ck_assert_ptr_null(seg);
+}
+
+START_TEST(bad_options_are_refused)
+{
+    tce_mp *const mp = create_mp(TCE_MP_PRODMP, 0.0);
+    tce_mp *const dmp = create_mp(TCE_MP_DMP, 0.0);
+    tce_segment *seg = NULL;
+    tce_segment_options good, bad;
+
+    tce_segment_options_init(&good, sizeof good);
+    good.mp = mp;
+    good.max_episodes = 4;
+    good.max_steps = 10;
+
+    bad = good, bad.mp = NULL, refuse_options(bad, TCE_E_ARGUMENT, "mp");
+    bad = good, bad.max_episodes = 0, refuse_options(bad, TCE_E_VALUE, "max_episodes");
+    bad = good, bad.max_steps = 1, refuse_options(bad, TCE_E_VALUE, "max_steps");
+    bad = good, bad.max_pairs = -1, refuse_options(bad, TCE_E_VALUE, "max_pairs");
+    bad = good, bad.shared_cov = 2, refuse_options(bad, TCE_E_VALUE, "shared_cov");
+    bad = good, bad.max_grids = 3, refuse_options(bad, TCE_E_VALUE, "max_grids");
+    bad = good, bad.reg = -1.0, refuse_options(bad, TCE_E_VALUE, "reg");
+    bad = good, bad.reg = INFINITY, refuse_options(bad, TCE_E_VALUE, "reg");
+    bad = good, bad.struct_size = 0, refuse_options(bad, TCE_E_ARGUMENT, "struct_size");
+    bad = good, bad.mp = dmp, refuse_options(bad, TCE_E_UNSUPPORTED, "");
+    fails(tce_segment_create(NULL, NULL, &seg), TCE_E_ARGUMENT, "tce_segment_options");
+    fails(tce_segment_create(&good, NULL, NULL), TCE_E_ARGUMENT, "out");
+
+    /* a longer struct from a newer version sets something unknown */
+    struct {
+        tce_segment_options options;
+        double more;
+    } newer = { good, 1.0 };
+    newer.options.struct_size = sizeof newer;
+    fails(tce_segment_create(&newer.options, NULL, &seg), TCE_E_VERSION, "tce_segment_options");
+    newer.more = 0.0;
+    ok(tce_segment_create(&newer.options, NULL, &seg));
+    tce_segment_free(seg);
+    tce_segment_free(NULL);
+    tce_mp_free(mp);
+    tce_mp_free(dmp);
+}
+END_TEST
+
+START_TEST(bad_pairs_are_refused)
+{
+    batch *const b = create_batch(1, 0.0);
+    tce_segment *const seg = create_segment(b->mp, 1, 1, 1e-4, NULL, NULL);
+    const int32_t outside[2] = { 3, T }, backwards[2] = { 5, 4 };
+    double far[T], out[E * J];
+
+    fill_sentinel(E * J, out);
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_STATE, "set_pairs");
+    fails(tce_segment_set_pairs(NULL, 1, T, b->times, b->init_time, J, b->pairs), TCE_E_ARGUMENT, "seg");
+    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J, NULL), TCE_E_ARGUMENT, "pairs");
+    fails(tce_segment_set_pairs(seg, 1, T, NULL, b->init_time, J, b->pairs), TCE_E_ARGUMENT, "times");
+    fails(tce_segment_set_pairs(seg, 1, T, b->times, NULL, J, b->pairs), TCE_E_ARGUMENT, "init_time");
+    fails(tce_segment_set_pairs(seg, E, T, b->times, b->init_time, J, b->pairs), TCE_E_SHAPE, "n_grids");
+    fails(tce_segment_set_pairs(seg, 1, T + 1, b->times, b->init_time, J, b->pairs), TCE_E_SHAPE, "T = 51");
+    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J + 1, b->pairs), TCE_E_SHAPE, "J = 10");
+    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 0, b->pairs), TCE_E_SHAPE, "J = 0");
+    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 1, outside), TCE_E_VALUE, "(3, 50)");
+    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 1, backwards), TCE_E_VALUE, "(5, 4)");
+
+    /* a time beyond the table is the primitive's to refuse; the old pairs are gone then */
+    ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J, b->pairs));
+    for (size_t t = 0; t < T; t++)
+        far[t] = 100.0 + (double)t;
+    ck_assert_int_eq(tce_segment_set_pairs(seg, 1, T, far, b->init_time, J, b->pairs), TCE_E_VALUE);
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_STATE, "set_pairs");
+    all_equal(E * J, out, SENTINEL);
+    ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J, b->pairs));
+    ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out));
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
+
+START_TEST(bad_batches_are_refused_and_outputs_stay)
+{
+    batch *const b = create_batch(1, 0.01);
+    tce_segment *const seg = prepare(b, 1, E, 1e-4, NULL);
+    double out[E * J];
+
+    fill_old(b, seg);
+    fill_sentinel(E * J, out);
+    fails(tce_segment_log_prob(NULL, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_ARGUMENT, "seg");
+    fails(tce_segment_log_prob(seg, E, NULL, b->mean, b->L, NULL, NULL, out), TCE_E_ARGUMENT, "positions");
+    fails(tce_segment_log_prob(seg, E, b->positions, NULL, b->L, NULL, NULL, out), TCE_E_ARGUMENT, "mean");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, NULL, NULL, NULL, out), TCE_E_ARGUMENT, "L");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL), TCE_E_ARGUMENT, "out");
+    fails(tce_segment_log_prob(seg, E + 1, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE, "E = 7");
+    fails(tce_segment_log_prob(seg, 0, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE, "E = 0");
+    fails(tce_segment_log_prob(seg, E - 1, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE, "grids");
+    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old, b->advantages, NULL, -0.1, NULL, out,
+                                NULL, NULL),
+          TCE_E_VALUE, "clip");
+    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL, b->advantages, NULL, 0.0, NULL, out,
+                                NULL, NULL),
+          TCE_E_ARGUMENT, "log_prob_old");
+    b->advantages[3] = INFINITY;
+    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old, b->advantages, NULL, 0.0, NULL, out,
+                                NULL, NULL),
+          TCE_E_VALUE, "advantages[3]");
+    b->mean[2] = NAN;
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_VALUE, "mean[2]");
+    b->mean[2] = 0.0;
+    b->init_vel[1] = NAN;
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, b->init_vel, out), TCE_E_VALUE, "init_vel[1]");
+    b->positions[((E - 1) * T + (size_t)b->pairs[0]) * D] = NAN;
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_VALUE, "positions[5,4,0]");
+    all_equal(E * J, out, SENTINEL);
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
+
+/* runs a surrogate that has to fail numerically, and looks for NaN in all that it should have written */
+static void fails_with_nan(const batch *b, tce_segment *seg, size_t n_L, tce_status want, const char *word)
+{
+    static result got;
+
+    fill_sentinel(E * P * P, got.d_L);
+    tce_segment_stats_init(&got.stats, sizeof got.stats);
+    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old, b->advantages, NULL,
+                                0.0, &got.stats, got.log_prob, got.d_mean, got.d_L),
+          want, word);
+    all_equal(5, &got.stats.loss, NAN);
+    all_equal(E * J, got.log_prob, NAN);
+    all_equal(E * P, got.d_mean, NAN);
+    all_equal(n_L * P * P, got.d_L, NAN);
+}
+
+START_TEST(numerical_failures_fill_the_outputs_with_nan)
+{
+    batch *const b = create_batch(1, 0.0);
+    static result got;
+
+    for (int32_t shared = 0; shared < 2; shared++) {
+        tce_segment *const seg = prepare(b, shared, 1, 1e-4, NULL);
+        const size_t n_L = shared ? 1 : E;
+
+        fill_old(b, seg);
+        const double diagonal = b->L[P + 1];
+        b->L[P + 1] = 0.0;
+        fails_with_nan(b, seg, n_L, TCE_E_NOT_PD, "L[0,1,1]");
+        b->L[P + 1] = diagonal;
+
+        const double old = b->old[2 * J + 4];
+        b->old[2 * J + 4] = -1000.0;
+        fails_with_nan(b, seg, n_L, TCE_E_NOT_FINITE, "episode 2, segment 4");
+        b->old[2 * J + 4] = old;
+
+        /* the handle works again */
+        evaluate(b, seg, NULL, 0.0, &got);
+        ck_assert(isfinite(got.stats.loss));
+        tce_segment_free(seg);
+    }
+    free_batch(b);
+}
+END_TEST
+
+START_TEST(equal_times_without_a_regulariser_are_not_positive_definite)
+{
+    batch *const b = create_batch(1, 0.0);
+
+    b->times[b->pairs[1]] = b->times[b->pairs[0]];
+    tce_segment *const seg = prepare(b, 1, 1, 0.0, NULL);
+    fails_with_nan(b, seg, 1, TCE_E_NOT_PD, "segment 0");
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
+
+START_TEST(segments_before_the_delay_are_singular_and_have_no_velocity)
+{
+    batch *const b = create_batch(1, 0.0);
+    double out[E * J];
+
+    tce_mp_free(b->mp);
+    b->mp = create_mp(TCE_MP_PRODMP, 2.0);
+    tce_segment *const seg = prepare(b, 1, 1, 1e-4, NULL);
+    fill_sentinel(E * J, out);
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, out), TCE_E_VALUE, "init_vel[0,0]");
+    all_equal(E * J, out, SENTINEL);
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, NULL, out), TCE_E_SINGULAR, "delay");
+    all_equal(E * J, out, NAN);
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
+
+START_TEST(an_overflow_in_the_plain_surrogate_is_reported)
+{
+    double log_prob[3] = { 0.0, 1000.0, 0.0 }, old[3] = { 0 }, advantages[3] = { 1.0, 1.0, 1.0 }, d[3];
+    const uint8_t mask[3] = { 1, 0, 1 };
+    tce_segment_stats stats;
+
+    tce_segment_stats_init(&stats, sizeof stats);
+    fails(tce_surrogate(3, log_prob, old, advantages, NULL, 0.0, &stats, d), TCE_E_NOT_FINITE, "entry 1");
+    all_equal(3, d, NAN);
+    all_equal(5, &stats.loss, NAN);
+    ok(tce_surrogate(3, log_prob, old, advantages, mask, 0.0, &stats, d));
+    ck_assert_double_eq(stats.loss, -1.0);
+    ck_assert_double_eq(d[1], 0.0);
+    fill_sentinel(3, d);
+    fails(tce_surrogate(3, log_prob, NULL, advantages, NULL, 0.0, &stats, d), TCE_E_ARGUMENT, "log_prob_old");
+    fails(tce_surrogate(3, log_prob, old, advantages, NULL, NAN, &stats, d), TCE_E_VALUE, "clip");
+    advantages[0] = NAN;
+    fails(tce_surrogate(3, log_prob, old, advantages, mask, 0.0, &stats, d), TCE_E_VALUE, "advantages[0]");
+    all_equal(3, d, SENTINEL);
+}
+END_TEST
+
+/* ---- memory -------------------------------------------------------------------------------------- */
+
+START_TEST(a_failing_allocator_fails_create_and_leaks_nothing)
+{
+    tce_mp *const mp = create_mp(TCE_MP_PRODMP, 0.0);
+    test_memory memory = { .budget = 0 };
+    tce_segment_options options;
+    tce_segment *seg = NULL;
+    tce_hooks hooks;
+    size_t budget = 0;
+
+    tce_segment_options_init(&options, sizeof options);
+    options.mp = mp;
+    options.max_steps = 10;
+    for (;; budget++) {
+        memory.budget = budget;
+        test_hooks(&memory, &hooks);
+        const tce_status status = tce_segment_create(&options, &hooks, &seg);
+        if (status == TCE_OK)
+            break;
+        ck_assert_int_eq(status, TCE_E_NOMEM);
+        ck_assert_ptr_null(seg);
+        ck_assert_uint_eq(memory.live, 0);
+    }
+    ck_assert_uint_eq(budget, 1);
+    tce_segment_free(seg);
+    ck_assert_uint_eq(memory.live, 0);
+
+    /* sizes that no memory holds */
+    options.max_episodes = options.max_steps = options.max_pairs = INT32_MAX;
+    options.max_grids = INT32_MAX;
+    fails(tce_segment_create(&options, NULL, &seg), TCE_E_NOMEM, "tce_segment");
+    ck_assert_ptr_null(seg);
+    tce_mp_free(mp);
+}
+END_TEST
+
+START_TEST(nothing_is_allocated_after_create)
+{
+    batch *const b = create_batch(1, 0.01);
+    test_memory memory = { .budget = SIZE_MAX };
+    static result got;
+    tce_hooks hooks;
+
+    test_hooks(&memory, &hooks);
+    for (int32_t shared = 0; shared < 2; shared++) {
+        tce_segment *const seg = create_segment(b->mp, shared, E, 1e-4, NULL, &hooks);
+        const size_t before = memory.n_alloc;
+
+        for (int i = 0; i < 3; i++) {
+            ok(tce_segment_set_pairs(seg, i == 1 ? 1 : E, T, b->times, b->init_time, J, b->pairs));
+            fill_old(b, seg);
+            evaluate(b, seg, b->mask, 0.2, &got);
+        }
+        ck_assert_uint_eq(memory.n_alloc, before);
+        tce_segment_free(seg);
+    }
+    ck_assert_uint_eq(memory.live, 0);
+    free_batch(b);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("segment");
+    TCase *const golden = tcase_create("golden");
+    TCase *const property = tcase_create("property");
+    TCase *const gradient = tcase_create("gradient");
+    TCase *const errors = tcase_create("errors");
+    TCase *const memory = tcase_create("memory");
+
+    tcase_add_test(golden, the_objective_matches_the_reference);
+    tcase_add_test(golden, a_contextual_objective_matches_the_reference);
+    tcase_add_test(golden, a_clipped_objective_matches_the_reference);
+    tcase_add_test(golden, pair_likelihoods_match_the_reference);
+    tcase_add_test(golden, returns_match_the_reference);
+    tcase_add_test(golden, segment_advantages_match_the_reference);
+    tcase_add_test(golden, time_points_match_the_reference);
+
+    tcase_add_loop_test(property, gae_with_lambda_one_is_monte_carlo, 0, N_SEEDS);
+    tcase_add_test(property, gae_with_lambda_zero_is_the_temporal_difference);
+    tcase_add_test(property, interval_pairs_are_consecutive_and_within_their_bound);
+    tcase_add_test(property, every_first_index_is_drawn);
+    tcase_add_test(property, random_points_are_sorted_distinct_and_unbiased);
+    tcase_add_loop_test(property, undiscounted_segments_add_up_to_the_whole, 0, N_SEEDS);
+    tcase_add_test(property, an_early_end_leaves_out_what_comes_after_it);
+    tcase_add_test(property, rewards_and_step_sums_stop_at_an_early_end);
+    tcase_add_test(property, a_full_length_is_no_early_end);
+    tcase_add_loop_test(property, normalised_numbers_have_mean_zero_and_deviation_one, 0, N_SEEDS);
+    tcase_add_loop_test(property, likelihood_is_that_of_the_dense_gaussian, 0, N_SEEDS);
+    tcase_add_loop_test(property, pairs_may_come_in_any_order_and_overlap, 0, N_SEEDS);
+    tcase_add_loop_test(property, copies_of_a_shared_factor_give_the_shared_result, 0, N_SEEDS);
+    tcase_add_loop_test(property, equal_grids_are_one_grid, 0, N_SEEDS);
+    tcase_add_loop_test(property, episodes_with_their_own_grids_add_up, 0, N_SEEDS);
+    tcase_add_loop_test(property, one_two_and_five_threads_give_the_same_bytes, 0, N_SEEDS);
+    tcase_add_loop_test(property, masked_segments_take_part_in_nothing, 0, N_SEEDS);
+    tcase_add_test(property, a_mask_of_zeros_gives_zeros);
+    tcase_add_loop_test(property, at_the_old_parameters_every_ratio_is_one, 0, N_SEEDS);
+    tcase_add_loop_test(property, both_surrogates_agree, 0, N_SEEDS);
+    tcase_add_test(property, clipping_stops_the_gradient_on_the_side_of_the_advantage_only);
+    tcase_add_test(property, a_promp_has_no_start_and_is_scored_all_the_same);
+
+    tcase_add_loop_test(gradient, gradients_of_a_shared_factor_are_the_central_differences, 0, N_SEEDS);
+    tcase_add_loop_test(gradient, gradients_with_own_grids_are_the_central_differences, 0, N_SEEDS);
+    tcase_add_loop_test(gradient, gradients_hold_the_regulariser_constant, 0, N_SEEDS);
+
+    tcase_add_test(errors, bad_returns_arguments_are_refused);
+    tcase_add_test(errors, bad_time_points_are_refused);
+    tcase_add_test(errors, bad_advantage_arguments_are_refused);
+    tcase_add_test(errors, bad_options_are_refused);
+    tcase_add_test(errors, bad_pairs_are_refused);
+    tcase_add_test(errors, bad_batches_are_refused_and_outputs_stay);
+    tcase_add_test(errors, numerical_failures_fill_the_outputs_with_nan);
+    tcase_add_test(errors, equal_times_without_a_regulariser_are_not_positive_definite);
+    tcase_add_test(errors, segments_before_the_delay_are_singular_and_have_no_velocity);
+    tcase_add_test(errors, an_overflow_in_the_plain_surrogate_is_reported);
+
+    tcase_add_test(memory, a_failing_allocator_fails_create_and_leaks_nothing);
+    tcase_add_test(memory, nothing_is_allocated_after_create);
+
+    suite_add_tcase(suite, golden);
+    suite_add_tcase(suite, property);
+    suite_add_tcase(suite, gradient);
+    suite_add_tcase(suite, errors);
+    suite_add_tcase(suite, memory);
+    SRunner *const runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
