@@ -13,6 +13,12 @@ TCE_BEGIN_C
 
 typedef struct tce_critic tce_critic;
 
+/*
+ * RAW: the network sees observations as they are.  NORMALISE: value and fit take raw observations and normalise them.  NORMALISED: they take
+ * what tce_critic_normalise returned earlier, so that each batch keeps the statistics of its own time.
+ */
+enum { TCE_CRITIC_RAW = 0, TCE_CRITIC_NORMALISE = 1, TCE_CRITIC_NORMALISED = 2 };
+
 typedef struct tce_critic_options {
     size_t struct_size;
     int32_t n_obs;         /* 1 */
@@ -21,7 +27,7 @@ typedef struct tce_critic_options {
     int32_t precision;     /* TCE_NET_FLOAT */
     int32_t start;         /* TCE_NET_ORTHOGONAL */
     int32_t max_batch;     /* 1: most rows of value, and of one fit */
-    int32_t normalise;     /* 1 */
+    int32_t normalise;     /* TCE_CRITIC_NORMALISE */
     int32_t reserved;
     const int32_t *hidden; /* [n_hidden], NULL: 256 each */
     tce_pool *pool;        /* NULL */
@@ -36,8 +42,8 @@ TCE_API void tce_critic_free(tce_critic *critic);
 TCE_API TCE_NODISCARD tce_status tce_critic_start(tce_critic *critic, tce_random *random);
 
 /*
- * Takes n rows of observations [n, n_obs] into the running mean and variance (divisor n - 1) [tasks 1.6]; n = 1 counts with variance 0. No effect without
- * normalise.   TCE_E_VALUE: NaN or infinity; nothing changed.   No allocation.   Since 0.1.
+ * Takes n rows of observations [n, n_obs] into the running mean and variance (divisor n - 1) [tasks 1.6]; n = 1 counts with variance 0. No effect with
+ * TCE_CRITIC_RAW.   TCE_E_VALUE: NaN or infinity; nothing changed.   No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_critic_observe(tce_critic *critic, size_t n, const double *obs);
 

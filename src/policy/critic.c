@@ -45,7 +45,7 @@ void tce_critic_options_init(tce_critic_options *options, size_t struct_size)
         .precision = TCE_NET_FLOAT,
         .start = TCE_NET_ORTHOGONAL,
         .max_batch = 1,
-        .normalise = 1,
+        .normalise = TCE_CRITIC_NORMALISE,
     };
     tce__struct_init(options, struct_size, &defaults, sizeof defaults);
 }
@@ -100,6 +100,8 @@ tce_status tce_critic_create(const tce_critic_options *options, const tce_hooks 
         status = tce__check_int("n_hidden", opt.n_hidden, 0, TCE__NET_MAX_HIDDEN);
     if (status == TCE_OK)
         status = tce__check_int("max_batch", opt.max_batch, 1, INT32_MAX);
+    if (status == TCE_OK)
+        status = tce__check_int("normalise", opt.normalise, TCE_CRITIC_RAW, TCE_CRITIC_NORMALISED);
     if (status != TCE_OK)
         return status;
 
@@ -121,7 +123,7 @@ tce_status tce_critic_create(const tce_critic_options *options, const tce_hooks 
     if (status != TCE_OK)
         return status;
 
-    tce_critic plan = { .n_obs = (size_t)opt.n_obs, .max_batch = (size_t)opt.max_batch, .normalise = opt.normalise != 0 };
+    tce_critic plan = { .n_obs = (size_t)opt.n_obs, .max_batch = (size_t)opt.max_batch, .normalise = opt.normalise };
     tce__arena arena = { NULL, 0 };
     layout(&plan, &net, &arena);
     status = tce__block_create(hooks, "tce_critic", &arena, &plan.hooks);
@@ -178,7 +180,7 @@ tce_status tce_critic_observe(tce_critic *critic, size_t n, const double *obs)
     tce_status status = tce__check_pointer("critic", critic);
     if (status == TCE_OK)
         status = tce__check_finite("obs", n * critic->n_obs, obs);
-    if (status != TCE_OK || !critic->normalise || n == 0)
+    if (status != TCE_OK || critic->normalise == TCE_CRITIC_RAW || n == 0)
         return status;
 
     /* old and new together, in scratch */
@@ -212,17 +214,16 @@ tce_status tce_critic_normalise(const tce_critic *critic, size_t n, const double
     for (size_t r = 0; r < n; r++)
         for (size_t i = 0; i < n_obs; i++) {
             const double x = obs[r * n_obs + i];
-            out[r * n_obs + i] = critic->normalise ? (x - critic->mean[i]) / critic->std[i] : x;
+            out[r * n_obs + i] = critic->normalise == TCE_CRITIC_RAW ? x : (x - critic->mean[i]) / critic->std[i];
         }
     return TCE_OK;
 }
 
-/* raw observations, normalised by the network while it loads them */
+/* what the network loads: raw observations are normalised on the way */
 static tce__net_input input_of(const tce_critic *critic, const double *obs, const uint32_t *rows)
 {
-    const tce__net_input input = {
-        obs, rows, critic->normalise ? critic->mean : NULL, critic->normalise ? critic->std : NULL,
-    };
+    const int now = critic->normalise == TCE_CRITIC_NORMALISE;
+    const tce__net_input input = { obs, rows, now ? critic->mean : NULL, now ? critic->std : NULL };
     return input;
 }
 
