@@ -1,0 +1,236 @@
+/*
+ * Collecting episodes: context -> (mean, L) -> parameters -> desired path -> environment [TCE, one iteration, step 1].
+ *
+ * Episodes run in rounds of N environments. Parameters of episode e in collection k come from the stream (seed, parameters, k, e), environment
+ * resets from the roll-out's own streams: nothing depends on threads or on how many episodes ran before.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer.h"
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+tce_status episodes_allocate(episodes *ep, size_t P)
+{
+    const size_t E = ep->E, T = ep->T, D = ep->D;
+    const size_t n_factors = ep->contextual ? E : 1;
+    ep->P = P;
+    int failed = 0;
+    ep->times = array_of(T, sizeof(double), &failed);
+    ep->inputs = array_of(E * ep->O_net, sizeof(double), &failed);
+    ep->init_pos = array_of(E * D, sizeof(double), &failed);
+    ep->init_vel = array_of(E * D, sizeof(double), &failed);
+    ep->mean = array_of(E * P, sizeof(double), &failed);
+    ep->factor = array_of(n_factors * P * P, sizeof(double), &failed);
+    ep->params = array_of(E * P, sizeof(double), &failed);
+    ep->pos = array_of(E * T * D, sizeof(double), &failed);
+    ep->vel = array_of(E * T * D, sizeof(double), &failed);
+    ep->obs = array_of(E * (T + 1) * ep->O, sizeof(double), &failed);
+    ep->first_obs = array_of(ep->N * ep->O, sizeof(double), &failed);
+    ep->work = array_of(tce_gauss_work(1, P), sizeof(double), &failed);
+    ep->rewards = array_of(E * T, sizeof(double), &failed);
+    ep->dones = array_of(E * T, sizeof(uint8_t), &failed);
+    ep->events = array_of(E * T, sizeof(uint8_t), &failed);
+    ep->lengths = array_of(E, sizeof(int32_t), &failed);
+    ep->results = array_of(E * ep->M, sizeof(double), &failed);
+    ep->names = array_of(ep->M + 2, METRIC_NAME, &failed);
+    if (failed)
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes of %zu steps: lower collect.episodes", E, T);
+
+    /* the path is sampled at the end of each step: dt, 2 dt, …, T dt */
+    for (size_t i = 0; i < T; i++)
+        ep->times[i] = ep->spec->dt * (double)(i + 1);
+    for (size_t i = 0; i < ep->M; i++)
+        snprintf(ep->names[i], METRIC_NAME, "%s%s", ep->prefix, ep->spec->metric_names[i]);
+    snprintf(ep->names[ep->M], METRIC_NAME, "%sreturn", ep->prefix);
+    snprintf(ep->names[ep->M + 1], METRIC_NAME, "%slength", ep->prefix);
+    return TCE_OK;
+}
+
+/* How many numbers the networks see of an observation. */
+static size_t input_size(const episodes *ep)
+{
+    if (ep->mask_context)
+        return ep->spec->n_context > 0 ? (size_t)ep->spec->n_context : ep->O;
+    return ep->O + (ep->time_input ? 1 : 0);
+}
+
+tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_pool *pool, const episodes_options *options)
+{
+    memset(ep, 0, sizeof *ep);
+    tce_rollout_options rollout;
+    tce_rollout_options_init(&rollout, sizeof rollout);
+    rollout.vtable = t->vtable;
+    rollout.settings = s->task.options;
+    rollout.seed = s->run.seed;
+    rollout.purpose = options->purpose;
+    rollout.n_envs = options->n_envs < options->n_episodes ? options->n_envs : options->n_episodes;
+    rollout.on_fault = s->collect.on_fault;
+    rollout.pool = pool;
+    const tce_status status = tce_rollout_create(&rollout, NULL, &ep->rollout);
+    if (status != TCE_OK)
+        return status;
+
+    ep->spec = tce_rollout_spec(ep->rollout);
+    ep->mask_context = s->collect.mask_context;
+    ep->time_input = s->collect.time_input;
+    ep->contextual = options->contextual;
+    ep->E = (size_t)options->n_episodes;
+    ep->N = (size_t)rollout.n_envs;
+    ep->T = (size_t)ep->spec->n_steps;
+    ep->D = (size_t)ep->spec->n_dof;
+    ep->O = (size_t)ep->spec->n_obs;
+    ep->M = (size_t)ep->spec->n_metrics;
+    ep->prefix = options->prefix;
+    ep->O_net = input_size(ep);
+    return TCE_OK;
+}
+
+void episodes_free(episodes *ep)
+{
+    tce_rollout_free(ep->rollout);
+    void *const arrays[] = { ep->times, ep->inputs, ep->init_pos, ep->init_vel, ep->mean, ep->factor, ep->params, ep->pos, ep->vel, ep->obs,
+                             ep->first_obs, ep->work, ep->rewards, ep->dones, ep->events, ep->lengths, ep->results, ep->names };
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        free(arrays[i]);
+    memset(ep, 0, sizeof *ep);
+}
+
+/* One state as the networks see it: obs [O] at a time -> out [O_net]. */
+static void network_input(const episodes *ep, const double *obs, double time, double *out)
+{
+    if (ep->mask_context && ep->spec->n_context > 0) {
+        for (int32_t i = 0; i < ep->spec->n_context; i++)
+            out[i] = obs[ep->spec->context[i]];
+        return;
+    }
+    memcpy(out, obs, ep->O * sizeof *out);
+    if (ep->O_net > ep->O)
+        out[ep->O] = time;
+}
+
+void episodes_inputs(const episodes *ep, size_t first, size_t n, double *out)
+{
+    for (size_t e = first; e < first + n; e++)
+        for (size_t t = 0; t <= ep->T; t++) {
+            network_input(ep, ep->obs + (e * (ep->T + 1) + t) * ep->O, t ? ep->times[t - 1] : 0.0, out);
+            out += ep->O_net;
+        }
+}
+
+/* Resets n environments and puts their first observations where obs and the policy expect them. */
+static tce_status start_round(episodes *ep, size_t first, size_t n, uint64_t episode)
+{
+    const tce_status status = tce_rollout_reset(ep->rollout, n, episode, ep->first_obs, ep->init_pos + first * ep->D, ep->init_vel + first * ep->D);
+    if (status != TCE_OK)
+        return status;
+    for (size_t i = 0; i < n; i++) {
+        const double *obs = ep->first_obs + i * ep->O;
+        memcpy(ep->obs + (first + i) * (ep->T + 1) * ep->O, obs, ep->O * sizeof *obs);
+        network_input(ep, obs, 0.0, ep->inputs + (first + i) * ep->O_net);
+    }
+    return TCE_OK;
+}
+
+/* Parameters of a round: drawn, or the mean. */
+static tce_status choose_parameters(episodes *ep, tce_policy *policy, size_t first, size_t n, uint64_t seed, uint64_t number, int explore)
+{
+    const size_t P = ep->P;
+    double *factor = ep->factor + (ep->contextual ? first * P * P : 0);
+    tce_status status = tce_policy_predict(policy, n, ep->inputs + first * ep->O_net, ep->mean + first * P, factor);
+    if (!explore)
+        memcpy(ep->params + first * P, ep->mean + first * P, n * P * sizeof(double));
+    for (size_t i = 0; status == TCE_OK && explore && i < n; i++) {
+        const size_t e = first + i;
+        tce_random random;
+        tce_random_start(&random, seed, PURPOSE_PARAMETERS, number, e);
+        status = tce_gauss_sample(1, P, 1, ep->mean + e * P, factor + (ep->contextual ? i * P * P : 0), &random, ep->work, ep->params + e * P);
+    }
+    return status;
+}
+
+static tce_status run_round(episodes *ep, const tce_mp *mp, size_t first, size_t n)
+{
+    const size_t T = ep->T, D = ep->D;
+    const double start_time = 0.0;
+    tce_mp_grid grid;
+    tce_mp_grid_init(&grid, sizeof grid);
+    grid.E = n;
+    grid.T = T;
+    grid.n_time_rows = 1;
+    grid.n_init_times = 1;
+    grid.times = ep->times;
+    grid.init_time = &start_time;
+    grid.init_pos = ep->init_pos + first * D;
+    grid.init_vel = ep->init_vel + first * D;
+    const tce_status status = tce_mp_trajectory(mp, &grid, ep->params + first * ep->P, ep->pos + first * T * D, ep->vel + first * T * D, NULL);
+    if (status != TCE_OK)
+        return status;
+
+    tce_rollout_paths paths;
+    tce_rollout_paths_init(&paths, sizeof paths);
+    paths.obs = ep->obs + first * (T + 1) * ep->O;
+    paths.rewards = ep->rewards + first * T;
+    paths.dones = ep->dones + first * T;
+    paths.events = ep->events + first * T;
+    paths.lengths = ep->lengths + first;
+    paths.metrics = ep->M ? ep->results + first * ep->M : NULL;
+    return tce_rollout_run(ep->rollout, n, T, ep->pos + first * T * D, ep->vel + first * T * D, &paths);
+}
+
+tce_status episodes_collect(episodes *ep, tce_policy *policy, const tce_mp *mp, uint64_t seed, uint64_t number, int explore, after_round hook, void *context)
+{
+    const size_t n_rounds = (ep->E + ep->N - 1) / ep->N;
+    tce_status status = TCE_OK;
+    ep->n_dropped = 0;
+    ep->n_steps = 0;
+    for (size_t round = 0; status == TCE_OK && round < n_rounds; round++) {
+        const size_t first = round * ep->N;
+        const size_t n = smaller(ep->N, ep->E - first);
+        status = start_round(ep, first, n, number * n_rounds + round);
+        if (status == TCE_OK)
+            status = choose_parameters(ep, policy, first, n, seed, number, explore);
+        if (status == TCE_OK)
+            status = run_round(ep, mp, first, n);
+        if (status == TCE_OK && hook)
+            status = hook(context, ep, first, n);
+        for (size_t i = 0; i < n; i++) {
+            ep->n_dropped += ep->lengths[first + i] == 0;
+            ep->n_steps += ep->lengths[first + i];
+        }
+    }
+    if (status == TCE_OK && ep->n_dropped == ep->E)
+        return tce_fail(TCE_E_ENV, "all %zu episodes were dropped; the first said: %s", ep->E, tce_rollout_message(ep->rollout, 0));
+    return status;
+}
+
+void episodes_returns(const episodes *ep, double *out)
+{
+    for (size_t e = 0; e < ep->E; e++) {
+        out[e] = 0.0;
+        for (size_t t = 0; t < ep->T; t++)
+            out[e] += ep->rewards[e * ep->T + t];
+    }
+}
+
+void episodes_report(const episodes *ep, const double *returns, metrics *m)
+{
+    const double n = (double)(ep->E - ep->n_dropped);
+    double sum_return = 0.0;
+    for (size_t e = 0; e < ep->E; e++)
+        sum_return += ep->lengths[e] > 0 ? returns[e] : 0.0;
+    metrics_put(m, ep->names[ep->M], sum_return / n);
+    for (size_t k = 0; k < ep->M; k++) {
+        double sum = 0.0;
+        for (size_t e = 0; e < ep->E; e++)
+            sum += ep->lengths[e] > 0 ? ep->results[e * ep->M + k] : 0.0;
+        metrics_put(m, ep->names[k], sum / n);
+    }
+    metrics_put(m, ep->names[ep->M + 1], (double)ep->n_steps / n);
+}

@@ -1,0 +1,203 @@
+/*
+ * What the episodic methods are made of: primitive, environments, critic, policy; and what they do alike: evaluate, save, load, export.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "episodic.h"
+
+/* Primitive of the settings for a task. */
+static tce_status create_primitive(const settings *s, const tce_env_spec *spec, tce_mp **out)
+{
+    tce_mp_options mp;
+    tce_mp_options_init(&mp, sizeof mp);
+    mp.kind = s->mp.kind;
+    mp.phase = s->mp.phase;
+    mp.basis = s->mp.basis;
+    mp.num_dof = spec->n_dof;
+    mp.num_basis = s->mp.num_basis;
+    mp.num_basis_outside = s->mp.num_basis_outside;
+    mp.table_length = s->mp.table_length;
+    mp.relative_goal = s->mp.relative_goal;
+    mp.auto_scale_basis = s->mp.auto_scale_basis;
+    mp.disable_goal = s->mp.disable_goal;
+    mp.disable_weights = s->mp.disable_weights;
+    mp.learn_tau = s->mp.learn_tau;
+    mp.learn_delay = s->mp.learn_delay;
+    mp.tau = s->mp.tau;
+    mp.delay = s->mp.delay;
+    mp.dt = s->mp.dt > 0.0 ? s->mp.dt : spec->dt;
+    mp.alpha = s->mp.alpha;
+    mp.alpha_phase = s->mp.alpha_phase;
+    mp.basis_bandwidth_factor = s->mp.basis_bandwidth_factor;
+    mp.goal_scale = s->mp.goal_scale;
+    mp.weights_scale = s->mp.weights_scale.v[0];
+    if (s->mp.weights_scale.n > 1) {
+        if (s->mp.weights_scale.n != s->mp.num_basis)
+            return tce_fail(TCE_E_SHAPE, "mp.weights_scale has %d numbers, mp.num_basis is %d: give one number, or one a basis function",
+                            (int)s->mp.weights_scale.n, (int)s->mp.num_basis);
+        mp.weights_scales = s->mp.weights_scale.v;
+    }
+    return tce_mp_create(&mp, NULL, out);
+}
+
+static tce_status create_critic(learner *l, tce_pool *pool, int32_t normalise, size_t max_batch)
+{
+    const settings *s = &l->s;
+    tce_critic_options critic;
+    tce_critic_options_init(&critic, sizeof critic);
+    critic.n_obs = (int32_t)l->train.O_net;
+    critic.n_hidden = s->critic.hidden.n;
+    critic.hidden = s->critic.hidden.v;
+    critic.activation = s->critic.activation;
+    critic.precision = s->policy.precision;
+    critic.start = s->policy.start;
+    critic.max_batch = (int32_t)max_batch;
+    critic.normalise = normalise;
+    critic.pool = pool;
+    const tce_status status = tce_critic_create(&critic, NULL, &l->critic);
+    if (status != TCE_OK)
+        return status;
+    tce_random random;
+    tce_random_start(&random, s->run.seed, PURPOSE_CRITIC_START, 0, 0);
+    return tce_critic_start(l->critic, &random);
+}
+
+/* Environments first: they tell the sizes of everything else. */
+static tce_status create_parts(learner *l, const task *t, tce_pool *pool, int32_t normalise, int step_values)
+{
+    const settings *s = &l->s;
+    const int contextual = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL;
+    const episodes_options train = { s->collect.episodes, s->collect.environments, contextual, PURPOSE_TRAIN_ENV, "" };
+    const episodes_options test = { s->evaluate.episodes, s->collect.environments, contextual, PURPOSE_EVAL_ENV, "eval_" };
+
+    tce_status status = episodes_create(&l->train, t, s, pool, &train);
+    if (status == TCE_OK)
+        status = episodes_create(&l->test, t, s, pool, &test);
+    if (status == TCE_OK)
+        status = create_primitive(s, l->train.spec, &l->mp);
+    if (status == TCE_OK)
+        status = episodes_allocate(&l->train, tce_mp_num_params(l->mp));
+    if (status == TCE_OK)
+        status = episodes_allocate(&l->test, tce_mp_num_params(l->mp));
+    if (status == TCE_OK)
+        status = create_critic(l, pool, normalise, step_values ? l->train.E * (l->train.T + 1) : l->train.E);
+    if (status != TCE_OK)
+        return status;
+
+    const size_t max_batch = l->train.E > l->test.N ? l->train.E : l->test.N;
+    int failed = 0;
+    l->returns = array_of_doubles(l->train.E, &failed);
+    l->test_returns = array_of_doubles(l->test.E, &failed);
+    if (failed)
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes: lower collect.episodes", l->train.E);
+    return policy_learner_create(&l->policy, s, pool, l->train.O_net, l->train.P, max_batch);
+}
+
+tce_status episodic_create(const settings *s, const task *t, tce_pool *pool, int32_t normalise, int step_values, learner **out)
+{
+    *out = NULL;
+    learner *l = calloc(1, sizeof *l);
+    if (!l)
+        return tce_fail(TCE_E_NOMEM, "no memory for a learner");
+    l->s = *s;
+    const tce_status status = create_parts(l, t, pool, normalise, step_values);
+    if (status != TCE_OK) {
+        episodic_destroy(l);
+        return status;
+    }
+    *out = l;
+    return TCE_OK;
+}
+
+void episodic_destroy(learner *l)
+{
+    if (!l)
+        return;
+    policy_learner_free(&l->policy);
+    episodes_free(&l->train);
+    episodes_free(&l->test);
+    tce_critic_free(l->critic);
+    tce_mp_free(l->mp);
+    free(l->returns);
+    free(l->test_returns);
+    free(l);
+}
+
+tce_status episodic_collect(learner *l, int64_t i, after_round hook, metrics *m, timings *spent)
+{
+    episodes *ep = &l->train;
+    const double start = now_seconds();
+    const tce_status status = episodes_collect(ep, l->policy.policy, l->mp, l->s.run.seed, (uint64_t)i, 1, hook, l);
+    spent->simulation = now_seconds() - start;
+    if (status != TCE_OK)
+        return status;
+    episodes_returns(ep, l->returns);
+    episodes_report(ep, l->returns, m);
+    metrics_put(m, "dropped", (double)ep->n_dropped);
+    metrics_put(m, "steps", (double)ep->n_steps);
+    return TCE_OK;
+}
+
+tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *inputs, const double *targets, metrics *m)
+{
+    const settings *s = &l->s;
+    tce_adam_options adam;
+    tce_adam_options_init(&adam, sizeof adam);
+    adam.learning_rate = s->critic.learning_rate;
+    adam.l2 = s->critic.l2;
+    const double rate_factor = tce_linear_schedule((uint64_t)(i - 1), (uint64_t)s->schedule.learning_rate_iterations);
+    tce_random random;
+    tce_random_start(&random, s->run.seed, PURPOSE_MINIBATCH, (uint64_t)i, 0);
+
+    double loss = 0.0;
+    tce_status status = TCE_OK;
+    for (int32_t epoch = 0; status == TCE_OK && epoch < s->critic.epochs; epoch++)
+        status = tce_critic_fit_epoch(l->critic, n, inputs, targets, (size_t)s->critic.minibatches, &random, &adam, rate_factor, s->critic.clip_norm, &loss);
+    metrics_put(m, "critic_loss", loss);
+    return status;
+}
+
+tce_status episodic_evaluate(learner *l, uint64_t number, metrics *m, timings *spent)
+{
+    const double start = now_seconds();
+    const tce_status status = episodes_collect(&l->test, l->policy.policy, l->mp, l->s.run.seed, number, 0, NULL, NULL);
+    spent->evaluation = now_seconds() - start;
+    if (status != TCE_OK)
+        return status;
+    episodes_returns(&l->test, l->test_returns);
+    episodes_report(&l->test, l->test_returns, m);
+    return TCE_OK;
+}
+
+tce_status episodic_save(const learner *l, tce_store *store)
+{
+    const tce_status status = policy_learner_save(&l->policy, store);
+    return status == TCE_OK ? tce_critic_save(l->critic, store, "critic") : status;
+}
+
+tce_status episodic_load(learner *l, const tce_store *store)
+{
+    const tce_status status = policy_learner_load(&l->policy, store);
+    return status == TCE_OK ? tce_critic_load(l->critic, store, "critic") : status;
+}
+
+tce_status episodic_export(const learner *l, tce_store *store)
+{
+    const episodes *ep = &l->train;
+    const size_t n_context = ep->mask_context ? (size_t)ep->spec->n_context : 0;
+    const int32_t shape[4] = { (int32_t)ep->O, (int32_t)ep->O_net, (int32_t)ep->T, (int32_t)ep->D };
+    const size_t n_shape = 4;
+    tce_status status = tce_policy_save(l->policy.policy, store, "policy");
+    if (status == TCE_OK)
+        status = tce_mp_save(l->mp, store, "mp");
+    if (status == TCE_OK)
+        status = tce_store_put_text(store, "task", l->s.task.name);
+    if (status == TCE_OK)
+        status = tce_store_put(store, "input.shape", TCE_I32, 1, &n_shape, shape);
+    if (status == TCE_OK && n_context > 0)
+        status = tce_store_put(store, "input.context", TCE_I32, 1, &n_context, ep->spec->context);
+    if (status == TCE_OK)
+        status = tce_store_put(store, "input.dt", TCE_F64, 0, NULL, &ep->spec->dt);
+    return status;
+}
