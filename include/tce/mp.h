@@ -118,7 +118,8 @@ TCE_API TCE_NODISCARD tce_status tce_mp_query(const tce_mp *mp, double time, con
 
 /*
  * Rows of the scaled basis: position = offset + out_pos_basis . params of that DoF, likewise velocity and acceleration.
- * times [T]; outputs [T, columns] or NULL. ProDMP and ProMP without learnt tau or delay only (TCE_E_UNSUPPORTED).   No allocation.   Since 0.1.
+ * times [T]; outputs [T, columns] or NULL. ProDMP and ProMP without learnt tau or delay only (TCE_E_UNSUPPORTED).
+ * No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_basis(const tce_mp *mp, size_t T, const double *times, double init_time,
     double *out_pos_basis, double *out_vel_basis, double *out_acc_basis);
@@ -180,8 +181,8 @@ TCE_API void tce_mp_plan_init(tce_mp_plan *plan, size_t struct_size);
  * position, velocity and acceleration stay continuous. Each is evaluated as by tce_mp_query, a before `to` and b after `from` only.
  * Outputs [T, D] or NULL. TCE_E_SHAPE: not the same D.  TCE_E_VALUE: from >= to.   No allocation.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b, double from, double to, size_t T, const double *times,
-    double *out_pos, double *out_vel, double *out_acc);
+TCE_API TCE_NODISCARD tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b, double from, double to, size_t T,
+    const double *times, double *out_pos, double *out_vel, double *out_acc);
 
 /* The options under "<prefix>.…", and a primitive from them: an exported policy carries its primitive.   Allocate.   Since 0.1. */
 TCE_API TCE_NODISCARD tce_status tce_mp_save(const tce_mp *mp, tce_store *store, const char *prefix);
