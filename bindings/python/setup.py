@@ -1,0 +1,70 @@
+"""Builds libtce with the project's Makefile and puts it into the package.
+
+Works from a checkout of the project, where the Makefile is two folders up. Elsewhere set TCE_BUNDLE to a libtce.so.0
+that is to be bundled, or to "none" for a package that finds the system's library.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SONAME = "libtce.so.0"
+
+
+def build_library(folder: Path) -> Path:
+    """Runs make with its own build folder; returns the library."""
+    if not (ROOT / "Makefile").exists() or not (ROOT / "include" / "tce" / "tce.h").exists():
+        raise SystemExit(
+            f"tce: no libtce sources at {ROOT}. Install from a checkout of the project (pip install "
+            "./bindings/python), or set TCE_BUNDLE to a built libtce.so.0, or TCE_BUNDLE=none to use the system's.")
+    # make's own variables of a surrounding make would change what is built
+    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD")}
+    target = folder / "lib" / "libtce.so"
+    command = ["make", "-C", str(ROOT), f"-j{os.cpu_count() or 1}", f"BUILD={folder}", str(target)]
+    try:
+        subprocess.run(command, env=environment, check=True)
+    except FileNotFoundError:
+        raise SystemExit("tce: building libtce needs make and a C compiler") from None
+    except subprocess.CalledProcessError as fault:
+        raise SystemExit(f"tce: libtce did not build (make returned {fault.returncode})") from None
+    return target.resolve()
+
+
+class BuildWithLibrary(build_py):
+    """build_py that adds lib/libtce.so.0 to the package."""
+
+    def run(self) -> None:
+        super().run()
+        bundle = os.environ.get("TCE_BUNDLE", "")
+        if bundle == "none" or self.editable_mode:
+            return
+        target = Path(self.build_lib) / "tce" / "lib" / SONAME
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="tce-build-") as folder:
+            shutil.copyfile(Path(bundle) if bundle else build_library(Path(folder)), target)
+        target.chmod(0o755)
+
+
+class BinaryDistribution(Distribution):
+    """A wheel with machine code in it."""
+
+    def has_ext_modules(self) -> bool:
+        return True
+
+
+class AnyPython(bdist_wheel):
+    """The library is called through ctypes: one wheel serves every Python 3."""
+
+    def get_tag(self) -> "tuple[str, str, str]":
+        return ("py3", "none", super().get_tag()[2])
+
+
+setup(distclass=BinaryDistribution, cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": AnyPython})

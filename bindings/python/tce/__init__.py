@@ -1,0 +1,58 @@
+"""Temporally-correlated episodic reinforcement learning: movement primitives, Gaussians on Cholesky factors,
+trust-region projection, the segment objective, networks and roll-outs, computed by the C library libtce.
+
+Arrays are numpy, float64, [E, T, D]: episodes, steps, degrees of freedom. A C-contiguous float64 array is used
+where it lies; anything else is converted. Failures raise TceError or one of its classes with libtce's message.
+
+Importing the package sets OpenBLAS, as libtce uses it, to one thread, which libtce's results and speed are made for; the
+environment variable TCE_BLAS_THREADS asks for another number, or with "keep" for none to be set.
+"""
+
+from __future__ import annotations
+
+import os as _os
+from typing import TYPE_CHECKING, Any
+
+from . import gauss
+from .base import Pool, Random, blas_threads, set_blas_threads, version
+from .env import EnvSpec, Instance, StepResult, Task, TaskLibrary
+from .errors import (
+    ArgumentError, CorruptError, EnvironmentFault, FileError, LibraryError, NotFoundError, NumericalError,
+    OutOfMemoryError, StateError, TceError, ThreadError, UnsupportedError, VersionError)
+from .mp import DMP, MovementPrimitive, Plan, ProDMP, ProMP, Via, blend
+from .net import Critic, Net, Policy, clip_factor, linear_schedule
+from .python_env import Env, GymTask, PythonTask
+from .rollout import Paths, Rollout, rewards_to_event
+from .segment import (
+    SegmentObjective, SurrogateStats, gae, monte_carlo, normalise, segment_advantage, surrogate, time_pairs)
+from .store import Store
+from .trpl import Projection, entropy_bound, entropy_control, entropy_control_backward
+
+if TYPE_CHECKING:
+    from .gym import TaskEnv, gym_env
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentError", "CorruptError", "Critic", "DMP", "Env", "EnvSpec", "EnvironmentFault", "FileError", "GymTask",
+    "Instance", "LibraryError", "MovementPrimitive", "Net", "NotFoundError", "NumericalError", "OutOfMemoryError",
+    "Paths", "Plan", "Policy", "Pool", "ProDMP", "ProMP", "Projection", "PythonTask", "Random", "Rollout",
+    "SegmentObjective", "StateError", "StepResult", "Store", "SurrogateStats", "Task", "TaskEnv", "TaskLibrary",
+    "TceError", "ThreadError", "UnsupportedError", "VersionError", "Via", "blas_threads", "blend",
+    "clip_factor", "entropy_bound", "entropy_control", "entropy_control_backward", "gae", "gauss", "gym_env",
+    "linear_schedule", "monte_carlo", "normalise", "rewards_to_event", "segment_advantage", "set_blas_threads",
+    "surrogate", "time_pairs", "version"]
+
+
+def __getattr__(name: str) -> Any:
+    # gymnasium is needed only by those who use it
+    if name in ("TaskEnv", "gym_env"):
+        from . import gym
+
+        return getattr(gym, name)
+    raise AttributeError(f"module 'tce' has no attribute {name!r}")
+
+
+_threads = _os.environ.get("TCE_BLAS_THREADS", "1")
+if _threads != "keep":
+    set_blas_threads(int(_threads))

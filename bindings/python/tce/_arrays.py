@@ -1,0 +1,140 @@
+"""Arrays across the border: C-contiguous float64 goes through without a copy, the rest is converted.
+
+A shape is written as letters: "E T D" for three axes, "E 2" with a fixed number. ``Shapes`` remembers
+what each letter stands for, so that arrays of one call must fit each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Sequence, Tuple, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def pointer(array: Optional[np.ndarray]) -> Optional[int]:
+    """Address of the first element; None stays None (NULL)."""
+    return None if array is None else array.ctypes.data
+
+
+def _convert(name: str, value: Any, dtype: Any) -> np.ndarray:
+    """A C-contiguous, aligned array of that type; the same object where it is one already."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name}: an array of {array.dtype}, expected numbers")
+    return np.require(array, dtype, ["C", "A"])
+
+
+class Shapes:
+    """What the letters of the shapes in one call stand for."""
+
+    def __init__(self, **known: int) -> None:
+        self.known: Dict[str, int] = dict(known)
+
+    def __getitem__(self, letter: str) -> int:
+        return self.known[letter]
+
+    def _fit(self, actual: Tuple[int, ...], shape: str) -> Optional[Dict[str, int]]:
+        """The letters after matching, or None when the array does not fit."""
+        axes = shape.split()
+        if len(axes) != len(actual):
+            return None
+        known = dict(self.known)
+        for axis, size in zip(axes, actual):
+            expected = int(axis) if axis.isdigit() else known.setdefault(axis, size)
+            if expected != size:
+                return None
+        return known
+
+    def _text(self, shape: str) -> str:
+        axes = [f"{a}={self.known[a]}" if a in self.known else a for a in shape.split()]
+        return "[" + ", ".join(axes) + "]"
+
+    def match(self, name: str, array: np.ndarray, *shapes: str) -> int:
+        """Which of the shapes the array has (their number); remembers its letters."""
+        for number, shape in enumerate(shapes):
+            known = self._fit(array.shape, shape)
+            if known is not None:
+                self.known = known
+                return number
+        expected = " or ".join(self._text(shape) for shape in shapes)
+        raise ValueError(f"{name}: shape {list(array.shape)}, expected {expected}")
+
+    def array(self, name: str, value: Any, *shapes: str) -> Array:
+        """The value as float64 in one of the shapes."""
+        array = _convert(name, value, np.float64)
+        self.match(name, array, *shapes)
+        return array
+
+    def optional(self, name: str, value: Any, *shapes: str) -> Optional[Array]:
+        """The same; None stays None."""
+        return None if value is None else self.array(name, value, *shapes)
+
+    def integers(self, name: str, value: Any, shape: str) -> NDArray[np.int32]:
+        """The value as int32; a fraction or a number out of range is refused."""
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiub":
+            raise ValueError(f"{name}: an array of {array.dtype}, expected integers")
+        if array.dtype != np.int32:
+            with np.errstate(invalid="ignore"):
+                converted = array.astype(np.int32)
+            if not np.array_equal(converted, array):
+                raise ValueError(f"{name}: not all entries are 32-bit integers")
+            array = converted
+        array = np.require(array, np.int32, ["C", "A"])
+        self.match(name, array, shape)
+        return array
+
+    def flags(self, name: str, value: Any, shape: str) -> NDArray[np.uint8]:
+        """The value as 0 and 1; arrays of bool or uint8 go through without a copy."""
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiub":
+            raise ValueError(f"{name}: an array of {array.dtype}, expected booleans")
+        if array.dtype == np.bool_:
+            array = array.view(np.uint8)
+        elif array.dtype != np.uint8:
+            array = (array != 0).view(np.uint8)
+        array = np.require(array, np.uint8, ["C", "A"])
+        self.match(name, array, shape)
+        return array
+
+    def empty(self, shape: str) -> Array:
+        """A new array for an output; all letters are known."""
+        return np.empty([int(a) if a.isdigit() else self.known[a] for a in shape.split()])
+
+
+def number(name: str, value: Any) -> float:
+    """One number as a float."""
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "fiub":
+        raise ValueError(f"{name}: {value!r}, expected a number")
+    return float(array.reshape(()))
+
+
+def factor(shapes: Shapes, name: str, value: Any, size: str = "P", episodes: str = "E") -> Tuple[Array, int]:
+    """Cholesky factors: [P, P] or [1, P, P] (shared) or [E, P, P]. Returns them and how many there are."""
+    array = _convert(name, value, np.float64)
+    shapes.match(name, array, f"{size} {size}", f"1 {size} {size}", f"{episodes} {size} {size}")
+    return array, 1 if array.ndim == 2 else array.shape[0]
+
+
+def integer(name: str, value: Any, least: Optional[int] = None, most: Optional[int] = None) -> int:
+    """One integer, within limits."""
+    if isinstance(value, (bool, np.bool_)):
+        value = int(value)
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    if not isinstance(value, (int, np.integer)):
+        raise ValueError(f"{name}: {value!r}, expected an integer")
+    if (least is not None and value < least) or (most is not None and value > most):
+        raise ValueError(f"{name}: {value}, expected {least} to {most}")
+    return int(value)
+
+
+def choice(name: str, value: Union[str, int], choices: Sequence[str]) -> int:
+    """The number of a named choice."""
+    if isinstance(value, str) and value in choices:
+        return list(choices).index(value)
+    raise ValueError(f"{name}: {value!r}, expected one of {', '.join(map(repr, choices))}")

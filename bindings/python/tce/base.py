@@ -1,0 +1,140 @@
+"""Random streams, the thread pool, versions and the BLAS threads."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref
+from typing import Any, Callable, Dict, Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._arrays import Array, integer, pointer
+from ._handle import Handle, fill, make, struct
+from ._library import POOL_WORK, PoolOptions, RandomState, fail, lib
+from .errors import E_ARGUMENT
+
+MASK = 2**64 - 1
+
+
+class Random:
+    """A Philox stream keyed by (seed, purpose, a, b); streams with different keys are independent.
+
+    The same key gives the same numbers in C, C++ and Python. One thread at a time.
+    """
+
+    def __init__(self, seed: int = 0, purpose: int = 0, a: int = 0, b: int = 0) -> None:
+        self._state = RandomState()
+        lib.tce_random_start(byref(self._state), *(integer("key", k, 0, MASK) for k in (seed, purpose, a, b)))
+
+    @property
+    def _as_parameter_(self) -> Any:
+        return byref(self._state)
+
+    def bits(self) -> int:
+        """64 random bits."""
+        return int(lib.tce_random_bits(self))
+
+    def uniform(self) -> float:
+        """Uniform in [0, 1)."""
+        return float(lib.tce_random_uniform(self))
+
+    def normal(self) -> float:
+        """Standard normal."""
+        return float(lib.tce_random_normal(self))
+
+    def normals(self, n: int) -> Array:
+        """n standard normals."""
+        out = np.empty(integer("n", n, 0))
+        lib.tce_random_normals(self, out.size, pointer(out))
+        return out
+
+    def below(self, n: int) -> int:
+        """Uniform in 0 … n-1."""
+        return int(lib.tce_random_below(self, integer("n", n, 0, MASK)))
+
+    def permutation(self, n: int) -> NDArray[np.uint32]:
+        """A uniform permutation of 0 … n-1."""
+        out = np.empty(integer("n", n, 0), np.uint32)
+        lib.tce_random_permutation(self, out.size, pointer(out))
+        return out
+
+    @property
+    def state(self) -> bytes:
+        """All of the stream's state; assign it to go on from there."""
+        return bytes(self._state)
+
+    @state.setter
+    def state(self, value: bytes) -> None:
+        if len(value) != ctypes.sizeof(RandomState):
+            raise ValueError(f"state: {len(value)} bytes, expected {ctypes.sizeof(RandomState)}")
+        ctypes.memmove(byref(self._state), value, len(value))
+
+    def copy(self) -> "Random":
+        """A stream that continues with the same numbers."""
+        other = Random()
+        other.state = self.state
+        return other
+
+
+class Pool(Handle):
+    """Threads for the objects that take ``pool=``. Results are the same bytes for any number of them.
+
+    ``n_threads`` 0 means as many as the machine has cores. Objects keep their pool alive.
+    """
+
+    _free = "tce_pool_free"
+
+    def __init__(self, n_threads: int = 0) -> None:
+        super().__init__()
+        options = struct(PoolOptions, lib.tce_pool_options_init)
+        fill(options, {"n_threads": n_threads})
+        self._pointer = make(lib.tce_pool_create, byref(options), None)
+
+    @property
+    def threads(self) -> int:
+        """Number of threads, the calling one included."""
+        return int(lib.tce_pool_threads(self))
+
+    def run(self, n_items: int, chunk_size: int, work: Callable[[int, int, int, int], None]) -> None:
+        """Calls ``work(chunk, begin, end, worker)`` for every chunk. Its exceptions are raised here."""
+        faults: Dict[int, BaseException] = {}
+
+        def call(context: Any, chunk: int, begin: int, end: int, worker: int) -> int:
+            try:
+                work(chunk, begin, end, worker)
+                return 0
+            except BaseException as fault:  # nothing may unwind through C
+                faults[chunk] = fault
+                return fail(E_ARGUMENT, f"work failed in chunk {chunk}: {fault!r}")
+
+        callback = POOL_WORK(call)
+        try:
+            with self._lock:
+                lib.tce_pool_run(
+                    self, integer("n_items", n_items, 0), integer("chunk_size", chunk_size, 0),
+                    ctypes.cast(callback, ctypes.c_void_p), None)
+        except Exception:
+            if faults:
+                raise faults[min(faults)] from None
+            raise
+
+
+def pool_pointer(pool: Optional[Pool]) -> Optional[int]:
+    """For the pool field of an options struct."""
+    return None if pool is None else pool._as_parameter_.value
+
+
+def version() -> str:
+    """Version of the C library that is running."""
+    return str(lib.tce_version_string().decode())
+
+
+def blas_threads() -> int:
+    """How many threads OpenBLAS uses inside libtce."""
+    return int(lib.tce_blas_threads())
+
+
+def set_blas_threads(n_threads: int) -> None:
+    """Changes it, for the whole process. The promise of equal bytes needs 1."""
+    lib.tce_blas_set_threads(integer("n_threads", n_threads, 1, 4096))

@@ -1,0 +1,208 @@
+"""Tasks: what libtce runs. A task is a table of functions; ``TaskLibrary`` loads those of a shared object.
+
+Tasks written in Python are in ``python_env``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import byref, c_char_p, c_int32, c_void_p
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._arrays import Array, Shapes, integer, pointer
+from ._handle import Handle, make
+from ._library import ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, lib, status_error
+from .base import Random
+from .errors import E_UNSUPPORTED, UnsupportedError
+
+
+@dataclass
+class EnvSpec:
+    """What a task looks like from outside."""
+
+    n_obs: int  # numbers in an observation
+    n_dof: int  # numbers in a desired position
+    n_steps: int  # steps of a whole episode
+    dt: float  # seconds a step
+    n_action: int = 0  # numbers in a raw action; 0: none
+    metric_names: Sequence[str] = ()
+    context: Sequence[int] = ()  # observation entries that episodic methods see; (): all
+    action_low: Optional[Array] = None
+    action_high: Optional[Array] = None
+
+
+@dataclass
+class StepResult:
+    """What one step brought."""
+
+    obs: Array
+    reward: float
+    terminated: bool = False
+    truncated: bool = False
+    event: bool = False  # the deciding event has happened
+
+
+def read_doubles(n: int, address: int) -> Array:
+    """A copy of n numbers of C."""
+    out = np.empty(n)
+    ctypes.memmove(out.ctypes.data, address, out.nbytes)
+    return out
+
+
+class Task:
+    """A task that libtce can run: ``vtable`` is a pointer to its functions, ``name`` and ``description`` texts."""
+
+    def __init__(self, vtable: int, keep: Any = None) -> None:
+        self._vtable = vtable
+        self._keep = keep
+        self._table = EnvVtable.from_address(vtable)
+        lib.tce_env_check(vtable)
+        self.name: str = (self._table.name or b"").decode()
+        self.description: str = (self._table.description or b"").decode()
+
+    def raised(self) -> List[BaseException]:
+        """Exceptions of the task's Python code since the last call of this function."""
+        return []
+
+    def create(self, settings: Optional[str] = None) -> "Instance":
+        """One environment, to be stepped directly."""
+        return Instance(self, settings)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class Instance:
+    """One environment of a task, stepped directly. Use :class:`tce.Rollout` for many."""
+
+    def __init__(self, task: Task, settings: Optional[str] = None) -> None:
+        self.task = task
+        self._instance: Optional[int] = None
+        self._functions = {
+            name: kind(getattr(task._table, name))
+            for name, kind in ENV_FUNCTIONS.items() if getattr(task._table, name)}
+        out = c_void_p()
+        self._call("create", None, None if settings is None else settings.encode(), byref(out))
+        self._instance = out.value
+        raw = EnvSpecStruct(struct_size=ctypes.sizeof(EnvSpecStruct))
+        self._call("spec", self._instance, byref(raw))
+        self.spec = read_spec(raw)
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        if name not in self._functions:
+            raise UnsupportedError(E_UNSUPPORTED, "TCE_E_UNSUPPORTED", f"{self.task.name} does not offer {name}")
+        if name != "create" and self._instance is None:
+            raise ValueError(f"the environment of {self.task.name} is closed")
+        result = self._functions[name](*arguments)
+        if ENV_FUNCTIONS[name]._restype_ is c_int32 and result != 0:
+            causes = self.task.raised()
+            raise status_error(result) from (causes[0] if causes else None)
+        return result
+
+    def offers(self, name: str) -> bool:
+        """Whether the task has an optional function: step_action, metrics, n_state, get_state, set_state, render."""
+        return name in self._functions
+
+    def reset(self, random: Random) -> Tuple[Array, Array, Array]:
+        """A new episode: (obs [O], pos [D], vel [D])."""
+        obs, pos, vel = np.empty(self.spec.n_obs), np.empty(self.spec.n_dof), np.empty(self.spec.n_dof)
+        self._call("reset", self._instance, random._as_parameter_, pointer(obs), pointer(pos), pointer(vel))
+        return obs, pos, vel
+
+    def _step(self, name: str, *inputs: Array) -> StepResult:
+        obs, result = np.empty(self.spec.n_obs), EnvResult()
+        self._call(name, self._instance, *(pointer(x) for x in inputs), pointer(obs), byref(result))
+        return StepResult(
+            obs, result.reward, bool(result.terminated), bool(result.truncated), bool(result.event))
+
+    def step(self, pos: Any, vel: Any) -> StepResult:
+        """Tracks a desired position and velocity [D] for one step."""
+        shapes = Shapes(D=self.spec.n_dof)
+        return self._step("step", shapes.array("pos", pos, "D"), shapes.array("vel", vel, "D"))
+
+    def step_action(self, action: Any) -> StepResult:
+        """One step with a raw action [A]."""
+        return self._step("step_action", Shapes(A=self.spec.n_action).array("action", action, "A"))
+
+    def metrics(self) -> Dict[str, float]:
+        """Numbers about the episode so far, by name."""
+        if not self.spec.metric_names:
+            return {}
+        out = np.empty(len(self.spec.metric_names))
+        self._call("metrics", self._instance, pointer(out))
+        return dict(zip(self.spec.metric_names, out.tolist()))
+
+    def get_state(self) -> Array:
+        """The full physics and task state."""
+        out = np.empty(self._call("n_state", self._instance))
+        self._call("get_state", self._instance, pointer(out))
+        return out
+
+    def set_state(self, state: Any) -> Array:
+        """Puts a state back; the observation is returned."""
+        state = Shapes(N=self._call("n_state", self._instance)).array("state", state, "N")
+        obs = np.empty(self.spec.n_obs)
+        self._call("set_state", self._instance, pointer(state), pointer(obs))
+        return obs
+
+    def render(self, width: int = 640, height: int = 480) -> "np.ndarray":
+        """A picture of the present state: uint8 [height, width, 3]."""
+        out = np.zeros((integer("height", height, 1), integer("width", width, 1), 3), np.uint8)
+        self._call("render", self._instance, out.shape[1], out.shape[0], pointer(out))
+        return out
+
+    def close(self) -> None:
+        """Destroys the environment."""
+        instance, self._instance = getattr(self, "_instance", None), None
+        if instance is not None:
+            self._functions["destroy"](instance)
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:  # the interpreter is going down
+            pass
+
+
+def read_spec(raw: Any) -> EnvSpec:
+    """A copy of a C spec."""
+
+    def doubles(address: Optional[int]) -> Optional[Array]:
+        return read_doubles(raw.n_action, address) if address and raw.n_action > 0 else None
+
+    names = (c_char_p * raw.n_metrics).from_address(raw.metric_names) if raw.n_metrics > 0 else ()
+    context = (c_int32 * raw.n_context).from_address(raw.context) if raw.n_context > 0 else ()
+    return EnvSpec(
+        n_obs=raw.n_obs, n_dof=raw.n_dof, n_steps=raw.n_steps, dt=raw.dt, n_action=raw.n_action,
+        metric_names=tuple((name or b"").decode() for name in names), context=tuple(context),
+        action_low=doubles(raw.action_low), action_high=doubles(raw.action_high))
+
+
+class TaskLibrary(Handle, Mapping[str, Task]):
+    """The tasks of a shared object, by name. Environments keep their library loaded."""
+
+    _free = "tce_env_library_free"
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        super().__init__()
+        self._pointer = make(lib.tce_env_library_open, os.fsencode(path), None)
+
+    def __getitem__(self, name: str) -> Task:
+        out = c_void_p()
+        try:
+            lib.tce_env_library_find(self, name.encode(), byref(out))
+        except LookupError as reason:
+            raise KeyError(str(reason)) from None
+        assert out.value is not None
+        return Task(out.value, keep=self)
+
+    def __len__(self) -> int:
+        return int(lib.tce_env_library_count(self))
+
+    def __iter__(self) -> Iterator[str]:
+        tables = (EnvVtable.from_address(lib.tce_env_library_at(self, i)) for i in range(len(self)))
+        return iter([table.name.decode() for table in tables])

@@ -1,0 +1,314 @@
+"""Movement primitives: ProDMP, ProMP and DMP."""
+
+from __future__ import annotations
+
+from ctypes import byref
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._arrays import Array, Shapes, choice, integer, number, pointer
+from ._handle import Handle, fill, make, struct, unknown
+from ._library import MpGrid, MpOptions, MpPlan, MpVia, lib
+from .base import Random
+from .store import Store
+
+KINDS = ("prodmp", "promp", "dmp")
+PHASES = ("natural", "smooth", "rhythmic")
+BASES = ("table", "exact")
+
+# Keywords that are fields of tce_mp_options as they stand.
+FIELDS = (
+    "num_dof", "num_basis", "num_basis_outside", "table_length", "relative_goal", "auto_scale_basis",
+    "disable_goal", "disable_weights", "learn_tau", "learn_delay", "tau", "delay", "dt", "alpha",
+    "alpha_phase", "basis_bandwidth_factor", "goal_scale")
+KEYWORDS = FIELDS + ("weights_scale", "phase", "basis", "exact", "steps")
+
+
+class Via(NamedTuple):
+    """A point that a path should pass: DoF ``dof`` has ``value`` at ``time``, within ``tolerance`` (std)."""
+
+    time: float
+    value: float
+    tolerance: float
+    dof: int = 0
+    order: int = 0  # 0: position, 1: velocity
+
+
+class Plan(NamedTuple):
+    """One primitive with its parameters and start, for :func:`blend`."""
+
+    mp: "MovementPrimitive"
+    params: Any
+    init_time: float = 0.0
+    init_pos: Any = None
+    init_vel: Any = None
+
+
+class MovementPrimitive(Handle):
+    """What ProDMP, ProMP and DMP have in common; also what :meth:`from_store` returns.
+
+    An object holds the basis, not the parameters. Arrays: params [E, P], times [T] or [E, T] (seconds),
+    init_time a number or [E], init_pos and init_vel [E, D] (None: zeros). Paths are [E, T, D].
+    """
+
+    _free = "tce_mp_free"
+    kind: Optional[str] = None
+
+    def __init__(self, pointer: int, config: Optional[Dict[str, Any]] = None) -> None:
+        super().__init__(pointer)
+        self.config: Dict[str, Any] = dict(config or {})
+        self.num_params = int(lib.tce_mp_num_params(self))
+        self.num_dof = int(lib.tce_mp_num_dof(self))
+        self.num_columns = int(lib.tce_mp_num_columns(self))
+
+    @classmethod
+    def from_store(cls, store: Store, prefix: str) -> "MovementPrimitive":
+        """A primitive from the options that :meth:`save` left under a prefix."""
+        return MovementPrimitive(make(lib.tce_mp_create_from, store, prefix.encode(), None))
+
+    def save(self, store: Store, prefix: str) -> None:
+        """Puts the options into a store."""
+        lib.tce_mp_save(self, store, prefix.encode())
+
+    def _shapes(self) -> Shapes:
+        return Shapes(P=self.num_params, D=self.num_dof)
+
+    def _grid(self, shapes: Shapes, times: Any, init_time: Any, init_pos: Any, init_vel: Any) -> Tuple[Any, List[Any]]:
+        """The struct that every batched query takes, and the arrays it points to; E is known."""
+        grid = struct(MpGrid, lib.tce_mp_grid_init)
+        times = shapes.array("times", times, "T", "E T")
+        starts = np.atleast_1d(np.asarray(init_time, np.float64))
+        starts = shapes.array("init_time", starts, "1", "E")
+        init_pos = shapes.optional("init_pos", init_pos, "E D")
+        init_vel = shapes.optional("init_vel", init_vel, "E D")
+        grid.E, grid.T = shapes["E"], shapes["T"]
+        grid.n_time_rows = 1 if times.ndim == 1 else shapes["E"]
+        grid.n_init_times = starts.size
+        grid.times, grid.init_time = pointer(times), pointer(starts)
+        grid.init_pos, grid.init_vel = pointer(init_pos), pointer(init_vel)
+        return grid, [times, starts, init_pos, init_vel]
+
+    def trajectory(
+        self, params: Any, times: Any, init_time: Any = 0.0, init_pos: Any = None, init_vel: Any = None
+    ) -> Tuple[Array, Array]:
+        """Positions and velocities [E, T, D] of E parameter vectors."""
+        shapes = self._shapes()
+        params = shapes.array("params", params, "E P")
+        grid, keep = self._grid(shapes, times, init_time, init_pos, init_vel)
+        pos, vel = shapes.empty("E T D"), shapes.empty("E T D")
+        lib.tce_mp_trajectory(self, byref(grid), pointer(params), pointer(pos), pointer(vel), None)
+        return pos, vel
+
+    def acceleration(
+        self, params: Any, times: Any, init_time: Any = 0.0, init_pos: Any = None, init_vel: Any = None
+    ) -> Array:
+        """Accelerations [E, T, D]."""
+        shapes = self._shapes()
+        params = shapes.array("params", params, "E P")
+        grid, keep = self._grid(shapes, times, init_time, init_pos, init_vel)
+        acc = shapes.empty("E T D")
+        lib.tce_mp_trajectory(self, byref(grid), pointer(params), None, None, pointer(acc))
+        return acc
+
+    def backward(
+        self, params: Any, times: Any, init_time: Any = 0.0, init_pos: Any = None, init_vel: Any = None,
+        d_pos: Any = None, d_vel: Any = None,
+    ) -> Array:
+        """Gradient [E, P] of a loss from its gradients d_pos, d_vel [E, T, D] (None: zeros)."""
+        shapes = self._shapes()
+        params = shapes.array("params", params, "E P")
+        grid, keep = self._grid(shapes, times, init_time, init_pos, init_vel)
+        d_pos = shapes.optional("d_pos", d_pos, "E T D")
+        d_vel = shapes.optional("d_vel", d_vel, "E T D")
+        out = shapes.empty("E P")
+        lib.tce_mp_trajectory_backward(
+            self, byref(grid), pointer(params), pointer(d_pos), pointer(d_vel), pointer(out))
+        return out
+
+    def query(
+        self, time: float, params: Any, init_time: float = 0.0, init_pos: Any = None, init_vel: Any = None
+    ) -> Tuple[Array, Array]:
+        """Position and velocity [D] at one time, for control loops. params [P], init_pos and init_vel [D]."""
+        shapes = self._shapes()
+        params = shapes.array("params", params, "P")
+        init_pos = shapes.optional("init_pos", init_pos, "D")
+        init_vel = shapes.optional("init_vel", init_vel, "D")
+        pos, vel = shapes.empty("D"), shapes.empty("D")
+        lib.tce_mp_query(
+            self, number("time", time), pointer(params), number("init_time", init_time),
+            pointer(init_pos), pointer(init_vel), pointer(pos), pointer(vel), None)
+        return pos, vel
+
+    def phase(self, times: Any) -> Array:
+        """The basis argument x [T] at times [T]."""
+        shapes = Shapes()
+        times = shapes.array("times", times, "T")
+        out = shapes.empty("T")
+        lib.tce_mp_phase(self, shapes["T"], pointer(times), pointer(out))
+        return out
+
+    def basis(self, times: Any, init_time: float = 0.0, order: int = 0) -> Array:
+        """Rows [T, columns] of the scaled basis: order 0 of position, 1 of velocity, 2 of acceleration.
+
+        The path of a DoF is an offset plus ``basis @ parameters of that DoF``.
+        """
+        shapes = Shapes(C=self.num_columns)
+        times = shapes.array("times", times, "T")
+        out = shapes.empty("T C")
+        outputs: List[Optional[int]] = [None, None, None]
+        outputs[integer("order", order, 0, 2)] = pointer(out)
+        lib.tce_mp_basis(self, shapes["T"], pointer(times), number("init_time", init_time), *outputs)
+        return out
+
+    def covariance(
+        self, times: Any, chol: Any, init_time: float = 0.0, reg: float = 0.0, order: int = 0
+    ) -> Tuple[Array, Array]:
+        """Covariance [D*T, D*T] (DoF by DoF, times within) and std [T, D] of the paths of N(., chol chol').
+
+        ``order`` 0: position, 1: velocity. ``reg`` times the largest diagonal entry is added on the diagonal.
+        """
+        shapes = self._shapes()
+        times = shapes.array("times", times, "T")
+        chol = shapes.array("chol", chol, "P P")
+        cov = np.empty((self.num_dof * shapes["T"],) * 2)
+        std = shapes.empty("T D")
+        lib.tce_mp_covariance(
+            self, shapes["T"], pointer(times), number("init_time", init_time), pointer(chol), number("reg", reg),
+            integer("order", order, 0, 1), pointer(cov), pointer(std))
+        return cov, std
+
+    def sample(
+        self, mean: Any, chol: Any, times: Any, random: Random, init_time: Any = 0.0, init_pos: Any = None,
+        init_vel: Any = None,
+    ) -> Tuple[Array, Array, Array]:
+        """Draws parameters from N(mean [E, P], chol [P, P]) and evaluates them: (params, pos, vel)."""
+        shapes = self._shapes()
+        mean = shapes.array("mean", mean, "E P")
+        chol = shapes.array("chol", chol, "P P")
+        grid, keep = self._grid(shapes, times, init_time, init_pos, init_vel)
+        params, pos, vel = shapes.empty("E P"), shapes.empty("E T D"), shapes.empty("E T D")
+        lib.tce_mp_sample(
+            self, byref(grid), pointer(mean), pointer(chol), random, pointer(params), pointer(pos), pointer(vel))
+        return params, pos, vel
+
+    def fit(self, times: Any, demo: Any, reg: float = 1e-9) -> Array:
+        """Parameters [P] of a demonstration [T, D] at times [T], by ridge regression."""
+        shapes = self._shapes()
+        times = shapes.array("times", times, "T")
+        demo = shapes.array("demo", demo, "T D")
+        out = shapes.empty("P")
+        with self._lock:
+            lib.tce_mp_fit(self, shapes["T"], pointer(times), pointer(demo), number("reg", reg), pointer(out))
+        return out
+
+    def condition(
+        self, via: Iterable[Union[Via, Sequence[float]]], mean: Any, chol: Any, init_time: float = 0.0,
+        init_pos: Any = None, init_vel: Any = None,
+    ) -> Tuple[Array, Array]:
+        """The Gaussian N(mean [P], chol [P, P]) given that its path passes the via-points."""
+        shapes = self._shapes()
+        mean = shapes.array("mean", mean, "P")
+        chol = shapes.array("chol", chol, "P P")
+        init_pos = shapes.optional("init_pos", init_pos, "D")
+        init_vel = shapes.optional("init_vel", init_vel, "D")
+        points = [Via(*point) for point in via]
+        rows = (MpVia * len(points))(*(
+            MpVia(number("time", p.time), number("value", p.value), number("tolerance", p.tolerance),
+                  integer("dof", p.dof, 0, 2**31 - 1), integer("order", p.order, 0, 1))
+            for p in points))
+        out_mean, out_chol = shapes.empty("P"), shapes.empty("P P")
+        with self._lock:
+            lib.tce_mp_condition(
+                self, len(points), rows, number("init_time", init_time), pointer(init_pos), pointer(init_vel),
+                pointer(mean), pointer(chol), pointer(out_mean), pointer(out_chol))
+        return out_mean, out_chol
+
+    def plan(self, params: Any, init_time: float = 0.0, init_pos: Any = None, init_vel: Any = None) -> Plan:
+        """This primitive with parameters [P] and a start, for :func:`blend`."""
+        return Plan(self, params, init_time, init_pos, init_vel)
+
+    def blend(
+        self, params: Any, other: Plan, start: float, end: float, times: Any, init_time: float = 0.0,
+        init_pos: Any = None, init_vel: Any = None,
+    ) -> Tuple[Array, Array, Array]:
+        """:func:`blend` from this primitive's path to another plan."""
+        return blend(self.plan(params, init_time, init_pos, init_vel), other, start, end, times)
+
+
+class _Configured(MovementPrimitive):
+    """A primitive from keywords; see docs/python.md. Keywords left out have the library's defaults."""
+
+    def __init__(self, **config: Any) -> None:
+        unknown(type(self).__name__, config, KEYWORDS)
+        options = struct(MpOptions, lib.tce_mp_options_init)
+        options.kind = KINDS.index(self.kind or "")
+        fill(options, {name: config[name] for name in FIELDS if name in config})
+
+        # a number, or one for each basis function
+        scales = None
+        if config.get("weights_scale") is not None:
+            if np.ndim(config["weights_scale"]) == 0:
+                options.weights_scale = number("weights_scale", config["weights_scale"])
+            else:
+                scales = Shapes(B=options.num_basis).array("weights_scale", config["weights_scale"], "B")
+                options.weights_scales = pointer(scales)
+
+        if config.get("phase") is not None:
+            options.phase = choice("phase", config["phase"], PHASES)
+        if config.get("basis") is not None:
+            options.basis = choice("basis", config["basis"], BASES)
+        if config.get("exact") is not None:
+            if config.get("basis") is not None and bool(config["exact"]) != (config["basis"] == "exact"):
+                raise ValueError(f"exact={config['exact']!r} contradicts basis={config['basis']!r}")
+            options.basis = int(bool(config["exact"]))
+        super().__init__(make(lib.tce_mp_create, byref(options), None), config)
+
+
+class ProDMP(_Configured):
+    """Probabilistic dynamic movement primitive: smooth paths from any start, linear in P = D (B + 1) parameters.
+
+    Keywords (see docs/python.md): num_dof, num_basis, tau, delay, dt, alpha, alpha_phase,
+    basis_bandwidth_factor, num_basis_outside, weights_scale (a number or [B]), goal_scale, relative_goal,
+    auto_scale_basis, disable_goal, disable_weights, learn_tau, learn_delay, basis ("table" or "exact";
+    exact=True is short for the latter), table_length. ``steps`` is accepted and has no effect.
+    """
+
+    kind = "prodmp"
+
+
+class ProMP(_Configured):
+    """Probabilistic movement primitive: a path linear in P = D B weights. Keywords as :class:`ProDMP`, and
+    phase ("natural", "smooth" or "rhythmic")."""
+
+    kind = "promp"
+
+
+class DMP(_Configured):
+    """Dynamic movement primitive, integrated step by step. Keywords as :class:`ProMP`."""
+
+    kind = "dmp"
+
+
+def blend(a: Plan, b: Plan, start: float, end: float, times: Any) -> Tuple[Array, Array, Array]:
+    """Goes over from plan a to plan b between two times: position, velocity, acceleration [T, D], all continuous."""
+    keep = []
+    plans = []
+    for plan in (a, b):
+        shapes = Shapes(P=plan.mp.num_params, D=plan.mp.num_dof)
+        arrays = [
+            shapes.array("params", plan.params, "P"), shapes.optional("init_pos", plan.init_pos, "D"),
+            shapes.optional("init_vel", plan.init_vel, "D")]
+        row = struct(MpPlan, lib.tce_mp_plan_init)
+        row.mp = plan.mp._as_parameter_.value
+        row.params, row.init_pos, row.init_vel = (pointer(x) for x in arrays)
+        row.init_time = number("init_time", plan.init_time)
+        keep.append(arrays)
+        plans.append(row)
+    shapes = Shapes(D=a.mp.num_dof)
+    times = shapes.array("times", times, "T")
+    out = [shapes.empty("T D") for _ in range(3)]
+    lib.tce_mp_blend(
+        byref(plans[0]), byref(plans[1]), number("start", start), number("end", end), shapes["T"], pointer(times),
+        *(pointer(x) for x in out))
+    return out[0], out[1], out[2]

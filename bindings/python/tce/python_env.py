@@ -1,0 +1,301 @@
+"""Tasks written in Python: ``PythonTask`` from a class, ``GymTask`` from a Gymnasium environment."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+import traceback
+from ctypes import c_char_p, c_double, c_int32, c_void_p
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._arrays import Array
+from ._library import ENV_ABI, ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, RandomState, fail
+from .base import Random
+from .env import EnvSpec, StepResult, Task, read_doubles
+from .errors import E_ENV, E_UNSUPPORTED, TceError
+
+
+class Env:
+    """Base class of a task written in Python. Set ``spec`` in ``__init__`` and write the methods that apply.
+
+    An instance is never used by two threads at once, but different instances may be: they share nothing that is
+    written.
+    """
+
+    spec: EnvSpec
+
+    def reset(self, random: Random) -> Tuple[Any, Any, Any]:
+        """Starts an episode drawn from ``random`` alone: (obs [O], pos [D], vel [D]) where desired paths start."""
+        raise NotImplementedError
+
+    def step(self, pos: Array, vel: Array) -> Union[StepResult, Tuple[Any, ...]]:
+        """Tracks a desired position and velocity [D] for one step: a StepResult or a tuple of its fields."""
+        raise NotImplementedError("this environment tracks no path")
+
+    def step_action(self, action: Array) -> Union[StepResult, Tuple[Any, ...]]:
+        """One step with a raw action."""
+        raise NotImplementedError("this environment takes no raw action")
+
+    def metrics(self) -> Sequence[float]:
+        """Numbers about the episode so far, in the order of ``spec.metric_names``."""
+        return ()
+
+    def close(self) -> None:
+        """The environment is not needed any more."""
+
+
+def _write(name: str, value: Any, n: int, address: Optional[int]) -> None:
+    """Copies n numbers to where C wants them."""
+    if address is None:
+        return
+    array = np.require(np.asarray(value, np.float64).reshape(-1), np.float64, ["C", "A"])
+    if array.size != n:
+        raise ValueError(f"{name}: {array.size} numbers, expected {n}")
+    ctypes.memmove(address, array.ctypes.data, array.nbytes)
+
+
+@dataclass
+class _Live:
+    """A Python environment behind a C instance, and what its spec points to."""
+
+    env: Env
+    spec: EnvSpec
+    raw: Any = None
+    keep: List[Any] = field(default_factory=list)
+
+
+class PythonTask(Task):
+    """A task from Python code: ``factory(settings)`` returns a new :class:`Env` for each environment.
+
+    Exceptions in the environment become TCE_E_ENV with the last line of the traceback as the message; the
+    exception itself is the ``__cause__`` of what Rollout raises. With a pool, environments run in its threads,
+    one at a time for the interpreter's lock.
+    """
+
+    def __init__(
+        self, factory: Callable[[Optional[str]], Env], name: str = "python", description: str = "",
+    ) -> None:
+        self._factory = factory
+        self._live: Dict[int, _Live] = {}
+        self._numbers = itertools.count(1)
+        self._faults: List[BaseException] = []
+        self._guard = threading.Lock()
+        table = EnvVtable(struct_size=ctypes.sizeof(EnvVtable), abi=ENV_ABI)
+        texts = name.encode(), description.encode()
+        table.name, table.description = texts
+        callbacks = {}
+        for entry in ("create", "destroy", "spec", "reset", "step", "step_action", "metrics"):
+            callbacks[entry] = ENV_FUNCTIONS[entry](self._guarded(entry))
+            setattr(table, entry, ctypes.cast(callbacks[entry], c_void_p))
+        super().__init__(ctypes.addressof(table), keep=(table, callbacks, texts))
+
+    def raised(self) -> List[BaseException]:
+        with self._guard:
+            faults, self._faults = self._faults, []
+        return faults
+
+    def _guarded(self, entry: str) -> Callable[..., Any]:
+        """The C entry: exceptions end here, as a status and a message."""
+        function = getattr(self, "_on_" + entry)
+
+        def call(*arguments: Any) -> Any:
+            try:
+                function(*arguments)
+                return 0
+            except NotImplementedError as reason:
+                return fail(E_UNSUPPORTED, str(reason))
+            except TceError as fault:
+                status, text = fault.status, fault.message
+                reason_ = fault  # type: BaseException
+            except BaseException as fault:  # nothing may unwind through C
+                status, text = E_ENV, traceback.format_exception_only(type(fault), fault)[-1].strip()
+                reason_ = fault
+            with self._guard:
+                self._faults.append(reason_)
+            return fail(status, text)
+
+        if entry == "destroy":
+            return lambda instance: (call(instance), None)[1]
+        return call
+
+    def _on_create(self, user: Any, settings: Optional[bytes], out: int) -> None:
+        env = self._factory(None if settings is None else settings.decode())
+        spec = env.spec
+        live = _Live(env, spec)
+        names = (c_char_p * len(spec.metric_names))(*(name.encode() for name in spec.metric_names))
+        context = (c_int32 * len(spec.context))(*spec.context)
+        low = np.full(spec.n_action, -np.inf) if spec.action_low is None else spec.action_low
+        high = np.full(spec.n_action, np.inf) if spec.action_high is None else spec.action_high
+        bounds = [(c_double * spec.n_action)(*np.asarray(b, np.float64).reshape(-1)) for b in (low, high)]
+        live.raw = EnvSpecStruct(
+            n_obs=spec.n_obs, n_dof=spec.n_dof, n_action=spec.n_action, n_steps=spec.n_steps,
+            n_metrics=len(spec.metric_names), n_context=len(spec.context), dt=spec.dt)
+        live.keep = [names, context, bounds]
+        for entry, array in (("metric_names", names), ("context", context), ("action_low", bounds[0]),
+                             ("action_high", bounds[1])):
+            setattr(live.raw, entry, ctypes.addressof(array) if len(array) else None)
+        number = next(self._numbers)
+        with self._guard:
+            self._live[number] = live
+        c_void_p.from_address(out).value = number
+
+    def _on_destroy(self, instance: int) -> None:
+        with self._guard:
+            live = self._live.pop(instance, None)
+        if live is not None:
+            live.env.close()
+
+    def _on_spec(self, instance: int, out: int) -> None:
+        # the caller's struct may be shorter or longer than the one known here
+        raw = self._live[instance].raw
+        room = ctypes.c_size_t.from_address(out).value
+        skip = ctypes.sizeof(ctypes.c_size_t)
+        size = min(room or ctypes.sizeof(raw), ctypes.sizeof(raw)) - skip
+        ctypes.memmove(out + skip, ctypes.addressof(raw) + skip, size)
+
+    def _on_reset(self, instance: int, random: int, obs: int, pos: int, vel: int) -> None:
+        live = self._live[instance]
+        stream = Random()
+        stream.state = ctypes.string_at(random, ctypes.sizeof(RandomState))
+        first, start, speed = live.env.reset(stream)
+        _write("obs", first, live.spec.n_obs, obs)
+        _write("pos", start, live.spec.n_dof, pos)
+        _write("vel", speed, live.spec.n_dof, vel)
+        ctypes.memmove(random, stream.state, ctypes.sizeof(RandomState))
+
+    def _result(self, live: _Live, result: Any, obs: int, out: int) -> None:
+        if not isinstance(result, StepResult):
+            result = StepResult(*result)
+        raw = EnvResult.from_address(out)
+        _write("obs", result.obs, live.spec.n_obs, obs)
+        raw.reward = float(result.reward)
+        raw.terminated, raw.truncated, raw.event = bool(result.terminated), bool(result.truncated), bool(result.event)
+
+    def _on_step(self, instance: int, pos: int, vel: int, obs: int, out: int) -> None:
+        live = self._live[instance]
+        n = live.spec.n_dof
+        self._result(live, live.env.step(read_doubles(n, pos), read_doubles(n, vel)), obs, out)
+
+    def _on_step_action(self, instance: int, action: int, obs: int, out: int) -> None:
+        live = self._live[instance]
+        self._result(live, live.env.step_action(read_doubles(live.spec.n_action, action)), obs, out)
+
+    def _on_metrics(self, instance: int, out: int) -> None:
+        live = self._live[instance]
+        _write("metrics", live.env.metrics(), len(live.spec.metric_names), out)
+
+
+class GymAdapter(Env):
+    """One Gymnasium environment as an :class:`Env`; see :class:`GymTask`."""
+
+    def __init__(
+        self, env: Any, n_steps: Optional[int], dt: Optional[float], n_dof: Optional[int], position: Any,
+        velocity: Any, controller: Optional[Callable[[Array, Array, Array], Any]], kp: Any, kd: Any,
+        metrics: Mapping[str, str], context: Sequence[int],
+    ) -> None:
+        self.env = env
+        self.position, self.velocity = position, velocity
+        self.controller = controller
+        self.kp, self.kd = kp, kd
+        self.keys = list(metrics.values())
+        self.info: Dict[str, Any] = {}
+        for what in ("observation_space", "action_space"):
+            space = getattr(env, what)
+            if getattr(space, "low", None) is None or getattr(space, "shape", None) is None:
+                raise TypeError(f"{what}: {space}, expected a Box")
+        self.low = np.asarray(env.action_space.low, np.float64).reshape(-1)
+        self.high = np.asarray(env.action_space.high, np.float64).reshape(-1)
+        n_obs = int(np.prod(env.observation_space.shape))
+        if n_steps is None:
+            n_steps = getattr(getattr(env, "spec", None), "max_episode_steps", None)
+        if n_steps is None:
+            raise ValueError("n_steps: the environment has no time limit of its own, give one")
+        if dt is None:
+            dt = getattr(env.unwrapped, "dt", None)
+        if dt is None:
+            fps = (getattr(env, "metadata", None) or {}).get("render_fps")
+            dt = 1.0 / fps if fps else None
+        if dt is None:
+            raise ValueError("dt: the environment does not tell its time step, give it")
+        if n_dof is None:
+            n_dof = self.low.size if position is None else np.arange(n_obs)[position].size
+        self.spec = EnvSpec(
+            n_obs=n_obs, n_dof=int(n_dof), n_steps=int(n_steps), dt=float(dt), n_action=self.low.size,
+            metric_names=tuple(metrics), context=tuple(context), action_low=self.low, action_high=self.high)
+        self.count = 0
+        self.obs = np.zeros(n_obs)
+
+    def _entries(self, which: Any) -> Array:
+        return np.zeros(self.spec.n_dof) if which is None else self.obs[which].reshape(-1)
+
+    def reset(self, random: Random) -> Tuple[Array, Array, Array]:
+        obs, self.info = self.env.reset(seed=random.below(2**31))
+        self.obs = np.asarray(obs, np.float64).reshape(-1)
+        self.count = 0
+        return self.obs, self._entries(self.position), self._entries(self.velocity)
+
+    def step(self, pos: Array, vel: Array) -> StepResult:
+        if self.controller is not None:
+            return self.step_action(np.asarray(self.controller(self.obs, pos, vel), np.float64).reshape(-1))
+        if self.position is None:
+            raise NotImplementedError("a Gymnasium environment tracks paths only with a controller or position=")
+        force = self.kp * (pos - self._entries(self.position)) + self.kd * (vel - self._entries(self.velocity))
+        return self.step_action(force)
+
+    def step_action(self, action: Array) -> StepResult:
+        space = self.env.action_space
+        bounded = np.clip(action, self.low, self.high).astype(space.dtype).reshape(space.shape)
+        obs, reward, terminated, truncated, self.info = self.env.step(bounded)
+        self.obs = np.asarray(obs, np.float64).reshape(-1)
+        self.count += 1
+        return StepResult(
+            self.obs, float(reward), bool(terminated), bool(truncated) or self.count >= self.spec.n_steps)
+
+    def metrics(self) -> List[float]:
+        return [float(self.info.get(key, 0.0)) for key in self.keys]
+
+    def close(self) -> None:
+        self.env.close()
+
+
+class GymTask(PythonTask):
+    """A task from any Gymnasium environment with Box spaces.
+
+    make        a function that returns a new environment, or an id for gymnasium.make
+    n_steps     steps of an episode; by default the environment's own limit
+    dt          seconds a step; by default what the environment tells
+    controller  ``controller(obs, pos, vel) -> action`` tracks a desired position and velocity
+    position, velocity  in place of a controller: which observation entries (a slice or indices) hold them; the action
+                is then kp (pos - obs[position]) + kd (vel - obs[velocity])
+    n_dof       numbers in a desired position; by default as many as ``position`` has, or as an action has
+    metrics     names of numbers in ``info``, or {metric name: info key}
+    context     observation entries that episodic methods see; by default all
+
+    Actions are clipped to the Box. Seeds are drawn from libtce's stream of (seed, purpose, environment, episode).
+    """
+
+    def __init__(
+        self, make: Union[str, Callable[[], Any]], *, n_steps: Optional[int] = None, dt: Optional[float] = None,
+        controller: Optional[Callable[[Array, Array, Array], Any]] = None, position: Any = None,
+        velocity: Any = None, kp: Any = 1.0, kd: Any = 0.0, n_dof: Optional[int] = None,
+        metrics: Union[Sequence[str], Mapping[str, str]] = (), context: Sequence[int] = (),
+        name: Optional[str] = None,
+    ) -> None:
+        names = dict(metrics) if isinstance(metrics, Mapping) else {key: key for key in metrics}
+        gains = [np.asarray(gain, np.float64) for gain in (kp, kd)]
+
+        def factory(settings: Optional[str]) -> Env:
+            if isinstance(make, str):
+                import gymnasium
+
+                env = gymnasium.make(make)
+            else:
+                env = make()
+            return GymAdapter(
+                env, n_steps, dt, n_dof, position, velocity, controller, gains[0], gains[1], names, context)
+
+        super().__init__(factory, name or (make if isinstance(make, str) else "gymnasium"))

@@ -1,0 +1,162 @@
+"""Many environments of one task: desired paths or actions in, transitions out."""
+
+from __future__ import annotations
+
+from ctypes import byref
+from dataclasses import dataclass
+from typing import Any, Callable, List, Optional, Tuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._arrays import Array, Shapes, choice, integer, pointer
+from ._handle import Handle, fill, make, struct
+from ._library import EnvSpecStruct, RolloutOptions, RolloutPaths, lib
+from .base import MASK, Pool, pool_pointer
+from .env import Task, read_spec
+from .errors import TceError, error
+
+ON_FAULT = ("fail", "drop")
+
+RESULT = np.dtype([
+    ("reward", np.float64), ("terminated", np.int32), ("truncated", np.int32), ("event", np.int32),
+    ("reserved", np.int32)])
+
+
+@dataclass
+class Paths:
+    """What episodes along desired paths brought; [n, T] unless said otherwise."""
+
+    obs: Array  # [n, T+1, O], row 0 from reset
+    rewards: Array
+    dones: NDArray[np.uint8]
+    events: NDArray[np.uint8]
+    lengths: NDArray[np.int32]  # [n]: steps taken
+    metrics: Array  # [n, M], after the last step
+
+
+class Rollout(Handle):
+    """n_envs environments of a task, on the threads of a pool.
+
+    task      a :class:`tce.Task`: of a TaskLibrary, a PythonTask or a GymTask
+    settings  text for the task's create function, "key=value" lines
+    seed, purpose  with an environment's number and an episode's number they key its random stream
+    on_fault  "fail": a fault is raised; "drop": the episode is marked (see :meth:`status`) and the rest goes on
+    """
+
+    _free = "tce_rollout_free"
+
+    def __init__(
+        self, task: Task, n_envs: int = 1, *, settings: Optional[str] = None, seed: int = 0, purpose: int = 0,
+        on_fault: str = "fail", pool: Optional[Pool] = None,
+    ) -> None:
+        super().__init__()
+        self.task, self.pool = task, pool
+        options = struct(RolloutOptions, lib.tce_rollout_options_init)
+        fill(options, {"n_envs": n_envs, "on_fault": choice("on_fault", on_fault, ON_FAULT)})
+        options.vtable, options.pool = task._vtable, pool_pointer(pool)
+        options.seed, options.purpose = integer("seed", seed, 0, MASK), integer("purpose", purpose, 0, MASK)
+        options.settings = None if settings is None else settings.encode()
+        self._pointer = self._run(make, lib.tce_rollout_create, byref(options), None)
+        self.spec = read_spec(EnvSpecStruct.from_address(lib.tce_rollout_spec(self)))
+        self.n_envs = int(lib.tce_rollout_num_envs(self))
+        self._first: Optional[Array] = None
+
+    def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A call that may run Python environments: their exceptions become causes, an interrupt is raised itself."""
+        self.task.raised()
+        failure: Optional[TceError] = None
+        result = None
+        with self._lock:
+            try:
+                result = function(*arguments)
+            except TceError as reason:
+                failure = reason
+        causes = self.task.raised()
+        for cause in causes:
+            if not isinstance(cause, Exception):
+                raise cause
+        if failure is not None:
+            raise failure from (causes[0] if causes else None)
+        return result
+
+    def _count(self, n: Optional[int]) -> int:
+        return self.n_envs if n is None else integer("n", n, 1, self.n_envs)
+
+    def reset(self, episode: int = 0, n: Optional[int] = None) -> Tuple[Array, Array, Array]:
+        """Starts an episode in the first n environments (all): (obs [n, O], pos [n, D], vel [n, D])."""
+        shapes = Shapes(N=self._count(n), O=self.spec.n_obs, D=self.spec.n_dof)
+        obs, pos, vel = shapes.empty("N O"), shapes.empty("N D"), shapes.empty("N D")
+        self._run(
+            lib.tce_rollout_reset, self, shapes["N"], integer("episode", episode, 0, MASK), pointer(obs),
+            pointer(pos), pointer(vel))
+        self._first = obs.copy()
+        return obs, pos, vel
+
+    def reset_one(self, i: int, episode: int = 0) -> Tuple[Array, Array, Array]:
+        """Starts an episode in environment i alone: (obs [O], pos [D], vel [D])."""
+        shapes = Shapes(O=self.spec.n_obs, D=self.spec.n_dof)
+        obs, pos, vel = shapes.empty("O"), shapes.empty("D"), shapes.empty("D")
+        i = integer("i", i, 0, self.n_envs - 1)
+        self._run(
+            lib.tce_rollout_reset_one, self, i, integer("episode", episode, 0, MASK), pointer(obs), pointer(pos),
+            pointer(vel))
+        if self._first is not None and i < len(self._first):
+            self._first[i] = obs
+        return obs, pos, vel
+
+    def run(self, pos: Any, vel: Any) -> Paths:
+        """Runs the episodes of the last :meth:`reset` along desired paths pos, vel [n, T, D]."""
+        shapes = Shapes(D=self.spec.n_dof, O=self.spec.n_obs, M=len(self.spec.metric_names))
+        pos = shapes.array("pos", pos, "N T D")
+        vel = shapes.array("vel", vel, "N T D")
+        n, T = shapes["N"], shapes["T"]
+        obs = np.empty((n, T + 1, self.spec.n_obs))
+        paths = Paths(
+            obs, shapes.empty("N T"), np.empty((n, T), np.uint8), np.empty((n, T), np.uint8),
+            np.empty(n, np.int32), shapes.empty("N M"))
+        if self._first is not None and len(self._first) >= n:
+            obs[:, 0] = self._first[:n]
+        raw = struct(RolloutPaths, lib.tce_rollout_paths_init)
+        raw.obs, raw.rewards = pointer(obs), pointer(paths.rewards)
+        raw.dones, raw.events = pointer(paths.dones), pointer(paths.events)
+        raw.lengths = pointer(paths.lengths)
+        raw.metrics = pointer(paths.metrics) if paths.metrics.size else None
+        self._run(lib.tce_rollout_run, self, n, T, pointer(pos), pointer(vel), byref(raw))
+        return paths
+
+    def step(self, actions: Any) -> Tuple[Array, np.ndarray]:
+        """One step with raw actions [n, A]: obs [n, O] and a structured array [n] with the fields reward,
+        terminated, truncated and event. Environments that ended are not reset."""
+        shapes = Shapes(A=self.spec.n_action, O=self.spec.n_obs)
+        actions = shapes.array("actions", actions, "N A")
+        obs, results = shapes.empty("N O"), np.zeros(shapes["N"], RESULT)
+        self._run(lib.tce_rollout_step, self, shapes["N"], pointer(actions), pointer(obs), pointer(results))
+        return obs, results
+
+    def metrics(self, n: Optional[int] = None) -> Array:
+        """Metrics [n, M] of the first n environments, in the order of ``spec.metric_names``."""
+        shapes = Shapes(N=self._count(n), M=len(self.spec.metric_names))
+        out = shapes.empty("N M")
+        if out.size:
+            self._run(lib.tce_rollout_metrics, self, shapes["N"], pointer(out))
+        return out
+
+    def status(self) -> List[Optional[TceError]]:
+        """For each environment None, or the fault it had in the last call."""
+        faults: List[Optional[TceError]] = []
+        for i in range(self.n_envs):
+            status = lib.tce_rollout_status(self, i)
+            name, message = lib.tce_status_name(status), lib.tce_rollout_message(self, i)
+            faults.append(None if status == 0 else error(status, name.decode(), (message or b"").decode()))
+        return faults
+
+
+def rewards_to_event(rewards: Any, events: Any) -> Array:
+    """A copy of rewards [E, T] with all of them moved to the deciding event."""
+    shapes = Shapes()
+    out = np.array(rewards, np.float64, order="C")
+    shapes.match("rewards", out, "E T")
+    events = shapes.flags("events", events, "E T")
+    lib.tce_rewards_to_event(shapes["E"], shapes["T"], pointer(events), pointer(out))
+    return out

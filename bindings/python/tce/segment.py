@@ -1,0 +1,263 @@
+"""Returns, advantages, time pairs, and the segment objective of TCE."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_size_t
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._arrays import Array, Shapes, choice, factor, integer, number, pointer
+from ._handle import Handle, make, struct
+from ._library import SegmentOptions, SegmentStats, lib
+from .base import Pool, Random, pool_pointer
+from .mp import MovementPrimitive
+
+SELECTIONS = ("interval", "random")
+KINDS = ("value", "sum", "reward")
+
+
+def gae(rewards: Any, values: Any, dones: Any, gamma: float, lam: float) -> Tuple[Array, Array]:
+    """Generalised advantage estimation: (advantages, returns), each [E, T].
+
+    rewards and dones are [E, T], values [E, T+1]. dones: terminated or truncated.
+    """
+    shapes, arrays = _steps(rewards, values, dones)
+    advantages, returns = shapes.empty("E T"), shapes.empty("E T")
+    lib.tce_gae(
+        shapes["E"], shapes["T"], *(pointer(x) for x in arrays), number("gamma", gamma), number("lam", lam),
+        pointer(advantages), pointer(returns))
+    return advantages, returns
+
+
+def monte_carlo(rewards: Any, values: Any, dones: Any, gamma: float) -> Tuple[Array, Array]:
+    """Monte-Carlo returns: (advantages, returns), each [E, T]; shapes as in :func:`gae`."""
+    shapes, arrays = _steps(rewards, values, dones)
+    advantages, returns = shapes.empty("E T"), shapes.empty("E T")
+    lib.tce_monte_carlo(
+        shapes["E"], shapes["T"], *(pointer(x) for x in arrays), number("gamma", gamma), pointer(advantages),
+        pointer(returns))
+    return advantages, returns
+
+
+def _steps(rewards: Any, values: Any, dones: Any) -> Tuple[Shapes, List[Any]]:
+    shapes = Shapes()
+    rewards = shapes.array("rewards", rewards, "E T")
+    values = _values(shapes, values)
+    return shapes, [rewards, values, shapes.flags("dones", dones, "E T")]
+
+
+def _values(shapes: Shapes, values: Any) -> Array:
+    """values [E, T+1]; E and T are known."""
+    return Shapes(E=shapes["E"], N=shapes["T"] + 1).array("values [E, N = T+1]", values, "E N")
+
+
+def time_pairs(
+    T: int, K: int, random: Optional[Random] = None, *, first: Optional[int] = None, selection: str = "interval"
+) -> NDArray[np.int32]:
+    """Consecutive pairs [J, 2] of about K time points among T steps.
+
+    "interval": spacing T // K from a first index, drawn from ``random`` or given as ``first``. "random": K sorted
+    distinct indices drawn from ``random``.
+    """
+    T, K = integer("T", T, 0), integer("K", K, 0)
+    chosen = choice("selection", selection, SELECTIONS)
+    if (random is None) == (first is None):
+        raise ValueError("give either random or first")
+    out = np.empty((max(int(lib.tce_time_pairs_max(T, K)), 1), 2), np.int32)
+    count = c_size_t()
+    if first is not None:
+        if chosen != 0:
+            raise ValueError('first: only with selection="interval"')
+        lib.tce_time_pairs_from(T, K, integer("first", first, 0), pointer(out), byref(count))
+    else:
+        lib.tce_time_pairs(chosen, T, K, random, pointer(out), byref(count))
+    return out[: count.value].copy()
+
+
+class MaskedAdvantage(NamedTuple):
+    """Segment advantages and which of them count."""
+
+    advantages: Array
+    mask: NDArray[np.uint8]
+
+
+def segment_advantage(
+    rewards: Any, values: Any, pairs: Any, gamma: float = 1.0, normalise: bool = True, *, kind: str = "value",
+    step_advantages: Any = None, lengths: Any = None, with_mask: bool = False,
+) -> Any:
+    """Segment advantages [E, J].
+
+    rewards [E, T], values [E, T+1], pairs [J, 2]. kind "value": reward sum plus the difference of values; "sum":
+    of step_advantages [E, T]; "reward": reward sum minus its mean over the episodes. lengths [E]: steps that each
+    episode really took. With ``with_mask`` the result is (advantages, mask), mask 0 for segments that do not count.
+    """
+    shapes = Shapes()
+    rewards = shapes.array("rewards", rewards, "E T")
+    values = _values(shapes, values)
+    pairs = shapes.integers("pairs", pairs, "J 2")
+    step_advantages = shapes.optional("step_advantages", step_advantages, "E T")
+    if lengths is not None:
+        lengths = shapes.integers("lengths", lengths, "E")
+    out = shapes.empty("E J")
+    mask = np.empty(out.shape, np.uint8)
+    lib.tce_segment_advantage(
+        choice("kind", kind, KINDS), shapes["E"], shapes["T"], shapes["J"], pointer(rewards), pointer(values),
+        pointer(step_advantages), pointer(pairs), pointer(lengths), number("gamma", gamma), int(bool(normalise)),
+        pointer(out), pointer(mask))
+    return MaskedAdvantage(out, mask) if with_mask else out
+
+
+def normalise(x: Any, mask: Any = None) -> Array:
+    """A copy of x minus its mean, over its sample std + 1e-8; entries with mask 0 take no part."""
+    out = np.array(x, np.float64, order="C")
+    if mask is not None:
+        mask = Shapes().flags("mask", mask, " ".join(map(str, out.shape)))
+    lib.tce_normalise(out.size, pointer(mask), pointer(out))
+    return out
+
+
+class SurrogateStats(NamedTuple):
+    """What a surrogate evaluation found besides its gradients."""
+
+    loss: float
+    ratio_mean: float
+    ratio_max: float
+    fraction_clipped: float
+    approx_kl: float
+
+    @classmethod
+    def _read(cls, stats: Any) -> "SurrogateStats":
+        return cls(*(getattr(stats, name) for name in cls._fields))
+
+
+def surrogate(
+    log_prob: Any, log_prob_old: Any, advantages: Any, clip: float = 0.0, mask: Any = None
+) -> Tuple[float, Array, SurrogateStats]:
+    """Surrogate loss of any log-likelihoods: (loss, d_log_prob, stats). clip 0: no clipping."""
+    log_prob = Shapes().array("log_prob", log_prob, *(" ".join("ABCD"[:n]) for n in range(1, 5)))
+    shape = " ".join(map(str, log_prob.shape))
+    shapes = Shapes()
+    log_prob_old = shapes.array("log_prob_old", log_prob_old, shape)
+    advantages = shapes.array("advantages", advantages, shape)
+    if mask is not None:
+        mask = shapes.flags("mask", mask, shape)
+    stats = struct(SegmentStats, lib.tce_segment_stats_init)
+    out = np.empty_like(log_prob)
+    lib.tce_surrogate(
+        log_prob.size, pointer(log_prob), pointer(log_prob_old), pointer(advantages), pointer(mask),
+        number("clip", clip), byref(stats), pointer(out))
+    return stats.loss, out, SurrogateStats._read(stats)
+
+
+class _Segment(Handle):
+    _free = "tce_segment_free"
+
+
+class SegmentObjective:
+    """Likelihood of path segments under a Gaussian over primitive parameters, and the surrogate loss with gradients.
+
+    mp         a linear primitive (ProDMP or ProMP) without learnt tau or delay
+    times      [T], or [E, T] for one row an episode
+    pairs      [J, 2], indices a < b into the times
+    init_time  where the paths start: a number or [E]
+    reg        regularisation, times the largest diagonal entry of all segment covariances
+
+    Rows of times and starts that are all equal are recognised: the factorisations are then shared. chol is
+    [1, P, P] or [P, P] (one covariance for all) or [E, P, P]. C handles are made when first needed and made again
+    when the number of episodes grows.
+    """
+
+    def __init__(
+        self, mp: MovementPrimitive, times: Any, pairs: Any, init_time: Any = 0.0, *, reg: Optional[float] = None,
+        pool: Optional[Pool] = None,
+    ) -> None:
+        self.mp = mp
+        self.pool = pool
+        self.reg = None if reg is None else number("reg", reg)
+        shapes = Shapes(P=mp.num_params, D=mp.num_dof)
+        times = shapes.array("times", times, "T", "E T")
+        starts = shapes.array("init_time", np.atleast_1d(np.asarray(init_time, np.float64)), "1", "E")
+        self._pairs = shapes.integers("pairs", pairs, "J 2").copy()
+
+        # one grid for all episodes where times and starts do not differ, else one each
+        rows = times.reshape(-1, shapes["T"])
+        if rows.size and (rows == rows[:1]).all() and (starts == starts[:1]).all():
+            self._times, self._starts = rows[:1].copy(), starts[:1].copy()
+        else:
+            n = shapes["E"]
+            self._times = np.ascontiguousarray(np.broadcast_to(rows, (n, shapes["T"])))
+            self._starts = np.ascontiguousarray(np.broadcast_to(starts, (n,)))
+        self._shapes = shapes.known
+        self._handles: Dict[bool, Tuple[_Segment, int]] = {}
+        self.stats: Optional[SurrogateStats] = None
+        self.log_prob_new: Optional[Array] = None
+        # a handle at once, so that wrong times or pairs are reported here
+        self._handle(self._starts.size, True)
+
+    def _handle(self, n: int, shared: bool) -> _Segment:
+        """A C handle for n episodes."""
+        handle, room = self._handles.get(shared, (None, 0))
+        if handle is not None and n <= room:
+            return handle
+        options = struct(SegmentOptions, lib.tce_segment_options_init)
+        options.mp = self.mp._as_parameter_.value
+        options.max_episodes = n
+        options.max_steps = self._shapes["T"]
+        options.max_pairs = self._shapes["J"]
+        options.shared_cov = int(shared)
+        options.max_grids = self._starts.size
+        options.pool = pool_pointer(self.pool)
+        if self.reg is not None:
+            options.reg = self.reg
+        handle = _Segment(make(lib.tce_segment_create, byref(options), None))
+        lib.tce_segment_set_pairs(
+            handle, self._starts.size, self._shapes["T"], pointer(self._times), pointer(self._starts),
+            self._shapes["J"], pointer(self._pairs))
+        self._handles[shared] = handle, n
+        return handle
+
+    def _inputs(self, positions: Any, mean: Any, chol: Any, init_pos: Any, init_vel: Any) -> Tuple[Shapes, List[Any], int]:
+        shapes = Shapes(**self._shapes)
+        positions = shapes.array("positions", positions, "E T D")
+        mean = shapes.array("mean", mean, "E P")
+        chol, n_cov = factor(shapes, "chol", chol)
+        init_pos = shapes.optional("init_pos", init_pos, "E D")
+        init_vel = shapes.optional("init_vel", init_vel, "E D")
+        return shapes, [positions, mean, chol, init_pos, init_vel], n_cov
+
+    def log_prob(self, positions: Any, mean: Any, chol: Any, init_pos: Any = None, init_vel: Any = None) -> Array:
+        """Log-likelihoods [E, J] of the segments of paths positions [E, T, D] under N(mean [E, P], chol)."""
+        shapes, arrays, n_cov = self._inputs(positions, mean, chol, init_pos, init_vel)
+        out = shapes.empty("E J")
+        handle = self._handle(shapes["E"], n_cov == 1)
+        with handle._lock:
+            lib.tce_segment_log_prob(handle, shapes["E"], *(pointer(x) for x in arrays), pointer(out))
+        return out
+
+    def surrogate(
+        self, positions: Any, mean: Any, chol: Any, init_pos: Any, init_vel: Any, log_prob_old: Any,
+        advantages: Any, clip: float = 0.0, mask: Any = None,
+    ) -> Tuple[float, Array, Array]:
+        """(loss, d_mean [E, P], d_chol shaped like chol) of -mean(ratio * advantage), clipped when clip > 0.
+
+        log_prob_old and advantages are [E, J]; segments with mask 0 take no part. ``stats`` and ``log_prob_new``
+        then hold the rest of what was found.
+        """
+        shapes, arrays, n_cov = self._inputs(positions, mean, chol, init_pos, init_vel)
+        log_prob_old = shapes.array("log_prob_old", log_prob_old, "E J")
+        advantages = shapes.array("advantages", advantages, "E J")
+        if mask is not None:
+            mask = shapes.flags("mask", mask, "E J")
+        stats = struct(SegmentStats, lib.tce_segment_stats_init)
+        log_prob, d_mean, d_chol = shapes.empty("E J"), shapes.empty("E P"), np.empty_like(arrays[2])
+        handle = self._handle(shapes["E"], n_cov == 1)
+        with handle._lock:
+            lib.tce_segment_surrogate(
+                handle, shapes["E"], *(pointer(x) for x in arrays), pointer(log_prob_old), pointer(advantages),
+                pointer(mask), number("clip", clip), byref(stats), pointer(log_prob), pointer(d_mean),
+                pointer(d_chol))
+        self.stats = SurrogateStats._read(stats)
+        self.log_prob_new = log_prob
+        return stats.loss, d_mean, d_chol

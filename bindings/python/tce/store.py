@@ -1,0 +1,107 @@
+"""Named arrays and texts in one safetensors file."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import byref
+from typing import Any, Iterator, List, Mapping, Optional, Union
+
+import numpy as np
+
+from ._arrays import pointer
+from ._handle import Handle, make, struct
+from ._library import StoreArray, lib
+from .errors import NotFoundError
+
+TYPES = ("float64", "float32", "int64", "uint64", "int32", "uint8")
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Store(Handle, Mapping[str, Any]):
+    """A dictionary of arrays and texts that is saved to and loaded from one file.
+
+    ``store["name"] = array`` copies an array in (float64, float32, int64, uint64, int32, uint8 or bool), a
+    ``str`` is kept as text in the file's metadata. Reading gives a copy. Iteration goes over the arrays by name.
+    Saving replaces the file atomically; loading verifies everything first.
+    """
+
+    _free = "tce_store_free"
+
+    def __init__(self, arrays: Optional[Mapping[str, Any]] = None, *, _pointer: Optional[int] = None) -> None:
+        super().__init__(_pointer or make(lib.tce_store_create, None))
+        for name, value in (arrays or {}).items():
+            self[name] = value
+
+    @classmethod
+    def load(cls, path: Path) -> "Store":
+        """Reads a file."""
+        return cls(_pointer=make(lib.tce_store_load, os.fsencode(path), None))
+
+    @classmethod
+    def parse(cls, data: bytes) -> "Store":
+        """Reads what a file would hold from memory."""
+        data = bytes(data)
+        return cls(_pointer=make(lib.tce_store_parse, ctypes.c_char_p(data), len(data), None))
+
+    def save(self, path: Path) -> None:
+        """Writes the file; on any failure the old one is still there, whole."""
+        with self._lock:
+            lib.tce_store_save(self, os.fsencode(path))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        with self._lock:
+            if isinstance(value, str):
+                lib.tce_store_put_text(self, name.encode(), value.encode())
+                return
+            array = np.asarray(value)
+            if array.dtype == np.bool_:
+                array = array.view(np.uint8) if array.ndim else array.astype(np.uint8)
+            kind = array.dtype.newbyteorder("=").name
+            if kind not in TYPES:
+                raise TypeError(f"{name}: an array of {array.dtype}, expected {', '.join(TYPES)} or text")
+            array = np.require(array, kind, ["C", "A"])
+            shape = (ctypes.c_size_t * max(array.ndim, 1))(*array.shape)
+            lib.tce_store_put(self, name.encode(), TYPES.index(kind), array.ndim, shape, pointer(array))
+
+    def __getitem__(self, name: str) -> Any:
+        out = struct(StoreArray, lib.tce_store_array_init)
+        try:
+            lib.tce_store_get(self, name.encode(), byref(out))
+        except NotFoundError as reason:
+            text = self.text(name)
+            if text is None:
+                raise KeyError(reason.message) from None
+            return text
+        shape = tuple(out.shape[: out.rank])
+        array = np.empty(shape, TYPES[out.type])
+        if array.nbytes:
+            ctypes.memmove(array.ctypes.data, out.data, array.nbytes)
+        return array
+
+    def text(self, name: str) -> Optional[str]:
+        """The text under a name, or None."""
+        value = lib.tce_store_get_text(self, name.encode())
+        return None if value is None else value.decode("utf-8", "replace")
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self[str(name)]
+            return True
+        except KeyError:
+            return False
+
+    def __len__(self) -> int:
+        return int(lib.tce_store_count(self))
+
+    def __iter__(self) -> Iterator[str]:
+        names: List[str] = []
+        out = struct(StoreArray, lib.tce_store_array_init)
+        for i in range(len(self)):
+            lib.tce_store_at(self, i, byref(out))
+            names.append(out.name.decode())
+        return iter(names)
+
+    def __repr__(self) -> str:
+        return f"Store({', '.join(self)})"

@@ -1,0 +1,194 @@
+"""Trust-region projections of Gaussians, with exact gradients and entropy control."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_double
+from typing import Any, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from ._arrays import Array, Shapes, choice, factor, integer, number, pointer
+from ._handle import Handle, fill, make, struct, unknown
+from ._library import TrplOptions, lib
+from .base import Pool, pool_pointer
+from .errors import E_STATE, StateError
+
+KINDS = ("kl", "w2", "frobenius", "identity")
+ENTROPY = ("none", "at_least", "equal")
+SCHEDULES = ("none", "linear", "exponential")
+
+
+class Distances(NamedTuple):
+    """What the last projection measured; covariance numbers are [1] when the covariance is shared."""
+
+    mean: Array
+    cov: Array
+    eta: Array
+
+
+class Projection(Handle):
+    """Moves Gaussians to the nearest ones within two bounds of old ones.
+
+    kind        "kl", "w2", "frobenius", or "identity" (entropy control only)
+    dim         P
+    mean_bound  bound on the mean part of the distance
+    cov_bound   bound on the covariance part
+    diagonal    True: factors are diagonal
+    entropy     "none", "at_least" or "equal": entropy control towards ``entropy_bound`` of :meth:`project`
+    entropy_first  True: entropy control before the trust region
+    pool        threads, for one covariance an episode
+
+    The C handle is made at the first call and made again when a batch is larger than all before.
+    """
+
+    _free = "tce_trpl_free"
+
+    def __init__(
+        self, kind: str, dim: int, mean_bound: float, cov_bound: float, *, diagonal: bool = False,
+        entropy: str = "none", entropy_first: bool = False, pool: Optional[Pool] = None, **other: Any,
+    ) -> None:
+        unknown("Projection", other, ("kind", "dim", "mean_bound", "cov_bound", "diagonal", "entropy",
+                                      "entropy_first", "pool"))
+        super().__init__()
+        self.kind = kind
+        self.dim = integer("dim", dim, 1, 2**31 - 1)
+        self.pool = pool
+        self._options = struct(TrplOptions, lib.tce_trpl_options_init)
+        self._options.kind = choice("kind", kind, KINDS)
+        self._options.entropy = choice("entropy", entropy, ENTROPY)
+        fill(self._options, {
+            "dim": dim, "diagonal": bool(diagonal), "entropy_first": bool(entropy_first),
+            "mean_bound": mean_bound, "cov_bound": cov_bound, "pool": pool_pointer(pool)})
+        self._last: Optional[Tuple[int, Tuple[int, ...]]] = None
+        # a handle for one row at once, so that wrong options are reported here
+        self._require(1, True)
+
+    def _require(self, n: int, shared: bool) -> None:
+        """Makes the C handle large enough."""
+        options = self._options
+        if self._pointer and n <= options.max_batch and int(shared) == options.shared_cov:
+            return
+        options.max_batch = max(n, options.max_batch if self._pointer else 1)
+        options.shared_cov = int(shared)
+        fresh = make(lib.tce_trpl_create, byref(options), None)
+        Handle.close(self)
+        self._pointer = fresh
+
+    @property
+    def bounds(self) -> Tuple[float, float]:
+        """(mean_bound, cov_bound); assign to change them."""
+        return self._options.mean_bound, self._options.cov_bound
+
+    @bounds.setter
+    def bounds(self, value: Tuple[float, float]) -> None:
+        mean_bound, cov_bound = number("mean_bound", value[0]), number("cov_bound", value[1])
+        with self._lock:
+            lib.tce_trpl_set_bounds(self, mean_bound, cov_bound)
+            self._options.mean_bound, self._options.cov_bound = mean_bound, cov_bound
+
+    def project(
+        self, mean: Any, chol: Any, old_mean: Any, old_chol: Any, entropy_bound: Optional[float] = None
+    ) -> Tuple[Array, Array]:
+        """Projects (mean [E, P], chol) into the trust region around the old ones.
+
+        chol is [1, P, P] or [P, P] (one covariance for all) or [E, P, P]; the result has the same shape. With
+        chol [E, P, P] a shared old_chol is repeated for each row.
+        """
+        shapes = Shapes(P=self.dim)
+        mean = shapes.array("mean", mean, "E P")
+        old_mean = shapes.array("old_mean", old_mean, "E P")
+        chol, n_cov = factor(shapes, "chol", chol)
+        old_chol, n_old = factor(shapes, "old_chol", old_chol)
+        if n_old > n_cov:
+            raise ValueError(f"old_chol: {n_old} factors where chol has one; give chol as [E, P, P]")
+        if n_cov > n_old:
+            old_chol = np.ascontiguousarray(np.broadcast_to(old_chol.reshape(1, self.dim, self.dim), chol.shape))
+        if self._options.entropy and entropy_bound is None:
+            raise ValueError("entropy_bound: needed with entropy control")
+        bound = 0.0 if entropy_bound is None else number("entropy_bound", entropy_bound)
+        # diagonal factors are written on their diagonal only
+        out_mean, out_chol = np.empty_like(mean), np.zeros_like(chol)
+        with self._lock:
+            self._last = None
+            self._require(shapes["E"], n_cov == 1)
+            lib.tce_trpl_project(
+                self, shapes["E"], pointer(mean), pointer(chol), pointer(old_mean), pointer(old_chol), bound,
+                pointer(out_mean), pointer(out_chol))
+            self._last = shapes["E"], chol.shape
+        return out_mean, out_chol
+
+    def _projected(self, what: str) -> Tuple[int, Tuple[int, ...]]:
+        """Rows and shape of chol of the last project."""
+        if self._last is None:
+            raise StateError(E_STATE, "TCE_E_STATE", f"{what} needs a project before it")
+        return self._last
+
+    def backward(self, d_mean: Any = None, d_chol: Any = None) -> Tuple[Array, Array]:
+        """Gradients to the mean and chol of the last :meth:`project` from those to its results (None: zeros)."""
+        n, shape = self._projected("backward")
+        shapes = Shapes(E=n, P=self.dim)
+        d_mean = shapes.array("d_mean", np.zeros((n, self.dim)) if d_mean is None else d_mean, "E P")
+        d_chol = shapes.array("d_chol", np.zeros(shape) if d_chol is None else d_chol, " ".join(map(str, shape)))
+        out_mean, out_chol = np.empty_like(d_mean), np.zeros_like(d_chol)
+        with self._lock:
+            lib.tce_trpl_backward(
+                self, n, pointer(d_mean), pointer(d_chol), pointer(out_mean), pointer(out_chol))
+        return out_mean, out_chol
+
+    def regression(
+        self, mean: Any, chol: Any, coefficient: float = 1.0, with_cov: bool = True
+    ) -> Tuple[float, Array, Array]:
+        """Trust-region regression loss of the last :meth:`project` and its gradients to mean and chol."""
+        n, shape = self._projected("regression")
+        shapes = Shapes(E=n, P=self.dim)
+        mean = shapes.array("mean", mean, "E P")
+        chol = shapes.array("chol", chol, " ".join(map(str, shape)))
+        d_mean, d_chol, loss = np.zeros_like(mean), np.zeros_like(chol), c_double()
+        with self._lock:
+            lib.tce_trpl_regression(
+                self, n, pointer(mean), pointer(chol), number("coefficient", coefficient),
+                int(bool(with_cov)), byref(loss), pointer(d_mean), pointer(d_chol))
+        return loss.value, d_mean, d_chol
+
+    def distances(self) -> Distances:
+        """What the last :meth:`project` measured, before it projected."""
+        n, _ = self._projected("distances")
+        n_cov = 1 if self._options.shared_cov else n
+        mean, cov, eta = np.empty(n), np.empty(n_cov), np.empty(n_cov)
+        with self._lock:
+            lib.tce_trpl_distances(self, n, pointer(mean), pointer(cov), pointer(eta))
+        return Distances(mean, cov, eta)
+
+
+def entropy_control(chol: Any, bound: float, equal: bool = False) -> Array:
+    """Factors scaled so that their entropy is at least (or exactly) the bound."""
+    shapes = Shapes()
+    chol, n_cov = factor(shapes, "chol", chol)
+    out = np.empty(chol.shape)
+    lib.tce_trpl_entropy_control(
+        n_cov, shapes["P"], pointer(chol), number("bound", bound), int(bool(equal)), pointer(out))
+    return out
+
+
+def entropy_control_backward(chol: Any, bound: float, d_out: Any, equal: bool = False) -> Array:
+    """Gradient of :func:`entropy_control` to chol."""
+    shapes = Shapes()
+    chol, n_cov = factor(shapes, "chol", chol)
+    d_out = shapes.array("d_out", d_out, " ".join(map(str, chol.shape)))
+    out = np.empty(chol.shape)
+    lib.tce_trpl_entropy_control_backward(
+        n_cov, shapes["P"], pointer(chol), number("bound", bound), int(bool(equal)), pointer(d_out), pointer(out))
+    return out
+
+
+def entropy_bound(
+    schedule: str, dim: int, initial: float, target: float, iteration: int, n_iterations: int,
+    temperature: float = 0.7,
+) -> float:
+    """Least entropy in iteration 1 … n_iterations; schedule "none", "linear" or "exponential"."""
+    out = c_double()
+    lib.tce_trpl_entropy_bound(
+        choice("schedule", schedule, SCHEDULES), integer("dim", dim, 1), number("initial", initial),
+        number("target", target), number("temperature", temperature), integer("iteration", iteration, 0),
+        integer("n_iterations", n_iterations, 0), byref(out))
+    return out.value
