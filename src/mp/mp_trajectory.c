@@ -24,40 +24,52 @@ static void gather(const tce_mp *mp, const tce_mp_grid *g, size_t e, const doubl
     }
 }
 
-/* out [ROWS_AT_ONCE, LANES] = rows [ROWS_AT_ONCE, size] X [size, LANES] */
-static inline void multiply_four(size_t size, const double *rows, const double *X, double *out)
-{
-    const double *const r0 = rows;
-    const double *const r1 = rows + size;
-    const double *const r2 = rows + 2 * size;
-    const double *const r3 = rows + 3 * size;
-    double s0[LANES] = { 0 }, s1[LANES] = { 0 }, s2[LANES] = { 0 }, s3[LANES] = { 0 };
-    for (size_t c = 0; c < size; c++) {
-        const double *const x = X + c * LANES;
-        for (int j = 0; j < LANES; j++) {
-            s0[j] += r0[c] * x[j];
-            s1[j] += r1[c] * x[j];
-            s2[j] += r2[c] * x[j];
-            s3[j] += r3[c] * x[j];
-        }
-    }
-    for (int j = 0; j < LANES; j++) {
-        out[j] = s0[j];
-        out[LANES + j] = s1[j];
-        out[2 * LANES + j] = s2[j];
-        out[3 * LANES + j] = s3[j];
-    }
-}
-
-/* out [n_rows, width] with row stride D = rows [n_rows, size] X [size, LANES]; rows are padded to a multiple of four */
+/*
+ * out [n_rows, width] with row stride D = rows [n_rows, size] X [size, LANES]; rows are padded to a multiple of four. When one block of
+ * lanes holds all DoFs, a row is stored eight wide: what is too much falls into the next row, which is stored after it.
+ */
 static TCE__VECTOR void multiply(size_t n_rows, size_t size, const double *rows, const double *X, size_t width, size_t D, double *out)
 {
-    double block[ROWS_AT_ONCE * LANES];
     for (size_t i = 0; i < n_rows; i += ROWS_AT_ONCE) {
-        const size_t n = n_rows - i < ROWS_AT_ONCE ? n_rows - i : ROWS_AT_ONCE;
-        multiply_four(size, rows + i * size, X, block);
-        for (size_t k = 0; k < n; k++)
-            memcpy(out + (i + k) * D, block + k * LANES, width * sizeof *out);
+        const double *const r0 = rows + i * size;
+        const double *const r1 = r0 + size;
+        const double *const r2 = r1 + size;
+        const double *const r3 = r2 + size;
+        double s0[LANES], s1[LANES], s2[LANES], s3[LANES];
+        for (int j = 0; j < LANES; j++) {
+            s0[j] = r0[0] * X[j];
+            s1[j] = r1[0] * X[j];
+            s2[j] = r2[0] * X[j];
+            s3[j] = r3[0] * X[j];
+        }
+        for (size_t c = 1; c < size; c++) {
+            const double *const x = X + c * LANES;
+            for (int j = 0; j < LANES; j++)
+                s0[j] += r0[c] * x[j];
+            for (int j = 0; j < LANES; j++)
+                s1[j] += r1[c] * x[j];
+            for (int j = 0; j < LANES; j++)
+                s2[j] += r2[c] * x[j];
+            for (int j = 0; j < LANES; j++)
+                s3[j] += r3[c] * x[j];
+        }
+
+        double *const to = out + i * D;
+        const size_t left = n_rows - i;
+        if (D <= LANES && left > ROWS_AT_ONCE) {
+            for (int j = 0; j < LANES; j++)
+                to[j] = s0[j];
+            for (int j = 0; j < LANES; j++)
+                to[D + j] = s1[j];
+            for (int j = 0; j < LANES; j++)
+                to[2 * D + j] = s2[j];
+            for (int j = 0; j < LANES; j++)
+                to[3 * D + j] = s3[j];
+        } else {
+            const double *const sums[ROWS_AT_ONCE] = { s0, s1, s2, s3 };
+            for (size_t k = 0; k < ROWS_AT_ONCE && k < left; k++)
+                memcpy(to + k * D, sums[k], width * sizeof *to);
+        }
     }
 }
 
