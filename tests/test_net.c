@@ -1,0 +1,931 @@
+/*
+ * net: forward, backward, passes over large batches, Adam, start, store.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tce/net.h>
+
+#include "support.h"
+
+#define SENTINEL 12345.0
+
+/* core_network.json (algorithm.md 8). */
+#define TOL_GOLDEN 1e-8
+#define TOL_GOLDEN_GRADIENT 1e-6
+/* Central differences with step eps^(1/3): eps^(2/3) = 4e-11 times third derivatives and widths of about 1e3. */
+#define TOL_DIFFERENCE 1e-7
+/* Float against double: 1e-7 times the roundings of three layers of 64 terms. */
+#define TOL_FLOAT 1e-4
+/* Orthogonality of a Q of dimension up to 64. */
+#define TOL_ORTHOGONAL 1e-13
+
+#define N_SEEDS 100
+
+static void ok(tce_status status)
+{
+    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
+}
+
+static void fails(tce_status status, tce_status want, const char *word)
+{
+    ck_assert_msg(status == want, "%s instead of %s", tce_status_name(status), tce_status_name(want));
+    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word, tce_error_message());
+}
+
+/* ---- networks ------------------------------------------------------------------------------------ */
+
+/* A network n_in -> hidden [n_hidden] -> n_out, not started. */
+static tce_net *create(int32_t n_in, int32_t n_hidden, const int32_t *hidden, int32_t n_out, int32_t activation, int32_t precision,
+                       int32_t max_batch, tce_pool *pool)
+{
+    tce_net_options options;
+    tce_net *net = NULL;
+
+    tce_net_options_init(&options, sizeof options);
+    options.n_in = n_in;
+    options.n_out = n_out;
+    options.n_hidden = n_hidden;
+    options.hidden = hidden;
+    options.activation = activation;
+    options.precision = precision;
+    options.max_batch = max_batch;
+    options.pool = pool;
+    ok(tce_net_create(&options, NULL, &net));
+    return net;
+}
+
+static const int32_t HIDDEN[] = { 19, 33, 7 };
+enum { IN = 6, OUT = 3, BATCH = 9 };
+
+/* The same, with the first n_hidden of HIDDEN and started from `seed`. */
+static tce_net *started(int32_t n_hidden, int32_t activation, int32_t precision, int32_t max_batch, tce_pool *pool, uint64_t seed)
+{
+    tce_net *net = create(IN, n_hidden, HIDDEN, OUT, activation, precision, max_batch, pool);
+    tce_random random;
+
+    tce_random_start(&random, seed, 1, 0, 0);
+    ok(tce_net_start(net, &random));
+    return net;
+}
+
+static double *normals(uint64_t seed, size_t n)
+{
+    double *x = malloc(n * sizeof *x);
+    tce_random random;
+
+    tce_random_start(&random, seed, 2, 0, 0);
+    tce_random_normals(&random, n, x);
+    return x;
+}
+
+static double *parameters_of(const tce_net *net)
+{
+    double *p = malloc(tce_net_num_parameters(net) * sizeof *p);
+    tce_net_get_parameters(net, p);
+    return p;
+}
+
+static double *gradient_of(const tce_net *net)
+{
+    double *g = malloc(tce_net_num_parameters(net) * sizeof *g);
+    tce_net_get_gradient(net, g);
+    return g;
+}
+
+static tce_pool *create_pool(int32_t n_threads)
+{
+    tce_pool_options options;
+    tce_pool *pool = NULL;
+
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = n_threads;
+    ok(tce_pool_create(&options, NULL, &pool));
+    return pool;
+}
+
+static void step(tce_net *net, double learning_rate)
+{
+    tce_adam_options adam;
+
+    tce_adam_options_init(&adam, sizeof adam);
+    adam.learning_rate = learning_rate;
+    adam.l2 = 1e-3;
+    ok(tce_net_adam_step(net, &adam, 1.0));
+}
+
+/* sum of out + out^2/2 over everything; its gradient is 1 + out */
+static tce_status smooth_loss(void *context, size_t begin, size_t end, const double *out, double *d_out, double *loss)
+{
+    const size_t n_out = *(const size_t *)context;
+
+    for (size_t i = 0; i < (end - begin) * n_out; i++) {
+        *loss += out[i] + 0.5 * out[i] * out[i];
+        d_out[i] = 1.0 + out[i];
+    }
+    return TCE_OK;
+}
+
+/* ---- golden -------------------------------------------------------------------------------------- */
+
+/* weights and biases of all layers, in the order of a parameter vector */
+static double *flat_layers(const json_t *layers, size_t n)
+{
+    double *out = malloc(n * sizeof *out);
+    size_t at = 0;
+
+    for (size_t l = 0; l < json_array_size(layers); l++) {
+        static const char *const KEYS[] = { "weight", "bias" };
+        for (size_t k = 0; k < 2; k++) {
+            size_t size;
+            double *part = test_array(json_object_get(json_array_get(layers, l), KEYS[k]), &size);
+            ck_assert_uint_le(at + size, n);
+            memcpy(out + at, part, size * sizeof *part);
+            at += size;
+            free(part);
+        }
+    }
+    ck_assert_uint_eq(at, n);
+    return out;
+}
+
+static int32_t activation_named(const char *name)
+{
+    static const char *const NAMES[] = { "relu", "leaky_relu", "tanh", "linear" };
+    for (int32_t i = 0; i < 4; i++)
+        if (strcmp(name, NAMES[i]) == 0)
+            return i;
+    ck_abort_msg("unknown activation %s", name);
+    return -1;
+}
+
+/* prediction and gradient at the first weights, by forward and backward */
+static void check_first(tce_net *net, const json_t *item, size_t n, size_t n_out, const double *x, const double *target)
+{
+    const size_t n_parameters = tce_net_num_parameters(net);
+    const json_t *first = json_object_get(item, "first");
+    double *prediction = test_field(first, "prediction", n * n_out);
+    double *gradient = flat_layers(json_object_get(first, "gradients"), n_parameters);
+    double *out = malloc(n * n_out * sizeof *out);
+    double *d_out = malloc(n * n_out * sizeof *d_out);
+
+    ok(tce_net_forward(net, n, x, out));
+    test_assert_close(out, prediction, n * n_out, TOL_GOLDEN);
+    for (size_t i = 0; i < n * n_out; i++)
+        d_out[i] = 2.0 * (out[i] - target[i]) / (double)(n * n_out);
+    ok(tce_net_backward(net, n, d_out, NULL));
+    double *got = gradient_of(net);
+    test_assert_close_gradient(got, gradient, n_parameters, TOL_GOLDEN_GRADIENT);
+    free(prediction);
+    free(gradient);
+    free(out);
+    free(d_out);
+    free(got);
+}
+
+static void check_ten_steps(const json_t *item)
+{
+    size_t n_sizes;
+    size_t n_x;
+    double *sizes = test_array(json_object_get(item, "sizes"), &n_sizes);
+    double *x = test_array(json_object_get(item, "inputs"), &n_x);
+    const size_t n = n_x / (size_t)sizes[0];
+    const size_t n_out = (size_t)sizes[n_sizes - 1];
+    double *target = test_field(item, "targets", n * n_out);
+    double *losses = test_field(item, "losses", 10);
+    int32_t hidden[8];
+    for (size_t l = 1; l + 1 < n_sizes; l++)
+        hidden[l - 1] = (int32_t)sizes[l];
+
+    tce_net *net = create((int32_t)sizes[0], (int32_t)n_sizes - 2, hidden, (int32_t)n_out,
+                          activation_named(json_string_value(json_object_get(item, "activation"))), TCE_NET_DOUBLE, (int32_t)n, NULL);
+    const size_t n_parameters = tce_net_num_parameters(net);
+    double *start = flat_layers(json_object_get(item, "weights"), n_parameters);
+    double *final = flat_layers(json_object_get(item, "final_weights"), n_parameters);
+    ok(tce_net_set_parameters(net, start));
+    check_first(net, item, n, n_out, x, target);
+
+    tce_adam_options adam;
+    tce_adam_options_init(&adam, sizeof adam);
+    adam.learning_rate = json_number_value(json_object_get(item, "lr"));
+    adam.l2 = json_number_value(json_object_get(item, "l2"));
+    for (uint64_t k = 0; k < 10; k++) {
+        double loss;
+        ok(tce_net_pass_mse(net, n, x, target, NULL, &loss));
+        test_assert_close(&loss, &losses[k], 1, TOL_GOLDEN);
+        ok(tce_net_adam_step(net, &adam, tce_linear_schedule(k, 20)));
+    }
+    double *got = parameters_of(net);
+    test_assert_close(got, final, n_parameters, TOL_GOLDEN);
+    tce_net_free(net);
+    free(sizes);
+    free(x);
+    free(target);
+    free(losses);
+    free(start);
+    free(final);
+    free(got);
+}
+
+START_TEST(ten_adam_steps_match_the_reference)
+{
+    json_t *cases = test_golden("core_network.json");
+
+    ck_assert_uint_gt(json_array_size(cases), 0);
+    for (size_t i = 0; i < json_array_size(cases); i++)
+        check_ten_steps(json_array_get(cases, i));
+    json_decref(cases);
+}
+END_TEST
+
+/* ---- gradient ------------------------------------------------------------------------------------ */
+
+/* A network, and the inputs of the function whose differences are taken. */
+typedef struct probe {
+    tce_net *net;
+    const double *x; /* NULL: the argument is x itself, not the parameters */
+    size_t n_out;
+} probe;
+
+static double probe_loss(void *context, const double *argument)
+{
+    const probe *p = context;
+    double out[BATCH * OUT];
+    double d_out[BATCH * OUT];
+    double loss = 0.0;
+    size_t n_out = p->n_out;
+
+    if (p->x)
+        ok(tce_net_set_parameters(p->net, argument));
+    ok(tce_net_forward(p->net, BATCH, p->x ? p->x : argument, out));
+    ok(smooth_loss(&n_out, 0, BATCH, out, d_out, &loss));
+    return loss;
+}
+
+static void check_gradients(int32_t activation, int32_t n_hidden, int32_t n_out)
+{
+    tce_net *net = create(IN, n_hidden, HIDDEN, n_out, activation, TCE_NET_DOUBLE, BATCH, NULL);
+    const size_t n = tce_net_num_parameters(net);
+    double *x = normals((uint64_t)(10 * activation + n_hidden), BATCH * IN);
+    double *want = malloc((n + BATCH * IN) * sizeof *want);
+    double d_x[BATCH * IN];
+    double out[BATCH * OUT];
+    double d_out[BATCH * OUT];
+    double loss = 0.0;
+    size_t outputs = (size_t)n_out;
+    tce_random random;
+    tce_random_start(&random, 3, 4, 5, 6);
+    ok(tce_net_start(net, &random));
+
+    /* biases other than 0 as well */
+    double *parameters = parameters_of(net);
+    for (size_t i = 0; i < n; i++)
+        parameters[i] += 0.1 * tce_random_normal(&random);
+    ok(tce_net_set_parameters(net, parameters));
+    ok(tce_net_forward(net, BATCH, x, out));
+    ok(smooth_loss(&outputs, 0, BATCH, out, d_out, &loss));
+    ok(tce_net_backward(net, BATCH, d_out, d_x));
+    double *got = gradient_of(net);
+
+    probe p = { net, NULL, outputs };
+    test_finite_difference(probe_loss, &p, BATCH * IN, x, want);
+    test_assert_close_gradient(d_x, want, BATCH * IN, TOL_DIFFERENCE);
+    p.x = x;
+    test_finite_difference(probe_loss, &p, n, parameters, want);
+    test_assert_close_gradient(got, want, n, TOL_DIFFERENCE);
+    tce_net_free(net);
+    free(x);
+    free(want);
+    free(parameters);
+    free(got);
+}
+
+START_TEST(gradients_equal_differences_for_every_activation_and_depth)
+{
+    for (int32_t activation = TCE_NET_RELU; activation <= TCE_NET_LINEAR; activation++)
+        for (int32_t n_hidden = 0; n_hidden <= 3; n_hidden++)
+            for (int32_t n_out = 1; n_out <= OUT; n_out += OUT - 1)
+                check_gradients(activation, n_hidden, n_out);
+}
+END_TEST
+
+/* ---- property ------------------------------------------------------------------------------------ */
+
+/* Everything that a call may write, for comparison by bytes. */
+typedef struct record {
+    double *values;
+    size_t n;
+} record;
+
+static void record_add(record *r, size_t n, const double *x)
+{
+    r->values = realloc(r->values, (r->n + n) * sizeof *x);
+    memcpy(r->values + r->n, x, n * sizeof *x);
+    r->n += n;
+}
+
+static record run_everything(int32_t precision, size_t n, int32_t n_threads)
+{
+    record r = { NULL, 0 };
+    tce_pool *pool = create_pool(n_threads);
+    tce_net *net = started(2, TCE_NET_LEAKY_RELU, precision, (int32_t)n, pool, 7);
+    const size_t n_parameters = tce_net_num_parameters(net);
+    double *x = normals(8, n * IN);
+    double *target = normals(9, n * OUT);
+    double *out = malloc(n * OUT * sizeof *out);
+    double *d_x = malloc(n * IN * sizeof *d_x);
+
+    for (int k = 0; k < 2; k++) {
+        double loss;
+        ok(tce_net_pass_mse(net, n, x, target, NULL, &loss));
+        step(net, 1e-2);
+        ok(tce_net_forward(net, n, x, out));
+        ok(tce_net_backward(net, n, target, d_x));
+        double *gradient = gradient_of(net);
+        step(net, 1e-2);
+        record_add(&r, 1, &loss);
+        record_add(&r, n * OUT, out);
+        record_add(&r, n * IN, d_x);
+        record_add(&r, n_parameters, gradient);
+        free(gradient);
+    }
+    double *parameters = parameters_of(net);
+    record_add(&r, n_parameters, parameters);
+    tce_net_free(net);
+    tce_pool_free(pool);
+    free(parameters);
+    free(x);
+    free(target);
+    free(out);
+    free(d_x);
+    return r;
+}
+
+START_TEST(one_two_and_five_threads_give_the_same_bytes)
+{
+    static const size_t SIZES[] = { 1, 63, 64, 152, 1024, 1025, 2049, 5003 };
+
+    for (int32_t precision = TCE_NET_FLOAT; precision <= TCE_NET_DOUBLE; precision++) {
+        for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
+            const record one = run_everything(precision, SIZES[i], 1);
+            for (int32_t n_threads = 2; n_threads <= 5; n_threads += 3) {
+                const record many = run_everything(precision, SIZES[i], n_threads);
+                ck_assert_uint_eq(one.n, many.n);
+                ck_assert_msg(memcmp(one.values, many.values, one.n * sizeof(double)) == 0, "%zu rows on %d threads differ", SIZES[i],
+                              (int)n_threads);
+                free(many.values);
+            }
+            free(one.values);
+        }
+    }
+}
+END_TEST
+
+START_TEST(float_is_close_to_double)
+{
+    for (int32_t activation = TCE_NET_RELU; activation <= TCE_NET_LINEAR; activation++) {
+        enum { N = 700 };
+        double *x = normals(1, N * IN);
+        double *target = normals(2, N * OUT);
+        double *gradient[2];
+        double loss[2];
+        size_t n = 0;
+        for (int32_t precision = TCE_NET_FLOAT; precision <= TCE_NET_DOUBLE; precision++) {
+            tce_net *net = started(3, activation, precision, 1, NULL, 3);
+            n = tce_net_num_parameters(net);
+            ok(tce_net_pass_mse(net, N, x, target, NULL, &loss[precision]));
+            gradient[precision] = gradient_of(net);
+            tce_net_free(net);
+        }
+        test_assert_close(&loss[0], &loss[1], 1, TOL_FLOAT);
+        test_assert_close_gradient(gradient[0], gradient[1], n, TOL_FLOAT);
+        for (int i = 0; i < 2; i++)
+            free(gradient[i]);
+        free(x);
+        free(target);
+    }
+}
+END_TEST
+
+START_TEST(a_pass_does_what_forward_loss_and_backward_do)
+{
+    for (uint64_t seed = 0; seed < N_SEEDS; seed++) {
+        tce_random random;
+        tce_random_start(&random, seed, 5, 0, 0);
+        const size_t n = 1 + (size_t)tce_random_below(&random, 400);
+        tce_net *net = started((int32_t)(seed % 4), TCE_NET_TANH, (int32_t)(seed % 2), (int32_t)n, NULL, seed);
+        const size_t n_parameters = tce_net_num_parameters(net);
+        double *x = normals(seed, n * IN);
+        double *out = malloc(n * OUT * sizeof *out);
+        double *d_out = malloc(n * OUT * sizeof *d_out);
+        size_t n_out = OUT;
+        double loss;
+        double want = 0.0;
+
+        ok(tce_net_pass(net, n, x, NULL, smooth_loss, &n_out, &loss));
+        double *passed = gradient_of(net);
+        ok(tce_net_forward(net, n, x, out));
+        ok(smooth_loss(&n_out, 0, n, out, d_out, &want));
+        ok(tce_net_backward(net, n, d_out, NULL));
+        double *gradient = gradient_of(net);
+        ck_assert_msg(memcmp(passed, gradient, n_parameters * sizeof *passed) == 0, "seed %d", (int)seed);
+        test_assert_close(&loss, &want, 1, 1e-12);
+        tce_net_free(net);
+        free(x);
+        free(out);
+        free(d_out);
+        free(passed);
+        free(gradient);
+    }
+}
+END_TEST
+
+START_TEST(rows_choose_and_order_the_batch)
+{
+    enum { ALL = 500, N = 333 };
+    tce_net *net = started(1, TCE_NET_RELU, TCE_NET_FLOAT, 1, NULL, 3);
+    const size_t n_parameters = tce_net_num_parameters(net);
+    double *x = normals(1, ALL * IN);
+    double *target = normals(2, ALL * OUT);
+    double *few_x = malloc(N * IN * sizeof *few_x);
+    double *few_target = malloc(N * OUT * sizeof *few_target);
+    uint32_t rows[ALL];
+    tce_random random;
+    tce_random_start(&random, 1, 2, 3, 4);
+    tce_random_permutation(&random, ALL, rows);
+    for (size_t i = 0; i < N; i++) {
+        memcpy(few_x + i * IN, x + rows[i] * IN, IN * sizeof *x);
+        memcpy(few_target + i * OUT, target + rows[i] * OUT, OUT * sizeof *x);
+    }
+
+    double loss[2];
+    ok(tce_net_pass_mse(net, N, x, target, rows, &loss[0]));
+    double *chosen = gradient_of(net);
+    ok(tce_net_pass_mse(net, N, few_x, few_target, NULL, &loss[1]));
+    double *copied = gradient_of(net);
+    ck_assert_double_eq(loss[0], loss[1]);
+    ck_assert_mem_eq(chosen, copied, n_parameters * sizeof *chosen);
+    tce_net_free(net);
+    free(x);
+    free(target);
+    free(few_x);
+    free(few_target);
+    free(chosen);
+    free(copied);
+}
+END_TEST
+
+/* rows (out <= in) or columns (out >= in) of W [out, in] have length `gain` and are at right angles */
+static void check_orthogonal(size_t in, size_t out, double gain, const double *W)
+{
+    const size_t few = in < out ? in : out;
+    const size_t many = in < out ? out : in;
+
+    for (size_t a = 0; a < few; a++)
+        for (size_t b = 0; b <= a; b++) {
+            double dot = 0.0;
+            for (size_t k = 0; k < many; k++)
+                dot += out < in ? W[a * in + k] * W[b * in + k] : W[k * in + a] * W[k * in + b];
+            ck_assert_double_le(fabs(dot - (a == b ? gain * gain : 0.0)), TOL_ORTHOGONAL);
+        }
+}
+
+START_TEST(the_orthogonal_start_has_orthogonal_layers_and_no_biases)
+{
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        tce_net *net = started(3, TCE_NET_TANH, TCE_NET_DOUBLE, 1, NULL, seed);
+        double *parameters = parameters_of(net);
+        const size_t widths[] = { IN, (size_t)HIDDEN[0], (size_t)HIDDEN[1], (size_t)HIDDEN[2], OUT };
+        const double *at = parameters;
+
+        for (size_t l = 0; l < 4; l++) {
+            check_orthogonal(widths[l], widths[l + 1], l < 3 ? sqrt(2.0) : 1.0, at);
+            at += widths[l] * widths[l + 1];
+            for (size_t i = 0; i < widths[l + 1]; i++)
+                ck_assert_double_eq(*at++, 0.0);
+        }
+        tce_net_free(net);
+        free(parameters);
+    }
+}
+END_TEST
+
+START_TEST(the_fan_in_start_fills_its_interval)
+{
+    tce_net_options options;
+    tce_net *net;
+    tce_random random;
+    tce_net_options_init(&options, sizeof options);
+    options.n_in = 16;
+    options.n_hidden = 0;
+    options.n_out = 200;
+    options.start = TCE_NET_FAN_IN;
+    ok(tce_net_create(&options, NULL, &net));
+    tce_random_start(&random, 1, 2, 3, 4);
+    ok(tce_net_start(net, &random));
+
+    double *parameters = parameters_of(net);
+    const size_t n = tce_net_num_parameters(net);
+    double least = 0.0;
+    double most = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        least = fmin(least, parameters[i]);
+        most = fmax(most, parameters[i]);
+    }
+    ck_assert_double_ge(least, -0.25);
+    ck_assert_double_lt(least, -0.249);
+    ck_assert_double_le(most, 0.25);
+    ck_assert_double_gt(most, 0.249);
+    for (size_t i = n - 200; i < n; i++)
+        ck_assert_double_ne(parameters[i], 0.0);
+    tce_net_free(net);
+    free(parameters);
+}
+END_TEST
+
+START_TEST(a_saved_network_goes_on_with_the_same_bytes)
+{
+    for (int32_t precision = TCE_NET_FLOAT; precision <= TCE_NET_DOUBLE; precision++) {
+        tce_net *net = started(2, TCE_NET_TANH, precision, BATCH, NULL, 3);
+        tce_net *copy = create(IN, 2, HIDDEN, OUT, TCE_NET_TANH, precision, BATCH, NULL);
+        tce_store *store;
+        double *x = normals(4, BATCH * IN);
+        double *target = normals(5, BATCH * OUT);
+        ok(tce_store_create(NULL, &store));
+        for (int k = 0; k < 3; k++) {
+            ok(tce_net_pass_mse(net, BATCH, x, target, NULL, NULL));
+            step(net, 1e-2);
+        }
+        ok(tce_net_save(net, store, "critic.net"));
+        ok(tce_net_load(copy, store, "critic.net"));
+
+        for (int k = 0; k < 3; k++) {
+            ok(tce_net_pass_mse(net, BATCH, x, target, NULL, NULL));
+            ok(tce_net_pass_mse(copy, BATCH, x, target, NULL, NULL));
+            step(net, 1e-2);
+            step(copy, 1e-2);
+        }
+        double *a = parameters_of(net);
+        double *b = parameters_of(copy);
+        ck_assert_mem_eq(a, b, tce_net_num_parameters(net) * sizeof *a);
+        tce_store_free(store);
+        tce_net_free(net);
+        tce_net_free(copy);
+        free(x);
+        free(target);
+        free(a);
+        free(b);
+    }
+}
+END_TEST
+
+START_TEST(the_schedule_and_the_clip_follow_their_formulas)
+{
+    ck_assert_double_eq(tce_linear_schedule(0, 20), 1.0);
+    ck_assert_double_eq_tol(tce_linear_schedule(10, 20), 0.505, 1e-15);
+    ck_assert_double_eq_tol(tce_linear_schedule(20, 20), 0.01, 1e-15);
+    ck_assert_double_eq_tol(tce_linear_schedule(21, 20), 0.01, 1e-15);
+    ck_assert_double_eq(tce_linear_schedule(5, 0), 1.0);
+    ck_assert_double_eq(tce_clip_factor(1.0, 0.0), 1.0);
+    ck_assert_double_eq(tce_clip_factor(1.0, 2.0), 1.0);
+    ck_assert_double_eq(tce_clip_factor(4.0, 2.0), 2.0 / (4.0 + 1e-6));
+}
+END_TEST
+
+START_TEST(the_norm_is_the_gradients_and_scaling_scales_it)
+{
+    for (int32_t precision = TCE_NET_FLOAT; precision <= TCE_NET_DOUBLE; precision++) {
+        tce_net *net = started(2, TCE_NET_TANH, precision, BATCH, NULL, 3);
+        double *x = normals(4, BATCH * IN);
+        double *target = normals(5, BATCH * OUT);
+        ok(tce_net_pass_mse(net, BATCH, x, target, NULL, NULL));
+
+        double *gradient = gradient_of(net);
+        double sum = 0.0;
+        for (size_t i = 0; i < tce_net_num_parameters(net); i++)
+            sum += gradient[i] * gradient[i];
+        ck_assert_double_eq_tol(tce_net_gradient_norm(net), sqrt(sum), 1e-13 * sqrt(sum));
+        tce_net_scale_gradient(net, 0.25);
+        ck_assert_double_eq_tol(tce_net_gradient_norm(net), 0.25 * sqrt(sum), 1e-13 * sqrt(sum));
+        tce_net_free(net);
+        free(x);
+        free(target);
+        free(gradient);
+    }
+}
+END_TEST
+
+/* ---- errors -------------------------------------------------------------------------------------- */
+
+static void refuses_option(void (*spoil)(tce_net_options *), const char *word)
+{
+    tce_net_options options;
+    tce_net *net = (tce_net *)&options;
+
+    tce_net_options_init(&options, sizeof options);
+    spoil(&options);
+    fails(tce_net_create(&options, NULL, &net), TCE_E_VALUE, word);
+    ck_assert_ptr_null(net);
+}
+
+static void no_inputs(tce_net_options *o) { o->n_in = 0; }
+static void no_outputs(tce_net_options *o) { o->n_out = -1; }
+static void negative_depth(tce_net_options *o) { o->n_hidden = -1; }
+static void odd_activation(tce_net_options *o) { o->activation = 4; }
+static void odd_precision(tce_net_options *o) { o->precision = 2; }
+static void odd_start(tce_net_options *o) { o->start = -1; }
+static void no_batch(tce_net_options *o) { o->max_batch = 0; }
+static void nan_gain(tce_net_options *o) { o->gain_out = NAN; }
+static void empty_layer(tce_net_options *o)
+{
+    static const int32_t WIDTHS[] = { 3, 0 };
+    o->hidden = WIDTHS;
+}
+
+START_TEST(options_out_of_range_are_refused_by_name)
+{
+    tce_net *net;
+
+    refuses_option(no_inputs, "n_in");
+    refuses_option(no_outputs, "n_out");
+    refuses_option(negative_depth, "n_hidden");
+    refuses_option(odd_activation, "activation");
+    refuses_option(odd_precision, "precision");
+    refuses_option(odd_start, "start");
+    refuses_option(no_batch, "max_batch");
+    refuses_option(nan_gain, "gain_out");
+    refuses_option(empty_layer, "hidden");
+    fails(tce_net_create(NULL, NULL, &net), TCE_E_ARGUMENT, "tce_net_options");
+    tce_net_free(NULL);
+}
+END_TEST
+
+START_TEST(calls_out_of_order_or_shape_leave_outputs_untouched)
+{
+    tce_net *net = started(1, TCE_NET_RELU, TCE_NET_FLOAT, BATCH, NULL, 3);
+    double *x = normals(4, (BATCH + 1) * IN);
+    double out[(BATCH + 1) * OUT] = { SENTINEL };
+    double d_x[BATCH * IN] = { SENTINEL };
+
+    fails(tce_net_forward(net, BATCH + 1, x, out), TCE_E_SHAPE, "max_batch");
+    ck_assert_double_eq(out[0], SENTINEL);
+    fails(tce_net_forward(net, 1, NULL, out), TCE_E_ARGUMENT, "x");
+    fails(tce_net_backward(net, BATCH, x, d_x), TCE_E_STATE, "forward");
+    ok(tce_net_forward(net, BATCH, x, out));
+    fails(tce_net_backward(net, BATCH - 1, x, d_x), TCE_E_SHAPE, "n = 8");
+    ck_assert_double_eq(d_x[0], SENTINEL);
+    ok(tce_net_backward(net, BATCH, x, d_x));
+    step(net, 1e-3);
+    fails(tce_net_backward(net, BATCH, x, d_x), TCE_E_STATE, "parameters changed");
+    fails(tce_net_pass(net, 1, x, NULL, NULL, NULL, NULL), TCE_E_ARGUMENT, "loss");
+    fails(tce_net_pass_mse(net, 1, x, NULL, NULL, NULL), TCE_E_ARGUMENT, "target");
+    tce_net_free(net);
+    free(x);
+}
+END_TEST
+
+static tce_status failing_loss(void *context, size_t begin, size_t end, const double *out, double *d_out, double *loss)
+{
+    (void)out;
+    (void)loss;
+    memset(d_out, 0, (end - begin) * OUT * sizeof *d_out);
+    if (begin <= *(const size_t *)context && end > *(const size_t *)context)
+        return tce_fail(TCE_E_ENV, "row %zu is bad", *(const size_t *)context);
+    return TCE_OK;
+}
+
+START_TEST(a_failing_loss_is_passed_on_and_the_gradient_stays)
+{
+    enum { N = 1000 };
+    tce_pool *pool = create_pool(2);
+    tce_net *net = started(1, TCE_NET_RELU, TCE_NET_FLOAT, 1, pool, 3);
+    double *x = normals(4, N * IN);
+    double *target = normals(5, N * OUT);
+    size_t bad = 777;
+    double loss = SENTINEL;
+
+    ok(tce_net_pass_mse(net, N, x, target, NULL, NULL));
+    const double norm = tce_net_gradient_norm(net);
+    fails(tce_net_pass(net, N, x, NULL, failing_loss, &bad, &loss), TCE_E_ENV, "row 777");
+    ck_assert_double_eq(loss, SENTINEL);
+    ck_assert_double_eq(tce_net_gradient_norm(net), norm);
+    tce_net_free(net);
+    tce_pool_free(pool);
+    free(x);
+    free(target);
+}
+END_TEST
+
+/* a NaN or infinity, wherever it enters, ends in a refused step */
+static void check_poison(int32_t activation, int32_t precision, double poison, int in_target)
+{
+    tce_net *net = started(2, activation, precision, 1, NULL, 3);
+    const size_t n = tce_net_num_parameters(net);
+    double *x = normals(4, BATCH * IN);
+    double *target = normals(5, BATCH * OUT);
+    tce_adam_options adam;
+    tce_adam_options_init(&adam, sizeof adam);
+    ok(tce_net_pass_mse(net, BATCH, x, target, NULL, NULL));
+    ok(tce_net_adam_step(net, &adam, 1.0));
+    double *before = parameters_of(net);
+
+    if (in_target)
+        target[4] = poison;
+    else
+        x[4] = poison;
+    ok(tce_net_pass_mse(net, BATCH, x, target, NULL, NULL));
+    fails(tce_net_adam_step(net, &adam, 1.0), TCE_E_NOT_FINITE, "gradient norm");
+    double *after = parameters_of(net);
+    ck_assert_mem_eq(before, after, n * sizeof *before);
+    tce_net_free(net);
+    free(x);
+    free(target);
+    free(before);
+    free(after);
+}
+
+START_TEST(nan_and_infinity_never_reach_the_weights)
+{
+    for (int32_t activation = TCE_NET_RELU; activation <= TCE_NET_LINEAR; activation++) {
+        for (int32_t precision = TCE_NET_FLOAT; precision <= TCE_NET_DOUBLE; precision++) {
+            check_poison(activation, precision, NAN, 0);
+            check_poison(activation, precision, NAN, 1);
+            check_poison(activation, precision, INFINITY, 1);
+        }
+    }
+    check_poison(TCE_NET_RELU, TCE_NET_FLOAT, 1e30, 1);
+}
+END_TEST
+
+START_TEST(bad_parameters_and_adam_options_are_refused)
+{
+    tce_net *net = started(1, TCE_NET_RELU, TCE_NET_FLOAT, 1, NULL, 3);
+    double *parameters = parameters_of(net);
+    double *before = parameters_of(net);
+    tce_adam_options adam;
+
+    parameters[5] = 1e39;
+    fails(tce_net_set_parameters(net, parameters), TCE_E_VALUE, "parameters[5]");
+    parameters[5] = NAN;
+    fails(tce_net_set_parameters(net, parameters), TCE_E_VALUE, "parameters[5]");
+    tce_net_get_parameters(net, parameters);
+    ck_assert_mem_eq(parameters, before, tce_net_num_parameters(net) * sizeof *before);
+
+    tce_adam_options_init(&adam, sizeof adam);
+    fails(tce_net_adam_step(net, &adam, -1.0), TCE_E_VALUE, "rate_factor");
+    adam.beta2 = 1.0;
+    fails(tce_net_adam_step(net, &adam, 1.0), TCE_E_VALUE, "beta2");
+    adam.learning_rate = NAN;
+    fails(tce_net_adam_step(net, &adam, 1.0), TCE_E_VALUE, "learning_rate");
+    fails(tce_net_adam_step(net, NULL, 1.0), TCE_E_ARGUMENT, "tce_adam_options");
+    tce_net_free(net);
+    free(parameters);
+    free(before);
+}
+END_TEST
+
+/* loading `store` into a network of this kind fails and changes nothing */
+static void refuses_load(const tce_store *store, int32_t n_hidden, int32_t activation, tce_status status, const char *word)
+{
+    tce_net *net = started(n_hidden, activation, TCE_NET_FLOAT, 1, NULL, 9);
+    double *before = parameters_of(net);
+
+    fails(tce_net_load(net, store, "n"), status, word);
+    double *after = parameters_of(net);
+    ck_assert_mem_eq(before, after, tce_net_num_parameters(net) * sizeof *before);
+    tce_net_free(net);
+    free(before);
+    free(after);
+}
+
+START_TEST(a_store_that_does_not_fit_changes_nothing)
+{
+    tce_net *net = started(2, TCE_NET_TANH, TCE_NET_DOUBLE, 1, NULL, 3);
+    const size_t n = tce_net_num_parameters(net);
+    tce_store *store;
+    ok(tce_store_create(NULL, &store));
+    refuses_load(store, 2, TCE_NET_TANH, TCE_E_NOT_FOUND, "n.");
+    ok(tce_net_save(net, store, "n"));
+
+    /* other depths, another activation */
+    refuses_load(store, 1, TCE_NET_TANH, TCE_E_SHAPE, "n.layers.1.weight");
+    refuses_load(store, 3, TCE_NET_TANH, TCE_E_SHAPE, "n.layers.2.weight");
+    refuses_load(store, 2, TCE_NET_RELU, TCE_E_VALUE, "activation");
+
+    /* the last array that is read is bad */
+    double *moment = calloc(n, sizeof *moment);
+    moment[n - 1] = -1.0;
+    ok(tce_store_put(store, "n.adam.square", TCE_F64, 1, &n, moment));
+    refuses_load(store, 2, TCE_NET_TANH, TCE_E_VALUE, "n.adam.square");
+    moment[n - 1] = 1e300;
+    ok(tce_store_put(store, "n.adam.square", TCE_F64, 1, &n, moment));
+    refuses_load(store, 2, TCE_NET_TANH, TCE_E_VALUE, "1e+300");
+
+    char longer[400];
+    memset(longer, 'a', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    fails(tce_net_save(net, store, longer), TCE_E_VALUE, "prefix");
+    fails(tce_net_load(net, store, NULL), TCE_E_ARGUMENT, "prefix");
+    tce_store_free(store);
+    tce_net_free(net);
+    free(moment);
+}
+END_TEST
+
+/* ---- memory -------------------------------------------------------------------------------------- */
+
+START_TEST(nothing_allocates_after_create)
+{
+    enum { N = 600 };
+    test_memory memory = { .budget = 0 };
+    tce_hooks hooks;
+    tce_pool *pool = create_pool(2);
+    tce_net_options options;
+    tce_net *net = NULL;
+    tce_random random;
+    double *x = normals(4, N * IN);
+    double *target = normals(5, N * OUT);
+    double *out = malloc(N * OUT * sizeof *out);
+    double *d_x = malloc(N * IN * sizeof *d_x);
+    tce_net_options_init(&options, sizeof options);
+    options.n_in = IN;
+    options.n_out = OUT;
+    options.hidden = HIDDEN;
+    options.max_batch = N;
+    options.pool = pool;
+
+    /* no block: a clear status, nothing left behind */
+    test_hooks(&memory, &hooks);
+    fails(tce_net_create(&options, &hooks, &net), TCE_E_NOMEM, "tce_net");
+    ck_assert_ptr_null(net);
+    ck_assert_uint_eq(memory.live, 0);
+
+    /* one block serves for everything */
+    memory.budget = 1;
+    ok(tce_net_create(&options, &hooks, &net));
+    tce_random_start(&random, 1, 2, 3, 4);
+    ok(tce_net_start(net, &random));
+    ok(tce_net_forward(net, N, x, out));
+    ok(tce_net_backward(net, N, target, d_x));
+    ok(tce_net_pass_mse(net, N, x, target, NULL, NULL));
+    step(net, 1e-3);
+    double *parameters = parameters_of(net);
+    ok(tce_net_set_parameters(net, parameters));
+    ck_assert_uint_eq(memory.n_alloc, 1);
+    tce_net_free(net);
+    ck_assert_uint_eq(memory.live, 0);
+    tce_pool_free(pool);
+    free(x);
+    free(target);
+    free(out);
+    free(d_x);
+    free(parameters);
+}
+END_TEST
+
+/* ---- suite --------------------------------------------------------------------------------------- */
+
+int main(void)
+{
+    Suite *suite = suite_create("net");
+    TCase *golden = tcase_create("golden");
+    TCase *gradient = tcase_create("gradient");
+    TCase *property = tcase_create("property");
+    TCase *errors = tcase_create("errors");
+    TCase *memory = tcase_create("memory");
+
+    tce_blas_set_threads(1);
+    tcase_set_timeout(property, 120);
+    tcase_add_test(golden, ten_adam_steps_match_the_reference);
+    tcase_add_test(gradient, gradients_equal_differences_for_every_activation_and_depth);
+    tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);
+    tcase_add_test(property, float_is_close_to_double);
+    tcase_add_test(property, a_pass_does_what_forward_loss_and_backward_do);
+    tcase_add_test(property, rows_choose_and_order_the_batch);
+    tcase_add_test(property, the_orthogonal_start_has_orthogonal_layers_and_no_biases);
+    tcase_add_test(property, the_fan_in_start_fills_its_interval);
+    tcase_add_test(property, a_saved_network_goes_on_with_the_same_bytes);
+    tcase_add_test(property, the_schedule_and_the_clip_follow_their_formulas);
+    tcase_add_test(property, the_norm_is_the_gradients_and_scaling_scales_it);
+    tcase_add_test(errors, options_out_of_range_are_refused_by_name);
+    tcase_add_test(errors, calls_out_of_order_or_shape_leave_outputs_untouched);
+    tcase_add_test(errors, a_failing_loss_is_passed_on_and_the_gradient_stays);
+    tcase_add_test(errors, nan_and_infinity_never_reach_the_weights);
+    tcase_add_test(errors, bad_parameters_and_adam_options_are_refused);
+    tcase_add_test(errors, a_store_that_does_not_fit_changes_nothing);
+    tcase_add_test(memory, nothing_allocates_after_create);
+    suite_add_tcase(suite, golden);
+    suite_add_tcase(suite, gradient);
+    suite_add_tcase(suite, property);
+    suite_add_tcase(suite, errors);
+    suite_add_tcase(suite, memory);
+
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

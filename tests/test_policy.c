@@ -1,0 +1,891 @@
+/*
+ * policy: prediction, its gradient, Adam over all parameters, covariance forms, store.
+ */
+#include <check.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tce/policy.h>
+
+#include "support.h"
+
+#define SENTINEL 12345.0
+
+/* core_update.json, core_options.json (algorithm.md 8). */
+#define TOL_GOLDEN 1e-8
+/* Central differences with step eps^(1/3): eps^(2/3) = 4e-11 times third derivatives and sums of about 1e3. */
+#define TOL_DIFFERENCE 1e-7
+/* softplus and its inverse: a few roundings. */
+#define TOL_INVERSE 1e-14
+
+#define N_SEEDS 100
+
+enum { O = 5, P = 4, N = 7, N_FORMS = 3 };
+
+static void ok(tce_status status)
+{
+    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
+}
+
+static void fails(tce_status status, tce_status want, const char *word)
+{
+    ck_assert_msg(status == want, "%s instead of %s", tce_status_name(status), tce_status_name(want));
+    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word, tce_error_message());
+}
+
+/* ---- policies ------------------------------------------------------------------------------------ */
+
+static const int32_t HIDDEN[] = { 12, 9 };
+static const int32_t COV_HIDDEN[] = { 10 };
+
+static tce_policy_options options_of(int32_t form, int32_t precision, int32_t max_batch, tce_pool *pool)
+{
+    tce_policy_options options;
+
+    tce_policy_options_init(&options, sizeof options);
+    options.n_obs = O;
+    options.n_params = P;
+    options.form = form;
+    options.precision = precision;
+    options.activation = TCE_NET_TANH;
+    options.hidden = HIDDEN;
+    options.max_batch = max_batch;
+    options.n_cov_hidden = 1;
+    options.cov_hidden = COV_HIDDEN;
+    options.cov_activation = TCE_NET_LEAKY_RELU;
+    options.pool = pool;
+    return options;
+}
+
+static tce_policy *started(int32_t form, int32_t precision, int32_t max_batch, tce_pool *pool, uint64_t seed)
+{
+    const tce_policy_options options = options_of(form, precision, max_batch, pool);
+    tce_policy *policy = NULL;
+    tce_random random;
+
+    ok(tce_policy_create(&options, NULL, &policy));
+    tce_random_start(&random, seed, 1, 0, 0);
+    ok(tce_policy_start(policy, &random));
+    return policy;
+}
+
+static double *normals(uint64_t seed, size_t n)
+{
+    double *x = malloc(n * sizeof *x);
+    tce_random random;
+
+    tce_random_start(&random, seed, 2, 0, 0);
+    tce_random_normals(&random, n, x);
+    return x;
+}
+
+static double *parameters_of(const tce_policy *policy)
+{
+    double *p = malloc(tce_policy_num_parameters(policy) * sizeof *p);
+    tce_policy_get_parameters(policy, p);
+    return p;
+}
+
+/* raw numbers of the covariance, or parameters of the second network: what comes behind the mean network */
+static size_t num_mean_parameters(void)
+{
+    return 12 * (O + 1) + 9 * (12 + 1) + P * (9 + 1);
+}
+
+static tce_adam_options adam_of(double learning_rate)
+{
+    tce_adam_options adam;
+
+    tce_adam_options_init(&adam, sizeof adam);
+    adam.learning_rate = learning_rate;
+    adam.l2 = 1e-3;
+    return adam;
+}
+
+/* one update with fixed gradients: a stand-in for an objective */
+static void update(tce_policy *policy, size_t n, const double *obs, const double *d_mean, const double *d_L, double clip)
+{
+    const tce_adam_options adam = adam_of(1e-2);
+    double *mean = malloc(n * P * sizeof *mean);
+    double *L = malloc(n * P * P * sizeof *L);
+
+    ok(tce_policy_predict(policy, n, obs, mean, L));
+    ok(tce_policy_backward(policy, n, d_mean, d_L));
+    ok(tce_policy_adam_step(policy, &adam, 1.0, clip, NULL));
+    free(mean);
+    free(L);
+}
+
+/* ---- golden -------------------------------------------------------------------------------------- */
+
+static size_t append(const json_t *value, double *out)
+{
+    size_t n;
+    double *part = test_array(value, &n);
+
+    memcpy(out, part, n * sizeof *part);
+    free(part);
+    return n;
+}
+
+/* weights and biases of all layers, or one vector, appended to out; their number */
+static size_t append_parameters(const json_t *value, double *out)
+{
+    size_t n = 0;
+
+    if (!json_is_object(json_array_get(value, 0)))
+        return append(value, out);
+    for (size_t l = 0; l < json_array_size(value); l++) {
+        n += append(json_object_get(json_array_get(value, l), "weight"), out + n);
+        n += append(json_object_get(json_array_get(value, l), "bias"), out + n);
+    }
+    return n;
+}
+
+enum { MAX_PARAMETERS = 20000 };
+
+/* a double policy of the case's shape, with parameters `layers` and `covariance` */
+static tce_policy *policy_of_case(const json_t *item, const char *layers, const char *covariance, int32_t form, size_t n)
+{
+    const json_t *mean = json_object_get(item, layers);
+    const json_t *cov = json_object_get(item, covariance);
+    int32_t hidden[8];
+    int32_t cov_hidden[8];
+    tce_policy_options options;
+    tce_policy *policy = NULL;
+
+    tce_policy_options_init(&options, sizeof options);
+    options.n_hidden = (int32_t)json_array_size(mean) - 1;
+    options.hidden = hidden;
+    for (size_t l = 0; l + 1 < json_array_size(mean); l++)
+        hidden[l] = (int32_t)json_array_size(json_object_get(json_array_get(mean, l), "bias"));
+    options.n_obs = (int32_t)json_array_size(json_array_get(json_object_get(json_array_get(mean, 0), "weight"), 0));
+    options.n_params = (int32_t)json_array_size(json_object_get(json_array_get(mean, json_array_size(mean) - 1), "bias"));
+    if (form == TCE_POLICY_FULL_CONTEXTUAL) {
+        options.n_cov_hidden = (int32_t)json_array_size(cov) - 1;
+        options.cov_hidden = cov_hidden;
+        for (size_t l = 0; l + 1 < json_array_size(cov); l++)
+            cov_hidden[l] = (int32_t)json_array_size(json_object_get(json_array_get(cov, l), "bias"));
+    }
+    ck_assert_str_eq(json_string_value(json_object_get(item, "activation")), "leaky_relu");
+    options.form = form;
+    options.precision = TCE_NET_DOUBLE;
+    options.max_batch = (int32_t)n;
+    options.min_std = json_number_value(json_object_get(item, "min_std"));
+    ok(tce_policy_create(&options, NULL, &policy));
+
+    double *parameters = malloc(MAX_PARAMETERS * sizeof *parameters);
+    size_t size = append_parameters(mean, parameters);
+    size += append_parameters(cov, parameters + size);
+    ck_assert_uint_eq(size, tce_policy_num_parameters(policy));
+    ok(tce_policy_set_parameters(policy, parameters));
+    free(parameters);
+    return policy;
+}
+
+/* in the first epoch the policy is still that of the roll-out, so the projection is the identity */
+static void check_first_prediction(const json_t *item, const char *covariance, int32_t form)
+{
+    const json_t *first = json_array_get(json_object_get(item, "epochs"), 0);
+    size_t n_obs;
+    size_t n_mean;
+    size_t n_L;
+    double *obs = test_array(json_object_get(item, "contexts"), &n_obs);
+    double *mean = test_array(json_object_get(first, "projected_mean"), &n_mean);
+    double *L = test_array(json_object_get(first, "projected_chol"), &n_L);
+    const size_t n = json_array_size(json_object_get(item, "contexts"));
+    tce_policy *policy = policy_of_case(item, "weights", covariance, form, n);
+    double *out_mean = malloc(n_mean * sizeof *out_mean);
+    double *out_L = malloc(n_L * sizeof *out_L);
+
+    ck_assert_uint_eq(n_L, tce_policy_num_factors(policy, n) * tce_policy_num_params(policy) * tce_policy_num_params(policy));
+    ok(tce_policy_predict(policy, n, obs, out_mean, out_L));
+    test_assert_close(out_mean, mean, n_mean, TOL_GOLDEN);
+    test_assert_close(out_L, L, n_L, TOL_GOLDEN);
+    tce_policy_free(policy);
+    free(obs);
+    free(mean);
+    free(L);
+    free(out_mean);
+    free(out_L);
+}
+
+START_TEST(first_predictions_of_the_updates_match_the_reference)
+{
+    json_t *cases = test_golden("core_update.json");
+    size_t n_checked = 0;
+
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *item = json_array_get(cases, i);
+        if (json_is_null(json_object_get(item, "minimum_entropy"))) {
+            check_first_prediction(item, "chol_vector", TCE_POLICY_FULL_SHARED);
+            n_checked++;
+        }
+    }
+    ck_assert_uint_gt(n_checked, 0);
+    json_decref(cases);
+}
+END_TEST
+
+static int32_t form_named(const char *name)
+{
+    static const char *const NAMES[] = { "shared", "contextual", "diagonal" };
+    for (int32_t i = 0; i < N_FORMS; i++)
+        if (strcmp(name, NAMES[i]) == 0)
+            return i;
+    ck_abort_msg("unknown covariance %s", name);
+    return -1;
+}
+
+START_TEST(first_predictions_of_all_forms_match_the_reference)
+{
+    json_t *cases = test_golden("core_options.json");
+    size_t n_checked[N_FORMS] = { 0 };
+
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *item = json_array_get(cases, i);
+        if (strcmp(json_string_value(json_object_get(item, "kind")), "policy_update_options") != 0)
+            continue;
+        if (!json_is_null(json_object_get(item, "minimum_entropy")))
+            continue;
+        const int32_t form = form_named(json_string_value(json_object_get(item, "covariance")));
+        check_first_prediction(item, "covariance_start", form);
+        n_checked[form]++;
+    }
+    for (size_t form = 0; form < N_FORMS; form++)
+        ck_assert_uint_gt(n_checked[form], 0);
+    json_decref(cases);
+}
+END_TEST
+
+/* a set covariance is its own factor's, so setting that factor again gives the reference's vector */
+START_TEST(set_variance_matches_the_reference)
+{
+    json_t *cases = test_golden("core_options.json");
+    size_t n_checked = 0;
+
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *item = json_array_get(cases, i);
+        const json_t *options = json_object_get(item, "options");
+        if (!json_object_get(options, "set_variance"))
+            continue;
+        size_t n_raw;
+        size_t n_obs;
+        double *raw = test_array(json_object_get(item, "final_covariance"), &n_raw);
+        double *obs = test_array(json_object_get(item, "contexts"), &n_obs);
+        tce_policy *policy = policy_of_case(item, "final_weights", "final_covariance", TCE_POLICY_FULL_SHARED, 1);
+        const size_t size = tce_policy_num_params(policy);
+        double *mean = malloc(size * sizeof *mean);
+        double *L = malloc(size * size * sizeof *L);
+
+        ok(tce_policy_predict(policy, 1, obs, mean, L));
+        ok(tce_policy_set_covariance(policy, L));
+        double *parameters = parameters_of(policy);
+        test_assert_close(parameters + tce_policy_num_parameters(policy) - n_raw, raw, n_raw, TOL_GOLDEN);
+        n_checked++;
+        tce_policy_free(policy);
+        free(raw);
+        free(obs);
+        free(mean);
+        free(L);
+        free(parameters);
+    }
+    ck_assert_uint_gt(n_checked, 0);
+    json_decref(cases);
+}
+END_TEST
+
+/* ---- gradient ------------------------------------------------------------------------------------ */
+
+/* A random function of a prediction: sum of a mean + b L + (mean^2 + L^2)/2 over means and lower triangles. */
+typedef struct probe {
+    tce_policy *policy;
+    const double *obs;
+    const double *a; /* [N, P] */
+    const double *b; /* [N, P, P] */
+} probe;
+
+static double probe_loss(void *context, const double *parameters)
+{
+    const probe *p = context;
+    const size_t n_factors = tce_policy_num_factors(p->policy, N);
+    double mean[N * P];
+    double L[N * P * P];
+    double loss = 0.0;
+
+    ok(tce_policy_set_parameters(p->policy, parameters));
+    ok(tce_policy_predict(p->policy, N, p->obs, mean, L));
+    for (size_t i = 0; i < N * P; i++)
+        loss += p->a[i] * mean[i] + 0.5 * mean[i] * mean[i];
+    for (size_t i = 0; i < n_factors * P * P; i++)
+        loss += p->b[i] * L[i] + 0.5 * L[i] * L[i];
+    return loss;
+}
+
+static void check_gradient(int32_t form)
+{
+    tce_policy *policy = started(form, TCE_NET_DOUBLE, N, NULL, 3);
+    const size_t n = tce_policy_num_parameters(policy);
+    double *obs = normals(1, N * O);
+    double *a = normals(2, N * P);
+    double *b = normals(3, N * P * P);
+    double *noise = normals(4, n);
+    double *parameters = parameters_of(policy);
+    double *want = malloc(n * sizeof *want);
+    double *got = malloc(n * sizeof *got);
+    double mean[N * P];
+    double L[N * P * P];
+    for (size_t i = 0; i < n; i++)
+        parameters[i] += 0.3 * noise[i];
+
+    /* numbers above the diagonal must not matter */
+    ok(tce_policy_set_parameters(policy, parameters));
+    ok(tce_policy_predict(policy, N, obs, mean, L));
+    for (size_t i = 0; i < N * P; i++)
+        mean[i] += a[i];
+    for (size_t e = 0; e < tce_policy_num_factors(policy, N); e++)
+        for (size_t i = 0; i < P; i++)
+            for (size_t j = 0; j < P; j++)
+                L[(e * P + i) * P + j] = j > i ? NAN : L[(e * P + i) * P + j] + b[(e * P + i) * P + j];
+    ok(tce_policy_backward(policy, N, mean, L));
+    tce_policy_get_gradient(policy, got);
+
+    probe p = { policy, obs, a, b };
+    test_finite_difference(probe_loss, &p, n, parameters, want);
+    test_assert_close_gradient(got, want, n, TOL_DIFFERENCE);
+    tce_policy_free(policy);
+    free(obs);
+    free(a);
+    free(b);
+    free(noise);
+    free(parameters);
+    free(want);
+    free(got);
+}
+
+START_TEST(gradients_equal_differences_for_every_form)
+{
+    for (int32_t form = 0; form < N_FORMS; form++)
+        check_gradient(form);
+}
+END_TEST
+
+/* ---- property ------------------------------------------------------------------------------------ */
+
+START_TEST(a_started_policy_has_the_published_covariance)
+{
+    for (int32_t form = 0; form < N_FORMS; form++) {
+        tce_policy *policy = started(form, TCE_NET_FLOAT, N, NULL, 5);
+        double *obs = normals(6, N * O);
+        double mean[N * P];
+        double L[N * P * P];
+        ok(tce_policy_predict(policy, N, obs, mean, L));
+
+        /* the contextual network's output is near 0, so softplus is near log 2 */
+        const int contextual = form == TCE_POLICY_FULL_CONTEXTUAL;
+        const double want = 1e-4 + (contextual ? log(2.0) : 0.99);
+        const double tol = contextual ? 0.1 : TOL_INVERSE;
+        for (size_t e = 0; e < tce_policy_num_factors(policy, N); e++) {
+            for (size_t i = 0; i < P; i++) {
+                for (size_t j = 0; j < P; j++) {
+                    const double entry = L[(e * P + i) * P + j];
+                    if (i == j)
+                        ck_assert_double_le(fabs(entry - want), tol);
+                    else
+                        ck_assert_double_le(fabs(entry), contextual && j < i ? tol : 0.0);
+                }
+            }
+        }
+        for (size_t i = 0; i < N * P; i++)
+            ck_assert_double_le(fabs(mean[i]), 0.1);
+        tce_policy_free(policy);
+        free(obs);
+    }
+}
+END_TEST
+
+START_TEST(a_set_factor_is_predicted)
+{
+    for (uint64_t seed = 0; seed < N_SEEDS; seed++) {
+        const int32_t form = seed % 2 ? TCE_POLICY_DIAGONAL_SHARED : TCE_POLICY_FULL_SHARED;
+        tce_policy *policy = started(form, TCE_NET_FLOAT, 1, NULL, seed);
+        double *obs = normals(seed, O);
+        double mean[P];
+        double L[P * P];
+        double got[P * P];
+        tce_random random;
+        tce_random_start(&random, seed, 7, 0, 0);
+
+        /* scales from 1e-3 to 1e6 */
+        test_random_cholesky(&random, P, 10.0, pow(10.0, -5.0 + 17.0 * tce_random_uniform(&random)), L);
+        for (size_t i = 0; form == TCE_POLICY_DIAGONAL_SHARED && i < P * P; i++)
+            L[i] = i % (P + 1) == 0 ? L[i] : 0.0;
+        ok(tce_policy_set_covariance(policy, L));
+        ok(tce_policy_predict(policy, 1, obs, mean, got));
+        for (size_t i = 0; i < P * P; i++)
+            ck_assert_msg(fabs(got[i] - L[i]) <= 10.0 * TOL_INVERSE * fabs(L[i]), "seed %d, entry %zu: %.17g, not %.17g", (int)seed, i,
+                          got[i], L[i]);
+        tce_policy_free(policy);
+        free(obs);
+    }
+}
+END_TEST
+
+START_TEST(a_diagonal_below_min_std_is_set_to_the_least)
+{
+    tce_policy *policy = started(TCE_POLICY_DIAGONAL_SHARED, TCE_NET_FLOAT, 1, NULL, 1);
+    double *obs = normals(1, O);
+    double L[P * P] = { 0.0 };
+    double got[P * P];
+    double mean[P];
+
+    for (size_t i = 0; i < P; i++)
+        L[i * (P + 1)] = i == 0 ? 1e-9 : 1.0;
+    ok(tce_policy_set_covariance(policy, L));
+    ok(tce_policy_predict(policy, 1, obs, mean, got));
+    ck_assert_double_eq_tol(got[0], 1e-4 + 1e-12, 1e-18);
+    ck_assert_double_eq_tol(got[P + 1], 1.0, TOL_INVERSE);
+    tce_policy_free(policy);
+    free(obs);
+}
+END_TEST
+
+START_TEST(extreme_raw_numbers_stay_finite)
+{
+    static const double RAW[P] = { -1e4, -40.0, 40.0, 1e4 };
+    tce_policy *policy = started(TCE_POLICY_FULL_SHARED, TCE_NET_FLOAT, 1, NULL, 1);
+    const size_t n = tce_policy_num_parameters(policy);
+    double *parameters = parameters_of(policy);
+    double *obs = normals(1, O);
+    double *gradient = malloc(n * sizeof *gradient);
+    const double d_mean[P] = { 0.0 };
+    double L[P * P];
+    double ones[P * P];
+    double mean[P];
+
+    memcpy(parameters + num_mean_parameters(), RAW, sizeof RAW);
+    for (size_t i = 0; i < P * P; i++)
+        ones[i] = 1.0;
+    ok(tce_policy_set_parameters(policy, parameters));
+    ok(tce_policy_predict(policy, 1, obs, mean, L));
+    ok(tce_policy_backward(policy, 1, d_mean, ones));
+    tce_policy_get_gradient(policy, gradient);
+    ck_assert_double_eq(L[0], 1e-4);
+    ck_assert_double_eq_tol(L[P + 1] - 1e-4, exp(-40.0), 1e-19);
+    ck_assert_double_eq_tol(L[2 * (P + 1)], 40.0 + 1e-4, 1e-14);
+    ck_assert_double_eq_tol(L[3 * (P + 1)], 1e4 + 1e-4, 1e-11);
+    ck_assert_double_eq(gradient[num_mean_parameters()], 0.0);
+    ck_assert_double_eq_tol(gradient[num_mean_parameters() + 1], exp(-40.0), 1e-30);
+    ck_assert_double_eq(gradient[num_mean_parameters() + 3], 1.0);
+    tce_policy_free(policy);
+    free(parameters);
+    free(obs);
+    free(gradient);
+}
+END_TEST
+
+/* all parameters after three updates of n contexts */
+static double *train(int32_t form, int32_t precision, size_t n, int32_t n_threads)
+{
+    tce_pool_options options;
+    tce_pool *pool;
+    double *obs = normals(1, n * O);
+    double *d_mean = normals(2, n * P);
+    double *d_L = normals(3, n * P * P);
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = n_threads;
+    ok(tce_pool_create(&options, NULL, &pool));
+
+    tce_policy *policy = started(form, precision, (int32_t)n, pool, 4);
+    for (int k = 0; k < 3; k++)
+        update(policy, n, obs, d_mean, d_L, 0.0);
+    double *parameters = parameters_of(policy);
+    tce_policy_free(policy);
+    tce_pool_free(pool);
+    free(obs);
+    free(d_mean);
+    free(d_L);
+    return parameters;
+}
+
+START_TEST(one_two_and_five_threads_give_the_same_bytes)
+{
+    for (int32_t form = 0; form < N_FORMS; form++) {
+        tce_policy *policy = started(form, TCE_NET_FLOAT, 1, NULL, 1);
+        const size_t size = tce_policy_num_parameters(policy) * sizeof(double);
+        tce_policy_free(policy);
+        for (int32_t precision = TCE_NET_FLOAT; precision <= TCE_NET_DOUBLE; precision++) {
+            double *one = train(form, precision, 300, 1);
+            double *two = train(form, precision, 300, 2);
+            double *five = train(form, precision, 300, 5);
+            ck_assert_mem_eq(one, two, size);
+            ck_assert_mem_eq(one, five, size);
+            free(one);
+            free(two);
+            free(five);
+        }
+    }
+}
+END_TEST
+
+START_TEST(the_covariance_vector_is_double_with_float_networks)
+{
+    enum { N_RAW = P * (P + 1) / 2 };
+    double *narrow = train(TCE_POLICY_FULL_SHARED, TCE_NET_FLOAT, N, 1);
+    double *wide = train(TCE_POLICY_FULL_SHARED, TCE_NET_DOUBLE, N, 1);
+
+    ck_assert_mem_eq(narrow + num_mean_parameters(), wide + num_mean_parameters(), N_RAW * sizeof *wide);
+    free(narrow);
+    free(wide);
+}
+END_TEST
+
+START_TEST(the_clip_bounds_all_parameters_together)
+{
+    for (int32_t form = 0; form < N_FORMS; form++) {
+        tce_policy *policy = started(form, TCE_NET_DOUBLE, N, NULL, 3);
+        const size_t n = tce_policy_num_parameters(policy);
+        const tce_adam_options adam = adam_of(1e-3);
+        double *obs = normals(1, N * O);
+        double *d_mean = normals(2, N * P);
+        double *d_L = normals(3, N * P * P);
+        double *before = malloc(n * sizeof *before);
+        double *after = malloc(n * sizeof *after);
+        double mean[N * P];
+        double L[N * P * P];
+        double norm;
+        double sum = 0.0;
+
+        ok(tce_policy_predict(policy, N, obs, mean, L));
+        ok(tce_policy_backward(policy, N, d_mean, d_L));
+        tce_policy_get_gradient(policy, before);
+        ok(tce_policy_adam_step(policy, &adam, 1.0, 0.02, &norm));
+        tce_policy_get_gradient(policy, after);
+        for (size_t i = 0; i < n; i++)
+            sum += before[i] * before[i];
+        test_assert_close(&norm, (const double[]){ sqrt(sum) }, 1, 1e-13);
+        for (size_t i = 0; i < n; i++)
+            before[i] *= 0.02 / (norm + 1e-6);
+        test_assert_close(after, before, n, 1e-15);
+        tce_policy_free(policy);
+        free(obs);
+        free(d_mean);
+        free(d_L);
+        free(before);
+        free(after);
+    }
+}
+END_TEST
+
+START_TEST(a_saved_policy_goes_on_with_the_same_bytes)
+{
+    for (int32_t form = 0; form < N_FORMS; form++) {
+        for (int32_t precision = TCE_NET_FLOAT; precision <= TCE_NET_DOUBLE; precision++) {
+            tce_policy *policy = started(form, precision, N, NULL, 3);
+            tce_policy *loaded = started(form, precision, N, NULL, 99);
+            tce_policy *made;
+            const size_t size = tce_policy_num_parameters(policy) * sizeof(double);
+            tce_policy *all[3] = { policy, loaded, NULL };
+            tce_store *store;
+            double *obs = normals(1, N * O);
+            double *d_mean = normals(2, N * P);
+            double *d_L = normals(3, N * P * P);
+            update(policy, N, obs, d_mean, d_L, 0.1);
+            ok(tce_store_create(NULL, &store));
+            ok(tce_policy_save(policy, store, "policy"));
+            ok(tce_policy_load(loaded, store, "policy"));
+            ok(tce_policy_create_from(store, "policy", N, NULL, NULL, &made));
+            tce_store_free(store);
+
+            all[2] = made;
+            for (int k = 0; k < 3; k++)
+                for (int i = 0; i < 3; i++)
+                    update(all[i], N, obs, d_mean, d_L, 0.1);
+            double *want = parameters_of(policy);
+            for (int i = 1; i < 3; i++) {
+                double *got = parameters_of(all[i]);
+                ck_assert_uint_eq(size, tce_policy_num_parameters(all[i]) * sizeof(double));
+                ck_assert_mem_eq(got, want, size);
+                free(got);
+            }
+            for (int i = 0; i < 3; i++)
+                tce_policy_free(all[i]);
+            free(obs);
+            free(d_mean);
+            free(d_L);
+            free(want);
+        }
+    }
+}
+END_TEST
+
+/* ---- errors -------------------------------------------------------------------------------------- */
+
+START_TEST(options_out_of_range_are_refused_by_name)
+{
+    static const struct {
+        size_t field;
+        int32_t value;
+        const char *word;
+    } BAD[] = {
+        { offsetof(tce_policy_options, n_obs), 0, "n_obs" },
+        { offsetof(tce_policy_options, n_params), 0, "n_params" },
+        { offsetof(tce_policy_options, form), 3, "form" },
+        { offsetof(tce_policy_options, n_hidden), -1, "n_hidden" },
+        { offsetof(tce_policy_options, activation), 9, "activation" },
+        { offsetof(tce_policy_options, precision), 9, "precision" },
+        { offsetof(tce_policy_options, max_batch), 0, "max_batch" },
+        { offsetof(tce_policy_options, n_cov_hidden), -2, "n_cov_hidden" },
+        { offsetof(tce_policy_options, cov_activation), 4, "cov_activation" },
+    };
+    tce_policy *policy;
+
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        tce_policy_options options;
+        tce_policy_options_init(&options, sizeof options);
+        memcpy((char *)&options + BAD[i].field, &BAD[i].value, sizeof BAD[i].value);
+        fails(tce_policy_create(&options, NULL, &policy), TCE_E_VALUE, BAD[i].word);
+        ck_assert_ptr_null(policy);
+    }
+    tce_policy_options options;
+    tce_policy_options_init(&options, sizeof options);
+    options.min_std = -1.0;
+    fails(tce_policy_create(&options, NULL, &policy), TCE_E_VALUE, "min_std");
+    options.min_std = 0.0;
+    options.initial_std = NAN;
+    fails(tce_policy_create(&options, NULL, &policy), TCE_E_VALUE, "initial_std");
+    fails(tce_policy_create(NULL, NULL, &policy), TCE_E_ARGUMENT, "tce_policy_options");
+    tce_policy_free(NULL);
+}
+END_TEST
+
+START_TEST(bad_calls_leave_outputs_untouched)
+{
+    tce_policy *policy = started(TCE_POLICY_FULL_SHARED, TCE_NET_FLOAT, N, NULL, 3);
+    double *obs = normals(1, (N + 1) * O);
+    double mean[N * P] = { SENTINEL };
+    double L[P * P] = { SENTINEL };
+
+    fails(tce_policy_backward(policy, N, obs, obs), TCE_E_STATE, "predict");
+    fails(tce_policy_predict(policy, N + 1, obs, mean, L), TCE_E_SHAPE, "max_batch");
+    fails(tce_policy_predict(policy, N, NULL, mean, L), TCE_E_ARGUMENT, "obs");
+    obs[3] = NAN;
+    fails(tce_policy_predict(policy, N, obs, mean, L), TCE_E_VALUE, "obs[3]");
+    ck_assert_double_eq(mean[0], SENTINEL);
+    ck_assert_double_eq(L[0], SENTINEL);
+    obs[3] = 0.0;
+    ok(tce_policy_predict(policy, N, obs, mean, L));
+    fails(tce_policy_backward(policy, N - 1, mean, L), TCE_E_SHAPE, "last predict");
+    tce_policy_free(policy);
+    free(obs);
+}
+END_TEST
+
+START_TEST(a_gradient_that_is_not_finite_changes_nothing)
+{
+    for (int32_t form = 0; form < N_FORMS; form++) {
+        tce_policy *policy = started(form, TCE_NET_FLOAT, N, NULL, 3);
+        const tce_adam_options adam = adam_of(1e-3);
+        double *obs = normals(1, N * O);
+        double *d_mean = normals(2, N * P);
+        double *d_L = normals(3, N * P * P);
+        double *before = parameters_of(policy);
+        double mean[N * P];
+        double L[N * P * P];
+        double norm = SENTINEL;
+
+        ok(tce_policy_predict(policy, N, obs, mean, L));
+        d_L[form == TCE_POLICY_DIAGONAL_SHARED ? 0 : P] = INFINITY;
+        ok(tce_policy_backward(policy, N, d_mean, d_L));
+        fails(tce_policy_adam_step(policy, &adam, 1.0, 0.0, &norm), TCE_E_NOT_FINITE, "gradient norm");
+        ck_assert_double_eq(norm, SENTINEL);
+        double *after = parameters_of(policy);
+        ck_assert_mem_eq(before, after, tce_policy_num_parameters(policy) * sizeof *before);
+        tce_policy_free(policy);
+        free(obs);
+        free(d_mean);
+        free(d_L);
+        free(before);
+        free(after);
+    }
+}
+END_TEST
+
+START_TEST(factors_that_cannot_be_set_are_refused)
+{
+    tce_policy *contextual = started(TCE_POLICY_FULL_CONTEXTUAL, TCE_NET_FLOAT, 1, NULL, 1);
+    tce_policy *shared = started(TCE_POLICY_FULL_SHARED, TCE_NET_FLOAT, 1, NULL, 1);
+    double *before = parameters_of(shared);
+    double L[P * P] = { 0.0 };
+
+    fails(tce_policy_set_covariance(contextual, L), TCE_E_UNSUPPORTED, "contextual");
+    fails(tce_policy_set_covariance(shared, L), TCE_E_NOT_PD, "L[0,0]");
+    L[0] = 1.0;
+    L[P] = NAN;
+    fails(tce_policy_set_covariance(shared, L), TCE_E_VALUE, "L[1,0]");
+    double *after = parameters_of(shared);
+    ck_assert_mem_eq(before, after, tce_policy_num_parameters(shared) * sizeof *before);
+    after[num_mean_parameters() + 1] = NAN;
+    fails(tce_policy_set_parameters(shared, after), TCE_E_VALUE, "covariance parameters[1]");
+    tce_policy_free(contextual);
+    tce_policy_free(shared);
+    free(before);
+    free(after);
+}
+END_TEST
+
+static void refuses_load(const tce_store *store, const tce_policy_options *options, tce_status status, const char *word)
+{
+    tce_policy *policy;
+    tce_random random;
+
+    ok(tce_policy_create(options, NULL, &policy));
+    tce_random_start(&random, 77, 1, 0, 0);
+    ok(tce_policy_start(policy, &random));
+    double *before = parameters_of(policy);
+    fails(tce_policy_load(policy, store, "p"), status, word);
+    double *after = parameters_of(policy);
+    ck_assert_mem_eq(before, after, tce_policy_num_parameters(policy) * sizeof *before);
+    tce_policy_free(policy);
+    free(before);
+    free(after);
+}
+
+START_TEST(a_store_that_does_not_fit_changes_nothing)
+{
+    tce_policy *policy = started(TCE_POLICY_FULL_SHARED, TCE_NET_FLOAT, 1, NULL, 1);
+    tce_policy *made = policy;
+    tce_policy_options options = options_of(TCE_POLICY_FULL_SHARED, TCE_NET_FLOAT, 1, NULL);
+    tce_store *store;
+    ok(tce_store_create(NULL, &store));
+    refuses_load(store, &options, TCE_E_NOT_FOUND, "p.form");
+    fails(tce_policy_create_from(store, "p", 1, NULL, NULL, &made), TCE_E_NOT_FOUND, "p.form");
+    ck_assert_ptr_null(made);
+    ok(tce_policy_save(policy, store, "p"));
+
+    options.form = TCE_POLICY_DIAGONAL_SHARED;
+    refuses_load(store, &options, TCE_E_SHAPE, "form");
+    options.form = TCE_POLICY_FULL_SHARED;
+    options.min_std = 1e-5;
+    refuses_load(store, &options, TCE_E_VALUE, "min_std");
+    options.min_std = 1e-4;
+    options.n_params = P + 1;
+    refuses_load(store, &options, TCE_E_SHAPE, "p.mean.layers.2.weight");
+    options.n_params = P;
+
+    /* a vector that is too short, behind arrays that are good */
+    const size_t n = 3;
+    const double few[3] = { 0.0 };
+    ok(tce_store_put(store, "p.covariance.raw", TCE_F64, 1, &n, few));
+    refuses_load(store, &options, TCE_E_SHAPE, "p.covariance.raw");
+    fails(tce_policy_create_from(store, "p", 1, NULL, NULL, &made), TCE_E_SHAPE, "p.covariance.raw");
+    ck_assert_ptr_null(made);
+    tce_store_free(store);
+    tce_policy_free(policy);
+}
+END_TEST
+
+/* ---- memory -------------------------------------------------------------------------------------- */
+
+START_TEST(nothing_allocates_after_create)
+{
+    for (int32_t form = 0; form < N_FORMS; form++) {
+        const tce_policy_options options = options_of(form, TCE_NET_FLOAT, N, NULL);
+        test_memory memory = { .budget = 0 };
+        tce_hooks hooks;
+        tce_policy *policy;
+        tce_random random;
+        double *obs = normals(1, N * O);
+        double *d_mean = normals(2, N * P);
+        double *d_L = normals(3, N * P * P);
+        test_hooks(&memory, &hooks);
+
+        fails(tce_policy_create(&options, &hooks, &policy), TCE_E_NOMEM, "tce_policy");
+        ck_assert_ptr_null(policy);
+        ck_assert_uint_eq(memory.live, 0);
+        memory.budget = 1;
+        ok(tce_policy_create(&options, &hooks, &policy));
+        tce_random_start(&random, 1, 2, 3, 4);
+        ok(tce_policy_start(policy, &random));
+        update(policy, N, obs, d_mean, d_L, 0.5);
+        ck_assert_uint_eq(memory.n_alloc, 1);
+        tce_policy_free(policy);
+        ck_assert_uint_eq(memory.live, 0);
+        free(obs);
+        free(d_mean);
+        free(d_L);
+    }
+}
+END_TEST
+
+START_TEST(create_from_survives_a_failing_allocator)
+{
+    tce_policy *policy = started(TCE_POLICY_FULL_CONTEXTUAL, TCE_NET_FLOAT, 1, NULL, 1);
+    test_memory memory = { .budget = 0 };
+    tce_hooks hooks;
+    tce_store *store;
+    tce_policy *made;
+    ok(tce_store_create(NULL, &store));
+    ok(tce_policy_save(policy, store, "p"));
+    test_hooks(&memory, &hooks);
+
+    tce_status status = TCE_E_NOMEM;
+    for (size_t budget = 0; status != TCE_OK; budget++) {
+        memory.budget = budget;
+        status = tce_policy_create_from(store, "p", 1, NULL, &hooks, &made);
+        ck_assert(status == TCE_OK || (status == TCE_E_NOMEM && made == NULL && memory.live == 0));
+    }
+    tce_policy_free(made);
+    ck_assert_uint_eq(memory.live, 0);
+    tce_store_free(store);
+    tce_policy_free(policy);
+}
+END_TEST
+
+/* ---- suite --------------------------------------------------------------------------------------- */
+
+int main(void)
+{
+    Suite *suite = suite_create("policy");
+    TCase *golden = tcase_create("golden");
+    TCase *gradient = tcase_create("gradient");
+    TCase *property = tcase_create("property");
+    TCase *errors = tcase_create("errors");
+    TCase *memory = tcase_create("memory");
+
+    tce_blas_set_threads(1);
+    tcase_set_timeout(property, 120);
+    tcase_add_test(golden, first_predictions_of_the_updates_match_the_reference);
+    tcase_add_test(golden, first_predictions_of_all_forms_match_the_reference);
+    tcase_add_test(golden, set_variance_matches_the_reference);
+    tcase_add_test(gradient, gradients_equal_differences_for_every_form);
+    tcase_add_test(property, a_started_policy_has_the_published_covariance);
+    tcase_add_test(property, a_set_factor_is_predicted);
+    tcase_add_test(property, a_diagonal_below_min_std_is_set_to_the_least);
+    tcase_add_test(property, extreme_raw_numbers_stay_finite);
+    tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);
+    tcase_add_test(property, the_covariance_vector_is_double_with_float_networks);
+    tcase_add_test(property, the_clip_bounds_all_parameters_together);
+    tcase_add_test(property, a_saved_policy_goes_on_with_the_same_bytes);
+    tcase_add_test(errors, options_out_of_range_are_refused_by_name);
+    tcase_add_test(errors, bad_calls_leave_outputs_untouched);
+    tcase_add_test(errors, a_gradient_that_is_not_finite_changes_nothing);
+    tcase_add_test(errors, factors_that_cannot_be_set_are_refused);
+    tcase_add_test(errors, a_store_that_does_not_fit_changes_nothing);
+    tcase_add_test(memory, nothing_allocates_after_create);
+    tcase_add_test(memory, create_from_survives_a_failing_allocator);
+    suite_add_tcase(suite, golden);
+    suite_add_tcase(suite, gradient);
+    suite_add_tcase(suite, property);
+    suite_add_tcase(suite, errors);
+    suite_add_tcase(suite, memory);
+
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
