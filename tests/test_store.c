@@ -545,7 +545,8 @@ START_TEST(many_arrays_in_reverse_order_load_at_once)
 
     json[at++] = '{';
     for (int i = 0; i < N; i++)
-        at += (size_t)sprintf(json + at, "%s\"%06d\":" ARRAY("U8", "[1]", "[%d,%d]"), i ? "," : "", N - 1 - i, i, i + 1);
+        at += (size_t)sprintf(json + at, "%s\"%06d\":" ARRAY("U8", "[1]", "[%d,%d]"), i ? "," : "", N - 1 - i, i,
+                              i + 1);
     strcpy(json + at, "}");
     ok(tce_store_parse(bytes, make_file(json, N, bytes), NULL, &store));
     ck_assert_uint_eq(tce_store_count(store), N);

@@ -14,7 +14,10 @@ TCE_BEGIN_C
 /* Raised when the table changes in a way that old task libraries would not survive. */
 #define TCE_ENV_ABI 1
 
-/* What a task looks like from outside; constant over the life of an instance. Pointers belong to the instance. */
+/*
+ * What a task looks like from outside; constant over the life of an instance. Pointers belong to the instance. The caller sets struct_size
+ * and zeroes the rest; spec() fills what fits.
+ */
 typedef struct tce_env_spec {
     size_t struct_size;
     int32_t n_obs;       /* O: numbers in an observation */
@@ -50,21 +53,22 @@ typedef struct tce_env_vtable {
     const char *name;        /* "reacher5" */
     const char *description; /* one line */
 
-    /* settings: "key=value" lines, or NULL; user: the pointer given with the table. *out is an instance. */
+    /* settings: "key=value" lines, or NULL, valid during the call; user: the pointer given with the table. *out: an instance, not NULL. */
     tce_status (*create)(void *user, const char *settings, void **out);
     void (*destroy)(void *instance);
     tce_status (*spec)(void *instance, tce_env_spec *out);
 
-    /* A new episode, drawn from `random` alone: out_obs [O]; the joint position and velocity where desired paths start: out_pos, out_vel [D]. */
+    /* A new episode, drawn from `random` alone: out_obs [O]; the joint position and velocity where desired paths start: out_pos,
+     * out_vel [D]. */
     tce_status (*reset)(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel);
-    /* Tracks pos, vel [D] for one step. */
+    /* Tracks pos, vel [D] for one step. *out is zero but for event, which has the value of the step before. */
     tce_status (*step)(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out);
-    /* Optional: one step with the raw action [n_action]. */
+    /* Optional when n_action is 0: one step with the raw action [n_action]. *out is zero. */
     tce_status (*step_action)(void *instance, const double *action, double *out_obs, tce_env_result *out);
     /* Optional when n_metrics is 0: numbers about the episode so far. */
     tce_status (*metrics)(void *instance, double *out);
 
-    /* Optional: the full physics and task state, for injection and replay; n_state returns how many numbers. */
+    /* Optional, all three or none: the full physics and task state, for injection and replay; n_state returns how many numbers. */
     size_t (*n_state)(void *instance);
     tce_status (*get_state)(void *instance, double *out);
     tce_status (*set_state)(void *instance, const double *state, double *out_obs);
@@ -72,7 +76,10 @@ typedef struct tce_env_vtable {
     tce_status (*render)(void *instance, int32_t width, int32_t height, uint8_t *rgb);
 } tce_env_vtable;
 
-/* TCE_OK when a table can be used by this library: size, abi, required entries. TCE_E_VERSION, TCE_E_ARGUMENT.   Since 0.1. */
+/*
+ * TCE_OK when a table can be used by this library. TCE_E_VERSION: size or abi of another libtce.  TCE_E_ARGUMENT: no name, or a required
+ * entry is NULL.   No allocation.   Since 0.1.
+ */
 TCE_API TCE_NODISCARD tce_status tce_env_check(const tce_env_vtable *vtable);
 
 /* ---- task libraries ---------------------------------------------------------------------------- */
@@ -83,15 +90,19 @@ typedef const tce_env_vtable *const *(*tce_tasks_function)(int32_t *abi, size_t 
 typedef struct tce_env_library tce_env_library;
 
 /*
- * Loads a task library (dlopen) and checks every table in it. TCE_E_NOT_FOUND: no such file.  TCE_E_LIBRARY: the loader refused, or there is no
- * "tce_tasks".  TCE_E_VERSION: compiled for another TCE_ENV_ABI. The library stays loaded until freed, which must come after its environments'.   Allocates.   Since 0.1.
+ * Loads a task library (dlopen) and checks every table in it; a path without a slash is searched for as the system's loader does.
+ * TCE_E_NOT_FOUND: no such file.  TCE_E_LIBRARY: the loader refused (the message has its reason), there is no "tce_tasks", it lists no
+ * task or one twice.  TCE_E_VERSION: compiled for another TCE_ENV_ABI.  TCE_E_ARGUMENT: a table without a required entry.  TCE_E_NOMEM.
+ * The library stays loaded until freed, which must come after its environments'.   Allocates.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_env_library_open(const char *path, const tce_hooks *hooks, tce_env_library **out);
 TCE_API void tce_env_library_free(tce_env_library *library);
 TCE_API size_t tce_env_library_count(const tce_env_library *library);
+/* NULL when i is too large. */
 TCE_API const tce_env_vtable *tce_env_library_at(const tce_env_library *library, size_t i);
-/* TCE_E_NOT_FOUND: the message lists what there is. */
-TCE_API TCE_NODISCARD tce_status tce_env_library_find(const tce_env_library *library, const char *name, const tce_env_vtable **out);
+/* TCE_E_NOT_FOUND: the message has the nearest name and lists what there is.   No allocation.   Since 0.1. */
+TCE_API TCE_NODISCARD tce_status tce_env_library_find(const tce_env_library *library, const char *name,
+                                                      const tce_env_vtable **out);
 
 TCE_END_C
 

@@ -1,0 +1,402 @@
+/*
+ * Environments at work: reset, whole episodes along desired paths, single steps. Environment i is one item of the pool,
+ * so a whole episode runs in one thread and nothing that it writes is shared; its random stream is (seed, purpose, i,
+ * episode). Both make the bytes independent of the number of threads.
+ *
+ * A fault (a callback's status, NaN, infinity) ends the episode of that environment alone. What it has written is
+ * replaced: nothing of a broken episode gets out, with either value of on_fault.
+ */
+#include "rollout/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What one of the public functions was asked for; rows belong to environments first … first + n - 1. */
+typedef struct task {
+    tce_rollout *rollout;
+    size_t first;
+    size_t T;
+    uint64_t episode;
+    const double *pos;     /* [n, T, D] */
+    const double *vel;     /* [n, T, D] */
+    const double *actions; /* [n, n_action] */
+    tce_rollout_paths paths;
+    double *out_obs;             /* [n, O] or NULL */
+    double *out_pos;             /* [n, D] or NULL */
+    double *out_vel;             /* [n, D] or NULL */
+    tce_env_result *out_results; /* [n] */
+    double *out_metrics;         /* [n, M] */
+} task;
+
+/* ---- faults -------------------------------------------------------------------------------------- */
+
+/* TCE_OK, or TCE_E_ENV_NAN naming the entry. */
+static tce_status check_numbers(const char *name, size_t n, const double *x)
+{
+    const size_t i = tce__first_not_finite(n, x);
+
+    return i == n ? TCE_OK : tce_fail(TCE_E_ENV_NAN, "%s[%zu] = %g", name, i, x[i]);
+}
+
+static tce_status check_step(const tce_rollout *rollout, const double *obs, const tce_env_result *result)
+{
+    if (!isfinite(result->reward))
+        return tce_fail(TCE_E_ENV_NAN, "reward = %g", result->reward);
+    return check_numbers("observation", (size_t)rollout->spec.n_obs, obs);
+}
+
+/* Remembers the outcome of environment i; what the call makes of it is what it returns. */
+static tce_status record(tce_rollout *rollout, size_t i, tce_status status, const tce__aside *aside)
+{
+    char *message = rollout->messages + i * TCE__ROLLOUT_MESSAGE;
+
+    rollout->statuses[i] = status;
+    (void)snprintf(message, TCE__ROLLOUT_MESSAGE, "%s", status ? tce_error_message() : "");
+    if (status)
+        rollout->states[i] = TCE__EPISODE_FAULT;
+    if (status && rollout->on_fault == TCE_ROLLOUT_FAIL)
+        return status;
+    tce__aside_return(aside);
+    return TCE_OK;
+}
+
+/* The fault of an environment that was lost earlier, again. */
+static tce_status repeat_fault(const tce_rollout *rollout, size_t i)
+{
+    return tce_fail(rollout->statuses[i], "%s", rollout->messages + i * TCE__ROLLOUT_MESSAGE);
+}
+
+/* TCE_E_STATE unless the first n environments are in an episode, good or lost. */
+static tce_status check_started(const tce_rollout *rollout, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rollout->states[i] == TCE__EPISODE_NONE)
+            return tce_fail(TCE_E_STATE, "environment %zu has no episode, call tce_rollout_reset first", i);
+    return TCE_OK;
+}
+
+static tce_status check_count(const tce_rollout *rollout, size_t n)
+{
+    tce_status status = tce__check_pointer("rollout", rollout);
+    if (status)
+        return status;
+    if (n > rollout->n_envs)
+        return tce_fail(TCE_E_SHAPE, "n = %zu, there are %zu environments", n, rollout->n_envs);
+    return TCE_OK;
+}
+
+/* ---- reset --------------------------------------------------------------------------------------- */
+
+/* Calls reset and checks what comes out; obs [O], pos, vel [D]. */
+static tce_status reset_instance(tce_rollout *rollout, size_t i, uint64_t episode, double *obs, double *pos,
+                                 double *vel)
+{
+    const size_t O = (size_t)rollout->spec.n_obs;
+    const size_t D = (size_t)rollout->spec.n_dof;
+    tce_random random;
+    tce_status status;
+
+    tce_random_start(&random, rollout->seed, rollout->purpose, i, episode);
+    if ((status = tce__judge("reset", rollout->table.reset(rollout->instances[i], &random, obs, pos, vel))) ||
+        (status = check_numbers("observation", O, obs)) || (status = check_numbers("position", D, pos)) ||
+        (status = check_numbers("velocity", D, vel)))
+        return tce_fail(status, "environment %zu, reset of episode %llu: %s", i, (unsigned long long)episode,
+                        tce_error_message());
+    return TCE_OK;
+}
+
+/* Copies a row where the caller wants it; a lost environment's is zero. */
+static void give_row(double *out, size_t row, size_t n, const double *from, tce_status status)
+{
+    if (!out)
+        return;
+    if (status)
+        memset(out + row * n, 0, n * sizeof *out);
+    else
+        memcpy(out + row * n, from, n * sizeof *out);
+}
+
+static tce_status reset_work(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+{
+    const task *job = context;
+    tce_rollout *rollout = job->rollout;
+    const size_t O = (size_t)rollout->spec.n_obs;
+    const size_t D = (size_t)rollout->spec.n_dof;
+    const size_t i = job->first + begin;
+    double *pos = rollout->scratch + i * (O + 2 * D);
+    double *vel = pos + D;
+    tce__aside aside;
+
+    (void)chunk;
+    (void)end;
+    (void)worker;
+    tce__aside_put(&aside);
+    rollout->states[i] = TCE__EPISODE_READY;
+    rollout->episodes[i] = job->episode;
+    const tce_status status = reset_instance(rollout, i, job->episode, rollout->obs + i * O, pos, vel);
+    if (status)
+        memset(rollout->obs + i * O, 0, O * sizeof *rollout->obs);
+    give_row(job->out_obs, begin, O, rollout->obs + i * O, status);
+    give_row(job->out_pos, begin, D, pos, status);
+    give_row(job->out_vel, begin, D, vel, status);
+    return record(rollout, i, status, &aside);
+}
+
+tce_status tce_rollout_reset(tce_rollout *rollout, size_t n, uint64_t episode, double *out_obs, double *out_pos,
+                             double *out_vel)
+{
+    const tce_status status = check_count(rollout, n);
+    if (status)
+        return status;
+    task job = { .rollout = rollout, .episode = episode, .out_obs = out_obs, .out_pos = out_pos, .out_vel = out_vel };
+    return tce_pool_run(rollout->pool, n, 1, reset_work, &job);
+}
+
+tce_status tce_rollout_reset_one(tce_rollout *rollout, size_t i, uint64_t episode, double *out_obs, double *out_pos,
+                                 double *out_vel)
+{
+    const tce_status status = tce__check_pointer("rollout", rollout);
+    if (status)
+        return status;
+    if (i >= rollout->n_envs)
+        return tce_fail(TCE_E_SHAPE, "i = %zu, there are %zu environments", i, rollout->n_envs);
+    task job = {
+        .rollout = rollout, .first = i, .episode = episode, .out_obs = out_obs, .out_pos = out_pos, .out_vel = out_vel,
+    };
+    return reset_work(&job, 0, 0, 1, 0);
+}
+
+/* ---- whole episodes ------------------------------------------------------------------------------ */
+
+/* Steps from … T - 1 of a row as they are after an end: no reward, done, the event as it stands, obs [O] repeated. */
+static void fill_rest(const task *job, size_t row, size_t from, uint8_t event, const double *obs)
+{
+    const tce_rollout_paths *paths = &job->paths;
+    const size_t O = (size_t)job->rollout->spec.n_obs;
+    const size_t T = job->T;
+
+    for (size_t t = from; t < T; t++) {
+        paths->rewards[row * T + t] = 0.0;
+        if (paths->dones)
+            paths->dones[row * T + t] = 1;
+        if (paths->events)
+            paths->events[row * T + t] = event;
+        if (paths->obs && obs)
+            memcpy(paths->obs + (row * (T + 1) + t + 1) * O, obs, O * sizeof *obs);
+    }
+}
+
+/* Steps environment i along its path until it ends; *length: steps taken. */
+static tce_status run_episode(const task *job, size_t i, size_t *length)
+{
+    tce_rollout *rollout = job->rollout;
+    const tce_rollout_paths *paths = &job->paths;
+    const size_t O = (size_t)rollout->spec.n_obs;
+    const size_t D = (size_t)rollout->spec.n_dof;
+    const size_t T = job->T;
+    double *obs = rollout->scratch + i * (O + 2 * D);
+    tce_env_result result = { .reward = 0.0 };
+    tce_status status;
+
+    for (size_t t = 0; t < T && !result.terminated && !result.truncated; t++) {
+        const size_t step = i * T + t;
+        const tce_env_result nothing = { .event = result.event };
+        result = nothing;
+        if (paths->obs)
+            obs = paths->obs + (i * (T + 1) + t + 1) * O;
+        status = rollout->table.step(rollout->instances[i], job->pos + step * D, job->vel + step * D, obs, &result);
+        status = tce__judge("step", status);
+        if (status || (status = check_step(rollout, obs, &result)))
+            return tce_fail(status, "environment %zu, step %zu of episode %llu: %s", i, t,
+                            (unsigned long long)rollout->episodes[i], tce_error_message());
+
+        /* what this step brought */
+        paths->rewards[step] = result.reward;
+        if (paths->dones)
+            paths->dones[step] = result.terminated || result.truncated;
+        if (paths->events)
+            paths->events[step] = result.event != 0;
+        *length = t + 1;
+    }
+    fill_rest(job, i, *length, result.event != 0, obs);
+
+    /* numbers about the whole episode */
+    if (paths->metrics && rollout->spec.n_metrics > 0) {
+        double *metrics = paths->metrics + i * (size_t)rollout->spec.n_metrics;
+        status = tce__judge("metrics", rollout->table.metrics(rollout->instances[i], metrics));
+        if (status)
+            return tce_fail(status, "environment %zu, metrics of episode %llu: %s", i,
+                            (unsigned long long)rollout->episodes[i], tce_error_message());
+    }
+    return TCE_OK;
+}
+
+/* Takes back everything that a lost episode has written. */
+static void erase_episode(const task *job, size_t i)
+{
+    const tce_rollout *rollout = job->rollout;
+    const tce_rollout_paths *paths = &job->paths;
+    const size_t O = (size_t)rollout->spec.n_obs;
+    const size_t M = (size_t)rollout->spec.n_metrics;
+
+    fill_rest(job, i, 0, 0, paths->obs ? paths->obs + i * (job->T + 1) * O : NULL);
+    if (paths->metrics)
+        memset(paths->metrics + i * M, 0, M * sizeof *paths->metrics);
+}
+
+static tce_status run_work(void *context, size_t chunk, size_t i, size_t end, int32_t worker)
+{
+    const task *job = context;
+    tce_rollout *rollout = job->rollout;
+    size_t length = 0;
+    tce__aside aside;
+
+    (void)chunk;
+    (void)end;
+    (void)worker;
+    tce__aside_put(&aside);
+    const tce_status status =
+        rollout->states[i] == TCE__EPISODE_FAULT ? repeat_fault(rollout, i) : run_episode(job, i, &length);
+    if (status) {
+        length = 0;
+        erase_episode(job, i);
+    }
+    if (job->paths.lengths)
+        job->paths.lengths[i] = (int32_t)length;
+    rollout->states[i] = TCE__EPISODE_NONE;
+    return record(rollout, i, status, &aside);
+}
+
+tce_status tce_rollout_run(tce_rollout *rollout, size_t n, size_t T, const double *pos, const double *vel,
+                           const tce_rollout_paths *out)
+{
+    task job = { .rollout = rollout, .T = T, .pos = pos, .vel = vel };
+    tce_status status;
+
+    tce_rollout_paths_init(&job.paths, sizeof job.paths);
+    if ((status = check_count(rollout, n)) ||
+        (status = tce__struct_read(out, "tce_rollout_paths", sizeof job.paths, &job.paths)) ||
+        (status = tce__check_pointer("rewards", job.paths.rewards)))
+        return status;
+    if (T < 1 || T > INT32_MAX || T > SIZE_MAX / sizeof(double) / (size_t)rollout->spec.n_dof / (n + 1))
+        return tce_fail(TCE_E_SHAPE, "T = %zu, must be 1 to what fits into memory", T);
+    const size_t n_numbers = n * T * (size_t)rollout->spec.n_dof;
+    if ((status = tce__check_finite("pos", n_numbers, pos)) || (status = tce__check_finite("vel", n_numbers, vel)) ||
+        (status = check_started(rollout, n)))
+        return status;
+    return tce_pool_run(rollout->pool, n, 1, run_work, &job);
+}
+
+/* ---- single steps -------------------------------------------------------------------------------- */
+
+static tce_status step_work(void *context, size_t chunk, size_t i, size_t end, int32_t worker)
+{
+    const task *job = context;
+    tce_rollout *rollout = job->rollout;
+    const size_t O = (size_t)rollout->spec.n_obs;
+    double *obs = job->out_obs + i * O;
+    tce_env_result result = { .reward = 0.0 };
+    tce__aside aside;
+    tce_status status;
+
+    (void)chunk;
+    (void)end;
+    (void)worker;
+    tce__aside_put(&aside);
+    if (rollout->states[i] == TCE__EPISODE_FAULT) {
+        status = repeat_fault(rollout, i);
+    } else {
+        const double *action = job->actions + i * (size_t)rollout->spec.n_action;
+        status = tce__judge("step_action", rollout->table.step_action(rollout->instances[i], action, obs, &result));
+        if (status || (status = check_step(rollout, obs, &result)))
+            status = tce_fail(status, "environment %zu, a step of episode %llu: %s", i,
+                              (unsigned long long)rollout->episodes[i], tce_error_message());
+    }
+
+    /* a lost environment stays where it was last good, and is over */
+    const tce_env_result lost = { .terminated = 1 };
+    if (status)
+        memcpy(obs, rollout->obs + i * O, O * sizeof *obs);
+    else
+        memcpy(rollout->obs + i * O, obs, O * sizeof *obs);
+    job->out_results[i] = status ? lost : result;
+    return record(rollout, i, status, &aside);
+}
+
+tce_status tce_rollout_step(tce_rollout *rollout, size_t n, const double *actions, double *out_obs,
+                            tce_env_result *out_results)
+{
+    task job = { .rollout = rollout, .actions = actions, .out_obs = out_obs, .out_results = out_results };
+    tce_status status = check_count(rollout, n);
+    if (status)
+        return status;
+    if (rollout->spec.n_action == 0)
+        return tce_fail(TCE_E_UNSUPPORTED, "task \"%s\" takes no raw actions, use tce_rollout_run",
+                        rollout->table.name);
+    if ((status = tce__check_finite("actions", n * (size_t)rollout->spec.n_action, actions)) ||
+        (status = tce__check_pointer("out_obs", out_obs)) ||
+        (status = tce__check_pointer("out_results", out_results)) || (status = check_started(rollout, n)))
+        return status;
+    return tce_pool_run(rollout->pool, n, 1, step_work, &job);
+}
+
+/* ---- metrics ------------------------------------------------------------------------------------- */
+
+static tce_status metrics_work(void *context, size_t chunk, size_t i, size_t end, int32_t worker)
+{
+    const task *job = context;
+    tce_rollout *rollout = job->rollout;
+    const size_t M = (size_t)rollout->spec.n_metrics;
+    double *metrics = job->out_metrics + i * M;
+    tce__aside aside;
+    tce_status status;
+
+    (void)chunk;
+    (void)end;
+    (void)worker;
+    tce__aside_put(&aside);
+    if (rollout->states[i] == TCE__EPISODE_FAULT)
+        status = repeat_fault(rollout, i);
+    else if ((status = tce__judge("metrics", rollout->table.metrics(rollout->instances[i], metrics))))
+        status = tce_fail(status, "environment %zu, metrics: %s", i, tce_error_message());
+    if (status)
+        memset(metrics, 0, M * sizeof *metrics);
+    return record(rollout, i, status, &aside);
+}
+
+tce_status tce_rollout_metrics(tce_rollout *rollout, size_t n, double *out)
+{
+    task job = { .rollout = rollout, .out_metrics = out };
+    tce_status status = check_count(rollout, n);
+    if (status)
+        return status;
+    if (rollout->spec.n_metrics == 0)
+        return TCE_OK;
+    if ((status = tce__check_pointer("out", out)))
+        return status;
+    return tce_pool_run(rollout->pool, n, 1, metrics_work, &job);
+}
+
+/* ---- rewards ------------------------------------------------------------------------------------- */
+
+/*
+ * With e the first step whose event flag is set: if e > 0, r_e <- sum_{t >= e} r_t and r_t <- 0 for t > e. Without an
+ * event, or with e = 0, nothing changes [tasks 1.7].
+ */
+void tce_rewards_to_event(size_t E, size_t T, const uint8_t *events, double *rewards)
+{
+    for (size_t episode = 0; episode < E; episode++) {
+        const uint8_t *flags = events + episode * T;
+        double *r = rewards + episode * T;
+        size_t e = 0;
+
+        while (e < T && !flags[e])
+            e++;
+        if (e == 0)
+            continue;
+        for (size_t t = e + 1; t < T; t++) {
+            r[e] += r[t];
+            r[t] = 0.0;
+        }
+    }
+}
