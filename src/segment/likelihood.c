@@ -58,12 +58,10 @@ static void subtract_start(const tce__segment_call *call, const tce__segment_gro
     for (size_t e = 0; e < n; e++) {
         const size_t episode = group->begin + e;
         const double *const x = call->positions + (episode * call->seg->T + t) * D;
+        const double *const y = call->init_pos ? call->init_pos + episode * D : call->seg->zeros;
+        const double *const v = call->init_vel ? call->init_vel + episode * D : call->seg->zeros;
         for (size_t d = 0; d < D; d++)
-            out[d * n + e] = x[d];
-        for (size_t d = 0; call->init_pos && d < D; d++)
-            out[d * n + e] -= from_pos * call->init_pos[episode * D + d];
-        for (size_t d = 0; call->init_vel && d < D; d++)
-            out[d * n + e] -= from_vel * call->init_vel[episode * D + d];
+            out[d * n + e] = x[d] - from_pos * y[d] - from_vel * v[d];
     }
 }
 
