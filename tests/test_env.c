@@ -1,0 +1,301 @@
+/*
+ * env: which tables can be used, and task libraries: good ones, broken ones, and what is said about them. The libraries are
+ * built from tests/tasks.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tce/env.h>
+
+#include "support.h"
+#include "tasks/point.h"
+
+static char path[4096];
+
+/* Where the build put tests/tasks/<name>.c. */
+static const char *library_path(const char *name)
+{
+    const char *build = getenv("TCE_TEST_BUILD");
+
+    snprintf(path, sizeof path, "%s/tasks/%s.so", build ? build : "build/tests", name);
+    return path;
+}
+
+static void ok(tce_status status)
+{
+    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
+}
+
+/* The status, and that the message has this in it. */
+static void fails(tce_status status, tce_status expected, const char *part)
+{
+    ck_assert_msg(status == expected, "%s, not %s: %s", tce_status_name(status), tce_status_name(expected),
+                  tce_error_message());
+    ck_assert_msg(strstr(tce_error_message(), part), "\"%s\" is not in \"%s\"", part, tce_error_message());
+}
+
+static void fails_to_open(const char *name, tce_status expected, const char *part)
+{
+    tce_env_library *library = (tce_env_library *)path;
+
+    fails(tce_env_library_open(library_path(name), NULL, &library), expected, part);
+    ck_assert_ptr_null(library);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), path));
+}
+
+/* ---- property ------------------------------------------------------------------------------------ */
+
+START_TEST(a_complete_table_is_accepted)
+{
+    const tce_env_vtable point = POINT_TASK("point");
+
+    ok(tce_env_check(&point));
+}
+END_TEST
+
+START_TEST(a_longer_table_is_accepted)
+{
+    struct {
+        tce_env_vtable table;
+        void (*later)(void *);
+    } longer = { .table = POINT_TASK("point"), .later = free };
+
+    longer.table.struct_size = sizeof longer;
+    ok(tce_env_check(&longer.table));
+}
+END_TEST
+
+START_TEST(tasks_of_a_library_are_listed_found_and_work)
+{
+    static const char *const NAMES[] = { "point", "reacher5", "box_pushing_dense" };
+    tce_env_library *library;
+    const tce_env_vtable *table;
+
+    ok(tce_env_library_open(library_path("good"), NULL, &library));
+    ck_assert_uint_eq(tce_env_library_count(library), 3);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_str_eq(tce_env_library_at(library, i)->name, NAMES[i]);
+        ok(tce_env_library_find(library, NAMES[i], &table));
+        ck_assert_ptr_eq(table, tce_env_library_at(library, i));
+    }
+    ck_assert_ptr_null(tce_env_library_at(library, 3));
+
+    void *instance;
+    double obs;
+    const double pos = 2.0, vel = 0.0;
+    tce_env_result result = { .reward = 0.0 };
+    ok(table->create(NULL, NULL, &instance));
+    ok(table->step(instance, &pos, &vel, &obs, &result));
+    ck_assert_double_eq(obs, 2.0);
+    ck_assert_double_eq(result.reward, -4.0);
+    table->destroy(instance);
+    tce_env_library_free(library);
+}
+END_TEST
+
+START_TEST(a_library_may_be_opened_twice_at_a_time)
+{
+    tce_env_library *first, *second;
+
+    ok(tce_env_library_open(library_path("good"), NULL, &first));
+    ok(tce_env_library_open(library_path("good"), NULL, &second));
+    tce_env_library_free(first);
+    ck_assert_str_eq(tce_env_library_at(second, 0)->name, "point");
+    tce_env_library_free(second);
+}
+END_TEST
+
+START_TEST(the_nearest_name_is_suggested)
+{
+    static const struct {
+        const char *wrong, *right;
+    } CASES[] = {
+        { "reacher", "nearest is \"reacher5\"" },     { "Reacher5", "nearest is \"reacher5\"" },
+        { "piont", "nearest is \"point\"" },          { "box_pushing", "nearest is \"box_pushing_dense\"" },
+        { "box-pushing-dense", "nearest is \"box_" }, { "", "nearest is \"point\"" },
+    };
+    tce_env_library *library;
+    const tce_env_vtable *table = NULL;
+
+    ok(tce_env_library_open(library_path("good"), NULL, &library));
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        fails(tce_env_library_find(library, CASES[i].wrong, &table), TCE_E_NOT_FOUND, CASES[i].right);
+        fails(TCE_E_NOT_FOUND, TCE_E_NOT_FOUND, "point, reacher5, box_pushing_dense");
+    }
+
+    /* a very long name neither overflows nor fills the message */
+    char name[5000];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    fails(tce_env_library_find(library, name, &table), TCE_E_NOT_FOUND, "box_pushing_dense");
+    ck_assert_ptr_null(table);
+    tce_env_library_free(library);
+}
+END_TEST
+
+/* ---- errors -------------------------------------------------------------------------------------- */
+
+START_TEST(a_table_without_a_required_entry_is_refused)
+{
+    const tce_env_vtable point = POINT_TASK("point");
+    tce_env_vtable table;
+
+    fails(tce_env_check(NULL), TCE_E_ARGUMENT, "vtable");
+    table = point;
+    table.struct_size = 16;
+    fails(tce_env_check(&table), TCE_E_VERSION, "struct_size 16");
+    table = point;
+    table.abi = 2;
+    fails(tce_env_check(&table), TCE_E_VERSION, "TCE_ENV_ABI 2");
+    table = point;
+    table.name = NULL;
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "name");
+    table.name = "";
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "name");
+    table = point;
+    table.description = NULL;
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "description");
+    table = point;
+    table.create = NULL;
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "create");
+    table = point;
+    table.destroy = NULL;
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "destroy");
+    table = point;
+    table.spec = NULL;
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "spec");
+    table = point;
+    table.reset = NULL;
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "reset");
+    table = point;
+    table.step = NULL;
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "\"point\": step");
+}
+END_TEST
+
+static size_t no_state(void *instance)
+{
+    (void)instance;
+    return 0;
+}
+
+START_TEST(half_a_state_is_refused)
+{
+    tce_env_vtable table = POINT_TASK("point");
+
+    table.n_state = no_state;
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "get_state");
+}
+END_TEST
+
+START_TEST(a_library_that_is_not_there_is_not_found)
+{
+    tce_env_library *library;
+
+    fails_to_open("missing", TCE_E_NOT_FOUND, "check the path");
+    fails(tce_env_library_open("libtce_test_missing.so", NULL, &library), TCE_E_LIBRARY, "write ./");
+    fails(tce_env_library_open("", NULL, &library), TCE_E_ARGUMENT, "path");
+    fails(tce_env_library_open(NULL, NULL, &library), TCE_E_ARGUMENT, "path");
+    fails(tce_env_library_open("x", NULL, NULL), TCE_E_ARGUMENT, "out");
+}
+END_TEST
+
+START_TEST(a_file_that_is_no_library_is_refused_with_the_loaders_words)
+{
+    char name[] = "/tmp/tce-test-env-XXXXXX";
+    const int file = mkstemp(name);
+    tce_env_library *library;
+
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(write(file, "hello", 5), 5);
+    close(file);
+    fails(tce_env_library_open(name, NULL, &library), TCE_E_LIBRARY, "file too short");
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "ldd"));
+    unlink(name);
+    fails(tce_env_library_open("/tmp/", NULL, &library), TCE_E_LIBRARY, "/tmp/");
+}
+END_TEST
+
+START_TEST(a_broken_library_is_refused_with_the_reason)
+{
+    fails_to_open("no_symbol", TCE_E_LIBRARY, "tce_tasks");
+    fails_to_open("wrong_abi", TCE_E_VERSION, "recompile");
+    fails_to_open("empty", TCE_E_LIBRARY, "no tasks");
+    fails_to_open("twice", TCE_E_LIBRARY, "\"point\" twice");
+    fails_to_open("incomplete", TCE_E_ARGUMENT, "task 1: task \"statue\": step");
+    fails_to_open("unresolved", TCE_E_LIBRARY, "tce_test_function_that_nobody_has");
+}
+END_TEST
+
+START_TEST(questions_to_nothing_are_answered)
+{
+    const tce_env_vtable *table = NULL;
+    tce_env_library *library;
+
+    ck_assert_uint_eq(tce_env_library_count(NULL), 0);
+    ck_assert_ptr_null(tce_env_library_at(NULL, 0));
+    fails(tce_env_library_find(NULL, "point", &table), TCE_E_ARGUMENT, "library");
+    ok(tce_env_library_open(library_path("good"), NULL, &library));
+    fails(tce_env_library_find(library, NULL, &table), TCE_E_ARGUMENT, "name");
+    fails(tce_env_library_find(library, "point", NULL), TCE_E_ARGUMENT, "out");
+    tce_env_library_free(library);
+    tce_env_library_free(NULL);
+}
+END_TEST
+
+/* ---- memory -------------------------------------------------------------------------------------- */
+
+START_TEST(opening_takes_one_block_and_gives_it_back)
+{
+    test_memory memory = { .budget = 0 };
+    tce_hooks hooks;
+    tce_env_library *library;
+    const tce_env_vtable *table;
+
+    test_hooks(&memory, &hooks);
+    fails(tce_env_library_open(library_path("good"), &hooks, &library), TCE_E_NOMEM, "tce_env_library");
+    ck_assert_ptr_null(library);
+    memory.budget = SIZE_MAX;
+    ok(tce_env_library_open(library_path("good"), &hooks, &library));
+    ck_assert_int_eq(tce_env_library_find(library, "nobody", &table), TCE_E_NOT_FOUND);
+    ok(tce_env_library_find(library, "point", &table));
+    ck_assert_uint_eq(memory.n_alloc, 1);
+    tce_env_library_free(library);
+    ck_assert_uint_eq(memory.live, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("env");
+    TCase *property = tcase_create("property");
+    TCase *errors = tcase_create("errors");
+    TCase *memory = tcase_create("memory");
+
+    suite_add_tcase(suite, property);
+    tcase_add_test(property, a_complete_table_is_accepted);
+    tcase_add_test(property, a_longer_table_is_accepted);
+    tcase_add_test(property, tasks_of_a_library_are_listed_found_and_work);
+    tcase_add_test(property, a_library_may_be_opened_twice_at_a_time);
+    tcase_add_test(property, the_nearest_name_is_suggested);
+
+    suite_add_tcase(suite, errors);
+    tcase_add_test(errors, a_table_without_a_required_entry_is_refused);
+    tcase_add_test(errors, half_a_state_is_refused);
+    tcase_add_test(errors, a_library_that_is_not_there_is_not_found);
+    tcase_add_test(errors, a_file_that_is_no_library_is_refused_with_the_loaders_words);
+    tcase_add_test(errors, a_broken_library_is_refused_with_the_reason);
+    tcase_add_test(errors, questions_to_nothing_are_answered);
+
+    suite_add_tcase(suite, memory);
+    tcase_add_test(memory, opening_takes_one_block_and_gives_it_back);
+
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? 0 : 1;
+}
