@@ -100,7 +100,8 @@ static void replay_path(const json_t *c, const tce_mp *mp)
     const size_t n = grid.E * grid.T * D;
     double *params = test_field(c, "params", grid.E * tce_mp_num_params(mp));
     double *out = malloc(3 * n * sizeof *out);
-    ck_assert_msg(tce_mp_trajectory(mp, &grid, params, out, out + n, out + 2 * n) == TCE_OK, "%s", tce_error_message());
+    ck_assert_msg(tce_mp_trajectory(mp, &grid, params, out, out + n, out + 2 * n) == TCE_OK, "%s",
+                  tce_error_message());
     const char *const names[3] = { "pos", "vel", "acc" };
     for (size_t k = 0; k < 3; k++) {
         if (!json_object_get(c, names[k]))
@@ -126,7 +127,8 @@ static void replay_fit(const json_t *c, tce_mp *mp)
     double *demo = test_field(c, "demo", T * D);
     double *want = test_field(c, "params", P);
     double *got = malloc(P * sizeof *got);
-    ck_assert_int_eq(tce_mp_fit(mp, T, times, demo, json_number_value(json_object_get(c, "reg")), got), TCE_OK);
+    ck_assert_int_eq(tce_mp_fit(mp, T, times, demo, json_number_value(json_object_get(c, "reg")), got),
+                     TCE_OK);
     test_assert_close(got, want, P, FIT_TOLERANCE);
 
     /* the path of what was fitted */
@@ -284,13 +286,17 @@ static double loss(void *context, const double *params)
 {
     problem *const p = context;
     double pos[E * T * D], vel[E * T * D], sum = 0.0;
-    ck_assert_msg(tce_mp_trajectory(p->mp, &p->grid, params, pos, vel, NULL) == TCE_OK, "%s", tce_error_message());
+    ck_assert_msg(tce_mp_trajectory(p->mp, &p->grid, params, pos, vel, NULL) == TCE_OK, "%s",
+                  tce_error_message());
     for (size_t i = 0; i < E * T * D; i++)
         sum += p->d_pos[i] * pos[i] + p->d_vel[i] * vel[i];
     return sum;
 }
 
-/* A primitive with the options that the bits of `variant` name, and random inputs that stay clear of the path's kinks. */
+/*
+ * A primitive with the options that the bits of `variant` name, and random inputs that stay clear
+ * of the path's kinks.
+ */
 static void make_problem(problem *p, int kind, unsigned variant)
 {
     tce_random r;
@@ -400,7 +406,9 @@ START_TEST(a_shared_start_gives_the_gradient_of_separate_ones)
         one.init_pos += e * D;
         one.init_vel += e * D;
         const size_t at = e * T * D;
-        ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &one, p.params + e * P, p.d_pos + at, p.d_vel + at, want), TCE_OK);
+        ck_assert_int_eq(
+            tce_mp_trajectory_backward(p.mp, &one, p.params + e * P, p.d_pos + at, p.d_vel + at, want),
+            TCE_OK);
         test_assert_close_gradient(got + e * P, want, P, 1e-14);
     }
     tce_mp_free(p.mp);

@@ -3,7 +3,9 @@
  *
  * Parameters of a DoF: w_1 ... w_B and the goal g (ProDMP, DMP), w_1 ... w_B (ProMP). What multiplies them is
  *
- *     scale_i = weights_scale_i,   scale_g = goal_scale;      ProDMP with auto-scale: each divided by max_u Psi_i(u) over the table
+ *     scale_i = weights_scale_i,   scale_g = goal_scale
+ *
+ * and with auto-scale (ProDMP) each of them divided by the maximum of Psi_i(u) over the table.
  */
 #include <string.h>
 
@@ -55,13 +57,18 @@ void tce_mp_plan_init(tce_mp_plan *plan, size_t struct_size)
 static tce_status check_combination(const tce_mp_options *o)
 {
     if (o->kind < TCE_MP_PRODMP || o->kind > TCE_MP_DMP)
-        return tce_fail(TCE_E_ARGUMENT, "options.kind = %d is none of TCE_MP_PRODMP, PROMP, DMP", (int)o->kind);
+        return tce_fail(TCE_E_ARGUMENT, "options.kind = %d is none of TCE_MP_PRODMP, PROMP, DMP",
+                        (int)o->kind);
     if (o->phase < TCE_MP_PHASE_NATURAL || o->phase > TCE_MP_PHASE_RHYTHMIC)
-        return tce_fail(TCE_E_ARGUMENT, "options.phase = %d is none of TCE_MP_PHASE_NATURAL, SMOOTH, RHYTHMIC", (int)o->phase);
+        return tce_fail(TCE_E_ARGUMENT,
+                        "options.phase = %d is none of TCE_MP_PHASE_NATURAL, SMOOTH, RHYTHMIC",
+                        (int)o->phase);
     if (o->basis != TCE_MP_BASIS_TABLE && o->basis != TCE_MP_BASIS_EXACT)
-        return tce_fail(TCE_E_ARGUMENT, "options.basis = %d is none of TCE_MP_BASIS_TABLE, EXACT", (int)o->basis);
+        return tce_fail(TCE_E_ARGUMENT, "options.basis = %d is none of TCE_MP_BASIS_TABLE, EXACT",
+                        (int)o->basis);
     if (o->reserved != 0)
-        return tce_fail(TCE_E_VERSION, "options.reserved = %d, must be 0 for this version of libtce", (int)o->reserved);
+        return tce_fail(TCE_E_VERSION, "options.reserved = %d, must be 0 for this version of libtce",
+                        (int)o->reserved);
 
     if (o->kind == TCE_MP_PRODMP && o->phase != TCE_MP_PHASE_NATURAL)
         return tce_fail(TCE_E_UNSUPPORTED, "options.phase: a ProDMP has the natural phase only");
@@ -70,7 +77,8 @@ static tce_status check_combination(const tce_mp_options *o)
     if (o->kind != TCE_MP_PRODMP && (o->disable_goal || o->disable_weights))
         return tce_fail(TCE_E_UNSUPPORTED, "options.disable_goal and disable_weights are for a ProDMP only");
     if (o->disable_goal && o->disable_weights)
-        return tce_fail(TCE_E_UNSUPPORTED, "options.disable_goal and disable_weights together leave no parameters");
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "options.disable_goal and disable_weights together leave no parameters");
     if (o->phase == TCE_MP_PHASE_RHYTHMIC && o->num_basis_outside != 0)
         return tce_fail(TCE_E_UNSUPPORTED, "options.num_basis_outside: a rhythmic basis has no outside");
     return TCE_OK;
@@ -84,7 +92,8 @@ static tce_status check_numbers(const tce_mp_options *o)
     if (status == TCE_OK)
         status = tce__check_int("options.num_basis", o->num_basis, 1, TCE_MP_MAX_BASIS);
     if (status == TCE_OK)
-        status = tce__check_int("options.num_basis_outside", o->num_basis_outside, 0, o->num_basis > 2 ? (o->num_basis - 2) / 2 : 0);
+        status = tce__check_int("options.num_basis_outside", o->num_basis_outside, 0,
+                                o->num_basis > 2 ? (o->num_basis - 2) / 2 : 0);
     if (status == TCE_OK && o->kind == TCE_MP_PRODMP)
         status = tce__check_int("options.table_length", o->table_length, 1, MAX_TABLE_LENGTH);
     if (status == TCE_OK)
@@ -115,8 +124,8 @@ static tce_status check_table(const tce_mp_options *o)
     if (n < 1.0)
         return tce_fail(TCE_E_VALUE, "options.dt = %g, must be at most 2 tau = %g", o->dt, 2.0 * o->tau);
     if (!(n * (double)o->table_length <= MAX_TABLE_POINTS))
-        return tce_fail(TCE_E_VALUE, "options.dt = %g makes a table of %g points, must be <= %g", o->dt, n * (double)o->table_length,
-                        MAX_TABLE_POINTS);
+        return tce_fail(TCE_E_VALUE, "options.dt = %g makes a table of %g points, must be <= %g", o->dt,
+                        n * (double)o->table_length, MAX_TABLE_POINTS);
     return TCE_OK;
 }
 
@@ -167,8 +176,9 @@ static tce_status check_widths(const double *width, size_t B, double alpha_phase
 {
     const size_t bad = tce__first_not_finite(B, width);
     if (bad < B)
-        return tce_fail(TCE_E_VALUE, "options.alpha_phase = %g: the centres of basis functions %zu and %zu coincide", alpha_phase, bad,
-                        bad + 1);
+        return tce_fail(TCE_E_VALUE,
+                        "options.alpha_phase = %g: the centres of basis functions %zu and %zu coincide",
+                        alpha_phase, bad, bad + 1);
     return TCE_OK;
 }
 
@@ -182,8 +192,10 @@ static tce_status set_scales(tce_mp *mp, const double *largest)
             continue;
         mp->scale[i] /= largest[i];
         if (!isfinite(mp->scale[i]) || !(largest[i] > 0.0))
-            return tce_fail(TCE_E_SINGULAR, "basis function %zu is at most %g over the table: options.auto_scale_basis cannot scale it", i,
-                            largest[i]);
+            return tce_fail(
+                TCE_E_SINGULAR,
+                "basis function %zu is at most %g over the table: options.auto_scale_basis cannot scale it",
+                i, largest[i]);
     }
     return TCE_OK;
 }
@@ -223,7 +235,10 @@ tce_status tce_mp_create(const tce_mp_options *options, const tce_hooks *hooks, 
     if (status != TCE_OK)
         return status;
 
-    /* centres first, on the stack: they may be refused, and the number of panels of an exact basis follows from them */
+    /*
+     * centres first, on the stack: they may be refused, and the number of panels of an exact basis
+     * follows from them
+     */
     double centre[TCE_MP_MAX_BASIS], width[TCE_MP_MAX_BASIS];
     measure(&mp);
     mp.centre = centre;

@@ -3,7 +3,8 @@
  *
  *     d_w [D, C] = d_pos' [D, T] rows_pos [T, C] + d_vel' [D, T] rows_vel [T, C]
  *
- * and for a learnt tau (and delay) d_tau = sum_{t,d} d_pos[t,d] (d row_t/d tau) . (y_b, y'_b, w)_d, likewise with d_vel.
+ * and for a learnt tau (and delay) d_tau = sum_{t,d} d_pos[t,d] (d row_t/d tau) . (y_b, y'_b, w)_d,
+ * likewise with d_vel.
  */
 #include <string.h>
 
@@ -13,12 +14,13 @@
 /* d_w += d_out' rows for one order and one tile: d_out [n, D], rows [n, 2 + C], d_w [D, C] */
 static void add_weights(const tce_mp *mp, size_t n, const double *d_out, const double *rows, double *d_w)
 {
-    tce__gemm(TCE__TRANS, TCE__NO_TRANS, mp->D, mp->C, n, 1.0, d_out, mp->D, rows + 2, tce__mp_row_size(mp), 1.0, d_w, mp->C);
+    tce__gemm(TCE__TRANS, TCE__NO_TRANS, mp->D, mp->C, n, 1.0, d_out, mp->D, rows + 2, tce__mp_row_size(mp),
+              1.0, d_w, mp->C);
 }
 
 /* sum over n rows and D of d_out[t,d] row_t . (y_b, y'_b, w)_d; params, init_pos, init_vel of this episode */
-static double contract(const tce_mp *mp, size_t n, const double *d_out, const double *rows, const double *params,
-                       const double *init_pos, const double *init_vel)
+static double contract(const tce_mp *mp, size_t n, const double *d_out, const double *rows,
+                       const double *params, const double *init_pos, const double *init_vel)
 {
     const size_t size = tce__mp_row_size(mp);
     double total = 0.0;
@@ -36,8 +38,8 @@ static double contract(const tce_mp *mp, size_t n, const double *d_out, const do
 }
 
 /* Gradient of one episode, d_params [P], zero on entry. */
-static tce_status one_path(const tce_mp *mp, const tce__mp_batch *batch, size_t e, const double *params, const double *d_pos,
-                           const double *d_vel, double *d_params)
+static tce_status one_path(const tce_mp *mp, const tce__mp_batch *batch, size_t e, const double *params,
+                           const double *d_pos, const double *d_vel, double *d_params)
 {
     const tce_mp_grid *const g = &batch->grid;
     const size_t tile = tce__mp_tile_rows(mp);
@@ -73,8 +75,8 @@ static tce_status one_path(const tce_mp *mp, const tce__mp_batch *batch, size_t 
 }
 
 /* All episodes at once: rows made once a tile. out_d_params [E, P], zero on entry. */
-static tce_status shared_paths(const tce_mp *mp, const tce__mp_batch *batch, const double *d_pos, const double *d_vel,
-                               double *out_d_params)
+static tce_status shared_paths(const tce_mp *mp, const tce__mp_batch *batch, const double *d_pos,
+                               const double *d_vel, double *out_d_params)
 {
     const tce_mp_grid *const g = &batch->grid;
     const size_t tile = tce__mp_tile_rows(mp);
@@ -98,8 +100,8 @@ static tce_status shared_paths(const tce_mp *mp, const tce__mp_batch *batch, con
     return TCE_OK;
 }
 
-tce_status tce_mp_trajectory_backward(const tce_mp *mp, const tce_mp_grid *grid, const double *params, const double *d_pos,
-                                      const double *d_vel, double *out_d_params)
+tce_status tce_mp_trajectory_backward(const tce_mp *mp, const tce_mp_grid *grid, const double *params,
+                                      const double *d_pos, const double *d_vel, double *out_d_params)
 {
     tce__mp_batch batch;
     tce_status status = tce__mp_check_batch(mp, grid, params, d_vel ? 2 : 1, &batch);
@@ -126,8 +128,8 @@ tce_status tce_mp_trajectory_backward(const tce_mp *mp, const tce_mp_grid *grid,
     if (batch.shared_start)
         status = shared_paths(mp, &batch, d_pos, d_vel, out_d_params);
     for (size_t e = 0; e < g->E && status == TCE_OK && !batch.shared_start; e++)
-        status = one_path(mp, &batch, e, params + e * mp->P, d_pos ? d_pos + e * n : NULL, d_vel ? d_vel + e * n : NULL,
-                          out_d_params + e * mp->P);
+        status = one_path(mp, &batch, e, params + e * mp->P, d_pos ? d_pos + e * n : NULL,
+                          d_vel ? d_vel + e * n : NULL, out_d_params + e * mp->P);
     tce__mp_spoil(status, g->E * mp->P, out_d_params);
     return status;
 }

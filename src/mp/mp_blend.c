@@ -48,30 +48,37 @@ static tce_status read_part(const tce_mp_plan *plan, const char *name, part *out
 }
 
 /* The times at which this part counts: a before `to`, b after `from`. */
-static tce_status check_times(const part *p, size_t T, const double *times, double from, double to, int is_first)
+static tce_status check_times(const part *p, size_t T, const double *times, double from, double to,
+                              int is_first)
 {
     const tce_mp_plan *const plan = &p->plan;
     for (size_t i = 0; i < T; i++) {
         if (is_first ? !(times[i] < to) : !(times[i] > from))
             continue;
-        const tce_status status = tce__mp_check_time(plan->mp, plan->params, plan->init_time, "times", i, times[i]);
+        const tce_status status = tce__mp_check_time(plan->mp, plan->params, plan->init_time, "times", i,
+                                                     times[i]);
         if (status != TCE_OK)
             return status;
         if (plan->mp->options.kind == TCE_MP_DMP && times[i] < plan->init_time)
-            return tce_fail(TCE_E_VALUE, "times[%zu] = %g, must be >= init_time = %g of the DMP", i, times[i], plan->init_time);
+            return tce_fail(TCE_E_VALUE, "times[%zu] = %g, must be >= init_time = %g of the DMP", i, times[i],
+                            plan->init_time);
     }
     return TCE_OK;
 }
 
-/* DoFs begin ... begin + n - 1 at one time: out [ORDERS, LANES]; rows [ORDERS, ROW] were made for this time (not DMP) */
-static void evaluate(const part *p, double time, double rows[TCE__MP_ORDERS][TCE__MP_ROW], size_t n_orders, size_t begin, size_t n,
-                     double out[TCE__MP_ORDERS][TCE__MP_LANES])
+/*
+ * DoFs begin ... begin + n - 1 at one time: out [ORDERS, LANES]; rows [ORDERS, ROW] were made for
+ * this time (not DMP)
+ */
+static void evaluate(const part *p, double time, double rows[TCE__MP_ORDERS][TCE__MP_ROW], size_t n_orders,
+                     size_t begin, size_t n, double out[TCE__MP_ORDERS][TCE__MP_LANES])
 {
     const tce_mp_plan *const plan = &p->plan;
     const tce_mp *const mp = plan->mp;
     if (mp->options.kind == TCE_MP_DMP) {
         double *const here[TCE__MP_ORDERS] = { out[0], out[1], out[2] };
-        tce__mp_dmp_at(mp, time, plan->params, plan->init_time, plan->init_pos, plan->init_vel, begin, n, here);
+        tce__mp_dmp_at(mp, time, plan->params, plan->init_time, plan->init_pos, plan->init_vel, begin, n,
+                       here);
         return;
     }
     for (size_t k = 0; k < n_orders; k++) {
@@ -90,7 +97,8 @@ static void evaluate(const part *p, double time, double rows[TCE__MP_ORDERS][TCE
 /* rows of one part at one time, orders 0 ... n_orders - 1 */
 static void make_rows(const part *p, double time, size_t n_orders, double space[TCE__MP_ORDERS][TCE__MP_ROW])
 {
-    double *const rows[TCE__MP_ORDERS] = { space[0], n_orders > 1 ? space[1] : NULL, n_orders > 2 ? space[2] : NULL };
+    double *const rows[TCE__MP_ORDERS] = { space[0], n_orders > 1 ? space[1] : NULL,
+                                           n_orders > 2 ? space[2] : NULL };
     if (p->plan.mp->options.kind != TCE_MP_DMP)
         tce__mp_rows_at(p->plan.mp, &p->start, time, rows);
 }
@@ -146,8 +154,8 @@ static void blend_time(const part *a, const part *b, double from, double to, dou
     }
 }
 
-tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b, double from, double to, size_t T, const double *times,
-                        double *out_pos, double *out_vel, double *out_acc)
+tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b, double from, double to, size_t T,
+                        const double *times, double *out_pos, double *out_vel, double *out_acc)
 {
     part first, second;
     tce_status status = read_part(a, "a", &first);

@@ -1,5 +1,6 @@
 /*
- * Argument checks of the queries: a batch of paths, one clock, one time. All are made before anything is written.
+ * Argument checks of the queries: a batch of paths, one clock, one time. All are made before anything is
+ * written.
  */
 #include <string.h>
 
@@ -53,14 +54,15 @@ tce_status tce__mp_check_linear(const tce_mp *mp, const char *call)
     return TCE_OK;
 }
 
-tce_status tce__mp_check_time(const tce_mp *mp, const double *params, double init_time, const char *name, size_t i, double time)
+tce_status tce__mp_check_time(const tce_mp *mp, const double *params, double init_time, const char *name,
+                              size_t i, double time)
 {
     const double tau = tce__mp_tau(mp, params);
     const double delay = tce__mp_delay(mp, params);
     const double u = fmax((time - delay) / tau, 0.0);
     if (!(fabs((time - delay) / tau) <= MAX_SCALED_TIME))
-        return tce_fail(TCE_E_VALUE, "%s[%zu] = %g is %g in scaled time, must be within %g", name, i, time, (time - delay) / tau,
-                        MAX_SCALED_TIME);
+        return tce_fail(TCE_E_VALUE, "%s[%zu] = %g is %g in scaled time, must be within %g", name, i, time,
+                        (time - delay) / tau, MAX_SCALED_TIME);
     if (mp->options.kind != TCE_MP_PRODMP)
         return TCE_OK;
 
@@ -68,17 +70,20 @@ tce_status tce__mp_check_time(const tce_mp *mp, const double *params, double ini
     if (mp->options.basis == TCE_MP_BASIS_TABLE) {
         const double length = (double)mp->options.table_length;
         if (u > length * (1.0 + TABLE_SLACK))
-            return tce_fail(TCE_E_VALUE, "%s[%zu] = %g is beyond the table, must be <= %g", name, i, time, delay + tau * length);
+            return tce_fail(TCE_E_VALUE, "%s[%zu] = %g is beyond the table, must be <= %g", name, i, time,
+                            delay + tau * length);
         return TCE_OK;
     }
     const double u_b = fmax((init_time - delay) / tau, 0.0);
     if (0.5 * mp->options.alpha * (u_b - u) > MAX_EXPONENT)
-        return tce_fail(TCE_E_NOT_FINITE, "%s[%zu] = %g lies so far before the start at %g that the path overflows", name, i, time,
-                        init_time);
+        return tce_fail(TCE_E_NOT_FINITE,
+                        "%s[%zu] = %g lies so far before the start at %g that the path overflows", name, i,
+                        time, init_time);
     return TCE_OK;
 }
 
-tce_status tce__mp_check_clock(const tce_mp *mp, const double *params, double init_time, const double *init_vel)
+tce_status tce__mp_check_clock(const tce_mp *mp, const double *params, double init_time,
+                               const double *init_vel)
 {
     const double tau = tce__mp_tau(mp, params);
     const double delay = tce__mp_delay(mp, params);
@@ -91,8 +96,9 @@ tce_status tce__mp_check_clock(const tce_mp *mp, const double *params, double in
     if (init_vel && init_time < delay)
         for (size_t d = 0; d < mp->D; d++)
             if (init_vel[d] != 0.0)
-                return tce_fail(TCE_E_VALUE, "init_vel[%zu] = %g, must be 0 when init_time = %g is before the delay %g", d, init_vel[d],
-                                init_time, delay);
+                return tce_fail(TCE_E_VALUE,
+                                "init_vel[%zu] = %g, must be 0 when init_time = %g is before the delay %g", d,
+                                init_vel[d], init_time, delay);
     return tce__mp_check_time(mp, params, init_time, "init_time", 0, init_time);
 }
 
@@ -124,7 +130,9 @@ static tce_status check_steps(size_t n_rows, size_t T, const double *times)
     for (size_t row = 0; row < n_rows; row++)
         for (size_t i = row * T; i + 1 < (row + 1) * T; i++)
             if (times[i + 1] == times[i])
-                return tce_fail(TCE_E_VALUE, "times[%zu] = times[%zu] = %g, a ProMP's velocity needs different ones", i, i + 1, times[i]);
+                return tce_fail(TCE_E_VALUE,
+                                "times[%zu] = times[%zu] = %g, a ProMP's velocity needs different ones", i,
+                                i + 1, times[i]);
     return TCE_OK;
 }
 
@@ -155,7 +163,8 @@ static tce_status check_clocks(const tce_mp *mp, const tce__mp_batch *batch, con
             extremes(g->T, times, &first, &last);
 
         const size_t row = (size_t)(times - g->times);
-        tce_status status = tce__mp_check_clock(mp, w, init_time, g->init_vel ? g->init_vel + e * mp->D : NULL);
+        tce_status status = tce__mp_check_clock(mp, w, init_time,
+                                                g->init_vel ? g->init_vel + e * mp->D : NULL);
         if (status == TCE_OK)
             status = tce__mp_check_time(mp, w, init_time, "grid.times", row + last, times[last]);
         if (status == TCE_OK)
@@ -175,7 +184,8 @@ static int all_equal(size_t n_rows, size_t n, const double *rows)
     return 1;
 }
 
-tce_status tce__mp_check_batch(const tce_mp *mp, const tce_mp_grid *grid, const double *params, size_t n_orders, tce__mp_batch *out)
+tce_status tce__mp_check_batch(const tce_mp *mp, const tce_mp_grid *grid, const double *params,
+                               size_t n_orders, tce__mp_batch *out)
 {
     tce_status status = tce__check_pointer("mp", mp);
     if (status != TCE_OK)
@@ -197,7 +207,8 @@ tce_status tce__mp_check_batch(const tce_mp *mp, const tce_mp_grid *grid, const 
     return check_clocks(mp, out, params);
 }
 
-tce_status tce__mp_check_rows(const tce_mp *mp, const char *call, size_t T, const double *times, double init_time, int differences)
+tce_status tce__mp_check_rows(const tce_mp *mp, const char *call, size_t T, const double *times,
+                              double init_time, int differences)
 {
     tce_status status = tce__check_pointer("mp", mp);
     if (status == TCE_OK)

@@ -1,12 +1,13 @@
 /*
- * DMP: the equation of motion, integrated over the given times.                                        [TCE eq. dmp_original]
+ * DMP: the equation of motion, integrated over the given times.   [TCE eq. dmp_original]
  *
  *     z = tau y',   f_i = X(u_i) sum_j phi_j(x_i) weights_scale_j w_j,   G = goal_scale g,   beta = alpha/4
  *     z_{i+1} = z_i + D [alpha (beta (G - y_i) - z_i) + f_i],   y_{i+1} = y_i + D z_{i+1},   D = u_{i+1} - u_i
  *
- * from y_0 = y_b, z_0 = tau y'_b at the first time. The acceleration is the bracket over tau^2. The gradient to w and g is the adjoint
- * of the recursion, run backwards; as the recursion is linear it needs no stored states. Tau and delay are two numbers for all
- * DoFs: their derivatives are carried forwards beside the states.
+ * from y_0 = y_b, z_0 = tau y'_b at the first time. The acceleration is the bracket over tau^2. The
+ * gradient to w and g is the adjoint of the recursion, run backwards; as the recursion is linear it needs
+ * no stored states. Tau and delay are two numbers for all DoFs: their derivatives are carried forwards
+ * beside the states.
  */
 #include <string.h>
 
@@ -25,8 +26,8 @@ typedef struct lanes {
     size_t begin, n; /* which DoFs */
 } lanes;
 
-static void load(const tce_mp *mp, const double *params, const double *init_pos, const double *init_vel, size_t begin, size_t n,
-                 lanes *out)
+static void load(const tce_mp *mp, const double *params, const double *init_pos, const double *init_vel,
+                 size_t begin, size_t n, lanes *out)
 {
     memset(out->goal, 0, sizeof out->goal);
     memset(out->w, 0, mp->B * LANES * sizeof *out->w);
@@ -106,10 +107,11 @@ static void advance(lanes *path, double step, const double *bracket)
 }
 
 /*
- * One path in the DoFs of `path`. rows [T, B] and scaled [T], the forcing rows and scaled times, are NULL when they are to be made here.
+ * One path in the DoFs of `path`. rows [T, B] and scaled [T], the forcing rows and scaled times, are NULL
+ * when they are to be made here.
  */
-static void integrate(const tce_mp *mp, lanes *path, size_t T, const double *times, const double *rows, const double *scaled,
-                      double *const out[TCE__MP_ORDERS])
+static void integrate(const tce_mp *mp, lanes *path, size_t T, const double *times, const double *rows,
+                      const double *scaled, double *const out[TCE__MP_ORDERS])
 {
     double own[TCE_MP_MAX_BASIS], f[LANES], bracket[LANES];
     double u = 0.0;
@@ -131,7 +133,8 @@ static void integrate(const tce_mp *mp, lanes *path, size_t T, const double *tim
     }
 }
 
-void tce__mp_dmp_paths(const tce_mp *mp, const tce__mp_batch *batch, const double *params, double *const out[TCE__MP_ORDERS])
+void tce__mp_dmp_paths(const tce_mp *mp, const tce__mp_batch *batch, const double *params,
+                       double *const out[TCE__MP_ORDERS])
 {
     const tce_mp_grid *const g = &batch->grid;
     double rows[TCE__MP_TILE], scaled[TCE__MP_TILE];
@@ -150,7 +153,9 @@ void tce__mp_dmp_paths(const tce_mp *mp, const tce__mp_batch *batch, const doubl
         for (size_t d = 0; d < mp->D; d += LANES) {
             const size_t at = e * g->T * mp->D + d;
             double *const here[TCE__MP_ORDERS] = {
-                out[0] ? out[0] + at : NULL, out[1] ? out[1] + at : NULL, out[2] ? out[2] + at : NULL,
+                out[0] ? out[0] + at : NULL,
+                out[1] ? out[1] + at : NULL,
+                out[2] ? out[2] + at : NULL,
             };
             load(mp, params + e * mp->P, init_pos, init_vel, d, mp->D - d < LANES ? mp->D - d : LANES, &path);
             integrate(mp, &path, g->T, tce__mp_batch_times(batch, e), shared ? rows : NULL, scaled, here);
@@ -160,8 +165,8 @@ void tce__mp_dmp_paths(const tce_mp *mp, const tce__mp_batch *batch, const doubl
 
 /* The gradient of one path's loss by w and g in the DoFs of `path`: the recursion's adjoint. d_pos, d_vel [T, D] or NULL from DoF
  * `begin` on; d_params [P] gets the DoFs' columns. */
-static void adjoint(const tce_mp *mp, const lanes *path, size_t T, const double *times, const double *d_pos, const double *d_vel,
-                    double *d_params)
+static void adjoint(const tce_mp *mp, const lanes *path, size_t T, const double *times, const double *d_pos,
+                    const double *d_vel, double *d_params)
 {
     const double alpha = mp->options.alpha;
     const double beta = 0.25 * alpha;
@@ -201,8 +206,8 @@ typedef struct tangent {
 /*
  * Derivative of one path's loss by tau (by delay): states and tangents side by side. path holds the start.
  */
-static double tangents(const tce_mp *mp, lanes *path, size_t T, const double *times, int by_delay, const double *d_pos,
-                       const double *d_vel)
+static double tangents(const tce_mp *mp, lanes *path, size_t T, const double *times, int by_delay,
+                       const double *d_pos, const double *d_vel)
 {
     const double alpha = mp->options.alpha;
     const double beta = 0.25 * alpha;
@@ -250,8 +255,8 @@ static double tangents(const tce_mp *mp, lanes *path, size_t T, const double *ti
     return total;
 }
 
-void tce__mp_dmp_backward(const tce_mp *mp, const tce__mp_batch *batch, const double *params, const double *d_pos, const double *d_vel,
-                          double *out_d_params)
+void tce__mp_dmp_backward(const tce_mp *mp, const tce__mp_batch *batch, const double *params,
+                          const double *d_pos, const double *d_vel, double *out_d_params)
 {
     const tce_mp_grid *const g = &batch->grid;
     lanes path;
@@ -279,8 +284,9 @@ void tce__mp_dmp_backward(const tce_mp *mp, const tce__mp_batch *batch, const do
     }
 }
 
-void tce__mp_dmp_at(const tce_mp *mp, double time, const double *params, double init_time, const double *init_pos,
-                    const double *init_vel, size_t begin, size_t n, double *const out[TCE__MP_ORDERS])
+void tce__mp_dmp_at(const tce_mp *mp, double time, const double *params, double init_time,
+                    const double *init_pos, const double *init_vel, size_t begin, size_t n,
+                    double *const out[TCE__MP_ORDERS])
 {
     double row[TCE_MP_MAX_BASIS], f[LANES], bracket[LANES];
     lanes path;

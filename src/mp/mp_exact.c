@@ -1,13 +1,14 @@
 /*
  * ProDMP's basis by accurate quadrature, for any u >= 0: I0 and I1 of mp_table.c.
  *
- * Scaled time is cut into panels on which 12-point Gauss-Legendre is exact to rounding. The integrals up to every edge are kept; a
- * query adds the part of a panel between its left edge a and u:
+ * Scaled time is cut into panels on which 12-point Gauss-Legendre is exact to rounding. The integrals up
+ * to every edge are kept; a query adds the part of a panel between its left edge a and u:
  *
  *     I0(u) = E I0(a) + int_a^u e^{-alpha(u-s)/2} f ds,      E = e^{-alpha(u-a)/2}
  *     I1(u) = E (I1(a) + (u - a) I0(a)) + int_a^u (u - s) e^{-alpha(u-s)/2} f ds
  *
- * The panels end where the phase, and with it every f_i <= x, is below FORCING_END: beyond it only the decay goes on.
+ * The panels end where the phase, and with it every f_i <= x, is below FORCING_END: beyond it only the
+ * decay goes on.
  */
 #include <float.h>
 #include <string.h>
@@ -37,8 +38,9 @@ static double spacing(const tce_mp *mp)
 }
 
 /*
- * Rounding of f_i, relative to the phase: a few units of the last place, and that of x in the exponent h (x - c)^2/2 half way between
- * two centres, where its derivative by log x is about bandwidth_factor/(1 - e^{-alpha_phase d}).
+ * Rounding of f_i, relative to the phase: a few units of the last place, and that of x in the exponent h
+ * (x - c)^2/2 half way between two centres, where its derivative by log x is about bandwidth_factor/(1 -
+ * e^{-alpha_phase d}).
  */
 static double rounding(const tce_mp *mp)
 {
@@ -47,8 +49,9 @@ static double rounding(const tce_mp *mp)
 }
 
 /*
- * A panel this short is fine without a test. The nearest poles of the normalised basis are where neighbours cancel, pi/bandwidth_factor
- * of their distance off the axis; an eighth of that is more than 12 points need.
+ * A panel this short is fine without a test. The nearest poles of the normalised basis are where
+ * neighbours cancel, pi/bandwidth_factor of their distance off the axis; an eighth of that is more than
+ * 12 points need.
  */
 static double shortest_panel(const tce_mp *mp)
 {
@@ -156,7 +159,8 @@ static size_t find_panel(const tce_mp *mp, double u)
     return low;
 }
 
-void tce__mp_exact_state(const tce_mp *mp, double u, double origin, size_t n_orders, double *out, double *slope)
+void tce__mp_exact_state(const tce_mp *mp, double u, double origin, size_t n_orders, double *out,
+                         double *slope)
 {
     const size_t B = mp->B;
     const size_t n = tce__mp_state_size(mp);

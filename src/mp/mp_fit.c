@@ -1,13 +1,14 @@
 /*
  * Ridge regression of a demonstration y [T, D]:   (H'H + reg I) w = H' r   for each DoF, all samples.
  *
- *     ProDMP   r = y - xi1 y_b - xi2 tau y'_b - [relative goal] H_g y_b,   y_b = y_0, y'_b = (y_1 - y_0)/(t_1 - t_0)
- *     ProMP    r = y, H = scaled Phi
- *     DMP      goal_scale g = y_{T-1};  r_i = (z_{i+1} - z_i)/D_{i+1} - alpha (beta (goal_scale g - y_i) - z_i), H = X phi scale,
- *              z_0 = tau (y_1 - y_0)/(t_1 - t_0), z_i = (y_i - y_{i-1})/D_i; where the clock stands (D_i = 0) z stays and the step
- *              is left out
+ *     ProDMP   r = y - xi1 y_b - xi2 tau y'_b - [relative goal] H_g y_b
+ *              y_b = y_0,   y'_b = (y_1 - y_0)/(t_1 - t_0)
+ *     ProMP    r = y,   H = scaled Phi
+ *     DMP      r_i = (z_{i+1} - z_i)/D_{i+1} - alpha (beta (G - y_i) - z_i),   H = X phi scale
+ *              G = goal_scale g = y_{T-1},   z_0 = tau (y_1 - y_0)/(t_1 - t_0),   z_i = (y_i - y_{i-1})/D_i
  *
- * H'H and H'r are summed over tiles of rows, in the handle's workspace.
+ * Where a DMP's clock stands (D_i = 0) z stays what it was and the step is left out. H'H and H'r are summed
+ * over tiles of rows, in the handle's workspace.
  */
 #include <string.h>
 
@@ -36,7 +37,8 @@ static normal begin(tce_mp *mp, size_t columns)
 static void add_rows(const tce_mp *mp, const normal *eq, size_t n, const double *H, size_t ld)
 {
     tce__syrk_lower(TCE__TRANS, eq->columns, n, 1.0, H, ld, 1.0, eq->A, eq->columns);
-    tce__gemm(TCE__TRANS, TCE__NO_TRANS, eq->columns, mp->D, n, 1.0, H, ld, eq->residual, mp->D, 1.0, eq->b, mp->D);
+    tce__gemm(TCE__TRANS, TCE__NO_TRANS, eq->columns, mp->D, n, 1.0, H, ld, eq->residual, mp->D, 1.0, eq->b,
+              mp->D);
 }
 
 /* b <- (A + reg I)^-1 b */
@@ -46,14 +48,16 @@ static tce_status solve(const tce_mp *mp, const normal *eq, double reg)
         eq->A[i * eq->columns + i] += reg;
     const int bad = tce__cholesky(eq->columns, eq->A, eq->columns);
     if (bad != 0)
-        return tce_fail(TCE_E_SINGULAR, "the demonstration leaves column %d undetermined with reg = %g", bad - 1, reg);
+        return tce_fail(TCE_E_SINGULAR, "the demonstration leaves column %d undetermined with reg = %g",
+                        bad - 1, reg);
     tce__solve_lower(TCE__LEFT, TCE__NO_TRANS, eq->columns, mp->D, 1.0, eq->A, eq->columns, eq->b, mp->D);
     tce__solve_lower(TCE__LEFT, TCE__TRANS, eq->columns, mp->D, 1.0, eq->A, eq->columns, eq->b, mp->D);
     return TCE_OK;
 }
 
 /* ProDMP and ProMP */
-static tce_status fit_rows(tce_mp *mp, size_t T, const double *times, const double *demo, double reg, double *out_params)
+static tce_status fit_rows(tce_mp *mp, size_t T, const double *times, const double *demo, double reg,
+                           double *out_params)
 {
     const size_t D = mp->D;
     const size_t size = tce__mp_row_size(mp);
@@ -75,7 +79,8 @@ static tce_status fit_rows(tce_mp *mp, size_t T, const double *times, const doub
         for (size_t i = 0; i < n; i++) {
             const double *const row = space + i * size;
             for (size_t d = 0; d < D; d++)
-                eq.residual[i * D + d] = demo[(t + i) * D + d] - row[0] * demo[d] - row[1] * (demo[D + d] - demo[d]) * moves;
+                eq.residual[i * D + d] = demo[(t + i) * D + d] - row[0] * demo[d] -
+                                         row[1] * (demo[D + d] - demo[d]) * moves;
         }
         add_rows(mp, &eq, n, space + 2, size);
     }
@@ -93,7 +98,8 @@ static double clock_at(const tce_mp *mp, double time)
 }
 
 /* z_i of sample i in DoF d; z_before: that of sample i - 1 */
-static double speed(const tce_mp *mp, const double *times, const double *demo, size_t i, size_t d, double z_before)
+static double speed(const tce_mp *mp, const double *times, const double *demo, size_t i, size_t d,
+                    double z_before)
 {
     const double step = clock_at(mp, times[i]) - clock_at(mp, times[i - 1]);
     return step > 0.0 ? (demo[i * mp->D + d] - demo[(i - 1) * mp->D + d]) / step : z_before;
@@ -110,7 +116,8 @@ static double speed_before(const tce_mp *mp, const double *times, const double *
     return first;
 }
 
-static tce_status fit_dmp(tce_mp *mp, size_t T, const double *times, const double *demo, double reg, double *out_params)
+static tce_status fit_dmp(tce_mp *mp, size_t T, const double *times, const double *demo, double reg,
+                          double *out_params)
 {
     const size_t D = mp->D;
     const size_t B = mp->B;
@@ -135,7 +142,8 @@ static tce_status fit_dmp(tce_mp *mp, size_t T, const double *times, const doubl
             for (size_t d = 0; d < D; d++) {
                 const double z = speed_before(mp, times, demo, i, d);
                 const double z_next = speed(mp, times, demo, i + 1, d, z);
-                eq.residual[n * D + d] = (z_next - z) / step - alpha * (beta * (demo[(T - 1) * D + d] - demo[i * D + d]) - z);
+                eq.residual[n * D + d] = (z_next - z) / step -
+                                         alpha * (beta * (demo[(T - 1) * D + d] - demo[i * D + d]) - z);
             }
             n++;
         }
@@ -154,7 +162,8 @@ static tce_status fit_dmp(tce_mp *mp, size_t T, const double *times, const doubl
     return status;
 }
 
-tce_status tce_mp_fit(tce_mp *mp, size_t T, const double *times, const double *demo, double reg, double *out_params)
+tce_status tce_mp_fit(tce_mp *mp, size_t T, const double *times, const double *demo, double reg,
+                      double *out_params)
 {
     tce_status status = tce__check_pointer("mp", mp);
     if (status == TCE_OK && mp->lead > 0)
@@ -165,7 +174,8 @@ tce_status tce_mp_fit(tce_mp *mp, size_t T, const double *times, const double *d
         status = tce__check_finite("times", T, times);
     for (size_t i = 0; i + 1 < T && status == TCE_OK; i++)
         if (!(times[i + 1] > times[i]))
-            status = tce_fail(TCE_E_VALUE, "times[%zu] = %g, must be > times[%zu] = %g", i + 1, times[i + 1], i, times[i]);
+            status = tce_fail(TCE_E_VALUE, "times[%zu] = %g, must be > times[%zu] = %g", i + 1, times[i + 1],
+                              i, times[i]);
     if (status == TCE_OK)
         status = tce__check_finite("demo", T * mp->D, demo);
     if (status == TCE_OK && (!(reg >= 0.0) || !isfinite(reg)))

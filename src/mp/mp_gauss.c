@@ -1,9 +1,10 @@
 /*
  * Gaussians over parameters, w ~ N(mean, L L'): the path's covariance, sampling, conditioning on via-points.
  *
- *     Cov = H Sigma H' = A A',  A = H L,  H block diagonal over the DoFs                             [TCE eq. promp]
+ *     Cov = H Sigma H' = A A',  A = H L,  H block diagonal over the DoFs   [TCE eq. promp]
  *
- * Conditioning takes one scalar at a time, v = o + h . w with standard deviation sigma, and stays with the Cholesky factor:
+ * Conditioning takes one scalar at a time, v = o + h . w with standard deviation sigma, and stays with
+ * the Cholesky factor:
  *
  *     a = L' h,   S = sigma^2 + a'a,   mean += L a (v - o - h . mean)/S,   L <- L M,   M M' = I - a a'/S
  *
@@ -32,21 +33,23 @@ typedef struct covariance {
 /* rows of times t ... t + n - 1, [n, 2 + C] */
 static void block_rows(const covariance *cov, size_t t, size_t n, double *space)
 {
-    double *const rows[TCE__MP_ORDERS] = { cov->order == 0 ? space : NULL, cov->order == 1 ? space : NULL, NULL };
+    double *const rows[TCE__MP_ORDERS] = { cov->order == 0 ? space : NULL, cov->order == 1 ? space : NULL,
+                                           NULL };
     tce__mp_rows(cov->mp, cov->start, cov->T, cov->times, t, n, rows);
 }
 
 /* A [n, columns] = rows L of DoF d, columns from k on */
-static void block_times_factor(const covariance *cov, size_t d, size_t n, const double *rows, size_t k, size_t columns, double *A)
+static void block_times_factor(const covariance *cov, size_t d, size_t n, const double *rows, size_t k,
+                               size_t columns, double *A)
 {
     const tce_mp *const mp = cov->mp;
-    tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, n, columns, mp->C, 1.0, rows + 2, tce__mp_row_size(mp), cov->L + d * mp->C * mp->P + k, mp->P,
-              0.0, A, columns);
+    tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, n, columns, mp->C, 1.0, rows + 2, tce__mp_row_size(mp),
+              cov->L + d * mp->C * mp->P + k, mp->P, 0.0, A, columns);
 }
 
 /* block (d, t; d2, t2) of the covariance into out, stride ld */
-static void covariance_block(const covariance *cov, size_t d, size_t n, const double *rows, size_t d2, size_t n2, const double *rows2,
-                             double *out, size_t ld)
+static void covariance_block(const covariance *cov, size_t d, size_t n, const double *rows, size_t d2,
+                             size_t n2, const double *rows2, double *out, size_t ld)
 {
     /* L is lower: columns beyond those of the lower DoF are 0 */
     const size_t columns = (d2 < d ? d2 + 1 : d + 1) * cov->mp->C;
@@ -55,7 +58,8 @@ static void covariance_block(const covariance *cov, size_t d, size_t n, const do
         const size_t width = columns - k < BLOCK_COLUMNS ? columns - k : BLOCK_COLUMNS;
         block_times_factor(cov, d, n, rows, k, width, A);
         block_times_factor(cov, d2, n2, rows2, k, width, A2);
-        tce__gemm(TCE__NO_TRANS, TCE__TRANS, n, n2, width, 1.0, A, width, A2, width, k > 0 ? 1.0 : 0.0, out, ld);
+        tce__gemm(TCE__NO_TRANS, TCE__TRANS, n, n2, width, 1.0, A, width, A2, width, k > 0 ? 1.0 : 0.0, out,
+                  ld);
     }
 }
 
@@ -72,7 +76,8 @@ static void fill_covariance(const covariance *cov, double *out)
             block_rows(cov, t2, n2, rows2);
             for (size_t d = 0; d < cov->mp->D; d++)
                 for (size_t d2 = 0; d2 <= d; d2++)
-                    covariance_block(cov, d, n, rows, d2, n2, rows2, out + (d * cov->T + t) * n_all + d2 * cov->T + t2, n_all);
+                    covariance_block(cov, d, n, rows, d2, n2, rows2,
+                                     out + (d * cov->T + t) * n_all + d2 * cov->T + t2, n_all);
         }
     }
     tce__mirror_lower(n_all, out, n_all);
@@ -118,8 +123,8 @@ static void regularise(const covariance *cov, double reg, double *out_cov, doubl
         out_std[r] = sqrt(out_std[r] + reg * largest);
 }
 
-tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times, double init_time, const double *L, double reg,
-                             int32_t order, double *out_cov, double *out_std)
+tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times, double init_time,
+                             const double *L, double reg, int32_t order, double *out_cov, double *out_std)
 {
     tce_status status = tce__mp_check_rows(mp, "tce_mp_covariance", T, times, init_time, order == 1);
     if (status == TCE_OK)
@@ -141,7 +146,13 @@ tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times, do
 
     const size_t tile = tce__mp_tile_rows(mp);
     const covariance cov = {
-        .mp = mp, .start = &start, .T = T, .times = times, .L = L, .order = (size_t)order, .step = tile < BLOCK_ROWS ? tile : BLOCK_ROWS,
+        .mp = mp,
+        .start = &start,
+        .T = T,
+        .times = times,
+        .L = L,
+        .order = (size_t)order,
+        .step = tile < BLOCK_ROWS ? tile : BLOCK_ROWS,
     };
     if (out_cov)
         fill_covariance(&cov, out_cov);
@@ -152,8 +163,8 @@ tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times, do
     return TCE_OK;
 }
 
-tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_grid *grid, const double *mean, const double *L, tce_random *random,
-                         double *out_params, double *out_pos, double *out_vel)
+tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_grid *grid, const double *mean, const double *L,
+                         tce_random *random, double *out_params, double *out_pos, double *out_vel)
 {
     tce__mp_batch batch;
     tce_status status = tce__mp_check_batch(mp, grid, mean, out_vel ? 2 : 1, &batch);
@@ -186,13 +197,16 @@ static tce_status check_vias(const tce_mp *mp, size_t n_via, const tce_mp_via *v
     for (size_t i = 0; i < n_via; i++) {
         const tce_mp_via *const v = &via[i];
         if (v->dof < 0 || (size_t)v->dof >= mp->D)
-            return tce_fail(TCE_E_VALUE, "via[%zu].dof = %d, must be in 0 ... %zu", i, (int)v->dof, mp->D - 1);
+            return tce_fail(TCE_E_VALUE, "via[%zu].dof = %d, must be in 0 ... %zu", i, (int)v->dof,
+                            mp->D - 1);
         if (v->order != 0 && v->order != 1)
             return tce_fail(TCE_E_VALUE, "via[%zu].order = %d, must be 0 or 1", i, (int)v->order);
         if (!isfinite(v->time) || !isfinite(v->value))
             return tce_fail(TCE_E_VALUE, "via[%zu] = %g at time %g, must be finite", i, v->value, v->time);
-        if (!(v->tolerance * v->tolerance > 0.0) || !isfinite(v->tolerance * v->tolerance) || v->tolerance < 0.0)
-            return tce_fail(TCE_E_VALUE, "via[%zu].tolerance = %g, its square must be finite and > 0", i, v->tolerance);
+        if (!(v->tolerance * v->tolerance > 0.0) || !isfinite(v->tolerance * v->tolerance) ||
+            v->tolerance < 0.0)
+            return tce_fail(TCE_E_VALUE, "via[%zu].tolerance = %g, its square must be finite and > 0", i,
+                            v->tolerance);
         const tce_status status = tce__mp_check_time(mp, NULL, init_time, "via.time", i, v->time);
         if (status != TCE_OK)
             return status;
@@ -201,13 +215,15 @@ static tce_status check_vias(const tce_mp *mp, size_t n_via, const tce_mp_via *v
 }
 
 /*
- * One scalar: h [C] are the columns of DoF d, residual = v - o - h . mean. L [P, P] and mean [P] in place; work [3 P].
+ * One scalar: h [C] are the columns of DoF d, residual = v - o - h . mean. L [P, P] and mean [P] in
+ * place; work [3 P].
  */
-static void update(const tce_mp *mp, size_t d, const double *h, double residual, double sigma, double *mean, double *L, double *work)
+static void update(const tce_mp *mp, size_t d, const double *h, double residual, double sigma, double *mean,
+                   double *L, double *work)
 {
     const size_t P = mp->P;
     double *const a = work;
-    double *const keep = work + P;     /* M_jj */
+    double *const keep = work + P;       /* M_jj */
     double *const spread = work + 2 * P; /* a_j / sqrt(s_j s_{j+1}) */
 
     /* a = L' h, then s_j from the last to the first */
@@ -233,8 +249,9 @@ static void update(const tce_mp *mp, size_t d, const double *h, double residual,
     }
 }
 
-tce_status tce_mp_condition(tce_mp *mp, size_t n_via, const tce_mp_via *via, double init_time, const double *init_pos,
-                            const double *init_vel, const double *mean, const double *L, double *out_mean, double *out_L)
+tce_status tce_mp_condition(tce_mp *mp, size_t n_via, const tce_mp_via *via, double init_time,
+                            const double *init_pos, const double *init_vel, const double *mean,
+                            const double *L, double *out_mean, double *out_L)
 {
     tce_status status = tce__mp_check_rows(mp, "tce_mp_condition", 1, &init_time, init_time, 0);
     if (status == TCE_OK && n_via > 0)
@@ -277,9 +294,11 @@ tce_status tce_mp_condition(tce_mp *mp, size_t n_via, const tce_mp_via *via, dou
     double space[TCE__MP_ROW];
     for (size_t i = 0; i < n_via; i++) {
         const size_t d = (size_t)via[i].dof;
-        double *const rows[TCE__MP_ORDERS] = { via[i].order == 0 ? space : NULL, via[i].order == 1 ? space : NULL, NULL };
+        double *const rows[TCE__MP_ORDERS] = { via[i].order == 0 ? space : NULL,
+                                               via[i].order == 1 ? space : NULL, NULL };
         tce__mp_rows_at(mp, &start, via[i].time, rows);
-        const double offset = space[0] * (init_pos ? init_pos[d] : 0.0) + space[1] * (init_vel ? init_vel[d] : 0.0);
+        const double offset = space[0] * (init_pos ? init_pos[d] : 0.0) +
+                              space[1] * (init_vel ? init_vel[d] : 0.0);
         const double now = offset + tce__dot(mp->C, space + 2, out_mean + d * mp->C);
         update(mp, d, space + 2, via[i].value - now, via[i].tolerance, out_mean, out_L, mp->work);
     }

@@ -52,7 +52,10 @@ void tce__mp_place_centres(tce_mp *mp)
         return;
     }
 
-    /* evenly spaced in time, `outside` of them before the start and as many past the end; h_i = factor/(c_{i+1} - c_i)^2 */
+    /*
+     * evenly spaced in time, `outside` of them before the start and as many past the end; h_i =
+     * factor/(c_{i+1} - c_i)^2
+     */
     const double outside = (double)mp->options.num_basis_outside;
     const double step = 1.0 / ((double)B - 2.0 * outside - 1.0);
     for (size_t i = 0; i < B; i++) {
@@ -120,7 +123,10 @@ static double log_basis(const tce_mp *mp, size_t i, double x, double *out_slope)
     return -0.5 * h * offset * offset;
 }
 
-/* derivatives by x from the functions themselves: phi'_i = phi_i (a_i - sum_j a_j phi_j), a_i that of the logarithm */
+/*
+ * derivatives by x from the functions themselves: phi'_i = phi_i (a_i - sum_j a_j phi_j), a_i that
+ * of the logarithm
+ */
 static void basis_slope(const tce_mp *mp, double x, int normalised, const double *phi, double *out_slope)
 {
     double mean = 0.0;

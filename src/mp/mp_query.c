@@ -6,8 +6,8 @@
 #include "mp/mp.h"
 
 /* One path at one time, all its checks. */
-static tce_status check_query(const tce_mp *mp, double time, const double *params, double init_time, const double *init_pos,
-                              const double *init_vel)
+static tce_status check_query(const tce_mp *mp, double time, const double *params, double init_time,
+                              const double *init_pos, const double *init_vel)
 {
     tce_status status = tce__check_pointer("mp", mp);
     if (status == TCE_OK)
@@ -30,13 +30,14 @@ static tce_status check_query(const tce_mp *mp, double time, const double *param
     if (mp->options.kind == TCE_MP_DMP && time < init_time)
         return tce_fail(TCE_E_VALUE, "time = %g, must be >= init_time = %g for a DMP", time, init_time);
     if (mp->options.kind == TCE_MP_PROMP && time + mp->options.dt == time)
-        return tce_fail(TCE_E_VALUE, "time = %g is too large to tell it from time + dt, dt = %g", time, mp->options.dt);
+        return tce_fail(TCE_E_VALUE, "time = %g is too large to tell it from time + dt, dt = %g", time,
+                        mp->options.dt);
     return TCE_OK;
 }
 
 /* row . (y_b, y'_b, w) for every DoF, in the order of the columns as in a batch */
-static void multiply(const tce_mp *mp, const double *row, const double *params, const double *init_pos, const double *init_vel,
-                     double *out)
+static void multiply(const tce_mp *mp, const double *row, const double *params, const double *init_pos,
+                     const double *init_vel, double *out)
 {
     for (size_t d = 0; d < mp->D; d++) {
         const double *const w = params + mp->lead + d * mp->C;
@@ -48,8 +49,9 @@ static void multiply(const tce_mp *mp, const double *row, const double *params, 
     }
 }
 
-tce_status tce_mp_query(const tce_mp *mp, double time, const double *params, double init_time, const double *init_pos,
-                        const double *init_vel, double *out_pos, double *out_vel, double *out_acc)
+tce_status tce_mp_query(const tce_mp *mp, double time, const double *params, double init_time,
+                        const double *init_pos, const double *init_vel, double *out_pos, double *out_vel,
+                        double *out_acc)
 {
     double *const out[TCE__MP_ORDERS] = { out_pos, out_vel, out_acc };
     tce_status status = check_query(mp, time, params, init_time, init_pos, init_vel);
@@ -57,7 +59,9 @@ tce_status tce_mp_query(const tce_mp *mp, double time, const double *params, dou
         for (size_t d = 0; d < mp->D; d += TCE__MP_LANES) {
             const size_t n = mp->D - d < TCE__MP_LANES ? mp->D - d : TCE__MP_LANES;
             double *const here[TCE__MP_ORDERS] = {
-                out_pos ? out_pos + d : NULL, out_vel ? out_vel + d : NULL, out_acc ? out_acc + d : NULL,
+                out_pos ? out_pos + d : NULL,
+                out_vel ? out_vel + d : NULL,
+                out_acc ? out_acc + d : NULL,
             };
             tce__mp_dmp_at(mp, time, params, init_time, init_pos, init_vel, d, n, here);
         }
@@ -74,7 +78,8 @@ tce_status tce_mp_query(const tce_mp *mp, double time, const double *params, dou
     }
 
     double space[TCE__MP_ORDERS][TCE__MP_ROW];
-    double *const rows[TCE__MP_ORDERS] = { out_pos ? space[0] : NULL, out_vel ? space[1] : NULL, out_acc ? space[2] : NULL };
+    double *const rows[TCE__MP_ORDERS] = { out_pos ? space[0] : NULL, out_vel ? space[1] : NULL,
+                                           out_acc ? space[2] : NULL };
     tce__mp_rows_at(mp, &start, time, rows);
     for (size_t k = 0; k < TCE__MP_ORDERS; k++)
         if (out[k])
@@ -82,12 +87,13 @@ tce_status tce_mp_query(const tce_mp *mp, double time, const double *params, dou
     return TCE_OK;
 }
 
-tce_status tce_mp_basis(const tce_mp *mp, size_t T, const double *times, double init_time, double *out_pos_basis,
-                        double *out_vel_basis, double *out_acc_basis)
+tce_status tce_mp_basis(const tce_mp *mp, size_t T, const double *times, double init_time,
+                        double *out_pos_basis, double *out_vel_basis, double *out_acc_basis)
 {
     double *const out[TCE__MP_ORDERS] = { out_pos_basis, out_vel_basis, out_acc_basis };
     tce__mp_start start;
-    tce_status status = tce__mp_check_rows(mp, "tce_mp_basis", T, times, init_time, out_vel_basis || out_acc_basis);
+    tce_status status = tce__mp_check_rows(mp, "tce_mp_basis", T, times, init_time,
+                                           out_vel_basis || out_acc_basis);
     if (status == TCE_OK)
         status = tce__mp_start_at(mp, NULL, init_time, &start);
     if (status != TCE_OK) {
@@ -100,7 +106,8 @@ tce_status tce_mp_basis(const tce_mp *mp, size_t T, const double *times, double 
     const size_t size = tce__mp_row_size(mp);
     const size_t tile = tce__mp_tile_rows(mp);
     double space[TCE__MP_ORDERS][TCE__MP_TILE];
-    double *const rows[TCE__MP_ORDERS] = { out[0] ? space[0] : NULL, out[1] ? space[1] : NULL, out[2] ? space[2] : NULL };
+    double *const rows[TCE__MP_ORDERS] = { out[0] ? space[0] : NULL, out[1] ? space[1] : NULL,
+                                           out[2] ? space[2] : NULL };
     for (size_t t = 0; t < T; t += tile) {
         const size_t n = T - t < tile ? T - t : tile;
         tce__mp_rows(mp, &start, T, times, t, n, rows);

@@ -57,8 +57,8 @@ tce_status tce__mp_start_at(const tce_mp *mp, const double *params, double init_
     const double *const velocity = out->state + n;
     out->det = position[0] * velocity[1] - position[1] * velocity[0];
     if (!(out->det >= DBL_MIN))
-        return tce_fail(TCE_E_SINGULAR, "init_time = %g: e^{-alpha u} = %g underflows at u = %g, alpha = %g", init_time, out->det, out->u,
-                        mp->options.alpha);
+        return tce_fail(TCE_E_SINGULAR, "init_time = %g: e^{-alpha u} = %g underflows at u = %g, alpha = %g",
+                        init_time, out->det, out->u, mp->options.alpha);
     return TCE_OK;
 }
 
@@ -72,7 +72,8 @@ static void mix(const tce_mp *mp, const tce__mp_start *start, double y1, double 
 }
 
 /* one row of order k from one order of a state, [B + 3] */
-static void prodmp_row(const tce_mp *mp, const tce__mp_start *start, size_t k, const double *state, double *row)
+static void prodmp_row(const tce_mp *mp, const tce__mp_start *start, size_t k, const double *state,
+                       double *row)
 {
     const size_t n = tce__mp_state_size(mp);
     const double *const psi = state + 2;
@@ -125,10 +126,11 @@ static void prodmp_rows(const tce_mp *mp, const tce__mp_start *start, size_t n_t
 }
 
 /*
- * Derivative of prodmp_row along a motion: state and slope are one order at u, d/du and d/du_b of the formulas there.
+ * Derivative of prodmp_row along a motion: state and slope are one order at u, d/du and d/du_b of the
+ * formulas there.
  */
-static void prodmp_row_slope(const tce_mp *mp, const tce__mp_start *start, size_t k, const double *state, const double *slope,
-                             const motion *m, double *row)
+static void prodmp_row_slope(const tce_mp *mp, const tce__mp_start *start, size_t k, const double *state,
+                             const double *slope, const motion *m, double *row)
 {
     const size_t n = tce__mp_state_size(mp);
     const double *const b = start->state;
@@ -154,7 +156,8 @@ static void prodmp_row_slope(const tce_mp *mp, const tce__mp_start *start, size_
     double d_goal = 0.0;
     for (size_t i = 0; i <= mp->B; i++) {
         const double H = state[2 + i] - xi1 * b[2 + i] - xi2 * v[2 + i];
-        const double d_H = slope[2 + i] * m->u - d_xi1 * b[2 + i] - d_xi2 * v[2 + i] - (xi1 * db[2 + i] + xi2 * dv[2 + i]) * m->u_b;
+        const double d_H = slope[2 + i] * m->u - d_xi1 * b[2 + i] - d_xi2 * v[2 + i] -
+                           (xi1 * db[2 + i] + xi2 * dv[2 + i]) * m->u_b;
         if (i >= mp->first && i < mp->first + mp->C)
             row[2 + i - mp->first] = factor * (d_H + shrink * H) * mp->scale[i];
         goal = H;
@@ -166,8 +169,8 @@ static void prodmp_row_slope(const tce_mp *mp, const tce__mp_start *start, size_
     row[1] = factor * (start->tau * d_xi2 + (1.0 - order) * xi2 * m->tau);
 }
 
-static void prodmp_rows_slope(const tce_mp *mp, const tce__mp_start *start, size_t n_times, const double *times, int by_delay,
-                              double *const rows[2])
+static void prodmp_rows_slope(const tce_mp *mp, const tce__mp_start *start, size_t n_times,
+                              const double *times, int by_delay, double *const rows[2])
 {
     const size_t n = tce__mp_state_size(mp);
     const size_t size = tce__mp_row_size(mp);
@@ -192,7 +195,8 @@ static void prodmp_rows_slope(const tce_mp *mp, const tce__mp_start *start, size
 }
 
 /* rows of position, or with `by` 1 or 2 their derivatives by tau or delay */
-static void promp_positions(const tce_mp *mp, const tce__mp_start *start, size_t n_times, const double *times, int by, double *rows)
+static void promp_positions(const tce_mp *mp, const tce__mp_start *start, size_t n_times, const double *times,
+                            int by, double *rows)
 {
     double phi[TCE_MP_MAX_BASIS], slope[TCE_MP_MAX_BASIS];
     for (size_t i = 0; i < n_times; i++) {
@@ -211,9 +215,11 @@ static void promp_positions(const tce_mp *mp, const tce__mp_start *start, size_t
 }
 
 /*
- * Forward differences of n + 1 rows (or fewer at the end of times [T]) into n rows; the last of all is repeated. One time only: 0.
+ * Forward differences of n + 1 rows (or fewer at the end of times [T]) into n rows; the last of all is
+ * repeated. One time only: 0.
  */
-static void difference(const tce_mp *mp, size_t T, const double *times, size_t begin, size_t n, const double *rows, double *out)
+static void difference(const tce_mp *mp, size_t T, const double *times, size_t begin, size_t n,
+                       const double *rows, double *out)
 {
     const size_t size = tce__mp_row_size(mp);
     for (size_t i = 0; i < n; i++) {
@@ -230,13 +236,16 @@ static void difference(const tce_mp *mp, size_t T, const double *times, size_t b
 }
 
 /* n rows from begin on; `by` as for promp_positions */
-static void promp_rows(const tce_mp *mp, const tce__mp_start *start, size_t T, const double *times, size_t begin, size_t n, int by,
-                       double *const rows[TCE__MP_ORDERS])
+static void promp_rows(const tce_mp *mp, const tce__mp_start *start, size_t T, const double *times,
+                       size_t begin, size_t n, int by, double *const rows[TCE__MP_ORDERS])
 {
     const size_t size = tce__mp_row_size(mp);
     double position[TCE__MP_TILE + 2 * TCE__MP_ROW], velocity[TCE__MP_TILE + 2 * TCE__MP_ROW];
 
-    /* the last row repeats the one before: start one (velocity) or two (acceleration) rows early when they are not in the tile */
+    /*
+     * the last row repeats the one before: start one (velocity) or two (acceleration) rows early
+     * when they are not in the tile
+     */
     const size_t need = rows[2] ? 2 : rows[1] ? 1 : 0;
     const size_t early = begin + n == T && n <= need ? (begin < need ? begin : need) : 0;
     const size_t from = begin - early;
@@ -258,8 +267,8 @@ static void promp_rows(const tce_mp *mp, const tce__mp_start *start, size_t T, c
     memcpy(rows[2], position + early * size, n * size * sizeof *position);
 }
 
-void tce__mp_rows(const tce_mp *mp, const tce__mp_start *start, size_t T, const double *times, size_t begin, size_t n,
-                  double *const rows[TCE__MP_ORDERS])
+void tce__mp_rows(const tce_mp *mp, const tce__mp_start *start, size_t T, const double *times, size_t begin,
+                  size_t n, double *const rows[TCE__MP_ORDERS])
 {
     if (mp->options.kind == TCE_MP_PRODMP)
         prodmp_rows(mp, start, n, times + begin, rows);
@@ -267,8 +276,8 @@ void tce__mp_rows(const tce_mp *mp, const tce__mp_start *start, size_t T, const 
         promp_rows(mp, start, T, times, begin, n, 0, rows);
 }
 
-void tce__mp_rows_slope(const tce_mp *mp, const tce__mp_start *start, size_t T, const double *times, size_t begin, size_t n,
-                        int by_delay, double *const rows[2])
+void tce__mp_rows_slope(const tce_mp *mp, const tce__mp_start *start, size_t T, const double *times,
+                        size_t begin, size_t n, int by_delay, double *const rows[2])
 {
     double *const all[TCE__MP_ORDERS] = { rows[0], rows[1], NULL };
     if (mp->options.kind == TCE_MP_PRODMP)
@@ -277,7 +286,8 @@ void tce__mp_rows_slope(const tce_mp *mp, const tce__mp_start *start, size_t T, 
         promp_rows(mp, start, T, times, begin, n, by_delay ? 2 : 1, all);
 }
 
-void tce__mp_rows_at(const tce_mp *mp, const tce__mp_start *start, double time, double *const rows[TCE__MP_ORDERS])
+void tce__mp_rows_at(const tce_mp *mp, const tce__mp_start *start, double time,
+                     double *const rows[TCE__MP_ORDERS])
 {
     /* three times ahead, so that the second difference is not the repeated one */
     const double dt = mp->options.dt;

@@ -49,8 +49,8 @@ static tce_status full_name(const char *prefix, const char *option, char *name)
 {
     const int length = snprintf(name, NAME_SIZE, "%s.%s", prefix, option);
     if (length < 0 || length >= NAME_SIZE)
-        return tce_fail(TCE_E_VALUE, "prefix has %zu characters: the name of %s would be longer than %d", strlen(prefix), option,
-                        NAME_SIZE - 1);
+        return tce_fail(TCE_E_VALUE, "prefix has %zu characters: the name of %s would be longer than %d",
+                        strlen(prefix), option, NAME_SIZE - 1);
     return TCE_OK;
 }
 
@@ -66,12 +66,14 @@ tce_status tce_mp_save(const tce_mp *mp, tce_store *store, const char *prefix)
     for (size_t i = 0; i < N_INTEGERS && status == TCE_OK; i++) {
         status = full_name(prefix, INTEGERS[i].name, name);
         if (status == TCE_OK)
-            status = tce_store_put(store, name, TCE_I32, 0, NULL, (const char *)&mp->options + INTEGERS[i].offset);
+            status = tce_store_put(store, name, TCE_I32, 0, NULL,
+                                   (const char *)&mp->options + INTEGERS[i].offset);
     }
     for (size_t i = 0; i < N_NUMBERS && status == TCE_OK; i++) {
         status = full_name(prefix, NUMBERS[i].name, name);
         if (status == TCE_OK)
-            status = tce_store_put(store, name, TCE_F64, 0, NULL, (const char *)&mp->options + NUMBERS[i].offset);
+            status = tce_store_put(store, name, TCE_F64, 0, NULL,
+                                   (const char *)&mp->options + NUMBERS[i].offset);
     }
     if (status == TCE_OK && mp->options.weights_scales) {
         status = full_name(prefix, "weights_scales", name);
@@ -82,7 +84,8 @@ tce_status tce_mp_save(const tce_mp *mp, tce_store *store, const char *prefix)
 }
 
 /* scales [MAX_BASIS] when the store has them; *out_found says whether */
-static tce_status read_scales(const tce_store *store, const char *prefix, int32_t num_basis, double *scales, int *out_found)
+static tce_status read_scales(const tce_store *store, const char *prefix, int32_t num_basis, double *scales,
+                              int *out_found)
 {
     char name[NAME_SIZE];
     tce_store_array array;
@@ -98,7 +101,8 @@ static tce_status read_scales(const tce_store *store, const char *prefix, int32_
     return status == TCE_OK ? tce_store_read(store, name, TCE_F64, (size_t)num_basis, scales) : status;
 }
 
-tce_status tce_mp_create_from(const tce_store *store, const char *prefix, const tce_hooks *hooks, tce_mp **out)
+tce_status tce_mp_create_from(const tce_store *store, const char *prefix, const tce_hooks *hooks,
+                              tce_mp **out)
 {
     char name[NAME_SIZE];
     tce_mp_options options;

@@ -7,8 +7,8 @@
  *
  *     Psi = I1,   Psi' = I0 - alpha/2 I1,   Psi'' = f - alpha I0 + alpha^2/4 I1
  *
- * which are p2 y2 - p1 y1 with the derivatives of y1 and y2, plus f in the last. The trapezoid rule for p1 and p2 with step 1/n is
- * the recursion in tce__mp_table_fill.
+ * which are p2 y2 - p1 y1 with the derivatives of y1 and y2, plus f in the last. The trapezoid rule for
+ * p1 and p2 with step 1/n is the recursion in tce__mp_table_fill.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ void tce__mp_fundamental(const tce_mp *mp, double u, double origin, double *out)
     double *const velocity = out + n;
     double *const acceleration = out + 2 * n;
 
-    /* y1 = e^{-alpha u/2}, y2 = u y1                                                        [TCE eq. dmp_y1_y2] */
+    /* y1 = e^{-alpha u/2}, y2 = u y1   [TCE eq. dmp_y1_y2] */
     const double r = u - origin;
     const double y1 = exp(-half * r);
     const double y2 = r * y1;
@@ -39,7 +39,7 @@ void tce__mp_fundamental(const tce_mp *mp, double u, double origin, double *out)
     acceleration[0] = half * half * y1;
     acceleration[1] = half * half * y2 - 2.0 * half * y1;
 
-    /* q2 y2 - q1 y1 = 1 - (1 + v) e^{-v}, v = alpha u/2, and its derivatives                [TCE eq. dmp_q1_q2] */
+    /* q2 y2 - q1 y1 = 1 - (1 + v) e^{-v}, v = alpha u/2, and its derivatives   [TCE eq. dmp_q1_q2] */
     const double v = half * u;
     const double decay = exp(-v);
     position[goal] = -expm1(-v) - v * decay;
@@ -102,7 +102,10 @@ void tce__mp_table_fill(const tce_mp *mp, double *table, double *largest)
 
 void tce__mp_table_state(const tce_mp *mp, double u, size_t n_orders, double *out, double *slope)
 {
-    /* position r = u tau_0/dt, which is not u n where tau_0/dt is no integer; past the last point the last interval goes on */
+    /*
+     * position r = u tau_0/dt, which is not u n where tau_0/dt is no integer; past the last point
+     * the last interval goes on
+     */
     const size_t n = tce__mp_state_size(mp);
     const double r = u * mp->table_rate;
     const double last = (double)(mp->table_last - 1);

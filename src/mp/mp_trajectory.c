@@ -1,8 +1,9 @@
 /*
  * Paths of a batch: out [E, T, D] = rows [T, 2 + C] times (y_b, y'_b, w) of each DoF.
  *
- * Rows that all episodes share are made once for a tile of times. The product then runs over eight DoFs at once, four times at a
- * time, each sum in the order of the columns: a path's bytes depend neither on the batch around it nor on the tile.
+ * Rows that all episodes share are made once for a tile of times. The product then runs over eight DoFs
+ * at once, four times at a time, each sum in the order of the columns: a path's bytes depend neither on
+ * the batch around it nor on the tile.
  */
 #include <string.h>
 
@@ -11,7 +12,8 @@
 enum { LANES = TCE__MP_LANES, ROWS_AT_ONCE = 4 };
 
 /* (y_b, y'_b, w) of the DoFs begin ... begin + n - 1, transposed: out [2 + C, LANES], zeros beyond n */
-static void gather(const tce_mp *mp, const tce_mp_grid *g, size_t e, const double *params, size_t begin, size_t n, double *out)
+static void gather(const tce_mp *mp, const tce_mp_grid *g, size_t e, const double *params, size_t begin,
+                   size_t n, double *out)
 {
     memset(out, 0, tce__mp_row_size(mp) * LANES * sizeof *out);
     for (size_t j = 0; j < n; j++) {
@@ -25,10 +27,12 @@ static void gather(const tce_mp *mp, const tce_mp_grid *g, size_t e, const doubl
 }
 
 /*
- * out [n_rows, width] with row stride D = rows [n_rows, size] X [size, LANES]; rows are padded to a multiple of four. When one block of
- * lanes holds all DoFs, a row is stored eight wide: what is too much falls into the next row, which is stored after it.
+ * out [n_rows, width] with row stride D = rows [n_rows, size] X [size, LANES]; rows are padded to a
+ * multiple of four. When one block of lanes holds all DoFs, a row is stored eight wide as long as that
+ * stays inside out: what is too much is overwritten by the rows after it.
  */
-static TCE__VECTOR void multiply(size_t n_rows, size_t size, const double *rows, const double *X, size_t width, size_t D, double *out)
+static TCE__VECTOR void multiply(size_t n_rows, size_t size, const double *rows, const double *X,
+                                 size_t width, size_t D, double *out)
 {
     for (size_t i = 0; i < n_rows; i += ROWS_AT_ONCE) {
         const double *const r0 = rows + i * size;
@@ -56,7 +60,7 @@ static TCE__VECTOR void multiply(size_t n_rows, size_t size, const double *rows,
 
         double *const to = out + i * D;
         const size_t left = n_rows - i;
-        if (D <= LANES && left > ROWS_AT_ONCE) {
+        if (D <= LANES && (i + ROWS_AT_ONCE - 1) * D + LANES <= n_rows * D) {
             for (int j = 0; j < LANES; j++)
                 to[j] = s0[j];
             for (int j = 0; j < LANES; j++)
@@ -74,19 +78,21 @@ static TCE__VECTOR void multiply(size_t n_rows, size_t size, const double *rows,
 }
 
 /* Paths of episodes begin ... end - 1, which share their rows. */
-static tce_status paths(const tce_mp *mp, const tce__mp_batch *batch, const double *params, size_t begin, size_t end,
-                        double *const out[TCE__MP_ORDERS])
+static tce_status paths(const tce_mp *mp, const tce__mp_batch *batch, const double *params, size_t begin,
+                        size_t end, double *const out[TCE__MP_ORDERS])
 {
     const tce_mp_grid *const g = &batch->grid;
     const size_t size = tce__mp_row_size(mp);
     const size_t tile = tce__mp_tile_rows(mp) / ROWS_AT_ONCE * ROWS_AT_ONCE;
     double space[TCE__MP_ORDERS][TCE__MP_TILE];
     double X[TCE__MP_ROW * LANES];
-    double *const rows[TCE__MP_ORDERS] = { out[0] ? space[0] : NULL, out[1] ? space[1] : NULL, out[2] ? space[2] : NULL };
+    double *const rows[TCE__MP_ORDERS] = { out[0] ? space[0] : NULL, out[1] ? space[1] : NULL,
+                                           out[2] ? space[2] : NULL };
     const double *const times = tce__mp_batch_times(batch, begin);
 
     tce__mp_start start;
-    const tce_status status = tce__mp_start_at(mp, params + begin * mp->P, tce__mp_batch_init_time(batch, begin), &start);
+    const tce_status status = tce__mp_start_at(mp, params + begin * mp->P,
+                                               tce__mp_batch_init_time(batch, begin), &start);
     if (status != TCE_OK)
         return status;
 
@@ -95,7 +101,8 @@ static tce_status paths(const tce_mp *mp, const tce__mp_batch *batch, const doub
         tce__mp_rows(mp, &start, g->T, times, t, n, rows);
         for (size_t k = 0; k < TCE__MP_ORDERS; k++)
             if (rows[k])
-                memset(rows[k] + n * size, 0, (tile - n < ROWS_AT_ONCE ? tile - n : ROWS_AT_ONCE) * size * sizeof *rows[k]);
+                memset(rows[k] + n * size, 0,
+                       (tile - n < ROWS_AT_ONCE ? tile - n : ROWS_AT_ONCE) * size * sizeof *rows[k]);
         for (size_t e = begin; e < end; e++) {
             for (size_t d = 0; d < mp->D; d += LANES) {
                 const size_t width = mp->D - d < LANES ? mp->D - d : LANES;
@@ -109,8 +116,8 @@ static tce_status paths(const tce_mp *mp, const tce__mp_batch *batch, const doub
     return TCE_OK;
 }
 
-tce_status tce_mp_trajectory(const tce_mp *mp, const tce_mp_grid *grid, const double *params, double *out_pos, double *out_vel,
-                             double *out_acc)
+tce_status tce_mp_trajectory(const tce_mp *mp, const tce_mp_grid *grid, const double *params, double *out_pos,
+                             double *out_vel, double *out_acc)
 {
     double *const out[TCE__MP_ORDERS] = { out_pos, out_vel, out_acc };
     tce__mp_batch batch;
