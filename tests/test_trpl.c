@@ -11,6 +11,7 @@
 #include <tce/gauss.h>
 #include <tce/trpl.h>
 
+#include "linalg/linalg.h"
 #include "support.h"
 
 #define SENTINEL -12345.0
@@ -298,6 +299,784 @@ START_TEST(reference_options_are_reproduced)
 }
 END_TEST
 
+/* ---- a random problem -------------------------------------------------------------------------------- */
+
+/* Inputs of a projection, gradients of its outputs, and room for results. */
+typedef struct problem {
+    size_t n, dim, n_cov;
+    double *mean, *L, *old_mean, *old_L;
+    double *d_mean, *d_L;
+    double *out_mean, *out_L;
+    double entropy_bound;
+} problem;
+
+/* near: new factors are perturbed old ones, else unrelated; a diagonal problem has zeros below the diagonal too */
+static problem problem_create(uint64_t seed, size_t n, size_t n_cov, size_t dim, double condition, double distance, int diagonal)
+{
+    problem p = { n, dim, n_cov, doubles(n * dim), doubles(n_cov * dim * dim), doubles(n * dim), doubles(n_cov * dim * dim),
+                  doubles(n * dim), doubles(n_cov * dim * dim), doubles(n * dim), doubles(n_cov * dim * dim), 0.0 };
+    tce_random random;
+    tce_random_start(&random, seed, 1, n, dim);
+
+    for (size_t e = 0; e < n_cov; e++) {
+        double *L = p.L + e * dim * dim;
+        double *old_L = p.old_L + e * dim * dim;
+        test_random_cholesky(&random, dim, condition, 1.0, old_L);
+        test_perturb_cholesky(&random, dim, distance, old_L, L);
+        for (size_t k = 0; k < dim * dim && diagonal; k++)
+            if (k % (dim + 1) != 0)
+                L[k] = old_L[k] = 0.0;
+    }
+    tce_random_normals(&random, n * dim, p.old_mean);
+    tce_random_normals(&random, n * dim, p.mean);
+    for (size_t k = 0; k < n * dim; k++)
+        p.mean[k] = p.old_mean[k] + distance * p.mean[k];
+    tce_random_normals(&random, n * dim, p.d_mean);
+    tce_random_normals(&random, n_cov * dim * dim, p.d_L);
+    for (size_t k = 0; k < n_cov * dim * dim; k++)
+        if (k % dim > k / dim % dim || (diagonal && k % dim != k / dim % dim))
+            p.d_L[k] = 0.0;
+    return p;
+}
+
+static void problem_free(problem *p)
+{
+    free(p->mean), free(p->L), free(p->old_mean), free(p->old_L);
+    free(p->d_mean), free(p->d_L), free(p->out_mean), free(p->out_L);
+}
+
+static tce_status run(tce_trpl *tr, const problem *p)
+{
+    return tce_trpl_project(tr, p->n, p->mean, p->L, p->old_mean, p->old_L, p->entropy_bound, p->out_mean, p->out_L);
+}
+
+/* ---- properties -------------------------------------------------------------------------------------- */
+
+/* What the bound is met to: 1e-8, and in tiny trust regions what storing an ill-conditioned factor in double leaves. */
+static double bound_tolerance(double condition, double bound)
+{
+    return fmax(1e-8, 32.0 * 2.2e-16 * sqrt(condition / bound));
+}
+
+/* KL, W2 or Frobenius distance of out_L from old_L; KL by tce_gauss_kl, the others by a projection that does nothing */
+static double distance_of(int32_t kind, size_t dim, const double *L, const double *old_L, double *work)
+{
+    double distance;
+    double *mean = doubles(dim);
+    if (kind == TCE_TRPL_KL) {
+        ck_assert_int_eq(tce_gauss_kl(1, dim, 1, mean, L, 1, mean, old_L, work, NULL, &distance), TCE_OK);
+    } else {
+        tce_trpl *tr = create(kind, dim, 1, 1.0, 1e300);
+        ck_assert_int_eq(tce_trpl_project(tr, 1, mean, L, mean, old_L, 0.0, mean, work), TCE_OK);
+        ck_assert_int_eq(tce_trpl_distances(tr, 1, NULL, &distance, NULL), TCE_OK);
+        tce_trpl_free(tr);
+    }
+    free(mean);
+    return distance;
+}
+
+/* one draw: dimension up to 64, mostly small; conditions to 1e8; bounds from 1e-9 to 10; far, near, and very near */
+static int check_draw(uint64_t seed, int32_t kind)
+{
+    enum { MOST = 64 };
+    static double L[MOST * MOST], old_L[MOST * MOST], out_L[MOST * MOST], work[4 * MOST * MOST];
+    static double mean[MOST], old_mean[MOST], out_mean[MOST];
+    tce_random random;
+    tce_random_start(&random, seed, 2, (uint64_t)kind, 0);
+
+    const size_t most = tce_random_below(&random, 100) == 0 ? MOST : tce_random_below(&random, 10) == 0 ? 16 : 6;
+    const size_t dim = 1 + tce_random_below(&random, most);
+    const double condition = pow(10.0, 8.0 * tce_random_uniform(&random));
+    const double bound = pow(10.0, 10.0 * tce_random_uniform(&random) - 9.0);
+    const double mean_bound = pow(10.0, 10.0 * tce_random_uniform(&random) - 9.0);
+    test_random_cholesky(&random, dim, condition, pow(10.0, 4.0 * tce_random_uniform(&random) - 2.0), old_L);
+    if (tce_random_below(&random, 2) == 0)
+        test_perturb_cholesky(&random, dim, pow(10.0, -5.0 * tce_random_uniform(&random)), old_L, L);
+    else
+        test_random_cholesky(&random, dim, pow(10.0, 8.0 * tce_random_uniform(&random)),
+                             pow(10.0, 8.0 * tce_random_uniform(&random) - 4.0), L);
+    tce_random_normals(&random, dim, mean);
+    memset(old_mean, 0, sizeof old_mean);
+
+    tce_trpl *tr = create(kind, dim, 1, mean_bound, bound);
+    ck_assert_msg(tce_trpl_project(tr, 1, mean, L, old_mean, old_L, 0.0, out_mean, out_L) == TCE_OK, "seed %d: %s", (int)seed,
+                  tce_error_message());
+    double cov_distance, mean_distance;
+    ck_assert_int_eq(tce_trpl_distances(tr, 1, &mean_distance, &cov_distance, NULL), TCE_OK);
+
+    /* identity inside, on the bound outside */
+    const int active = cov_distance > bound;
+    if (!active) {
+        ck_assert_msg(memcmp(out_L, L, dim * dim * sizeof *L) == 0, "seed %d: moved inside the bound", (int)seed);
+    } else {
+        const double got = distance_of(kind, dim, out_L, old_L, work);
+        ck_assert_msg(fabs(got / bound - 1.0) <= bound_tolerance(condition, bound), "seed %d, dim %d: %.17g, bound %.17g",
+                      (int)seed, (int)dim, got, bound);
+    }
+    if (mean_distance <= mean_bound) {
+        ck_assert_mem_eq(out_mean, mean, dim * sizeof *mean);
+    } else {
+        double maha;
+        ck_assert_int_eq(tce_gauss_kl(1, dim, 1, out_mean, old_L, 1, old_mean, old_L, work, &maha, NULL), TCE_OK);
+        maha *= kind == TCE_TRPL_KL ? 1.0 : 2.0;
+        ck_assert_msg(fabs(maha / mean_bound - 1.0) <= 1e-8, "seed %d: mean %.17g, bound %.17g", (int)seed, maha, mean_bound);
+    }
+
+    /* gradients exist */
+    tce_random_normals(&random, dim * dim, L);
+    ck_assert_int_eq(tce_trpl_backward(tr, 1, mean, L, mean, L), TCE_OK);
+    for (size_t k = 0; k < dim * dim; k++)
+        ck_assert_msg(isfinite(L[k]), "seed %d: gradient %g", (int)seed, L[k]);
+    tce_trpl_free(tr);
+    return active;
+}
+
+static size_t n_draws(size_t all)
+{
+    const char *quick = getenv("TCE_TEST_QUICK");
+    return quick && strcmp(quick, "0") != 0 ? all / 100 + 10 : all;
+}
+
+START_TEST(projections_meet_the_bound_or_leave_the_factor_alone)
+{
+    static const size_t N[] = { 100000, 10000, 10000 };
+    for (int32_t kind = TCE_TRPL_KL; kind <= TCE_TRPL_FROBENIUS; kind++) {
+        const size_t n = n_draws(N[kind]);
+        size_t n_active = 0;
+        for (uint64_t seed = 0; seed < n; seed++)
+            n_active += (size_t)check_draw(seed, kind);
+        ck_assert_uint_gt(n_active, n / 3);
+        ck_assert_uint_lt(n_active, n);
+    }
+}
+END_TEST
+
+START_TEST(dimension_256_works)
+{
+    for (int32_t kind = TCE_TRPL_KL; kind <= TCE_TRPL_FROBENIUS; kind++) {
+        problem p = problem_create(256, 1, 1, 256, 1e6, 0.05, 0);
+        double *work = doubles(4 * 256 * 256);
+        tce_trpl *tr = create(kind, 256, 1, 0.05, 5e-4);
+        ck_assert_int_eq(run(tr, &p), TCE_OK);
+        const double got = distance_of(kind, 256, p.out_L, p.old_L, work);
+        ck_assert_double_eq_tol(got / 5e-4, 1.0, 1e-8);
+        ck_assert_int_eq(tce_trpl_backward(tr, 1, p.d_mean, p.d_L, p.d_mean, p.d_L), TCE_OK);
+        tce_trpl_free(tr);
+        problem_free(&p);
+        free(work);
+    }
+}
+END_TEST
+
+START_TEST(a_diagonal_handle_agrees_with_the_full_one)
+{
+    for (int32_t kind = TCE_TRPL_KL; kind <= TCE_TRPL_FROBENIUS; kind++) {
+        problem p = problem_create((uint64_t)_i, 2, 1, 7, 100.0, 0.3, 1);
+        tce_trpl_options opt;
+        tce_trpl *tr;
+        double got_L[49], got_mean[14], got_d_L[49], d_mean[14];
+        tce_trpl_options_init(&opt, sizeof opt);
+        opt.kind = kind;
+        opt.dim = 7;
+        opt.max_batch = 2;
+        opt.entropy = TCE_TRPL_ENTROPY_EQUAL;
+        for (int32_t diagonal = 0; diagonal < 2; diagonal++) {
+            double loss, loss_d_mean[14] = { 0 }, loss_d_L[49] = { 0 };
+            opt.diagonal = diagonal;
+            ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
+            for (size_t k = 0; k < 49; k++)
+                p.out_L[k] = k % 8 == 0 ? 0.0 : diagonal ? SENTINEL : 0.0;
+            ck_assert_int_eq(run(tr, &p), TCE_OK);
+            double d_L[49] = { 0 };
+            ck_assert_int_eq(tce_trpl_backward(tr, 2, p.d_mean, p.d_L, d_mean, d_L), TCE_OK);
+            ck_assert_int_eq(tce_trpl_regression(tr, 2, p.mean, p.L, 1.5, 1, &loss, loss_d_mean, loss_d_L), TCE_OK);
+            for (size_t k = 0; k < 49; k += 8) {
+                d_L[k] += loss_d_L[k];
+                if (diagonal) {
+                    ck_assert_double_eq_tol(p.out_L[k], got_L[k], 1e-9);
+                    ck_assert_double_eq_tol(d_L[k], got_d_L[k], 1e-8);
+                }
+            }
+            if (diagonal) {
+                /* nothing but the diagonal is written */
+                ck_assert_double_eq(p.out_L[1], SENTINEL);
+                test_assert_close(p.out_mean, got_mean, 14, 1e-12);
+            }
+            memcpy(got_L, p.out_L, sizeof got_L);
+            memcpy(got_mean, p.out_mean, sizeof got_mean);
+            memcpy(got_d_L, d_L, sizeof got_d_L);
+            tce_trpl_free(tr);
+        }
+        problem_free(&p);
+    }
+}
+END_TEST
+
+/* everything that a contextual handle computes, into one array */
+static double *contextual(const problem *p, int32_t kind, tce_pool *pool, size_t *out_n)
+{
+    const size_t n_mean = p->n * p->dim;
+    const size_t n_L = p->n_cov * p->dim * p->dim;
+    double *all = doubles(2 * (n_mean + n_L) + 1);
+    tce_trpl_options opt;
+    tce_trpl *tr;
+    tce_trpl_options_init(&opt, sizeof opt);
+    opt.kind = kind;
+    opt.dim = (int32_t)p->dim;
+    opt.max_batch = (int32_t)p->n;
+    opt.shared_cov = 0;
+    opt.entropy = TCE_TRPL_ENTROPY_AT_LEAST;
+    opt.pool = pool;
+    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
+    double *d_mean = all + n_mean + n_L;
+    double *d_L = d_mean + n_mean;
+    ck_assert_int_eq(tce_trpl_project(tr, p->n, p->mean, p->L, p->old_mean, p->old_L, p->entropy_bound, all, all + n_mean), TCE_OK);
+    ck_assert_int_eq(tce_trpl_backward(tr, p->n, p->d_mean, p->d_L, d_mean, d_L), TCE_OK);
+    ck_assert_int_eq(tce_trpl_regression(tr, p->n, p->mean, p->L, 2.0, 1, d_L + n_L, d_mean, d_L), TCE_OK);
+    tce_trpl_free(tr);
+    *out_n = 2 * (n_mean + n_L) + 1;
+    return all;
+}
+
+START_TEST(any_number_of_threads_gives_the_same_bytes)
+{
+    static const int32_t THREADS[] = { 2, 5 };
+    for (int32_t kind = TCE_TRPL_KL; kind <= TCE_TRPL_FROBENIUS; kind++) {
+        problem p = problem_create(5, 23, 23, 9, 1e3, 0.2, 0);
+        size_t n;
+        double *want = contextual(&p, kind, NULL, &n);
+        for (size_t i = 0; i < 2; i++) {
+            tce_pool_options opt;
+            tce_pool *pool;
+            tce_pool_options_init(&opt, sizeof opt);
+            opt.n_threads = THREADS[i];
+            ck_assert_int_eq(tce_pool_create(&opt, NULL, &pool), TCE_OK);
+            double *got = contextual(&p, kind, pool, &n);
+            ck_assert_mem_eq(got, want, n * sizeof *got);
+            free(got);
+            tce_pool_free(pool);
+        }
+        free(want);
+        problem_free(&p);
+    }
+}
+END_TEST
+
+START_TEST(contexts_of_their_own_are_projected_one_by_one)
+{
+    for (int32_t kind = TCE_TRPL_KL; kind <= TCE_TRPL_FROBENIUS; kind++) {
+        problem p = problem_create(11, 5, 5, 6, 1e3, 0.2, 0);
+        p.entropy_bound = 1e-3; /* between: some are raised, some are not */
+        size_t n;
+        double *all = contextual(&p, kind, NULL, &n);
+        for (size_t e = 0; e < 5; e++) {
+            const problem one = { 1, 6, 1, p.mean + 6 * e, p.L + 36 * e, p.old_mean + 6 * e, p.old_L + 36 * e,
+                                  p.d_mean + 6 * e, p.d_L + 36 * e, NULL, NULL, p.entropy_bound };
+            double *single = contextual(&one, kind, NULL, &n);
+            test_assert_close(all + 6 * e, single, 6, 1e-13);
+            test_assert_close(all + 30 + 36 * e, single + 6, 36, 1e-13);
+            free(single);
+        }
+        free(all);
+        problem_free(&p);
+    }
+}
+END_TEST
+
+START_TEST(the_identity_kind_passes_everything_through)
+{
+    problem p = problem_create(3, 4, 1, 5, 10.0, 2.0, 0);
+    tce_trpl_options opt;
+    tce_trpl *tr;
+    double loss = SENTINEL, d_mean[20] = { 0 }, d_L[25] = { 0 };
+    tce_trpl_options_init(&opt, sizeof opt);
+    opt.kind = TCE_TRPL_IDENTITY;
+    opt.dim = 5;
+    opt.max_batch = 4;
+    opt.entropy = TCE_TRPL_ENTROPY_EQUAL;
+    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
+    ck_assert_int_eq(run(tr, &p), TCE_OK);
+    ck_assert_mem_eq(p.out_mean, p.mean, 20 * sizeof(double));
+    ck_assert_mem_eq(p.out_L, p.L, 25 * sizeof(double));
+    ck_assert_int_eq(tce_trpl_regression(tr, 4, p.mean, p.L, 3.0, 1, &loss, d_mean, d_L), TCE_OK);
+    ck_assert_double_eq(loss, 0.0);
+    ck_assert_double_eq(test_largest(25, d_L), 0.0);
+    ck_assert_int_eq(tce_trpl_backward(tr, 4, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_OK);
+    ck_assert_mem_eq(p.out_L, p.d_L, 25 * sizeof(double));
+    tce_trpl_free(tr);
+    problem_free(&p);
+}
+END_TEST
+
+START_TEST(entropy_control_reaches_its_bound)
+{
+    for (int32_t first = 0; first < 2; first++) {
+        problem p = problem_create((uint64_t)_i, 1, 1, 6, 100.0, 0.1, 0);
+        tce_trpl_options opt;
+        tce_trpl *tr;
+        double entropy;
+        tce_trpl_options_init(&opt, sizeof opt);
+        opt.dim = 6;
+        opt.entropy = TCE_TRPL_ENTROPY_EQUAL;
+        opt.entropy_first = first;
+        opt.cov_bound = first ? 1e3 : 5e-4;
+        ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
+        ck_assert_int_eq(tce_gauss_entropy(1, 6, p.L, &entropy), TCE_OK);
+        p.entropy_bound = entropy - 1.0;
+        ck_assert_int_eq(run(tr, &p), TCE_OK);
+        ck_assert_int_eq(tce_gauss_entropy(1, 6, p.out_L, &entropy), TCE_OK);
+        ck_assert_double_eq_tol(entropy, p.entropy_bound, 1e-12);
+        tce_trpl_free(tr);
+        problem_free(&p);
+    }
+}
+END_TEST
+
+START_TEST(without_a_schedule_the_entropy_bound_is_minus_infinity)
+{
+    double bound = SENTINEL;
+    double L[4] = { 1.0, 0.0, 0.5, 2.0 };
+    double out[4];
+    ck_assert_int_eq(tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_NONE, 2, 1.0, 1.0, 0.7, 1, 10, &bound), TCE_OK);
+    ck_assert(isinf(bound) && bound < 0.0);
+    ck_assert_int_eq(tce_trpl_entropy_control(1, 2, L, bound, 0, out), TCE_OK);
+    ck_assert_mem_eq(out, L, sizeof L);
+    double last;
+    ck_assert_int_eq(tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, 1.0, 3.0, 0.7, 10, 10, &bound), TCE_OK);
+    ck_assert_int_eq(tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, 1.0, 3.0, 0.7, 99, 10, &last), TCE_OK);
+    ck_assert_double_eq(bound, last);
+}
+END_TEST
+
+/* ---- gradients --------------------------------------------------------------------------------------- */
+
+/* A projection as a scalar function <d_mean, out_mean> + <d_L, out_L> of the mean and the lower triangle of L. */
+typedef struct layer {
+    tce_trpl *tr;
+    problem *p;
+    int diagonal;
+} layer;
+
+static size_t n_free(const problem *p)
+{
+    return p->n * p->dim + p->n_cov * p->dim * p->dim;
+}
+
+static void set_inputs(problem *p, const double *x, int diagonal)
+{
+    memcpy(p->mean, x, p->n * p->dim * sizeof *x);
+    for (size_t k = 0; k < p->n_cov * p->dim * p->dim; k++) {
+        const size_t i = k / p->dim % p->dim;
+        const size_t j = k % p->dim;
+        if (j == i || (j < i && !diagonal))
+            p->L[k] = x[p->n * p->dim + k];
+    }
+}
+
+static double layer_value(void *context, const double *x)
+{
+    const layer *l = context;
+    problem *p = l->p;
+    set_inputs(p, x, l->diagonal);
+    ck_assert_int_eq(run(l->tr, p), TCE_OK);
+    double sum = 0.0;
+    for (size_t k = 0; k < p->n * p->dim; k++)
+        sum += p->d_mean[k] * p->out_mean[k];
+    for (size_t k = 0; k < p->n_cov * p->dim * p->dim; k++)
+        sum += p->d_L[k] * (p->d_L[k] != 0.0 ? p->out_L[k] : 0.0);
+    return sum;
+}
+
+/* One combination of options: kind, shared or not, diagonal or not, entropy control, inside or outside. */
+static void check_layer_gradient(int32_t kind, int32_t shared, int32_t diagonal, int32_t entropy, int32_t first, double bound)
+{
+    const size_t n = 3;
+    const size_t dim = 5;
+    problem p = problem_create((uint64_t)(kind * 100 + entropy * 10 + first), n, shared ? 1 : n, dim, 30.0, 0.3, diagonal);
+    tce_trpl_options opt;
+    tce_trpl_options_init(&opt, sizeof opt);
+    opt.kind = kind;
+    opt.dim = (int32_t)dim;
+    opt.max_batch = (int32_t)n;
+    opt.shared_cov = shared;
+    opt.diagonal = diagonal;
+    opt.entropy = entropy;
+    opt.entropy_first = first;
+    opt.mean_bound = bound;
+    opt.cov_bound = bound;
+    p.entropy_bound = 3.5;
+
+    layer l = { NULL, &p, diagonal };
+    const size_t size = n_free(&p);
+    double *x = doubles(size);
+    double *got = doubles(size);
+    double *want = doubles(size);
+    memcpy(x, p.mean, n * dim * sizeof *x);
+    memcpy(x + n * dim, p.L, p.n_cov * dim * dim * sizeof *x);
+    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &l.tr), TCE_OK);
+    test_finite_difference(layer_value, &l, size, x, want);
+    (void)layer_value(&l, x);
+    ck_assert_int_eq(tce_trpl_backward(l.tr, n, p.d_mean, p.d_L, got, got + n * dim), TCE_OK);
+    test_assert_close_gradient(got, want, n * dim, DIFFERENCE_TOLERANCE);
+    test_assert_close_gradient(got + n * dim, want + n * dim, size - n * dim, DIFFERENCE_TOLERANCE);
+
+    tce_trpl_free(l.tr);
+    free(x), free(got), free(want);
+    problem_free(&p);
+}
+
+START_TEST(backward_matches_differences_for_every_option)
+{
+    static const double BOUNDS[] = { 1e-3, 0.3, 1e3 };
+    for (int32_t option = 0; option < 3 * 2 * 2 * 3 * 2; option++) {
+        const int32_t kind = option % 3;
+        const int32_t shared = option / 3 % 2;
+        const int32_t diagonal = option / 6 % 2;
+        const int32_t entropy = option / 12 % 3;
+        const int32_t first = option / 36;
+        check_layer_gradient(kind, shared, diagonal, entropy, first, BOUNDS[_i]);
+    }
+}
+END_TEST
+
+/* The W2 regression loss from its definition, with the symmetric root by eigenvectors: of the lower triangle x of one factor. */
+typedef struct root_loss {
+    size_t dim;
+    const double *projected; /* L~ [dim, dim] */
+} root_loss;
+
+static void symmetric_root(size_t n, const double *L, double *out)
+{
+    double *values = doubles(n);
+    double *Q = doubles(n * n);
+    double *work = doubles(tce__eigen_work(n));
+    times_transpose(n, L, Q);
+    ck_assert_int_eq(tce__eigen(n, Q, n, values, work), 0);
+    memset(out, 0, n * n * sizeof *out);
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++)
+                out[i * n + j] += sqrt(values[k]) * Q[k * n + i] * Q[k * n + j];
+    free(values), free(Q), free(work);
+}
+
+static double root_loss_value(void *context, const double *x)
+{
+    const root_loss *r = context;
+    const size_t n = r->dim;
+    double *L = doubles(n * n);
+    double *S = doubles(n * n);
+    double *projected = doubles(n * n);
+    for (size_t i = 0; i < n; i++)
+        memcpy(L + i * n, x + i * n, (i + 1) * sizeof *L);
+    symmetric_root(n, L, S);
+    symmetric_root(n, r->projected, projected);
+    for (size_t k = 0; k < n * n; k++)
+        S[k] -= projected[k];
+    tce__solve_lower(TCE__LEFT, TCE__NO_TRANS, n, n, 1.0, r->projected, n, S, n);
+    const double loss = tce__dot(n * n, S, S);
+    free(L), free(S), free(projected);
+    return loss;
+}
+
+/* The other losses: regression itself reads the mean and L that it is given. */
+typedef struct given_loss {
+    tce_trpl *tr;
+    const problem *p;
+    int32_t with_cov;
+} given_loss;
+
+static double given_loss_value(void *context, const double *x)
+{
+    const given_loss *g = context;
+    const problem *p = g->p;
+    double loss;
+    double *d = doubles(n_free(p));
+    ck_assert_int_eq(tce_trpl_regression(g->tr, p->n, x, x + p->n * p->dim, 0.7, g->with_cov, &loss, d, d + p->n * p->dim), TCE_OK);
+    free(d);
+    return loss;
+}
+
+START_TEST(the_regression_gradient_matches_differences)
+{
+    for (int32_t option = 0; option < 3 * 2 * 2 * 3; option++) {
+        const int32_t kind = option % 3;
+        const int32_t shared = option / 3 % 2;
+        const int32_t diagonal = option / 6 % 2;
+        const int32_t entropy = option / 12;
+        const size_t n = 3;
+        const size_t dim = 5;
+        const size_t n_mean = n * dim;
+        problem p = problem_create((uint64_t)option, n, shared ? 1 : n, dim, 30.0, 0.3, diagonal);
+        tce_trpl_options opt;
+        tce_trpl_options_init(&opt, sizeof opt);
+        opt.kind = kind;
+        opt.dim = (int32_t)dim;
+        opt.max_batch = (int32_t)n;
+        opt.shared_cov = shared;
+        opt.diagonal = diagonal;
+        opt.entropy = entropy;
+        opt.entropy_first = entropy == TCE_TRPL_ENTROPY_EQUAL;
+        p.entropy_bound = 3.5;
+
+        given_loss g = { NULL, &p, 1 };
+        ck_assert_int_eq(tce_trpl_create(&opt, NULL, &g.tr), TCE_OK);
+        ck_assert_int_eq(run(g.tr, &p), TCE_OK);
+
+        /* the loss is added to what is there */
+        const size_t size = n_free(&p);
+        double *x = doubles(size);
+        double *got = doubles(size);
+        double *want = doubles(size);
+        double loss;
+        memcpy(x, p.mean, n_mean * sizeof *x);
+        memcpy(x + n_mean, p.L, p.n_cov * dim * dim * sizeof *x);
+        for (size_t k = 0; k < size; k++)
+            got[k] = 1.0;
+        ck_assert_int_eq(tce_trpl_regression(g.tr, n, p.mean, p.L, 0.7, 1, &loss, got, got + n_mean), TCE_OK);
+        for (size_t k = 0; k < size; k++)
+            got[k] -= 1.0;
+
+        if (kind == TCE_TRPL_W2 && !diagonal) {
+            double sum = 0.0;
+            for (size_t e = 0; e < p.n_cov; e++) {
+                root_loss r = { dim, p.out_L + e * dim * dim };
+                double *part = want + n_mean + e * dim * dim;
+                sum += root_loss_value(&r, p.L + e * dim * dim);
+                test_finite_difference(root_loss_value, &r, dim * dim, x + n_mean + e * dim * dim, part);
+                for (size_t k = 0; k < dim * dim; k++)
+                    part[k] *= 0.7 / (double)p.n_cov;
+            }
+            test_assert_close_gradient(got + n_mean, want + n_mean, size - n_mean, DIFFERENCE_TOLERANCE);
+            g.with_cov = 0;
+            ck_assert_double_eq_tol(loss, given_loss_value(&g, x) + 0.7 * sum / (double)p.n_cov, 1e-10 * fmax(1.0, loss));
+        }
+        test_finite_difference(given_loss_value, &g, size, x, want);
+        test_assert_close_gradient(got, want, n_mean, DIFFERENCE_TOLERANCE);
+        if (g.with_cov)
+            test_assert_close_gradient(got + n_mean, want + n_mean, size - n_mean, DIFFERENCE_TOLERANCE);
+
+        tce_trpl_free(g.tr);
+        free(x), free(got), free(want);
+        problem_free(&p);
+    }
+}
+END_TEST
+
+START_TEST(the_kl_regression_loss_is_the_mean_divergence)
+{
+    problem p = problem_create(8, 4, 1, 6, 100.0, 0.3, 0);
+    double mean_part[4], cov_part[4], loss, d_mean[24] = { 0 }, d_L[36] = { 0 };
+    double *work = doubles(tce_gauss_work(4, 6));
+    tce_trpl *tr = create(TCE_TRPL_KL, 6, 4, 0.05, 5e-4);
+    ck_assert_int_eq(run(tr, &p), TCE_OK);
+    ck_assert_int_eq(tce_trpl_regression(tr, 4, p.mean, p.L, 2.5, 1, &loss, d_mean, d_L), TCE_OK);
+    ck_assert_int_eq(tce_gauss_kl(4, 6, 1, p.mean, p.L, 1, p.out_mean, p.out_L, work, mean_part, cov_part), TCE_OK);
+    double want = 0.0;
+    for (size_t i = 0; i < 4; i++)
+        want += 2.5 * (mean_part[i] + cov_part[i]) / 4.0;
+    ck_assert_double_eq_tol(loss, want, 1e-12 * want);
+    tce_trpl_free(tr);
+    free(work);
+    problem_free(&p);
+}
+END_TEST
+
+/* ---- errors ------------------------------------------------------------------------------------------ */
+
+static void expect_untouched(const problem *p)
+{
+    for (size_t k = 0; k < p->n * p->dim; k++)
+        ck_assert_double_eq(p->out_mean[k], SENTINEL);
+    for (size_t k = 0; k < p->n_cov * p->dim * p->dim; k++)
+        ck_assert_double_eq(p->out_L[k], SENTINEL);
+}
+
+START_TEST(bad_inputs_are_named_and_outputs_untouched)
+{
+    problem p = problem_create(1, 2, 1, 3, 10.0, 0.3, 0);
+    tce_trpl *tr = create(TCE_TRPL_KL, 3, 2, 0.05, 5e-4);
+    double *const inputs[] = { p.mean, p.L, p.old_mean, p.old_L };
+    static const char *const names[] = { "mean", "L[1,0]", "old_mean", "old_L[1,0]" };
+    for (size_t k = 0; k < 2 * 3; k++)
+        p.out_mean[k] = SENTINEL;
+    for (size_t k = 0; k < 9; k++)
+        p.out_L[k] = SENTINEL;
+
+    for (size_t a = 0; a < 4; a++) {
+        for (int bad = 0; bad < 2; bad++) {
+            const double good = inputs[a][3];
+            inputs[a][3] = bad ? NAN : INFINITY;
+            ck_assert_int_eq(run(tr, &p), TCE_E_VALUE);
+            ck_assert_ptr_nonnull(strstr(tce_error_message(), names[a]));
+            expect_untouched(&p);
+            inputs[a][3] = good;
+        }
+    }
+    for (size_t a = 1; a < 4; a += 2) {
+        const double good = inputs[a][8];
+        inputs[a][8] = a == 1 ? 0.0 : -1.0;
+        ck_assert_int_eq(run(tr, &p), TCE_E_NOT_PD);
+        ck_assert_ptr_nonnull(strstr(tce_error_message(), a == 1 ? "L[2,2]" : "old_L[2,2]"));
+        expect_untouched(&p);
+        inputs[a][8] = good;
+    }
+    p.n = 3;
+    ck_assert_int_eq(run(tr, &p), TCE_E_SHAPE);
+    p.n = 0;
+    ck_assert_int_eq(run(tr, &p), TCE_E_SHAPE);
+    p.n = 2;
+    expect_untouched(&p);
+    ck_assert_int_eq(tce_trpl_project(tr, 2, NULL, p.L, p.old_mean, p.old_L, 0.0, p.out_mean, p.out_L), TCE_E_ARGUMENT);
+    ck_assert_int_eq(tce_trpl_project(tr, 2, p.mean, p.L, p.old_mean, p.old_L, 0.0, p.out_mean, NULL), TCE_E_ARGUMENT);
+    ck_assert_int_eq(tce_trpl_project(NULL, 2, p.mean, p.L, p.old_mean, p.old_L, 0.0, p.out_mean, p.out_L), TCE_E_ARGUMENT);
+
+    /* what lies above the diagonal is never read */
+    p.L[1] = p.old_L[2] = NAN;
+    ck_assert_int_eq(run(tr, &p), TCE_OK);
+    ck_assert_double_eq(p.out_L[1], 0.0);
+    tce_trpl_free(tr);
+    problem_free(&p);
+}
+END_TEST
+
+START_TEST(calls_out_of_order_are_refused)
+{
+    problem p = problem_create(1, 2, 1, 3, 10.0, 0.3, 0);
+    tce_trpl *tr = create(TCE_TRPL_KL, 3, 2, 0.05, 5e-4);
+    double loss = SENTINEL;
+    ck_assert_int_eq(tce_trpl_backward(tr, 2, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_E_STATE);
+    ck_assert_int_eq(tce_trpl_regression(tr, 2, p.mean, p.L, 1.0, 1, &loss, p.out_mean, p.out_L), TCE_E_STATE);
+    ck_assert_int_eq(tce_trpl_distances(tr, 2, NULL, NULL, NULL), TCE_E_STATE);
+    ck_assert_double_eq(loss, SENTINEL);
+    ck_assert_int_eq(run(tr, &p), TCE_OK);
+    ck_assert_int_eq(tce_trpl_backward(tr, 1, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_E_SHAPE);
+    p.d_L[3] = NAN;
+    ck_assert_int_eq(tce_trpl_backward(tr, 2, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_E_VALUE);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "d_L"));
+    ck_assert_int_eq(tce_trpl_set_bounds(tr, 0.1, 0.0), TCE_E_VALUE);
+    ck_assert_int_eq(tce_trpl_set_bounds(tr, 0.1, 0.1), TCE_OK);
+    tce_trpl_free(tr);
+    problem_free(&p);
+}
+END_TEST
+
+START_TEST(a_numerical_failure_gives_nan_and_a_usable_handle)
+{
+    for (int32_t kind = TCE_TRPL_KL; kind <= TCE_TRPL_FROBENIUS; kind++) {
+        problem p = problem_create(1, 1, 1, 3, 10.0, 0.3, 0);
+        tce_trpl *tr = create(kind, 3, 1, 0.05, 5e-4);
+        const double good = p.L[0];
+        const double good_old = p.old_L[0];
+        p.L[0] = 1e200;
+        p.old_L[0] = 1e-200;
+        const tce_status status = run(tr, &p);
+        ck_assert(status == TCE_E_NOT_FINITE || status == TCE_E_NO_CONVERGE);
+        ck_assert(isnan(p.out_L[0]) && isnan(p.out_mean[2]));
+        ck_assert_int_eq(tce_trpl_backward(tr, 1, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_E_STATE);
+        p.L[0] = good;
+        p.old_L[0] = good_old;
+        ck_assert_int_eq(run(tr, &p), TCE_OK);
+        ck_assert(isfinite(p.out_L[0]));
+        tce_trpl_free(tr);
+        problem_free(&p);
+    }
+}
+END_TEST
+
+START_TEST(options_out_of_range_are_refused)
+{
+    tce_trpl_options opt;
+    tce_trpl *tr = (tce_trpl *)&opt;
+    tce_trpl_options_init(&opt, sizeof opt);
+    opt.kind = 4;
+    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_E_VALUE);
+    ck_assert_ptr_null(tr);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "kind = 4"));
+    tce_trpl_options_init(&opt, sizeof opt);
+    opt.dim = 0;
+    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_E_VALUE);
+    tce_trpl_options_init(&opt, sizeof opt);
+    opt.cov_bound = NAN;
+    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_E_VALUE);
+    tce_trpl_options_init(&opt, sizeof opt);
+    opt.mean_bound = -1.0;
+    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_E_VALUE);
+    tce_trpl_options_init(&opt, sizeof opt);
+    opt.entropy = 3;
+    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_E_VALUE);
+    ck_assert_int_eq(tce_trpl_create(NULL, NULL, &tr), TCE_E_ARGUMENT);
+    ck_assert_int_eq(tce_trpl_create(&opt, NULL, NULL), TCE_E_ARGUMENT);
+    tce_trpl_free(NULL);
+
+    double bound = SENTINEL;
+    ck_assert_int_eq(tce_trpl_entropy_bound(3, 2, 1.0, 1.0, 0.7, 1, 10, &bound), TCE_E_VALUE);
+    ck_assert_int_eq(tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, NAN, 1.0, 0.7, 1, 10, &bound), TCE_E_VALUE);
+    ck_assert_int_eq(tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, 1.0, 1.0, 0.7, 1, 0, &bound), TCE_E_VALUE);
+    ck_assert_int_eq(tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_EXPONENTIAL, 2, 1.0, 1.0, 0.0, 1, 10, &bound), TCE_E_VALUE);
+    ck_assert_double_eq(bound, SENTINEL);
+}
+END_TEST
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+START_TEST(memory_is_asked_for_once_and_only_at_create)
+{
+    for (int32_t kind = TCE_TRPL_KL; kind <= TCE_TRPL_IDENTITY; kind++) {
+        problem p = problem_create(1, 4, 4, 6, 100.0, 0.3, 0);
+        test_memory memory = { .budget = 0 };
+        tce_hooks hooks;
+        test_hooks(&memory, &hooks);
+        tce_trpl_options opt;
+        tce_trpl *tr = NULL;
+        tce_trpl_options_init(&opt, sizeof opt);
+        opt.kind = kind;
+        opt.dim = 6;
+        opt.max_batch = 4;
+        opt.shared_cov = 0;
+
+        /* one request more each time, until it works */
+        size_t budget = 0;
+        for (;; budget++) {
+            memory.budget = budget;
+            const tce_status status = tce_trpl_create(&opt, &hooks, &tr);
+            if (status == TCE_OK)
+                break;
+            ck_assert_int_eq(status, TCE_E_NOMEM);
+            ck_assert_ptr_null(tr);
+            ck_assert_uint_eq(memory.live, 0);
+        }
+        ck_assert_uint_eq(budget, 1);
+
+        double loss;
+        memory.budget = 0;
+        ck_assert_int_eq(run(tr, &p), TCE_OK);
+        ck_assert_int_eq(tce_trpl_backward(tr, 4, p.d_mean, p.d_L, p.d_mean, p.d_L), TCE_OK);
+        ck_assert_int_eq(tce_trpl_regression(tr, 4, p.mean, p.L, 1.0, 1, &loss, p.d_mean, p.d_L), TCE_OK);
+        ck_assert_uint_eq(memory.n_alloc, 1);
+        tce_trpl_free(tr);
+        ck_assert_uint_eq(memory.live, 0);
+        problem_free(&p);
+    }
+}
+END_TEST
+
+START_TEST(a_handle_too_large_for_memory_is_refused)
+{
+    tce_trpl_options opt;
+    tce_trpl *tr;
+    tce_trpl_options_init(&opt, sizeof opt);
+    opt.dim = 16384;
+    opt.max_batch = 1 << 24;
+    opt.shared_cov = 0;
+    test_memory memory = { .budget = 0 };
+    tce_hooks hooks;
+    test_hooks(&memory, &hooks);
+    ck_assert_int_eq(tce_trpl_create(&opt, &hooks, &tr), TCE_E_NOMEM);
+    ck_assert_ptr_null(tr);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("trpl");
@@ -306,9 +1085,40 @@ int main(void)
     tcase_add_test(golden, reference_options_are_reproduced);
     suite_add_tcase(suite, golden);
 
+    TCase *property = tcase_create("property");
+    tcase_set_timeout(property, 300.0);
+    tcase_add_test(property, projections_meet_the_bound_or_leave_the_factor_alone);
+    tcase_add_test(property, dimension_256_works);
+    tcase_add_loop_test(property, a_diagonal_handle_agrees_with_the_full_one, 0, 100);
+    tcase_add_test(property, any_number_of_threads_gives_the_same_bytes);
+    tcase_add_test(property, contexts_of_their_own_are_projected_one_by_one);
+    tcase_add_test(property, the_identity_kind_passes_everything_through);
+    tcase_add_loop_test(property, entropy_control_reaches_its_bound, 0, 100);
+    tcase_add_test(property, without_a_schedule_the_entropy_bound_is_minus_infinity);
+    suite_add_tcase(suite, property);
+
+    TCase *gradient = tcase_create("gradient");
+    tcase_set_timeout(gradient, 60.0);
+    tcase_add_loop_test(gradient, backward_matches_differences_for_every_option, 0, 3);
+    tcase_add_test(gradient, the_regression_gradient_matches_differences);
+    tcase_add_test(gradient, the_kl_regression_loss_is_the_mean_divergence);
+    suite_add_tcase(suite, gradient);
+
+    TCase *errors = tcase_create("errors");
+    tcase_add_test(errors, bad_inputs_are_named_and_outputs_untouched);
+    tcase_add_test(errors, calls_out_of_order_are_refused);
+    tcase_add_test(errors, a_numerical_failure_gives_nan_and_a_usable_handle);
+    tcase_add_test(errors, options_out_of_range_are_refused);
+    suite_add_tcase(suite, errors);
+
+    TCase *memory = tcase_create("memory");
+    tcase_add_test(memory, memory_is_asked_for_once_and_only_at_create);
+    tcase_add_test(memory, a_handle_too_large_for_memory_is_refused);
+    suite_add_tcase(suite, memory);
+
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -14,6 +14,7 @@
  *
  * since d f = -<R, .> is what a change may not have along R.
  */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -21,9 +22,15 @@
 #include "linalg/linalg.h"
 #include "trpl/internal.h"
 
-/* The bound is met to this, or as well as the factor can be formed; then eta is corrected on the factor itself. */
+/* The factor meets the bound to this plus what rounding its entries near 1 leaves, which is some eps/sqrt(bound). */
 #define BOUND_TOLERANCE 1e-11
-#define MAX_CORRECTIONS 8
+#define ROUNDING 16.0
+
+/* One or two in practice; a bisection of eta down to its last place when the inputs leave few digits. */
+#define MAX_CORRECTIONS 80
+
+/* While no eta inside the bound is known, 1 + eta grows by this factor. */
+#define GROWTH 1.001
 
 /* C = sqrt(1 + eta) U^-T with U U' = M + eta I. M lower [P, P]; scratch [P, P]. 0 when it is not positive definite in double. */
 static int whitened_factor(size_t P, const double *M, double eta, double *scratch, double *C)
@@ -56,6 +63,46 @@ static int whitened_factor(size_t P, const double *M, double eta, double *scratc
     return 1;
 }
 
+/* C at cov->eta, with eta corrected until f(C) itself, not that of the tridiagonal form, meets the bound */
+static tce_status factor_at_bound(size_t P, const double *M, const double *diagonal, const double *off_diagonal, double bound,
+                                  double *scratch, tce__cov *cov)
+{
+    const double tolerance = BOUND_TOLERANCE + ROUNDING * DBL_EPSILON / sqrt(bound);
+    double low = 0.0; /* outside the bound */
+    double high = INFINITY;
+    double eta = cov->eta;
+
+    for (int i = 0; i < MAX_CORRECTIONS; i++) {
+        const int formed = whitened_factor(P, M, eta, scratch, cov->C);
+        const double f = formed ? tce__excess_lower(P, cov->C, P) : INFINITY;
+        cov->eta = eta;
+        if (fabs(f / bound - 1.0) <= tolerance)
+            return TCE_OK;
+        if (f < bound)
+            high = eta;
+        else
+            low = eta;
+
+        /* Newton's step inside the bracket, else halve it */
+        double value;
+        double slope;
+        double next = NAN;
+        if (formed && tce__dual_value(P, diagonal, off_diagonal, eta, &value, &slope))
+            next = eta + tce__dual_step(f, slope, bound);
+        if (!(next > low && next < high))
+            next = isfinite(high) ? sqrt((1.0 + low) * (1.0 + high)) - 1.0 : GROWTH * (1.0 + low) - 1.0;
+        if (!(next > low && next < high))
+            break;
+        eta = next;
+    }
+
+    /* no closer in double: the side within the bound */
+    cov->eta = high;
+    if (!isfinite(high) || !whitened_factor(P, M, high, scratch, cov->C))
+        return tce_fail(TCE_E_NO_CONVERGE, "no eta near %g keeps the covariance within its bound %g", eta, bound);
+    return TCE_OK;
+}
+
 tce_status tce__kl_project(size_t P, const double *old_L, double bound, tce__cov *cov, double *work)
 {
     double *A = work;
@@ -85,33 +132,13 @@ tce_status tce__kl_project(size_t P, const double *old_L, double bound, tce__cov
     if (tce__tridiagonal(P, T, P, diagonal, off_diagonal, rest) != 0)
         return tce_fail(TCE_E_NO_CONVERGE, "no tridiagonal form of the whitened precision");
 
-    /* f(eta) = bound */
-    double eta = 0.0;
-    const tce_status status = tce__dual_solve(P, diagonal, off_diagonal, bound, &eta);
+    /* f(eta) = bound, and C */
+    tce_status status = tce__dual_solve(P, diagonal, off_diagonal, bound, &cov->eta);
     if (status != TCE_OK)
         return status;
-
-    /* C, and what rounding left between f(C) and the bound taken out of eta */
-    int formed = 0;
-    for (int i = 0; i <= MAX_CORRECTIONS; i++) {
-        formed = whitened_factor(P, A, eta, T, cov->C);
-        if (!formed) {
-            eta += 1e-3 * (1.0 + eta);
-            continue;
-        }
-        const double f = tce__excess_lower(P, cov->C, P);
-        double value;
-        double slope;
-        if (fabs(f / bound - 1.0) <= BOUND_TOLERANCE || !tce__dual_value(P, diagonal, off_diagonal, eta, &value, &slope))
-            break;
-        const double next = fmax(0.0, eta + tce__dual_step(f, slope, bound));
-        if (i == MAX_CORRECTIONS || next == eta)
-            break;
-        eta = next;
-    }
-    if (!formed)
-        return tce_fail(TCE_E_NO_CONVERGE, "the projected precision is not positive definite at eta = %g", eta);
-    cov->eta = eta;
+    status = factor_at_bound(P, A, diagonal, off_diagonal, bound, T, cov);
+    if (status != TCE_OK)
+        return status;
 
     /* L~ = L_o C */
     memcpy(cov->projected, cov->C, P * P * sizeof *cov->C);
