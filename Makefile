@@ -139,7 +139,7 @@ $(EXAMPLES): %: %.o $(LIB)/libtce.so
 .PHONY: suites
 suites: $(SUITES) $(TEST_TASKS)
 
--include $(OBJECTS:.o=.d) $(SUPPORT:.o=.d) $(SUITES:%=%.d) $(REPLAY:.o=.d) $(BENCH:.o=.d) $(EXAMPLES:%=%.d)
+-include $(OBJECTS:.o=.d) $(TEST_TASKS:.so=.d) $(SUPPORT:.o=.d) $(SUITES:%=%.d) $(REPLAY:.o=.d) $(BENCH:.o=.d) $(EXAMPLES:%=%.d)
 
 # ---- tests -----------------------------------------------------------------------------------------
 
