@@ -34,6 +34,13 @@ static void fails(tce_status status, tce_status want, const char *word)
     ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word, tce_error_message());
 }
 
+/* what outputs hold before a call */
+static void fill_sentinel(size_t n, double *x)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = SENTINEL;
+}
+
 /* ---- a random batch ------------------------------------------------------------------------------ */
 
 enum { E = 6, T = 50, D = 2, C = 4, P = D * C, J = 9, K = J + 1 };
@@ -171,8 +178,10 @@ static void fill_old(batch *b, tce_segment *seg)
 
 static void evaluate(const batch *b, tce_segment *seg, const uint8_t *mask, double clip, result *out)
 {
-    memset(out, 0, sizeof *out);
     tce_segment_stats_init(&out->stats, sizeof out->stats);
+    fill_sentinel(E * J, out->log_prob);
+    fill_sentinel(E * P, out->d_mean);
+    fill_sentinel(E * P * P, out->d_L);
     ok(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old, b->advantages, mask,
                              clip, &out->stats, out->log_prob, out->d_mean, out->d_L));
 }
@@ -922,6 +931,10 @@ START_TEST(episodes_with_their_own_grids_add_up)
     double d_mean[E * P], d_L[P * P] = { 0 }, part[P * P], loss = 0.0;
     static result got;
 
+    /* every other time, the starts alone differ */
+    for (size_t e = 1; e < E && _i % 2 == 1; e++)
+        memcpy(b->times + e * T, b->times, T * sizeof(double));
+    ok(tce_segment_set_pairs(many, E, T, b->times, b->init_time, J, b->pairs));
     fill_old(b, many);
     evaluate(b, many, NULL, 0.0, &got);
     for (size_t e = 0; e < E; e++) {
@@ -946,6 +959,45 @@ START_TEST(episodes_with_their_own_grids_add_up)
 }
 END_TEST
 
+/* A kind of batch: shared or contextual covariance, one grid or one an episode. */
+typedef struct form {
+    int32_t shared;
+    int32_t grids;
+    double spread;
+} form;
+
+static const form FORMS[4] = { { 1, 1, 0.0 }, { 0, 1, 0.0 }, { 1, E, 0.01 }, { 0, E, 0.01 } };
+
+START_TEST(a_call_leaves_no_trace_in_the_next_one)
+{
+    const form *const f = FORMS + _i;
+    batch *const b = create_batch(1, f->spread);
+    tce_segment *const seg = prepare(b, f->shared, f->grids, 1e-4, NULL);
+    static result want, got;
+
+    fill_old(b, seg);
+    evaluate(b, seg, b->mask, 0.2, &want);
+
+    /* other options and other pairs in between */
+    const int32_t other[4] = { 10, 20, 30, 40 };
+    evaluate(b, seg, NULL, 0.0, &got);
+    ck_assert_mem_ne(&got, &want, sizeof got);
+    ok(tce_segment_set_pairs(seg, (size_t)f->grids, T, b->times, b->init_time, 2, other));
+    evaluate(b, seg, NULL, 0.0, &got);
+    ok(tce_segment_set_pairs(seg, (size_t)f->grids, T, b->times, b->init_time, J, b->pairs));
+    evaluate(b, seg, b->mask, 0.2, &got);
+    ck_assert_mem_eq(&got, &want, sizeof got);
+
+    /* a new handle has no past at all */
+    tce_segment *const fresh = prepare(b, f->shared, f->grids, 1e-4, NULL);
+    evaluate(b, fresh, b->mask, 0.2, &want);
+    ck_assert_mem_eq(&got, &want, sizeof got);
+    tce_segment_free(seg);
+    tce_segment_free(fresh);
+    free_batch(b);
+}
+END_TEST
+
 static tce_pool *create_pool(int32_t n_threads)
 {
     tce_pool_options options;
@@ -959,18 +1011,14 @@ static tce_pool *create_pool(int32_t n_threads)
 
 START_TEST(one_two_and_five_threads_give_the_same_bytes)
 {
-    static const struct {
-        int32_t shared, grids;
-        double spread;
-    } FORMS[4] = { { 1, 1, 0.0 }, { 0, 1, 0.0 }, { 1, E, 0.01 }, { 0, E, 0.01 } };
     static const int32_t THREADS[3] = { 1, 2, 5 };
     static result want, got;
 
-    for (size_t form = 0; form < 4; form++) {
-        batch *const b = create_batch((uint64_t)_i, FORMS[form].spread);
+    for (const form *f = FORMS; f < FORMS + 4; f++) {
+        batch *const b = create_batch((uint64_t)_i, f->spread);
         for (size_t i = 0; i < 3; i++) {
             tce_pool *const pool = create_pool(THREADS[i]);
-            tce_segment *const seg = prepare(b, FORMS[form].shared, FORMS[form].grids, 1e-4, pool);
+            tce_segment *const seg = prepare(b, f->shared, f->grids, 1e-4, pool);
 
             if (i == 0)
                 fill_old(b, seg);
@@ -1220,13 +1268,6 @@ START_TEST(gradients_hold_the_regulariser_constant)
 END_TEST
 
 /* ---- errors -------------------------------------------------------------------------------------- */
-
-/* Outputs filled with a sentinel. */
-static void fill_sentinel(size_t n, double *x)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] = SENTINEL;
-}
 
 static void all_equal(size_t n, const double *x, double want)
 {
@@ -1607,6 +1648,7 @@ int main(void)
     tcase_add_loop_test(property, copies_of_a_shared_factor_give_the_shared_result, 0, N_SEEDS);
     tcase_add_loop_test(property, equal_grids_are_one_grid, 0, N_SEEDS);
     tcase_add_loop_test(property, episodes_with_their_own_grids_add_up, 0, N_SEEDS);
+    tcase_add_loop_test(property, a_call_leaves_no_trace_in_the_next_one, 0, 4);
     tcase_add_loop_test(property, one_two_and_five_threads_give_the_same_bytes, 0, N_SEEDS);
     tcase_add_loop_test(property, masked_segments_take_part_in_nothing, 0, N_SEEDS);
     tcase_add_test(property, a_mask_of_zeros_gives_zeros);

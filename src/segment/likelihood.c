@@ -29,13 +29,12 @@ double tce__segment_rows(const tce_segment *seg, const tce__segment_group *group
     double *const rows = group->rows + d * P;
     double largest = 0.0;
 
-    /* L is lower triangular: the rows of DoF d end with its own columns, and the rest stays 0 */
+    /* L is lower triangular: the rows of DoF d end with its own columns, and the rest is 0 since create */
     const size_t used = (d + 1) * C;
     tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, seg->K, used, C, 1.0, group->basis, C, group->L + d * C * P, P,
               0.0, rows, D * P);
     for (size_t k = 0; k < seg->K; k++) {
-        double *const row = rows + k * D * P;
-        memset(row + used, 0, (P - used) * sizeof(double));
+        const double *const row = rows + k * D * P;
 
         /* a NaN is passed on: every comparison with it is false */
         const double variance = tce__dot(used, row, row);
