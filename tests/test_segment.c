@@ -31,7 +31,8 @@ static void ok(tce_status status)
 static void fails(tce_status status, tce_status want, const char *word)
 {
     ck_assert_msg(status == want, "%s instead of %s", tce_status_name(status), tce_status_name(want));
-    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word, tce_error_message());
+    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word,
+                  tce_error_message());
 }
 
 /* what outputs hold before a call */
@@ -138,8 +139,8 @@ static void free_batch(batch *b)
     free(b);
 }
 
-static tce_segment *create_segment(const tce_mp *mp, int32_t shared, int32_t grids, double reg, tce_pool *pool,
-                                   const tce_hooks *hooks)
+static tce_segment *create_segment(const tce_mp *mp, int32_t shared, int32_t grids, double reg,
+                                   tce_pool *pool, const tce_hooks *hooks)
 {
     tce_segment_options options;
     tce_segment *seg = NULL;
@@ -182,8 +183,8 @@ static void evaluate(const batch *b, tce_segment *seg, const uint8_t *mask, doub
     fill_sentinel(E * J, out->log_prob);
     fill_sentinel(E * P, out->d_mean);
     fill_sentinel(E * P * P, out->d_L);
-    ok(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old, b->advantages, mask,
-                             clip, &out->stats, out->log_prob, out->d_mean, out->d_L));
+    ok(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old,
+                             b->advantages, mask, clip, &out->stats, out->log_prob, out->d_mean, out->d_L));
 }
 
 /* ---- golden -------------------------------------------------------------------------------------- */
@@ -315,7 +316,8 @@ static void check_log_prob(const json_t *test, objective *o, const char *mean_ke
     free(got);
 }
 
-static void check_surrogate(const json_t *test, objective *o, const char *advantage_key, double clip, size_t n_L)
+static void check_surrogate(const json_t *test, objective *o, const char *advantage_key, double clip,
+                            size_t n_L)
 {
     const size_t n_mean = o->n_E * o->n_P;
     const size_t n_chol = n_L * o->n_P * o->n_P;
@@ -333,8 +335,8 @@ static void check_surrogate(const json_t *test, objective *o, const char *advant
     tce_segment_stats stats;
 
     tce_segment_stats_init(&stats, sizeof stats);
-    ok(tce_segment_surrogate(o->seg, o->n_E, o->positions, mean, L, o->init_pos, o->init_vel, old, advantages, NULL, clip,
-                             &stats, log_prob, d_mean, d_L));
+    ok(tce_segment_surrogate(o->seg, o->n_E, o->positions, mean, L, o->init_pos, o->init_vel, old,
+                             advantages, NULL, clip, &stats, log_prob, d_mean, d_L));
     test_assert_close(log_prob, want_log_prob, o->n_E * o->n_J, TOL_GOLDEN);
     test_assert_close(&stats.loss, &want_loss, 1, TOL_GOLDEN);
     test_assert_close_gradient(d_mean, want_d_mean, n_mean, TOL_GOLDEN_GRADIENT);
@@ -361,8 +363,9 @@ static void for_each(const char *file, const char *kind, const char *key, void (
     size_t index;
     size_t n = 0;
 
-    json_array_foreach(cases, index, test) {
-        if (strcmp(json_string_value(json_object_get(test, "kind")), kind) == 0 && json_object_get(test, key)) {
+    json_array_foreach (cases, index, test) {
+        if (strcmp(json_string_value(json_object_get(test, "kind")), kind) == 0 &&
+            json_object_get(test, key)) {
             check(test);
             n++;
         }
@@ -399,7 +402,8 @@ static void check_returns(const json_t *test, const char *const keys[4])
         double *const want_returns = test_field(test, keys[2 * kind + 1], n);
 
         if (kind == 0)
-            ok(tce_gae(n_E, n_T, rewards, values, dones, gamma, number(test, "gae_lambda"), advantages, returns));
+            ok(tce_gae(n_E, n_T, rewards, values, dones, gamma, number(test, "gae_lambda"), advantages,
+                       returns));
         else
             ok(tce_monte_carlo(n_E, n_T, rewards, values, dones, gamma, advantages, returns));
         test_assert_close(advantages, want_advantages, n, TOL_GOLDEN);
@@ -427,8 +431,8 @@ static void check_advantage(const json_t *test, int32_t kind, int32_t normalise,
     double *const want = test_field(test, key, n);
     double *const got = malloc(n * sizeof(double));
 
-    ok(tce_segment_advantage(kind, n_E, n_T, n_pairs / 2, rewards, values, steps, pairs, NULL, number(test, "gamma"),
-                             normalise, got, NULL));
+    ok(tce_segment_advantage(kind, n_E, n_T, n_pairs / 2, rewards, values, steps, pairs, NULL,
+                             number(test, "gamma"), normalise, got, NULL));
     test_assert_close(got, want, n, TOL_GOLDEN);
     free(rewards);
     free(values);
@@ -482,7 +486,8 @@ static void check_pairs(const json_t *test)
 
 static void check_both_returns(const json_t *test)
 {
-    const char *const keys[4] = { "gae_advantages", "gae_returns", "monte_carlo_advantages", "monte_carlo_returns" };
+    const char *const keys[4] = { "gae_advantages", "gae_returns", "monte_carlo_advantages",
+                                  "monte_carlo_returns" };
 
     check_returns(test, keys);
 }
@@ -610,7 +615,8 @@ START_TEST(interval_pairs_are_consecutive_and_within_their_bound)
             ck_assert_uint_ge(most, k - 1);
             for (size_t first = 0; first < t / k + t % k; first++) {
                 ok(tce_time_pairs_from(t, k, first, pairs, &n));
-                ck_assert_msg(n >= k - 1 && n <= most, "T %zu, K %zu, first %zu: %zu pairs", t, k, first, n);
+                ck_assert_msg(n >= k - 1 && n <= most, "T %zu, K %zu, first %zu: %zu pairs", t, k, first,
+                              n);
                 ck_assert_int_eq(pairs[0], (int32_t)first);
                 for (size_t j = 0; j < n; j++) {
                     ck_assert_int_eq(pairs[2 * j + 1] - pairs[2 * j], (int32_t)(t / k));
@@ -659,7 +665,8 @@ START_TEST(random_points_are_sorted_distinct_and_unbiased)
     for (int i = 0; i < TRIALS; i++) {
         ok(tce_time_pairs(TCE_TIME_POINTS_RANDOM, STEPS, POINTS, &random, pairs, &n));
         ck_assert_uint_eq(n, POINTS - 1);
-        ck_assert(0 <= pairs[0] && pairs[0] < pairs[1] && pairs[1] == pairs[2] && pairs[2] < pairs[3] && pairs[3] < STEPS);
+        ck_assert(0 <= pairs[0] && pairs[0] < pairs[1] && pairs[1] == pairs[2] && pairs[2] < pairs[3] &&
+                  pairs[3] < STEPS);
         seen[1 << pairs[0] | 1 << pairs[1] | 1 << pairs[3]]++;
     }
 
@@ -689,9 +696,11 @@ START_TEST(undiscounted_segments_add_up_to_the_whole)
     tce_random_normals(&random, T, rewards);
     tce_random_normals(&random, T + 1, values);
     ok(tce_time_pairs_from(T, K, 3, pairs, &n));
-    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 1, T, J, rewards, values, NULL, pairs, NULL, 1.0, 0, parts, NULL));
+    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 1, T, J, rewards, values, NULL, pairs, NULL, 1.0, 0, parts,
+                             NULL));
     const int32_t ends[2] = { pairs[0], pairs[2 * J - 1] };
-    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 1, T, 1, rewards, values, NULL, ends, NULL, 1.0, 0, &whole, NULL));
+    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 1, T, 1, rewards, values, NULL, ends, NULL, 1.0, 0, &whole,
+                             NULL));
 
     double sum = 0.0;
     for (size_t j = 0; j < J; j++)
@@ -709,20 +718,26 @@ static const int32_t END_LENGTHS[2] = { 6, 3 };
 START_TEST(an_early_end_leaves_out_what_comes_after_it)
 {
     /* gamma 0.5; the second episode: (1, 3) and (2, 4) reach the end, (3, 5) starts there */
-    const double want[8] = { 1 + 1 + 0.25 * 3 - 1, 2 + 1.5 + 0.25 * 4 - 2, 3 + 2 + 0.25 * 5 - 3, 4 + 2.5 + 0.25 * 6 - 4,
-                             1 + 1 + 0.25 * 30 - 10, 2 + 2 - 20, 4 - 30, 0 };
+    const double want[8] = { 1 + 1 + 0.25 * 3 - 1,
+                             2 + 1.5 + 0.25 * 4 - 2,
+                             3 + 2 + 0.25 * 5 - 3,
+                             4 + 2.5 + 0.25 * 6 - 4,
+                             1 + 1 + 0.25 * 30 - 10,
+                             2 + 2 - 20,
+                             4 - 30,
+                             0 };
     const uint8_t want_mask[8] = { 1, 1, 1, 1, 1, 1, 1, 0 };
     double got[8];
     uint8_t mask[8];
 
-    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 2, 6, 4, END_REWARDS, END_VALUES, NULL, END_PAIRS, END_LENGTHS, 0.5, 0, got,
-                             mask));
+    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 2, 6, 4, END_REWARDS, END_VALUES, NULL, END_PAIRS,
+                             END_LENGTHS, 0.5, 0, got, mask));
     test_assert_close(got, want, 8, TOL_ROUNDING);
     ck_assert_mem_eq(mask, want_mask, 8);
 
     /* normalised over the seven that count */
-    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 2, 6, 4, END_REWARDS, END_VALUES, NULL, END_PAIRS, END_LENGTHS, 0.5, 1, got,
-                             mask));
+    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 2, 6, 4, END_REWARDS, END_VALUES, NULL, END_PAIRS,
+                             END_LENGTHS, 0.5, 1, got, mask));
     double seven[8];
     memcpy(seven, want, sizeof seven);
     tce_normalise(7, NULL, seven);
@@ -737,15 +752,23 @@ START_TEST(rewards_and_step_sums_stop_at_an_early_end)
 
     /* reward: the mean over the one episode that is left is the reward itself */
     const double reward[8] = { 0, -0.25, 0.5, 0, 0, 0.25, -0.5, 0 };
-    ok(tce_segment_advantage(TCE_SEGMENT_REWARD, 2, 6, 4, END_REWARDS, NULL, NULL, END_PAIRS, END_LENGTHS, 0.5, 1, got, mask));
+    ok(tce_segment_advantage(TCE_SEGMENT_REWARD, 2, 6, 4, END_REWARDS, NULL, NULL, END_PAIRS, END_LENGTHS,
+                             0.5, 1, got, mask));
     test_assert_close(got, reward, 8, TOL_ROUNDING);
 
     /* sum: nine steps are normalised, then summed over a ... b */
     memcpy(steps, END_REWARDS, sizeof steps);
     tce_normalise(9, NULL, steps);
-    const double sum[8] = { steps[0] + steps[1] + steps[2], steps[1] + steps[2] + steps[3], steps[2] + steps[3] + steps[4],
-                            steps[3] + steps[4] + steps[5], steps[6] + steps[7] + steps[8], steps[7] + steps[8], steps[8], 0 };
-    ok(tce_segment_advantage(TCE_SEGMENT_SUM, 2, 6, 4, NULL, NULL, END_REWARDS, END_PAIRS, END_LENGTHS, 0.5, 0, got, mask));
+    const double sum[8] = { steps[0] + steps[1] + steps[2],
+                            steps[1] + steps[2] + steps[3],
+                            steps[2] + steps[3] + steps[4],
+                            steps[3] + steps[4] + steps[5],
+                            steps[6] + steps[7] + steps[8],
+                            steps[7] + steps[8],
+                            steps[8],
+                            0 };
+    ok(tce_segment_advantage(TCE_SEGMENT_SUM, 2, 6, 4, NULL, NULL, END_REWARDS, END_PAIRS, END_LENGTHS, 0.5,
+                             0, got, mask));
     test_assert_close(got, sum, 8, TOL_ROUNDING);
 }
 END_TEST
@@ -757,8 +780,10 @@ START_TEST(a_full_length_is_no_early_end)
     uint8_t mask[8];
 
     for (int32_t kind = TCE_SEGMENT_VALUE; kind <= TCE_SEGMENT_REWARD; kind++) {
-        ok(tce_segment_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS, full, 0.9, 1, with, mask));
-        ok(tce_segment_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS, NULL, 0.9, 1, without, NULL));
+        ok(tce_segment_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS, full, 0.9,
+                                 1, with, mask));
+        ok(tce_segment_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS, NULL, 0.9,
+                                 1, without, NULL));
         ck_assert_mem_eq(with, without, sizeof with);
         for (size_t i = 0; i < 8; i++)
             ck_assert_uint_eq(mask[i], 1);
@@ -859,7 +884,8 @@ END_TEST
 /* without a regulariser the segments do not know of each other, whatever their order and overlap */
 START_TEST(pairs_may_come_in_any_order_and_overlap)
 {
-    static const int32_t PAIRS[2 * J] = { 20, 40, 5, 20, 20, 21, 21, 49, 30, 48, 48, 49, 5, 49, 5, 20, 20, 40 };
+    static const int32_t PAIRS[2 * J] = { 20, 40, 5,  20, 20, 21, 21, 49, 30,
+                                          48, 48, 49, 5,  49, 5,  20, 20, 40 };
     batch *const b = create_batch((uint64_t)_i, 0.0);
     tce_segment *const seg = create_segment(b->mp, 1, 1, 0.0, NULL, NULL);
     double all[E * J], one[E];
@@ -941,9 +967,9 @@ START_TEST(episodes_with_their_own_grids_add_up)
         tce_segment_stats stats;
         tce_segment_stats_init(&stats, sizeof stats);
         ok(tce_segment_set_pairs(one, 1, T, b->times + e * T, b->init_time + e, J, b->pairs));
-        ok(tce_segment_surrogate(one, 1, b->positions + e * T * D, b->mean + e * P, b->L, b->init_pos + e * D,
-                                 b->init_vel + e * D, b->old + e * J, b->advantages + e * J, NULL, 0.0, &stats, NULL,
-                                 d_mean + e * P, part));
+        ok(tce_segment_surrogate(one, 1, b->positions + e * T * D, b->mean + e * P, b->L,
+                                 b->init_pos + e * D, b->init_vel + e * D, b->old + e * J,
+                                 b->advantages + e * J, NULL, 0.0, &stats, NULL, d_mean + e * P, part));
         loss += stats.loss / E;
         for (size_t i = 0; i < P * P; i++)
             d_L[i] += part[i] / E;
@@ -1067,8 +1093,8 @@ START_TEST(masked_segments_take_part_in_nothing)
 
         /* a NaN that counts is refused */
         tail[-1] = NAN;
-        fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old, b->advantages,
-                                    b->mask, 0.0, NULL, NULL, NULL, NULL),
+        fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old,
+                                    b->advantages, b->mask, 0.0, NULL, NULL, NULL, NULL),
               TCE_E_VALUE, "positions[5,");
         memcpy(tail, kept, n_tail * sizeof(double));
         tail[-1] = 0.0;
@@ -1145,14 +1171,16 @@ START_TEST(clipping_stops_the_gradient_on_the_side_of_the_advantage_only)
     const double log_prob[6] = { 0.5, 0.5, -0.5, -0.5, 0.1, -0.1 };
     const double old[6] = { 0 };
     const double advantages[6] = { 2, -2, 2, -2, 2, -2 };
-    const double want[6] = { 0, 2 * exp(0.5) / 6, -2 * exp(-0.5) / 6, 0, -2 * exp(0.1) / 6, 2 * exp(-0.1) / 6 };
+    const double want[6] = { 0, 2 * exp(0.5) / 6,  -2 * exp(-0.5) / 6,
+                             0, -2 * exp(0.1) / 6, 2 * exp(-0.1) / 6 };
     tce_segment_stats stats;
     double d[6];
 
     tce_segment_stats_init(&stats, sizeof stats);
     ok(tce_surrogate(6, log_prob, old, advantages, NULL, 0.2, &stats, d));
     test_assert_close(d, want, 6, TOL_ROUNDING);
-    const double loss = -(2 * 1.2 - 2 * exp(0.5) + 2 * exp(-0.5) - 2 * 0.8 + 2 * exp(0.1) - 2 * exp(-0.1)) / 6;
+    const double loss =
+        -(2 * 1.2 - 2 * exp(0.5) + 2 * exp(-0.5) - 2 * 0.8 + 2 * exp(0.1) - 2 * exp(-0.1)) / 6;
     ck_assert_double_eq_tol(stats.loss, loss, TOL_ROUNDING);
     ck_assert_double_eq_tol(stats.fraction_clipped, 4.0 / 6.0, TOL_ROUNDING);
     ck_assert_double_eq_tol(stats.ratio_max, exp(0.5), TOL_ROUNDING);
@@ -1194,8 +1222,9 @@ static double loss_of(void *context, const double *x)
 
     tce_segment_stats_init(&stats, sizeof stats);
     memmove(c->target, x, c->n * sizeof(double));
-    ok(tce_segment_surrogate(c->seg, E, c->b->positions, c->b->mean, c->b->L, c->b->init_pos, c->b->init_vel, c->b->old,
-                             c->b->advantages, c->mask, c->clip, &stats, NULL, NULL, NULL));
+    ok(tce_segment_surrogate(c->seg, E, c->b->positions, c->b->mean, c->b->L, c->b->init_pos,
+                             c->b->init_vel, c->b->old, c->b->advantages, c->mask, c->clip, &stats, NULL,
+                             NULL, NULL));
     return stats.loss;
 }
 
@@ -1251,7 +1280,7 @@ START_TEST(gradients_with_own_grids_are_the_central_differences)
 }
 END_TEST
 
-/* the largest variance, of the last episode, sets the regulariser; it is masked, so the rest varies with the regulariser constant */
+/* the last episode has the largest variance and is masked: the others vary under a constant regulariser */
 START_TEST(gradients_hold_the_regulariser_constant)
 {
     batch *const b = create_batch((uint64_t)_i, 0.01);
@@ -1315,22 +1344,35 @@ END_TEST
 
 START_TEST(bad_advantage_arguments_are_refused)
 {
-    const int32_t outside[2] = { 2, 6 }, backwards[2] = { 2, 2 }, negative[2] = { -1, 2 }, pair[2] = { 0, 1 };
+    const int32_t outside[2] = { 2, 6 }, backwards[2] = { 2, 2 }, negative[2] = { -1, 2 },
+                  pair[2] = { 0, 1 };
     const int32_t long_one[1] = { 7 };
     double out[1] = { SENTINEL };
     double bad[6] = { 0, 0, 0, INFINITY, 0, 0 };
 
-    fails(tce_segment_advantage(3, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, out, NULL), TCE_E_ARGUMENT, "kind");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, NULL, NULL, 1, 1, out, NULL), TCE_E_ARGUMENT, "pairs");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, outside, NULL, 1, 1, out, NULL), TCE_E_VALUE, "pairs[0]");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, backwards, NULL, 1, 1, out, NULL), TCE_E_VALUE, "(2, 2)");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, negative, NULL, 1, 1, out, NULL), TCE_E_VALUE, "(-1, 2)");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, long_one, 1, 1, out, NULL), TCE_E_VALUE, "lengths[0]");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 2, 1, out, NULL), TCE_E_VALUE, "gamma");
-    fails(tce_segment_advantage(0, 1, 6, 1, bad, END_VALUES, NULL, pair, NULL, 1, 1, out, NULL), TCE_E_VALUE, "rewards[3]");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, NULL, NULL, pair, NULL, 1, 1, out, NULL), TCE_E_ARGUMENT, "values");
-    fails(tce_segment_advantage(1, 1, 6, 1, NULL, NULL, NULL, pair, NULL, 1, 1, out, NULL), TCE_E_ARGUMENT, "step_advantages");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, NULL, NULL), TCE_E_ARGUMENT, "out");
+    fails(tce_segment_advantage(3, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, out, NULL),
+          TCE_E_ARGUMENT, "kind");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, NULL, NULL, 1, 1, out, NULL),
+          TCE_E_ARGUMENT, "pairs");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, outside, NULL, 1, 1, out, NULL),
+          TCE_E_VALUE, "pairs[0]");
+    fails(
+        tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, backwards, NULL, 1, 1, out, NULL),
+        TCE_E_VALUE, "(2, 2)");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, negative, NULL, 1, 1, out, NULL),
+          TCE_E_VALUE, "(-1, 2)");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, long_one, 1, 1, out, NULL),
+          TCE_E_VALUE, "lengths[0]");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 2, 1, out, NULL),
+          TCE_E_VALUE, "gamma");
+    fails(tce_segment_advantage(0, 1, 6, 1, bad, END_VALUES, NULL, pair, NULL, 1, 1, out, NULL),
+          TCE_E_VALUE, "rewards[3]");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, NULL, NULL, pair, NULL, 1, 1, out, NULL),
+          TCE_E_ARGUMENT, "values");
+    fails(tce_segment_advantage(1, 1, 6, 1, NULL, NULL, NULL, pair, NULL, 1, 1, out, NULL), TCE_E_ARGUMENT,
+          "step_advantages");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, NULL, NULL),
+          TCE_E_ARGUMENT, "out");
     all_equal(1, out, SENTINEL);
 }
 END_TEST
@@ -1392,7 +1434,8 @@ START_TEST(bad_pairs_are_refused)
     double far[T], out[E * J];
 
     fill_sentinel(E * J, out);
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_STATE, "set_pairs");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_STATE,
+          "set_pairs");
     fails(tce_segment_set_pairs(NULL, 1, T, b->times, b->init_time, J, b->pairs), TCE_E_ARGUMENT, "seg");
     fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J, NULL), TCE_E_ARGUMENT, "pairs");
     fails(tce_segment_set_pairs(seg, 1, T, NULL, b->init_time, J, b->pairs), TCE_E_ARGUMENT, "times");
@@ -1409,7 +1452,8 @@ START_TEST(bad_pairs_are_refused)
     for (size_t t = 0; t < T; t++)
         far[t] = 100.0 + (double)t;
     ck_assert_int_eq(tce_segment_set_pairs(seg, 1, T, far, b->init_time, J, b->pairs), TCE_E_VALUE);
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_STATE, "set_pairs");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_STATE,
+          "set_pairs");
     all_equal(E * J, out, SENTINEL);
     ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J, b->pairs));
     ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out));
@@ -1426,31 +1470,38 @@ START_TEST(bad_batches_are_refused_and_outputs_stay)
 
     fill_old(b, seg);
     fill_sentinel(E * J, out);
-    fails(tce_segment_log_prob(NULL, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_ARGUMENT, "seg");
+    fails(tce_segment_log_prob(NULL, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_ARGUMENT,
+          "seg");
     fails(tce_segment_log_prob(seg, E, NULL, b->mean, b->L, NULL, NULL, out), TCE_E_ARGUMENT, "positions");
     fails(tce_segment_log_prob(seg, E, b->positions, NULL, b->L, NULL, NULL, out), TCE_E_ARGUMENT, "mean");
     fails(tce_segment_log_prob(seg, E, b->positions, b->mean, NULL, NULL, NULL, out), TCE_E_ARGUMENT, "L");
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL), TCE_E_ARGUMENT, "out");
-    fails(tce_segment_log_prob(seg, E + 1, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE, "E = 7");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL), TCE_E_ARGUMENT,
+          "out");
+    fails(tce_segment_log_prob(seg, E + 1, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE,
+          "E = 7");
     fails(tce_segment_log_prob(seg, 0, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE, "E = 0");
-    fails(tce_segment_log_prob(seg, E - 1, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE, "grids");
-    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old, b->advantages, NULL, -0.1, NULL, out,
-                                NULL, NULL),
+    fails(tce_segment_log_prob(seg, E - 1, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE,
+          "grids");
+    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old, b->advantages,
+                                NULL, -0.1, NULL, out, NULL, NULL),
           TCE_E_VALUE, "clip");
-    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL, b->advantages, NULL, 0.0, NULL, out,
-                                NULL, NULL),
+    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL, b->advantages, NULL,
+                                0.0, NULL, out, NULL, NULL),
           TCE_E_ARGUMENT, "log_prob_old");
     b->advantages[3] = INFINITY;
-    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old, b->advantages, NULL, 0.0, NULL, out,
-                                NULL, NULL),
+    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old, b->advantages,
+                                NULL, 0.0, NULL, out, NULL, NULL),
           TCE_E_VALUE, "advantages[3]");
     b->mean[2] = NAN;
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_VALUE, "mean[2]");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_VALUE,
+          "mean[2]");
     b->mean[2] = 0.0;
     b->init_vel[1] = NAN;
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, b->init_vel, out), TCE_E_VALUE, "init_vel[1]");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, b->init_vel, out), TCE_E_VALUE,
+          "init_vel[1]");
     b->positions[((E - 1) * T + (size_t)b->pairs[0]) * D] = NAN;
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_VALUE, "positions[5,4,0]");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_VALUE,
+          "positions[5,4,0]");
     all_equal(E * J, out, SENTINEL);
     tce_segment_free(seg);
     free_batch(b);
@@ -1464,8 +1515,8 @@ static void fails_with_nan(const batch *b, tce_segment *seg, size_t n_L, tce_sta
 
     fill_sentinel(E * P * P, got.d_L);
     tce_segment_stats_init(&got.stats, sizeof got.stats);
-    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old, b->advantages, NULL,
-                                0.0, &got.stats, got.log_prob, got.d_mean, got.d_L),
+    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old,
+                                b->advantages, NULL, 0.0, &got.stats, got.log_prob, got.d_mean, got.d_L),
           want, word);
     all_equal(5, &got.stats.loss, NAN);
     all_equal(E * J, got.log_prob, NAN);
@@ -1523,9 +1574,11 @@ START_TEST(segments_before_the_delay_are_singular_and_have_no_velocity)
     b->mp = create_mp(TCE_MP_PRODMP, 2.0);
     tce_segment *const seg = prepare(b, 1, 1, 1e-4, NULL);
     fill_sentinel(E * J, out);
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, out), TCE_E_VALUE, "init_vel[0,0]");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, out),
+          TCE_E_VALUE, "init_vel[0,0]");
     all_equal(E * J, out, SENTINEL);
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, NULL, out), TCE_E_SINGULAR, "delay");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, NULL, out), TCE_E_SINGULAR,
+          "delay");
     all_equal(E * J, out, NAN);
     tce_segment_free(seg);
     free_batch(b);
@@ -1546,7 +1599,8 @@ START_TEST(an_overflow_in_the_plain_surrogate_is_reported)
     ck_assert_double_eq(stats.loss, -1.0);
     ck_assert_double_eq(d[1], 0.0);
     fill_sentinel(3, d);
-    fails(tce_surrogate(3, log_prob, NULL, advantages, NULL, 0.0, &stats, d), TCE_E_ARGUMENT, "log_prob_old");
+    fails(tce_surrogate(3, log_prob, NULL, advantages, NULL, 0.0, &stats, d), TCE_E_ARGUMENT,
+          "log_prob_old");
     fails(tce_surrogate(3, log_prob, old, advantages, NULL, NAN, &stats, d), TCE_E_VALUE, "clip");
     advantages[0] = NAN;
     fails(tce_surrogate(3, log_prob, old, advantages, mask, 0.0, &stats, d), TCE_E_VALUE, "advantages[0]");
