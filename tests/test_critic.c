@@ -31,7 +31,8 @@ static void ok(tce_status status)
 static void fails(tce_status status, tce_status want, const char *word)
 {
     ck_assert_msg(status == want, "%s instead of %s", tce_status_name(status), tce_status_name(want));
-    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word, tce_error_message());
+    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word,
+                  tce_error_message());
 }
 
 /* ---- critics ------------------------------------------------------------------------------------- */
@@ -130,7 +131,8 @@ static tce_adam_options adam_of(double learning_rate)
 /* ---- golden -------------------------------------------------------------------------------------- */
 
 /* the update of tasks-fancy.md 1.6, written down for one column */
-static void reference_update(size_t n, const double *obs, size_t column, double *mean, double *var, double *count)
+static void reference_update(size_t n, const double *obs, size_t column, double *mean, double *var,
+                             double *count)
 {
     double m = 0.0;
     double v = 0.0;
@@ -242,7 +244,7 @@ START_TEST(without_normaliser_observations_are_taken_as_they_are)
     double values[N];
     double want[N];
     double count;
-    options.normalise = 0;
+    options.normalise = TCE_CRITIC_RAW;
     ok(tce_critic_create(&options, NULL, &critic));
     tce_random_start(&random, 1, 1, 0, 0);
     ok(tce_critic_start(critic, &random));
@@ -257,6 +259,46 @@ START_TEST(without_normaliser_observations_are_taken_as_they_are)
     tce_critic_free(critic);
     tce_net_free(net);
     free(obs);
+}
+END_TEST
+
+/* the statistics move on between the batch's own time and its training */
+START_TEST(a_normalised_batch_keeps_the_statistics_of_its_time)
+{
+    enum { N = 150 };
+    tce_critic_options options = options_of(TCE_NET_DOUBLE, N, NULL);
+    const tce_adam_options adam = adam_of(1e-2);
+    tce_critic *critic;
+    tce_random random;
+    double *obs = observations(4, N);
+    double *later = observations(5, N);
+    double *target = normals(6, N);
+    double values[N];
+    double want[N];
+    double count;
+    options.normalise = TCE_CRITIC_NORMALISED;
+    ok(tce_critic_create(&options, NULL, &critic));
+    tce_random_start(&random, 1, 1, 0, 0);
+    ok(tce_critic_start(critic, &random));
+    tce_net *net = network_of(critic, TCE_NET_DOUBLE, N);
+
+    ok(tce_critic_observe(critic, N, obs));
+    ok(tce_critic_normalise(critic, N, obs, obs));
+    ok(tce_critic_observe(critic, N, later));
+    tce_critic_statistics(critic, NULL, NULL, &count);
+    ck_assert_double_eq(count, 1e-4 + N + N);
+    ok(tce_critic_value(critic, N, obs, values));
+    ok(tce_net_forward(net, N, obs, want));
+    ck_assert_mem_eq(values, want, sizeof values);
+    ok(tce_critic_fit_epoch(critic, N, obs, target, 1, NULL, &adam, 1.0, 0.0, NULL));
+    ok(tce_net_pass_mse(net, N, obs, target, NULL, NULL));
+    ok(tce_net_adam_step(net, &adam, 1.0));
+    assert_same_parameters(critic, net);
+    tce_critic_free(critic);
+    tce_net_free(net);
+    free(obs);
+    free(later);
+    free(target);
 }
 END_TEST
 
@@ -448,6 +490,7 @@ START_TEST(options_out_of_range_are_refused_by_name)
         { offsetof(tce_critic_options, precision), 9, "precision" },
         { offsetof(tce_critic_options, start), 9, "start" },
         { offsetof(tce_critic_options, max_batch), 0, "max_batch" },
+        { offsetof(tce_critic_options, normalise), 3, "normalise" },
     };
     tce_critic *critic;
 
@@ -496,7 +539,8 @@ START_TEST(a_target_that_is_not_finite_changes_nothing)
     double loss = SENTINEL;
 
     target[7] = NAN;
-    fails(tce_critic_fit_epoch(critic, N, obs, target, 1, NULL, &adam, 1.0, 0.0, &loss), TCE_E_NOT_FINITE, "gradient norm");
+    fails(tce_critic_fit_epoch(critic, N, obs, target, 1, NULL, &adam, 1.0, 0.0, &loss), TCE_E_NOT_FINITE,
+          "gradient norm");
     assert_same_parameters(critic, net);
     ck_assert_double_eq(loss, SENTINEL);
     tce_critic_free(critic);
@@ -519,11 +563,16 @@ START_TEST(bad_calls_leave_outputs_untouched)
     fails(tce_critic_value(critic, N + 1, obs, out), TCE_E_SHAPE, "max_batch");
     fails(tce_critic_value(critic, N, NULL, out), TCE_E_ARGUMENT, "obs");
     ck_assert_double_eq(out[0], SENTINEL);
-    fails(tce_critic_fit_epoch(critic, N + 1, obs, obs, 1, NULL, &adam, 1.0, 0.0, NULL), TCE_E_SHAPE, "max_batch");
-    fails(tce_critic_fit_epoch(critic, N, obs, obs, 0, NULL, &adam, 1.0, 0.0, NULL), TCE_E_SHAPE, "n_minibatches");
-    fails(tce_critic_fit_epoch(critic, N, obs, obs, N + 1, &random, &adam, 1.0, 0.0, NULL), TCE_E_SHAPE, "n_minibatches");
-    fails(tce_critic_fit_epoch(critic, N, obs, obs, 2, NULL, &adam, 1.0, 0.0, NULL), TCE_E_ARGUMENT, "random");
-    fails(tce_critic_fit_epoch(critic, N, obs, obs, 1, NULL, &adam, NAN, 0.0, NULL), TCE_E_VALUE, "rate_factor");
+    fails(tce_critic_fit_epoch(critic, N + 1, obs, obs, 1, NULL, &adam, 1.0, 0.0, NULL), TCE_E_SHAPE,
+          "max_batch");
+    fails(tce_critic_fit_epoch(critic, N, obs, obs, 0, NULL, &adam, 1.0, 0.0, NULL), TCE_E_SHAPE,
+          "n_minibatches");
+    fails(tce_critic_fit_epoch(critic, N, obs, obs, N + 1, &random, &adam, 1.0, 0.0, NULL), TCE_E_SHAPE,
+          "n_minibatches");
+    fails(tce_critic_fit_epoch(critic, N, obs, obs, 2, NULL, &adam, 1.0, 0.0, NULL), TCE_E_ARGUMENT,
+          "random");
+    fails(tce_critic_fit_epoch(critic, N, obs, obs, 1, NULL, &adam, NAN, 0.0, NULL), TCE_E_VALUE,
+          "rate_factor");
     adam.epsilon = 0.0;
     fails(tce_critic_fit_epoch(critic, N, obs, obs, 1, NULL, &adam, 1.0, 0.0, NULL), TCE_E_VALUE, "epsilon");
     tce_critic_free(critic);
@@ -606,6 +655,7 @@ int main(void)
     tcase_add_test(property, normalised_observations_have_mean_zero_and_variance_one);
     tcase_add_test(property, values_are_the_networks_at_normalised_observations);
     tcase_add_test(property, without_normaliser_observations_are_taken_as_they_are);
+    tcase_add_test(property, a_normalised_batch_keeps_the_statistics_of_its_time);
     tcase_add_test(property, an_epoch_is_as_many_adam_steps_as_minibatches);
     tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);
     tcase_add_test(property, training_learns_a_smooth_function);

@@ -16,7 +16,7 @@
 
 /* core_update.json, core_options.json (algorithm.md 8). */
 #define TOL_GOLDEN 1e-8
-/* Central differences with step eps^(1/3): eps^(2/3) = 4e-11 times third derivatives and sums of about 1e3. */
+/* Central differences with step eps^(1/3): eps^(2/3) = 4e-11 times third derivatives and sums up to 1e3. */
 #define TOL_DIFFERENCE 1e-7
 /* softplus and its inverse: a few roundings. */
 #define TOL_INVERSE 1e-14
@@ -33,7 +33,8 @@ static void ok(tce_status status)
 static void fails(tce_status status, tce_status want, const char *word)
 {
     ck_assert_msg(status == want, "%s instead of %s", tce_status_name(status), tce_status_name(want));
-    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word, tce_error_message());
+    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word,
+                  tce_error_message());
 }
 
 /* ---- policies ------------------------------------------------------------------------------------ */
@@ -106,7 +107,8 @@ static tce_adam_options adam_of(double learning_rate)
 }
 
 /* one update with fixed gradients: a stand-in for an objective */
-static void update(tce_policy *policy, size_t n, const double *obs, const double *d_mean, const double *d_L, double clip)
+static void update(tce_policy *policy, size_t n, const double *obs, const double *d_mean, const double *d_L,
+                   double clip)
 {
     const tce_adam_options adam = adam_of(1e-2);
     double *mean = malloc(n * P * sizeof *mean);
@@ -148,7 +150,8 @@ static size_t append_parameters(const json_t *value, double *out)
 enum { MAX_PARAMETERS = 20000 };
 
 /* a double policy of the case's shape, with parameters `layers` and `covariance` */
-static tce_policy *policy_of_case(const json_t *item, const char *layers, const char *covariance, int32_t form, size_t n)
+static tce_policy *policy_of_case(const json_t *item, const char *layers, const char *covariance,
+                                  int32_t form, size_t n)
 {
     const json_t *mean = json_object_get(item, layers);
     const json_t *cov = json_object_get(item, covariance);
@@ -162,8 +165,10 @@ static tce_policy *policy_of_case(const json_t *item, const char *layers, const 
     options.hidden = hidden;
     for (size_t l = 0; l + 1 < json_array_size(mean); l++)
         hidden[l] = (int32_t)json_array_size(json_object_get(json_array_get(mean, l), "bias"));
-    options.n_obs = (int32_t)json_array_size(json_array_get(json_object_get(json_array_get(mean, 0), "weight"), 0));
-    options.n_params = (int32_t)json_array_size(json_object_get(json_array_get(mean, json_array_size(mean) - 1), "bias"));
+    options.n_obs =
+        (int32_t)json_array_size(json_array_get(json_object_get(json_array_get(mean, 0), "weight"), 0));
+    options.n_params =
+        (int32_t)json_array_size(json_object_get(json_array_get(mean, json_array_size(mean) - 1), "bias"));
     if (form == TCE_POLICY_FULL_CONTEXTUAL) {
         options.n_cov_hidden = (int32_t)json_array_size(cov) - 1;
         options.cov_hidden = cov_hidden;
@@ -198,10 +203,11 @@ static void check_first_prediction(const json_t *item, const char *covariance, i
     double *L = test_array(json_object_get(first, "projected_chol"), &n_L);
     const size_t n = json_array_size(json_object_get(item, "contexts"));
     tce_policy *policy = policy_of_case(item, "weights", covariance, form, n);
+    const size_t size = tce_policy_num_params(policy);
     double *out_mean = malloc(n_mean * sizeof *out_mean);
     double *out_L = malloc(n_L * sizeof *out_L);
 
-    ck_assert_uint_eq(n_L, tce_policy_num_factors(policy, n) * tce_policy_num_params(policy) * tce_policy_num_params(policy));
+    ck_assert_uint_eq(n_L, tce_policy_num_factors(policy, n) * size * size);
     ok(tce_policy_predict(policy, n, obs, out_mean, out_L));
     test_assert_close(out_mean, mean, n_mean, TOL_GOLDEN);
     test_assert_close(out_L, L, n_L, TOL_GOLDEN);
@@ -276,7 +282,8 @@ START_TEST(set_variance_matches_the_reference)
         size_t n_obs;
         double *raw = test_array(json_object_get(item, "final_covariance"), &n_raw);
         double *obs = test_array(json_object_get(item, "contexts"), &n_obs);
-        tce_policy *policy = policy_of_case(item, "final_weights", "final_covariance", TCE_POLICY_FULL_SHARED, 1);
+        tce_policy *policy =
+            policy_of_case(item, "final_weights", "final_covariance", TCE_POLICY_FULL_SHARED, 1);
         const size_t size = tce_policy_num_params(policy);
         double *mean = malloc(size * sizeof *mean);
         double *L = malloc(size * size * sizeof *L);
@@ -300,7 +307,7 @@ END_TEST
 
 /* ---- gradient ------------------------------------------------------------------------------------ */
 
-/* A random function of a prediction: sum of a mean + b L + (mean^2 + L^2)/2 over means and lower triangles. */
+/* A random function of a prediction: sum of a mean + b L + (mean^2 + L^2)/2 over means and factors. */
 typedef struct probe {
     tce_policy *policy;
     const double *obs;
@@ -426,8 +433,8 @@ START_TEST(a_set_factor_is_predicted)
         ok(tce_policy_set_covariance(policy, L));
         ok(tce_policy_predict(policy, 1, obs, mean, got));
         for (size_t i = 0; i < P * P; i++)
-            ck_assert_msg(fabs(got[i] - L[i]) <= 10.0 * TOL_INVERSE * fabs(L[i]), "seed %d, entry %zu: %.17g, not %.17g", (int)seed, i,
-                          got[i], L[i]);
+            ck_assert_msg(fabs(got[i] - L[i]) <= 10.0 * TOL_INVERSE * fabs(L[i]),
+                          "seed %d, entry %zu: %.17g, not %.17g", (int)seed, i, got[i], L[i]);
         tce_policy_free(policy);
         free(obs);
     }
@@ -566,7 +573,8 @@ START_TEST(the_clip_bounds_all_parameters_together)
         tce_policy_get_gradient(policy, after);
         for (size_t i = 0; i < n; i++)
             sum += before[i] * before[i];
-        test_assert_close(&norm, (const double[]){ sqrt(sum) }, 1, 1e-13);
+        const double root = sqrt(sum);
+        test_assert_close(&norm, &root, 1, 1e-13);
         for (size_t i = 0; i < n; i++)
             before[i] *= 0.02 / (norm + 1e-6);
         test_assert_close(after, before, n, 1e-15);
@@ -737,7 +745,8 @@ START_TEST(factors_that_cannot_be_set_are_refused)
 }
 END_TEST
 
-static void refuses_load(const tce_store *store, const tce_policy_options *options, tce_status status, const char *word)
+static void refuses_load(const tce_store *store, const tce_policy_options *options, tce_status status,
+                         const char *word)
 {
     tce_policy *policy;
     tce_random random;

@@ -1,8 +1,8 @@
 /*
  * critic: a value function V(observation): network, Adam, and a running normaliser of the observations.
  *
- * Observations are given raw; the handle normalises them by (x - mean)/sqrt(var + 1e-8) with running statistics. tce_critic_observe updates
- * these and is the only call that does.
+ * Observations are normalised by (x - mean)/sqrt(var + 1e-8) with running statistics. tce_critic_observe updates these and is the only call
+ * that does.
  */
 #ifndef TCE_CRITIC_H
 #define TCE_CRITIC_H
@@ -14,8 +14,8 @@ TCE_BEGIN_C
 typedef struct tce_critic tce_critic;
 
 /*
- * RAW: the network sees observations as they are.  NORMALISE: value and fit take raw observations and normalise them.  NORMALISED: they take
- * what tce_critic_normalise returned earlier, so that each batch keeps the statistics of its own time.
+ * RAW: the network sees observations as they are.  NORMALISE: value and fit take raw observations and normalise them.  NORMALISED: they
+ * take what tce_critic_normalise returned earlier, so that each batch keeps the statistics of its own time.
  */
 enum { TCE_CRITIC_RAW = 0, TCE_CRITIC_NORMALISE = 1, TCE_CRITIC_NORMALISED = 2 };
 
@@ -42,24 +42,26 @@ TCE_API void tce_critic_free(tce_critic *critic);
 TCE_API TCE_NODISCARD tce_status tce_critic_start(tce_critic *critic, tce_random *random);
 
 /*
- * Takes n rows of observations [n, n_obs] into the running mean and variance (divisor n - 1) [tasks 1.6]; n = 1 counts with variance 0. No effect with
- * TCE_CRITIC_RAW.   TCE_E_VALUE: NaN or infinity; nothing changed.   No allocation.   Since 0.1.
+ * Takes n rows of raw observations [n, n_obs] into the running mean and variance (divisor n - 1) [tasks 1.6]; n = 1 counts with variance
+ * 0. No effect with TCE_CRITIC_RAW.   TCE_E_VALUE: NaN or infinity; nothing changed.   No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_critic_observe(tce_critic *critic, size_t n, const double *obs);
 
 /* The normalised observations, as the network sees them; out may be obs. */
 TCE_API TCE_NODISCARD tce_status tce_critic_normalise(const tce_critic *critic, size_t n, const double *obs, double *out);
 
-/* out[n] = V(obs).   TCE_E_SHAPE.   No allocation.   Since 0.1. */
+/* out[n] = V(obs), obs [n, n_obs].   TCE_E_SHAPE: n > max_batch.   No allocation.   Since 0.1. */
 TCE_API TCE_NODISCARD tce_status tce_critic_value(tce_critic *critic, size_t n, const double *obs, double *out);
 
 /*
- * One epoch of regression to target [n]: n_minibatches Adam steps on the mean of squares. With more than one the rows are permuted by `random`
- * first (the first n mod M parts one longer); with one they are taken in order and random may be NULL. out_loss: mean over the rows, before each step.
- * TCE_E_NOT_FINITE.   No allocation.   Since 0.1.
+ * One epoch of regression to target [n]: n_minibatches Adam steps on the mean of squares. With more than one the rows are permuted by
+ * `random` first (the first n mod M parts one longer); with one they are taken in order and random may be NULL. clip_norm <= 0: no clip.
+ * out_loss (or NULL): mean over the rows, before each step.
+ * TCE_E_SHAPE: n > max_batch, or n_minibatches not in 1 … n.  TCE_E_NOT_FINITE: the gradient of a minibatch; the steps before it are done,
+ * the rest is not.   No allocation.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_critic_fit_epoch(tce_critic *critic, size_t n, const double *obs, const double *target, size_t n_minibatches,
-    tce_random *random, const tce_adam_options *adam, double rate_factor, double clip_norm, double *out_loss);
+TCE_API TCE_NODISCARD tce_status tce_critic_fit_epoch(tce_critic *critic, size_t n, const double *obs, const double *target,
+    size_t n_minibatches, tce_random *random, const tce_adam_options *adam, double rate_factor, double clip_norm, double *out_loss);
 
 /* Running statistics: mean, variance [n_obs], count; each may be NULL. */
 TCE_API void tce_critic_statistics(const tce_critic *critic, double *out_mean, double *out_var, double *out_count);
@@ -68,7 +70,7 @@ TCE_API size_t tce_critic_num_parameters(const tce_critic *critic);
 TCE_API void tce_critic_get_parameters(const tce_critic *critic, double *out);
 TCE_API TCE_NODISCARD tce_status tce_critic_set_parameters(tce_critic *critic, const double *parameters);
 
-/* All state under "<prefix>.…".   Allocate.   Since 0.1. */
+/* All state under "<prefix>.…": net.…, mean, variance, count. load: as tce_net_load.   save allocates.   Since 0.1. */
 TCE_API TCE_NODISCARD tce_status tce_critic_save(const tce_critic *critic, tce_store *store, const char *prefix);
 TCE_API TCE_NODISCARD tce_status tce_critic_load(tce_critic *critic, const tce_store *store, const char *prefix);
 

@@ -15,7 +15,11 @@
 void tce_adam_options_init(tce_adam_options *options, size_t struct_size)
 {
     const tce_adam_options defaults = {
-        .learning_rate = 3e-4, .l2 = 0.0, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8,
+        .learning_rate = 3e-4,
+        .l2 = 0.0,
+        .beta1 = 0.9,
+        .beta2 = 0.999,
+        .epsilon = 1e-8,
     };
     tce__struct_init(options, struct_size, &defaults, sizeof defaults);
 }
@@ -53,7 +57,8 @@ tce_status tce__adam_check_norm(const tce__net_kernels *kernels, double norm)
 {
     /* Adam squares the entries: an infinite square would stay in its moments for ever */
     if (!(norm < sqrt(kernels->largest)))
-        return tce_fail(TCE_E_NOT_FINITE, "gradient norm = %g, must be below %g", norm, sqrt(kernels->largest));
+        return tce_fail(TCE_E_NOT_FINITE, "gradient norm = %g, must be below %g", norm,
+                        sqrt(kernels->largest));
     return TCE_OK;
 }
 

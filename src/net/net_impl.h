@@ -1,5 +1,6 @@
 /*
- * The arithmetic of a network in one precision; compiled twice, by net_float.c and net_double.c, which define REAL and its companions.
+ * The arithmetic of a network in one precision; compiled twice, by net_float.c and net_double.c, which define
+ * REAL and its companions.
  *
  * With a_0 = x [n, w_0], for layers l = 1 ... L:
  *     z_l = a_{l-1} W_l' + b_l,    a_l = f(z_l) for l < L,    a_L = z_L
@@ -12,7 +13,10 @@
 #include "linalg/linalg.h"
 #include "net/internal.h"
 
-/* -O2 of gcc vectorises no loop of unknown length, and none with a choice in it while comparisons may trap; no result changes */
+/*
+ * gcc's -O2 vectorises no loop of unknown length, and none with a choice in it while comparisons may trap.
+ * Neither setting changes a result.
+ */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math")
 #endif
@@ -30,8 +34,8 @@ static TCE__VECTOR void convert_row(size_t n, const double *restrict x, REAL *re
         out[i] = (REAL)x[i];
 }
 
-static TCE__VECTOR void normalise_row(size_t n, const double *restrict x, const double *restrict mean, const double *restrict std,
-                                      REAL *restrict out)
+static TCE__VECTOR void normalise_row(size_t n, const double *restrict x, const double *restrict mean,
+                                      const double *restrict std, REAL *restrict out)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = (REAL)((x[i] - mean[i]) / std[i]);
@@ -102,7 +106,8 @@ static void activate_backward(int32_t activation, size_t n, const REAL *a, REAL 
 /* ---- a layer with one output: dot products, for which gemm is not made ---------------------------- */
 
 /* y [n] = x [n, in] w [in] + b */
-static TCE__VECTOR void single_forward(size_t n, size_t in, const REAL *restrict x, const REAL *restrict w, REAL b, REAL *restrict y)
+static TCE__VECTOR void single_forward(size_t n, size_t in, const REAL *restrict x, const REAL *restrict w,
+                                       REAL b, REAL *restrict y)
 {
     const size_t whole = in - in % N_SUMS;
 
@@ -123,14 +128,16 @@ static TCE__VECTOR void single_forward(size_t n, size_t in, const REAL *restrict
 }
 
 /* d_w [in] += d' x,  d_x [n, in] = d w' */
-static TCE__VECTOR void single_backward_weights(size_t n, size_t in, const REAL *restrict x, const REAL *restrict d, REAL *restrict d_w)
+static TCE__VECTOR void single_backward_weights(size_t n, size_t in, const REAL *restrict x,
+                                                const REAL *restrict d, REAL *restrict d_w)
 {
     for (size_t r = 0; r < n; r++)
         for (size_t i = 0; i < in; i++)
             d_w[i] += d[r] * x[r * in + i];
 }
 
-static TCE__VECTOR void single_backward_input(size_t n, size_t in, const REAL *restrict w, const REAL *restrict d, REAL *restrict d_x)
+static TCE__VECTOR void single_backward_input(size_t n, size_t in, const REAL *restrict w,
+                                              const REAL *restrict d, REAL *restrict d_x)
 {
     for (size_t r = 0; r < n; r++)
         for (size_t i = 0; i < in; i++)
@@ -171,7 +178,8 @@ static void layer_forward(size_t n, size_t in, size_t out, const REAL *W, const 
 }
 
 /* d_W += d' x, d_b += column sums of d; d_x [n, in] = d W unless NULL */
-static void layer_backward(size_t n, size_t in, size_t out, const REAL *W, const REAL *x, const REAL *d, REAL *sums, REAL *d_W, REAL *d_x)
+static void layer_backward(size_t n, size_t in, size_t out, const REAL *W, const REAL *x, const REAL *d,
+                           REAL *sums, REAL *d_W, REAL *d_x)
 {
     column_sums(n, out, d, sums);
     add(out, sums, d_W + out * in);
@@ -205,8 +213,8 @@ static void forward(const tce_net *net, size_t n, void *a)
 }
 
 /* adds this chunk to the parameter gradient; d_x [n, n_in] or NULL */
-static void backward(const tce_net *net, size_t n, const void *a, const tce__net_scratch *scratch, const double *d_out, void *gradient,
-                     double *d_x)
+static void backward(const tce_net *net, size_t n, const void *a, const tce__net_scratch *scratch,
+                     const double *d_out, void *gradient, double *d_x)
 {
     const REAL *blocks = a;
     REAL *d = scratch->delta[0];
@@ -219,7 +227,8 @@ static void backward(const tce_net *net, size_t n, const void *a, const tce__net
         REAL *d_W = (REAL *)gradient + net->offset[l];
         const int wanted = l > 0 || d_x;
 
-        layer_backward(n, net->width[l], net->width[l + 1], W, x, d, scratch->sums, d_W, wanted ? d_before : NULL);
+        layer_backward(n, net->width[l], net->width[l + 1], W, x, d, scratch->sums, d_W,
+                       wanted ? d_before : NULL);
         if (l > 0)
             activate_backward(net->activation, n * net->width[l], x, d_before);
 
@@ -269,7 +278,8 @@ static TCE__VECTOR void scale(size_t n, double factor, void *x)
  * g <- g + l2 theta,  m <- beta1 m + (1 - beta1) g,  v <- beta2 v + (1 - beta2) g^2,
  * theta <- theta - lr m^/(sqrt(v^) + epsilon),  m^ = m/(1 - beta1^t), v^ = v/(1 - beta2^t)
  */
-static TCE__VECTOR void adam(size_t n, const tce__adam_scalars *s, const void *gradient, void *parameters, void *moment, void *square)
+static TCE__VECTOR void adam(size_t n, const tce__adam_scalars *s, const void *gradient, void *parameters,
+                             void *moment, void *square)
 {
     const REAL *restrict grad = gradient;
     REAL *restrict theta = parameters;
@@ -306,5 +316,16 @@ static void from_double(size_t n, const double *x, void *out)
 }
 
 const tce__net_kernels KERNELS = {
-    sizeof(REAL), STORE_TYPE, LARGEST, load, forward, backward, sum_parts, sum_of_squares, scale, adam, to_double, from_double,
+    .size = sizeof(REAL),
+    .store_type = STORE_TYPE,
+    .largest = LARGEST,
+    .load = load,
+    .forward = forward,
+    .backward = backward,
+    .sum_parts = sum_parts,
+    .sum_of_squares = sum_of_squares,
+    .scale = scale,
+    .adam = adam,
+    .to_double = to_double,
+    .from_double = from_double,
 };

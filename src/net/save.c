@@ -1,6 +1,7 @@
 /*
- * A network's state in a store: "<prefix>.layers.<l>.weight" [out, in] and ".bias" [out] for l = 0 ..., "<prefix>.adam.moment" and
- * ".adam.square" [n_parameters], "<prefix>.adam.steps", "<prefix>.activation"; reals in the network's precision.
+ * A network's state in a store: "<prefix>.layers.<l>.weight" [out, in] and ".bias" [out] for l = 0 ...,
+ * "<prefix>.adam.moment" and ".adam.square" [n_parameters], "<prefix>.adam.steps", "<prefix>.activation";
+ * reals in the network's precision.
  */
 #include <tce/net.h>
 
@@ -18,14 +19,14 @@ tce_status tce__field_name(const char *prefix, const char *name, char *out)
         return tce_fail(TCE_E_ARGUMENT, "prefix is NULL");
     const int length = snprintf(out, TCE__FIELD_NAME_SIZE, "%s.%s", prefix, name);
     if (length < 0 || length >= TCE__FIELD_NAME_SIZE)
-        return tce_fail(TCE_E_VALUE, "prefix has %zu characters, too long for a name of %d with .%s", strlen(prefix),
-                        TCE__FIELD_NAME_SIZE - 1, name);
+        return tce_fail(TCE_E_VALUE, "prefix has %zu characters, too long for a name of %d with .%s",
+                        strlen(prefix), TCE__FIELD_NAME_SIZE - 1, name);
     return TCE_OK;
 }
 
 /* columns 0: a vector */
-tce_status tce__field_put(tce_store *store, const char *prefix, const char *name, int32_t type, size_t rows, size_t columns,
-                          const void *data)
+tce_status tce__field_put(tce_store *store, const char *prefix, const char *name, int32_t type, size_t rows,
+                          size_t columns, const void *data)
 {
     char full[TCE__FIELD_NAME_SIZE];
     const size_t shape[2] = { rows, columns };
@@ -48,8 +49,8 @@ static double element(const tce_store_array *array, size_t i)
     return x;
 }
 
-tce_status tce__field_check(const tce_store *store, const char *prefix, const char *name, size_t rows, size_t columns, double least,
-                            double most)
+tce_status tce__field_check(const tce_store *store, const char *prefix, const char *name, size_t rows,
+                            size_t columns, double least, double most)
 {
     char full[TCE__FIELD_NAME_SIZE];
     tce_store_array array;
@@ -65,9 +66,9 @@ tce_status tce__field_check(const tce_store *store, const char *prefix, const ch
     if (array.type != TCE_F32 && array.type != TCE_F64)
         return tce_fail(TCE_E_VALUE, "%s is neither float nor double", full);
     if (array.rank != rank || array.shape[0] != rows || (rank == 2 && array.shape[1] != columns))
-        return tce_fail(TCE_E_SHAPE, "%s has rank %d and shape [%zu, %zu], must be [%zu, %zu] with rank %d", full, (int)array.rank,
-                        array.rank > 0 ? array.shape[0] : 1, array.rank > 1 ? array.shape[1] : 1, rows, columns > 0 ? columns : 1,
-                        (int)rank);
+        return tce_fail(TCE_E_SHAPE, "%s has rank %d and shape [%zu, %zu], must be [%zu, %zu] with rank %d",
+                        full, (int)array.rank, array.rank > 0 ? array.shape[0] : 1,
+                        array.rank > 1 ? array.shape[1] : 1, rows, columns > 0 ? columns : 1, (int)rank);
 
     /* numbers */
     const size_t n = rows * (columns > 0 ? columns : 1);
@@ -79,7 +80,8 @@ tce_status tce__field_check(const tce_store *store, const char *prefix, const ch
     return TCE_OK;
 }
 
-tce_status tce__field_read(const tce_store *store, const char *prefix, const char *name, int32_t type, size_t n, void *out)
+tce_status tce__field_read(const tce_store *store, const char *prefix, const char *name, int32_t type,
+                           size_t n, void *out)
 {
     char full[TCE__FIELD_NAME_SIZE];
     const tce_status status = tce__field_name(prefix, name, full);
@@ -135,7 +137,8 @@ tce_status tce_net_save(const tce_net *net, tce_store *store, const char *prefix
         layer_names(l, weight, bias);
         status = tce__field_put(store, prefix, weight, type, out, in, weights);
         if (status == TCE_OK)
-            status = tce__field_put(store, prefix, bias, type, out, 0, weights + out * in * net->kernels->size);
+            status =
+                tce__field_put(store, prefix, bias, type, out, 0, weights + out * in * net->kernels->size);
     }
     if (status == TCE_OK)
         status = tce__field_put(store, prefix, "adam.moment", type, net->n_parameters, 0, net->moment);
@@ -179,8 +182,8 @@ tce_status tce__net_load_check(const tce_net *net, const tce_store *store, const
     if (find_layer(store, prefix, net->n_layers, &array) == TCE_OK)
         return tce_fail(TCE_E_SHAPE, "%s has more than the network's %zu layers", prefix, net->n_layers);
     if (activation != net->activation)
-        return tce_fail(TCE_E_VALUE, "%s was saved with activation %d, the network has %d", prefix, (int)activation,
-                        (int)net->activation);
+        return tce_fail(TCE_E_VALUE, "%s was saved with activation %d, the network has %d", prefix,
+                        (int)activation, (int)net->activation);
     return TCE_OK;
 }
 
@@ -197,7 +200,8 @@ tce_status tce__net_load_read(tce_net *net, const tce_store *store, const char *
         layer_names(l, weight, bias);
         status = tce__field_read(store, prefix, weight, type, n_weights, weights);
         if (status == TCE_OK)
-            status = tce__field_read(store, prefix, bias, type, net->width[l + 1], weights + n_weights * net->kernels->size);
+            status = tce__field_read(store, prefix, bias, type, net->width[l + 1],
+                                     weights + n_weights * net->kernels->size);
     }
     if (status == TCE_OK)
         status = tce__field_read(store, prefix, "adam.moment", type, net->n_parameters, net->moment);
@@ -236,7 +240,8 @@ tce_status tce__net_saved_shape(const tce_store *store, const char *prefix, tce_
     size_t l = 0;
     do {
         if (array.rank != 2 || array.shape[0] > INT32_MAX || array.shape[1] > INT32_MAX)
-            return tce_fail(TCE_E_SHAPE, "the weights of %s, layer %zu, are not a matrix of usual size", prefix, l);
+            return tce_fail(TCE_E_SHAPE, "the weights of %s, layer %zu, are not a matrix of usual size",
+                            prefix, l);
         if (l > TCE__NET_MAX_HIDDEN)
             return tce_fail(TCE_E_SHAPE, "%s has more than %d layers", prefix, TCE__NET_MAX_HIDDEN + 1);
         if (l == 0)

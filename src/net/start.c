@@ -1,8 +1,9 @@
 /*
  * The first weights.
  *
- * Orthogonal: a Gaussian matrix G [max, min] = Q R, Q times the sign of R's diagonal, transposed where a layer has fewer outputs than
- * inputs, times the gain; biases 0. Fan-in: weights and biases uniform in +-1/sqrt(inputs).
+ * Orthogonal: a Gaussian matrix G [max, min] = Q R, Q times the sign of R's diagonal, transposed where a
+ * layer has fewer outputs than inputs, times the gain; biases 0. Fan-in: weights and biases uniform in
+ * +-1/sqrt(inputs).
  */
 #include <tce/net.h>
 
@@ -13,7 +14,8 @@
 #include "net/internal.h"
 
 /* W [out, in] into `matrix`, which has room for the factorisation behind it */
-static tce_status draw_orthogonal(size_t in, size_t out, double gain, tce_random *random, double *matrix, double *W)
+static tce_status draw_orthogonal(size_t in, size_t out, double gain, tce_random *random, double *matrix,
+                                  double *W)
 {
     const size_t rows = in > out ? in : out;
     const size_t columns = in > out ? out : in;

@@ -1,5 +1,6 @@
 /*
- * L_ii = softplus(v_i) + min_std,  L_ij = v_k for i > j;  softplus(v) = log(1 + e^v), its derivative is 1/(1 + e^-v).
+ * L_ii = softplus(v_i) + min_std,  L_ij = v_k for i > j;
+ * softplus(v) = log(1 + e^v), its derivative is 1/(1 + e^-v).
  */
 #include "policy/covariance.h"
 

@@ -1,7 +1,8 @@
 /*
- * The value function: V(s) = network((s - mean)/sqrt(var + 1e-8)), with running statistics of the observations.
+ * The value function: V(s) = network((s - mean)/sqrt(var + 1e-8)), with running statistics of observations.
  *
- * N new rows with mean m_b and variance v_b (divisor N - 1) meet statistics of count n (1e-4 at first), mean 0, var 1:
+ * N new rows with mean m_b and variance v_b (divisor N - 1) meet statistics of count n, which start with
+ * n = 1e-4, mean 0, var 1:
  *     delta = m_b - mean,   mean <- mean + delta N/(n + N),
  *     var <- (var n + v_b N + delta^2 n N/(n + N))/(n + N),   n <- n + N
  */
@@ -26,12 +27,12 @@ struct tce_critic {
     size_t max_batch;
     int32_t normalise;
     double count;
-    double *mean;       /* [n_obs] running statistics */
-    double *variance;   /* [n_obs] */
-    double *std;        /* [n_obs] sqrt(variance + epsilon), what the network's input is divided by */
-    double *new_mean;   /* [n_obs] scratch of observe */
+    double *mean;         /* [n_obs] running statistics */
+    double *variance;     /* [n_obs] */
+    double *std;          /* [n_obs] sqrt(variance + epsilon), what the network's input is divided by */
+    double *new_mean;     /* [n_obs] scratch of observe */
     double *new_variance; /* [n_obs] */
-    uint32_t *rows;     /* [max_batch] permutation */
+    uint32_t *rows;       /* [max_batch] permutation */
 };
 
 /* ---- life cycle ----------------------------------------------------------------------------------- */
@@ -123,7 +124,11 @@ tce_status tce_critic_create(const tce_critic_options *options, const tce_hooks 
     if (status != TCE_OK)
         return status;
 
-    tce_critic plan = { .n_obs = (size_t)opt.n_obs, .max_batch = (size_t)opt.max_batch, .normalise = opt.normalise };
+    tce_critic plan = {
+        .n_obs = (size_t)opt.n_obs,
+        .max_batch = (size_t)opt.max_batch,
+        .normalise = opt.normalise,
+    };
     tce__arena arena = { NULL, 0 };
     layout(&plan, &net, &arena);
     status = tce__block_create(hooks, "tce_critic", &arena, &plan.hooks);
@@ -192,7 +197,8 @@ tce_status tce_critic_observe(tce_critic *critic, size_t n, const double *obs)
     for (size_t i = 0; i < critic->n_obs; i++) {
         const double delta = mean[i] - critic->mean[i];
         mean[i] = critic->mean[i] + delta * N / total;
-        variance[i] = (critic->variance[i] * critic->count + variance[i] * N + delta * delta * critic->count * N / total) / total;
+        const double shift = delta * delta * critic->count * N / total;
+        variance[i] = (critic->variance[i] * critic->count + variance[i] * N + shift) / total;
         if (!isfinite(variance[i]))
             return tce_fail(TCE_E_VALUE, "obs column %zu is too large, its variance overflows", i);
     }
@@ -211,10 +217,11 @@ tce_status tce_critic_normalise(const tce_critic *critic, size_t n, const double
         return status;
 
     const size_t n_obs = critic->n_obs;
+    const int raw = critic->normalise == TCE_CRITIC_RAW;
     for (size_t r = 0; r < n; r++)
         for (size_t i = 0; i < n_obs; i++) {
             const double x = obs[r * n_obs + i];
-            out[r * n_obs + i] = critic->normalise == TCE_CRITIC_RAW ? x : (x - critic->mean[i]) / critic->std[i];
+            out[r * n_obs + i] = raw ? x : (x - critic->mean[i]) / critic->std[i];
         }
     return TCE_OK;
 }
@@ -252,8 +259,9 @@ tce_status tce_critic_value(tce_critic *critic, size_t n, const double *obs, dou
     return tce__net_evaluate(critic->net, n, &input, out);
 }
 
-tce_status tce_critic_fit_epoch(tce_critic *critic, size_t n, const double *obs, const double *target, size_t n_minibatches,
-                                tce_random *random, const tce_adam_options *adam, double rate_factor, double clip_norm, double *out_loss)
+tce_status tce_critic_fit_epoch(tce_critic *critic, size_t n, const double *obs, const double *target,
+                                size_t n_minibatches, tce_random *random, const tce_adam_options *adam,
+                                double rate_factor, double clip_norm, double *out_loss)
 {
     tce_adam_options opt;
     tce_status status = tce__check_pointer("critic", critic);

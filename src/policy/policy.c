@@ -1,5 +1,6 @@
 /*
- * The Gaussian policy N(mu(s), L L'): mu by a network; L from one trainable vector, or from a second network of the context.
+ * The Gaussian policy N(mu(s), L L'): mu by a network; L from one trainable vector, or from a second network
+ * of the context.
  *
  * The trainable vector, its gradient and its Adam are double whatever the precision of the networks.
  */
@@ -55,7 +56,8 @@ static tce_status check_options(const tce_policy_options *o)
 }
 
 /* the two networks' options; the second one is that of the first where it is not set */
-static void network_options(const tce_policy_options *o, size_t n_raw, tce_net_options *mean, tce_net_options *factor)
+static void network_options(const tce_policy_options *o, size_t n_raw, tce_net_options *mean,
+                            tce_net_options *factor)
 {
     tce_net_options_init(mean, sizeof *mean);
     mean->n_in = o->n_obs;
@@ -211,7 +213,8 @@ static tce_status factors_forward(void *context, size_t chunk, size_t begin, siz
     (void)worker;
 
     for (size_t e = begin; e < end; e++)
-        tce__covariance_forward(p->P, is_diagonal(p), p->min_std, p->raw + e * p->n_raw, j->L + e * p->P * p->P);
+        tce__covariance_forward(p->P, is_diagonal(p), p->min_std, p->raw + e * p->n_raw,
+                                j->L + e * p->P * p->P);
     return TCE_OK;
 }
 
@@ -223,14 +226,16 @@ static tce_status factors_backward(void *context, size_t chunk, size_t begin, si
     (void)worker;
 
     for (size_t e = begin; e < end; e++)
-        tce__covariance_backward(p->P, is_diagonal(p), p->raw + e * p->n_raw, j->d_L + e * p->P * p->P, p->d_raw + e * p->n_raw);
+        tce__covariance_backward(p->P, is_diagonal(p), p->raw + e * p->n_raw, j->d_L + e * p->P * p->P,
+                                 p->d_raw + e * p->n_raw);
     return TCE_OK;
 }
 
 /* Factors a thread takes at once. */
 #define FACTOR_CHUNK 8
 
-tce_status tce_policy_predict(tce_policy *policy, size_t n, const double *obs, double *out_mean, double *out_L)
+tce_status tce_policy_predict(tce_policy *policy, size_t n, const double *obs, double *out_mean,
+                              double *out_L)
 {
     tce_status status = tce__check_pointer("policy", policy);
     if (status == TCE_OK)
@@ -251,7 +256,8 @@ tce_status tce_policy_predict(tce_policy *policy, size_t n, const double *obs, d
         return status;
     factor_job job = { policy, out_L, NULL };
     policy->remembered = n;
-    return tce_pool_run(policy->mean->pool, tce_policy_num_factors(policy, n), FACTOR_CHUNK, factors_forward, &job);
+    return tce_pool_run(policy->mean->pool, tce_policy_num_factors(policy, n), FACTOR_CHUNK, factors_forward,
+                        &job);
 }
 
 tce_status tce_policy_backward(tce_policy *policy, size_t n, const double *d_mean, const double *d_L)
@@ -269,7 +275,8 @@ tce_status tce_policy_backward(tce_policy *policy, size_t n, const double *d_mea
         return status;
 
     factor_job job = { policy, NULL, d_L };
-    status = tce_pool_run(policy->mean->pool, tce_policy_num_factors(policy, n), FACTOR_CHUNK, factors_backward, &job);
+    status = tce_pool_run(policy->mean->pool, tce_policy_num_factors(policy, n), FACTOR_CHUNK,
+                          factors_backward, &job);
     if (status == TCE_OK)
         status = tce_net_backward(policy->mean, n, d_mean, NULL);
     if (status == TCE_OK && policy->factor)
@@ -287,7 +294,8 @@ static double factor_norm(const tce_policy *policy)
     return sqrt(tce__net_double.sum_of_squares(policy->n_raw, policy->d_raw));
 }
 
-tce_status tce_policy_adam_step(tce_policy *policy, const tce_adam_options *adam, double rate_factor, double clip_norm, double *out_norm)
+tce_status tce_policy_adam_step(tce_policy *policy, const tce_adam_options *adam, double rate_factor,
+                                double clip_norm, double *out_norm)
 {
     tce_adam_options opt;
     tce_status status = tce__check_pointer("policy", policy);

@@ -1,6 +1,7 @@
 /*
- * A policy's state as one vector, and in a store: the networks under "<prefix>.mean" and "<prefix>.covariance", or, when shared, the raw
- * vector "<prefix>.covariance.raw" with its Adam; "<prefix>.form" (form, start) and "<prefix>.std" (min_std, initial_std).
+ * A policy's state as one vector, and in a store: the networks under "<prefix>.mean" and
+ * "<prefix>.covariance", or, when shared, the raw vector "<prefix>.covariance.raw" with its Adam;
+ * "<prefix>.form" (form, start) and "<prefix>.std" (min_std, initial_std).
  */
 #include <tce/policy.h>
 
@@ -109,9 +110,11 @@ tce_status tce_policy_save(const tce_policy *policy, tce_store *store, const cha
     if (status == TCE_OK)
         status = tce__field_put(store, names.covariance, "raw", TCE_F64, policy->n_raw, 0, policy->raw);
     if (status == TCE_OK)
-        status = tce__field_put(store, names.covariance, "adam.moment", TCE_F64, policy->n_raw, 0, policy->moment);
+        status =
+            tce__field_put(store, names.covariance, "adam.moment", TCE_F64, policy->n_raw, 0, policy->moment);
     if (status == TCE_OK)
-        status = tce__field_put(store, names.covariance, "adam.square", TCE_F64, policy->n_raw, 0, policy->square);
+        status =
+            tce__field_put(store, names.covariance, "adam.square", TCE_F64, policy->n_raw, 0, policy->square);
     if (status == TCE_OK)
         status = tce__field_put(store, names.covariance, "adam.steps", TCE_U64, 1, 0, &policy->n_steps);
     return status;
@@ -126,9 +129,11 @@ static tce_status check_meaning(const tce_policy *policy, const tce_store *store
     if (status == TCE_OK)
         status = tce__field_read(store, prefix, "std", TCE_F64, 2, std);
     if (status == TCE_OK && form[0] != policy->form)
-        status = tce_fail(TCE_E_SHAPE, "%s was saved with form %d, the policy has %d", prefix, (int)form[0], (int)policy->form);
+        status = tce_fail(TCE_E_SHAPE, "%s was saved with form %d, the policy has %d", prefix, (int)form[0],
+                          (int)policy->form);
     if (status == TCE_OK && std[0] != policy->min_std)
-        status = tce_fail(TCE_E_VALUE, "%s was saved with min_std %g, the policy has %g", prefix, std[0], policy->min_std);
+        status = tce_fail(TCE_E_VALUE, "%s was saved with min_std %g, the policy has %g", prefix, std[0],
+                          policy->min_std);
     return status;
 }
 
@@ -187,8 +192,8 @@ tce_status tce_policy_load(tce_policy *policy, const tce_store *store, const cha
     return status;
 }
 
-tce_status tce_policy_create_from(const tce_store *store, const char *prefix, int32_t max_batch, tce_pool *pool, const tce_hooks *hooks,
-                                  tce_policy **out)
+tce_status tce_policy_create_from(const tce_store *store, const char *prefix, int32_t max_batch,
+                                  tce_pool *pool, const tce_hooks *hooks, tce_policy **out)
 {
     tce_status status = tce__check_pointer("out", out);
     if (status != TCE_OK)
