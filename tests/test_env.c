@@ -1,6 +1,6 @@
 /*
- * env: which tables can be used, and task libraries: good ones, broken ones, and what is said about them. The libraries are
- * built from tests/tasks.
+ * env: which tables can be used, and task libraries: good ones, broken ones, and what is said about them. The libraries
+ * are built from tests/tasks.
  */
 #include <check.h>
 #include <stdio.h>
