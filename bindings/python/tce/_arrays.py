@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+AnyArray = NDArray[Any]
 
 
-def pointer(array: Optional[np.ndarray]) -> Optional[int]:
+def pointer(array: Optional[AnyArray]) -> Optional[int]:
     """Address of the first element; None stays None (NULL)."""
     return None if array is None else array.ctypes.data
 
 
-def _convert(name: str, value: Any, dtype: Any) -> np.ndarray:
+def _convert(name: str, value: Any, dtype: Any) -> AnyArray:
     """A C-contiguous, aligned array of that type; the same object where it is one already."""
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
@@ -52,7 +53,7 @@ class Shapes:
         axes = [f"{a}={self.known[a]}" if a in self.known else a for a in shape.split()]
         return "[" + ", ".join(axes) + "]"
 
-    def match(self, name: str, array: np.ndarray, *shapes: str) -> int:
+    def match(self, name: str, array: AnyArray, *shapes: str) -> int:
         """Which of the shapes the array has (their number); remembers its letters."""
         for number, shape in enumerate(shapes):
             known = self._fit(array.shape, shape)

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ._arrays import Array, Shapes, integer, pointer
+from ._arrays import AnyArray, Array, Shapes, integer, pointer
 from ._handle import Handle, make
 from ._library import ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, lib, status_error
 from .base import Random
@@ -82,6 +82,7 @@ class Instance:
     def __init__(self, task: Task, settings: Optional[str] = None) -> None:
         self.task = task
         self._instance: Optional[int] = None
+        self._event = 0  # sticky over the steps of an episode
         self._functions = {
             name: kind(getattr(task._table, name))
             for name, kind in ENV_FUNCTIONS.items() if getattr(task._table, name)}
@@ -110,12 +111,14 @@ class Instance:
     def reset(self, random: Random) -> Tuple[Array, Array, Array]:
         """A new episode: (obs [O], pos [D], vel [D])."""
         obs, pos, vel = np.empty(self.spec.n_obs), np.empty(self.spec.n_dof), np.empty(self.spec.n_dof)
+        self._event = 0
         self._call("reset", self._instance, random._as_parameter_, pointer(obs), pointer(pos), pointer(vel))
         return obs, pos, vel
 
     def _step(self, name: str, *inputs: Array) -> StepResult:
-        obs, result = np.empty(self.spec.n_obs), EnvResult()
+        obs, result = np.empty(self.spec.n_obs), EnvResult(event=self._event)
         self._call(name, self._instance, *(pointer(x) for x in inputs), pointer(obs), byref(result))
+        self._event = result.event
         return StepResult(
             obs, result.reward, bool(result.terminated), bool(result.truncated), bool(result.event))
 
@@ -149,7 +152,7 @@ class Instance:
         self._call("set_state", self._instance, pointer(state), pointer(obs))
         return obs
 
-    def render(self, width: int = 640, height: int = 480) -> "np.ndarray":
+    def render(self, width: int = 640, height: int = 480) -> AnyArray:
         """A picture of the present state: uint8 [height, width, 3]."""
         out = np.zeros((integer("height", height, 1), integer("width", width, 1), 3), np.uint8)
         self._call("render", self._instance, out.shape[1], out.shape[0], pointer(out))

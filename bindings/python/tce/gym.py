@@ -8,11 +8,12 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 import gymnasium
 import numpy as np
 
+from ._arrays import Array
 from .base import Random
 from .env import Instance, StepResult, Task, TaskLibrary
 
 
-class TaskEnv(gymnasium.Env):
+class TaskEnv(gymnasium.Env[Array, Array]):
     """A task as a Gymnasium environment.
 
     control "action": step takes the task's raw action. "path": step takes a desired position and velocity, [2 D], which
@@ -55,7 +56,7 @@ class TaskEnv(gymnasium.Env):
 
     def reset(
         self, *, seed: Optional[int] = None, options: Optional[Dict[str, Any]] = None
-    ) -> Tuple[np.ndarray, Dict[str, Any]]:
+    ) -> Tuple[Array, Dict[str, Any]]:
         super().reset(seed=seed)
         stream = (options or {}).get("stream")
         if stream is None:
@@ -63,7 +64,7 @@ class TaskEnv(gymnasium.Env):
         obs, pos, vel = self._instance.reset(Random(*stream))
         return obs, {"position": pos, "velocity": vel}
 
-    def step(self, action: Any) -> Tuple[np.ndarray, float, bool, bool, Dict[str, Any]]:
+    def step(self, action: Any) -> Tuple[Array, float, bool, bool, Dict[str, Any]]:
         result: StepResult
         if self.control == "path":
             target = np.asarray(action, np.float64).reshape(2, self.task_spec.n_dof)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import byref, c_double
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -20,6 +20,7 @@ ACTIVATIONS = ("relu", "leaky_relu", "tanh", "linear")
 PRECISIONS = ("float", "double")
 STARTS = ("orthogonal", "fan_in")
 FORMS = ("full", "contextual", "diagonal")
+NORMALISE = ("raw", "normalise", "normalised")
 
 
 def adam(**keywords: Any) -> Any:
@@ -376,7 +377,9 @@ class Statistics:
 class Critic(Trained):
     """A value function of raw observations: network, Adam and a running normaliser.
 
-    Keywords: hidden, activation, precision, start, normalise, max_batch, pool, random.
+    Keywords: hidden, activation, precision, start, max_batch, pool, random, and normalise: True or "normalise" (value
+    and fit_epoch take raw observations), False or "raw" (no normaliser), "normalised" (they take what
+    :meth:`normalise` returned earlier, so that a batch keeps the statistics of its own time).
     """
 
     _free = "tce_critic_free"
@@ -384,13 +387,14 @@ class Critic(Trained):
 
     def __init__(
         self, n_obs: int, hidden: Sequence[int] = (256, 256), *, activation: str = "leaky_relu",
-        precision: str = "float", start: str = "orthogonal", normalise: bool = True, max_batch: int = 1,
-        pool: Optional[Pool] = None, random: Optional[Random] = None,
+        precision: str = "float", start: str = "orthogonal", normalise: Union[bool, str] = True,
+        max_batch: int = 1, pool: Optional[Pool] = None, random: Optional[Random] = None,
     ) -> None:
+        mode = int(normalise) if isinstance(normalise, bool) else choice("normalise", normalise, NORMALISE)
         options = struct(CriticOptions, lib.tce_critic_options_init)
         widths = _widths(hidden)
         fill(options, {
-            "n_obs": n_obs, "n_hidden": len(hidden), "max_batch": max_batch, "normalise": bool(normalise),
+            "n_obs": n_obs, "n_hidden": len(hidden), "max_batch": max_batch, "normalise": mode,
             "activation": choice("activation", activation, ACTIVATIONS),
             "precision": choice("precision", precision, PRECISIONS), "start": choice("start", start, STARTS),
             "hidden": ctypes.addressof(widths), "pool": pool_pointer(pool)})

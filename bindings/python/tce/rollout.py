@@ -9,7 +9,7 @@ from typing import Any, Callable, List, Optional, Tuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import Array, Shapes, choice, integer, pointer
+from ._arrays import AnyArray, Array, Shapes, choice, integer, pointer
 from ._handle import Handle, fill, make, struct
 from ._library import EnvSpecStruct, RolloutOptions, RolloutPaths, lib
 from .base import MASK, Pool, pool_pointer
@@ -125,7 +125,7 @@ class Rollout(Handle):
         self._run(lib.tce_rollout_run, self, n, T, pointer(pos), pointer(vel), byref(raw))
         return paths
 
-    def step(self, actions: Any) -> Tuple[Array, np.ndarray]:
+    def step(self, actions: Any) -> Tuple[Array, AnyArray]:
         """One step with raw actions [n, A]: obs [n, O] and a structured array [n] with the fields reward,
         terminated, truncated and event. Environments that ended are not reset."""
         shapes = Shapes(A=self.spec.n_action, O=self.spec.n_obs)

@@ -91,13 +91,15 @@ def segment_advantage(
 
     rewards [E, T], values [E, T+1], pairs [J, 2]. kind "value": reward sum plus the difference of values; "sum":
     of step_advantages [E, T]; "reward": reward sum minus its mean over the episodes. lengths [E]: steps that each
-    episode really took. With ``with_mask`` the result is (advantages, mask), mask 0 for segments that do not count.
+    episode really took. What a kind does not use may be None. With ``with_mask`` the result is (advantages, mask), mask 0 for segments that do not count.
     """
     shapes = Shapes()
-    rewards = shapes.array("rewards", rewards, "E T")
-    values = _values(shapes, values)
-    pairs = shapes.integers("pairs", pairs, "J 2")
+    rewards = shapes.optional("rewards", rewards, "E T")
     step_advantages = shapes.optional("step_advantages", step_advantages, "E T")
+    if rewards is None and step_advantages is None:
+        raise ValueError("rewards: needed, or step_advantages")
+    values = None if values is None else _values(shapes, values)
+    pairs = shapes.integers("pairs", pairs, "J 2")
     if lengths is not None:
         lengths = shapes.integers("lengths", lengths, "E")
     out = shapes.empty("E J")
@@ -164,9 +166,9 @@ class SegmentObjective:
     init_time  where the paths start: a number or [E]
     reg        regularisation, times the largest diagonal entry of all segment covariances
 
-    Rows of times and starts that are all equal are recognised: the factorisations are then shared. chol is
-    [1, P, P] or [P, P] (one covariance for all) or [E, P, P]. C handles are made when first needed and made again
-    when the number of episodes grows.
+    Rows that are all equal count as one: with one covariance for all, a segment is then factored once, not once an
+    episode. chol is [1, P, P] or [P, P] (one covariance for all) or [E, P, P]. C handles are made when first needed
+    and made again when the number of episodes grows.
     """
 
     def __init__(
@@ -181,14 +183,10 @@ class SegmentObjective:
         starts = shapes.array("init_time", np.atleast_1d(np.asarray(init_time, np.float64)), "1", "E")
         self._pairs = shapes.integers("pairs", pairs, "J 2").copy()
 
-        # one grid for all episodes where times and starts do not differ, else one each
-        rows = times.reshape(-1, shapes["T"])
-        if rows.size and (rows == rows[:1]).all() and (starts == starts[:1]).all():
-            self._times, self._starts = rows[:1].copy(), starts[:1].copy()
-        else:
-            n = shapes["E"]
-            self._times = np.ascontiguousarray(np.broadcast_to(rows, (n, shapes["T"])))
-            self._starts = np.ascontiguousarray(np.broadcast_to(starts, (n,)))
+        # one grid for all episodes, or one each
+        n = shapes.known.get("E", 1)
+        self._times = np.array(np.broadcast_to(times, (n, shapes["T"])), order="C")
+        self._starts = np.array(np.broadcast_to(starts, (n,)), order="C")
         self._shapes = shapes.known
         self._handles: Dict[bool, Tuple[_Segment, int]] = {}
         self.stats: Optional[SurrogateStats] = None

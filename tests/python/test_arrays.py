@@ -1,0 +1,113 @@
+"""Arrays cross the border without copies where they can, and with a clear error where they cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tce
+from tce import _library
+
+
+@pytest.fixture
+def mp() -> tce.ProDMP:
+    return tce.ProDMP(num_dof=2, num_basis=3, tau=1.0, dt=0.02)
+
+
+def record(monkeypatch: pytest.MonkeyPatch, name: str) -> list:
+    """Replaces a C function by one that keeps its arguments and calls it."""
+    function = getattr(_library.lib, name)
+    seen = []
+
+    def call(*arguments):
+        seen.append(arguments)
+        return function(*arguments)
+
+    monkeypatch.setattr(_library.lib, name, call)
+    return seen
+
+
+def test_contiguous_doubles_are_passed_where_they_lie(mp, monkeypatch) -> None:
+    params, times = np.ones((3, mp.num_params)), np.linspace(0, 1, 5)
+    starts, pos, vel = np.zeros(3), np.ones((3, 2)), np.ones((3, 2))
+    seen = record(monkeypatch, "tce_mp_trajectory")
+    out_pos, out_vel = mp.trajectory(params, times, starts, pos, vel)
+    (_, grid, given, to_pos, to_vel, _), = seen
+    grid = grid._obj
+    assert given == params.ctypes.data
+    assert (grid.times, grid.init_time) == (times.ctypes.data, starts.ctypes.data)
+    assert (grid.init_pos, grid.init_vel) == (pos.ctypes.data, vel.ctypes.data)
+    assert (to_pos, to_vel) == (out_pos.ctypes.data, out_vel.ctypes.data)
+
+
+def test_projection_inputs_are_passed_where_they_lie(monkeypatch) -> None:
+    projection = tce.Projection("kl", 4, 0.05, 0.001)
+    mean, old_mean = np.ones((2, 4)), np.zeros((2, 4))
+    chol, old_chol = np.eye(4)[None], 2.0 * np.eye(4)[None]
+    seen = record(monkeypatch, "tce_trpl_project")
+    projection.project(mean, chol, old_mean, old_chol)
+    assert seen[0][2:6] == tuple(x.ctypes.data for x in (mean, chol, old_mean, old_chol))
+
+
+def test_surrogate_inputs_are_passed_where_they_lie(mp, monkeypatch) -> None:
+    times = np.linspace(0.1, 1, 10)
+    objective = tce.SegmentObjective(mp, times, [[0, 4], [4, 9]], 0.0)
+    mean, chol = np.zeros((3, mp.num_params)), np.eye(mp.num_params)[None]
+    pos, vel = np.zeros((3, 2)), np.zeros((3, 2))
+    positions, _ = mp.trajectory(mean, times, 0.0, pos, vel)
+    old, advantages = objective.log_prob(positions, mean, chol, pos, vel), np.ones((3, 2))
+    mask = np.ones((3, 2), bool)
+    seen = record(monkeypatch, "tce_segment_surrogate")
+    objective.surrogate(positions, mean, chol, pos, vel, old, advantages, mask=mask)
+    arrays = positions, mean, chol, pos, vel, old, advantages, mask
+    assert seen[0][2:10] == tuple(x.ctypes.data for x in arrays)
+
+
+@pytest.mark.parametrize("change", [
+    lambda x: x.astype(np.float32), np.asfortranarray, lambda x: x.tolist(),
+    lambda x: np.repeat(x, 2, axis=1)[:, ::2], lambda x: x.astype(">f8")])
+def test_other_arrays_are_converted(mp, change) -> None:
+    params = np.round(np.random.default_rng(1).normal(size=(4, mp.num_params)), 2).astype(np.float32).astype(float)
+    times = np.linspace(0, 1, 7)
+    np.testing.assert_array_equal(mp.trajectory(change(params), times)[0], mp.trajectory(params, times)[0])
+
+
+def test_inputs_are_not_written(mp) -> None:
+    params = np.ones((2, mp.num_params))
+    params.setflags(write=False)
+    mp.trajectory(params, [0.5])
+    assert (params == 1.0).all()
+
+
+@pytest.mark.parametrize("params, message", [
+    (np.ones((2, 5)), r"params: shape \[2, 5\], expected \[E, P=8\]"),
+    (np.ones(8), r"params: shape \[8\], expected \[E, P=8\]"),
+    (np.ones((2, 8)) * 1j, "params: an array of complex128, expected numbers"),
+    ([["a"] * 8], "params: an array of <U1, expected numbers")])
+def test_wrong_arrays_are_named(mp, params, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        mp.trajectory(params, [0.5])
+
+
+def test_arrays_of_a_call_must_fit_each_other(mp) -> None:
+    params = np.ones((2, 8))
+    with pytest.raises(ValueError, match=r"init_pos: shape \[3, 2\], expected \[E=2, D=2\]"):
+        mp.trajectory(params, [0.5], 0.0, np.ones((3, 2)))
+    with pytest.raises(ValueError, match=r"times: shape \[3, 4\], expected \[T\] or \[E=2, T\]"):
+        mp.trajectory(params, np.ones((3, 4)))
+    with pytest.raises(ValueError, match=r"values .*: shape \[2, 3\], expected \[E=2, N=4\]"):
+        tce.gae(np.ones((2, 3)), np.ones((2, 3)), np.zeros((2, 3)), 1.0, 0.9)
+
+
+@pytest.mark.parametrize("pairs", [[[0, 1.5]], [[0, 2**40]], [["a", "b"]]])
+def test_pairs_must_be_integers(mp, pairs) -> None:
+    with pytest.raises(ValueError, match="pairs"):
+        tce.SegmentObjective(mp, np.linspace(0.1, 1, 10), pairs)
+
+
+def test_dones_may_be_of_any_type() -> None:
+    rewards, values = np.ones((1, 3)), np.ones((1, 4))
+    results = [tce.gae(rewards, values, dones, 0.9, 0.8)[0] for dones in (
+        [[False, True, False]], [[0, 1, 0]], [[0.0, 1.0, 0.0]], np.array([[0, 1, 0]], np.uint8))]
+    for result in results:
+        np.testing.assert_array_equal(result, results[0])

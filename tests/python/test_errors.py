@@ -1,0 +1,113 @@
+"""Failures are exceptions with the library's message."""
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import tce
+
+
+def test_errors_carry_status_name_and_message() -> None:
+    with pytest.raises(tce.ArgumentError) as caught:
+        tce.ProDMP(tau=-1.0)
+    assert caught.value.status == -3
+    assert caught.value.name == "TCE_E_VALUE"
+    assert "tau" in caught.value.message and "-1" in caught.value.message
+    assert isinstance(caught.value, ValueError) and isinstance(caught.value, tce.TceError)
+    assert caught.value.message in str(caught.value)
+
+
+def test_numerical_failures_have_their_class() -> None:
+    with pytest.raises(tce.NumericalError) as caught:
+        tce.gauss.log_prob(np.zeros((1, 2)), np.zeros((1, 2)), np.zeros((2, 2)))
+    assert caught.value.name == "TCE_E_NOT_PD"
+    assert isinstance(caught.value, ArithmeticError)
+
+
+def test_calls_out_of_order_have_their_class() -> None:
+    with pytest.raises(tce.StateError):
+        tce.Projection("kl", 2, 0.1, 0.1).backward(np.zeros((1, 2)), np.zeros((2, 2)))
+    with pytest.raises(tce.StateError):
+        tce.Net(2, 1, [4]).backward(np.zeros((1, 1)))
+
+
+def test_unsupported_combinations_have_their_class() -> None:
+    with pytest.raises(tce.UnsupportedError):
+        tce.DMP(disable_goal=True)
+    with pytest.raises(tce.UnsupportedError):
+        tce.DMP().basis([0.1])
+
+
+def test_missing_files_and_broken_files_have_their_class(tmp_path) -> None:
+    with pytest.raises(tce.NotFoundError, match="missing"):
+        tce.Store.load(tmp_path / "missing")
+    (tmp_path / "broken").write_bytes(b"not a store at all")
+    with pytest.raises(tce.CorruptError):
+        tce.Store.load(tmp_path / "broken")
+
+
+def test_too_much_memory_is_a_memory_error() -> None:
+    with pytest.raises(MemoryError) as caught:
+        tce.Net(2**20, 2**20, [2**20])
+    assert caught.value.name == "TCE_E_NOMEM"
+
+
+def test_an_unknown_keyword_names_the_nearest() -> None:
+    with pytest.raises(TypeError, match="'num_bases'.*did you mean 'num_basis'"):
+        tce.ProDMP(num_bases=3)
+    with pytest.raises(TypeError, match="'mean_bounds'.*'mean_bound'"):
+        tce.Projection("kl", 2, 0.1, 0.1, mean_bounds=3)
+    with pytest.raises(TypeError, match="'learning_rat'.*'learning_rate'"):
+        tce.Net(2, 1, [4]).adam_step(learning_rat=1.0)
+
+
+@pytest.mark.parametrize("config, message", [
+    ({"num_dof": 2.5}, "num_dof: 2.5, expected an integer"), ({"phase": "slow"}, "phase: 'slow', expected one of"),
+    ({"weights_scale": [1.0, 2.0]}, r"weights_scale: shape \[2\], expected \[B=5\]"),
+    ({"exact": True, "basis": "table"}, "contradicts"), ({"tau": "long"}, "tau: 'long', expected a number"),
+    ({"num_dof": 2**40}, "num_dof")])
+def test_options_are_checked(config, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        tce.ProDMP(**config)
+
+
+def test_a_closed_handle_is_refused() -> None:
+    mp = tce.ProDMP()
+    mp.close()
+    mp.close()
+    with pytest.raises(ctypes.ArgumentError, match="ProDMP is closed"):
+        mp.trajectory(np.zeros((1, mp.num_params)), [0.5])
+    with tce.Store() as store:
+        pass
+    with pytest.raises(ctypes.ArgumentError, match="Store is closed"):
+        len(store)
+
+
+def test_errors_can_be_pickled() -> None:
+    error = tce.ArgumentError(-3, "TCE_E_VALUE", "tau = -1")
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is tce.ArgumentError and copy.status == -3 and str(copy) == str(error)
+
+
+def test_messages_belong_to_their_thread() -> None:
+    failures = []
+
+    def work(number: int) -> None:
+        for _ in range(200):
+            try:
+                tce.ProDMP(tau=-float(number))
+            except tce.TceError as error:
+                if f"-{number}" not in error.message:
+                    failures.append(error.message)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures

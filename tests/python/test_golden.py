@@ -1,0 +1,205 @@
+"""The reference numbers, through the Python API."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tce
+from conftest import assert_close, cases
+
+PATH = 1e-9  # trajectories
+VALUE = 1e-8  # likelihoods, projections, losses
+GRADIENT = 1e-6  # unless a case says otherwise
+
+KINDS = {"prodmp": tce.ProDMP, "promp": tce.ProMP, "dmp": tce.DMP}
+PATHS = ("prodmp", "promp", "dmp")
+FITS = ("prodmp_fit", "promp_fit", "dmp_fit")
+
+
+def gradient(got, want, case) -> None:
+    assert_close(got, want, case.get("grad_tolerance", GRADIENT), least=0.0)
+
+
+@pytest.mark.parametrize("case", cases("core_mp.json", *PATHS) + cases("core_options.json", *PATHS))
+def test_paths(case) -> None:
+    mp = KINDS[case["kind"]](**case["config"])
+    pos, vel = mp.trajectory(case["params"], case["times"], case["init_time"], case["init_pos"], case["init_vel"])
+    assert_close(pos, case["pos"], PATH)
+    assert_close(vel, case["vel"], PATH)
+
+
+@pytest.mark.parametrize("case", [c for c in cases("core_mp.json", "prodmp")])
+def test_pair_likelihoods(case) -> None:
+    mp = tce.ProDMP(**case["config"])
+    objective = tce.SegmentObjective(mp, case["times"], case["pairs"], case["init_time"])
+    got = objective.log_prob(
+        case["pos"], case["policy_mean"], case["policy_chol"], case["init_pos"], case["init_vel"])
+    assert_close(got, case["segment_log_prob"], VALUE)
+
+
+@pytest.mark.parametrize("case", cases("core_mp.json", *FITS) + cases("core_options.json", *FITS))
+def test_fits(case) -> None:
+    mp = KINDS[case["kind"].partition("_")[0]](**case["config"])
+    got = mp.fit(case["times"][0], case["demo"][0], case["reg"])
+    assert_close(got, case["params"][0], 1e-6)
+    if "refit_pos" in case:
+        pos, _ = mp.trajectory(
+            [got], case["times"], case["times"][0][0], case["init_pos"], case["init_vel"])
+        assert_close(pos, case["refit_pos"], 1e-6)
+
+
+@pytest.mark.parametrize("case", cases("core_options.json", "prodmp_acceleration"))
+def test_acceleration(case) -> None:
+    got = tce.ProDMP(**case["config"]).acceleration(
+        case["params"], case["times"], case["init_time"], case["init_pos"], case["init_vel"])
+    assert_close(got, case["acc"], PATH)
+
+
+@pytest.mark.parametrize("case", cases("core_options.json", "trajectory_covariance"))
+def test_path_covariance(case) -> None:
+    mp = tce.ProDMP(**case["config"])
+    cov, std = mp.covariance(case["times"][0], case["params_chol"], case["init_time"][0], case["reg"])
+    assert_close(cov, case["pos_cov"], PATH)
+    assert_close(std, case["pos_std"], PATH)
+    cov, _ = mp.covariance(case["times"][0], case["params_chol"], case["init_time"][0], case["reg"], order=1)
+    assert_close(cov, case["vel_cov"], PATH)
+
+
+@pytest.mark.parametrize("case", cases("core_projection.json", "kl_cov"))
+def test_kl_covariance(case) -> None:
+    projection = tce.Projection("kl", case["dim"], 1.0, case["cov_bound"])
+    zero = np.zeros((1, case["dim"]))
+    _, chol = projection.project(zero, case["chol"], zero, case["old_chol"])
+    assert_close(chol, case["proj_chol"], VALUE)
+    _, d_chol = projection.backward(None, case["cotangent"])
+    gradient(d_chol, case["grad_chol"], case)
+
+
+@pytest.mark.parametrize("case", cases("core_projection.json", "kl_mean"))
+def test_kl_mean(case) -> None:
+    projection = tce.Projection("kl", case["dim"], case["mean_bound"], 1.0)
+    mean, _ = projection.project([case["mean"]], case["old_chol"], [case["old_mean"]], case["old_chol"])
+    assert_close(mean[0], case["proj_mean"], VALUE)
+    assert_close(projection.distances().mean, [case["half_maha"]], VALUE)
+
+
+@pytest.mark.parametrize("case", cases("core_projection.json", "frobenius_cov"))
+def test_frobenius_covariance(case) -> None:
+    projection = tce.Projection("frobenius", case["dim"], 1.0, case["cov_bound"])
+    zero = np.zeros((1, case["dim"]))
+    _, chol = projection.project(zero, case["chol"], zero, case["old_chol"])
+    assert_close(chol @ chol.T, case["proj_cov"], VALUE)
+    assert_close(projection.distances().cov, [case["distance"]], VALUE)
+
+
+@pytest.mark.parametrize("case", cases("core_projection.json", "w2_cov"))
+def test_w2_covariance(case) -> None:
+    projection = tce.Projection("w2", case["dim"], 1.0, case["cov_bound"])
+    zero = np.zeros((1, case["dim"]))
+    root, old = np.array(case["sqrt"]), np.array(case["old_sqrt"])
+    _, chol = projection.project(zero, np.linalg.cholesky(root @ root), zero, np.linalg.cholesky(old @ old))
+    want = np.array(case["proj_sqrt"])
+    assert_close(chol @ chol.T, want @ want, VALUE)
+    assert_close(projection.distances().cov, [case["distance"]], VALUE)
+
+
+@pytest.mark.parametrize("case", cases("core_options.json", "projection"))
+def test_whole_projection(case) -> None:
+    projection = tce.Projection(
+        case["projection"], case["dim"], case["mean_bound"], case["cov_bound"],
+        diagonal=case["covariance"] == "diagonal")
+    mean, chol = projection.project(case["mean"], [case["chol"]], case["old_mean"], [case["old_chol"]])
+    assert chol.shape == (1, case["dim"], case["dim"])
+    assert_close(mean, case["proj_mean"], VALUE)
+    assert_close(chol[0], case["proj_chol"], VALUE)
+    d_mean, d_chol = projection.backward(case["d_mean"], [case["d_chol"]])
+    gradient(d_mean, case["grad_mean"], case)
+    gradient(d_chol[0], case["grad_chol"], case)
+
+
+@pytest.mark.parametrize("case", cases("core_options.json", "entropy_control"))
+def test_entropy_control(case) -> None:
+    equal = bool(case["equality"])
+    assert_close(tce.gauss.entropy(case["chol"]), [case["entropy"]], VALUE)
+    assert_close(tce.entropy_control(case["chol"], case["bound"], equal), case["result"], VALUE)
+    got = tce.entropy_control_backward(case["chol"], case["bound"], case["d_result"], equal)
+    gradient(got, case["grad_chol"], case)
+
+
+@pytest.mark.parametrize("case", cases("core_options.json", "entropy_schedule"))
+def test_entropy_schedule(case) -> None:
+    got = tce.entropy_bound(
+        case["schedule"], case["dim"], case["initial"], case["target"], case["iteration"], case["iterations"],
+        case["temperature"])
+    assert_close(got, case["bound"], VALUE)
+
+
+@pytest.mark.parametrize("case", cases("core_objective.json"))
+def test_objective(case) -> None:
+    advantages, returns = tce.gae(
+        case["rewards"], case["values"], case["dones"], case["gamma"], case["gae_lambda"])
+    assert_close(advantages, case["advantages"], VALUE)
+    assert_close(returns, case["returns"], VALUE)
+    plain = tce.segment_advantage(case["rewards"], case["values"], case["pairs"], case["gamma"], False)
+    assert_close(plain, case["segment_advantage"], VALUE)
+    normalised = tce.segment_advantage(case["rewards"], case["values"], case["pairs"], case["gamma"], True)
+    assert_close(normalised, case["segment_advantage_normalised"], VALUE)
+
+    start = case["init_pos"], case["init_vel"]
+    mp = tce.ProDMP(**case["config"])
+    positions, _ = mp.trajectory(case["sampled_params"], case["times"], case["init_time"], *start)
+    objective = tce.SegmentObjective(mp, case["times"], case["pairs"], case["init_time"])
+    old = objective.log_prob(positions, case["old_mean"], case["old_chol"], *start)
+    assert_close(old, case["log_prob_old"], VALUE)
+    loss, d_mean, d_chol = objective.surrogate(
+        positions, case["new_mean"], case["new_chol"], *start, old, normalised)
+    assert_close(objective.log_prob_new, case["log_prob_new"], VALUE)
+    assert_close(loss, case["loss"], VALUE)
+    gradient(d_mean, case["grad_mean"], case)
+    gradient(d_chol, case["grad_chol"], case)
+
+
+@pytest.mark.parametrize("case", cases("core_options.json", "objective_contextual", "objective_clip"))
+def test_objective_options(case) -> None:
+    mp = tce.ProDMP(**case["config"])
+    positions, _ = mp.trajectory(case["sampled_params"], case["times"], case["init_time"], case["init_pos"])
+    objective = tce.SegmentObjective(mp, case["times"], case["pairs"], case["init_time"])
+    loss, d_mean, d_chol = objective.surrogate(
+        positions, case["new_mean"], case["new_chol"], case["init_pos"], None, case["log_prob_old"],
+        case["advantages"], clip=case.get("clip", 0.0))
+    assert_close(objective.log_prob_new, case["log_prob_new"], VALUE)
+    assert_close(loss, case["loss"], VALUE)
+    gradient(d_mean, case["grad_mean"], case)
+    gradient(d_chol, case["grad_chol"], case)
+    if "fraction_clipped" in case:
+        assert_close(objective.stats.fraction_clipped, case["fraction_clipped"], VALUE)
+
+
+@pytest.mark.parametrize("case", cases("core_options.json", "returns"))
+def test_returns(case) -> None:
+    advantages, returns = tce.gae(
+        case["rewards"], case["values"], case["dones"], case["gamma"], case["gae_lambda"])
+    assert_close(advantages, case["gae_advantages"], VALUE)
+    assert_close(returns, case["gae_returns"], VALUE)
+    advantages, returns = tce.monte_carlo(case["rewards"], case["values"], case["dones"], case["gamma"])
+    assert_close(advantages, case["monte_carlo_advantages"], VALUE)
+    assert_close(returns, case["monte_carlo_returns"], VALUE)
+
+
+@pytest.mark.parametrize("case", cases("core_options.json", "segment_advantages"))
+def test_segment_advantages(case) -> None:
+    given = case["rewards"], case["values"], case["pairs"], case["gamma"]
+    assert_close(tce.segment_advantage(*given, False), case["value_subtraction"], VALUE)
+    assert_close(tce.segment_advantage(*given, True), case["value_subtraction_normalised"], VALUE)
+    got = tce.segment_advantage(*given, True, kind="sum", step_advantages=case["step_advantages"])
+    assert_close(got, case["sum_of_normalised_steps_normalised"], VALUE)
+    got = tce.segment_advantage(*given, True, kind="reward")
+    assert_close(got, case["accumulated_reward_centred"], VALUE)
+
+
+@pytest.mark.parametrize("case", cases("core_options.json", "time_points"))
+def test_time_points(case) -> None:
+    pairs = tce.time_pairs(case["T"], case["K"], first=case["first"])
+    indices = case["indices"]
+    assert pairs.tolist() == [list(pair) for pair in zip(indices, indices[1:])]

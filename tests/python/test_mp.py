@@ -1,0 +1,190 @@
+"""Movement primitives."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import tce
+
+CONFIG = dict(num_dof=3, num_basis=4, tau=1.0, dt=0.02, alpha=12)
+TIMES = np.linspace(0.02, 1.0, 50)
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture(autouse=True)
+def same_numbers_in_any_order() -> None:
+    global RNG
+    RNG = np.random.default_rng(3)
+
+
+@pytest.fixture
+def mp() -> tce.ProDMP:
+    return tce.ProDMP(**CONFIG)
+
+
+def test_sizes(mp) -> None:
+    assert (mp.num_params, mp.num_dof, mp.num_columns) == (15, 3, 5)
+    assert tce.ProMP(**CONFIG).num_params == 12
+    assert tce.ProDMP(**CONFIG, disable_goal=True).num_params == 12
+    assert tce.ProDMP(**CONFIG, disable_weights=True).num_params == 3
+    assert tce.ProDMP(**CONFIG, learn_tau=True, learn_delay=True).num_params == 17
+
+
+def test_steps_is_accepted_and_has_no_effect(mp) -> None:
+    params = RNG.normal(size=(1, 15))
+    np.testing.assert_array_equal(
+        tce.ProDMP(**CONFIG, steps=100).trajectory(params, TIMES)[0], mp.trajectory(params, TIMES)[0])
+
+
+def test_a_scale_for_each_basis_function(mp) -> None:
+    params = RNG.normal(size=(2, 15))
+    same = tce.ProDMP(**CONFIG, weights_scale=[1.0] * 4)
+    np.testing.assert_array_equal(same.trajectory(params, TIMES)[0], mp.trajectory(params, TIMES)[0])
+    none = tce.ProDMP(**CONFIG, weights_scale=[0.0] * 4)
+    goals = params.copy().reshape(2, 3, 5)
+    goals[:, :, :4] = 0.0
+    np.testing.assert_allclose(
+        none.trajectory(params, TIMES)[0], mp.trajectory(goals.reshape(2, 15), TIMES)[0], atol=1e-12)
+
+
+def test_exact_is_short_for_the_exact_basis() -> None:
+    params = RNG.normal(size=(1, 15))
+    exact = tce.ProDMP(**CONFIG, exact=True).trajectory(params, TIMES)[0]
+    np.testing.assert_array_equal(exact, tce.ProDMP(**CONFIG, basis="exact").trajectory(params, TIMES)[0])
+    table = tce.ProDMP(**CONFIG).trajectory(params, TIMES)[0]
+    assert 0.0 < np.abs(exact - table).max() < 2e-2
+
+
+def test_one_row_of_times_and_starts_serves_all_episodes(mp) -> None:
+    params, pos, vel = RNG.normal(size=(4, 15)), RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3))
+    shared = mp.trajectory(params, TIMES, 0.0, pos, vel)
+    each = mp.trajectory(params, np.tile(TIMES, (4, 1)), np.zeros(4), pos, vel)
+    np.testing.assert_allclose(shared[0], each[0], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(shared[1], each[1], rtol=0, atol=1e-12)
+
+
+def test_paths_start_where_they_are_told_to(mp) -> None:
+    params, pos, vel = RNG.normal(size=(4, 15)), RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3))
+    got_pos, got_vel = mp.trajectory(params, [0.3], 0.3, pos, vel)
+    np.testing.assert_allclose(got_pos[:, 0], pos, atol=1e-12)
+    np.testing.assert_allclose(got_vel[:, 0], vel, atol=1e-11)
+
+
+def test_query_is_one_row_of_the_trajectory(mp) -> None:
+    params, pos, vel = RNG.normal(size=15), RNG.normal(size=3), RNG.normal(size=3)
+    whole = mp.trajectory([params], TIMES, 0.0, [pos], [vel])
+    for i in (0, 17, 49):
+        got = mp.query(TIMES[i], params, 0.0, pos, vel)
+        np.testing.assert_allclose(got[0], whole[0][0, i], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(got[1], whole[1][0, i], rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", [tce.ProDMP, tce.ProMP, tce.DMP])
+def test_backward_agrees_with_differences(kind) -> None:
+    mp = kind(**CONFIG)
+    params = RNG.normal(size=(2, mp.num_params))
+    d_pos, d_vel = RNG.normal(size=(2, 50, 3)), RNG.normal(size=(2, 50, 3))
+
+    def loss(p):
+        pos, vel = mp.trajectory(p, TIMES)
+        return (pos * d_pos + vel * d_vel).sum()
+
+    got = mp.backward(params, TIMES, d_pos=d_pos, d_vel=d_vel)
+    step = np.zeros_like(params)
+    for i in (0, mp.num_params - 1):
+        step[:] = 0.0
+        step[1, i] = 1e-5
+        slope = (loss(params + step) - loss(params - step)) / 2e-5
+        assert abs(got[1, i] - slope) <= 1e-6 * max(1.0, np.abs(got).max())
+
+
+def test_basis_times_parameters_is_the_path(mp) -> None:
+    params = RNG.normal(size=(1, 15))
+    pos, vel = mp.trajectory(params, TIMES)
+    weights = params.reshape(3, 5)
+    np.testing.assert_allclose(pos[0], mp.basis(TIMES) @ weights.T, atol=1e-12)
+    np.testing.assert_allclose(vel[0], mp.basis(TIMES, order=1) @ weights.T, atol=1e-11)
+    np.testing.assert_allclose(
+        mp.acceleration(params, TIMES)[0], mp.basis(TIMES, order=2) @ weights.T, atol=1e-9)
+
+
+def test_sampled_paths_are_those_of_the_sampled_parameters(mp) -> None:
+    mean, chol = np.zeros((3, 15)), 0.1 * np.eye(15)
+    params, pos, vel = mp.sample(mean, chol, TIMES, tce.Random(7))
+    again, _, _ = mp.sample(mean, chol, TIMES, tce.Random(7))
+    np.testing.assert_array_equal(params, again)
+    assert np.abs(params).max() > 0.0
+    np.testing.assert_array_equal(pos, mp.trajectory(params, TIMES)[0])
+    np.testing.assert_array_equal(vel, mp.trajectory(params, TIMES)[1])
+
+
+@pytest.mark.parametrize("kind", [tce.ProDMP, tce.ProMP])
+def test_fit_finds_the_parameters_again(kind) -> None:
+    mp = kind(**CONFIG)
+    demo, _ = mp.trajectory(RNG.normal(size=(1, mp.num_params)), TIMES)
+    params = mp.fit(TIMES, demo[0])
+    start_vel = (demo[:, 1] - demo[:, 0]) / (TIMES[1] - TIMES[0])
+    pos, _ = mp.trajectory([params], TIMES, TIMES[0], demo[:, 0], start_vel)
+    # a ProDMP's start velocity is a difference, hence not exact
+    assert np.abs(pos - demo).max() < 0.03 * np.abs(demo).max()
+
+
+def test_conditioned_mean_passes_the_via_points(mp) -> None:
+    via = [tce.Via(0.5, 0.7, 1e-4, dof=1), (0.9, -0.2, 1e-4, 2, 0)]
+    mean, chol = mp.condition(via, np.zeros(15), np.eye(15))
+    pos, _ = mp.trajectory([mean], [0.5, 0.9])
+    assert abs(pos[0, 0, 1] - 0.7) < 1e-3 and abs(pos[0, 1, 2] + 0.2) < 1e-3
+    _, before = mp.covariance([0.5], np.eye(15))
+    _, after = mp.covariance([0.5], chol)
+    assert after[0, 1] < 1e-3 < before[0, 1]
+
+
+def test_blend_goes_from_one_plan_to_the_other(mp) -> None:
+    a, b = RNG.normal(size=15), RNG.normal(size=15)
+    pos, vel, acc = tce.blend(mp.plan(a), mp.plan(b), 0.4, 0.6, TIMES)
+    from_a, from_b = mp.trajectory([a], TIMES)[0][0], mp.trajectory([b], TIMES)[0][0]
+    np.testing.assert_allclose(pos[TIMES < 0.4], from_a[TIMES < 0.4], atol=1e-12)
+    np.testing.assert_allclose(pos[TIMES > 0.6], from_b[TIMES > 0.6], atol=1e-12)
+    np.testing.assert_array_equal(mp.blend(a, mp.plan(b), 0.4, 0.6, TIMES)[0], pos)
+    with pytest.raises(tce.ArgumentError):
+        tce.blend(mp.plan(a), tce.ProDMP(num_dof=2).plan(np.zeros(12)), 0.4, 0.6, TIMES)
+
+
+@pytest.mark.parametrize("phase", ["natural", "smooth", "rhythmic"])
+def test_phases(phase) -> None:
+    x = tce.ProMP(**CONFIG, phase=phase).phase([0.0, 0.25, 0.5, 1.0])
+    want = {"natural": [0, 0.25, 0.5, 1], "smooth": [0, 0.103515625, 0.5, 1], "rhythmic": [0, 0.25, 0.5, 0]}
+    np.testing.assert_allclose(x, want[phase], atol=1e-12)
+
+
+def test_a_primitive_is_saved_and_made_again(mp) -> None:
+    store = tce.Store()
+    mp.save(store, "mp")
+    copy = tce.MovementPrimitive.from_store(store, "mp")
+    params = RNG.normal(size=(2, 15))
+    np.testing.assert_array_equal(copy.trajectory(params, TIMES)[0], mp.trajectory(params, TIMES)[0])
+
+
+def test_one_primitive_serves_many_threads(mp) -> None:
+    params = RNG.normal(size=(16, 15))
+    want = mp.trajectory(params, TIMES)[0]
+    demo = want[0]
+    fitted = mp.fit(TIMES, demo)
+    wrong = []
+
+    def work() -> None:
+        for _ in range(100):
+            if not np.array_equal(mp.trajectory(params, TIMES)[0], want):
+                wrong.append("trajectory")
+            if not np.array_equal(mp.fit(TIMES, demo), fitted):
+                wrong.append("fit")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

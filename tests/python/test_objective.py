@@ -1,0 +1,255 @@
+"""Gaussians, projection, and the segment objective."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tce
+
+RNG = np.random.default_rng(5)
+
+
+@pytest.fixture(autouse=True)
+def same_numbers_in_any_order() -> None:
+    global RNG
+    RNG = np.random.default_rng(5)
+
+
+def factors(n: int, dim: int) -> np.ndarray:
+    return np.tril(0.1 * RNG.normal(size=(n, dim, dim)), -1) + np.eye(dim) * RNG.uniform(0.5, 1.5, (n, 1, 1))
+
+
+def test_log_density_entropy_and_divergence_agree_with_their_formulas() -> None:
+    x, mean, chol = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4)), factors(3, 4)
+    other_mean, other = RNG.normal(size=(3, 4)), factors(3, 4)
+    cov, other_cov = chol @ chol.transpose(0, 2, 1), other @ other.transpose(0, 2, 1)
+    log_prob, entropy = tce.gauss.log_prob(x, mean, chol), tce.gauss.entropy(chol)
+    mean_part, cov_part = tce.gauss.kl(mean, chol, other_mean, other)
+    for i in range(3):
+        d, e = x[i] - mean[i], mean[i] - other_mean[i]
+        log_det = np.linalg.slogdet(cov[i])[1]
+        assert log_prob[i] == pytest.approx(-0.5 * (d @ np.linalg.solve(cov[i], d) + log_det + 4 * np.log(2 * np.pi)))
+        assert entropy[i] == pytest.approx(0.5 * (log_det + 4 * np.log(2 * np.pi * np.e)))
+        ratio = np.linalg.solve(other_cov[i], cov[i])
+        assert mean_part[i] == pytest.approx(0.5 * e @ np.linalg.solve(other_cov[i], e))
+        assert cov_part[i] == pytest.approx(0.5 * (np.trace(ratio) - 4 - np.linalg.slogdet(ratio)[1]))
+
+
+def test_gaussian_gradients_agree_with_differences() -> None:
+    x, mean, chol, weight = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4)), factors(1, 4), RNG.normal(size=3)
+    got = tce.gauss.log_prob_backward(x, mean, chol, weight)
+    d_mean, d_chol = tce.gauss.kl_backward(mean, chol, x, factors(1, 4) * 0 + np.eye(4), weight, weight)
+    d_entropy = tce.gauss.entropy_backward(chol, [2.0])
+    h = 1e-6
+    step = np.zeros_like(chol)
+    step[0, 2, 1] = h
+    slope = weight @ (tce.gauss.log_prob(x, mean, chol + step) - tce.gauss.log_prob(x, mean, chol - step)) / (2 * h)
+    assert got.d_chol[0, 2, 1] == pytest.approx(slope, rel=1e-6)
+    parts = [sum(tce.gauss.kl(mean, chol + s * step, x, np.eye(4))) @ weight for s in (1, -1)]
+    assert d_chol[0, 2, 1] == pytest.approx((parts[0] - parts[1]) / (2 * h), rel=1e-5)
+    shift = np.zeros_like(mean)
+    shift[1, 3] = h
+    slope = weight @ (tce.gauss.log_prob(x, mean + shift, chol) - tce.gauss.log_prob(x, mean - shift, chol)) / (2 * h)
+    assert got.d_mean[1, 3] == pytest.approx(slope, rel=1e-6) == -got.d_x[1, 3]
+    parts = [sum(tce.gauss.kl(mean + s * shift, chol, x, np.eye(4))) @ weight for s in (1, -1)]
+    assert d_mean[1, 3] == pytest.approx((parts[0] - parts[1]) / (2 * h), rel=1e-5)
+    np.testing.assert_allclose(np.diag(d_entropy[0]), 2.0 / np.diag(chol[0]))
+
+
+def test_samples_have_the_mean_and_covariance() -> None:
+    chol = factors(1, 2)[0]
+    x = tce.gauss.sample(np.tile([1.0, -2.0], (20000, 1)), chol, tce.Random(3))
+    np.testing.assert_allclose(x.mean(0), [1.0, -2.0], atol=0.05)
+    np.testing.assert_allclose(np.cov(x.T), chol @ chol.T, atol=0.08)
+
+
+@pytest.mark.parametrize("kind", ["kl", "w2", "frobenius"])
+@pytest.mark.parametrize("shape", [(4, 4), (1, 4, 4), (6, 4, 4)])
+def test_projection_keeps_shapes_and_grows_with_the_batch(kind, shape) -> None:
+    projection = tce.Projection(kind, 4, 0.05, 0.001)
+    chol, old = factors(6, 4)[: shape[0] if len(shape) == 3 else 1].reshape(shape), factors(6, 4)
+    old = old[: shape[0] if len(shape) == 3 else 1].reshape(shape)
+    for n in (2, 6, 3) if len(shape) == 2 or shape[0] == 1 else (6,):
+        mean, old_mean = RNG.normal(size=(n, 4)), RNG.normal(size=(n, 4))
+        new_mean, new_chol = projection.project(mean, chol, old_mean, old)
+        assert new_mean.shape == (n, 4) and new_chol.shape == shape
+        d_mean, d_chol = projection.backward(np.ones((n, 4)), np.ones(shape))
+        assert d_mean.shape == (n, 4) and d_chol.shape == shape
+        # a second projection finds everything within the bounds
+        again_mean, again_chol = projection.project(new_mean, new_chol, old_mean, old)
+        np.testing.assert_allclose(again_mean, new_mean, atol=1e-9)
+        np.testing.assert_allclose(again_chol, new_chol, atol=1e-9)
+        assert (projection.distances().cov <= 0.001 * (1 + 1e-6)).all()
+
+
+def test_projection_inside_the_bounds_is_the_identity() -> None:
+    projection = tce.Projection("kl", 3, 10.0, 10.0)
+    mean, chol = RNG.normal(size=(2, 3)) * 0.1, factors(1, 3)
+    got = projection.project(mean, chol, np.zeros((2, 3)), chol)
+    np.testing.assert_array_equal(got[0], mean)
+    np.testing.assert_array_equal(got[1], chol)
+
+
+def test_a_shared_old_factor_serves_contextual_ones() -> None:
+    projection = tce.Projection("kl", 3, 0.1, 0.01)
+    mean, chol, old = RNG.normal(size=(4, 3)), factors(4, 3), factors(1, 3)
+    got = projection.project(mean, chol, mean, old)
+    want = projection.project(mean, chol, mean, np.repeat(old, 4, 0))
+    np.testing.assert_array_equal(got[1], want[1])
+    with pytest.raises(ValueError, match="old_chol: 4 factors where chol has one"):
+        projection.project(mean, old, mean, chol)
+
+
+def test_bounds_can_be_changed() -> None:
+    projection = tce.Projection("kl", 3, 0.1, 0.01)
+    mean, chol = RNG.normal(size=(1, 3)) + 5, factors(1, 3)
+    near, _ = projection.project(mean, chol, np.zeros((1, 3)), chol)
+    projection.bounds = 1.0, 0.01
+    far, _ = projection.project(mean, chol, np.zeros((1, 3)), chol)
+    assert projection.bounds == (1.0, 0.01)
+    assert np.linalg.norm(far) == pytest.approx(np.sqrt(10) * np.linalg.norm(near))
+    # also when the handle is made again
+    np.testing.assert_allclose(projection.project(np.repeat(mean, 3, 0), chol, np.zeros((3, 3)), chol)[0][1], far[0])
+
+
+def test_entropy_is_kept_up() -> None:
+    projection = tce.Projection("kl", 3, 0.1, 0.01, entropy="at_least")
+    mean, chol = np.zeros((1, 3)), factors(1, 3)
+    bound = tce.gauss.entropy(chol)[0] + 0.5
+    _, new = projection.project(mean, chol, mean, chol, entropy_bound=bound)
+    assert tce.gauss.entropy(new)[0] == pytest.approx(bound)
+    with pytest.raises(ValueError, match="entropy_bound"):
+        projection.project(mean, chol, mean, chol)
+
+
+def test_regression_pulls_towards_the_projected_gaussian() -> None:
+    projection = tce.Projection("kl", 3, 0.1, 0.01)
+    mean, chol, old = RNG.normal(size=(2, 3)) + 2, factors(1, 3), factors(1, 3)
+    new_mean, _ = projection.project(mean, chol, np.zeros((2, 3)), old)
+    loss, d_mean, d_chol = projection.regression(mean, chol, 2.0)
+    assert loss > 0.0 and d_chol.shape == chol.shape
+    assert (np.einsum("ep,ep->e", d_mean, mean - new_mean) > 0.0).all()
+
+
+@pytest.fixture
+def setting():
+    mp = tce.ProDMP(num_dof=2, num_basis=3, tau=1.0, dt=0.02)
+    times = np.linspace(0.02, 1.0, 50)
+    pairs = tce.time_pairs(50, 10, tce.Random(1))
+    mean = RNG.normal(size=(5, 8))
+    params = mean + 0.3 * RNG.normal(size=(5, 8))
+    pos, vel = RNG.normal(size=(5, 2)), np.zeros((5, 2))
+    positions, _ = mp.trajectory(params, times, 0.0, pos, vel)
+    return mp, times, pairs, positions, mean, pos, vel
+
+
+def test_shapes_of_shared_factors_are_kept(setting) -> None:
+    mp, times, pairs, positions, mean, pos, vel = setting
+    objective = tce.SegmentObjective(mp, times, pairs, 0.0)
+    chol, advantages = factors(1, 8), RNG.normal(size=(5, len(pairs)))
+    old = objective.log_prob(positions, mean, chol, pos, vel)
+    flat = objective.surrogate(positions, mean, chol[0], pos, vel, old, advantages)
+    one = objective.surrogate(positions, mean, chol, pos, vel, old, advantages)
+    each = objective.surrogate(positions, mean, np.repeat(chol, 5, 0), pos, vel, old, advantages)
+    assert flat[2].shape == (8, 8) and one[2].shape == (1, 8, 8) and each[2].shape == (5, 8, 8)
+    assert flat[0] == one[0] == pytest.approx(-advantages.mean()) == pytest.approx(each[0])
+    np.testing.assert_allclose(each[2].sum(0), flat[2], atol=1e-9)
+    np.testing.assert_allclose(each[1], one[1], atol=1e-9)
+    assert objective.stats.ratio_mean == pytest.approx(1.0)
+
+
+def test_the_number_of_episodes_comes_from_the_data(setting) -> None:
+    mp, times, pairs, positions, mean, pos, vel = setting
+    objective = tce.SegmentObjective(mp, times, pairs, 0.0)
+    chol = factors(1, 8)
+    whole = objective.log_prob(positions, mean, chol, pos, vel)
+    few = objective.log_prob(positions[:2], mean[:2], chol, pos[:2], vel[:2])
+    assert whole.shape == (5, len(pairs))
+    np.testing.assert_allclose(few, whole[:2], atol=1e-9)
+    many = objective.log_prob(*(np.repeat(x, 3, 0) for x in (positions, mean)), chol,
+                              *(np.repeat(x, 3, 0) for x in (pos, vel)))
+    np.testing.assert_allclose(many[::3], whole, atol=1e-9)
+
+
+def test_times_and_starts_of_each_episode(setting) -> None:
+    mp, times, pairs, positions, mean, pos, vel = setting
+    chol = factors(1, 8)
+    shared = tce.SegmentObjective(mp, times, pairs, 0.0).log_prob(positions, mean, chol, pos, vel)
+    rows = tce.SegmentObjective(mp, np.tile(times, (5, 1)), pairs, np.zeros(5))
+    np.testing.assert_allclose(rows.log_prob(positions, mean, chol, pos, vel), shared, atol=1e-8)
+    with pytest.raises(ValueError, match=r"positions: shape \[2, 50, 2\], expected \[E=5, T=50, D=2\]"):
+        rows.log_prob(positions[:2], mean[:2], chol, pos[:2], vel[:2])
+
+    # different starts: each episode on its own has the same likelihoods up to the common regularisation
+    starts = np.array([0.0, 0.1, 0.0, 0.2, 0.1])
+    grid = times + starts[:, None]
+    paths, _ = mp.trajectory(mean + 0.1, grid, starts, pos, vel)
+    whole = tce.SegmentObjective(mp, grid, pairs, starts, reg=1e-6).log_prob(paths, mean, chol, pos, vel)
+    one = tce.SegmentObjective(mp, grid[3], pairs, starts[3], reg=1e-6)
+    np.testing.assert_allclose(
+        one.log_prob(paths[3:4], mean[3:4], chol, pos[3:4], vel[3:4])[0], whole[3], rtol=1e-2, atol=1e-2)
+
+
+def test_masked_segments_take_no_part(setting) -> None:
+    mp, times, pairs, positions, mean, pos, vel = setting
+    objective = tce.SegmentObjective(mp, times, pairs, 0.0)
+    chol, advantages = factors(1, 8), RNG.normal(size=(5, len(pairs)))
+    old = objective.log_prob(positions, mean, chol, pos, vel)
+    mask = np.ones(advantages.shape, bool)
+    mask[4] = False
+    loss, d_mean, _ = objective.surrogate(positions, mean, chol, pos, vel, old, advantages, mask=mask)
+    assert loss == pytest.approx(-advantages[:4].mean())
+    assert (d_mean[4] == 0.0).all() and (d_mean[:4] != 0.0).any()
+
+
+def test_ended_episodes_are_masked() -> None:
+    rewards, values = np.ones((2, 10)), np.zeros((2, 11))
+    got = tce.segment_advantage(rewards, values, [[0, 4], [4, 8]], 1.0, False, lengths=[10, 3], with_mask=True)
+    assert got.mask.tolist() == [[1, 1], [1, 0]]
+    assert got.advantages[0].tolist() == [4.0, 4.0]
+    assert tce.segment_advantage(
+        None, None, [[0, 4]], 1.0, False, kind="sum", step_advantages=RNG.normal(size=(2, 10))).shape == (2, 1)
+
+
+def test_surrogate_of_any_likelihoods() -> None:
+    log_prob, old, advantages = RNG.normal(size=6), RNG.normal(size=6), RNG.normal(size=6)
+    loss, gradient, stats = tce.surrogate(log_prob, old, advantages)
+    ratio = np.exp(log_prob - old)
+    assert loss == pytest.approx(-(ratio * advantages).mean()) == stats.loss
+    np.testing.assert_allclose(gradient, -ratio * advantages / 6)
+
+
+def test_normalise_returns_a_copy() -> None:
+    x = RNG.normal(size=(3, 4))
+    before = x.copy()
+    got = tce.normalise(x)
+    np.testing.assert_array_equal(x, before)
+    assert got.mean() == pytest.approx(0.0, abs=1e-12) and got.std(ddof=1) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_time_pairs_are_drawn_and_checked() -> None:
+    assert tce.time_pairs(100, 25, first=1)[0].tolist() == [1, 5]
+    chosen = tce.time_pairs(100, 10, tce.Random(2), selection="random")
+    assert chosen.shape == (9, 2) and (chosen[:, 0] < chosen[:, 1]).all() and (chosen[1:, 0] == chosen[:-1, 1]).all()
+    with pytest.raises(tce.ArgumentError):
+        tce.time_pairs(10, 11, tce.Random(0))
+    with pytest.raises(ValueError, match="either random or first"):
+        tce.time_pairs(10, 5)
+
+
+def test_results_are_the_same_bytes_for_any_number_of_threads(setting) -> None:
+    mp, times, pairs, positions, mean, pos, vel = setting
+    chol, advantages = factors(5, 8), RNG.normal(size=(5, len(pairs)))
+    results = []
+    for n in (1, 2, 5):
+        with tce.Pool(n) as pool:
+            assert pool.threads == n
+            objective = tce.SegmentObjective(mp, times, pairs, 0.0, pool=pool)
+            old = np.zeros((5, len(pairs))) + objective.log_prob(positions, mean, chol, pos, vel).mean()
+            results.append(objective.surrogate(positions, mean, chol, pos, vel, old, advantages))
+            del objective
+    for loss, d_mean, d_chol in results[1:]:
+        assert loss == results[0][0]
+        np.testing.assert_array_equal(d_mean, results[0][1])
+        np.testing.assert_array_equal(d_chol, results[0][2])
