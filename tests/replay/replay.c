@@ -115,10 +115,7 @@ static void print_unseen(const replay_case *c)
     int n = 0;
 
     json_object_foreach((json_t *)c->root, key, value) {
-        int seen = json_is_string(value) || json_is_null(value);
-        for (size_t i = 0; i < c->n_seen && !seen; i++)
-            seen = strcmp(key, c->seen[i]) == 0;
-        if (!seen)
+        if (!json_is_string(value) && !json_is_null(value) && !replay_seen(c, key))
             printf("%s%s", n++ == 0 ? "  (not compared: " : ", ", key);
     }
     if (n > 0)

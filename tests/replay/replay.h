@@ -71,8 +71,9 @@ void replay_release(replay_case *c);
 
 /* ---- reading ------------------------------------------------------------------------------------- */
 
-/* object[key], NULL when absent or null. */
+/* object[key], NULL when absent or null; and whether that field of the case was ever asked for. */
 const json_t *replay_get(replay_case *c, const json_t *object, const char *key);
+int replay_seen(const replay_case *c, const char *key);
 const json_t *replay_object(replay_case *c, const json_t *object, const char *key);
 
 double replay_number(replay_case *c, const json_t *object, const char *key);

@@ -77,8 +77,8 @@ void replay_mlp_adam(replay_case *c)
     const double *target = replay_array(c, c->root, "targets", n * layers.n_out);
     if (replay_get(c, c->root, "sizes") != NULL) {
         const int32_t *sizes = replay_ints(c, c->root, "sizes", layers.n + 1);
-        for (size_t i = 0; i < layers.n; i++)
-            if (sizes[i + 1] != layers.hidden[i])
+        for (size_t i = 0; i <= layers.n; i++)
+            if ((size_t)sizes[i] != (i == 0 ? layers.n_in : (size_t)layers.hidden[i - 1]))
                 replay_fail(c, "\"sizes\" does not fit \"weights\"");
     }
     tce_net *net = create_net(c, &layers, n);

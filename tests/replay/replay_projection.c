@@ -67,6 +67,8 @@ void replay_projection(replay_case *c)
         replay_fail(c, "\"mean\" is not [n, dim]");
     const size_t n = shape[0];
     const size_t dim = shape[1];
+    if (replay_int_or(c, c->root, "dim", (int32_t)dim) != (int32_t)dim)
+        replay_fail(c, "\"dim\" does not fit \"mean\"");
     const size_t n_cov = replay_shape(c, c->root, "chol", shape) > 2 ? shape[0] : 1;
     const size_t n_L = n_cov * dim * dim;
     const double *mean = replay_array(c, c->root, "mean", n * dim);
@@ -75,7 +77,6 @@ void replay_projection(replay_case *c)
     const double *old_L = replay_array(c, c->root, "old_chol", n_L);
     tce_trpl *tr = create_trpl(c, projection_kind(c), dim, n, n_cov, replay_number(c, c->root, "mean_bound"),
         replay_number(c, c->root, "cov_bound"));
-    replay_int_or(c, c->root, "dim", 0);
 
     /* forward */
     double *proj_mean = replay_zeros(c, n * dim);

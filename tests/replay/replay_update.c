@@ -175,8 +175,13 @@ static void create_paths(replay_case *c, update *u)
     if (tce_mp_num_params(mp) != u->P)
         replay_fail(c, "the primitive has %zu parameters, the policy %zu", tce_mp_num_params(mp), u->P);
     u->batch.params = replay_array(c, c->root, "sampled_params", u->E * u->P);
-    if (replay_int_or(c, u->options, "bbrl", 0))
+    if (replay_int_or(c, u->options, "bbrl", 0)) {
+        /* the paths do not matter then, so neither do their fields */
+        static const char *const path_fields[] = { "init_pos", "init_vel", "init_time", "steps", "pairs" };
+        for (size_t i = 0; i < sizeof path_fields / sizeof path_fields[0]; i++)
+            (void)replay_get(c, c->root, path_fields[i]);
         return;
+    }
 
     /* paths at init_time + dt (1 … steps) */
     const json_t *steps = replay_get(c, c->root, "steps") != NULL ? c->root : config;

@@ -1,0 +1,438 @@
+/*
+ * A small world in which every handle of libtce works together; see world.h.
+ */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <check.h>
+
+/* Purposes of random streams. */
+enum { START_POLICY = 1, START_CRITIC = 2, EPISODES = 3, SAMPLES = 4, TIME_POINTS = 5, MINIBATCHES = 6 };
+
+static const double DT = 0.025; /* seconds a step */
+static const double TAU = 1.0;  /* seconds of the primitive: all T steps */
+
+/* ---- toy task ------------------------------------------------------------------------------------ */
+
+static tce_status toy_create(void *user, const char *settings, void **out)
+{
+    (void)settings;
+
+    /* instances live in the caller's array: the task allocates nothing */
+    world_toy **next = user;
+    *out = (*next)++;
+    return TCE_OK;
+}
+
+static void toy_destroy(void *instance)
+{
+    (void)instance;
+}
+
+static tce_status toy_spec(void *instance, tce_env_spec *out)
+{
+    (void)instance;
+    out->n_obs = WORLD_O;
+    out->n_dof = WORLD_D;
+    out->n_steps = WORLD_T;
+    out->dt = DT;
+    return TCE_OK;
+}
+
+static void observe(const world_toy *t, double *out_obs)
+{
+    for (int d = 0; d < WORLD_D; d++) {
+        out_obs[d] = t->vel[d];
+        out_obs[WORLD_D + d] = t->pos[d];
+        out_obs[2 * WORLD_D + d] = t->target[d];
+    }
+    out_obs[3 * WORLD_D] = 1.0;
+}
+
+static tce_status toy_reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+{
+    world_toy *t = instance;
+
+    t->step = 0;
+    for (int d = 0; d < WORLD_D; d++) {
+        t->target[d] = tce_random_uniform(random);
+        t->pos[d] = out_pos[d] = 0.1 * tce_random_normal(random);
+        t->vel[d] = out_vel[d] = 0.0;
+    }
+    observe(t, out_obs);
+    return TCE_OK;
+}
+
+static tce_status toy_step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+{
+    world_toy *t = instance;
+    double distance = 0.0;
+
+    /* half-way to where the path wants it */
+    for (int d = 0; d < WORLD_D; d++) {
+        t->pos[d] += 0.5 * (pos[d] - t->pos[d]);
+        t->vel[d] += 0.5 * (vel[d] - t->vel[d]);
+        distance += (t->pos[d] - t->target[d]) * (t->pos[d] - t->target[d]);
+    }
+    observe(t, out_obs);
+    out->reward = -distance;
+    out->terminated = 0;
+    out->truncated = ++t->step == WORLD_T;
+    return TCE_OK;
+}
+
+static const tce_env_vtable toy_table = {
+    .struct_size = sizeof(tce_env_vtable),
+    .abi = TCE_ENV_ABI,
+    .name = "toy",
+    .description = "joints that follow half-way",
+    .create = toy_create,
+    .destroy = toy_destroy,
+    .spec = toy_spec,
+    .reset = toy_reset,
+    .step = toy_step,
+};
+
+/* ---- arrays -------------------------------------------------------------------------------------- */
+
+/* Hands out n doubles of the block; counts only, when there is none. */
+static double *take(double *memory, size_t *used, size_t n)
+{
+    double *result = memory != NULL ? memory + *used : NULL;
+
+    *used += n;
+    return result;
+}
+
+static size_t lay_out(world *w, double *memory)
+{
+    const size_t E = WORLD_E, T = WORLD_T, D = WORLD_D, P = WORLD_P, O = WORLD_O, J = WORLD_J_MAX;
+    const size_t N = w->options.form == TCE_POLICY_FULL_CONTEXTUAL ? E : 1;
+    size_t used = 0;
+
+    w->obs = take(memory, &used, E * (T + 1) * O);
+    w->contexts = take(memory, &used, E * O);
+    w->init_pos = take(memory, &used, E * D);
+    w->init_vel = take(memory, &used, E * D);
+    w->old_mean = take(memory, &used, E * P);
+    w->old_L = take(memory, &used, N * P * P);
+    w->params = take(memory, &used, E * P);
+    w->times = take(memory, &used, T);
+    w->pos = take(memory, &used, E * T * D);
+    w->vel = take(memory, &used, E * T * D);
+    w->rewards = take(memory, &used, E * T);
+    w->values = take(memory, &used, E * (T + 1));
+    w->step_obs = take(memory, &used, E * T * O);
+    w->step_adv = take(memory, &used, E * T);
+    w->returns = take(memory, &used, E * T);
+    w->advantages = take(memory, &used, E * J);
+    w->log_prob = take(memory, &used, E * J);
+    double *work = take(memory, &used, update_work_size(E, N, P));
+    if (memory != NULL)
+        update_work_layout(&w->work, E, N, P, work);
+    return used;
+}
+
+void world_start(world *w, const world_options *options)
+{
+    memset(w, 0, sizeof *w);
+    w->options = *options;
+    w->memory = calloc(lay_out(w, NULL), sizeof *w->memory);
+    if (w->memory == NULL)
+        ck_abort_msg("no memory for the world's arrays");
+    lay_out(w, w->memory);
+    for (size_t t = 0; t < WORLD_T; t++)
+        w->times[t] = DT * (double)(t + 1);
+}
+
+/* ---- handles ------------------------------------------------------------------------------------- */
+
+static tce_status create_pool(world *w, const tce_hooks *hooks)
+{
+    tce_pool_options opt;
+
+    if (w->options.n_threads == 0)
+        return TCE_OK;
+    tce_pool_options_init(&opt, sizeof opt);
+    opt.n_threads = w->options.n_threads;
+    return tce_pool_create(&opt, hooks, &w->pool);
+}
+
+static tce_status create_mp(world *w, const tce_hooks *hooks)
+{
+    tce_mp_options opt;
+
+    tce_mp_options_init(&opt, sizeof opt);
+    opt.num_dof = WORLD_D;
+    opt.num_basis = WORLD_B;
+    opt.tau = TAU;
+    opt.dt = DT;
+    opt.alpha = 10.0;
+    return tce_mp_create(&opt, hooks, &w->mp);
+}
+
+static tce_status create_policy(world *w, const tce_hooks *hooks)
+{
+    const int32_t hidden[2] = { 16, 12 };
+    tce_policy_options opt;
+    tce_random random;
+
+    tce_policy_options_init(&opt, sizeof opt);
+    opt.n_obs = WORLD_O;
+    opt.n_params = WORLD_P;
+    opt.form = w->options.form;
+    opt.hidden = hidden;
+    opt.precision = w->options.precision;
+    opt.max_batch = WORLD_E;
+    opt.pool = w->pool;
+    tce_status st = tce_policy_create(&opt, hooks, &w->policy);
+    if (st != TCE_OK)
+        return st;
+    tce_random_start(&random, 0, START_POLICY, 0, 0);
+    return tce_policy_start(w->policy, &random);
+}
+
+static tce_status create_critic(world *w, const tce_hooks *hooks)
+{
+    const int32_t hidden[2] = { 24, 16 };
+    tce_critic_options opt;
+    tce_random random;
+
+    tce_critic_options_init(&opt, sizeof opt);
+    opt.n_obs = WORLD_O;
+    opt.hidden = hidden;
+    opt.precision = w->options.precision;
+    opt.max_batch = WORLD_E * (WORLD_T + 1);
+    opt.pool = w->pool;
+    tce_status st = tce_critic_create(&opt, hooks, &w->critic);
+    if (st != TCE_OK)
+        return st;
+    tce_random_start(&random, 0, START_CRITIC, 0, 0);
+    return tce_critic_start(w->critic, &random);
+}
+
+static tce_status create_trpl(world *w, const tce_hooks *hooks)
+{
+    tce_trpl_options opt;
+
+    tce_trpl_options_init(&opt, sizeof opt);
+    opt.kind = w->options.projection;
+    opt.dim = WORLD_P;
+    opt.max_batch = WORLD_E;
+    opt.shared_cov = w->options.form != TCE_POLICY_FULL_CONTEXTUAL;
+    opt.diagonal = w->options.form == TCE_POLICY_DIAGONAL_SHARED;
+    opt.entropy = TCE_TRPL_ENTROPY_AT_LEAST;
+    opt.mean_bound = 1e-3; /* tight enough for both projections to act within a few epochs */
+    opt.cov_bound = 1e-5;
+    opt.pool = w->pool;
+    return tce_trpl_create(&opt, hooks, &w->trpl);
+}
+
+static tce_status create_segment(world *w, const tce_hooks *hooks)
+{
+    tce_segment_options opt;
+
+    tce_segment_options_init(&opt, sizeof opt);
+    opt.mp = w->mp;
+    opt.max_episodes = WORLD_E;
+    opt.max_steps = WORLD_T;
+    opt.max_pairs = WORLD_J_MAX;
+    opt.shared_cov = w->options.form != TCE_POLICY_FULL_CONTEXTUAL;
+    opt.pool = w->pool;
+    return tce_segment_create(&opt, hooks, &w->segment);
+}
+
+static tce_status create_rollout(world *w, const tce_hooks *hooks)
+{
+    tce_rollout_options opt;
+
+    tce_rollout_options_init(&opt, sizeof opt);
+    opt.vtable = &toy_table;
+    w->next_toy = w->toys;
+    opt.user = &w->next_toy;
+    opt.purpose = EPISODES;
+    opt.n_envs = WORLD_E;
+    opt.pool = w->pool;
+    return tce_rollout_create(&opt, hooks, &w->rollout);
+}
+
+tce_status world_create(world *w, const tce_hooks *hooks)
+{
+    tce_status (*const creators[])(world *, const tce_hooks *) = { create_pool, create_mp, create_policy, create_critic,
+        create_trpl, create_segment, create_rollout };
+
+    for (size_t i = 0; i < sizeof creators / sizeof creators[0]; i++) {
+        const tce_status st = creators[i](w, hooks);
+        if (st != TCE_OK)
+            return st;
+    }
+    return TCE_OK;
+}
+
+void world_free(world *w)
+{
+    tce_rollout_free(w->rollout);
+    tce_segment_free(w->segment);
+    tce_trpl_free(w->trpl);
+    tce_critic_free(w->critic);
+    tce_policy_free(w->policy);
+    tce_mp_free(w->mp);
+    tce_pool_free(w->pool);
+    w->rollout = NULL;
+    w->segment = NULL;
+    w->trpl = NULL;
+    w->critic = NULL;
+    w->policy = NULL;
+    w->mp = NULL;
+    w->pool = NULL;
+}
+
+void world_end(world *w)
+{
+    world_free(w);
+    free(w->memory);
+    w->memory = NULL;
+}
+
+/* ---- one iteration ------------------------------------------------------------------------------- */
+
+/* Step 1: contexts -> Gaussians -> parameters -> paths -> what the task makes of them. */
+static tce_status roll_out(world *w)
+{
+    const size_t E = WORLD_E, T = WORLD_T, O = WORLD_O;
+    const size_t N = tce_policy_num_factors(w->policy, E);
+    tce_random random;
+    tce_mp_grid grid;
+    tce_rollout_paths paths;
+
+    tce_status st = tce_rollout_reset(w->rollout, E, w->iteration, w->contexts, w->init_pos, w->init_vel);
+    if (st == TCE_OK)
+        st = tce_policy_predict(w->policy, E, w->contexts, w->old_mean, w->old_L);
+    tce_random_start(&random, 0, SAMPLES, w->iteration, 0);
+    if (st == TCE_OK)
+        st = tce_gauss_sample(E, WORLD_P, N, w->old_mean, w->old_L, &random, w->work.gauss, w->params);
+
+    tce_mp_grid_init(&grid, sizeof grid);
+    grid.E = E;
+    grid.T = T;
+    grid.n_time_rows = 1;
+    grid.n_init_times = 1;
+    grid.times = w->times;
+    grid.init_time = &w->init_time;
+    grid.init_pos = w->init_pos;
+    grid.init_vel = w->init_vel;
+    if (st == TCE_OK)
+        st = tce_mp_trajectory(w->mp, &grid, w->params, w->pos, w->vel, NULL);
+
+    /* the first row of the observations is the reset's */
+    tce_rollout_paths_init(&paths, sizeof paths);
+    paths.obs = w->obs;
+    paths.rewards = w->rewards;
+    paths.dones = w->dones;
+    paths.lengths = w->lengths;
+    for (size_t e = 0; e < E; e++)
+        memcpy(w->obs + e * (T + 1) * O, w->contexts + e * O, O * sizeof *w->obs);
+    if (st == TCE_OK)
+        st = tce_rollout_run(w->rollout, E, T, w->pos, w->vel, &paths);
+    return st;
+}
+
+/* Steps 2 to 6: values, returns, segments with their advantages and old likelihoods. */
+static tce_status evaluate(world *w)
+{
+    const size_t E = WORLD_E, T = WORLD_T;
+    const double gamma = 0.99, lambda = 0.95;
+    tce_random random;
+
+    tce_status st = tce_critic_observe(w->critic, E * (T + 1), w->obs);
+    if (st == TCE_OK)
+        st = tce_critic_value(w->critic, E * (T + 1), w->obs, w->values);
+    if (st == TCE_OK)
+        st = tce_gae(E, T, w->rewards, w->values, w->dones, gamma, lambda, w->step_adv, w->returns);
+
+    tce_random_start(&random, 0, TIME_POINTS, w->iteration, 0);
+    if (st == TCE_OK)
+        st = tce_time_pairs(TCE_TIME_POINTS_INTERVAL, T, WORLD_K, &random, w->pairs, &w->J);
+    if (st == TCE_OK)
+        st = tce_segment_advantage(TCE_SEGMENT_VALUE, E, T, w->J, w->rewards, w->values, NULL, w->pairs, w->lengths,
+            gamma, 1, w->advantages, w->mask);
+    if (st == TCE_OK)
+        st = tce_segment_set_pairs(w->segment, 1, T, w->times, &w->init_time, w->J, w->pairs);
+    if (st == TCE_OK)
+        st = tce_segment_log_prob(w->segment, E, w->pos, w->old_mean, w->old_L, w->init_pos, w->init_vel, w->log_prob);
+    return st;
+}
+
+/* Step 7, critic: regression of the steps' values to their returns. */
+static tce_status fit_critic(world *w)
+{
+    const size_t E = WORLD_E, T = WORLD_T, O = WORLD_O;
+    tce_adam_options adam;
+    tce_random random;
+    tce_status st = TCE_OK;
+
+    for (size_t e = 0; e < E; e++)
+        memcpy(w->step_obs + e * T * O, w->obs + e * (T + 1) * O, T * O * sizeof *w->obs);
+    tce_adam_options_init(&adam, sizeof adam);
+    adam.learning_rate = 1e-3;
+    tce_random_start(&random, 0, MINIBATCHES, w->iteration, 0);
+    for (int32_t i = 0; i < w->options.n_epochs && st == TCE_OK; i++)
+        st = tce_critic_fit_epoch(w->critic, E * T, w->step_obs, w->returns, (size_t)w->options.n_minibatches, &random,
+            &adam, tce_linear_schedule(w->iteration, 100), 10.0, &w->critic_loss);
+    return st;
+}
+
+/* Step 7, policy. */
+static tce_status fit_policy(world *w)
+{
+    const update_batch batch = { .E = WORLD_E, .contexts = w->contexts, .old_mean = w->old_mean, .old_L = w->old_L,
+        .params = w->params, .positions = w->pos, .init_pos = w->init_pos, .init_vel = w->init_vel,
+        .log_prob_old = w->log_prob, .advantages = w->advantages, .mask = w->mask };
+    update_settings settings = { .policy = w->policy, .trpl = w->trpl, .segment = w->segment, .coefficient = 1.0,
+        .bonus = 1e-3, .regress_cov = 1 };
+    tce_adam_options adam;
+
+    tce_adam_options_init(&adam, sizeof adam);
+    adam.learning_rate = 1e-2;
+    adam.l2 = 5e-5;
+    tce_status st = tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, WORLD_P, 8.0, 0.0, 0.7, w->iteration + 1, 100,
+        &settings.entropy_bound);
+    for (int32_t i = 0; i < w->options.n_epochs && st == TCE_OK; i++) {
+        st = update_gradient(&settings, &batch, &w->work);
+        if (st == TCE_OK)
+            st = tce_policy_adam_step(w->policy, &adam, tce_linear_schedule(w->iteration, 100), 10.0, NULL);
+    }
+    return st;
+}
+
+tce_status world_iterate(world *w)
+{
+    tce_status st = roll_out(w);
+
+    if (st == TCE_OK)
+        st = evaluate(w);
+    if (st == TCE_OK)
+        st = fit_critic(w);
+    if (st == TCE_OK)
+        st = fit_policy(w);
+    w->iteration++;
+    return st;
+}
+
+/* ---- state --------------------------------------------------------------------------------------- */
+
+size_t world_num_state(const world *w)
+{
+    return tce_policy_num_parameters(w->policy) + tce_critic_num_parameters(w->critic) + 2 * WORLD_O + 1;
+}
+
+void world_state(const world *w, double *out)
+{
+    tce_policy_get_parameters(w->policy, out);
+    out += tce_policy_num_parameters(w->policy);
+    tce_critic_get_parameters(w->critic, out);
+    out += tce_critic_num_parameters(w->critic);
+    tce_critic_statistics(w->critic, out, out + WORLD_O, out + 2 * WORLD_O);
+}
