@@ -5,10 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commands.h"
 #include "trainer.h"
 
-/* Folder of the running program, without the last slash; "." when the system does not tell. */
-static void program_folder(char *out, size_t size)
+/* "." when the system does not tell. */
+void program_folder(char *out, size_t size)
 {
     const ssize_t n = readlink("/proc/self/exe", out, size - 1);
     if (n <= 0) {

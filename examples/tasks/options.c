@@ -1,0 +1,66 @@
+/*
+ * "key=value key=value": pairs apart by white space or commas, values are numbers.
+ */
+#include "options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORD_SIZE 128
+
+static const task_option *find_option(size_t n, const task_option *options, const char *key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(options[i].key, key) == 0)
+            return &options[i];
+    return NULL;
+}
+
+static void list_options(size_t n, const task_option *options, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < n && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", options[i].key);
+}
+
+static tce_status read_pair(const char *task, char *word, size_t n, const task_option *options)
+{
+    char *equals = strchr(word, '=');
+    if (!equals)
+        return tce_fail(TCE_E_VALUE, "%s: option \"%s\" is not key=value", task, word);
+    *equals = '\0';
+
+    const task_option *option = find_option(n, options, word);
+    if (!option) {
+        char known[512];
+        list_options(n, options, known, sizeof known);
+        return tce_fail(TCE_E_VALUE, "%s has no option \"%s\"; there are: %s", task, word, known);
+    }
+    char *end;
+    const double value = strtod(equals + 1, &end);
+    if (end == equals + 1 || *end != '\0' || !(value >= option->least && value <= option->most))
+        return tce_fail(TCE_E_VALUE, "%s: %s = \"%s\", must be a number in %g ... %g", task, word, equals + 1, option->least, option->most);
+    *option->value = value;
+    return TCE_OK;
+}
+
+tce_status task_options_read(const char *task, const char *text, size_t n, const task_option *options)
+{
+    static const char GAP[] = " \t\r\n,";
+    while (text && *(text += strspn(text, GAP)) != '\0') {
+        char word[WORD_SIZE];
+        const size_t length = strcspn(text, GAP);
+        if (length >= sizeof word)
+            return tce_fail(TCE_E_VALUE, "%s: an option is longer than %d characters", task, WORD_SIZE - 1);
+        memcpy(word, text, length);
+        word[length] = '\0';
+        const tce_status status = read_pair(task, word, n, options);
+        if (status != TCE_OK)
+            return status;
+        text += length;
+    }
+    return TCE_OK;
+}
