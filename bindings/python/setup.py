@@ -67,4 +67,10 @@ class AnyPython(bdist_wheel):
         return ("py3", "none", super().get_tag()[2])
 
 
-setup(distclass=BinaryDistribution, cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": AnyPython})
+# nothing is left behind in the checkout
+with tempfile.TemporaryDirectory(prefix="tce-wheel-") as scratch:
+    setup(
+        distclass=BinaryDistribution,
+        cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": AnyPython},
+        options={"build": {"build_base": scratch}, "egg_info": {"egg_base": scratch}},
+    )

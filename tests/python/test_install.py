@@ -1,0 +1,73 @@
+"""The package as pip makes it, and the environment variables that it reads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import tce
+from conftest import ROOT
+
+LIBRARY = Path(tce._library.path).resolve()
+
+
+def python(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """A new interpreter outside the checkout."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "TCE_LIBRARY", "TCE_BLAS_THREADS")}
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**kept, **environment}, cwd="/", capture_output=True, text=True)
+
+
+def test_the_wheel_holds_its_own_library(tmp_path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation",
+         "-w", str(tmp_path), str(ROOT / "bindings" / "python")], check=True)
+    wheel, = tmp_path.glob("tce-*.whl")
+    assert wheel.name.startswith("tce-0.1.0-py3-none-linux")
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    assert (tmp_path / "site" / "tce" / "py.typed").exists()
+    result = python(
+        "import tce, numpy as np; print(tce._library.path);"
+        "print(tce.ProDMP(num_dof=2).trajectory(np.ones((1, 12)), [0.5])[0].shape)",
+        PYTHONPATH=str(tmp_path / "site"))
+    assert result.stdout.split("\n")[:2] == [str(tmp_path / "site" / "tce" / "lib" / "libtce.so.0"), "(1, 1, 2)"], result.stderr
+    # nothing is left behind in the checkout
+    assert not (ROOT / "bindings" / "python" / "build").exists()
+    assert not list((ROOT / "bindings" / "python").glob("*.egg-info"))
+
+
+def test_without_a_library_the_error_says_what_was_tried() -> None:
+    result = python("import tce", PYTHONPATH=str(ROOT / "bindings" / "python"), TCE_LIBRARY="/nowhere/libtce.so.0")
+    if result.returncode == 0:
+        pytest.skip("the system has a libtce")
+    assert "/nowhere/libtce.so.0" in result.stderr and "TCE_LIBRARY" in result.stderr
+
+
+def test_another_library_is_refused() -> None:
+    import ctypes.util
+
+    other = ctypes.util.find_library("m")
+    result = python(
+        "import ctypes; ctypes.CDLL = (lambda load: lambda name: load('%s'))(ctypes.CDLL); import tce" % other,
+        PYTHONPATH=str(ROOT / "bindings" / "python"))
+    assert result.returncode != 0 and "it is not the library of this package" in result.stderr
+
+
+@pytest.mark.parametrize("asked, threads", [(None, "1"), ("2", "2")])
+def test_blas_threads_on_import(asked, threads) -> None:
+    environment = {"PYTHONPATH": str(ROOT / "bindings" / "python"), "TCE_LIBRARY": str(LIBRARY)}
+    if asked is not None:
+        environment["TCE_BLAS_THREADS"] = asked
+    assert python("import tce; print(tce.blas_threads())", **environment).stdout.strip() == threads
+
+
+def test_gymnasium_is_imported_by_those_who_use_it_only() -> None:
+    result = python(
+        "import sys; sys.modules['gymnasium'] = None; import tce; print(tce.ProDMP().num_params)",
+        PYTHONPATH=str(ROOT / "bindings" / "python"), TCE_LIBRARY=str(LIBRARY))
+    assert result.stdout.strip() == "6", result.stderr
