@@ -40,6 +40,23 @@ def test_contiguous_doubles_are_passed_where_they_lie(mp, monkeypatch) -> None:
     assert (to_pos, to_vel) == (out_pos.ctypes.data, out_vel.ctypes.data)
 
 
+def test_results_can_be_written_into_given_arrays(mp) -> None:
+    params, times = np.ones((3, mp.num_params)), np.linspace(0, 1, 5)
+    want = mp.trajectory(params, times)
+    pos, vel = np.empty((3, 5, 2)), np.empty((3, 5, 2))
+    got = mp.trajectory(params, times, out=(pos, vel))
+    assert got[0] is pos and got[1] is vel
+    np.testing.assert_array_equal(pos, want[0])
+    np.testing.assert_array_equal(vel, want[1])
+    fixed = np.empty((3, 5, 2))
+    fixed.setflags(write=False)
+    for wrong in (np.empty((3, 5, 2), np.float32), np.empty((3, 2, 5)).transpose(0, 2, 1), fixed, [[0.0]]):
+        with pytest.raises(ValueError, match="out: expected"):
+            mp.trajectory(params, times, out=(wrong, vel))
+    with pytest.raises(ValueError, match=r"out: shape \[3, 5\], expected \[E=3, T=5, D=2\]"):
+        mp.trajectory(params, times, out=(np.empty((3, 5)), vel))
+
+
 def test_projection_inputs_are_passed_where_they_lie(monkeypatch) -> None:
     projection = tce.Projection("kl", 4, 0.05, 0.001)
     mean, old_mean = np.ones((2, 4)), np.zeros((2, 4))

@@ -105,6 +105,16 @@ class Shapes:
         """A new array for an output; all letters are known."""
         return np.empty([int(a) if a.isdigit() else self.known[a] for a in shape.split()])
 
+    def output(self, name: str, value: Optional[Array], shape: str) -> Array:
+        """The caller's array for an output, which cannot be converted, or a new one."""
+        if value is None:
+            return self.empty(shape)
+        flags = getattr(value, "flags", None)
+        if flags is None or value.dtype != np.float64 or not (flags.c_contiguous and flags.aligned and flags.writeable):
+            raise ValueError(f"{name}: expected a C-contiguous float64 array that can be written")
+        self.match(name, value, shape)
+        return value
+
 
 def number(name: str, value: Any) -> float:
     """One number as a float."""

@@ -90,13 +90,17 @@ class MovementPrimitive(Handle):
         return grid, [times, starts, init_pos, init_vel]
 
     def trajectory(
-        self, params: Any, times: Any, init_time: Any = 0.0, init_pos: Any = None, init_vel: Any = None
+        self, params: Any, times: Any, init_time: Any = 0.0, init_pos: Any = None, init_vel: Any = None,
+        out: Optional[Tuple[Array, Array]] = None,
     ) -> Tuple[Array, Array]:
-        """Positions and velocities [E, T, D] of E parameter vectors."""
+        """Positions and velocities [E, T, D] of E parameter vectors.
+
+        ``out``: two arrays to write into instead of new ones. For large batches new memory costs more than the paths.
+        """
         shapes = self._shapes()
         params = shapes.array("params", params, "E P")
         grid, keep = self._grid(shapes, times, init_time, init_pos, init_vel)
-        pos, vel = shapes.empty("E T D"), shapes.empty("E T D")
+        pos, vel = (shapes.output("out", array, "E T D") for array in (out or (None, None)))
         lib.tce_mp_trajectory(self, byref(grid), pointer(params), pointer(pos), pointer(vel), None)
         return pos, vel
 
