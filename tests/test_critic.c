@@ -13,6 +13,8 @@
 #include "support.h"
 
 #define SENTINEL 12345.0
+/* Seconds a test may take. */
+#define TIMEOUT 120
 
 /* Sums of a few thousand numbers in two orders. */
 #define TOL_ROUNDING 1e-12
@@ -650,7 +652,11 @@ int main(void)
     TCase *memory = tcase_create("memory");
 
     tce_blas_set_threads(1);
-    tcase_set_timeout(property, 120);
+    /* sanitizers on a busy machine need more than Check's 4 s */
+    tcase_set_timeout(golden, TIMEOUT);
+    tcase_set_timeout(property, TIMEOUT);
+    tcase_set_timeout(errors, TIMEOUT);
+    tcase_set_timeout(memory, TIMEOUT);
     tcase_add_test(golden, running_statistics_follow_the_published_update);
     tcase_add_test(property, normalised_observations_have_mean_zero_and_variance_one);
     tcase_add_test(property, values_are_the_networks_at_normalised_observations);

@@ -13,6 +13,8 @@
 #include "support.h"
 
 #define SENTINEL 12345.0
+/* Seconds a test may take. */
+#define TIMEOUT 120
 
 /* core_network.json (algorithm.md 8). */
 #define TOL_GOLDEN 1e-8
@@ -900,7 +902,12 @@ int main(void)
     TCase *memory = tcase_create("memory");
 
     tce_blas_set_threads(1);
-    tcase_set_timeout(property, 120);
+    /* sanitizers on a busy machine need more than Check's 4 s */
+    tcase_set_timeout(golden, TIMEOUT);
+    tcase_set_timeout(gradient, TIMEOUT);
+    tcase_set_timeout(property, TIMEOUT);
+    tcase_set_timeout(errors, TIMEOUT);
+    tcase_set_timeout(memory, TIMEOUT);
     tcase_add_test(golden, ten_adam_steps_match_the_reference);
     tcase_add_test(gradient, gradients_equal_differences_for_every_activation_and_depth);
     tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);

@@ -13,6 +13,8 @@
 #include "support.h"
 
 #define SENTINEL 12345.0
+/* Seconds a test may take. */
+#define TIMEOUT 120
 
 /* core_update.json, core_options.json (algorithm.md 8). */
 #define TOL_GOLDEN 1e-8
@@ -866,7 +868,12 @@ int main(void)
     TCase *memory = tcase_create("memory");
 
     tce_blas_set_threads(1);
-    tcase_set_timeout(property, 120);
+    /* sanitizers on a busy machine need more than Check's 4 s */
+    tcase_set_timeout(golden, TIMEOUT);
+    tcase_set_timeout(gradient, TIMEOUT);
+    tcase_set_timeout(property, TIMEOUT);
+    tcase_set_timeout(errors, TIMEOUT);
+    tcase_set_timeout(memory, TIMEOUT);
     tcase_add_test(golden, first_predictions_of_the_updates_match_the_reference);
     tcase_add_test(golden, first_predictions_of_all_forms_match_the_reference);
     tcase_add_test(golden, set_variance_matches_the_reference);
