@@ -91,7 +91,8 @@ def segment_advantage(
 
     rewards [E, T], values [E, T+1], pairs [J, 2]. kind "value": reward sum plus the difference of values; "sum":
     of step_advantages [E, T]; "reward": reward sum minus its mean over the episodes. lengths [E]: steps that each
-    episode really took. What a kind does not use may be None. With ``with_mask`` the result is (advantages, mask), mask 0 for segments that do not count.
+    episode really took. What a kind does not use may be None. With ``with_mask`` the result is (advantages, mask), mask
+    0 for segments that do not count.
     """
     shapes = Shapes()
     rewards = shapes.optional("rewards", rewards, "E T")
