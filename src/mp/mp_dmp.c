@@ -163,8 +163,10 @@ void tce__mp_dmp_paths(const tce_mp *mp, const tce__mp_batch *batch, const doubl
     }
 }
 
-/* The gradient of one path's loss by w and g in the DoFs of `path`: the recursion's adjoint. d_pos, d_vel [T, D] or NULL from DoF
- * `begin` on; d_params [P] gets the DoFs' columns. */
+/*
+ * The gradient of one path's loss by w and g in the DoFs of `path`: the recursion's adjoint. d_pos, d_vel
+ * [T, D] or NULL, from DoF `begin` on; d_params [P] gets the DoFs' columns.
+ */
 static void adjoint(const tce_mp *mp, const lanes *path, size_t T, const double *times, const double *d_pos,
                     const double *d_vel, double *d_params)
 {

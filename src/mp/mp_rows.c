@@ -1,7 +1,7 @@
 /*
  * Basis rows of ProDMP and ProMP, and their derivatives by tau and delay.
  *
- * ProDMP, in scaled time, order k = 0, 1, 2 (y1, y2, Psi the k-th derivatives at u):               [TCE eq. prodmp_pos_full]
+ * ProDMP, in scaled time, order k = 0, 1, 2 (y1, y2, Psi the k-th derivatives at u):   [TCE eq. prodmp_pos_full]
  *
  *     xi1 = (y2'_b y1 - y1'_b y2)/det,   xi2 = (y1_b y2 - y2_b y1)/det,   det = y1_b y2'_b - y2_b y1'_b
  *     H = Psi - xi1 Psi_b - xi2 Psi'_b                                    (xi3 = -xi1, xi4 = -xi2)
@@ -9,7 +9,8 @@
  *
  * At u = u_b the quotients are 1 and 0 to the bit, so that a replanned path starts exactly where it is told to.
  *
- * ProMP: row = (0, 0, scale o phi(x)); higher orders are forward differences of rows over the given times.   [TCE eq. promp]
+ * ProMP: row = (0, 0, scale o phi(x)); higher orders are forward differences of rows over the given times.
+ * [TCE eq. promp]
  */
 #include <float.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /*
  * ProDMP's basis as published: a table over scaled time u, interpolated linearly.
  *
- *     Psi_i = p2_i y2 - p1_i y1 = int_0^u (u - s) e^{-alpha(u-s)/2} f_i(s) ds,   f_i = x phi_i      [TCE eq. prodmp_pos_detail]
+ *     Psi_i = p2_i y2 - p1_i y1 = int_0^u (u - s) e^{-alpha(u-s)/2} f_i(s) ds,   f_i = x phi_i
+ *                                                                                [TCE eq. prodmp_pos_detail]
  *
  * With I0 = int_0^u e^{-alpha(u-s)/2} f_i ds and I1 = Psi_i, nothing grows like e^{+alpha u/2}:
  *
