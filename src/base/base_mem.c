@@ -34,7 +34,7 @@ void tce_hooks_init(tce_hooks *hooks, size_t struct_size)
 
 tce_status tce__hooks_read(const tce_hooks *hooks, tce_hooks *out)
 {
-    tce_hooks read = { 0 };
+    tce_hooks read = { .struct_size = sizeof read };
     if (hooks) {
         const tce_status status = tce__struct_read(hooks, "tce_hooks", sizeof read, &read);
         if (status != TCE_OK)

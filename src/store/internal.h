@@ -57,9 +57,6 @@ struct tce_store {
     tce__list texts;
 };
 
-/* Complete hooks that can in turn be given to whatever takes hooks. */
-tce_status tce__store_hooks(const tce_hooks *hooks, tce_hooks *out);
-
 /* ---- types and names (store.c) ------------------------------------------------------------------- */
 
 /* "F64" and bytes an element; NULL and 0 for an unknown type. */

@@ -88,14 +88,6 @@ void tce_store_array_init(tce_store_array *array, size_t struct_size)
 
 /* ---- life cycle ---------------------------------------------------------------------------------- */
 
-tce_status tce__store_hooks(const tce_hooks *hooks, tce_hooks *out)
-{
-    const tce_status status = tce__hooks_read(hooks, out);
-    if (!status)
-        out->struct_size = sizeof *out;
-    return status;
-}
-
 tce_status tce_store_create(const tce_hooks *hooks, tce_store **out)
 {
     tce__arena arena = { NULL, 0 };
@@ -107,7 +99,7 @@ tce_status tce_store_create(const tce_hooks *hooks, tce_store **out)
     *out = NULL;
 
     (void)tce__arena_take(&arena, 1, sizeof(tce_store));
-    if ((status = tce__store_hooks(hooks, &complete)) ||
+    if ((status = tce__hooks_read(hooks, &complete)) ||
         (status = tce__block_create(&complete, "tce_store", &arena, &unused)))
         return status;
     tce_store *store = tce__arena_take(&arena, 1, sizeof *store);

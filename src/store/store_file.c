@@ -267,7 +267,7 @@ tce_status tce_store_load(const char *path, const tce_hooks *hooks, tce_store **
     if (status)
         return status;
     *out = NULL;
-    if ((status = tce__check_pointer("path", path)) || (status = tce__store_hooks(hooks, &complete)))
+    if ((status = tce__check_pointer("path", path)) || (status = tce__hooks_read(hooks, &complete)))
         return status;
 
     /* not blocking: a pipe must be refused, not waited for */

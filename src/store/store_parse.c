@@ -266,7 +266,7 @@ tce_status tce_store_parse(const void *bytes, size_t size, const tce_hooks *hook
     if (status)
         return status;
     *out = NULL;
-    if ((size > 0 && (status = tce__check_pointer("bytes", bytes))) || (status = tce__store_hooks(hooks, &complete)))
+    if ((size > 0 && (status = tce__check_pointer("bytes", bytes))) || (status = tce__hooks_read(hooks, &complete)))
         return status;
 
     /* the length of the header, against the limit and against what is there */
