@@ -36,7 +36,7 @@ static void default_library(char *out, size_t size)
     snprintf(out, size, places[0], folder);
 }
 
-tce_status task_open(const settings *s, task *out)
+tce_status task_library_open(const settings *s, task *out)
 {
     char path[2 * TEXT_SIZE];
     memset(out, 0, sizeof *out);
@@ -45,7 +45,12 @@ tce_status task_open(const settings *s, task *out)
     else
         default_library(path, sizeof path);
 
-    tce_status status = tce_env_library_open(path, NULL, &out->library);
+    return tce_env_library_open(path, NULL, &out->library);
+}
+
+tce_status task_open(const settings *s, task *out)
+{
+    tce_status status = task_library_open(s, out);
     if (status == TCE_OK)
         status = tce_env_library_find(out->library, s->task.name, &out->vtable);
     if (status != TCE_OK)

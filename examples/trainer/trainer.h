@@ -60,7 +60,8 @@ typedef struct task {
     const tce_env_vtable *vtable;
 } task;
 
-/* Opens the library that the settings name and finds the task in it. */
+/* Opens the library that the settings name; task_open also finds the task in it. */
+tce_status task_library_open(const settings *s, task *out);
 tce_status task_open(const settings *s, task *out);
 void task_close(task *t);
 
