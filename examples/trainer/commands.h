@@ -19,6 +19,12 @@ typedef struct command {
 extern const command COMMANDS[];
 extern const size_t N_COMMANDS;
 
+/* NULL when there is none of that name. */
+const command *find_command(const char *name);
+
+/* What `tce --help` shows. Returns EXIT_FINE. */
+int print_overview(FILE *out);
+
 int cmd_train(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_plot(int argc, char **argv);

@@ -1,0 +1,120 @@
+/*
+ * What the commands share: their table, messages, help, and settings from a command line.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+
+const command COMMANDS[] = {
+    { "train", cmd_train, "CONFIG [section.key=value ...] [options]", "train a policy; leaves a run folder" },
+    { "eval", cmd_eval, "RUN [options]", "run the mean policy of a run; videos and pictures" },
+    { "plot", cmd_plot, "RUN ... [options]", "curves, statistics and smoothness of runs" },
+    { "export", cmd_export, "RUN [options]", "write the policy for a robot: one file, or C source" },
+    { "bench", cmd_bench, "[CONFIG] [options]", "time an iteration and its parts" },
+    { "tasks", cmd_tasks, "[--library FILE]", "list the tasks there are" },
+    { "config", cmd_config, "[CONFIG] [section.key=value ...]", "print the effective settings" },
+    { "completion", cmd_completion, "bash", "print a completion script for the shell" },
+};
+
+const size_t N_COMMANDS = sizeof COMMANDS / sizeof COMMANDS[0];
+
+const command *find_command(const char *name)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(COMMANDS[i].name, name) == 0)
+            return &COMMANDS[i];
+    return NULL;
+}
+
+int print_overview(FILE *out)
+{
+    fprintf(out, "usage: tce COMMAND ...\n\ntemporally-correlated episodic reinforcement learning, libtce %s\n\n", tce_version_string());
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %-11s %s\n", COMMANDS[i].name, COMMANDS[i].help);
+    fprintf(out, "\n`tce COMMAND --help` says more. First steps: tce train reacher5/tce\n");
+    return EXIT_FINE;
+}
+
+int fail(void)
+{
+    fprintf(stderr, "tce: %s\n", tce_error_message());
+    return EXIT_FAILED;
+}
+
+int fail_usage(const char *command_name, const char *format, ...)
+{
+    va_list arguments;
+    fprintf(stderr, "tce %s: ", command_name);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "\n`tce %s --help` shows how to use it\n", command_name);
+    return EXIT_USAGE;
+}
+
+static void print_settings_help(void)
+{
+    const char *section = "";
+    printf("\nsettings (section.key=value, or in the file):\n");
+    for (size_t i = 0; i < N_SETTING_ROWS; i++) {
+        const setting_row *row = &SETTING_ROWS[i];
+        char name[128];
+        if (strcmp(section, row->section) != 0)
+            printf("\n");
+        section = row->section;
+        snprintf(name, sizeof name, "%s.%s", row->section, row->key);
+        printf("  %-36s %s [%s]", name, row->help, row->start);
+        if (row->choices)
+            printf(" (%s)", row->choices);
+        printf("\n");
+    }
+}
+
+int print_help(const char *command_name, const char *options_text, int with_settings)
+{
+    const command *c = find_command(command_name);
+    printf("usage: tce %s %s\n\n%s\n", command_name, c ? c->usage : "", c ? c->help : "");
+    if (options_text && options_text[0])
+        printf("\n%s", options_text);
+    if (with_settings)
+        print_settings_help();
+    return EXIT_FINE;
+}
+
+tce_status find_config(const char *config, char *out, size_t size)
+{
+    char folder[TEXT_SIZE];
+    program_folder(folder, sizeof folder);
+    const char *own = getenv("TCE_CONFIGS");
+    const char *const formats[] = { "%s%s", "%s/%s.yaml", "examples/configs%s/%s.yaml", "%s/../../examples/configs/%s.yaml", "%s/../share/tce/configs/%s.yaml" };
+    const char *const bases[] = { "", own ? own : "", "", folder, folder };
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        if (i == 1 && !own)
+            continue;
+        snprintf(out, size, formats[i], bases[i], config);
+        if (access(out, F_OK) == 0)
+            return TCE_OK;
+    }
+    return tce_fail(TCE_E_NOT_FOUND, "%s: no such settings file, neither as a path nor in examples/configs or $TCE_CONFIGS", config);
+}
+
+tce_status settings_from_arguments(settings *s, int n, char *const *arguments)
+{
+    settings_init(s);
+    int first = 0;
+    tce_status status = TCE_OK;
+    if (n > 0 && !strchr(arguments[0], '=')) {
+        char path[2 * TEXT_SIZE];
+        status = find_config(arguments[0], path, sizeof path);
+        if (status == TCE_OK)
+            status = settings_load(s, path);
+        first = 1;
+    }
+    for (int i = first; status == TCE_OK && i < n; i++)
+        status = settings_override(s, arguments[i]);
+    return status == TCE_OK ? settings_check(s) : status;
+}
