@@ -4,8 +4,8 @@
     bench.py BENCH [--rounds N] [--strict]
 
 BENCH is the program of bench.c, which measures libtce. Peers are PyPI's mp_pytorch and torch, used as black boxes in double
-precision (the network in float). Everything runs in one thread; both sides take turns within each round, and the table has
-the medians over the rounds. --strict: exit status 1 when a target is missed.
+precision (the network in float). Everything runs in one thread and is measured in processor time, so that other programs on
+the machine do not count; both sides take turns within each round, and the table has the medians over the rounds. --strict: exit status 1 when a target is missed.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Server:
 def turn(call: Callable[[], object]) -> float:
     """Median time of a call over a moment."""
     samples: List[float] = []
-    end = time.perf_counter() + TURN_SECONDS
-    while len(samples) < 3 or time.perf_counter() < end:
-        before = time.perf_counter()
+    end = time.process_time() + TURN_SECONDS
+    while len(samples) < 3 or time.process_time() < end:
+        before = time.process_time()
         call()
-        samples.append(time.perf_counter() - before)
+        samples.append(time.process_time() - before)
     return statistics.median(samples)
 
 
