@@ -197,7 +197,7 @@ check-docs: $(LIB)/libtce.so | deps-test deps-python ## the programs printed in 
 check-examples: $(EXAMPLES) ## builds and runs examples/
 	@$(RUN) $(EXAMPLES)
 
-# the slow checkers: suites shrink their loops under TCE_TEST_QUICK, and stay in one process
+# the slow checkers: suites may shrink their loops under TCE_TEST_QUICK, and stay in one process
 SLOW = TCE_TEST_QUICK=1 CK_FORK=no
 
 .PHONY: check-san
@@ -208,12 +208,12 @@ check-san: ## suites under the address and undefined-behaviour sanitizers
 .PHONY: check-tsan
 check-tsan: ## suites with threads under the thread sanitizer
 	@$(MAKE) BUILD=$(BUILD)/tsan SANITIZE=thread $(THREADED:$(BUILD)/%=$(BUILD)/tsan/%) $(TEST_TASKS:$(BUILD)/%=$(BUILD)/tsan/%)
-	@$(SLOW) TCE_TEST_BUILD=$(abspath $(BUILD))/tsan/tests TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp" \
+	@$(SLOW) TCE_TEST_BUILD=$(abspath $(BUILD))/tsan/tests \
 	    WRAP="$$(setarch -R true 2>/dev/null && echo setarch -R)" $(RUN) $(THREADED:$(BUILD)/%=$(BUILD)/tsan/%)
 
 .PHONY: check-valgrind
-check-valgrind: suites ## suites under valgrind
-	@$(SLOW) WRAP="valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \
+check-valgrind: suites ## suites under valgrind, without the long loops of property and gradient
+	@$(SLOW) CASES="golden errors memory" WRAP="valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \
 	    --errors-for-leak-kinds=definite,indirect" $(RUN) $(SUITES)
 
 .PHONY: check-python
