@@ -16,7 +16,7 @@ int main()
         const tce::doubles start = {0.5, -0.5};
         tce::doubles pos, vel;
         mp.query(0.0, params, 0.0, start, {}, pos, vel);
-        std::printf("libtce %s: starts at %g, %g\n", TCE_EXPECTED, pos[0], pos[1]);
+        std::printf("libtce %s: starts at %g, %g\n", tce_version_string(), pos[0], pos[1]);
         if (std::fabs(pos[0] - start[0]) > 1e-9 || std::fabs(pos[1] - start[1]) > 1e-9)
             return 1;
 
