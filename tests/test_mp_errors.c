@@ -260,7 +260,7 @@ START_TEST(the_clock_of_a_prodmp_has_its_limits)
     refuse(mp, &in, TCE_E_VALUE, "times[5]");
     make_inputs(&in);
     in.init_time[1] = 5.2;
-    refuse(mp, &in, TCE_E_VALUE, "init_time");
+    refuse(mp, &in, TCE_E_VALUE, "init_time[1]");
 
     /* a start that moves before the delay; -0 does not move */
     make_inputs(&in);
@@ -284,7 +284,7 @@ START_TEST(a_learnt_tau_must_be_positive)
         make_inputs(&in);
         memset(in.params, 0, sizeof in.params);
         in.params[0] = 1.0;
-        refuse(mp, &in, TCE_E_VALUE, "tau");
+        refuse(mp, &in, TCE_E_VALUE, kind == TCE_MP_PROMP ? "params[11]" : "params[13]");
         in.params[tce_mp_num_params(mp)] = -1.0;
         refuse(mp, &in, TCE_E_VALUE, "tau");
         tce_mp_free(mp);

@@ -155,11 +155,11 @@ tce_status tce__mp_check_batch(const tce_mp *mp, const tce_mp_grid *grid, const 
                                size_t n_orders, tce__mp_batch *out);
 
 /*
- * The clock of one path: tau > 0, time within the table, a start velocity (init_vel [D] or NULL)
- * after the delay.
+ * The clock of one path: tau > 0, start within the table, a start velocity (init_vel [D] or NULL) after
+ * the delay. e: which episode it is, for the message.
  */
 tce_status tce__mp_check_clock(const tce_mp *mp, const double *params, double init_time,
-                               const double *init_vel);
+                               const double *init_vel, size_t e);
 tce_status tce__mp_check_time(const tce_mp *mp, const double *params, double init_time, const char *name,
                               size_t i, double time);
 
@@ -174,12 +174,12 @@ tce_status tce__mp_check_rows(const tce_mp *mp, const char *call, size_t T, cons
 const double *tce__mp_batch_times(const tce__mp_batch *batch, size_t e);
 double tce__mp_batch_init_time(const tce__mp_batch *batch, size_t e);
 
-/* after a numerical failure (status <= TCE_E_NOT_PD): out [n] = NaN unless NULL; passes status on */
+/* after a numerical failure (status <= TCE_E_NOT_PD): out [n] = NaN unless NULL */
 void tce__mp_spoil(tce_status status, size_t n, double *out);
 
 /* ---- DMP: mp_dmp.c ---------------------------------------------------------------------------------- */
 
-/* One path: times [T]; params [P]; init_pos, init_vel [D] or NULL; outputs [T, D] or NULL. */
+/* All paths of a batch: params [E, P], out[k] and d_... [E, T, D] or NULL. */
 void tce__mp_dmp_paths(const tce_mp *mp, const tce__mp_batch *batch, const double *params,
                        double *const out[TCE__MP_ORDERS]);
 void tce__mp_dmp_backward(const tce_mp *mp, const tce__mp_batch *batch, const double *params,

@@ -43,7 +43,7 @@ static tce_status read_part(const tce_mp_plan *plan, const char *name, part *out
     if (status == TCE_OK && p->init_vel)
         status = tce__check_finite("init_vel", p->mp->D, p->init_vel);
     if (status == TCE_OK)
-        status = tce__mp_check_clock(p->mp, p->params, p->init_time, p->init_vel);
+        status = tce__mp_check_clock(p->mp, p->params, p->init_time, p->init_vel, 0);
     return status;
 }
 

@@ -83,12 +83,12 @@ tce_status tce__mp_check_time(const tce_mp *mp, const double *params, double ini
 }
 
 tce_status tce__mp_check_clock(const tce_mp *mp, const double *params, double init_time,
-                               const double *init_vel)
+                               const double *init_vel, size_t e)
 {
     const double tau = tce__mp_tau(mp, params);
     const double delay = tce__mp_delay(mp, params);
     if (!(tau > 0.0))
-        return tce_fail(TCE_E_VALUE, "params[0] = %g is the learnt tau, must be > 0", tau);
+        return tce_fail(TCE_E_VALUE, "params[%zu] = %g is the learnt tau, must be > 0", e * mp->P, tau);
     if (mp->options.kind != TCE_MP_PRODMP)
         return TCE_OK;
 
@@ -97,9 +97,9 @@ tce_status tce__mp_check_clock(const tce_mp *mp, const double *params, double in
         for (size_t d = 0; d < mp->D; d++)
             if (init_vel[d] != 0.0)
                 return tce_fail(TCE_E_VALUE,
-                                "init_vel[%zu] = %g, must be 0 when init_time = %g is before the delay %g", d,
-                                init_vel[d], init_time, delay);
-    return tce__mp_check_time(mp, params, init_time, "init_time", 0, init_time);
+                                "init_vel[%zu] = %g, must be 0 when init_time = %g is before the delay %g",
+                                e * mp->D + d, init_vel[d], init_time, delay);
+    return tce__mp_check_time(mp, params, init_time, "init_time", e, init_time);
 }
 
 /* Sizes, and NaN in any array. */
@@ -164,7 +164,7 @@ static tce_status check_clocks(const tce_mp *mp, const tce__mp_batch *batch, con
 
         const size_t row = (size_t)(times - g->times);
         tce_status status = tce__mp_check_clock(mp, w, init_time,
-                                                g->init_vel ? g->init_vel + e * mp->D : NULL);
+                                                g->init_vel ? g->init_vel + e * mp->D : NULL, e);
         if (status == TCE_OK)
             status = tce__mp_check_time(mp, w, init_time, "grid.times", row + last, times[last]);
         if (status == TCE_OK)
@@ -222,7 +222,7 @@ tce_status tce__mp_check_rows(const tce_mp *mp, const char *call, size_t T, cons
     if (status == TCE_OK && differences && mp->options.kind == TCE_MP_PROMP)
         status = check_steps(1, T, times);
     if (status == TCE_OK)
-        status = tce__mp_check_clock(mp, NULL, init_time, NULL);
+        status = tce__mp_check_clock(mp, NULL, init_time, NULL, 0);
     if (status != TCE_OK)
         return status;
 

@@ -261,7 +261,7 @@ tce_status tce_mp_condition(tce_mp *mp, size_t n_via, const tce_mp_via *via, dou
     if (status == TCE_OK && init_vel)
         status = tce__check_finite("init_vel", mp->D, init_vel);
     if (status == TCE_OK)
-        status = tce__mp_check_clock(mp, NULL, init_time, init_vel);
+        status = tce__mp_check_clock(mp, NULL, init_time, init_vel, 0);
     if (status == TCE_OK)
         status = tce__check_finite("mean", mp->P, mean);
     if (status == TCE_OK)

@@ -21,7 +21,7 @@ static tce_status check_query(const tce_mp *mp, double time, const double *param
     if (status == TCE_OK && init_vel)
         status = tce__check_finite("init_vel", mp->D, init_vel);
     if (status == TCE_OK)
-        status = tce__mp_check_clock(mp, params, init_time, init_vel);
+        status = tce__mp_check_clock(mp, params, init_time, init_vel, 0);
     if (status == TCE_OK)
         status = tce__mp_check_time(mp, params, init_time, "time", 0, time);
     if (status != TCE_OK)

@@ -96,11 +96,12 @@ static void prodmp_row(const tce_mp *mp, const tce__mp_start *start, size_t k, c
     }
 }
 
-/* scaled time u >= 0, and whether the clock runs there */
+/* scaled time u >= 0; *out_runs (or NULL): whether the clock runs there */
 static double scaled_time(const tce__mp_start *start, double time, int *out_runs)
 {
     const double s = (time - start->delay) / start->tau;
-    *out_runs = s > 0.0;
+    if (out_runs)
+        *out_runs = s > 0.0;
     return s > 0.0 ? s : 0.0;
 }
 
@@ -113,8 +114,7 @@ static void prodmp_rows(const tce_mp *mp, const tce__mp_start *start, size_t n_t
     double state[TCE__MP_ORDERS * TCE__MP_STATE];
 
     for (size_t i = 0; i < n_times; i++) {
-        int runs;
-        const double u = scaled_time(start, times[i], &runs);
+        const double u = scaled_time(start, times[i], NULL);
         state_at(mp, u, start->u, n_orders, state, NULL);
         for (size_t k = 0; k < n_orders; k++)
             if (rows[k])
