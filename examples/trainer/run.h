@@ -1,0 +1,142 @@
+/*
+ * A run and its folder: who may write in it, what is written while it goes, and how it goes on after any end.
+ *
+ *   config.yaml          effective settings            checkpoints/ckpt-<iteration>.safetensors   everything, the last few
+ *   progress.csv         a row an iteration            policy.safetensors                          what a robot needs
+ *   timing.csv           seconds, a row an iteration   events.out.tfevents.tce                     the same numbers for TensorBoard
+ *   lock                 held while a process writes   curve.png, curve.csv                        at the end
+ *
+ * progress.csv, policy.safetensors and the checkpoints hold no clock times: they are the same bytes for any number of threads and stops.
+ */
+#ifndef TRAINER_RUN_H
+#define TRAINER_RUN_H
+
+#include "display.h"
+#include "events.h"
+#include "trainer.h"
+
+#define RUN_PATH 4096
+
+/* ---- folder ------------------------------------------------------------------------------------ */
+
+/* parent/<task>__<method>__<seed>__<YYYYmmdd-HHMMSS>, not there yet: a number is added when it is. */
+void run_folder_name(const settings *s, const char *parent, char *out, size_t size);
+
+/* Makes the folder, its parents and checkpoints/. TCE_E_IO with the system's reason and what to do. */
+tce_status run_folder_create(const char *folder);
+
+/* Takes the folder away again when nothing but the lock is in it. */
+void run_folder_discard(const char *folder);
+
+/* folder/name; fails when it is too long. */
+tce_status run_path(const char *folder, const char *name, char out[RUN_PATH]);
+
+/* Whether there is a config.yaml. */
+int run_exists(const char *folder);
+
+/* Writes config.yaml, complete or not at all. */
+tce_status run_write_config(const char *folder, const settings *s);
+
+/* TCE_E_IO for a file that could not be written: the system's reason, and a remedy that fits it. */
+tce_status run_fail_write(const char *path, int error);
+
+/*
+ * The folder belongs to this process until run_unlock or its death, also by kill -9. TCE_E_STATE, with the other one's number, when another process
+ * has it.
+ */
+tce_status run_lock(const char *folder, int *out);
+void run_unlock(int lock);
+
+/* ---- logs -------------------------------------------------------------------------------------- */
+
+/* How far the logs had come at a checkpoint. */
+typedef struct run_mark {
+    int64_t iteration;
+    int64_t env_steps;
+    int64_t progress_bytes;
+    int64_t events_bytes;
+    double eval_success;  /* of this iteration; NaN: not evaluated */
+} run_mark;
+
+/* progress.csv, timing.csv and the event file. */
+typedef struct run_log {
+    FILE *progress, *timing;
+    events *events;
+    char *columns;        /* of progress.csv after iteration and env_steps, "return,success,…"; NULL before the first row */
+    metrics start;        /* row 0, kept until the first iteration has told all columns */
+    char progress_path[RUN_PATH], timing_path[RUN_PATH];
+} run_log;
+
+/* New, empty logs, or, with a mark and columns, the old ones cut to where the mark is. *cut_short: progress.csv had fewer bytes than that. */
+tce_status run_log_open(run_log *log, const char *folder, const run_mark *mark, const char *columns, int *cut_short);
+void run_log_close(run_log *log);
+
+/* Evaluation of the untrained policy: iteration 0. Its row is written with the first one. */
+void run_log_start(run_log *log, const metrics *m);
+
+/* One iteration. Whole lines, given to the system at once. */
+tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const metrics *m, const timings *spent, double seconds);
+
+/* Forces everything to disk and fills in the lengths. */
+tce_status run_log_mark(run_log *log, run_mark *mark);
+
+/* ---- checkpoints ------------------------------------------------------------------------------- */
+
+/* Writes ckpt-<iteration>, then policy.safetensors, then removes checkpoints beyond the newest run.checkpoint_keep. */
+tce_status checkpoint_save(const char *folder, const settings *s, const method *way, const learner *l, const run_mark *mark, const char *columns);
+
+/* TCE_E_VALUE when a key differs that may not change within a run; `path` is where `then` comes from. */
+tce_status run_settings_agree(const settings *now, const settings *then, const char *path);
+
+/* policy.safetensors alone. */
+tce_status checkpoint_export(const char *folder, const method *way, const learner *l);
+
+/*
+ * Loads the newest checkpoint that is whole into l. Damaged ones are set aside as *.damaged, with a note. *columns is the caller's to free.
+ * TCE_E_NOT_FOUND: there is none. TCE_E_VALUE: it was written with other settings; the message names the key and both values.
+ */
+tce_status checkpoint_load(const char *folder, const settings *s, const method *way, learner *l, display *d, run_mark *mark, char **columns);
+
+/* ---- the run ----------------------------------------------------------------------------------- */
+
+/* How a run ended. */
+typedef struct run_result {
+    int64_t iteration, env_steps;
+    int64_t saved;        /* iteration of the last checkpoint; 0: none */
+    double seconds;       /* of this process */
+    double eval_success, eval_return; /* last ones of this process; NaN: none */
+    int interrupted;
+} run_result;
+
+/*
+ * Trains to the end, or until a signal. The folder is locked; config.yaml is written here, after a checkpoint has agreed with the settings. resume: go on
+ * from the last checkpoint. After a failure *out still says what is saved.
+ */
+tce_status run_train(const char *folder, const settings *s, learner *l, int resume, display *d, run_result *out);
+
+/* Ctrl-C and its like: the first asks to stop after the iteration, the second ends the process at once. */
+void run_catch_signals(void);
+/* The signal that asked to stop, or 0. */
+int run_signal(void);
+
+/* ---- several seeds ----------------------------------------------------------------------------- */
+
+/* "1-5,25" -> a list, the caller's to free. */
+tce_status seeds_parse(const char *text, uint64_t **out, size_t *n);
+
+/* What every one of the runs is given. */
+typedef struct jobs_options {
+    const settings *s;
+    const uint64_t *seeds;
+    size_t n_seeds;
+    int n_jobs;             /* at once; 0: as many as there are cores */
+    const char *parent;     /* of the run folders */
+    int n_arguments;
+    char *const *arguments; /* CONFIG and overrides */
+    int quiet;
+} jobs_options;
+
+/* Trains each seed as a process of its own; a line when one ends, a table at the end. Returns the exit status. */
+int jobs_run(const jobs_options *options);
+
+#endif

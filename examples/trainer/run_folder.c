@@ -1,0 +1,120 @@
+/*
+ * The run folder: its name, its making, config.yaml, and what to say when the disk refuses.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "run.h"
+
+tce_status run_fail_write(const char *path, int error)
+{
+    const char *remedy = "is the disk there, and healthy?";
+    if (error == ENOSPC || error == EDQUOT)
+        remedy = "free some space";
+    else if (error == EFBIG)
+        remedy = "raise the limit on file sizes (ulimit -f)";
+    else if (error == EACCES || error == EPERM || error == EROFS)
+        remedy = "give yourself the right to write there, or choose another folder with --out";
+    else if (error == ENOTDIR || error == EEXIST)
+        remedy = "a file is in the way, choose another folder with --out";
+    return tce_fail(TCE_E_IO, "cannot write %s: %s; %s", path, strerror(error), remedy);
+}
+
+tce_status run_path(const char *folder, const char *name, char out[RUN_PATH])
+{
+    const int n = snprintf(out, RUN_PATH, "%s/%s", folder, name);
+    if (n < 0 || n >= RUN_PATH)
+        return tce_fail(TCE_E_VALUE, "the path of %s in the run folder is longer than %d characters: choose a shorter --out", name, RUN_PATH);
+    return TCE_OK;
+}
+
+void run_folder_name(const settings *s, const char *parent, char *out, size_t size)
+{
+    char stamp[32] = "";
+    const time_t now = time(NULL);
+    struct tm local;
+    if (localtime_r(&now, &local))
+        strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+    for (int number = 1; number < 1000; number++) {
+        char suffix[16] = "";
+        struct stat there;
+        if (number > 1)
+            snprintf(suffix, sizeof suffix, "-%d", number);
+        snprintf(out, size, "%s/%s__%s__%" PRIu64 "__%s%s", parent, s->task.name, method_of(s)->name, s->run.seed, stamp, suffix);
+        if (stat(out, &there) != 0)
+            return;
+    }
+}
+
+/* A folder that may be there already. */
+static tce_status make_folder(const char *path)
+{
+    struct stat there;
+    if (mkdir(path, 0777) == 0)
+        return TCE_OK;
+    const int error = errno;
+    if (error == EEXIST && stat(path, &there) == 0 && S_ISDIR(there.st_mode))
+        return TCE_OK;
+    return run_fail_write(path, error);
+}
+
+tce_status run_folder_create(const char *folder)
+{
+    char path[RUN_PATH];
+    tce_status status = run_path(folder, "checkpoints", path);
+    for (char *slash = strchr(path + 1, '/'); status == TCE_OK && slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        status = make_folder(path);
+        *slash = '/';
+    }
+    return status == TCE_OK ? make_folder(path) : status;
+}
+
+int run_exists(const char *folder)
+{
+    char path[RUN_PATH];
+    return run_path(folder, "config.yaml", path) == TCE_OK && access(path, F_OK) == 0;
+}
+
+void run_folder_discard(const char *folder)
+{
+    char path[RUN_PATH];
+    if (run_exists(folder))
+        return;
+    if (run_path(folder, "checkpoints", path) == TCE_OK && rmdir(path) == 0 && run_path(folder, "lock", path) == TCE_OK) {
+        unlink(path);
+        rmdir(folder);
+    }
+}
+
+tce_status run_write_config(const char *folder, const settings *s)
+{
+    char path[RUN_PATH], temporary[RUN_PATH];
+    tce_status status = run_path(folder, "config.yaml", path);
+    if (status == TCE_OK)
+        status = run_path(folder, ".config.tmp", temporary);
+    if (status != TCE_OK)
+        return status;
+    FILE *file = fopen(temporary, "w");
+    if (!file)
+        return run_fail_write(temporary, errno);
+
+    /* beside the old one, to the disk, then in its place */
+    errno = 0;
+    fprintf(file, "# libtce %s\n", tce_version_string());
+    settings_dump(s, file);
+    int error = fflush(file) != 0 || ferror(file) || fsync(fileno(file)) != 0 ? errno : 0;
+    if (fclose(file) != 0 && !error)
+        error = errno;
+    if (!error && rename(temporary, path) != 0)
+        error = errno;
+    if (!error)
+        return TCE_OK;
+    unlink(temporary);
+    return run_fail_write(path, error);
+}

@@ -1,0 +1,46 @@
+/*
+ * One process a run folder: a POSIX record lock on the file "lock". The kernel drops it when the process ends, however it ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run.h"
+
+tce_status run_lock(const char *folder, int *out)
+{
+    char path[RUN_PATH];
+    const tce_status status = run_path(folder, "lock", path);
+    if (status != TCE_OK)
+        return status;
+    const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0)
+        return run_fail_write(path, errno);
+
+    struct flock whole;
+    memset(&whole, 0, sizeof whole);
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    if (fcntl(file, F_SETLK, &whole) == 0) {
+        *out = file;
+        return TCE_OK;
+    }
+    const int error = errno;
+    if (error != EACCES && error != EAGAIN) {
+        close(file);
+        return tce_fail(TCE_E_IO, "cannot lock %s: %s", path, strerror(error));
+    }
+
+    /* whose it is */
+    const int known = fcntl(file, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+    close(file);
+    return tce_fail(TCE_E_STATE, "%s is in use by process %ld: wait for it, stop it (kill -INT %ld), or choose another --out", folder,
+                    known ? (long)whole.l_pid : 0L, known ? (long)whole.l_pid : 0L);
+}
+
+void run_unlock(int lock)
+{
+    if (lock >= 0)
+        close(lock);
+}

@@ -1,0 +1,205 @@
+/*
+ * progress.csv, timing.csv and the event file, row by row.
+ *
+ * progress.csv: iteration, env_steps, then the numbers of the method, then those of the evaluation; empty where nothing was measured; %.17g, so that a
+ * number reads back to itself. Row 0 is the evaluation before any training. timing.csv: iteration and seconds.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run.h"
+
+/* Longest line: names or numbers of all columns. */
+#define LINE_BYTES ((MAX_METRICS + 2) * (METRIC_NAME + 1))
+
+/* ---- cutting ----------------------------------------------------------------------------------- */
+
+/* Bytes of timing.csv up to and with the row of an iteration; 0 when there is not even a whole header. */
+static long timing_length(FILE *file, int64_t iteration)
+{
+    char line[512];
+    long length = 0;
+    rewind(file);
+    for (size_t row = 0; fgets(line, sizeof line, file) && strchr(line, '\n'); row++) {
+        if (row > 0 && strtoll(line, NULL, 10) > iteration)
+            break;
+        length = ftell(file);
+    }
+    return length;
+}
+
+/* Opens a log for appending after `keep` bytes. */
+static tce_status open_cut(const char *path, int64_t keep, FILE **out)
+{
+    FILE *file = fopen(path, "a+b");
+    if (!file)
+        return run_fail_write(path, errno);
+    *out = file;
+    if (ftruncate(fileno(file), (off_t)keep) != 0 || fseek(file, 0, SEEK_END) != 0)
+        return run_fail_write(path, errno);
+    return TCE_OK;
+}
+
+static int64_t file_length(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    long length = 0;
+    if (file && fseek(file, 0, SEEK_END) == 0)
+        length = ftell(file);
+    if (file)
+        fclose(file);
+    return length > 0 ? length : 0;
+}
+
+static tce_status open_timing(run_log *log, int64_t iteration)
+{
+    FILE *old = fopen(log->timing_path, "rb");
+    const long keep = old && iteration > 0 ? timing_length(old, iteration) : 0;
+    if (old)
+        fclose(old);
+    const tce_status status = open_cut(log->timing_path, keep, &log->timing);
+    if (status == TCE_OK && keep == 0 && fputs("iteration,simulation,critic,policy,evaluation,total\n", log->timing) < 0)
+        return run_fail_write(log->timing_path, errno);
+    return status;
+}
+
+/* ---- lines ------------------------------------------------------------------------------------- */
+
+static int is_evaluation(const char *name)
+{
+    return strncmp(name, "eval_", 5) == 0;
+}
+
+/* The method's names in its order, then those of the evaluation. */
+static tce_status choose_columns(run_log *log, const metrics *m)
+{
+    char line[LINE_BYTES];
+    size_t used = 0;
+    line[0] = '\0';
+    for (int32_t i = 0; i < m->n; i++)
+        if (!is_evaluation(m->names[i]))
+            used += (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? "," : "", m->names[i]);
+    for (int32_t i = 0; i < log->start.n; i++)
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? "," : "", log->start.names[i]);
+    log->columns = strdup(line);
+    return log->columns ? TCE_OK : tce_fail(TCE_E_NOMEM, "no memory for the columns of progress.csv");
+}
+
+static size_t format_row(const run_log *log, int64_t iteration, int64_t env_steps, const metrics *m, char *line, size_t size)
+{
+    size_t used = (size_t)snprintf(line, size, "%" PRId64 ",%" PRId64, iteration, env_steps);
+    for (const char *name = log->columns; *name; name += *name == ',') {
+        char column[METRIC_NAME];
+        const size_t length = strcspn(name, ",");
+        snprintf(column, sizeof column, "%.*s", (int)length, name);
+        const double value = metrics_get(m, column);
+        used += (size_t)(isnan(value) ? snprintf(line + used, size - used, ",") : snprintf(line + used, size - used, ",%.17g", value));
+        name += length;
+    }
+    return used + (size_t)snprintf(line + used, size - used, "\n");
+}
+
+/* Whole lines reach the system in one piece. */
+static tce_status write_lines(const char *path, FILE *file, const char *lines, size_t n)
+{
+    errno = 0;
+    return fwrite(lines, 1, n, file) == n && fflush(file) == 0 ? TCE_OK : run_fail_write(path, errno);
+}
+
+/* Header and row 0, once the first iteration has told the method's names. */
+static tce_status write_head(run_log *log, const metrics *m)
+{
+    char lines[2 * LINE_BYTES];
+    if (!log->columns) {
+        const tce_status status = choose_columns(log, m);
+        if (status != TCE_OK)
+            return status;
+    }
+    size_t n = (size_t)snprintf(lines, sizeof lines, "iteration,env_steps,%s\n", log->columns);
+    if (log->start.n > 0)
+        n += format_row(log, 0, 0, &log->start, lines + n, sizeof lines - n);
+    tce_status status = write_lines(log->progress_path, log->progress, lines, n);
+    if (status == TCE_OK && log->start.n > 0)
+        status = events_write(log->events, 0, &log->start, NULL);
+    return status;
+}
+
+/* ---- public ------------------------------------------------------------------------------------ */
+
+tce_status run_log_open(run_log *log, const char *folder, const run_mark *mark, const char *columns, int *cut_short)
+{
+    char events_path[RUN_PATH];
+    memset(log, 0, sizeof *log);
+    tce_status status = run_path(folder, "progress.csv", log->progress_path);
+    if (status == TCE_OK)
+        status = run_path(folder, "timing.csv", log->timing_path);
+    if (status == TCE_OK)
+        status = run_path(folder, "events.out.tfevents.tce", events_path);
+    if (status != TCE_OK)
+        return status;
+
+    /* what a stopped process wrote after the mark goes: it will be written again */
+    const int64_t there = file_length(log->progress_path);
+    int64_t keep = mark ? mark->progress_bytes : 0;
+    *cut_short = there < keep;
+    if (*cut_short)
+        keep = there;
+    if (columns && !(log->columns = strdup(columns)))
+        status = tce_fail(TCE_E_NOMEM, "no memory for the columns of progress.csv");
+    if (status == TCE_OK)
+        status = open_cut(log->progress_path, keep, &log->progress);
+    if (status == TCE_OK)
+        status = open_timing(log, mark ? mark->iteration : 0);
+    if (status == TCE_OK)
+        status = events_open(events_path, mark ? mark->events_bytes : 0, &log->events);
+    if (status != TCE_OK)
+        run_log_close(log);
+    return status;
+}
+
+void run_log_close(run_log *log)
+{
+    if (log->progress)
+        fclose(log->progress);
+    if (log->timing)
+        fclose(log->timing);
+    events_close(log->events);
+    free(log->columns);
+    memset(log, 0, sizeof *log);
+}
+
+void run_log_start(run_log *log, const metrics *m)
+{
+    log->start = *m;
+}
+
+tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const metrics *m, const timings *spent, double seconds)
+{
+    char line[LINE_BYTES];
+    tce_status status = ftell(log->progress) == 0 ? write_head(log, m) : TCE_OK;
+    if (status != TCE_OK)
+        return status;
+    size_t n = format_row(log, iteration, env_steps, m, line, sizeof line);
+    status = write_lines(log->progress_path, log->progress, line, n);
+    if (status == TCE_OK) {
+        n = (size_t)snprintf(line, sizeof line, "%" PRId64 ",%.6f,%.6f,%.6f,%.6f,%.6f\n", iteration, spent->simulation, spent->critic, spent->policy,
+                             spent->evaluation, seconds);
+        status = write_lines(log->timing_path, log->timing, line, n);
+    }
+    return status == TCE_OK ? events_write(log->events, env_steps, m, spent) : status;
+}
+
+tce_status run_log_mark(run_log *log, run_mark *mark)
+{
+    if (fflush(log->progress) != 0 || fsync(fileno(log->progress)) != 0)
+        return run_fail_write(log->progress_path, errno);
+    mark->progress_bytes = (int64_t)ftell(log->progress);
+    if (fflush(log->timing) != 0 || fsync(fileno(log->timing)) != 0)
+        return run_fail_write(log->timing_path, errno);
+    return events_sync(log->events, &mark->events_bytes);
+}
