@@ -1,0 +1,274 @@
+"""Pictures of the CSV files that ``tce plot`` and ``tce train`` write: ``python -m tce.plot FOLDER``.
+
+Draws whatever is in the folder: curve.csv (one run), curves.csv (interquartile mean with its band), profile.csv
+(performance profile), correlation_*.csv (correlation of actions). Everything is computed before; here it is only drawn.
+The file needs matplotlib and nothing else of this package, so it also runs alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import sys
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Sequence, Tuple
+
+# what the exit status says when matplotlib is missing
+NO_MATPLOTLIB = 3
+
+# Okabe and Ito's colours, which the colour-blind can tell apart; the yellow, too pale for lines, is left out
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+DASHES: List[Any] = ["-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1.5, 1.5))]
+
+STYLE = {
+    "font.family": "DejaVu Sans", "font.size": 8, "axes.labelsize": 8, "axes.titlesize": 8, "xtick.labelsize": 7,
+    "ytick.labelsize": 7, "legend.fontsize": 7.5, "axes.linewidth": 0.6, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.edgecolor": "#444444", "axes.labelcolor": "#222222", "xtick.color": "#444444",
+    "ytick.color": "#444444", "xtick.major.width": 0.6, "ytick.major.width": 0.6, "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5, "axes.grid": True, "grid.color": "#E4E4E4", "grid.linewidth": 0.5, "axes.axisbelow": True,
+    "legend.frameon": False, "lines.linewidth": 1.4, "lines.solid_capstyle": "round", "savefig.dpi": 300,
+    "figure.constrained_layout.use": True}
+
+WIDTH = 3.4  # inches: one column of a paper
+
+NAMES = {
+    "env_steps": "environment steps", "iteration": "iteration", "eval_success": "success rate",
+    "success": "success rate", "eval_return": "return", "return": "return", "eval_length": "episode length",
+    "length": "episode length"}
+
+Row = Dict[str, str]
+Group = Tuple[str, str]
+
+
+def words(column: str) -> str:
+    """What an axis calls a column."""
+    return NAMES.get(column, column.removeprefix("eval_").replace("_", " "))
+
+
+def number(text: str) -> float:
+    return float(text) if text else math.nan
+
+
+def read(path: Path) -> Tuple[List[str], List[Row]]:
+    with open(path, newline="", encoding="utf-8") as stream:
+        reader = csv.DictReader(stream)
+        rows = list(reader)
+    return list(reader.fieldnames or []), rows
+
+
+def scale_of(largest: float) -> Tuple[float, str]:
+    """A power of ten that leaves handy numbers on an axis, and how the axis says it."""
+    for power in (9, 6, 3):
+        if largest >= 2 * 10**power:
+            return 10.0**power, f" ($10^{power}$)"
+    return 1.0, ""
+
+
+def is_rate(column: str) -> bool:
+    return column.removeprefix("eval_") == "success"
+
+
+def limit_rates(axes: Any, column: str) -> None:
+    """A rate is shown from 0 to 1, whatever was reached."""
+    if is_rate(column):
+        axes.set_ylim(-0.02, 1.02)
+        axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+
+
+def colours_of(methods: Sequence[str]) -> Dict[str, Dict[str, Any]]:
+    """One look a method, the same in every picture; dashes help where colours run out."""
+    return {
+        method: {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[(i // len(COLOURS)) % len(DASHES)]}
+        for i, method in enumerate(methods)}
+
+
+def groups_of(rows: Sequence[Row]) -> Dict[Group, List[Row]]:
+    found: Dict[Group, List[Row]] = {}
+    for row in rows:
+        found.setdefault((row["task"], row["method"]), []).append(row)
+    return found
+
+
+def panels(plt: Any, n: int, height: float) -> Tuple[Any, List[Any]]:
+    """n axes side by side, four in a row at most, room for a legend above."""
+    columns = min(n, 4)
+    lines = -(-n // columns)
+    width = WIDTH if n == 1 else 2.3 * columns
+    figure, grid = plt.subplots(lines, columns, figsize=(width, height * lines), squeeze=False)
+    flat = [axes for line in grid for axes in line]
+    for axes in flat[n:]:
+        axes.remove()
+    return figure, flat[:n]
+
+
+def put_legend(figure: Any, axes: Sequence[Any], methods: Sequence[str], columns: int) -> None:
+    """Above the panels, where it covers nothing; the order is that of the methods."""
+    lines = {line.get_label(): line for panel in axes for line in panel.get_lines()}
+    handles = [lines[method] for method in methods if method in lines]
+    if handles:
+        figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), columns),
+                      columnspacing=1.4, handlelength=1.8, borderaxespad=0.2)
+
+
+def draw_bands(plt: Any, rows: Sequence[Row], columns: Tuple[str, str], finish: Callable[[Any, float], None],
+               step: bool) -> Any:
+    """A panel a task, a line with its band a method. columns: what x and y are. step: a staircase."""
+    found = groups_of(rows)
+    tasks = list(dict.fromkeys(task for task, _ in found))
+    methods = list(dict.fromkeys(method for _, method in found))
+    looks = colours_of(methods)
+    figure, axes = panels(plt, len(tasks), 2.3)
+    x_name, y_name = columns
+    largest = max(abs(number(row[x_name])) for row in rows)
+    unit = 1.0 if step else scale_of(largest)[0]
+    for (task, method), points in found.items():
+        panel = axes[tasks.index(task)]
+        x = [number(row[x_name]) / unit for row in points]
+        y, low, high = ([number(row[name]) for row in points] for name in (y_name, "low", "high"))
+        # a measurement alone is a point
+        marker = "o" if len(x) == 1 else None
+        panel.fill_between(x, low, high, color=looks[method]["color"], alpha=0.18, linewidth=0,
+                           step="post" if step else None)
+        panel.plot(x, y, label=method, marker=marker, markersize=3, drawstyle="steps-post" if step else "default",
+                   **looks[method])
+    for panel, task in zip(axes, tasks):
+        finish(panel, largest)
+        panel.margins(x=0.01)
+        panel.set_title(task, loc="left", color="#222222")
+    for panel in axes[1:]:
+        if (axes.index(panel) % 4) != 0:
+            panel.set_ylabel("")
+    put_legend(figure, axes, methods, 3 if len(axes) == 1 else 6)
+    return figure
+
+
+def draw_curves(plt: Any, path: Path) -> Any:
+    columns, rows = read(path)
+    x_name, y_name = columns[3], columns[4]
+
+    def finish(axes: Any, largest: float) -> None:
+        axes.set_xlabel(words(x_name) + scale_of(largest)[1])
+        axes.set_ylabel(f"{words(y_name)} (IQM)")
+        limit_rates(axes, y_name)
+        axes.set_xlim(left=0)
+
+    return draw_bands(plt, rows, (x_name, y_name), finish, step=False)
+
+
+def draw_profile(plt: Any, path: Path) -> Any:
+    columns, rows = read(path)
+    score = columns[3]
+
+    def finish(axes: Any, largest: float) -> None:
+        axes.set_xlabel(f"{words(score)} at the end, $\\tau$")
+        axes.set_ylabel("fraction of runs above $\\tau$")
+        axes.set_ylim(-0.02, 1.02)
+
+    return draw_bands(plt, rows, (score, "fraction"), finish, step=True)
+
+
+def draw_curve(plt: Any, path: Path) -> Any:
+    """One run: success and return, in training (thin) and evaluated (strong)."""
+    columns, rows = read(path)
+    shown = [name for name in ("success", "return") if name in columns or f"eval_{name}" in columns]
+    figure, grid = plt.subplots(len(shown), 1, figsize=(WIDTH, 1.55 * len(shown) + 0.4), sharex=True, squeeze=False)
+    axes = [line[0] for line in grid]
+    x_name = "env_steps" if "env_steps" in columns else "iteration"
+    steps = [number(row[x_name]) for row in rows]
+    unit, unit_text = scale_of(max(steps, default=0.0))
+    for panel, name in zip(axes, shown):
+        if name in columns:
+            points = [(x / unit, number(row[name])) for x, row in zip(steps, rows) if row[name]]
+            panel.plot(*zip(*points), color=COLOURS[5], linewidth=0.8, label="exploring") if points else None
+        if f"eval_{name}" in columns:
+            points = [(x / unit, number(row[f"eval_{name}"])) for x, row in zip(steps, rows) if row[f"eval_{name}"]]
+            marker = "o" if len(points) <= 40 else None
+            if points:
+                panel.plot(*zip(*points), color=COLOURS[0], marker=marker, markersize=2.5, label="mean policy")
+        panel.set_ylabel(words(name))
+        panel.margins(x=0.01)
+        panel.set_xlim(left=0)
+        limit_rates(panel, name)
+    axes[-1].set_xlabel(words(x_name) + unit_text)
+    figure.align_ylabels(axes)
+    put_legend(figure, axes, ["mean policy", "exploring"], 2)
+    return figure
+
+
+def draw_correlation(plt: Any, path: Path) -> Any:
+    """The matrix with a tile for each pair of degrees of freedom; -1 blue, 0 white, 1 red."""
+    import numpy as np
+
+    with open(path, encoding="utf-8") as stream:
+        about = stream.readline().lstrip("# ").rstrip("\n")
+        matrix = np.loadtxt(stream, delimiter=",", ndmin=2)
+    method = about.partition("method=")[2]
+    fields = dict(field.split("=", 1) for field in about.partition(" method=")[0].split(" ") if "=" in field)
+    dof, steps = int(fields["dof"]), int(fields["steps"])
+    size = dof * steps
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.86 * WIDTH))
+    image = axes.imshow(matrix, cmap="bwr", vmin=-1, vmax=1, interpolation="nearest" if size < 900 else "antialiased",
+                        extent=(0, size, size, 0))
+    for edge in range(1, dof):
+        axes.axhline(edge * steps, color="#333333", linewidth=0.4)
+        axes.axvline(edge * steps, color="#333333", linewidth=0.4)
+    middles = [(d + 0.5) * steps for d in range(dof)]
+    names = [str(d + 1) for d in range(dof)]
+    axes.set_xticks(middles, names)
+    axes.set_yticks(middles, names)
+    axes.tick_params(length=0)
+    axes.grid(False)
+    for spine in axes.spines.values():
+        spine.set_visible(True)
+    duration = steps * float(fields["dt"])
+    axes.set_xlabel(f"degree of freedom (each tile: {duration:g} s)")
+    axes.set_ylabel("degree of freedom")
+    axes.set_title(f"{fields['task']}, {method}", loc="left", color="#222222")
+    bar = figure.colorbar(image, ax=axes, ticks=[-1, -0.5, 0, 0.5, 1], fraction=0.05, pad=0.02, aspect=28)
+    bar.set_label("correlation")
+    bar.outline.set_linewidth(0.5)
+    bar.ax.tick_params(length=2, width=0.5)
+    return figure
+
+
+PICTURES = [
+    ("curve.csv", draw_curve), ("curves.csv", draw_curves), ("profile.csv", draw_profile),
+    ("correlation_*.csv", draw_correlation)]
+
+
+def draw(folder: Path) -> List[Path]:
+    """Draws every CSV file of the folder that there is a picture for; returns the pictures."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    drawn = []
+    with plt.rc_context(STYLE):
+        for pattern, function in PICTURES:
+            for source in sorted(folder.glob(pattern)):
+                figure = function(plt, source)
+                target = source.with_suffix(".png")
+                figure.savefig(target)
+                plt.close(figure)
+                drawn.append(target)
+    return drawn
+
+
+def main(arguments: Sequence[str]) -> int:
+    if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
+        print("usage: python -m tce.plot FOLDER\n\ndraws the CSV files that `tce plot` and `tce train` left in it",
+              file=sys.stdout if arguments else sys.stderr)
+        return 0 if arguments and arguments[0] in ("-h", "--help") else 2
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        print(f"tce.plot: {error}; pip install matplotlib", file=sys.stderr)
+        return NO_MATPLOTLIB
+    for picture in draw(Path(arguments[0])):
+        print(picture)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

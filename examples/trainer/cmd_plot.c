@@ -1,0 +1,199 @@
+/*
+ * tce plot: statistics, curves, profile, smoothness and action correlation of runs, as CSV files and pictures.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "commands.h"
+#include "plot.h"
+
+static const char OPTIONS[] =
+    "A RUN is a run folder, or a folder of run folders. Runs of one task and method are one line.\n\n"
+    "  --out DIR        folder of the results [plots]\n"
+    "  --metric NAME    column of progress.csv that is plotted [eval_success]\n"
+    "  --x NAME         column that it is plotted against [env_steps]\n"
+    "  --label TEXT     what the runs after it are called, instead of their method\n"
+    "  --pool           all tasks of a method are one line; each task needs as many runs\n"
+    "  --hold           a run that ended before the others keeps its last value\n"
+    "  --episodes N     episodes of each policy for smoothness and correlation; 0: none [100]\n"
+    "  --threads N      threads for these; 0: all cores [0]\n"
+    "  --no-pictures    CSV files only\n"
+    "  --help           this\n\n"
+    "Writes curves.csv, profile.csv, summary.csv, smoothness.csv, correlation_*.csv and a picture of each but the tables.\n";
+
+/* More than anybody waits for. */
+#define MAX_EPISODES 1000000
+#define MAX_THREADS 1024
+
+typedef struct plot_options {
+    const char *out;
+    int pool, hold, pictures;
+    int32_t n_episodes, n_threads;
+} plot_options;
+
+/* Makes a folder with its parents. */
+static tce_status make_folder(const char *path)
+{
+    char part[TEXT_SIZE];
+    if (strlen(path) >= sizeof part)
+        return tce_fail(TCE_E_VALUE, "--out: a path of %zu characters is too long", strlen(path));
+    snprintf(part, sizeof part, "%s", path);
+    for (char *c = part + 1;; c++) {
+        const char end = *c;
+        if (end != '/' && end != '\0')
+            continue;
+        *c = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return tce_fail(TCE_E_IO, "cannot make the folder %s: %s; choose another with --out", part, strerror(errno));
+        *c = end;
+        if (end == '\0')
+            return TCE_OK;
+    }
+}
+
+/* A whole number in 0 … most; -1 when the text is none. */
+static int32_t read_count(const char *text, long most)
+{
+    char *end = NULL;
+    errno = 0;
+    const long value = strtol(text, &end, 10);
+    return errno || end == text || *end || value < 0 || value > most ? -1 : (int32_t)value;
+}
+
+/* Runs of one line should differ in their seeds only. */
+static void warn_of_mixtures(const plot_data *data)
+{
+    for (size_t i = 0; i < data->n_groups; i++) {
+        const plot_group *g = &data->groups[i];
+        const setting_row *row = plot_difference(data, g);
+        if (row && g->K == 1)
+            fprintf(stderr, "tce plot: runs of %s on %s differ in %s.%s; --label tells them apart\n", g->label, g->task, row->section, row->key);
+        for (size_t a = 0; g->K == 1 && a < g->R; a++)
+            for (size_t b = 0; b < a; b++)
+                if (data->runs[g->runs[a]].s.run.seed == data->runs[g->runs[b]].s.run.seed)
+                    fprintf(stderr, "tce plot: %s and %s have the same seed: they are no independent runs\n", data->runs[g->runs[b]].folder,
+                            data->runs[g->runs[a]].folder);
+    }
+}
+
+static tce_status write_all(const plot_data *data, const plot_options *o)
+{
+    tce_status status = make_folder(o->out);
+    if (status == TCE_OK)
+        status = plot_write_statistics(data, o->out);
+    if (status == TCE_OK && o->n_episodes > 0) {
+        tce_pool_options options;
+        tce_pool *pool = NULL;
+        tce_pool_options_init(&options, sizeof options);
+        options.n_threads = o->n_threads;
+        status = tce_pool_create(&options, NULL, &pool);
+        if (status == TCE_OK)
+            status = plot_write_policies(data, o->out, o->n_episodes, pool);
+        tce_pool_free(pool);
+    }
+    if (status == TCE_OK && o->pictures) {
+        printf("\n");
+        status = plot_draw(o->out);
+    }
+    return status;
+}
+
+/* What the command line says: folders [n] with the label that each goes by. */
+typedef struct plot_arguments {
+    plot_options options;
+    const char *metric, *x_name;
+    size_t n;
+    const char **folders, **labels;
+    int help;
+} plot_arguments;
+
+/* EXIT_FINE, or EXIT_USAGE after saying why. */
+static int read_arguments(int argc, char **argv, plot_arguments *a)
+{
+    static const struct option LONG[] = {
+        { "help", no_argument, NULL, 'h' },         { "out", required_argument, NULL, 'o' },   { "metric", required_argument, NULL, 'm' },
+        { "x", required_argument, NULL, 'x' },      { "label", required_argument, NULL, 'l' }, { "pool", no_argument, NULL, 'p' },
+        { "hold", no_argument, NULL, 'k' },         { "episodes", required_argument, NULL, 'e' },
+        { "threads", required_argument, NULL, 't' }, { "no-pictures", no_argument, NULL, 'n' }, { 0 },
+    };
+    plot_options *o = &a->options;
+    const char *label = NULL;
+    int c;
+
+    /* "-": folders come in order with the options, since a label holds for those after it */
+    optind = 1;
+    while ((c = getopt_long(argc, argv, "-ho:", LONG, NULL)) != -1) {
+        switch (c) {
+        case 1: a->folders[a->n] = optarg; a->labels[a->n++] = label; break;
+        case 'h': a->help = 1; return EXIT_FINE;
+        case 'o': o->out = optarg; break;
+        case 'm': a->metric = optarg; break;
+        case 'x': a->x_name = optarg; break;
+        case 'l': label = optarg; break;
+        case 'p': o->pool = 1; break;
+        case 'k': o->hold = 1; break;
+        case 'e': o->n_episodes = read_count(optarg, MAX_EPISODES); break;
+        case 't': o->n_threads = read_count(optarg, MAX_THREADS); break;
+        case 'n': o->pictures = 0; break;
+        default: return EXIT_USAGE;
+        }
+        if (o->n_episodes < 0 || o->n_threads < 0)
+            return fail_usage("plot", "\"%s\" must be a whole number, 0 or more, and not that large", optarg);
+        if (c == 'l' && (label[0] == '\0' || strlen(label) >= LABEL_SIZE))
+            return fail_usage("plot", "--label must have 1 to %d characters", LABEL_SIZE - 1);
+    }
+    /* what stands behind "--" */
+    for (; optind < argc; optind++) {
+        a->folders[a->n] = argv[optind];
+        a->labels[a->n++] = label;
+    }
+    if (a->n == 0)
+        return fail_usage("plot", "no RUN given");
+    return o->out[0] ? EXIT_FINE : fail_usage("plot", "--out is empty");
+}
+
+static tce_status plot_runs(const plot_arguments *a)
+{
+    plot_data data;
+    memset(&data, 0, sizeof data);
+    data.metric = a->metric;
+    data.x_name = a->x_name;
+    tce_status status = TCE_OK;
+    for (size_t i = 0; status == TCE_OK && i < a->n; i++)
+        status = plot_add(&data, a->folders[i], a->labels[i]);
+    if (status == TCE_OK)
+        status = plot_form_groups(&data, a->options.pool, a->options.hold);
+    if (status == TCE_OK) {
+        warn_of_mixtures(&data);
+        status = write_all(&data, &a->options);
+    }
+    plot_free(&data);
+    return status;
+}
+
+int cmd_plot(int argc, char **argv)
+{
+    plot_arguments a = { { "plots", 0, 0, 1, 100, 0 }, "eval_success", "env_steps", 0, NULL, NULL, 0 };
+    int failed = 0;
+    a.folders = array_of((size_t)argc, sizeof *a.folders, &failed);
+    a.labels = array_of((size_t)argc, sizeof *a.labels, &failed);
+    int code = EXIT_FAILED;
+    if (failed)
+        fprintf(stderr, "tce: no memory for the arguments\n");
+    else
+        code = read_arguments(argc, argv, &a);
+
+    if (code == EXIT_FINE && a.help)
+        code = print_help("plot", OPTIONS, 0);
+    else if (code == EXIT_FINE) {
+        tce_blas_set_threads(1);
+        code = plot_runs(&a) == TCE_OK ? EXIT_FINE : fail();
+    }
+    free(a.folders);
+    free(a.labels);
+    return code;
+}
