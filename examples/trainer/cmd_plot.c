@@ -97,7 +97,7 @@ static tce_status write_all(const plot_data *data, const plot_options *o)
     }
     if (status == TCE_OK && o->pictures) {
         printf("\n");
-        status = plot_draw(o->out);
+        status = plot_draw(o->out, 0);
     }
     return status;
 }

@@ -82,8 +82,8 @@ tce_status plot_write_statistics(const plot_data *data, const char *folder);
 /* smoothness.csv, also to stdout, and correlation_*.csv: runs the mean policies for n_episodes each. What cannot be had is warned about on stderr. */
 tce_status plot_write_policies(const plot_data *data, const char *folder, int32_t n_episodes, tce_pool *pool);
 
-/* Draws every CSV file in a folder that there is a picture for. Failures as plot_run. */
-tce_status plot_draw(const char *folder);
+/* Draws every CSV file in a folder that there is a picture for and lists the pictures on stdout, unless quiet. Failures as plot_run. */
+tce_status plot_draw(const char *folder, int quiet);
 
 /* For writing: opens folder/name; closing reports what the disk refused. */
 tce_status plot_open(const char *folder, const char *name, FILE **out);

@@ -60,7 +60,7 @@ static tce_status run_python(const char *python, char *const *arguments, int *ou
     return TCE_OK;
 }
 
-tce_status plot_draw(const char *folder)
+tce_status plot_draw(const char *folder, int quiet)
 {
     char python[PATH_SIZE] = "python3", script[PATH_SIZE];
     const char *own = getenv("TCE_PYTHON");
@@ -69,8 +69,9 @@ tce_status plot_draw(const char *folder)
     else if (!find_in_tree("deps/venv/bin/python", python, sizeof python))
         snprintf(python, sizeof python, "python3");
 
-    char *const file[] = { python, "-c", (char *)RUN_FILE, script, (char *)folder, NULL };
-    char *const module[] = { python, "-m", "tce.plot", (char *)folder, NULL };
+    char *const say = quiet ? "--quiet" : NULL;
+    char *const file[] = { python, "-c", (char *)RUN_FILE, script, (char *)folder, say, NULL };
+    char *const module[] = { python, "-m", "tce.plot", (char *)folder, say, NULL };
     const int in_tree = find_in_tree("bindings/python/tce/plot.py", script, sizeof script);
     int code = 0;
     fflush(stdout);
@@ -123,5 +124,5 @@ tce_status plot_run(const char *folder)
         status = plot_close(folder, "curve.csv", file);
     }
     table_free(&t);
-    return status == TCE_OK ? plot_draw(folder) : status;
+    return status == TCE_OK ? plot_draw(folder, 1) : status;
 }

@@ -241,9 +241,35 @@ static tce_status align(const plot_data *data, plot_group *g, int hold)
     return TCE_OK;
 }
 
+static int label_rank(const char *label)
+{
+    return strcmp(label, "TCE") == 0 ? 0 : strncmp(label, "TCE", 3) == 0 ? 1 : 2;
+}
+
 static void task_text(const settings *s, char *out, size_t size)
 {
     snprintf(out, size, s->task.options[0] ? "%.500s %.500s" : "%.500s", s->task.name, s->task.options);
+}
+
+/* Groups of a task stand together; TCE and its variants come first in each, the rest as given. A stable sort: insertion. */
+static void sort_groups(plot_data *data)
+{
+    for (size_t i = 1; i < data->n_groups; i++) {
+        const plot_group g = data->groups[i];
+        size_t to = i;
+        for (size_t k = 0; k < i; k++) {
+            const plot_group *other = &data->groups[k];
+            const int same = strcmp(other->task, g.task) == 0;
+            if (same && label_rank(g.label) < label_rank(other->label)) {
+                to = k;
+                break;
+            }
+            if (same)
+                to = k + 1;
+        }
+        memmove(data->groups + to + 1, data->groups + to, (i - to) * sizeof g);
+        data->groups[to] = g;
+    }
 }
 
 tce_status plot_form_groups(plot_data *data, int pool, int hold)
@@ -265,6 +291,8 @@ tce_status plot_form_groups(plot_data *data, int pool, int hold)
             status = align(data, g, hold);
     }
     free(marks);
+    if (status == TCE_OK)
+        sort_groups(data);
     return status;
 }
 

@@ -43,15 +43,19 @@ static tce_status write_curve(FILE *file, const plot_group *g, double *work)
     return status;
 }
 
-/* 0 … 1 for rates; other metrics from the least to the greatest score of any run. */
+/* 0 … 1 when every score lies there, as rates do; else from the least score of any run to the greatest. */
 static void choose_taus(const plot_data *data, double *taus)
 {
-    double low = 0.0, high = 1.0;
+    double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < data->n_groups; i++)
         for (size_t k = 0; k < data->groups[i].R * data->groups[i].K; k++) {
             low = fmin(low, data->groups[i].last[k]);
             high = fmax(high, data->groups[i].last[k]);
         }
+    if (low >= 0.0 && high <= 1.0) {
+        low = 0.0;
+        high = 1.0;
+    }
     for (size_t t = 0; t < N_TAU; t++)
         taus[t] = low + (high - low) * (double)t / (N_TAU - 1);
 }

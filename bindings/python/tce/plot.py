@@ -7,11 +7,12 @@ The file needs matplotlib and nothing else of this package, so it also runs alon
 
 from __future__ import annotations
 
+import argparse
 import csv
 import math
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 # what the exit status says when matplotlib is missing
 NO_MATPLOTLIB = 3
@@ -68,11 +69,10 @@ def is_rate(column: str) -> bool:
     return column.removeprefix("eval_") == "success"
 
 
-def limit_rates(axes: Any, column: str) -> None:
+def show_rate(axis: Any) -> None:
     """A rate is shown from 0 to 1, whatever was reached."""
-    if is_rate(column):
-        axes.set_ylim(-0.02, 1.02)
-        axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+    axis.set_view_interval(-0.02, 1.02, ignore=True)
+    axis.set_ticks([0, 0.25, 0.5, 0.75, 1], labels=["0", "0.25", "0.5", "0.75", "1"])
 
 
 def colours_of(methods: Sequence[str]) -> Dict[str, Dict[str, Any]]:
@@ -107,7 +107,7 @@ def put_legend(figure: Any, axes: Sequence[Any], methods: Sequence[str], columns
     handles = [lines[method] for method in methods if method in lines]
     if handles:
         figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), columns),
-                      columnspacing=1.4, handlelength=1.8, borderaxespad=0.2)
+                      columnspacing=1.2, handlelength=1.5, handletextpad=0.5, borderpad=0.1, borderaxespad=0.5)
 
 
 def draw_bands(plt: Any, rows: Sequence[Row], columns: Tuple[str, str], finish: Callable[[Any, float], None],
@@ -127,18 +127,20 @@ def draw_bands(plt: Any, rows: Sequence[Row], columns: Tuple[str, str], finish: 
         y, low, high = ([number(row[name]) for row in points] for name in (y_name, "low", "high"))
         # a measurement alone is a point
         marker = "o" if len(x) == 1 else None
-        panel.fill_between(x, low, high, color=looks[method]["color"], alpha=0.18, linewidth=0,
+        # the first method, most often the reader's own, lies on top
+        front = 3 - methods.index(method) / len(methods)
+        panel.fill_between(x, low, high, color=looks[method]["color"], alpha=0.18, linewidth=0, zorder=front - 1,
                            step="post" if step else None)
         panel.plot(x, y, label=method, marker=marker, markersize=3, drawstyle="steps-post" if step else "default",
-                   **looks[method])
+                   zorder=front, **looks[method])
     for panel, task in zip(axes, tasks):
-        finish(panel, largest)
         panel.margins(x=0.01)
+        finish(panel, largest)
         panel.set_title(task, loc="left", color="#222222")
     for panel in axes[1:]:
         if (axes.index(panel) % 4) != 0:
             panel.set_ylabel("")
-    put_legend(figure, axes, methods, 3 if len(axes) == 1 else 6)
+    put_legend(figure, axes, methods, 4 if len(axes) == 1 else 6)
     return figure
 
 
@@ -149,8 +151,9 @@ def draw_curves(plt: Any, path: Path) -> Any:
     def finish(axes: Any, largest: float) -> None:
         axes.set_xlabel(words(x_name) + scale_of(largest)[1])
         axes.set_ylabel(f"{words(y_name)} (IQM)")
-        limit_rates(axes, y_name)
         axes.set_xlim(left=0)
+        if is_rate(y_name):
+            show_rate(axes.yaxis)
 
     return draw_bands(plt, rows, (x_name, y_name), finish, step=False)
 
@@ -162,7 +165,9 @@ def draw_profile(plt: Any, path: Path) -> Any:
     def finish(axes: Any, largest: float) -> None:
         axes.set_xlabel(f"{words(score)} at the end, $\\tau$")
         axes.set_ylabel("fraction of runs above $\\tau$")
-        axes.set_ylim(-0.02, 1.02)
+        show_rate(axes.yaxis)
+        if is_rate(score) and largest <= 1:
+            show_rate(axes.xaxis)
 
     return draw_bands(plt, rows, (score, "fraction"), finish, step=True)
 
@@ -179,19 +184,25 @@ def draw_curve(plt: Any, path: Path) -> Any:
     for panel, name in zip(axes, shown):
         if name in columns:
             points = [(x / unit, number(row[name])) for x, row in zip(steps, rows) if row[name]]
-            panel.plot(*zip(*points), color=COLOURS[5], linewidth=0.8, label="exploring") if points else None
+            if points:
+                panel.plot(*zip(*points), color=COLOURS[5], linewidth=0.8, label="training, exploring")
         if f"eval_{name}" in columns:
             points = [(x / unit, number(row[f"eval_{name}"])) for x, row in zip(steps, rows) if row[f"eval_{name}"]]
             marker = "o" if len(points) <= 40 else None
             if points:
-                panel.plot(*zip(*points), color=COLOURS[0], marker=marker, markersize=2.5, label="mean policy")
+                panel.plot(*zip(*points), color=COLOURS[0], marker=marker, markersize=2.5, label="evaluation, mean policy")
         panel.set_ylabel(words(name))
         panel.margins(x=0.01)
         panel.set_xlim(left=0)
-        limit_rates(panel, name)
+        if is_rate(name):
+            show_rate(panel.yaxis)
     axes[-1].set_xlabel(words(x_name) + unit_text)
+    # runs/<task>__<method>__<seed>__<time>
+    parts = path.resolve().parent.name.split("__")
+    if len(parts) == 4:
+        axes[0].set_title(f"{parts[0]}, {parts[1].upper()}, seed {parts[2]}", loc="left", color="#222222")
     figure.align_ylabels(axes)
-    put_legend(figure, axes, ["mean policy", "exploring"], 2)
+    put_legend(figure, axes, ["evaluation, mean policy", "training, exploring"], 2)
     return figure
 
 
@@ -255,20 +266,22 @@ def draw(folder: Path) -> List[Path]:
     return drawn
 
 
-def main(arguments: Sequence[str]) -> int:
-    if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
-        print("usage: python -m tce.plot FOLDER\n\ndraws the CSV files that `tce plot` and `tce train` left in it",
-              file=sys.stdout if arguments else sys.stderr)
-        return 0 if arguments and arguments[0] in ("-h", "--help") else 2
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="tce.plot", description="draws the CSV files that `tce plot` and `tce train` left in a folder")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--quiet", action="store_true", help="do not list the pictures")
+    chosen = parser.parse_args(arguments)
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
         print(f"tce.plot: {error}; pip install matplotlib", file=sys.stderr)
         return NO_MATPLOTLIB
-    for picture in draw(Path(arguments[0])):
-        print(picture)
+    for picture in draw(chosen.folder):
+        if not chosen.quiet:
+            print(picture)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
