@@ -220,7 +220,7 @@ static int train_seeds(const settings *s, const train_options *o)
     jobs_options jobs = { s, NULL, 0, o->n_jobs, o->out ? o->out : "runs", o->n, o->arguments, o->quiet };
     uint64_t *seeds = NULL;
     if (seeds_parse(o->seeds, &seeds, &jobs.n_seeds) != TCE_OK)
-        return fail();
+        return fail_usage("train", "%s", tce_error_message());
     jobs.seeds = seeds;
     const int code = jobs_run(&jobs);
     free(seeds);

@@ -136,17 +136,34 @@ static const char *verdict(const job *j)
     return j->code == EXIT_FINE ? "done" : j->code == EXIT_INTERRUPTED ? "stopped" : "failed";
 }
 
-static void print_row(const job *j, FILE *out)
+/* When a run ends. */
+static void print_line(const job *j)
 {
     const outcome o = read_outcome(j->folder);
     char spent[32];
     display_duration(j->seconds, spent, sizeof spent);
-    fprintf(out, "seed %-4" PRIu64 " %-11s ", j->seed, verdict(j));
-    if (isnan(o.value))
-        fprintf(out, "success     -  return         -");
-    else
-        fprintf(out, "success %5.3f  return %9.4g", o.success, o.value);
-    fprintf(out, "  %6lld iterations  %9lld steps  %8s  %s\n", o.iteration, o.env_steps, spent, j->folder);
+    printf("seed %" PRIu64 " %s after %lld iterations, %s", j->seed, verdict(j), o.iteration, spent);
+    if (!isnan(o.value))
+        printf(": success %.3f, return %.4g", o.success, o.value);
+    printf("\n");
+    fflush(stdout);
+}
+
+static void print_table(const job *jobs, size_t n)
+{
+    printf("\n%6s  %-11s  %7s  %10s  %10s  %11s  %8s  %s\n", "seed", "result", "success", "return", "iterations", "env steps", "time", "folder");
+    for (size_t i = 0; i < n; i++) {
+        const job *j = &jobs[i];
+        const outcome o = read_outcome(j->folder);
+        char spent[32], success[32] = "-", value[32] = "-";
+        display_duration(j->seconds, spent, sizeof spent);
+        if (!isnan(o.value)) {
+            snprintf(success, sizeof success, "%.3f", o.success);
+            snprintf(value, sizeof value, "%.4g", o.value);
+        }
+        printf("%6" PRIu64 "  %-11s  %7s  %10s  %10lld  %11lld  %8s  %s\n", j->seed, verdict(j), success, value, o.iteration, o.env_steps,
+               j->ended ? spent : "-", j->folder);
+    }
 }
 
 /* What a failed run said. */
@@ -232,8 +249,7 @@ static void collect_ended(job *jobs, size_t n, int quiet)
             j->seconds = now_seconds() - j->started;
             j->code = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
             if (!quiet)
-                print_row(j, stdout);
-            fflush(stdout);
+                print_line(j);
             if (WIFSIGNALED(status))
                 fprintf(stderr, "seed %" PRIu64 ": ended by signal %d; go on with:  tce train --resume %s\n", j->seed, WTERMSIG(status), j->folder);
             print_messages(j);
@@ -288,17 +304,15 @@ int jobs_run(const jobs_options *o)
     const tce_status status = watch(jobs, o, (size_t)n_jobs, threads);
     size_t n_done = 0, n_failed = 0;
     if (!o->quiet)
-        printf("\n");
+        print_table(jobs, o->n_seeds);
     for (size_t i = 0; i < o->n_seeds; i++) {
         n_done += jobs[i].ended && jobs[i].code == EXIT_FINE;
         n_failed += jobs[i].ended && jobs[i].code != EXIT_FINE && jobs[i].code != EXIT_INTERRUPTED;
-        if (!o->quiet)
-            print_row(&jobs[i], stdout);
         if (jobs[i].messages)
             fclose(jobs[i].messages);
     }
     if (!o->quiet)
-        printf("%zu of %zu done%s\n", n_done, o->n_seeds, n_failed ? ", some failed" : "");
+        printf("%zu of %zu done, %zu failed\n", n_done, o->n_seeds, n_failed);
     free(jobs);
     if (status != TCE_OK)
         return fail();

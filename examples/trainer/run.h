@@ -25,6 +25,9 @@ void run_folder_name(const settings *s, const char *parent, char *out, size_t si
 /* Makes the folder, its parents and checkpoints/. TCE_E_IO with the system's reason and what to do. */
 tce_status run_folder_create(const char *folder);
 
+/* Removes what killed processes had not finished writing. */
+void run_folder_clean(const char *folder);
+
 /* Takes the folder away again when nothing but the lock is in it. */
 void run_folder_discard(const char *folder);
 

@@ -118,7 +118,7 @@ static int newest_first(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* Iterations of the checkpoints that are there, newest first; temporary files of killed processes are removed by the way. */
+/* Iterations of the checkpoints that are there, newest first. */
 static size_t list_checkpoints(const char *folder, int64_t *out)
 {
     char path[RUN_PATH];
@@ -126,8 +126,6 @@ static size_t list_checkpoints(const char *folder, int64_t *out)
     size_t n = 0;
     for (const struct dirent *entry; entries && (entry = readdir(entries)) != NULL;) {
         char *end;
-        if (strncmp(entry->d_name, ".tce-", 5) == 0)
-            unlinkat(dirfd(entries), entry->d_name, 0);
         if (strncmp(entry->d_name, "ckpt-", 5) != 0 || n == MAX_CHECKPOINTS)
             continue;
         const long long iteration = strtoll(entry->d_name + 5, &end, 10);

@@ -1,6 +1,7 @@
 /*
  * The run folder: its name, its making, config.yaml, and what to say when the disk refuses.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,6 +74,25 @@ tce_status run_folder_create(const char *folder)
         *slash = '/';
     }
     return status == TCE_OK ? make_folder(path) : status;
+}
+
+/* Removes the temporary files of stores in one folder. */
+static void clean(const char *path)
+{
+    DIR *entries = opendir(path);
+    for (const struct dirent *entry; entries && (entry = readdir(entries)) != NULL;)
+        if (strncmp(entry->d_name, ".tce-", 5) == 0)
+            unlinkat(dirfd(entries), entry->d_name, 0);
+    if (entries)
+        closedir(entries);
+}
+
+void run_folder_clean(const char *folder)
+{
+    char path[RUN_PATH];
+    clean(folder);
+    if (run_path(folder, "checkpoints", path) == TCE_OK)
+        clean(path);
 }
 
 int run_exists(const char *folder)

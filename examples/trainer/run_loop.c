@@ -93,7 +93,7 @@ static void show(run *r, const metrics *m, const timings *spent, int evaluated)
         r->result->eval_success = metrics_get(m, "eval_success");
         r->result->eval_return = metrics_get(m, "eval_return");
     }
-    display_update(r->d, &state, evaluated, finished(r));
+    display_update(r->d, &state, evaluated, finished(r) || run_signal());
 }
 
 /* One iteration with all that follows it. */
@@ -144,6 +144,7 @@ static tce_status prepare(run *r, int resume)
 {
     char *columns = NULL;
     int cut_short = 0;
+    run_folder_clean(r->folder);
     tce_status status = resume ? go_on(r, &columns) : TCE_OK;
     const int fresh = r->mark.iteration == 0;
     if (status == TCE_OK)

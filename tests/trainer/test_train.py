@@ -1,0 +1,515 @@
+"""`tce train` as a program: folders, resuming, kills, signals, failures, several seeds, learning."""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
+
+TINY = """
+run: {method: tce, iterations: 12, checkpoint_every: 3, threads: 1}
+task: {name: point_via}
+collect: {episodes: 8, environments: 4}
+evaluate: {every: 4, episodes: 8}
+mp: {num_basis: 2, tau: 1.0}
+policy: {hidden: [8], epochs: 3}
+critic: {hidden: [8], epochs: 2, minibatches: 2}
+objective: {time_points: 5, selection: random}
+"""
+
+LEARN = """
+run: {method: tce, iterations: 200, checkpoint_every: 50}
+task: {name: point_via}
+collect: {episodes: 64, environments: 32}
+evaluate: {every: 50, episodes: 100}
+mp: {num_basis: 3, tau: 1.0, goal_scale: 0.5, weights_scale: 0.5}
+policy: {hidden: [64, 64], learning_rate: 1e-3, epochs: 20}
+critic: {hidden: [32, 32], learning_rate: 3e-3, epochs: 20}
+projection: {mean_bound: 0.1, cov_bound: 0.01, entropy: none}
+objective: {time_points: 10}
+schedule: {learning_rate_iterations: 0}
+"""
+
+BBRL = ["run.method=bbrl", "collect.mask_context=true", "collect.time_input=false", "policy.set_variance=true",
+        "projection.coefficient=10", "critic.normalise=false"]
+
+
+def environment() -> Dict[str, str]:
+    # no pictures here: drawing has its own tests, and takes longer than these runs
+    return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TCE_PYTHON": "/bin/false"}
+
+
+def tce(*arguments: Any, **options: Any) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, env=environment(),
+                          timeout=120, **options)
+
+
+def begin(*arguments: Any, **options: Any) -> "subprocess.Popen[str]":
+    return subprocess.Popen([str(PROGRAM), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, env=environment(), **options)
+
+
+def rows(folder: Path) -> List[Dict[str, str]]:
+    with open(folder / "progress.csv", newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def checkpoints(folder: Path) -> List[Path]:
+    return sorted((folder / "checkpoints").glob("ckpt-*.safetensors"))
+
+
+def content(folder: Path) -> Dict[str, bytes]:
+    """What must be the same bytes for a run however it was stopped, and on any number of threads."""
+    last = checkpoints(folder)[-1]
+    files = [folder / "progress.csv", folder / "policy.safetensors", last]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+def wait_until(condition: Any, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def program() -> None:
+    if not PROGRAM.exists():
+        pytest.fail(f"no program {PROGRAM}: build it, or name it in TCE_PROGRAM")
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("config") / "tiny.yaml"
+    path.write_text(TINY, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> Path:
+    """A run that was never stopped."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    done = tce("train", tiny, "--out", folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("tasks") / "faulty.so"
+    cc = next((c for c in (os.environ.get("CC", ""), "cc", "gcc", "clang") if c and shutil.which(c.split()[0])), None)
+    assert cc, "no compiler"
+    subprocess.run([*cc.split(), "-std=c99", "-O1", "-shared", "-fPIC", f"-I{ROOT / 'include'}", "-o", str(library),
+                    str(Path(__file__).parent / "tasks" / "faulty.c")], check=True)
+    return library
+
+
+# ---- the run folder ------------------------------------------------------------------------------
+
+
+def test_a_run_leaves_its_folder(whole: Path) -> None:
+    table = rows(whole)
+    assert [int(row["iteration"]) for row in table] == list(range(13))
+    assert int(table[-1]["env_steps"]) == 12 * 8 * 50
+    evaluated = [int(row["iteration"]) for row in table if row["eval_success"]]
+    assert evaluated == [0, 4, 8, 12]
+    assert all(row["return"] for row in table[1:])
+    assert [path.name for path in checkpoints(whole)] == ["ckpt-00000009.safetensors", "ckpt-00000012.safetensors"]
+    assert (whole / "config.yaml").read_text(encoding="utf-8").startswith("# libtce ")
+    timing = (whole / "timing.csv").read_text(encoding="utf-8").splitlines()
+    assert timing[0] == "iteration,simulation,critic,policy,evaluation,total" and len(timing) == 13
+
+
+def test_the_folder_is_named_after_task_method_and_seed(tiny: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert tce("train", tiny, "run.iterations=1", "--seed", 7, "--quiet", cwd=tmp_path).returncode == 0
+    found = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert len(found) == 2
+    assert all(name.startswith("point_via__tce__7__") for name in found)
+
+
+def test_settings_in_the_folder_repeat_the_run(whole: Path, tmp_path: Path) -> None:
+    assert tce("train", whole / "config.yaml", "--out", tmp_path / "again").returncode == 0
+    assert content(tmp_path / "again") == content(whole)
+
+
+def test_two_threads_give_the_same_bytes_as_one(whole: Path, tiny: Path, tmp_path: Path) -> None:
+    assert tce("train", tiny, "--out", tmp_path / "two", "--threads", 2).returncode == 0
+    assert content(tmp_path / "two") == content(whole)
+
+
+def test_bbrl_gives_the_same_bytes_on_two_threads_and_resumed(tiny: Path, tmp_path: Path) -> None:
+    assert tce("train", tiny, *BBRL, "--out", tmp_path / "one").returncode == 0
+    assert tce("train", tiny, *BBRL, "--out", tmp_path / "two", "--threads", 2, "run.iterations=5").returncode == 0
+    assert tce("train", "--resume", tmp_path / "two", "run.iterations=12").returncode == 0
+    # iteration 5 was an end, and evaluated as one; all else agrees
+    one, two = rows(tmp_path / "one"), rows(tmp_path / "two")
+    assert [row["return"] for row in one] == [row["return"] for row in two]
+    assert content(tmp_path / "one")["policy.safetensors"] == content(tmp_path / "two")["policy.safetensors"]
+
+
+def test_tensorboard_reads_the_events(whole: Path) -> None:
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    events = accumulator.EventAccumulator(str(whole), size_guidance={"scalars": 0})
+    events.Reload()
+    table = rows(whole)
+    tags = events.Tags()["scalars"]
+    assert "train/return" in tags and "eval/success" in tags and "time/simulation" in tags
+    returns = events.Scalars("train/return")
+    assert [e.step for e in returns] == [int(row["env_steps"]) for row in table[1:]]
+    assert [e.value for e in returns] == pytest.approx([float(row["return"]) for row in table[1:]], rel=1e-6)
+    assert [e.step for e in events.Scalars("eval/success")] == [0, 1600, 3200, 4800]
+    assert abs(returns[-1].wall_time - time.time()) < 3600
+
+
+def test_steps_end_a_run(tiny: Path, tmp_path: Path) -> None:
+    assert tce("train", tiny, "--steps", 1000, "--out", tmp_path / "run").returncode == 0
+    table = rows(tmp_path / "run")
+    assert int(table[-1]["env_steps"]) == 1200 and table[-1]["eval_success"]
+
+
+def test_success_ends_a_run_and_it_stays_ended(tiny: Path, tmp_path: Path) -> None:
+    easy = ["task.options=tolerance=10", "run.stop_success=0.9"]
+    assert tce("train", tiny, *easy, "--out", tmp_path / "run").returncode == 0
+    before = content(tmp_path / "run")
+    assert len(rows(tmp_path / "run")) == 5
+    assert tce("train", "--resume", tmp_path / "run").returncode == 0
+    assert content(tmp_path / "run") == before
+    assert tce("train", "--resume", tmp_path / "run", "run.stop_success=0").returncode == 0
+    assert len(rows(tmp_path / "run")) == 13
+
+
+# ---- stopping and going on -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_the_run_goes_on_to_the_same_bytes(tiny: Path, tmp_path: Path, number: int) -> None:
+    long = [tiny, "run.iterations=400", "run.checkpoint_every=100"]
+    assert tce("train", *long, "--out", tmp_path / "whole").returncode == 0
+    folder = tmp_path / "run"
+    process = begin("train", *long, "--out", folder)
+    wait_until(lambda: (folder / "progress.csv").exists() and (folder / "progress.csv").stat().st_size > 2000)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert f"tce train --resume {folder}" in said
+    last = int(checkpoints(folder)[-1].name[5:13])
+    assert len(rows(folder)) == last + 1 and last < 400
+    assert tce("train", "--resume", folder).returncode == 0
+    assert content(folder) == content(tmp_path / "whole")
+
+
+def test_a_second_signal_ends_at_once(tiny: Path, tmp_path: Path) -> None:
+    # an iteration of this takes minutes
+    process = begin("train", tiny, "critic.epochs=1000000", "--out", tmp_path / "run")
+    wait_until(lambda: (tmp_path / "run" / "events.out.tfevents.tce").exists())
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=5)
+    assert process.returncode == 130
+
+
+def test_a_hundred_kills_lose_nothing(tiny: Path, tmp_path: Path) -> None:
+    arguments = [tiny, "run.iterations=120", "run.checkpoint_every=1", "--quiet"]
+    assert tce("train", *arguments, "--out", tmp_path / "whole").returncode == 0
+    want = content(tmp_path / "whole")
+    draw = random.Random(4)
+    n_killed, n_runs = 0, 0
+    while n_killed < 100:
+        n_runs += 1
+        folder = tmp_path / f"run{n_runs}"
+        while True:
+            process = begin("train", *arguments, "--resume", folder)
+            if n_killed < 100:
+                time.sleep(draw.uniform(0.0, 0.12))
+                n_killed += process.poll() is None
+                process.kill()
+            _, said = process.communicate(timeout=60)
+            if process.returncode == 0:
+                break
+            assert process.returncode == -signal.SIGKILL, said
+        assert content(folder) == want
+        assert len((folder / "timing.csv").read_text(encoding="utf-8").splitlines()) == 121
+        assert not list(folder.rglob("*.tmp"))
+    assert n_runs < 60
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
+def test_a_damaged_checkpoint_is_set_aside(whole: Path, tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    newest = checkpoints(folder)[-1]
+    data = bytearray(newest.read_bytes())
+    if damage == "flip":
+        data[len(data) * 3 // 4] ^= 1
+    newest.write_bytes({"cut": data[: len(data) // 2], "flip": data, "empty": b""}[damage])
+    done = tce("train", "--resume", folder)
+    assert done.returncode == 0, done.stderr
+    assert "damaged" in done.stderr and newest.name in done.stderr
+    assert "after iteration 9" in done.stdout
+    assert content(folder) == content(whole)
+    assert newest.with_name(newest.name + ".damaged").exists()
+
+
+def test_without_a_whole_checkpoint_the_run_begins_again(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    for path in checkpoints(folder):
+        path.write_bytes(b"x")
+    done = tce("train", "--resume", folder)
+    assert done.returncode == 0, done.stderr
+    assert "from the beginning" in done.stdout
+    assert content(folder) == content(whole)
+
+
+def test_a_checkpoint_of_other_settings_is_refused(whole: Path, tiny: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    before = content(folder)
+    for arguments in (["policy.hidden=[16]"], [str(tiny), "policy.hidden=[16]"]):
+        done = tce("train", *arguments, "--resume", folder)
+        assert done.returncode == 1
+        assert "wrong checkpoint" in done.stderr and "policy.hidden = [8], now it is [16]" in done.stderr
+
+    # the folder's own settings changed behind the checkpoint's back
+    text = (folder / "config.yaml").read_text(encoding="utf-8")
+    (folder / "config.yaml").write_text(text.replace("gamma: 1 ", "gamma: 0.9 "), encoding="utf-8")
+    done = tce("train", "--resume", folder)
+    assert done.returncode == 1
+    assert "ckpt-00000012" in done.stderr and "objective.gamma = 1, now it is 0.9" in done.stderr
+    assert content(folder) == before
+
+
+def test_a_checkpoint_from_the_future_is_refused(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    # as another writer would leave it: no checksum of ours to contradict the change
+    data = checkpoints(folder)[-1].read_bytes()
+    assert data.count(b'"run.format":"1"') == 1
+    data = data.replace(b'"run.format":"1"', b'"run.format":"9"').replace(b'"tce.', b'"abc.')
+    checkpoints(folder)[-1].write_bytes(data)
+    done = tce("train", "--resume", folder)
+    assert done.returncode == 1
+    assert "format 9" in done.stderr and "newer" in done.stderr
+
+
+def test_resuming_needs_a_run_folder(tmp_path: Path) -> None:
+    done = tce("train", "--resume", tmp_path / "nothing")
+    assert done.returncode == 1 and "config.yaml" in done.stderr
+    assert not (tmp_path / "nothing").exists()
+
+
+# ---- failures ------------------------------------------------------------------------------------
+
+
+def test_an_existing_run_is_not_overwritten(whole: Path, tiny: Path) -> None:
+    before = content(whole)
+    done = tce("train", tiny, "--out", whole)
+    assert done.returncode == 1 and f"--resume {whole}" in done.stderr
+    assert content(whole) == before
+
+
+def test_two_processes_cannot_share_a_folder(tiny: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    first = begin("train", tiny, "run.iterations=1000000", "--out", folder)
+    wait_until(lambda: bool(list(folder.glob("checkpoints/ckpt-*"))))
+    for arguments in ([tiny, "--out", folder], ["--resume", folder]):
+        second = tce("train", *arguments)
+        assert second.returncode == 1
+        assert f"process {first.pid}" in second.stderr
+    assert first.poll() is None
+    first.kill()
+    first.communicate()
+    # the kernel has taken the lock away with the process
+    assert tce("train", "--resume", folder, "run.iterations=1").returncode == 0
+
+
+@pytest.mark.parametrize("task", ["gives_nan", "fails"])
+def test_a_failing_environment_ends_the_run_and_loses_nothing(tiny: Path, tmp_path: Path, faulty: Path, task: str) -> None:
+    folder = tmp_path / "run"
+    # two rounds an iteration: episode 16 belongs to iteration 8
+    wrong = [f"task.library={faulty}", f"task.name={task}", "task.options=from=16"]
+    done = tce("train", tiny, *wrong, "--out", folder)
+    assert done.returncode == 1
+    assert "environment 0" in done.stderr and "on_fault=drop" in done.stderr and f"--resume {folder}" in done.stderr
+    assert checkpoints(folder)[-1].name == "ckpt-00000006.safetensors"
+
+    done = tce("train", "--resume", folder, "collect.on_fault=drop")
+    assert done.returncode == 0, done.stderr
+    assert [int(row["dropped"]) for row in rows(folder)[1:]] == [0] * 7 + [2] * 5
+
+
+def test_a_missing_task_library_leaves_no_folder(tiny: Path, tmp_path: Path) -> None:
+    done = tce("train", tiny, "task.library=/nowhere/tasks.so", "--out", tmp_path / "run")
+    assert done.returncode == 1 and "/nowhere/tasks.so" in done.stderr
+    done = tce("train", tiny, "task.name=point_vai", "--out", tmp_path / "run")
+    assert done.returncode == 1 and "point_vai" in done.stderr
+    done = tce("train", tiny, "mp.weights_scale=[1,2,3]", "--out", tmp_path / "run")
+    assert done.returncode == 1 and "weights_scale" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_files_that_may_not_grow_stop_the_run_and_lose_nothing(tiny: Path, whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    limit = (whole / "progress.csv").stat().st_size * 3 // 4
+    assert limit > checkpoints(whole)[-1].stat().st_size // 4
+
+    def small() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    # checkpoints are larger than that: nothing can be saved, and the program says so
+    done = tce("train", tiny, "--out", folder, preexec_fn=small)
+    assert done.returncode == 1
+    assert "cannot write" in done.stderr or "File too large" in done.stderr
+    assert str(folder) in done.stderr
+    done = tce("train", tiny, "--resume", folder)
+    assert done.returncode == 0, done.stderr
+    assert content(folder) == content(whole)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_a_full_disk_stops_the_run_and_loses_nothing(tiny: Path, tmp_path: Path) -> None:
+    long = [tiny, "run.iterations=120"]
+    assert tce("train", *long, "--out", tmp_path / "whole").returncode == 0
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)], capture_output=True).returncode != 0:
+        pytest.skip("no mount here")
+    try:
+        done = tce("train", *long, "--out", disk / "run")
+        assert done.returncode == 1
+        assert "No space left" in done.stderr and "free some space" in done.stderr
+        assert f"--resume {disk / 'run'}" in done.stderr
+        assert subprocess.run(["mount", "-o", "remount,size=64m", str(disk)]).returncode == 0
+        done = tce("train", "--resume", disk / "run")
+        assert done.returncode == 0, done.stderr
+        assert "goes on after iteration" in done.stdout
+        assert content(disk / "run") == content(tmp_path / "whole")
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    done = tce("train", tiny, "--out", tmp_path / "file" / "run")
+    assert done.returncode == 1
+    assert str(tmp_path / "file") in done.stderr and "--out" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may write anywhere")
+def test_no_permission_is_named_with_its_remedy(tiny: Path, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o555)
+    words = [str(PROGRAM), "train", str(tiny), "--out", str(closed / "run")]
+    if os.geteuid() == 0:
+        # root without the right to overrule file permissions
+        words = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all", *words]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment(), timeout=60)
+    assert done.returncode == 1
+    assert str(closed) in done.stderr and "Permission denied" in done.stderr and "--out" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [
+    [], ["--jobs", "2"], ["--seeds", "1-3", "--seed", "2"], ["--resume", "a", "--out", "b"], ["--seeds", "3-1"],
+    ["--seeds", "1,x"], ["--seeds", "1-3", "--jobs", "0"], ["--nonsense"]])
+def test_wrong_usage(tiny: Path, arguments: List[str]) -> None:
+    done = tce("train", *([tiny] if arguments else []), *arguments)
+    assert done.returncode == 2
+    assert "--help" in done.stderr
+
+
+# ---- several seeds -------------------------------------------------------------------------------
+
+
+def test_several_seeds_run_side_by_side(tiny: Path, whole: Path, tmp_path: Path) -> None:
+    done = tce("train", tiny, "--seeds", "1-3,7", "--jobs", 2, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "4 of 4 done" in done.stdout
+    for seed in (1, 2, 3, 7):
+        found = list(tmp_path.glob(f"point_via__tce__{seed}__*"))
+        assert len(found) == 1 and len(rows(found[0])) == 13
+        assert f"seed {seed} done" in done.stdout and str(found[0]) in done.stdout
+        assert (content(found[0]) == content(whole)) == (seed == 1)
+
+
+def test_failing_seeds_are_reported(tiny: Path, tmp_path: Path, faulty: Path) -> None:
+    done = tce("train", tiny, f"task.library={faulty}", "task.name=fails", "--seeds", "1-2", "--out", tmp_path)
+    assert done.returncode == 1
+    assert "0 of 2 done, 2 failed" in done.stdout
+    assert "seed 2: tce: " in done.stderr
+
+
+def test_a_signal_reaches_every_seed(tiny: Path, tmp_path: Path) -> None:
+    process = begin("train", tiny, "run.iterations=1000000", "--seeds", "1-3", "--jobs", 2, "--out", tmp_path)
+    wait_until(lambda: len(list(tmp_path.glob("*/checkpoints/ckpt-*"))) >= 4)
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out.count("stopped") >= 2 and "not started" in out
+    assert said.count("tce train --resume") == 2
+    for folder in tmp_path.iterdir():
+        assert tce("train", "--resume", folder, "run.iterations=1").returncode == 0  # not locked any more
+
+
+# ---- display -------------------------------------------------------------------------------------
+
+
+def test_plain_lines_without_a_terminal_and_none_when_quiet(tiny: Path, tmp_path: Path) -> None:
+    done = tce("train", tiny, "--out", tmp_path / "a")
+    assert "\r" not in done.stdout and "\033" not in done.stdout
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("4/12", "8/12", "12/12"))]
+    assert len(lines) == 3
+    for word in ("ETA", "steps", "/s", "return", "success", "entropy", "KL", "sim", "critic", "policy"):
+        assert word in lines[0]
+    assert tce("train", tiny, "--quiet", "--out", tmp_path / "b").stdout == ""
+
+
+@pytest.mark.parametrize("no_colour", ["", "1"])
+def test_one_line_that_updates_on_a_terminal(tiny: Path, tmp_path: Path, no_colour: str) -> None:
+    import pty
+    master, slave = pty.openpty()
+    process = subprocess.Popen([str(PROGRAM), "train", str(tiny), "--out", str(tmp_path / "run")], stdout=slave,
+                               stderr=subprocess.DEVNULL, env={**environment(), "NO_COLOR": no_colour, "TERM": "xterm"})
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(master, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(master)
+    assert process.wait(timeout=30) == 0
+    assert b"\r" in shown and b"12/12" in shown and b"\033[K" in shown
+    assert (b"\033[0;1m" in shown) == (no_colour == "")
+
+
+# ---- learning ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["tce", "bbrl"])
+def test_success_rises_on_the_tiny_task(tmp_path: Path, method: str) -> None:
+    config = tmp_path / "learn.yaml"
+    config.write_text(LEARN, encoding="utf-8")
+    done = tce("train", config, *(BBRL if method == "bbrl" else []), "--seed", 1, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    table = rows(tmp_path / "run")
+    assert float(table[0]["eval_success"]) < 0.2
+    assert float(table[-1]["eval_success"]) > 0.6
