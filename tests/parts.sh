@@ -19,7 +19,7 @@ for part in "$@"; do
         failed="$failed $part"
         word=FAILED
     fi
-    eval "last=\$$#"
+    eval "last=\${$#}"
     [ "$part" = "$last" ] || printf -- '-- %s %s, %d s\n' "$part" "$word" $(($(date +%s) - start))
 done
 
