@@ -4,7 +4,10 @@
 # A page of docs/api has to have the five headings and a C program.
 
 mkdir -p "$OUT"
-rm -f "$OUT"/*
+rm -rf "$OUT"/*
+# as installed: #include <tce/tce.hpp>
+mkdir -p "$OUT/include/tce"
+cp bindings/cpp/tce.hpp "$OUT/include/tce/"
 status=0
 warnings='-Wall -Wextra -Wpedantic -Werror'
 link="-L$LIB -Wl,-rpath,$LIB -ltce -lm -lpthread"
@@ -47,7 +50,7 @@ for file in "$OUT"/*.c "$OUT"/*.cpp "$OUT"/*.py; do
     program=${file%.*}
     case $file in
     *.c) ${CC:-cc} -std=c99 -D_POSIX_C_SOURCE=200809L -O1 $warnings -Iinclude "$file" -o "$program" $link ;;
-    *.cpp) ${CXX:-g++} -std=c++11 -O1 $warnings -Iinclude -Ibindings/cpp "$file" -o "$program" $link ;;
+    *.cpp) ${CXX:-g++} -std=c++11 -O1 $warnings -Iinclude -I"$OUT/include" "$file" -o "$program" $link ;;
     *.py) printf '#!/bin/sh\nPYTHONPATH=%s exec %s %s\n' "$PWD/bindings/python" "$PYTHON" "$file" >"$program" && chmod +x "$program" ;;
     esac || {
         echo "$program: does not compile"
