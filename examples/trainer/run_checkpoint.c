@@ -294,7 +294,7 @@ static void set_aside(const char *path, display *d)
 {
     char aside[RUN_PATH + 16];
     snprintf(aside, sizeof aside, "%s.damaged", path);
-    display_warn(d, "%s: damaged (%s); kept as %s.damaged", path, tce_error_message(), path);
+    display_warn(d, "damaged checkpoint %s; kept as %s", tce_error_message(), aside);
     rename(path, aside);
 }
 

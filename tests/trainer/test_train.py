@@ -260,7 +260,7 @@ def test_a_damaged_checkpoint_is_set_aside(whole: Path, tmp_path: Path, damage: 
     newest.write_bytes({"cut": data[: len(data) // 2], "flip": data, "empty": b""}[damage])
     done = tce("train", "--resume", folder)
     assert done.returncode == 0, done.stderr
-    assert "damaged" in done.stderr and newest.name in done.stderr
+    assert "damaged checkpoint" in done.stderr and newest.name in done.stderr
     assert "after iteration 9" in done.stdout
     assert content(folder) == content(whole)
     assert newest.with_name(newest.name + ".damaged").exists()
@@ -306,6 +306,18 @@ def test_a_checkpoint_from_the_future_is_refused(whole: Path, tmp_path: Path) ->
     done = tce("train", "--resume", folder)
     assert done.returncode == 1
     assert "format 9" in done.stderr and "newer" in done.stderr
+
+
+@pytest.mark.parametrize("version", ["1"])
+def test_runs_of_every_file_version_go_on(tmp_path: Path, version: str) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(Path(__file__).parent / "golden" / f"run_format_{version}", folder)
+    before = (folder / "progress.csv").read_text(encoding="utf-8")
+    done = tce("train", "--resume", folder, "run.iterations=6")
+    assert done.returncode == 0, done.stderr
+    assert "after iteration 3" in done.stdout
+    assert (folder / "progress.csv").read_text(encoding="utf-8").startswith(before)
+    assert [int(row["iteration"]) for row in rows(folder)] == list(range(7))
 
 
 def test_resuming_needs_a_run_folder(tmp_path: Path) -> None:

@@ -1,0 +1,457 @@
+/*
+ * Parts of a run: event records, logs and their cutting, lock, folder names, checkpoints, the line of the display, lists of seeds.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run.h"
+
+/* ---- a folder and a method for the tests -------------------------------------------------------- */
+
+static char folder[256];
+
+static void make_folder(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/tce-run-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(run_folder_create(folder), TCE_OK);
+}
+
+static void remove_folder(void)
+{
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[RUN_PATH];
+    ck_assert_int_eq(run_path(folder, name, path), TCE_OK);
+    return path;
+}
+
+static size_t read_all(const char *name, char *out, size_t size)
+{
+    FILE *file = fopen(in_folder(name), "rb");
+    ck_assert_ptr_nonnull(file);
+    const size_t n = fread(out, 1, size - 1, file);
+    fclose(file);
+    out[n] = '\0';
+    return n;
+}
+
+/* One number is all that this learner knows. */
+struct learner {
+    double value;
+};
+
+static tce_status save(const learner *l, tce_store *store)
+{
+    return tce_store_put(store, "value", TCE_F64, 0, NULL, &l->value);
+}
+
+static tce_status load(learner *l, const tce_store *store)
+{
+    return tce_store_read(store, "value", TCE_F64, 1, &l->value);
+}
+
+static const method NUMBER = { .name = "number", .save = save, .load = load, .export_policy = save };
+
+/* ---- events ------------------------------------------------------------------------------------ */
+
+START_TEST(crc32c_gives_the_published_check_values)
+{
+    const uint8_t zeros[32] = { 0 };
+    ck_assert_uint_eq(events_crc32c("123456789", 9), 0xe3069283u);
+    ck_assert_uint_eq(events_crc32c(zeros, sizeof zeros), 0x8a9136aau); /* RFC 3720, B.4 */
+    ck_assert_uint_eq(events_crc32c("", 0), 0u);
+}
+END_TEST
+
+START_TEST(an_event_file_is_cut_where_it_is_told)
+{
+    events *e;
+    int64_t first, second, again;
+    metrics m = { 0 };
+    const timings spent = { 1.0, 2.0, 3.0, 0.0 };
+    metrics_put(&m, "return", 1.5);
+    metrics_put(&m, "eval_success", NAN);
+    ck_assert_int_eq(events_open(in_folder("events"), 0, &e), TCE_OK);
+    ck_assert_int_eq(events_write(e, 100, &m, &spent), TCE_OK);
+    ck_assert_int_eq(events_sync(e, &first), TCE_OK);
+    ck_assert_int_eq(events_write(e, 200, &m, &spent), TCE_OK);
+    ck_assert_int_eq(events_sync(e, &second), TCE_OK);
+    events_close(e);
+
+    ck_assert_int_eq(events_open(in_folder("events"), first, &e), TCE_OK);
+    ck_assert_int_eq(events_write(e, 200, &m, &spent), TCE_OK);
+    ck_assert_int_eq(events_sync(e, &again), TCE_OK);
+    events_close(e);
+    ck_assert_int_eq(again, second);
+
+    char text[4096];
+    ck_assert_uint_eq(read_all("events", text, sizeof text), (size_t)second);
+    ck_assert_mem_eq(text + 12 + 9 + 2, "\x1a\x0d" "brain.Event:2", 15);
+}
+END_TEST
+
+/* ---- logs -------------------------------------------------------------------------------------- */
+
+static void put_row(run_log *log, int64_t i, double value, int evaluated)
+{
+    metrics m = { 0 };
+    const timings spent = { 0 };
+    metrics_put(&m, "return", value);
+    if (evaluated)
+        metrics_put(&m, "eval_return", -value);
+    ck_assert_int_eq(run_log_row(log, i, 10 * i, &m, &spent, 0.5), TCE_OK);
+}
+
+START_TEST(a_log_that_goes_on_from_a_mark_has_the_same_bytes)
+{
+    run_log log;
+    run_mark mark = { 0 };
+    int cut_short;
+    metrics start = { 0 };
+    char whole[4096], again[4096];
+    metrics_put(&start, "eval_return", 0.25);
+
+    ck_assert_int_eq(run_log_open(&log, folder, NULL, NULL, &cut_short), TCE_OK);
+    run_log_start(&log, &start);
+    put_row(&log, 1, 0.1, 0);
+    put_row(&log, 2, 0.2, 1);
+    mark.iteration = 2;
+    ck_assert_int_eq(run_log_mark(&log, &mark), TCE_OK);
+    ck_assert_str_eq(log.columns, "return,eval_return");
+    put_row(&log, 3, 0.3, 0);
+    run_log_close(&log);
+    const size_t n = read_all("progress.csv", whole, sizeof whole);
+    ck_assert_str_eq(whole, "iteration,env_steps,return,eval_return\n0,0,,0.25\n1,10,0.10000000000000001,\n"
+                            "2,20,0.20000000000000001,-0.20000000000000001\n3,30,0.29999999999999999,\n");
+
+    ck_assert_int_eq(run_log_open(&log, folder, &mark, "return,eval_return", &cut_short), TCE_OK);
+    ck_assert_int_eq(cut_short, 0);
+    put_row(&log, 3, 0.3, 0);
+    run_log_close(&log);
+    ck_assert_uint_eq(read_all("progress.csv", again, sizeof again), n);
+    ck_assert_str_eq(again, whole);
+    read_all("timing.csv", again, sizeof again);
+    ck_assert_str_eq(again, "iteration,simulation,critic,policy,evaluation,total\n1,0.000000,0.000000,0.000000,0.000000,0.500000\n"
+                            "2,0.000000,0.000000,0.000000,0.000000,0.500000\n3,0.000000,0.000000,0.000000,0.000000,0.500000\n");
+}
+END_TEST
+
+START_TEST(a_log_that_lost_rows_says_so_and_goes_on)
+{
+    run_log log;
+    const run_mark mark = { .iteration = 2, .env_steps = 20, .progress_bytes = 1000 };
+    int cut_short = 0;
+    char text[4096];
+    ck_assert_int_eq(run_log_open(&log, folder, &mark, "return", &cut_short), TCE_OK);
+    ck_assert_int_eq(cut_short, 1);
+    put_row(&log, 3, 0.5, 0);
+    run_log_close(&log);
+    read_all("progress.csv", text, sizeof text);
+    ck_assert_str_eq(text, "iteration,env_steps,return\n3,30,0.5\n");
+}
+END_TEST
+
+START_TEST(a_log_on_a_full_disk_names_the_file_and_the_remedy)
+{
+    if (access("/dev/full", W_OK) != 0)
+        return;
+    run_log log;
+    int cut_short;
+    metrics m = { 0 };
+    const timings spent = { 0 };
+    metrics_put(&m, "return", 1.0);
+    ck_assert_int_eq(run_log_open(&log, folder, NULL, NULL, &cut_short), TCE_OK);
+    fclose(log.progress);
+    log.progress = fopen("/dev/full", "w");
+    ck_assert_int_eq(run_log_row(&log, 1, 10, &m, &spent, 0.5), TCE_E_IO);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "progress.csv"));
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "free some space"));
+    run_log_close(&log);
+}
+END_TEST
+
+/* ---- folder and lock --------------------------------------------------------------------------- */
+
+START_TEST(a_folder_name_is_never_taken_twice)
+{
+    settings s;
+    char first[RUN_PATH], second[RUN_PATH];
+    settings_init(&s);
+    s.run.seed = 12;
+    run_folder_name(&s, folder, first, sizeof first);
+    ck_assert_int_eq(mkdir(first, 0777), 0);
+    run_folder_name(&s, folder, second, sizeof second);
+    ck_assert_str_ne(first, second);
+    ck_assert_ptr_nonnull(strstr(first, "/reacher5__tce__12__2"));
+}
+END_TEST
+
+START_TEST(only_an_empty_folder_is_discarded)
+{
+    settings s;
+    int lock;
+    settings_init(&s);
+    ck_assert_int_eq(run_lock(folder, &lock), TCE_OK);
+    ck_assert_int_eq(run_write_config(folder, &s), TCE_OK);
+    run_folder_discard(folder);
+    ck_assert_int_eq(run_exists(folder), 1);
+    ck_assert_int_eq(unlink(in_folder("config.yaml")), 0);
+    run_folder_discard(folder);
+    ck_assert_int_ne(access(folder, F_OK), 0);
+    run_unlock(lock);
+}
+END_TEST
+
+START_TEST(a_locked_folder_is_refused_with_the_process_that_has_it)
+{
+    int lock = -1;
+    char number[32];
+    ck_assert_int_eq(run_lock(folder, &lock), TCE_OK);
+    snprintf(number, sizeof number, "process %ld", (long)getpid());
+    const pid_t child = fork();
+    if (child == 0) {
+        int second;
+        const tce_status status = run_lock(folder, &second);
+        _exit(status == TCE_E_STATE && strstr(tce_error_message(), number) ? 0 : 1);
+    }
+    int code;
+    ck_assert_int_eq(waitpid(child, &code, 0), child);
+    ck_assert_int_eq(code, 0);
+    run_unlock(lock);
+}
+END_TEST
+
+START_TEST(a_failure_to_write_comes_with_a_remedy)
+{
+    char path[RUN_PATH];
+    ck_assert_int_eq(run_folder_create("/dev/null/run"), TCE_E_IO);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "/dev/null"));
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "--out"));
+    char *name = malloc(RUN_PATH + 1);
+    ck_assert_ptr_nonnull(name);
+    memset(name, 'a', RUN_PATH);
+    name[RUN_PATH] = '\0';
+    ck_assert_int_eq(run_path("x", name, path), TCE_E_VALUE);
+    free(name);
+}
+END_TEST
+
+/* ---- checkpoints ------------------------------------------------------------------------------- */
+
+static void save_at(const settings *s, int64_t iteration, double value)
+{
+    const learner l = { value };
+    const run_mark mark = { iteration, 10 * iteration, 7, 8, 0.5 };
+    ck_assert_int_eq(checkpoint_save(folder, s, &NUMBER, &l, &mark, "return"), TCE_OK);
+}
+
+static tce_status load_newest(const settings *s, learner *l, run_mark *mark)
+{
+    display d;
+    char *columns;
+    display_init(&d, 1);
+    const tce_status status = checkpoint_load(folder, s, &NUMBER, l, &d, mark, &columns);
+    if (status == TCE_OK)
+        ck_assert_str_eq(columns, "return");
+    free(columns);
+    return status;
+}
+
+START_TEST(a_checkpoint_comes_back_as_it_was_and_old_ones_go)
+{
+    settings s;
+    learner l = { 0.0 };
+    run_mark mark;
+    settings_init(&s);
+    ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_E_NOT_FOUND);
+    save_at(&s, 9, 0.9);
+    save_at(&s, 10, 1.0);
+    save_at(&s, 100, 10.0);
+    ck_assert_int_ne(access(in_folder("checkpoints/ckpt-00000009.safetensors"), F_OK), 0);
+    ck_assert_int_eq(access(in_folder("checkpoints/ckpt-00000010.safetensors"), F_OK), 0);
+    ck_assert_int_eq(access(in_folder("policy.safetensors"), F_OK), 0);
+    ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_OK);
+    ck_assert_double_eq(l.value, 10.0);
+    ck_assert_int_eq(mark.iteration, 100);
+    ck_assert_int_eq(mark.env_steps, 1000);
+    ck_assert_int_eq(mark.progress_bytes, 7);
+    ck_assert_int_eq(mark.events_bytes, 8);
+    ck_assert_double_eq(mark.eval_success, 0.5);
+}
+END_TEST
+
+/* Warnings that a test provokes by the hundred need not be seen. */
+static int silence_stderr(void)
+{
+    const int before = dup(STDERR_FILENO);
+    FILE *nothing = fopen("/dev/null", "w");
+    ck_assert_ptr_nonnull(nothing);
+    dup2(fileno(nothing), STDERR_FILENO);
+    fclose(nothing);
+    return before;
+}
+
+START_TEST(every_cut_of_a_checkpoint_is_found_and_the_one_before_is_used)
+{
+    settings s;
+    char bytes[16384];
+    settings_init(&s);
+    save_at(&s, 1, 0.1);
+    save_at(&s, 2, 0.2);
+    const char *newest = "checkpoints/ckpt-00000002.safetensors";
+    const size_t n = read_all(newest, bytes, sizeof bytes);
+    ck_assert_uint_lt(n, sizeof bytes - 1);
+    const int before = silence_stderr();
+    for (size_t cut = 0; cut < n; cut += 97) {
+        learner l = { 0.0 };
+        run_mark mark;
+        FILE *file = fopen(in_folder(newest), "wb");
+        ck_assert_ptr_nonnull(file);
+        ck_assert_uint_eq(fwrite(bytes, 1, cut, file), cut);
+        fclose(file);
+        ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_OK);
+        ck_assert_double_eq(l.value, 0.1);
+        ck_assert_int_eq(mark.iteration, 1);
+    }
+    dup2(before, STDERR_FILENO);
+    close(before);
+}
+END_TEST
+
+START_TEST(only_settings_that_may_change_may_differ)
+{
+    settings s;
+    learner l = { 0.0 };
+    run_mark mark;
+    settings_init(&s);
+    save_at(&s, 1, 0.1);
+    s.run.iterations++;
+    s.run.threads = 3;
+    s.evaluate.every = 1;
+    snprintf(s.task.library, sizeof s.task.library, "elsewhere.so");
+    ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_OK);
+    s.critic.l2 = 0.125;
+    l.value = 7.0;
+    ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_E_VALUE);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "critic.l2 = 5e-05, now it is 0.125"));
+    ck_assert_double_eq(l.value, 7.0);
+}
+END_TEST
+
+START_TEST(threads_and_places_do_not_change_a_checkpoint)
+{
+    settings s;
+    char one[16384], two[16384];
+    settings_init(&s);
+    save_at(&s, 1, 0.1);
+    const size_t n = read_all("checkpoints/ckpt-00000001.safetensors", one, sizeof one);
+    s.run.threads = 2;
+    snprintf(s.task.library, sizeof s.task.library, "elsewhere.so");
+    save_at(&s, 1, 0.1);
+    ck_assert_uint_eq(read_all("checkpoints/ckpt-00000001.safetensors", two, sizeof two), n);
+    ck_assert_mem_eq(one, two, n);
+}
+END_TEST
+
+/* ---- display and seeds ------------------------------------------------------------------------- */
+
+START_TEST(the_line_fits_its_width)
+{
+    display d;
+    metrics m = { 0 };
+    const timings spent = { 1.0, 2.0, 1.0, 0.0 };
+    const display_state state = { 50, 100, 12345, 0, &m, &spent };
+    char text[1024];
+    display_init(&d, 1);
+    display_update(&d, &state, 0, 0);
+    metrics_put(&m, "return", -1.5);
+    metrics_put(&m, "success", 0.25);
+    metrics_put(&m, "kl_mean", 0.03);
+    metrics_put(&m, "kl_cov", 0.02);
+    display_line(&d, &state, d.started + 10.0, 0, text, sizeof text);
+    ck_assert_str_eq(text, "50/100  ETA 0:10  12.3k steps  1.23k/s  return -1.5  success 0.25  KL 0.05  sim 25% critic 50% policy 25%");
+    for (size_t width = 1; width < 120; width++) {
+        display_line(&d, &state, d.started + 10.0, width, text, sizeof text);
+        ck_assert_uint_le(strlen(text), width);
+    }
+}
+END_TEST
+
+START_TEST(durations_read_like_a_clock)
+{
+    char text[32];
+    display_duration(65.2, text, sizeof text);
+    ck_assert_str_eq(text, "1:05");
+    display_duration(7384.0, text, sizeof text);
+    ck_assert_str_eq(text, "2:03:04");
+    display_duration(NAN, text, sizeof text);
+    ck_assert_str_eq(text, "0:00");
+}
+END_TEST
+
+START_TEST(seeds_are_numbers_and_ranges)
+{
+    uint64_t *seeds;
+    size_t n;
+    ck_assert_int_eq(seeds_parse("1-3,25,18446744073709551615", &seeds, &n), TCE_OK);
+    ck_assert_uint_eq(n, 5);
+    ck_assert_uint_eq(seeds[2], 3);
+    ck_assert_uint_eq(seeds[3], 25);
+    ck_assert_uint_eq(seeds[4], UINT64_MAX);
+    free(seeds);
+    const char *const wrong[] = { "", ",", "1,", "-1", "3-1", "1-", "a", "1 2", "1-99999", "99999999999999999999" };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(seeds_parse(wrong[i], &seeds, &n) == TCE_E_VALUE, "%s", wrong[i]);
+        ck_assert_ptr_null(seeds);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("run");
+    TCase *files = tcase_create("property");
+    tcase_add_checked_fixture(files, make_folder, remove_folder);
+    tcase_add_test(files, an_event_file_is_cut_where_it_is_told);
+    tcase_add_test(files, a_log_that_goes_on_from_a_mark_has_the_same_bytes);
+    tcase_add_test(files, a_folder_name_is_never_taken_twice);
+    tcase_add_test(files, only_an_empty_folder_is_discarded);
+    tcase_add_test(files, a_checkpoint_comes_back_as_it_was_and_old_ones_go);
+    tcase_add_test(files, every_cut_of_a_checkpoint_is_found_and_the_one_before_is_used);
+    tcase_add_test(files, threads_and_places_do_not_change_a_checkpoint);
+    suite_add_tcase(suite, files);
+
+    TCase *errors = tcase_create("errors");
+    tcase_add_checked_fixture(errors, make_folder, remove_folder);
+    tcase_add_test(errors, a_log_that_lost_rows_says_so_and_goes_on);
+    tcase_add_test(errors, a_log_on_a_full_disk_names_the_file_and_the_remedy);
+    tcase_add_test(errors, a_locked_folder_is_refused_with_the_process_that_has_it);
+    tcase_add_test(errors, a_failure_to_write_comes_with_a_remedy);
+    tcase_add_test(errors, only_settings_that_may_change_may_differ);
+    suite_add_tcase(suite, errors);
+
+    TCase *texts = tcase_create("golden");
+    tcase_add_test(texts, crc32c_gives_the_published_check_values);
+    tcase_add_test(texts, the_line_fits_its_width);
+    tcase_add_test(texts, durations_read_like_a_clock);
+    tcase_add_test(texts, seeds_are_numbers_and_ranges);
+    suite_add_tcase(suite, texts);
+
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
