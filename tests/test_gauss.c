@@ -1,5 +1,6 @@
 /*
- * Gaussians on Cholesky factors: densities against the definition, gradients against differences, statuses, memory.
+ * Gaussians on Cholesky factors: densities against the definition, gradients against differences, statuses,
+ * memory.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -114,8 +115,8 @@ START_TEST(kl_is_the_definition_and_not_negative)
         batch b;
         double mean_part[N], cov_part[N];
         fill(&b, (uint64_t)_i, shared & 1 ? 1 : N, shared & 2 ? 1 : N);
-        ck_assert_int_eq(tce_gauss_kl(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov, b.other_mean, b.other_L, b.work, mean_part,
-                                      cov_part),
+        ck_assert_int_eq(tce_gauss_kl(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov, b.other_mean, b.other_L,
+                                      b.work, mean_part, cov_part),
                          TCE_OK);
         for (size_t i = 0; i < N; i++) {
             const double *L = factor(b.L, b.n_cov, i);
@@ -247,7 +248,8 @@ static double value(void *context, const double *x)
     else if (v->f == ENTROPY)
         ck_assert_int_eq(tce_gauss_entropy(b->n_cov, DIM, b->L, first), TCE_OK);
     else
-        ck_assert_int_eq(tce_gauss_kl(N, DIM, b->n_cov, b->mean, b->L, b->n_other_cov, b->other_mean, b->other_L, b->work, first, second),
+        ck_assert_int_eq(tce_gauss_kl(N, DIM, b->n_cov, b->mean, b->L, b->n_other_cov, b->other_mean,
+                                      b->other_L, b->work, first, second),
                          TCE_OK);
     for (size_t i = 0; i < N; i++)
         sum += b->d_a[i] * first[i] + b->d_b[i] * second[i];
@@ -270,7 +272,9 @@ START_TEST(log_prob_backward_matches_differences)
         batch b;
         double d_x[N * DIM], d_mean[N * DIM], d_L[N * SIZE];
         fill(&b, (uint64_t)_i, n_cov, 1);
-        ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work, d_x, d_mean, d_L), TCE_OK);
+        ck_assert_int_eq(
+            tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work, d_x, d_mean, d_L),
+            TCE_OK);
         check_gradient(&b, LOG_PROB, b.x, N * DIM, d_x);
         check_gradient(&b, LOG_PROB, b.mean, N * DIM, d_mean);
         check_gradient(&b, LOG_PROB, b.L, n_cov * SIZE, d_L);
@@ -278,9 +282,13 @@ START_TEST(log_prob_backward_matches_differences)
 
         /* each output may be left out */
         double alone[N * SIZE];
-        ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work, NULL, NULL, alone), TCE_OK);
+        ck_assert_int_eq(
+            tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work, NULL, NULL, alone),
+            TCE_OK);
         ck_assert_mem_eq(alone, d_L, n_cov * SIZE * sizeof *d_L);
-        ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work, alone, NULL, NULL), TCE_OK);
+        ck_assert_int_eq(
+            tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work, alone, NULL, NULL),
+            TCE_OK);
         ck_assert_mem_eq(alone, d_x, sizeof d_x);
     }
 }
@@ -302,15 +310,15 @@ START_TEST(kl_backward_matches_differences)
         batch b;
         double d_mean[N * DIM], d_L[N * SIZE], zeros[N * SIZE] = { 0 };
         fill(&b, (uint64_t)_i, shared & 1 ? 1 : N, shared & 2 ? 1 : N);
-        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov, b.other_mean, b.other_L, b.d_a, b.d_b,
-                                               b.work, d_mean, d_L),
+        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov, b.other_mean,
+                                               b.other_L, b.d_a, b.d_b, b.work, d_mean, d_L),
                          TCE_OK);
         check_gradient(&b, KL, b.mean, N * DIM, d_mean);
         check_gradient(&b, KL, b.L, b.n_cov * SIZE, d_L);
 
         /* NULL means zeros */
-        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov, b.other_mean, b.other_L, NULL, NULL,
-                                               b.work, d_mean, d_L),
+        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov, b.other_mean,
+                                               b.other_L, NULL, NULL, b.work, d_mean, d_L),
                          TCE_OK);
         ck_assert_mem_eq(d_mean, zeros, sizeof d_mean);
         ck_assert_mem_eq(d_L, zeros, b.n_cov * SIZE * sizeof *d_L);
@@ -370,7 +378,8 @@ START_TEST(shapes_and_numbers_are_checked_before_anything_is_written)
     b.x[3] = 0.0;
     b.d_a[1] = INFINITY;
     d[0] = SENTINEL;
-    ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, 1, b.x, b.mean, b.L, b.d_a, b.work, NULL, NULL, d), TCE_E_VALUE);
+    ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, 1, b.x, b.mean, b.L, b.d_a, b.work, NULL, NULL, d),
+                     TCE_E_VALUE);
     ck_assert_double_eq(d[0], SENTINEL);
     ck_assert_double_eq(out[0], SENTINEL);
     ck_assert_int_eq(tce_gauss_log_prob(0, DIM, 1, NULL, NULL, b.L, b.work, out), TCE_OK);
@@ -391,10 +400,14 @@ START_TEST(scratch_is_used_no_further_than_promised)
         fill(&b, 1, n_cov, n_cov);
         b.work[n_work] = SENTINEL;
         ck_assert_int_eq(tce_gauss_log_prob(N, DIM, n_cov, b.x, b.mean, b.L, b.work, out), TCE_OK);
-        ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work, NULL, d_mean, d_L), TCE_OK);
-        ck_assert_int_eq(tce_gauss_kl(N, DIM, n_cov, b.mean, b.L, n_cov, b.other_mean, b.other_L, b.work, out, second), TCE_OK);
-        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, n_cov, b.mean, b.L, n_cov, b.other_mean, b.other_L, b.d_a, b.d_b, b.work, d_mean,
-                                               d_L),
+        ck_assert_int_eq(
+            tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work, NULL, d_mean, d_L),
+            TCE_OK);
+        ck_assert_int_eq(
+            tce_gauss_kl(N, DIM, n_cov, b.mean, b.L, n_cov, b.other_mean, b.other_L, b.work, out, second),
+            TCE_OK);
+        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, n_cov, b.mean, b.L, n_cov, b.other_mean, b.other_L,
+                                               b.d_a, b.d_b, b.work, d_mean, d_L),
                          TCE_OK);
         ck_assert_int_eq(tce_gauss_sample(N, DIM, n_cov, b.mean, b.L, &random, b.work, sample), TCE_OK);
         ck_assert_double_eq(b.work[n_work], SENTINEL);

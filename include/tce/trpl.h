@@ -48,46 +48,54 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_set_bounds(tce_trpl *tr, double mean_b
  *   n              number of Gaussians, at most options.max_batch
  *   mean, old_mean [n, P]
  *   L, old_L       [n, P, P], or [1, P, P] with options.shared_cov
- *   entropy_bound  H_min; ignored without entropy control
+ *   entropy_bound  H_min; ignored without entropy control, no control when minus infinity
  *   out_mean       [n, P]            may be the same array as mean
  *   out_L          shaped like L     may be the same array as L
  *
- * The result satisfies both bounds up to rounding. Remembers what backward and regression need.
- * TCE_E_SHAPE: n too large.  TCE_E_NOT_PD: a factor has a diagonal entry <= 0.  TCE_E_VALUE: NaN or infinity.
- * TCE_E_NO_CONVERGE: the dual search gave up; outputs are NaN.   No allocation.   Since 0.1.
+ * The result satisfies both bounds up to rounding (1e-8 of the bound for cov_bound up to 10). Remembers what backward and regression need.
+ * Above the diagonal nothing is read and zeros are written; with options.diagonal nothing but the diagonals is read or written.
+ * TCE_E_SHAPE: n = 0 or too large.  TCE_E_NOT_PD: a factor has a diagonal entry <= 0.  TCE_E_VALUE: NaN or infinity; outputs untouched.
+ * TCE_E_NO_CONVERGE, TCE_E_NOT_FINITE: numbers so far apart that no result exists in double; outputs are NaN.
+ * No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_project(tce_trpl *tr, size_t n, const double *mean, const double *L,
     const double *old_mean, const double *old_L, double entropy_bound, double *out_mean, double *out_L);
 
 /*
- * Gradient of the last project: d_mean, d_L with respect to its outputs -> out_d_mean, out_d_L with respect to mean and L (old values are
- * constants; zeros above the diagonal). Outputs may be the inputs.   TCE_E_STATE before project.   No allocation.   Since 0.1.
+ * Gradient of the last project: d_mean, d_L with respect to its outputs -> out_d_mean, out_d_L with respect to mean and L (old values
+ * are constants; zeros above the diagonal). Outputs may be the inputs. TCE_E_STATE: no project before, or it failed.
+ * TCE_E_SHAPE: another n than project's.  TCE_E_VALUE: NaN or infinity.   No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_backward(tce_trpl *tr, size_t n, const double *d_mean, const double *d_L,
     double *out_d_mean, double *out_d_L);
 
 /*
  * Trust-region regression loss of the last project: coefficient * mean over n of the distance of the network's own (mean, L) to
- * the projected one, which is a constant [TRPL]. with_cov 0: mean part only. Gradients to mean and L are added to d_mean [n, P] and d_L (like L).
- * mean and L: those given to project.   No allocation.   Since 0.1.
+ * the projected one after entropy control, which is a constant [TRPL]. with_cov 0: mean part only. Gradients to mean and L are added to
+ * d_mean [n, P] and d_L (like L). mean and L: those given to project, unchanged. Statuses as for backward.   No allocation.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_trpl_regression(tce_trpl *tr, size_t n, const double *mean, const double *L, double coefficient, int32_t with_cov,
-    double *out_loss, double *d_mean, double *d_L);
-
-/* What the last project measured; arrays [n] or NULL, covariance numbers [1] when shared. */
-TCE_API TCE_NODISCARD tce_status tce_trpl_distances(const tce_trpl *tr, size_t n, double *out_mean_distance, double *out_cov_distance, double *out_eta);
+TCE_API TCE_NODISCARD tce_status tce_trpl_regression(tce_trpl *tr, size_t n, const double *mean, const double *L, double coefficient,
+    int32_t with_cov, double *out_loss, double *d_mean, double *d_L);
 
 /*
- * Entropy control alone, for n_cov factors [n_cov, dim, dim]: L exp((bound - H)/dim) where H < bound, or always when equal != 0.
- * out_L may be L. Backward takes the same L.   No allocation.   Since 0.1.
+ * What the last project measured before it projected; arrays [n] or NULL, covariance numbers [1] when shared. out_eta: eta of KL, omega of
+ * the others, 0 inside the bound.   TCE_E_STATE, TCE_E_SHAPE.   No allocation.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_trpl_entropy_control(size_t n_cov, size_t dim, const double *L, double bound, int32_t equal, double *out_L);
+TCE_API TCE_NODISCARD tce_status tce_trpl_distances(const tce_trpl *tr, size_t n, double *out_mean_distance, double *out_cov_distance,
+    double *out_eta);
+
+/*
+ * Entropy control alone, for n_cov factors [n_cov, dim, dim]: L exp((bound - H)/dim) where H < bound, or always when equal != 0; never
+ * when bound is minus infinity. out_L may be L. Backward takes the same L.   No allocation.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_trpl_entropy_control(size_t n_cov, size_t dim, const double *L, double bound, int32_t equal,
+    double *out_L);
 TCE_API TCE_NODISCARD tce_status tce_trpl_entropy_control_backward(size_t n_cov, size_t dim, const double *L, double bound, int32_t equal,
     const double *d_out_L, double *out_d_L);
 
 /*
- * H_min in iteration i = 1 … n_iterations (clamped above). initial: mean entropy of the first roll-out policy; target: a total for LINEAR, an entropy
- * a dimension for EXPONENTIAL; temperature 0.7. NONE: minus infinity.   Since 0.1.
+ * H_min in iteration i = 1 … n_iterations (clamped above). initial: mean entropy of the first roll-out policy; target: a total for
+ * LINEAR, an entropy a dimension for EXPONENTIAL; temperature 0.7. NONE: minus infinity.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_entropy_bound(int32_t schedule, size_t dim, double initial, double target, double temperature,
     uint64_t iteration, uint64_t n_iterations, double *out);

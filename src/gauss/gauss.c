@@ -5,8 +5,8 @@
  *     d log N   = u' dm - u' dx + tril(u z') : dL - sum_i dL_ii / L_ii
  *     H         = P/2 log(2 pi e) + sum_i log L_ii
  *
- * One factor for all contexts turns the solves into triangular solves with n right-hand sides and the gradient of L into one
- * product U' diag(d_out) Z.
+ * One factor for all contexts turns the solves into triangular solves with n right-hand sides and the gradient
+ * of L into one product U' diag(d_out) Z.
  */
 #include <math.h>
 #include <string.h>
@@ -29,8 +29,8 @@ static tce_status check_shape(size_t n, size_t dim, size_t n_cov, const char *na
     return TCE_OK;
 }
 
-static tce_status check_log_prob(size_t n, size_t dim, size_t n_cov, const double *x, const double *mean, const double *L,
-                                 const double *work)
+static tce_status check_log_prob(size_t n, size_t dim, size_t n_cov, const double *x, const double *mean,
+                                 const double *L, const double *work)
 {
     tce_status status = check_shape(n, dim, n_cov, "n_cov");
     if (status == TCE_OK)
@@ -58,15 +58,16 @@ static void solve_rows(tce__trans trans, size_t n, size_t dim, size_t n_cov, con
 }
 
 /* z_i = L_i^-1 (x_i - mean_i) */
-static void residuals(size_t n, size_t dim, size_t n_cov, const double *x, const double *mean, const double *L, double *z)
+static void residuals(size_t n, size_t dim, size_t n_cov, const double *x, const double *mean, const double *L,
+                      double *z)
 {
     for (size_t k = 0; k < n * dim; k++)
         z[k] = x[k] - mean[k];
     solve_rows(TCE__NO_TRANS, n, dim, n_cov, L, z);
 }
 
-tce_status tce_gauss_log_prob(size_t n, size_t dim, size_t n_cov, const double *x, const double *mean, const double *L,
-                              double *work, double *out)
+tce_status tce_gauss_log_prob(size_t n, size_t dim, size_t n_cov, const double *x, const double *mean,
+                              const double *L, double *work, double *out)
 {
     tce_status status = check_log_prob(n, dim, n_cov, x, mean, L, work);
     if (status == TCE_OK)
@@ -88,7 +89,8 @@ tce_status tce_gauss_log_prob(size_t n, size_t dim, size_t n_cov, const double *
 }
 
 /* d_L <- tril(U' Z) - total diag(1 / L_ii) over the rows of U, Z [rows, dim] */
-static void factor_gradient(size_t rows, size_t dim, const double *U, const double *Z, double total, const double *L, double *d_L)
+static void factor_gradient(size_t rows, size_t dim, const double *U, const double *Z, double total,
+                            const double *L, double *d_L)
 {
     tce__gemm(TCE__TRANS, TCE__NO_TRANS, dim, dim, rows, 1.0, U, dim, Z, dim, 0.0, d_L, dim);
     tce__clear_upper(dim, d_L, dim);
@@ -96,9 +98,9 @@ static void factor_gradient(size_t rows, size_t dim, const double *U, const doub
         d_L[k * dim + k] -= total / L[k * dim + k];
 }
 
-tce_status tce_gauss_log_prob_backward(size_t n, size_t dim, size_t n_cov, const double *x, const double *mean, const double *L,
-                                       const double *d_out, double *work, double *out_d_x, double *out_d_mean,
-                                       double *out_d_L)
+tce_status tce_gauss_log_prob_backward(size_t n, size_t dim, size_t n_cov, const double *x, const double *mean,
+                                       const double *L, const double *d_out, double *work, double *out_d_x,
+                                       double *out_d_mean, double *out_d_L)
 {
     tce_status status = check_log_prob(n, dim, n_cov, x, mean, L, work);
     if (status == TCE_OK)
@@ -135,7 +137,8 @@ tce_status tce_gauss_log_prob_backward(size_t n, size_t dim, size_t n_cov, const
         factor_gradient(n, dim, gu, z, total, L, out_d_L);
     if (out_d_L && n_cov > 1)
         for (size_t i = 0; i < n; i++)
-            factor_gradient(1, dim, gu + i * dim, z + i * dim, d_out[i], L + i * dim * dim, out_d_L + i * dim * dim);
+            factor_gradient(1, dim, gu + i * dim, z + i * dim, d_out[i], L + i * dim * dim,
+                            out_d_L + i * dim * dim);
     return TCE_OK;
 }
 
@@ -154,7 +157,8 @@ tce_status tce_gauss_entropy(size_t n_cov, size_t dim, const double *L, double *
     return TCE_OK;
 }
 
-tce_status tce_gauss_entropy_backward(size_t n_cov, size_t dim, const double *L, const double *d_out, double *out_d_L)
+tce_status tce_gauss_entropy_backward(size_t n_cov, size_t dim, const double *L, const double *d_out,
+                                      double *out_d_L)
 {
     tce_status status = check_shape(n_cov, dim, n_cov, "n_cov");
     if (status == TCE_OK)
@@ -176,8 +180,8 @@ tce_status tce_gauss_entropy_backward(size_t n_cov, size_t dim, const double *L,
     return TCE_OK;
 }
 
-tce_status tce_gauss_sample(size_t n, size_t dim, size_t n_cov, const double *mean, const double *L, tce_random *random,
-                            double *work, double *out)
+tce_status tce_gauss_sample(size_t n, size_t dim, size_t n_cov, const double *mean, const double *L,
+                            tce_random *random, double *work, double *out)
 {
     tce_status status = check_shape(n, dim, n_cov, "n_cov");
     if (status == TCE_OK)

@@ -1,18 +1,21 @@
 /*
- * Cholesky factors: checks, log-determinant, and the divergence of N(0, C C') from N(0, I) in a form that does not cancel,
+ * Cholesky factors: checks, log-determinant, and the divergence of N(0, C C') from N(0, I) in a form that does
+ * not cancel,
  *
- *     1/2 (|C|_F^2 - P) - sum_i log C_ii = 1/2 sum_i (d_i - log(1 + d_i)) + 1/2 sum_{i>j} C_ij^2,    d_i = C_ii^2 - 1
+ *     1/2 (|C|_F^2 - P) - sum_i log C_ii = 1/2 sum_i (d_i - log(1 + d_i)) + 1/2 sum_{i>j} C_ij^2
+ *     d_i = C_ii^2 - 1
  */
 #include <math.h>
 #include <string.h>
 
 #include "gauss/internal.h"
 
-/* Below this |d| the series of d - log(1 + d) is used: 12 terms leave 0.05^12 / 14, less than half a unit of the last place. */
+/* Below this |d| the series of d - log(1 + d) is used: 12 terms leave 0.05^12 / 14, below the last place. */
 #define SERIES_LIMIT 0.05
 #define SERIES_TERMS 12
 
-static tce_status bad_entry(tce_status status, const char *name, size_t n_cov, size_t e, size_t i, size_t j, double value)
+static tce_status bad_entry(tce_status status, const char *name, size_t n_cov, size_t e, size_t i, size_t j,
+                            double value)
 {
     const char *limit = status == TCE_E_NOT_PD ? "must be > 0" : "must be finite";
     if (n_cov == 1)

@@ -58,16 +58,29 @@ int tce__eigenvalues(size_t n, double *A, size_t lda, double *out, double *work)
 /* A <- eigenvectors in its ROWS (A = sum_i out_i row_i' row_i), out ascending. 0 on success. */
 int tce__eigen(size_t n, double *A, size_t lda, double *out, double *work);
 
-/* L <- lower triangle of L' L, in place; the strict upper triangle is left alone */
-void tce__gram_lower(size_t n, double *L, size_t ldl);
+/*
+ * Lower triangles only, at about half the cost of the whole square: L lower, B lower with zeros above; the result is the lower triangle
+ * of the product, and above it B is undefined (zero for the first two).
+ */
+/* B <- L^-1 B; B <- L B */
+void tce__lower_solve(size_t n, const double *L, size_t ldl, double *B, size_t ldb);
+void tce__lower_multiply(size_t n, const double *L, size_t ldl, double *B, size_t ldb);
+/* B <- tril(L' B); B <- tril(L^-T B), which reads no more than the lower triangle of any B */
+void tce__lower_multiply_transposed(size_t n, const double *L, size_t ldl, double *B, size_t ldb);
+void tce__lower_solve_transposed(size_t n, const double *L, size_t ldl, double *B, size_t ldb);
+/* Y <- tril(L Y L'), Y full and symmetric */
+void tce__lower_congruence(size_t n, const double *L, size_t ldl, double *Y, size_t ldy);
 
 /* doubles of scratch for the three below */
 size_t tce__factor_work(size_t n);
 /* symmetric A (lower triangle, destroyed) = H T H' with H orthogonal: diagonal [n] and off_diagonal [n-1] of T. 0 on success. */
 int tce__tridiagonal(size_t n, double *A, size_t lda, double *diagonal, double *off_diagonal, double *work);
-/* L L' = sum_i values_i^2 q_i q_i' from the lower triangle of L, without squaring it: q_i in the ROWS of Q [n, n], values descending. 0 on success. */
+/*
+ * L L' = sum_i values_i^2 q_i q_i' from the lower triangle of L, without squaring it: q_i in the ROWS of Q [n, n], values descending.
+ * 0 on success.
+ */
 int tce__left_singular(size_t n, const double *L, size_t ldl, double *Q, double *values, double *work);
-/* A [n, m], m >= n: its first n columns <- lower L with L L' = A A', diagonal >= 0, zeros above, without forming A A'. 0 on success. */
+/* A [n, m], m >= n: its first n columns <- lower L with L L' = A A', diagonal >= 0, zeros above; A A' is not formed. 0 on success. */
 int tce__lower_of_rows(size_t n, size_t m, double *A, size_t lda, double *work);
 
 /* scratch for tce__orthogonal */

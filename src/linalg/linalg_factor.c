@@ -1,5 +1,5 @@
 /*
- * Factorisations for covariance work: Gram matrix of a triangle, tridiagonal form, singular vectors of a triangle, and the
+ * Factorisations for covariance work: singular vectors of a triangle, and the
  * triangle of a wide matrix. Row-major here; LAPACK sees the transpose.
  */
 #include <string.h>
@@ -12,23 +12,13 @@
 /* LAPACK's block size here is at most 64; queries at create would need a call that may allocate */
 #define LAPACK_BLOCK 64
 
-void tce__gram_lower(size_t n, double *L, size_t ldl)
-{
-    /* cannot fail: its only errors are wrong arguments */
-    (void)LAPACKE_dlauum_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, L, (lapack_int)ldl);
-}
-
 size_t tce__factor_work(size_t n)
 {
-    /* Householder scalars of either side and off-diagonals, and two blocks of columns for the bidiagonal form */
+    /*
+     * Householder scalars of either side and off-diagonals, and two blocks of columns for the bidiagonal form;
+     * a square for singular vectors, or for a padded copy with four vectors in the tridiagonal form
+     */
     return (3 + 2 * LAPACK_BLOCK) * n + n * n;
-}
-
-int tce__tridiagonal(size_t n, double *A, size_t lda, double *diagonal, double *off_diagonal, double *work)
-{
-    double *tau = work;
-    return (int)LAPACKE_dsytrd_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, A, (lapack_int)lda, diagonal, off_diagonal, tau,
-                                    work + n, (lapack_int)(LAPACK_BLOCK * n));
 }
 
 int tce__left_singular(size_t n, const double *L, size_t ldl, double *Q, double *values, double *work)
@@ -38,16 +28,16 @@ int tce__left_singular(size_t n, const double *L, size_t ldl, double *Q, double 
         for (size_t j = 0; j < n; j++)
             Q[j * n + i] = j <= i ? L[i * ldl + j] : 0.0;
     const lapack_int size = (lapack_int)n;
-    return (int)LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'O', 'N', size, size, Q, size, values, NULL, 1, NULL, 1, work,
-                                    (lapack_int)tce__factor_work(n));
+    return (int)LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'O', 'N', size, size, Q, size, values, NULL, 1, NULL, 1,
+                                    work, (lapack_int)tce__factor_work(n));
 }
 
 int tce__lower_of_rows(size_t n, size_t m, double *A, size_t lda, double *work)
 {
     /* the transpose A' = Q R, so A = R' Q' and A A' = R' R */
     double *tau = work;
-    const lapack_int info = LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, (lapack_int)m, (lapack_int)n, A, (lapack_int)lda, tau,
-                                                work + n, (lapack_int)(LAPACK_BLOCK * n));
+    const lapack_int info = LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, (lapack_int)m, (lapack_int)n, A,
+                                                (lapack_int)lda, tau, work + n, (lapack_int)(LAPACK_BLOCK * n));
     if (info != 0)
         return (int)info;
 

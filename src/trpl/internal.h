@@ -10,8 +10,9 @@
 #include "linalg/linalg.h"
 
 /*
- * What backward and regression need to know of one covariance. Matrices are [P, P]; in diagonal handles they are vectors [P] of diagonals.
- * `L` is the input after entropy control that comes first, `projected` the result before entropy control that comes after.
+ * What backward and regression need to know of one covariance. Matrices are [P, P]; in diagonal handles they
+ * are vectors [P] of diagonals. `L` is the input after entropy control that comes first, `projected` the result
+ * before entropy control that comes after.
  */
 typedef struct tce__cov {
     double *L;
@@ -37,12 +38,12 @@ struct tce_trpl {
     tce_hooks hooks;
     tce_trpl_options opt;
     size_t P;
-    size_t n;      /* Gaussians of the last project; 0: none yet */
-    size_t n_cov;  /* factors of the last project */
-    double *delta; /* [max_batch, P] mean - old_mean */
-    double *w;     /* [max_batch, P] Sigma_o^-1 delta */
-    double *mean;  /* [max_batch, P] projected means */
-    double *rows;  /* [max_batch, P] scratch */
+    size_t n;              /* Gaussians of the last project; 0: none yet */
+    size_t n_cov;          /* factors of the last project */
+    double *delta;         /* [max_batch, P] mean - old_mean */
+    double *w;             /* [max_batch, P] Sigma_o^-1 delta */
+    double *mean;          /* [max_batch, P] projected means */
+    double *rows;          /* [max_batch, P] scratch */
     double *mean_distance; /* [max_batch] */
     double *mean_square;   /* [max_batch] |L_o^-1 delta|^2 */
     double *mean_step;     /* [max_batch] 1 / (1 + omega), 1 inside */
@@ -58,7 +59,8 @@ tce_status tce__check_projected(const tce_trpl *tr, size_t n);
 /* ---- mean (trpl_mean.c) -------------------------------------------------------------------------- */
 
 /* Rows begin ... end-1 against one old factor; old_L is [P, P], also when diagonal. */
-void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mean, const double *old_mean, const double *old_L);
+void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mean, const double *old_mean,
+                       const double *old_L);
 /* rows of x [n, P] <- L^-1 x, or L^-T x with TCE__TRANS; a diagonal handle reads L[i * stride] only */
 void tce__solve_rows(const tce_trpl *tr, tce__trans trans, size_t n, const double *L, size_t stride, double *x);
 /* out_d_mean may be d_mean */
@@ -66,10 +68,12 @@ void tce__mean_backward(const tce_trpl *tr, size_t begin, size_t end, const doub
 
 /* ---- covariance: cov->L is set, old_L [P, P] lower; fills the rest ---------------------------------- */
 
-/* The smallest eta >= 0 with f(eta) = bound for a tridiagonal M, and f'(eta); f(0) > bound. TCE_E_NO_CONVERGE. (trpl_dual.c) */
-tce_status tce__dual_solve(size_t P, const double *diagonal, const double *off_diagonal, double bound, double *out_eta);
+/* (trpl_dual.c) The eta >= 0 with f(eta) = bound for a tridiagonal M, where f(0) > bound. TCE_E_NO_CONVERGE. */
+tce_status tce__dual_solve(size_t P, const double *diagonal, const double *off_diagonal, double bound,
+                           double *out_eta);
 /* f at eta and its derivative; 0 when M + eta I is not positive definite in double. */
-int tce__dual_value(size_t P, const double *diagonal, const double *off_diagonal, double eta, double *out_f, double *out_slope);
+int tce__dual_value(size_t P, const double *diagonal, const double *off_diagonal, double eta, double *out_f,
+                    double *out_slope);
 /* Newton's step for f^(-1/2), which is nearly linear in eta */
 double tce__dual_step(double f, double slope, double bound);
 
@@ -83,17 +87,21 @@ void tce__frobenius_backward(size_t P, const tce__cov *cov, const double *d_L, d
 
 /* The same on diagonals: vectors [P]; out_d_L may be d_L. */
 tce_status tce__diagonal_project(size_t P, int32_t kind, double bound, tce__cov *cov, double *work);
-void tce__diagonal_backward(size_t P, int32_t kind, const tce__cov *cov, const double *d_L, double *out_d_L, double *work);
+void tce__diagonal_backward(size_t P, int32_t kind, const tce__cov *cov, const double *d_L, double *out_d_L,
+                            double *work);
 
 /* Gradient through Sigma = S S of W2: d_S symmetric (destroyed) -> d_L = 2 tril(d_Sigma L), with weight. */
-void tce__root_backward(size_t P, const double *Q, const double *values, const double *L, double weight, double *d_S, double *out_d_L,
-                        double *work);
+void tce__root_backward(size_t P, const double *Q, const double *values, const double *L, double weight,
+                        double *d_S, double *out_d_L, double *work);
 
 /* ---- entropy (trpl_entropy.c); stride: 1 for a vector of diagonals, P + 1 for a matrix ---------------- */
 
+/* TCE_E_VALUE for NaN and plus infinity; minus infinity means no bound */
+tce_status tce__check_entropy_bound(const char *name, double bound);
 /* exp((bound - H)/P) where entropy control acts: 1 returned in *out_acts, else factor 1. */
-double tce__entropy_factor(size_t P, const double *L, size_t stride, double bound, int32_t mode, int32_t *out_acts);
-/* d_L with respect to factor * L -> d_L with respect to L, in place; columns: P for matrices, 1 for vectors of diagonals */
+double tce__entropy_factor(size_t P, const double *L, size_t stride, double bound, int32_t mode,
+                           int32_t *out_acts);
+/* d_L by factor * L -> d_L by L, in place; columns: P for matrices, 1 for vectors of diagonals */
 void tce__entropy_backward(size_t P, size_t columns, const double *L, double factor, double *d_L);
 
 #endif

@@ -3,8 +3,8 @@
  *
  *     [entropy control]  ->  trust region (mean and covariance apart)  ->  [entropy control]
  *
- * with one of the two entropy controls at most; backward runs it in reverse. One covariance for all is projected once; otherwise
- * Gaussians are independent and spread over the pool.
+ * with one of the two entropy controls at most; backward runs it in reverse. One covariance for all is
+ * projected once; otherwise Gaussians are independent and spread over the pool.
  */
 #include <math.h>
 #include <string.h>
@@ -264,7 +264,7 @@ static tce_status check_project(const call *c, size_t n)
     if (status == TCE_OK)
         status = tce__check_pointer("out_L", c->out_L);
     if (status == TCE_OK && tr->opt.entropy != TCE_TRPL_ENTROPY_NONE && tr->opt.kind != TCE_TRPL_IDENTITY)
-        status = tce__check_finite("entropy_bound", 1, &c->entropy_bound);
+        status = tce__check_entropy_bound("entropy_bound", c->entropy_bound);
     return status;
 }
 
@@ -288,13 +288,15 @@ static tce_status publish(const call *c, size_t n, size_t n_cov)
 {
     const tce_trpl *tr = c->tr;
     const size_t P = tr->P;
-    int finite = tce__first_not_finite(n * P, tr->mean) == n * P;
+    int finite = tce__first_not_finite(n, tr->mean_distance) == n;
     for (size_t e = 0; e < n_cov; e++) {
         const tce__cov *cov = &tr->cov[e];
-        finite = finite && isfinite(cov->after) && tce__first_not_finite(kept_size(tr), cov->projected) == kept_size(tr);
+        finite = finite && isfinite(cov->after) &&
+                 tce__first_not_finite(kept_size(tr), cov->projected) == kept_size(tr);
     }
     if (!finite)
-        return tce_fail(TCE_E_NOT_FINITE, "the projected Gaussians overflow: the inputs' sizes differ too much");
+        return tce_fail(TCE_E_NOT_FINITE,
+                        "the projected Gaussians overflow: the inputs' sizes differ too much");
 
     memcpy(c->out_mean, tr->mean, n * P * sizeof *tr->mean);
     for (size_t e = 0; e < n_cov; e++) {
@@ -431,8 +433,8 @@ tce_status tce__check_projected(const tce_trpl *tr, size_t n)
     return TCE_OK;
 }
 
-tce_status tce_trpl_backward(tce_trpl *tr, size_t n, const double *d_mean, const double *d_L, double *out_d_mean,
-                             double *out_d_L)
+tce_status tce_trpl_backward(tce_trpl *tr, size_t n, const double *d_mean, const double *d_L,
+                             double *out_d_mean, double *out_d_L)
 {
     tce_status status = tce__check_projected(tr, n);
     if (status == TCE_OK)

@@ -14,10 +14,11 @@
 /* Exponent of the exponential schedule at its end [TRPL]. */
 #define SCHEDULE_EXPONENT 10.0
 
-double tce__entropy_factor(size_t P, const double *L, size_t stride, double bound, int32_t mode, int32_t *out_acts)
+double tce__entropy_factor(size_t P, const double *L, size_t stride, double bound, int32_t mode,
+                           int32_t *out_acts)
 {
     *out_acts = 0;
-    if (mode == TCE_TRPL_ENTROPY_NONE)
+    if (mode == TCE_TRPL_ENTROPY_NONE || bound == -INFINITY)
         return 1.0;
     double entropy = 0.5 * (double)P * (1.0 + TCE__LOG_2PI);
     for (size_t i = 0; i < P; i++)
@@ -42,23 +43,23 @@ void tce__entropy_backward(size_t P, size_t columns, const double *L, double fac
     tce__scale(P * columns, factor, d_L);
 }
 
+tce_status tce__check_entropy_bound(const char *name, double bound)
+{
+    if (isnan(bound) || bound == INFINITY)
+        return tce_fail(TCE_E_VALUE, "%s = %g, must be a number or minus infinity", name, bound);
+    return TCE_OK;
+}
+
 static tce_status check_control(size_t n_cov, size_t dim, const double *L, double bound)
 {
     if (dim == 0)
         return tce_fail(TCE_E_SHAPE, "dim = 0, must be at least 1");
-    if (isnan(bound) || bound == INFINITY)
-        return tce_fail(TCE_E_VALUE, "bound = %g, must be a number or minus infinity", bound);
-    return tce__check_factors("L", n_cov, dim, 0, L);
+    const tce_status status = tce__check_entropy_bound("bound", bound);
+    return status != TCE_OK ? status : tce__check_factors("L", n_cov, dim, 0, L);
 }
 
-static int32_t mode_of(double bound, int32_t equal)
-{
-    if (bound == -INFINITY)
-        return TCE_TRPL_ENTROPY_NONE;
-    return equal ? TCE_TRPL_ENTROPY_EQUAL : TCE_TRPL_ENTROPY_AT_LEAST;
-}
-
-tce_status tce_trpl_entropy_control(size_t n_cov, size_t dim, const double *L, double bound, int32_t equal, double *out_L)
+tce_status tce_trpl_entropy_control(size_t n_cov, size_t dim, const double *L, double bound, int32_t equal,
+                                    double *out_L)
 {
     tce_status status = check_control(n_cov, dim, L, bound);
     if (status == TCE_OK)
@@ -66,11 +67,12 @@ tce_status tce_trpl_entropy_control(size_t n_cov, size_t dim, const double *L, d
     if (status != TCE_OK)
         return status;
 
+    const int32_t mode = equal ? TCE_TRPL_ENTROPY_EQUAL : TCE_TRPL_ENTROPY_AT_LEAST;
     for (size_t e = 0; e < n_cov; e++) {
         const double *in = L + e * dim * dim;
         double *out = out_L + e * dim * dim;
         int32_t acts;
-        const double a = tce__entropy_factor(dim, in, dim + 1, bound, mode_of(bound, equal), &acts);
+        const double a = tce__entropy_factor(dim, in, dim + 1, bound, mode, &acts);
         for (size_t i = 0; i < dim; i++)
             for (size_t j = 0; j < dim; j++)
                 out[i * dim + j] = j > i ? 0.0 : acts ? a * in[i * dim + j] : in[i * dim + j];
@@ -78,8 +80,8 @@ tce_status tce_trpl_entropy_control(size_t n_cov, size_t dim, const double *L, d
     return TCE_OK;
 }
 
-tce_status tce_trpl_entropy_control_backward(size_t n_cov, size_t dim, const double *L, double bound, int32_t equal,
-                                             const double *d_out_L, double *out_d_L)
+tce_status tce_trpl_entropy_control_backward(size_t n_cov, size_t dim, const double *L, double bound,
+                                             int32_t equal, const double *d_out_L, double *out_d_L)
 {
     tce_status status = check_control(n_cov, dim, L, bound);
     if (status == TCE_OK)
@@ -89,11 +91,12 @@ tce_status tce_trpl_entropy_control_backward(size_t n_cov, size_t dim, const dou
     if (status != TCE_OK)
         return status;
 
+    const int32_t mode = equal ? TCE_TRPL_ENTROPY_EQUAL : TCE_TRPL_ENTROPY_AT_LEAST;
     for (size_t e = 0; e < n_cov; e++) {
         const double *in = L + e * dim * dim;
         double *out = out_d_L + e * dim * dim;
         int32_t acts;
-        const double a = tce__entropy_factor(dim, in, dim + 1, bound, mode_of(bound, equal), &acts);
+        const double a = tce__entropy_factor(dim, in, dim + 1, bound, mode, &acts);
         memmove(out, d_out_L + e * dim * dim, dim * dim * sizeof *out);
         tce__clear_upper(dim, out, dim);
         if (acts)
@@ -102,8 +105,8 @@ tce_status tce_trpl_entropy_control_backward(size_t n_cov, size_t dim, const dou
     return TCE_OK;
 }
 
-tce_status tce_trpl_entropy_bound(int32_t schedule, size_t dim, double initial, double target, double temperature,
-                                  uint64_t iteration, uint64_t n_iterations, double *out)
+tce_status tce_trpl_entropy_bound(int32_t schedule, size_t dim, double initial, double target,
+                                  double temperature, uint64_t iteration, uint64_t n_iterations, double *out)
 {
     tce_status status = tce__check_pointer("out", out);
     if (status == TCE_OK)

@@ -1,7 +1,8 @@
 /*
  * Frobenius projection of the covariance [TRPL]:
  *
- *     X = Sigma - Sigma_o,  d = |X|_F^2;  d > bound:  t = sqrt(bound/d) = 1/(1 + omega),  Sigma~ = Sigma_o + t X
+ *     X = Sigma - Sigma_o,  d = |X|_F^2
+ *     d > bound:  t = sqrt(bound/d) = 1/(1 + omega),  Sigma~ = Sigma_o + t X
  *     d_Sigma = t (d_Sigma~ - X <d_Sigma~, X>/d),  d_L = 2 tril(d_Sigma L)
  *
  * X = sym((L - L_o)(L + L_o)') keeps its digits when L is near L_o.
@@ -13,7 +14,7 @@
 #include "linalg/linalg.h"
 #include "trpl/internal.h"
 
-/* L~ from Sigma~ = (1 - t) Sigma_o + t Sigma without forming it: for covariances too ill-conditioned for the sum */
+/* L~ from Sigma~ = (1 - t) Sigma_o + t Sigma without forming it: when the sum is too ill-conditioned */
 static tce_status factor_of_blend(size_t P, const double *old_L, tce__cov *cov, double *work)
 {
     /* rows [sqrt(1 - t) L_o, sqrt(t) L] */

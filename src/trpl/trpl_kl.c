@@ -1,18 +1,19 @@
 /*
  * KL covariance projection [TRPL], with M = L_o' Sigma^-1 L_o = A'A, A = L^-1 L_o:
  *
- *     Sigma~^-1 = (Sigma^-1 + eta Sigma_o^-1) / (1 + eta),    so Sigma~ = (1 + eta) L_o N^-1 L_o',  N = M + eta I
+ *     Sigma~^-1 = (Sigma^-1 + eta Sigma_o^-1) / (1 + eta)
+ *     Sigma~ = (1 + eta) L_o N^-1 L_o',    N = M + eta I
  *
- * With N = U U', U upper, C = sqrt(1 + eta) U^-T is lower and L~ = L_o C is the factor wanted: nothing is factored twice.
- * The condition of N is limited by the bound, not by the inputs: the eigenvalues s = (1 + eta)/(lambda + eta) of C C' all have
- * s - 1 - log s <= 2 bound.
+ * With N = U U', U upper, C = sqrt(1 + eta) U^-T is lower and L~ = L_o C is the factor wanted: nothing is
+ * factored twice. The condition of N is limited by the bound, not by the inputs: every eigenvalue s of C C',
+ * s = (1 + eta)/(lambda + eta), has s - 1 - log s <= 2 bound.
  *
  * Gradient. The implicit function theorem and the chain through both triangles collapse to a projection: with
  * Y = sym Phi(L~' d_L~) (Phi: lower triangle, halved diagonal), R = C'C - I and D = L^-1 L~,
  *
  *     Y_ = Y - R <Y, R> / <R, R>,    d_L = 2/(1 + eta) tril( L^-T D Y_ D' )
  *
- * since d f = -<R, .> is what a change may not have along R.
+ * R is the gradient of f in that basis: what would leave the bound is taken out of Y.
  */
 #include <float.h>
 #include <math.h>
@@ -22,7 +23,7 @@
 #include "linalg/linalg.h"
 #include "trpl/internal.h"
 
-/* The factor meets the bound to this plus what rounding its entries near 1 leaves, which is some eps/sqrt(bound). */
+/* The factor meets the bound to this plus what rounding leaves of entries near 1, some eps/sqrt(bound). */
 #define BOUND_TOLERANCE 1e-11
 #define ROUNDING 16.0
 
@@ -32,7 +33,7 @@
 /* While no eta inside the bound is known, 1 + eta grows by this factor. */
 #define GROWTH 1.001
 
-/* C = sqrt(1 + eta) U^-T with U U' = M + eta I. M lower [P, P]; scratch [P, P]. 0 when it is not positive definite in double. */
+/* C = sqrt(1 + eta) U^-T, U U' = M + eta I; M lower, scratch [P, P]. 0: not positive definite in double. */
 static int whitened_factor(size_t P, const double *M, double eta, double *scratch, double *C)
 {
     /* the mirror image J N J of N has the ordinary factor J U J */
@@ -45,11 +46,11 @@ static int whitened_factor(size_t P, const double *M, double eta, double *scratc
     if (tce__cholesky(P, scratch, P) != 0)
         return 0;
 
-    /* the solve with a unit matrix is faster than LAPACK's inverse at these sizes */
     memset(C, 0, P * P * sizeof *C);
+    const double root = sqrt(1.0 + eta);
     for (size_t i = 0; i < P; i++)
-        C[i * P + i] = sqrt(1.0 + eta);
-    tce__solve_lower(TCE__LEFT, TCE__NO_TRANS, P, P, 1.0, scratch, P, C, P);
+        C[i * P + i] = root;
+    tce__lower_solve(P, scratch, P, C, P);
 
     /* U^-T = J (.)' J: reflect the lower triangle at its other diagonal, in place */
     for (size_t i = 0; i < P; i++)
@@ -64,8 +65,8 @@ static int whitened_factor(size_t P, const double *M, double eta, double *scratc
 }
 
 /* C at cov->eta, with eta corrected until f(C) itself, not that of the tridiagonal form, meets the bound */
-static tce_status factor_at_bound(size_t P, const double *M, const double *diagonal, const double *off_diagonal, double bound,
-                                  double *scratch, tce__cov *cov)
+static tce_status factor_at_bound(size_t P, const double *M, const double *diagonal, const double *off_diagonal,
+                                  double bound, double *scratch, tce__cov *cov)
 {
     const double tolerance = BOUND_TOLERANCE + ROUNDING * DBL_EPSILON / sqrt(bound);
     double low = 0.0; /* outside the bound */
@@ -99,21 +100,23 @@ static tce_status factor_at_bound(size_t P, const double *M, const double *diago
     /* no closer in double: the side within the bound */
     cov->eta = high;
     if (!isfinite(high) || !whitened_factor(P, M, high, scratch, cov->C))
-        return tce_fail(TCE_E_NO_CONVERGE, "no eta near %g keeps the covariance within its bound %g", eta, bound);
+        return tce_fail(TCE_E_NO_CONVERGE, "no eta near %g keeps the covariance within its bound %g", eta,
+                        bound);
     return TCE_OK;
 }
 
 tce_status tce__kl_project(size_t P, const double *old_L, double bound, tce__cov *cov, double *work)
 {
     double *A = work;
-    double *T = A + P * P;
-    double *diagonal = T + P * P;
+    double *M = A + P * P;
+    double *T = A;
+    double *diagonal = M + P * P;
     double *off_diagonal = diagonal + P;
     double *rest = off_diagonal + P;
 
     /* f(0) from L_o^-1 L; inside the bound everything stays */
     memcpy(cov->C, cov->L, P * P * sizeof *cov->C);
-    tce__solve_lower(TCE__LEFT, TCE__NO_TRANS, P, P, 1.0, old_L, P, cov->C, P);
+    tce__lower_solve(P, old_L, P, cov->C, P);
     cov->distance = tce__excess_lower(P, cov->C, P);
     cov->eta = 0.0;
     cov->active = !(cov->distance <= bound);
@@ -126,9 +129,10 @@ tce_status tce__kl_project(size_t P, const double *old_L, double bound, tce__cov
 
     /* M = A'A, and its tridiagonal form */
     tce__copy_lower(P, old_L, A);
-    tce__solve_lower(TCE__LEFT, TCE__NO_TRANS, P, P, 1.0, cov->L, P, A, P);
-    tce__gram_lower(P, A, P);
-    memcpy(T, A, P * P * sizeof *T);
+    tce__lower_solve(P, cov->L, P, A, P);
+    memcpy(M, A, P * P * sizeof *M);
+    tce__lower_multiply_transposed(P, A, P, M, P);
+    memcpy(T, M, P * P * sizeof *T);
     if (tce__tridiagonal(P, T, P, diagonal, off_diagonal, rest) != 0)
         return tce_fail(TCE_E_NO_CONVERGE, "no tridiagonal form of the whitened precision");
 
@@ -136,13 +140,13 @@ tce_status tce__kl_project(size_t P, const double *old_L, double bound, tce__cov
     tce_status status = tce__dual_solve(P, diagonal, off_diagonal, bound, &cov->eta);
     if (status != TCE_OK)
         return status;
-    status = factor_at_bound(P, A, diagonal, off_diagonal, bound, T, cov);
+    status = factor_at_bound(P, M, diagonal, off_diagonal, bound, T, cov);
     if (status != TCE_OK)
         return status;
 
     /* L~ = L_o C */
     memcpy(cov->projected, cov->C, P * P * sizeof *cov->C);
-    tce__multiply_lower(TCE__LEFT, TCE__NO_TRANS, P, P, 1.0, old_L, P, cov->projected, P);
+    tce__lower_multiply(P, old_L, P, cov->projected, P);
     return TCE_OK;
 }
 
@@ -156,12 +160,12 @@ void tce__kl_backward(size_t P, const tce__cov *cov, const double *d_L, double *
     if (!cov->active)
         return;
 
-    /* Y = sym Phi(L~' d_L~), lower triangle */
-    tce__multiply_lower(TCE__LEFT, TCE__TRANS, P, P, 0.5, cov->projected, P, Y, P);
+    /* Y = sym Phi(L~' d_L~), times 2 throughout: the lower triangle of L~' d_L~ */
+    tce__lower_multiply_transposed(P, cov->projected, P, Y, P);
 
     /* R = C'C - I; <Y, R> and <R, R> over full symmetric matrices */
     memcpy(R, cov->C, P * P * sizeof *R);
-    tce__gram_lower(P, R, P);
+    tce__lower_multiply_transposed(P, cov->C, P, R, P);
     double YR = 0.0;
     double RR = 0.0;
     for (size_t i = 0; i < P; i++) {
@@ -172,20 +176,18 @@ void tce__kl_backward(size_t P, const tce__cov *cov, const double *d_L, double *
         RR += 2.0 * tce__dot(i, r, r) + r[i] * r[i];
     }
 
-    /* Y_ = Y - R <Y, R>/<R, R>, both triangles */
+    /* Y_ = (Y - R <Y, R>/<R, R>)/(1 + eta), both triangles */
     const double along = YR / RR;
+    const double scale = 1.0 / (1.0 + cov->eta);
     for (size_t i = 0; i < P; i++)
-        for (size_t j = 0; j <= i; j++) {
-            const double y = Y[i * P + j] - along * R[i * P + j];
-            Y[i * P + j] = y;
-            Y[j * P + i] = y;
-        }
+        for (size_t j = 0; j <= i; j++)
+            Y[i * P + j] = scale * (Y[i * P + j] - along * R[i * P + j]);
+    tce__mirror_lower(P, Y, P);
 
-    /* 2/(1 + eta) tril(L^-T D Y_ D'), D = L^-1 L~ */
+    /* tril(L^-T D Y_ D'), D = L^-1 L~ */
     memcpy(D, cov->projected, P * P * sizeof *D);
-    tce__solve_lower(TCE__LEFT, TCE__NO_TRANS, P, P, 1.0, cov->L, P, D, P);
-    tce__multiply_lower(TCE__LEFT, TCE__NO_TRANS, P, P, 2.0 / (1.0 + cov->eta), D, P, Y, P);
-    tce__multiply_lower(TCE__RIGHT, TCE__TRANS, P, P, 1.0, D, P, Y, P);
-    tce__solve_lower(TCE__LEFT, TCE__TRANS, P, P, 1.0, cov->L, P, Y, P);
+    tce__lower_solve(P, cov->L, P, D, P);
+    tce__lower_congruence(P, D, P, Y, P);
+    tce__lower_solve_transposed(P, cov->L, P, Y, P);
     tce__clear_upper(P, Y, P);
 }

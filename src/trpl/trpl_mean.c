@@ -29,7 +29,8 @@ void tce__solve_rows(const tce_trpl *tr, tce__trans trans, size_t n, const doubl
     }
 }
 
-void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mean, const double *old_mean, const double *old_L)
+void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mean, const double *old_mean,
+                       const double *old_L)
 {
     const size_t P = tr->P;
     const double half = tr->opt.kind == TCE_TRPL_KL ? 0.5 : 1.0;

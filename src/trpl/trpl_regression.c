@@ -1,10 +1,11 @@
 /*
- * Trust-region regression loss [TRPL]: how far the network's own (mu, Sigma) is from the projected (mu~, Sigma~), a constant:
+ * Trust-region regression loss [TRPL]: how far the network's own (mu, Sigma) is from the projected (mu~, Sigma~),
+ * a constant: coefficient * mean over the Gaussians of a mean part and a covariance part.
  *
- *     coefficient * mean over the Gaussians of  h |L~^-1 (mu - mu~)|^2 + covariance part,    h = 1/2 for KL, else 1
+ *     mean       h |L~^-1 (mu - mu~)|^2,  d_mu = 2 h Sigma~^-1 (mu - mu~),  h = 1/2 for KL, else 1
  *     KL         1/2 (tr(Sigma~^-1 Sigma) - P + log|Sigma~| - log|Sigma|),  d_L = tril(Sigma~^-1 L) - diag(1/L_ii)
- *     W2         |S~^-1 (S - S~)|_F^2 = |L~^-1 (S - S~)|_F^2,               d_S = 2 sym(Sigma~^-1 (S - S~))
- *     Frobenius  |L - L~|_F^2,                                              d_L = 2 (L - L~)
+ *     W2         |S~^-1 (S - S~)|_F^2 = |L~^-1 (S - S~)|_F^2,  d_S = 2 sym(Sigma~^-1 (S - S~))
+ *     Frobenius  |L - L~|_F^2,  d_L = 2 (L - L~)
  *
  * The tilde is after entropy control. A covariance that the layer left alone to the bit costs and adds nothing.
  */
@@ -127,7 +128,8 @@ static double frobenius_part(size_t P, const double *L, const tce__cov *cov, dou
 }
 
 /* the three forms on diagonals */
-static double diagonal_part(size_t P, int32_t kind, const double *L, const tce__cov *cov, double weight, double *d_L)
+static double diagonal_part(size_t P, int32_t kind, const double *L, const tce__cov *cov, double weight,
+                            double *d_L)
 {
     double loss = 0.0;
     for (size_t i = 0; i < P; i++) {
@@ -229,7 +231,8 @@ tce_status tce_trpl_regression(tce_trpl *tr, size_t n, const double *mean, const
     return TCE_OK;
 }
 
-tce_status tce_trpl_distances(const tce_trpl *tr, size_t n, double *out_mean_distance, double *out_cov_distance, double *out_eta)
+tce_status tce_trpl_distances(const tce_trpl *tr, size_t n, double *out_mean_distance, double *out_cov_distance,
+                              double *out_eta)
 {
     const tce_status status = tce__check_projected(tr, n);
     if (status != TCE_OK)

@@ -4,8 +4,8 @@
  *     d = |S_o^-1 (S - S_o)|_F^2 = |L_o^-1 X|_F^2,  X = S - S_o
  *     d > bound:  t = sqrt(bound/d) = 1/(1 + omega),  S~ = S_o + t X,  L~ L~' = S~ S~
  *
- * The roots come from singular vectors of the factors and L~ from a triangular form of S~: no product is squared, so the condition
- * of S and not of Sigma counts.
+ * The roots come from singular vectors of the factors and L~ from a triangular form of S~: no product is
+ * squared, so the condition of S and not of Sigma counts.
  *
  *     d_S~ = d_Sigma~ S~ + S~ d_Sigma~
  *     d_S = t (d_S~ - Z <d_S~, X>/d),  Z = sym(Sigma_o^-1 X)
@@ -85,8 +85,8 @@ tce_status tce__w2_project(size_t P, const double *old_L, double bound, tce__cov
     return TCE_OK;
 }
 
-void tce__root_backward(size_t P, const double *Q, const double *values, const double *L, double weight, double *d_S, double *out_d_L,
-                        double *work)
+void tce__root_backward(size_t P, const double *Q, const double *values, const double *L, double weight,
+                        double *d_S, double *out_d_L, double *work)
 {
     /* q_i' d_S q_j / (s_i + s_j) */
     tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, P, P, P, weight, Q, P, d_S, P, 0.0, work, P);
