@@ -303,4 +303,6 @@ distclean: clean ## and what deps fetched
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+include examples/examples.mk
+
 .DELETE_ON_ERROR:

@@ -6,6 +6,9 @@
 
 #include <tce/env.h>
 
+/* The one symbol that the library exports; a tce_tasks_function. */
+const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n);
+
 extern const tce_env_vtable TASK_POINT_VIA;
 extern const tce_env_vtable TASK_REACHER5;
 

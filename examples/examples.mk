@@ -1,0 +1,109 @@
+# The training system: libtce_tasks.so, the program tce, make train, and their tests. Included by the Makefile.
+#
+#   make train [TASK=reacher5] [METHOD=tce] [SEED=1] [ARGS="run.threads=2 ..."]
+#   MUJOCO_VERSION=3.x.y   another MuJoCo from PyPI       MUJOCO_DIR=dir   one that is there, with include/ and lib/
+
+TASK   ?= reacher5
+METHOD ?= tce
+SEED   ?= 1
+
+MUJOCO_VERSION ?= 3.3.0
+MUJOCO_DIR     ?= deps/mujoco
+
+TRAIN_PACKAGES      := libcyaml-dev libyaml-dev zlib1g-dev
+PICTURE_PACKAGES    := libegl1 libgl1-mesa-dri ffmpeg
+
+BIN     := $(BUILD)/bin
+TASKS   := $(BIN)/libtce_tasks.so
+PROGRAM := $(BIN)/tce
+
+TASK_OBJECTS    := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/tasks/*.c)))
+TRAINER_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/trainer/*.c)))
+# all but main, for the suites: each takes what it needs
+TRAINER_ARCHIVE := $(BUILD)/examples/trainer.a
+TRAINER_SUITES  := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/trainer/test_*.c)))
+
+TRAINER_LIBS = $(shell pkg-config --libs libcyaml yaml-0.1 zlib)
+# program, tasks and bindings must share one libtce: its error message lives there
+LINK_TCE     = -L$(LIB) -Wl,-rpath,'$$ORIGIN/$(shell realpath -m --relative-to=$(@D) $(LIB))' -ltce
+
+# ---- MuJoCo ------------------------------------------------------------------------------------------
+
+.PHONY: deps-mujoco deps-train
+ifeq ($(MUJOCO_DIR),deps/mujoco)
+deps: deps-mujoco
+deps-mujoco: | deps-python
+	$(if $(NO_DEPS),,@[ "$$(cat $(MUJOCO_DIR)/version 2>/dev/null)" = "$(MUJOCO_VERSION)" ] || \
+	    sh examples/tasks/mujoco.sh $(MUJOCO_VERSION) $(MUJOCO_DIR) $(VENV)/bin/python)
+	@sh examples/tasks/mujoco_check.sh $(MUJOCO_DIR)
+else
+deps-mujoco:
+	@sh examples/tasks/mujoco_check.sh $(MUJOCO_DIR)
+endif
+
+deps-train: | deps-python
+	$(if $(NO_DEPS),,$(call install_packages,$(TRAIN_PACKAGES)))
+
+# ---- the task library and the program ------------------------------------------------------------------
+
+COMPILE_TASK = $(CC) $(TCE_CFLAGS) -isystem $(MUJOCO_DIR)/include
+
+.PHONY: program
+program: $(PROGRAM) $(TASKS) ## the program tce and the task library, into build/bin
+
+# changes only when MuJoCo or the flags do
+$(BUILD)/examples/tasks/flags: FORCE | deps-mujoco
+	@mkdir -p $(@D)
+	@line="$(COMPILE_TASK) $$(cat $(MUJOCO_DIR)/version 2>/dev/null)"; [ "$$line" = "$$(cat $@ 2>/dev/null)" ] || echo "$$line" >$@
+
+$(BUILD)/examples/tasks/%.o: examples/tasks/%.c $(BUILD)/examples/tasks/flags
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(COMPILE_TASK) -MMD -MP -c -o $@ $<
+
+$(TASKS): $(TASK_OBJECTS) $(LIB)/libtce.so
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(LINK) -shared -o $@ $(TASK_OBJECTS) $(LINK_TCE) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -lpthread -lm -ldl
+
+$(TRAINER_OBJECTS): | deps-train
+
+$(PROGRAM): $(TRAINER_OBJECTS) $(LIB)/libtce.so
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(LINK) -o $@ $(TRAINER_OBJECTS) $(LINK_TCE) $(TRAINER_LIBS) -lpthread -lm
+
+.PHONY: train
+train: program | deps-python ## trains TASK (reacher5) with METHOD (tce) and SEED (1); further words in ARGS
+	@OPENBLAS_NUM_THREADS=1 $(PROGRAM) train examples/configs/$(TASK)/$(METHOD).yaml --seed $(SEED) $(ARGS)
+
+# ---- tests -------------------------------------------------------------------------------------------
+
+PARTS := $(filter-out check-python,$(PARTS)) check-trainer check-python
+
+$(TRAINER_ARCHIVE): $(filter-out %/main.o,$(TRAINER_OBJECTS))
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(TRAINER_SUITES:%=%.o): $(BUILD)/%.o: %.c $(BUILD)/flags | deps-test deps-train
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(COMPILE) $(TEST_CFLAGS) -Iexamples/trainer -MMD -MP -c -o $@ $<
+
+.SECONDARY: $(TRAINER_SUITES:%=%.o)
+
+$(TRAINER_SUITES): %: %.o $(SUPPORT) $(TRAINER_ARCHIVE) $(LIB)/libtce.so
+	$(call say,LD,$@)
+	$(Q)$(LINK) -o $@ $< $(SUPPORT) $(TRAINER_ARCHIVE) $(LINK_TCE) $(TEST_LIBS) $(TRAINER_LIBS) -lpthread -lm
+
+.PHONY: deps-pictures
+deps-pictures: | deps-test deps-train
+	$(if $(NO_DEPS),,$(call install_packages,$(PICTURE_PACKAGES)))
+
+.PHONY: check-trainer
+check-trainer: export TCE_PROGRAM := $(abspath $(PROGRAM))
+check-trainer: export TCE_TASKS := $(abspath $(TASKS))
+check-trainer: program $(TRAINER_SUITES) | deps-python deps-pictures ## the training system: suites, then the program by pytest
+	@$(RUN) $(TRAINER_SUITES)
+	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/trainer
+
+-include $(TASK_OBJECTS:.o=.d) $(TRAINER_OBJECTS:.o=.d) $(TRAINER_SUITES:%=%.d)

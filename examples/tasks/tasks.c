@@ -1,0 +1,13 @@
+/*
+ * What libtce_tasks.so exports: the list of its tasks.
+ */
+#include "tasks.h"
+
+static const tce_env_vtable *const TASKS[] = { &TASK_REACHER5, &TASK_POINT_VIA };
+
+__attribute__((visibility("default"))) const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n)
+{
+    *abi = TCE_ENV_ABI;
+    *n = sizeof TASKS / sizeof TASKS[0];
+    return TASKS;
+}
