@@ -1,0 +1,159 @@
+/*
+ * One iteration of TCE from the library's handles, forty times: the return rises.   Run: make check-examples
+ *
+ * The movement itself is the task: the path of one joint ought to be near a drawn goal all the time. Each block below is a step of the
+ * algorithm; `tce train` adds environments, schedules, evaluation and files.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tce/tce.h>
+
+enum { E = 32, T = 50, K = 10, B = 3, P = B + 1, O = 3, MAX_J = T, N_ITERATIONS = 40, N_EPOCHS = 20 };
+#define DT 0.02
+#define GAMMA 1.0
+#define LAMBDA 0.95
+
+typedef struct learner {
+    tce_mp *mp;
+    tce_policy *policy;
+    tce_critic *critic;
+    tce_trpl *trpl;
+    tce_segment *segment;
+    tce_random random;
+} learner;
+
+static void check(tce_status status)
+{
+    if (status != TCE_OK) {
+        fprintf(stderr, "%s: %s\n", tce_status_name(status), tce_error_message());
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void create(learner *l)
+{
+    tce_random_start(&l->random, 1, 0, 0, 0);
+    tce_mp_options mp;
+    tce_mp_options_init(&mp, sizeof mp);
+    mp.num_basis = B, mp.dt = DT, mp.weights_scale = 0.1;
+    check(tce_mp_create(&mp, NULL, &l->mp));
+
+    /* the policy sees the goal, the critic also time and position */
+    tce_policy_options policy;
+    tce_policy_options_init(&policy, sizeof policy);
+    policy.n_params = P, policy.max_batch = E;
+    check(tce_policy_create(&policy, NULL, &l->policy));
+    check(tce_policy_start(l->policy, &l->random));
+    tce_critic_options critic;
+    tce_critic_options_init(&critic, sizeof critic);
+    const int32_t hidden[2] = { 32, 32 };
+    critic.n_obs = O, critic.max_batch = E * (T + 1), critic.hidden = hidden;
+    check(tce_critic_create(&critic, NULL, &l->critic));
+    check(tce_critic_start(l->critic, &l->random));
+
+    tce_trpl_options trpl;
+    tce_trpl_options_init(&trpl, sizeof trpl);
+    trpl.dim = P, trpl.max_batch = E, trpl.mean_bound = 0.05, trpl.cov_bound = 0.01;
+    check(tce_trpl_create(&trpl, NULL, &l->trpl));
+    tce_segment_options segment;
+    tce_segment_options_init(&segment, sizeof segment);
+    segment.mp = l->mp, segment.max_episodes = E, segment.max_steps = T, segment.max_pairs = MAX_J;
+    check(tce_segment_create(&segment, NULL, &l->segment));
+}
+
+static void destroy(learner *l)
+{
+    tce_segment_free(l->segment);
+    tce_trpl_free(l->trpl);
+    tce_critic_free(l->critic);
+    tce_policy_free(l->policy);
+    tce_mp_free(l->mp);
+}
+
+/* arrays of an iteration; the factors are shared by all contexts */
+static double goal[E], mean[E * P], L[P * P], old_mean[E * P], old_L[P * P], near_mean[E * P], near_L[P * P], d_mean[E * P], d_L[P * P];
+static double params[E * P], times[T], pos[E * T], vel[E * T], obs[E * (T + 1) * O], rewards[E * T], values[E * (T + 1)], returns[E * T];
+static double inputs[E * T * O], advantages[E * MAX_J], old_log_prob[E * MAX_J];
+static uint8_t dones[E * T];
+
+/* one iteration; returns the mean return of its episodes */
+static double iterate(learner *l)
+{
+    /* 1: goals -> Gaussians -> movements -> rewards; row t of obs is what is known before step t */
+    for (int e = 0; e < E; e++)
+        goal[e] = 2.0 * tce_random_uniform(&l->random) - 1.0;
+    tce_mp_grid grid;
+    tce_mp_grid_init(&grid, sizeof grid);
+    grid.E = E, grid.T = T, grid.n_time_rows = grid.n_init_times = 1, grid.times = times;
+    check(tce_policy_predict(l->policy, E, goal, old_mean, old_L));
+    check(tce_mp_sample(l->mp, &grid, old_mean, old_L, &l->random, params, pos, vel));
+    double sum = 0.0;
+    for (int e = 0; e < E; e++) {
+        for (int t = 0; t <= T; t++) {
+            double *o = obs + (e * (T + 1) + t) * O;
+            o[0] = goal[e], o[1] = t * DT, o[2] = t == 0 ? 0.0 : pos[e * T + t - 1];
+        }
+        for (int t = 0; t < T; t++) {
+            const double distance = pos[e * T + t] - goal[e];
+            rewards[e * T + t] = -distance * distance;
+            dones[e * T + t] = t == T - 1;
+            sum += rewards[e * T + t];
+        }
+        memcpy(inputs + e * T * O, obs + e * (T + 1) * O, T * O * sizeof *obs);
+    }
+
+    /* 2, 3: values of all states, returns of all steps */
+    check(tce_critic_observe(l->critic, E * (T + 1), obs));
+    check(tce_critic_value(l->critic, E * (T + 1), obs, values));
+    check(tce_gae(E, T, rewards, values, dones, GAMMA, LAMBDA, NULL, returns));
+
+    /* 4, 5: segments and what they brought */
+    int32_t pairs[2 * MAX_J];
+    size_t J;
+    const double start = 0.0;
+    check(tce_time_pairs(TCE_TIME_POINTS_INTERVAL, T, K, &l->random, pairs, &J));
+    check(tce_segment_advantage(TCE_SEGMENT_VALUE, E, T, J, rewards, values, NULL, pairs, NULL, GAMMA, 1, advantages, NULL));
+
+    /* 6: how likely they were */
+    check(tce_segment_set_pairs(l->segment, 1, T, times, &start, J, pairs));
+    check(tce_segment_log_prob(l->segment, E, pos, old_mean, old_L, NULL, NULL, old_log_prob));
+
+    /* 7: critic and policy learn, the policy inside its trust region */
+    tce_adam_options adam;
+    tce_adam_options_init(&adam, sizeof adam);
+    adam.learning_rate = 3e-3;
+    for (int epoch = 0; epoch < N_EPOCHS; epoch++)
+        check(tce_critic_fit_epoch(l->critic, E * T, inputs, returns, 1, NULL, &adam, 1.0, 0.0, NULL));
+    for (int epoch = 0; epoch < N_EPOCHS; epoch++) {
+        double trust_loss;
+        check(tce_policy_predict(l->policy, E, goal, mean, L));
+        check(tce_trpl_project(l->trpl, E, mean, L, old_mean, old_L, 0.0, near_mean, near_L));
+        check(tce_segment_surrogate(l->segment, E, pos, near_mean, near_L, NULL, NULL, old_log_prob, advantages, NULL, 0.0, NULL, NULL,
+                                    d_mean, d_L));
+        check(tce_trpl_backward(l->trpl, E, d_mean, d_L, d_mean, d_L));
+        check(tce_trpl_regression(l->trpl, E, mean, L, 1.0, 1, &trust_loss, d_mean, d_L));
+        check(tce_policy_backward(l->policy, E, d_mean, d_L));
+        check(tce_policy_adam_step(l->policy, &adam, 1.0, 0.0, NULL));
+    }
+    return sum / E;
+}
+
+int main(void)
+{
+    learner l = { 0 };
+    tce_blas_set_threads(1); /* the fastest for matrices of this size */
+    create(&l);
+    for (int t = 0; t < T; t++)
+        times[t] = DT * (t + 1);
+    double first = 0.0, last = 0.0;
+    for (int i = 1; i <= N_ITERATIONS; i++) {
+        last = iterate(&l);
+        first = i == 1 ? last : first;
+        if (i == 1 || i % 10 == 0)
+            printf("iteration %2d  mean return %8.3f\n", i, last);
+    }
+    destroy(&l);
+    return last > 0.5 * first ? EXIT_SUCCESS : EXIT_FAILURE; /* returns are negative: at least halved */
+}
