@@ -1,0 +1,91 @@
+/*
+ * The mean policy of a run folder, for evaluation, pictures and smoothness.
+ */
+#include "player.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Where the D joint velocities stand in a task's observation: no spec tells. */
+static const struct {
+    const char *task;
+    size_t first;
+} VELOCITIES[] = { { "point_via", 2 }, { "reacher5", 10 } };
+
+void player_close(player *p)
+{
+    episodes_free(&p->ep);
+    tce_policy_free(p->policy);
+    tce_mp_free(p->mp);
+    tce_store_free(p->store);
+    task_close(&p->t);
+    memset(p, 0, sizeof *p);
+}
+
+tce_status player_load(player *p, const char *folder)
+{
+    char path[2 * TEXT_SIZE];
+    memset(p, 0, sizeof *p);
+    snprintf(path, sizeof path, "%s/config.yaml", folder);
+    if (access(path, R_OK) != 0)
+        return tce_fail(TCE_E_NOT_FOUND, "%s is not a run folder: it has no config.yaml that can be read", folder);
+    settings_init(&p->s);
+    const tce_status status = settings_load(&p->s, path);
+    if (status != TCE_OK)
+        return status;
+    snprintf(path, sizeof path, "%s/policy.safetensors", folder);
+    if (access(path, F_OK) != 0)
+        return tce_fail(TCE_E_NOT_FOUND, "%s has no policy.safetensors yet: it comes with the first checkpoint; go on with `tce train --resume %s`", folder,
+                        folder);
+    return tce_store_load(path, NULL, &p->store);
+}
+
+tce_status player_create(player *p, int32_t n_episodes, tce_pool *pool)
+{
+    const settings *s = &p->s;
+    const int contextual = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL;
+    const episodes_options options = { n_episodes, s->collect.environments, contextual, PURPOSE_EVAL_ENV, "" };
+    tce_status status = tce_mp_create_from(p->store, "mp", NULL, &p->mp);
+    if (status == TCE_OK)
+        status = tce_policy_create_from(p->store, "policy", s->collect.environments, pool, NULL, &p->policy);
+    if (status == TCE_OK)
+        status = task_open(s, &p->t);
+    if (status == TCE_OK)
+        status = episodes_create(&p->ep, &p->t, s, pool, &options);
+    if (status != TCE_OK)
+        return status;
+    if (p->ep.O_net != tce_policy_num_obs(p->policy) || p->ep.D != tce_mp_num_dof(p->mp))
+        return tce_fail(TCE_E_SHAPE, "the policy is for %zu inputs and %zu degrees of freedom, the task %s has %zu and %zu: its library has changed",
+                        tce_policy_num_obs(p->policy), tce_mp_num_dof(p->mp), s->task.name, p->ep.O_net, p->ep.D);
+    return episodes_allocate(&p->ep, tce_mp_num_params(p->mp));
+}
+
+tce_status player_play(player *p, uint64_t number)
+{
+    return episodes_collect(&p->ep, p->policy, p->mp, p->s.run.seed, PLAYER_COLLECTION + number, 0, NULL, NULL);
+}
+
+void player_desired_velocity(const player *p, size_t e, double *out)
+{
+    const episodes *ep = &p->ep;
+    const size_t n = (size_t)ep->lengths[e], D = ep->D;
+    if (n == 0)
+        return;
+    memcpy(out, ep->init_vel + e * D, D * sizeof *out);
+    memcpy(out + D, ep->vel + e * ep->T * D, (n - 1) * D * sizeof *out);
+}
+
+int player_measured_velocity(const player *p, size_t e, double *out)
+{
+    const episodes *ep = &p->ep;
+    const size_t n = (size_t)ep->lengths[e], D = ep->D;
+    size_t i = 0;
+    while (i < sizeof VELOCITIES / sizeof VELOCITIES[0] && strcmp(VELOCITIES[i].task, p->s.task.name) != 0)
+        i++;
+    if (i == sizeof VELOCITIES / sizeof VELOCITIES[0] || VELOCITIES[i].first + D > ep->O)
+        return 0;
+    for (size_t t = 0; t < n; t++)
+        memcpy(out + t * D, ep->obs + (e * (ep->T + 1) + t) * ep->O + VELOCITIES[i].first, D * sizeof *out);
+    return 1;
+}

@@ -1,0 +1,21 @@
+/*
+ * Pictures and videos from rgb [height, width, 3]: PNG files by zlib, videos through ffmpeg.
+ */
+#ifndef TRAINER_VIDEO_H
+#define TRAINER_VIDEO_H
+
+#include <tce/tce.h>
+
+/* A PNG file. TCE_E_IO, TCE_E_NOMEM. */
+tce_status picture_write(const char *path, int32_t width, int32_t height, const uint8_t *rgb);
+
+typedef struct video video;
+
+/* Starts ffmpeg; the file's name tells the format. TCE_E_VALUE: width or height is odd. TCE_E_NOT_FOUND: no ffmpeg; the message names the package. */
+tce_status video_open(const char *path, int32_t width, int32_t height, double frames_per_second, video **out);
+/* TCE_E_IO: ffmpeg has given up. */
+tce_status video_frame(video *v, const uint8_t *rgb);
+/* Waits for ffmpeg and frees v, also when a frame failed. TCE_E_IO: it did not write the file. */
+tce_status video_close(video *v);
+
+#endif
