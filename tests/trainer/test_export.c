@@ -1,0 +1,444 @@
+/*
+ * Exported C against the library: every kind of primitive and network is exported, compiled with all warnings as errors, loaded, and must give the
+ * library's numbers for contexts, paths, new starts and single times; and refuse what the library refuses.
+ */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <check.h>
+
+#include "export_c.h"
+
+#define STRICT "-std=c99 -Wall -Wextra -Wpedantic -Werror"
+/* a network's sums in another order; the primitive is double in both cases */
+#define FLOAT_TOLERANCE 1e-6
+#define DOUBLE_TOLERANCE 1e-12
+
+enum { D = 3, O = 6, T = 23, MAX_P = 64 };
+
+static char folder[64];
+
+/* ---- policies to export ------------------------------------------------------------------------ */
+
+typedef struct export_case {
+    const char *label;
+    tce_mp_options mp;
+    tce_policy_options policy;
+    int32_t context[O]; /* entries of the observation, n_context of them */
+    size_t n_context;
+    int time_input;
+    double weights_scales[TCE_MP_MAX_BASIS];
+} export_case;
+
+static const int32_t HIDDEN[] = { 24, 16 };
+
+/* Case i of N_CASES; each differs from the first in what its label says. */
+enum { N_CASES = 25 };
+
+static void set_case(int i, export_case *c)
+{
+    static const char *const LABELS[N_CASES] = {
+        "table, float", "table, double", "relu, double", "tanh, float", "tanh, double", "linear, double", "no hidden layer", "time input",
+        "context mask, contextual covariance", "tau/dt rounded up", "tau/dt rounded down, short table", "relative goal, delay, scales",
+        "no goal, relative", "no weights, relative", "learnt tau and delay", "exact", "exact, relative, outside, no scaling", "exact, no weights",
+        "exact, one basis function, learnt delay", "promp", "promp, rhythmic, learnt tau",
+        "dmp, smooth, learnt delay", "dmp", "dmp, rhythmic", "promp, smooth, one basis function",
+    };
+    memset(c, 0, sizeof *c);
+    c->label = LABELS[i];
+    tce_mp_options_init(&c->mp, sizeof c->mp);
+    tce_policy_options_init(&c->policy, sizeof c->policy);
+    c->mp.num_dof = D;
+    c->mp.tau = 1.5;
+    c->mp.dt = 0.02;
+    c->mp.weights_scale = 0.7;
+    c->mp.goal_scale = 0.4;
+    c->policy.n_hidden = 2;
+    c->policy.hidden = HIDDEN;
+    c->policy.precision = i == 0 || i == 3 ? TCE_NET_FLOAT : TCE_NET_DOUBLE;
+
+    switch (i) {
+    case 2: c->policy.activation = TCE_NET_RELU; break;
+    case 3: case 4: c->policy.activation = TCE_NET_TANH; break;
+    case 5: c->policy.activation = TCE_NET_LINEAR; break;
+    case 6: c->policy.n_hidden = 0; break;
+    case 7: c->time_input = 1; break;
+    case 8:
+        c->policy.form = TCE_POLICY_FULL_CONTEXTUAL;
+        c->n_context = 2;
+        c->context[0] = 4;
+        c->context[1] = 1;
+        break;
+    case 9: c->mp.dt = 0.016; break; /* 93.75 */
+    case 10: c->mp.dt = 1.5 / 93.25; c->mp.table_length = 2; break;
+    case 11:
+        c->mp.relative_goal = 1;
+        c->mp.delay = 0.3;
+        c->mp.weights_scales = c->weights_scales;
+        for (int k = 0; k < c->mp.num_basis; k++)
+            c->weights_scales[k] = 0.5 - 0.2 * k;
+        break;
+    case 12: c->mp.relative_goal = c->mp.disable_goal = 1; break;
+    case 13: c->mp.relative_goal = c->mp.disable_weights = 1; break;
+    case 14: c->mp.learn_tau = c->mp.learn_delay = 1; break;
+    case 15: c->mp.basis = TCE_MP_BASIS_EXACT; break;
+    case 16:
+        c->mp.basis = TCE_MP_BASIS_EXACT;
+        c->mp.relative_goal = 1;
+        c->mp.num_basis = 12;
+        c->mp.num_basis_outside = 2;
+        c->mp.auto_scale_basis = 0;
+        c->mp.basis_bandwidth_factor = 5.0;
+        c->mp.alpha = 60.0;
+        break;
+    case 17: c->mp.basis = TCE_MP_BASIS_EXACT; c->mp.disable_weights = 1; break;
+    case 18: c->mp.basis = TCE_MP_BASIS_EXACT; c->mp.num_basis = 1; c->mp.learn_delay = 1; break;
+    case 19: c->mp.kind = TCE_MP_PROMP; break;
+    case 20: c->mp.kind = TCE_MP_PROMP; c->mp.phase = TCE_MP_PHASE_RHYTHMIC; c->mp.learn_tau = 1; break;
+    case 21: c->mp.kind = TCE_MP_DMP; c->mp.phase = TCE_MP_PHASE_SMOOTH; c->mp.learn_delay = 1; break;
+    case 22: c->mp.kind = TCE_MP_DMP; break;
+    case 23: c->mp.kind = TCE_MP_DMP; c->mp.phase = TCE_MP_PHASE_RHYTHMIC; c->mp.learn_tau = 1; break;
+    case 24: c->mp.kind = TCE_MP_PROMP; c->mp.phase = TCE_MP_PHASE_SMOOTH; c->mp.num_basis = 1; break;
+    default: break;
+    }
+}
+
+/* A policy with weights as large as trained ones, in the layout of an exported run. */
+static tce_store *make_store(const export_case *c, tce_policy **policy, tce_mp **mp)
+{
+    tce_store *store = NULL;
+    tce_policy_options o = c->policy;
+    ck_assert_msg(tce_mp_create(&c->mp, NULL, mp) == TCE_OK, "%s: %s", c->label, tce_error_message());
+    o.n_obs = c->n_context ? (int32_t)c->n_context : O + c->time_input;
+    o.n_params = (int32_t)tce_mp_num_params(*mp);
+    ck_assert_int_eq(tce_policy_create(&o, NULL, policy), TCE_OK);
+    const size_t n = tce_policy_num_parameters(*policy);
+    double *parameters = malloc(n * sizeof *parameters);
+    tce_random random;
+    tce_random_start(&random, 5, 0, 0, 0);
+    tce_random_normals(&random, n, parameters);
+    for (size_t i = 0; i < n; i++)
+        parameters[i] *= 0.3;
+    ck_assert_int_eq(tce_policy_set_parameters(*policy, parameters), TCE_OK);
+    free(parameters);
+
+    const int32_t shape[4] = { O, o.n_obs, T, D };
+    const size_t four = 4;
+    const double dt = 0.05;
+    ck_assert_int_eq(tce_store_create(NULL, &store), TCE_OK);
+    ck_assert_int_eq(tce_policy_save(*policy, store, "policy"), TCE_OK);
+    ck_assert_int_eq(tce_mp_save(*mp, store, "mp"), TCE_OK);
+    ck_assert_int_eq(tce_store_put_text(store, "task", "any */ task"), TCE_OK);
+    ck_assert_int_eq(tce_store_put(store, "input.shape", TCE_I32, 1, &four, shape), TCE_OK);
+    ck_assert_int_eq(tce_store_put(store, "input.dt", TCE_F64, 0, NULL, &dt), TCE_OK);
+    if (c->n_context)
+        ck_assert_int_eq(tce_store_put(store, "input.context", TCE_I32, 1, &c->n_context, c->context), TCE_OK);
+    return store;
+}
+
+/* ---- compiled policies ------------------------------------------------------------------------- */
+
+typedef struct compiled {
+    void *library;
+    size_t (*context_size)(void);
+    int (*parameters)(const double *, double *);
+    int (*trajectory)(const double *, double, const double *, const double *, size_t, const double *, double *, double *);
+    int (*query)(double, const double *, double, const double *, const double *, double *, double *);
+    int (*self_test)(double *);
+} compiled;
+
+/* Runs a command in the test's folder. */
+static int run(const char *format, const char *argument)
+{
+    char command[512], tail[384];
+    snprintf(tail, sizeof tail, format, argument);
+    snprintf(command, sizeof command, "cd %s && %s", folder, tail);
+    return system(command);
+}
+
+static void make_folder(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/tce-export-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void)
+{
+    char command[96];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void write_source(const tce_store *store, const char *name)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s.c", folder, name);
+    FILE *out = fopen(path, "w");
+    ck_assert_ptr_nonnull(out);
+    ck_assert_msg(export_c(store, name, out) == TCE_OK, "%s", tce_error_message());
+    ck_assert_int_eq(fclose(out), 0);
+}
+
+static void *symbol(const compiled *c, const char *name)
+{
+    void *s = dlsym(c->library, name);
+    ck_assert_msg(s != NULL, "no %s", name);
+    return s;
+}
+
+static void load(compiled *c)
+{
+    char path[160];
+    ck_assert_int_eq(run("%s -O2 " STRICT " -fPIC -shared -o arm.so arm.c -lm", "${CC:-cc}"), 0);
+    snprintf(path, sizeof path, "%s/arm.so", folder);
+    c->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(c->library != NULL, "%s", dlerror());
+    *(void **)&c->context_size = symbol(c, "arm_context_size");
+    *(void **)&c->parameters = symbol(c, "arm_parameters");
+    *(void **)&c->trajectory = symbol(c, "arm_trajectory");
+    *(void **)&c->query = symbol(c, "arm_query");
+    *(void **)&c->self_test = symbol(c, "arm_self_test");
+}
+
+static double difference(size_t n, const double *got, const double *want)
+{
+    double size = 1.0, worst = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        size = fmax(size, fabs(want[i]));
+        worst = got[i] == want[i] ? worst : fmax(worst, fabs(got[i] - want[i]));
+        if (isnan(got[i]))
+            return INFINITY;
+    }
+    return worst / size;
+}
+
+#define ASSERT_CLOSE(c, what, n, got, want, tolerance)                                                                                       \
+    ck_assert_msg(difference(n, got, want) <= (tolerance), "%s: %s differ by %g", (c)->label, what, difference(n, got, want))
+
+/* ---- golden ------------------------------------------------------------------------------------ */
+
+/* Contexts, then the paths of the mean from three starts, as trajectory and one by one. */
+static void compare(const export_case *c, const compiled *x, tce_policy *policy, const tce_mp *mp, uint64_t seed)
+{
+    const double tolerance = c->policy.precision == TCE_NET_FLOAT ? FLOAT_TOLERANCE : DOUBLE_TOLERANCE;
+    const size_t P = tce_mp_num_params(mp);
+    double context[O + 1] = { 0 }, want[MAX_P], got[MAX_P], *factor = malloc(P * P * sizeof *factor);
+    double start_pos[D], start_vel[D], times[T];
+    double pos[T * D], vel[T * D], want_pos[T * D], want_vel[T * D];
+    tce_random random;
+    tce_random_start(&random, seed, 1, 0, 0);
+    ck_assert_uint_le(P, MAX_P);
+    tce_random_normals(&random, x->context_size(), context);
+    ck_assert_int_eq(tce_policy_predict(policy, 1, context, want, factor), TCE_OK);
+    free(factor);
+    ck_assert_int_eq(x->parameters(context, got), 0);
+    ASSERT_CLOSE(c, "parameters", P, got, want, tolerance);
+
+    /* what the network gives goes on; a duration that it cannot mean is replaced in both */
+    const int lead = c->mp.learn_tau != 0;
+    const double tau = c->mp.learn_tau ? (want[0] = got[0] = 1.1 + 0.1 * tce_random_uniform(&random)) : c->mp.tau;
+    const double delay = c->mp.learn_delay ? (want[lead] = got[lead] = 0.2 * tce_random_uniform(&random)) : c->mp.delay;
+    for (int k = 0; k < 3; k++) {
+        const double start = k == 0 ? 0.0 : delay + (k == 1 ? 0.37 : 0.9) * tau;
+        for (int i = 0; i < T; i++)
+            times[i] = start + (delay + 1.3 * tau - start) * (i + 0.3) / T;
+        tce_random_normals(&random, D, start_pos);
+        tce_random_normals(&random, D, start_vel);
+        if (start < delay)
+            memset(start_vel, 0, sizeof start_vel);
+        tce_mp_grid grid;
+        tce_mp_grid_init(&grid, sizeof grid);
+        grid.T = T;
+        grid.times = times;
+        grid.init_time = &start;
+        grid.init_pos = start_pos;
+        grid.init_vel = start_vel;
+        ck_assert_msg(tce_mp_trajectory(mp, &grid, want, want_pos, want_vel, NULL) == TCE_OK, "%s: %s", c->label, tce_error_message());
+        ck_assert_msg(x->trajectory(got, start, start_pos, start_vel, T, times, pos, vel) == 0, "%s", c->label);
+        ASSERT_CLOSE(c, "positions", T * D, pos, want_pos, tolerance);
+        ASSERT_CLOSE(c, "velocities", T * D, vel, want_vel, tolerance);
+
+        for (int i = 0; i < T; i++) {
+            ck_assert_int_eq(tce_mp_query(mp, times[i], want, start, start_pos, start_vel, want_pos, want_vel, NULL), TCE_OK);
+            ck_assert_int_eq(x->query(times[i], got, start, start_pos, start_vel, pos, vel), 0);
+            ASSERT_CLOSE(c, "queried position", D, pos, want_pos, tolerance);
+            ASSERT_CLOSE(c, "queried velocity", D, vel, want_vel, tolerance);
+        }
+    }
+}
+
+START_TEST(exported_c_gives_the_numbers_of_the_library)
+{
+    export_case c;
+    compiled x;
+    tce_policy *policy = NULL;
+    tce_mp *mp = NULL;
+    double error = -1.0;
+    set_case(_i, &c);
+    make_folder();
+    tce_store *store = make_store(&c, &policy, &mp);
+    write_source(store, "arm");
+    load(&x);
+
+    ck_assert_msg(x.self_test(&error) == 0, "%s: self-test off by %g", c.label, error);
+    ck_assert_uint_eq(x.context_size(), c.n_context ? c.n_context : O);
+    for (uint64_t seed = 0; seed < 20; seed++)
+        compare(&c, &x, policy, mp, seed);
+
+    dlclose(x.library);
+    tce_policy_free(policy);
+    tce_mp_free(mp);
+    tce_store_free(store);
+    remove_folder();
+}
+END_TEST
+
+/* ---- property ---------------------------------------------------------------------------------- */
+
+static tce_store *export_case_to(int i, const char *name)
+{
+    export_case c;
+    tce_policy *policy = NULL;
+    tce_mp *mp = NULL;
+    set_case(i, &c);
+    tce_store *store = make_store(&c, &policy, &mp);
+    write_source(store, name);
+    tce_policy_free(policy);
+    tce_mp_free(mp);
+    return store;
+}
+
+static int there_is(const char *program)
+{
+    return run("command -v %s >/dev/null 2>&1", program) == 0;
+}
+
+START_TEST(every_compiler_takes_it_without_a_warning)
+{
+    make_folder();
+    tce_store_free(export_case_to(_i, "arm"));
+    ck_assert_int_eq(run("%s -O2 " STRICT " -c -o arm.o arm.c", "gcc"), 0);
+    if (there_is("clang"))
+        ck_assert_int_eq(run("%s -O2 " STRICT " -c -o arm-clang.o arm.c", "clang"), 0);
+
+    /* nothing of the system but mathematics */
+    ck_assert_msg(run("! nm -u arm.o | awk '{ print $2 }' | grep -vxE '%s'",
+                      "exp|expm1|floor|tanhf?|cos|fmin|memcpy|memset|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail") == 0, "foreign symbols");
+    remove_folder();
+}
+END_TEST
+
+START_TEST(program_is_clean_under_the_sanitizers)
+{
+    make_folder();
+    tce_store_free(export_case_to(_i, "arm"));
+    ck_assert_int_eq(run("gcc -O1 -g " STRICT " %s -DARM_MAIN -o arm arm.c -lm", "-fsanitize=address,undefined -fno-sanitize-recover=all"), 0);
+    ck_assert_int_eq(run("LD_PRELOAD= ./arm >%s", "out.txt"), 0);
+    ck_assert_int_eq(run("grep -q 'self-test passed' %s", "out.txt"), 0);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(self_test_notices_one_changed_weight)
+{
+    make_folder();
+    tce_store_free(export_case_to(1, "arm"));
+    ck_assert_int_eq(run("awk '{ print; if (%s) { getline; sub(/[0-9]+/, \"7\"); print } }' arm.c >bad.c", "/arm_weights\\[[0-9]/"), 0);
+    ck_assert_int_ne(run("cmp -s arm.c %s", "bad.c"), 0);
+    ck_assert_int_eq(run("${CC:-cc} -std=c99 -DARM_MAIN -o bad %s -lm", "bad.c"), 0);
+    ck_assert_int_ne(run("./bad >%s", "out.txt"), 0);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(two_policies_live_in_one_program_and_the_file_is_its_own_header)
+{
+    make_folder();
+    tce_store_free(export_case_to(0, "left"));
+    tce_store_free(export_case_to(15, "right"));
+    ck_assert_int_eq(run("printf '#define LEFT_DECLARATIONS_ONLY\\n#include \"left.c\"\\n#include \"right.c\"\\nint main(void) "
+                         "{ return left_self_test(NULL) || right_self_test(NULL); }\\n' >%s", "both.c"), 0);
+    ck_assert_int_eq(run("${CC:-cc} " STRICT " -o both %s left.c -lm && ./both", "both.c"), 0);
+    remove_folder();
+}
+END_TEST
+
+/* ---- errors ------------------------------------------------------------------------------------ */
+
+START_TEST(what_the_library_refuses_is_refused_and_nothing_is_written)
+{
+    double params[MAX_P], pos[D], vel[D], context[O] = { 0 };
+    const double start_vel[D] = { 1.0, 0.0, 0.0 };
+    compiled x;
+    make_folder();
+    tce_store_free(export_case_to(11, "arm")); /* a delay, a table */
+    load(&x);
+    for (int i = 0; i < MAX_P; i++)
+        params[i] = 0.1;
+    pos[0] = vel[0] = 42.0;
+
+    ck_assert_int_eq(x.query(0.3 + 1.5 * 5.001, params, 0.0, NULL, NULL, pos, vel), -1);
+    ck_assert_int_eq(x.query(NAN, params, 0.0, NULL, NULL, pos, vel), -1);
+    ck_assert_int_eq(x.query(0.5, params, 0.1, NULL, start_vel, pos, vel), -1);
+    ck_assert_int_eq(x.query(0.5, params, 0.4, NULL, start_vel, NULL, NULL), 0);
+    params[2] = INFINITY;
+    ck_assert_int_eq(x.query(0.5, params, 0.0, NULL, NULL, pos, vel), -1);
+    context[1] = NAN;
+    ck_assert_int_eq(x.parameters(context, params), -1);
+    ck_assert_double_eq(pos[0], 42.0);
+    ck_assert_double_eq(vel[0], 42.0);
+    dlclose(x.library);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(a_store_without_a_policy_is_refused)
+{
+    tce_store *store = NULL;
+    FILE *out = tmpfile();
+    ck_assert_int_eq(tce_store_create(NULL, &store), TCE_OK);
+    ck_assert_int_eq(export_c(store, "arm", out), TCE_E_NOT_FOUND);
+    fclose(out);
+    tce_store_free(store);
+}
+END_TEST
+
+START_TEST(names_that_c_does_not_take_are_refused)
+{
+    ck_assert(export_name_is_fine("arm_2"));
+    ck_assert(!export_name_is_fine("2arm"));
+    ck_assert(!export_name_is_fine(""));
+    ck_assert(!export_name_is_fine("../arm"));
+    ck_assert(!export_name_is_fine("arm-left"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("export");
+    TCase *golden = tcase_create("golden"), *property = tcase_create("property"), *errors = tcase_create("errors");
+    tcase_set_timeout(golden, 60.0);
+    tcase_set_timeout(property, 60.0);
+    tcase_add_loop_test(golden, exported_c_gives_the_numbers_of_the_library, 0, N_CASES);
+    tcase_add_loop_test(property, every_compiler_takes_it_without_a_warning, 0, N_CASES);
+    tcase_add_loop_test(property, program_is_clean_under_the_sanitizers, 11, N_CASES);
+    tcase_add_test(property, self_test_notices_one_changed_weight);
+    tcase_add_test(property, two_policies_live_in_one_program_and_the_file_is_its_own_header);
+    tcase_add_test(errors, what_the_library_refuses_is_refused_and_nothing_is_written);
+    tcase_add_test(errors, a_store_without_a_policy_is_refused);
+    tcase_add_test(errors, names_that_c_does_not_take_are_refused);
+    suite_add_tcase(suite, golden);
+    suite_add_tcase(suite, property);
+    suite_add_tcase(suite, errors);
+
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
