@@ -2,8 +2,8 @@
  * Whole policy updates: several epochs of predict, project, surrogate, gradient, Adam, each compared in every number
  * the case has.
  *
- * The roll-out's (mean, L) is what the policy predicts before the first epoch. Paths start at init_time with
- * velocity 0; their times are init_time + dt (1 … steps).
+ * The roll-out's (mean, L) is what the policy predicts before the first epoch, unless old_mean and old_chol are given.
+ * Paths start at init_time (0) with velocity 0; their times are init_time + dt (1 … steps).
  */
 #include "replay.h"
 
@@ -186,20 +186,29 @@ static void create_paths(replay_case *c, update *u)
     /* paths at init_time + dt (1 … steps) */
     const json_t *steps = replay_get(c, c->root, "steps") != NULL ? c->root : config;
     const size_t T = (size_t)replay_int(c, steps, "steps", 1, MAX_STEPS);
-    const double init_time = replay_number_or(c, c->root, "init_time", 0.0);
-    double *times = replay_zeros(c, T);
-    for (size_t t = 0; t < T; t++)
-        times[t] = init_time + opt.dt * (double)(t + 1);
+    size_t n_grids = 1;
+    const double *init_time = replay_zeros(c, 1);
+    if (replay_get(c, c->root, "init_time") != NULL) {
+        size_t shape[REPLAY_MAX_RANK];
+        const size_t n = replay_shape(c, c->root, "init_time", shape) > 0 ? shape[0] : 1;
+        init_time = replay_array(c, c->root, "init_time", n);
+        n_grids = n == 1 ? 1 : replay_distinct_rows(n, 1, init_time);
+        if (n_grids != 1 && n_grids != u->E)
+            replay_fail(c, "\"init_time\" has %zu numbers for %zu episodes", n_grids, u->E);
+    }
+    double *times = replay_zeros(c, n_grids * T);
+    for (size_t i = 0; i < n_grids * T; i++)
+        times[i] = init_time[i / T] + opt.dt * (double)(i % T + 1);
     u->batch.init_pos = replay_array(c, c->root, "init_pos", u->E * D);
     if (replay_get(c, c->root, "init_vel") != NULL)
         u->batch.init_vel = replay_array(c, c->root, "init_vel", u->E * D);
     tce_mp_grid_init(&grid, sizeof grid);
     grid.E = u->E;
     grid.T = T;
-    grid.n_time_rows = 1;
-    grid.n_init_times = 1;
+    grid.n_time_rows = n_grids;
+    grid.n_init_times = n_grids;
     grid.times = times;
-    grid.init_time = &init_time;
+    grid.init_time = init_time;
     grid.init_pos = u->batch.init_pos;
     grid.init_vel = u->batch.init_vel;
     double *positions = replay_zeros(c, u->E * T * D);
@@ -207,7 +216,7 @@ static void create_paths(replay_case *c, update *u)
     u->batch.positions = positions;
 
     const int32_t *pairs = replay_pairs(c, &u->J);
-    const replay_segment_setup setup = { mp, u->E, T, 1, times, &init_time, !u->contextual, u->J, pairs };
+    const replay_segment_setup setup = { mp, u->E, T, n_grids, times, init_time, !u->contextual, u->J, pairs };
     u->settings.segment = replay_segment(c, &setup);
 }
 
@@ -221,6 +230,10 @@ static void create_batch(replay_case *c, update *u)
     b->E = u->E;
     b->contexts = replay_array(c, c->root, "contexts", u->E * u->net.n_in);
     replay_ok(c, tce_policy_predict(u->settings.policy, u->E, b->contexts, old_mean, old_L));
+    if (replay_get(c, c->root, "old_mean") != NULL) {
+        old_mean = replay_array(c, c->root, "old_mean", u->E * u->P);
+        old_L = replay_array(c, c->root, "old_chol", u->N * u->P * u->P);
+    }
     b->old_mean = old_mean;
     b->old_L = old_L;
 
