@@ -1,7 +1,8 @@
-"""Builds libtce with the project's Makefile and puts it into the package.
+"""Builds libtce with the project's Makefile and puts it into the package; with it the program tce, where `make program` has built it.
 
 Works from a checkout of the project, where the Makefile is two folders up. Elsewhere set TCE_BUNDLE to a libtce.so.0
-that is to be bundled, or to "none" for a package that finds the system's library.
+that is to be bundled, or to "none" for a package that finds the system's library. TCE_BUNDLE_PROGRAM names another folder
+of the program than build/bin, or "none".
 """
 
 import os
@@ -38,8 +39,23 @@ def build_library(folder: Path) -> Path:
     return target.resolve()
 
 
+def add_program(package: Path) -> None:
+    """Copies the program, its tasks and its settings files, where there are any."""
+    named = os.environ.get("TCE_BUNDLE_PROGRAM", "")
+    folder = Path(named or ROOT / "build" / "bin")
+    if named == "none" or not (folder / "tce").exists():
+        return
+    (package / "bin").mkdir(parents=True, exist_ok=True)
+    for name in ("tce", "libtce_tasks.so"):
+        if (folder / name).exists():
+            shutil.copy(folder / name, package / "bin" / name)
+    configs = ROOT / "examples" / "configs"
+    if configs.exists():
+        shutil.copytree(configs, package / "share" / "tce" / "configs", dirs_exist_ok=True)
+
+
 class BuildWithLibrary(build_py):
-    """build_py that adds lib/libtce.so.0 to the package."""
+    """build_py that adds lib/libtce.so.0 to the package, and bin/tce."""
 
     def run(self) -> None:
         super().run()
@@ -51,6 +67,7 @@ class BuildWithLibrary(build_py):
         with tempfile.TemporaryDirectory(prefix="tce-build-") as folder:
             shutil.copyfile(Path(bundle) if bundle else build_library(Path(folder)), target)
         target.chmod(0o755)
+        add_program(target.parents[1])
 
 
 class BinaryDistribution(Distribution):

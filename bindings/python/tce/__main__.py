@@ -1,0 +1,67 @@
+"""``python -m tce …`` is the program ``tce``: train, eval, plot, export, bench, tasks, config.
+
+It is looked for under TCE_PROGRAM, in the package, in the build folder of a checkout, and on the PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Dict, List, Optional
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+def places() -> List[Path]:
+    """Where the program may be when TCE_PROGRAM does not tell, best first."""
+    found = [PACKAGE / "bin" / "tce"]
+    if len(PACKAGE.parents) > 2:
+        found.append(PACKAGE.parents[2] / "build" / "bin" / "tce")
+    on_path = shutil.which("tce")
+    return found + ([Path(on_path)] if on_path else [])
+
+
+def runs(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def find() -> Optional[Path]:
+    """The program, or None. A TCE_PROGRAM that is no program is not passed over in silence."""
+    named = os.environ.get("TCE_PROGRAM")
+    if named:
+        return Path(named) if runs(Path(named)) else None
+    return next((path for path in places() if runs(path)), None)
+
+
+def environment(program: Path) -> Dict[str, str]:
+    """What the program needs to find: the package's libtce, and this interpreter for its pictures."""
+    variables = dict(os.environ)
+    variables.setdefault("TCE_PYTHON", sys.executable)
+    before = variables.get("PYTHONPATH")
+    variables["PYTHONPATH"] = str(PACKAGE.parent) + (os.pathsep + before if before else "")
+    if program.parent == PACKAGE / "bin":
+        before = variables.get("LD_LIBRARY_PATH")
+        variables["LD_LIBRARY_PATH"] = str(PACKAGE / "lib") + (os.pathsep + before if before else "")
+    return variables
+
+
+def main() -> int:
+    program = find()
+    if program is None:
+        tried = os.environ.get("TCE_PROGRAM") or ", ".join(map(str, places()))
+        print(
+            f"tce: no program at {tried}. Build it with `make program` in a checkout of libtce, then name it in "
+            "TCE_PROGRAM or install the package again.", file=sys.stderr)
+        return 1
+    sys.stdout.flush()
+    try:
+        os.execve(program, ["tce", *sys.argv[1:]], environment(program))
+    except OSError as fault:
+        print(f"tce: {program} does not start: {fault.strerror}. Build it again with `make program`.", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
