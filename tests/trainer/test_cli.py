@@ -1,0 +1,299 @@
+"""The program `tce` from outside: help, versions, settings, tasks, completion, its messages, and an environment of one's own."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
+
+COMMANDS = ["train", "eval", "plot", "export", "bench", "tasks", "config"]
+
+# what the help of a command has to name
+OPTIONS = {
+    "train": ["CONFIG", "--seed", "--seeds", "--jobs", "--out", "--threads", "--resume", "--steps", "--quiet"],
+    "eval": ["RUN", "--episodes", "--video"],
+    "plot": ["RUN"],
+    "export": ["RUN"],
+    "bench": ["CONFIG"],
+    "tasks": ["--library"],
+    "config": ["CONFIG", "--markdown"],
+}
+
+CART = """
+run: {method: bbrl, iterations: 60, threads: 1}
+task: {name: cart}
+collect: {episodes: 32, environments: 32, mask_context: true, time_input: false}
+evaluate: {every: 0, episodes: 100}
+mp: {num_basis: 3, tau: 1.0, goal_scale: 0.5, weights_scale: 0.5}
+policy: {hidden: [32, 32], learning_rate: 3e-3, epochs: 20, set_variance: true}
+critic: {hidden: [32, 32], learning_rate: 3e-3, epochs: 20, normalise: false}
+projection: {mean_bound: 0.1, cov_bound: 0.02, coefficient: 10, entropy: none}
+schedule: {learning_rate_iterations: 0}
+"""
+
+
+def tce(*arguments: Any, **options: Any) -> "subprocess.CompletedProcess[str]":
+    # no pictures: drawing has its own tests
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TCE_PYTHON": "/bin/false", **options.pop("env", {})}
+    return subprocess.run(
+        [str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=120, **options)
+
+
+def fine(*arguments: Any, **options: Any) -> str:
+    result = tce(*arguments, **options)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    return result.stdout
+
+
+def refused(*arguments: Any, status: int = 1, **options: Any) -> str:
+    """The message of a command that has to fail, in one piece and on stderr."""
+    result = tce(*arguments, **options)
+    assert result.returncode == status, (result.stdout, result.stderr)
+    assert result.stderr.startswith("tce")
+    return result.stderr
+
+
+def values(yaml: str) -> Dict[str, str]:
+    """section.key -> text of what `tce config` prints."""
+    found, section = {}, ""
+    for line in yaml.splitlines():
+        if line.startswith("#") or not line.strip():
+            continue
+        key, _, value = line.partition("  # ")[0].partition(":")
+        if not line.startswith(" "):
+            section = key
+        else:
+            found[f"{section}.{key.strip()}"] = value.strip()
+    return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def program() -> None:
+    if not PROGRAM.exists():
+        pytest.fail(f"no program {PROGRAM}: build it, or name it in TCE_PROGRAM")
+
+
+@pytest.fixture(scope="session")
+def cart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example of an own environment, compiled as its first lines say."""
+    library = tmp_path_factory.mktemp("cart") / "cart.so"
+    cc = next((c for c in (os.environ.get("CC", ""), "cc", "gcc", "clang") if c and shutil.which(c.split()[0])), None)
+    if cc is None:
+        pytest.skip("no compiler")
+    subprocess.run(
+        [*cc.split(), "-shared", "-fPIC", f"-I{ROOT / 'include'}", "-o", str(library),
+         str(ROOT / "examples" / "05_custom_env.c")], check=True)
+    return library
+
+
+# ---- help ------------------------------------------------------------------------------------------
+
+
+def test_help_lists_every_command() -> None:
+    for arguments in (["--help"], ["-h"], ["help"]):
+        text = fine(*arguments)
+        assert all(f"\n  {command} " in text for command in [*COMMANDS, "completion"])
+
+
+def test_without_a_command_the_overview_is_an_error() -> None:
+    result = tce()
+    assert result.returncode == 2 and result.stdout == "" and "train" in result.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_names_its_arguments(command: str) -> None:
+    text = fine(command, "--help")
+    assert text.startswith(f"usage: tce {command} ")
+    assert all(option in text for option in OPTIONS[command]), text
+    assert fine("help", command) == text
+
+
+@pytest.mark.parametrize("command", ["train", "config"])
+def test_help_has_every_setting_with_its_default(command: str) -> None:
+    text = fine(command, "--help")
+    for key, value in values(fine("config")).items():
+        line, = (line for line in text.splitlines() if line.startswith(f"  {key} "))
+        assert "[" in line and "]" in line
+        if key in ("run.seed", "policy.epochs", "projection.kind", "policy.hidden"):
+            assert f"[{value}]" in line
+
+
+def test_version() -> None:
+    header = (ROOT / "include" / "tce" / "version.h").read_text()
+    numbers = [line.split()[2] for line in header.splitlines() if line.startswith("#define TCE_VERSION_M")
+               or line.startswith("#define TCE_VERSION_PATCH")]
+    assert fine("--version") == f"tce {'.'.join(numbers[:3])}\n"
+
+
+def test_an_unknown_command_gets_the_nearest_one() -> None:
+    assert "did you mean train" in refused("trian", status=2)
+    assert "--help" in refused("zzzzzzzz", status=2)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_option_is_wrong_usage(command: str) -> None:
+    result = tce(command, "--no-such-option")
+    assert result.returncode == 2 and "no-such-option" in result.stderr
+
+
+def test_train_without_settings_says_what_to_name() -> None:
+    assert "reacher5/tce" in refused("train", status=2)
+
+
+# ---- settings --------------------------------------------------------------------------------------
+
+
+def test_settings_survive_a_file(tmp_path) -> None:
+    changed = ["run.seed=7", "run.method=bbrl", "policy.hidden=[32, 16]", "mp.weights_scale=[1, 2.5, 0.1]",
+               "mp.num_basis=3", "task.options=tolerance=0.2", "projection.cov_bound=1.25e-7", "critic.normalise=false"]
+    first = fine("config", *changed)
+    (tmp_path / "a.yaml").write_text(first)
+    assert fine("config", tmp_path / "a.yaml") == first
+    assert values(first)["run.seed"] == "7" and values(first)["run.method"] == "bbrl"
+    assert float(values(first)["projection.cov_bound"]) == 1.25e-7
+
+
+def test_the_command_line_goes_over_the_file(tmp_path) -> None:
+    (tmp_path / "a.yaml").write_text("run: {seed: 3, iterations: 5}\n")
+    got = values(fine("config", tmp_path / "a.yaml", "run.seed=4"))
+    assert (got["run.seed"], got["run.iterations"]) == ("4", "5")
+
+
+def test_settings_are_found_by_task_and_method(tmp_path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "tce.yaml").write_text("run: {seed: 99}\n")
+    got = values(fine("config", "mine/tce", env={"TCE_CONFIGS": str(tmp_path)}))
+    assert got["run.seed"] == "99"
+    message = refused("config", "mine/other", env={"TCE_CONFIGS": str(tmp_path)})
+    assert "mine/other" in message and "TCE_CONFIGS" in message
+
+
+@pytest.mark.parametrize("text, line, words", [
+    ("run:\n  seed: 3\n  itertions: 5\n", 3, ["run.itertions", "run.iterations"]),
+    ("run:\n  seed: 3\npolcy: {epochs: 5}\n", 3, ["polcy", "policy"]),
+    ("run:\n  seed: 3\n\n  seed: 4\n", 4, ["seed"]),
+    ("policy:\n  epochs: -1\n", 2, ["policy.epochs", "-1"]),
+    ("policy:\n  epochs: many\n", 2, ["policy.epochs", "many"]),
+    ("projection:\n  kind: k1\n", 2, ["projection.kind", "k1", "kl"]),
+])
+def test_a_wrong_line_is_named_with_its_number_and_remedy(tmp_path, text, line, words) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text(text)
+    message = refused("config", file)
+    assert f"wrong.yaml:{line}:" in message
+    assert all(word in message for word in words), message
+    # every command that takes settings refuses them, before it does anything
+    assert refused("train", file, "--out", tmp_path / "run") == message
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_that_is_no_yaml_is_refused(tmp_path) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text("run: {seed: 3\n")
+    assert "wrong.yaml" in refused("config", file)
+
+
+@pytest.mark.parametrize("override, words", [
+    ("run.sed=3", ["run.sed", "run.seed"]),
+    ("run.iterations=0", ["run.iterations", "0", "1"]),
+    ("projection.kind=none", ["projection.kind", "projection.ratio_clip"]),
+])
+def test_a_wrong_override_is_named(override, words) -> None:
+    message = refused("config", override)
+    assert all(word in message for word in words), message
+
+
+def test_the_page_of_settings_is_the_table() -> None:
+    assert (ROOT / "docs" / "settings.md").read_text() == fine("config", "--markdown"), "make it anew: tce config --markdown >docs/settings.md"
+
+
+def test_every_settings_file_that_is_shipped_loads() -> None:
+    for file in sorted((ROOT / "examples" / "configs").glob("**/*.yaml")):
+        fine("config", file)
+
+
+# ---- tasks and completion --------------------------------------------------------------------------
+
+
+def test_tasks_are_listed_with_their_sizes() -> None:
+    lines = fine("tasks").splitlines()
+    found = {line.split()[0]: line.split()[1:6] for line in lines if line and not line.startswith(" ")}
+    assert found["task"] == ["obs", "dof", "action", "steps", "dt"]
+    assert found["point_via"] == ["8", "2", "2", "50", "0.02"]
+    assert found["reacher5"][1] == "5"
+    assert sum("metrics: success" in line for line in lines) >= 2
+
+
+def test_completion_is_a_script_that_knows_commands_and_settings(tmp_path) -> None:
+    script = tmp_path / "completion"
+    script.write_text(fine("completion", "bash"))
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("no bash")
+    subprocess.run([bash, "-n", str(script)], check=True)
+
+    def complete(*words: str) -> list:
+        line = " ".join(f"'{word}'" for word in words)
+        code = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _tce 2>/dev/null; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        return subprocess.run([bash, "-c", code], check=True, capture_output=True, text=True, cwd=tmp_path).stdout.split()
+
+    assert complete("tce", "tr") == ["train"]
+    assert complete("tce", "train", "policy.ep") == ["policy.epochs="]
+    assert "name a shell" in refused("completion", "fish", status=2)
+
+
+# ---- what is missing -------------------------------------------------------------------------------
+
+
+def test_a_missing_task_library_is_named(tmp_path) -> None:
+    for message in (refused("tasks", "--library", tmp_path / "none.so"),
+                    refused("train", f"task.library={tmp_path}/none.so", "--out", tmp_path / "run")):
+        assert f"{tmp_path}/none.so" in message and "build it" in message
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_library_that_is_none_is_refused(tmp_path) -> None:
+    (tmp_path / "tasks.so").write_text("not a library")
+    assert "tasks.so" in refused("tasks", "--library", tmp_path / "tasks.so")
+
+
+def test_a_missing_task_gets_the_nearest_one(tmp_path) -> None:
+    message = refused("train", "task.name=point_vi", "--out", tmp_path / "run")
+    assert "point_vi" in message and "point_via" in message and "reacher5" in message
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("command", ["eval", "export", "plot"])
+def test_a_missing_run_is_named(command, tmp_path) -> None:
+    assert str(tmp_path / "none") in refused(command, tmp_path / "none")
+    # a folder that is no run
+    assert str(tmp_path) in refused(command, tmp_path)
+
+
+@pytest.mark.parametrize("command", ["eval", "export", "plot"])
+def test_a_run_has_to_be_named(command) -> None:
+    refused(command, status=2)
+
+
+# ---- an environment of one's own -------------------------------------------------------------------
+
+
+def test_an_own_environment_is_learnt(cart, tmp_path) -> None:
+    assert "cart" in fine("tasks", "--library", cart)
+    (tmp_path / "cart.yaml").write_text(CART)
+    result = tce("train", tmp_path / "cart.yaml", f"task.library={cart}", "--out", tmp_path / "run")
+    assert result.returncode == 0, result.stderr
+    with open(tmp_path / "run" / "progress.csv", newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert float(rows[0]["eval_success"]) < 0.2
+    assert float(rows[-1]["eval_success"]) > 0.8
+    assert float(rows[-1]["return"]) > 0.2 * float(rows[1]["return"])
