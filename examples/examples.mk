@@ -9,6 +9,7 @@ SEED   ?= 1
 
 MUJOCO_VERSION ?= 3.3.0
 MUJOCO_DIR     ?= deps/mujoco
+FANCY_VERSION  := 0.3.0
 
 TRAIN_PACKAGES      := libcyaml-dev libyaml-dev zlib1g-dev
 PICTURE_PACKAGES    := libegl1 libgl1-mesa-dri ffmpeg
@@ -40,6 +41,13 @@ else
 deps-mujoco:
 	@sh examples/tasks/mujoco_check.sh $(MUJOCO_DIR)
 endif
+
+# models of the paper's tasks: read when a task is made, not when it is compiled
+.PHONY: deps-models
+deps: deps-models
+deps-models: | deps-python
+	$(if $(NO_DEPS),,@[ "$$(cat deps/fancy_gym/version 2>/dev/null)" = "$(FANCY_VERSION)" ] || \
+	    sh examples/tasks/fancy_gym.sh $(FANCY_VERSION) deps/fancy_gym $(VENV)/bin/python)
 
 deps-train: | deps-python
 	$(if $(NO_DEPS),,$(call install_packages,$(TRAIN_PACKAGES)))
@@ -74,7 +82,7 @@ $(PROGRAM): $(TRAINER_OBJECTS) $(LIB)/libtce.so
 	$(Q)$(LINK) -o $@ $(TRAINER_OBJECTS) $(LINK_TCE) $(TRAINER_LIBS) -lpthread -lm
 
 .PHONY: train
-train: program | deps-python ## trains TASK (reacher5) with METHOD (tce) and SEED (1); further words in ARGS
+train: program | deps-python deps-models ## trains TASK (reacher5) with METHOD (tce) and SEED (1); further words in ARGS
 	@OPENBLAS_NUM_THREADS=1 $(PROGRAM) train examples/configs/$(TASK)/$(METHOD).yaml --seed $(SEED) $(ARGS)
 
 # ---- tests -------------------------------------------------------------------------------------------
@@ -102,7 +110,7 @@ deps-pictures: | deps-test deps-train
 .PHONY: check-trainer
 check-trainer: export TCE_PROGRAM := $(abspath $(PROGRAM))
 check-trainer: export TCE_TASKS := $(abspath $(TASKS))
-check-trainer: program $(TRAINER_SUITES) | deps-python deps-pictures ## the training system: suites, then the program by pytest
+check-trainer: program $(TRAINER_SUITES) | deps-python deps-pictures deps-models ## the training system: suites, then the program by pytest
 	@$(RUN) $(TRAINER_SUITES)
 	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/trainer
 

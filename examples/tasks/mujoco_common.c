@@ -61,7 +61,7 @@ tce_status mujoco_try(void (*work)(void *context), void *context)
 /* One model in use, in a list of all of them. */
 typedef struct shared_model {
     struct shared_model *next;
-    const char *name;
+    char *name;
     mjModel *model;
     size_t users;
 } shared_model;
@@ -106,30 +106,38 @@ static void parse(void *context)
     mj_deleteVFS(&files);
 }
 
-/* Parses a model into a new entry; the lock is held. */
-static tce_status add_model(const char *name, const char *xml, shared_model **out)
+static tce_status load_text(void *context, mjModel **out)
 {
-    parse_job job = { name, xml, NULL, "" };
-    tce_status status = mujoco_try(parse, &job);
+    parse_job *job = context;
+    const tce_status status = mujoco_try(parse, job);
     if (status != TCE_OK)
         return status;
-    if (!job.model)
-        return tce_fail(TCE_E_ENV, "MuJoCo refused the model %s: %s", name, job.error);
+    if (!job->model)
+        return tce_fail(TCE_E_ENV, "MuJoCo refused the model %s: %s", job->name, job->error);
+    *out = job->model;
+    return TCE_OK;
+}
 
+/* Puts a model into a new entry, which owns it, and frees it when that fails; the lock is held. */
+static tce_status add_model(const char *name, mjModel *model, shared_model **out)
+{
     shared_model *entry = calloc(1, sizeof *entry);
-    if (!entry) {
-        mj_deleteModel(job.model);
+    char *copy = strdup(name);
+    if (!entry || !copy) {
+        free(entry);
+        free(copy);
+        mj_deleteModel(model);
         return tce_fail(TCE_E_NOMEM, "no memory for the model %s", name);
     }
-    entry->name = name;
-    entry->model = job.model;
+    entry->name = copy;
+    entry->model = model;
     entry->next = models;
     models = entry;
     *out = entry;
     return TCE_OK;
 }
 
-tce_status mujoco_model_open(const char *name, const char *xml, const mjModel **out)
+tce_status mujoco_model_share(const char *name, tce_status (*load)(void *context, mjModel **out), void *context, const mjModel **out)
 {
     tce_status status = check_version();
     if (status != TCE_OK)
@@ -144,14 +152,24 @@ tce_status mujoco_model_open(const char *name, const char *xml, const mjModel **
     shared_model *entry = models;
     while (entry && strcmp(entry->name, name) != 0)
         entry = entry->next;
-    if (!entry)
-        status = add_model(name, xml, &entry);
+    if (!entry) {
+        mjModel *model = NULL;
+        status = load(context, &model);
+        if (status == TCE_OK)
+            status = add_model(name, model, &entry);
+    }
     if (status == TCE_OK) {
         entry->users++;
         *out = entry->model;
     }
     pthread_mutex_unlock(&models_lock);
     return status;
+}
+
+tce_status mujoco_model_open(const char *name, const char *xml, const mjModel **out)
+{
+    parse_job job = { name, xml, NULL, "" };
+    return mujoco_model_share(name, load_text, &job, out);
 }
 
 /* With the last model the handlers go too: the task library may be unloaded next. */
@@ -165,6 +183,7 @@ void mujoco_model_close(const mjModel *model)
     if (entry && --entry->users == 0) {
         *link = entry->next;
         mj_deleteModel(entry->model);
+        free(entry->name);
         free(entry);
     }
     if (!models && mju_user_error == error_handler) {

@@ -18,6 +18,8 @@
  * TCE_E_VERSION: compiled with the headers of another MuJoCo than the one that was loaded.  TCE_E_ENV: MuJoCo's reason.  TCE_E_NOMEM.
  */
 tce_status mujoco_model_open(const char *name, const char *xml, const mjModel **out);
+/* The same for any way of loading: load(context, out) runs when there is no model of that name; *out is NULL before. */
+tce_status mujoco_model_share(const char *name, tce_status (*load)(void *context, mjModel **out), void *context, const mjModel **out);
 void mujoco_model_close(const mjModel *model);
 
 /* Number of an object ("site", mjOBJ_SITE); TCE_E_ENV when the model has none of that name. */

@@ -1,0 +1,42 @@
+/*
+ * Models that live in files: the folders that `make deps` unpacked. And what their tasks share: steps as their originals take them, given draws.
+ *
+ * A path is relative to the folder of models: the environment variable TCE_MODELS when set, else deps/ in the working directory or in one of the
+ * three folders above the task library. Compiling a model with meshes takes half a second, so the compiled form is kept in cache/ of that
+ * folder, or where that cannot be written in $XDG_CACHE_HOME/tce (~/.cache/tce); TCE_MODEL_CACHE=0 turns that off. A damaged or outdated
+ * cache file is replaced.
+ */
+#ifndef TASKS_MODELS_H
+#define TASKS_MODELS_H
+
+#include "mujoco_common.h"
+
+/*
+ * The model of a file, shared by all environments of the process; mujoco_model_close gives it back. Thread-safe.
+ *
+ *   path   "fancy_gym/envs/mujoco/box_pushing/assets/box_pushing.xml"
+ *   blank  a text that is overwritten by blanks before the file is read, for attributes that MuJoCo 3 does not know; NULL: none
+ *
+ * TCE_E_NOT_FOUND: no such file, the message has the remedy.  TCE_E_ENV: MuJoCo's reason.  TCE_E_VERSION, TCE_E_NOMEM.
+ */
+tce_status models_open(const char *path, const char *blank, const mjModel **out);
+
+/*
+ * n times mj_step and nothing else: what is derived (xpos, contacts, qfrc_bias) stays as the last one computed it before it integrated. When
+ * a number is bad MuJoCo resets the data and goes on, as the originals of these tasks do.   TCE_E_ENV: MuJoCo's error.
+ */
+tce_status models_step(const mjModel *model, mjData *data, int n);
+
+/*
+ * Uniform numbers from elsewhere, for tests: the tasks that read models take a pointer to this as `user` of create(); NULL: none.
+ * next returns the next number in [0, 1).
+ */
+typedef struct task_draws {
+    double (*next)(void *context);
+    void *context;
+} task_draws;
+
+/* low + (high - low) u, u from draws when there are any and from random otherwise; low = high takes a number too. */
+double task_draw(const task_draws *draws, tce_random *random, double low, double high);
+
+#endif
