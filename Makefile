@@ -170,7 +170,7 @@ check-layers: ## a module includes only lower ones; BLAS and LAPACK only in lina
 
 .PHONY: check-abi
 check-abi: $(LIB)/libtce.so $(BUILD)/tests/abi/old_caller | deps-test ## layouts against the last release, and a caller with shorter structs
-	@sh tests/abi/check.sh $(SHARED)
+	@CC='$(CC)' sh tests/abi/check.sh $(SHARED)
 	@$(RUN) $(BUILD)/tests/abi/old_caller
 
 $(BUILD)/tests/abi/old_caller: $(BUILD)/tests/abi/old_caller.o $(LIB)/libtce.so
@@ -179,7 +179,7 @@ $(BUILD)/tests/abi/old_caller: $(BUILD)/tests/abi/old_caller.o $(LIB)/libtce.so
 
 .PHONY: abi-baseline
 abi-baseline: $(LIB)/libtce.so | deps-test ## writes tests/abi from this build; only when a release is made
-	@sh tests/abi/check.sh --write $(SHARED)
+	@CC='$(CC)' sh tests/abi/check.sh --write $(SHARED)
 
 .PHONY: check-install
 check-install: all | deps-test ## an outside project through pkg-config, CMake and C++ from an installed copy

@@ -1,23 +1,51 @@
 #!/bin/sh
-# check.sh [--write] LIBRARY: compares functions and public layouts of a build with those of the last release, kept as text in
-# this folder; new functions are welcome, everything else that changed fails. --write makes this build the reference.
+# check.sh [--write] LIBRARY: compares a build with what the last release promised, kept as text in this folder: functions with their
+# arguments, layouts of public structs, values of statuses and enumerators. New functions, fields appended to an open struct and new
+# enumerators are welcome, everything else that changed fails. --write makes this build the reference.
 
+export LC_ALL=C
 here=tests/abi
-baseline=$here/libtce-0.1.abi
+write=
+[ "$1" = --write ] && write=1 && shift
+library=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
-if [ "$1" = --write ]; then
-    abidw --headers-dir include/tce --drop-private-types --no-corpus-path --no-comp-dir-path --no-show-locs "$2" |
-        sed "s/ elf-needed='[^']*'//" >"$baseline" && echo "wrote $baseline: $(wc -l <"$baseline") lines"
+# the library as text: public types only, nothing about this machine
+abidw --headers-dir include/tce --drop-private-types --no-corpus-path --no-comp-dir-path --no-show-locs "$library" |
+    sed "s/ elf-needed='[^']*'//" >"$work/libtce-0.1.abi" || exit 1
+
+# every enumerator of the headers with its value, by a program that prints them
+${CC:-cc} -std=c99 -E -P -Iinclude include/tce/tce.h | tr '\n' ' ' | grep -oE '\benum [a-z_]*\{[^}]*\}|\benum \{[^}]*\}' |
+    grep -oE '\bTCE_[A-Z0-9_]+' | sort -u >"$work/names"
+{
+    printf '#include <stdio.h>\n#include <tce/tce.h>\nint main(void)\n{\n'
+    sed 's/.*/    printf("& %d\\n", (int)&);/' "$work/names"
+    printf '    return 0;\n}\n'
+} >"$work/values.c"
+${CC:-cc} -std=c99 -Iinclude "$work/values.c" -o "$work/values" && "$work/values" >"$work/enumerators.txt" || exit 1
+
+if [ -n "$write" ]; then
+    cp "$work/libtce-0.1.abi" "$work/enumerators.txt" $here/
+    wc -l $here/libtce-0.1.abi $here/enumerators.txt
     exit
 fi
 
-# the file describes one machine type
-if ! grep -q "architecture='elf-amd-x86_64'" "$baseline" || [ "$(uname -m)" != x86_64 ]; then
-    echo "$baseline is not for $(uname -m): layouts not compared"
-    exit 0
+status=0
+# a reference line that is gone: an enumerator was removed or has another value
+lost=$(sort "$work/enumerators.txt" | comm -13 - $here/enumerators.txt)
+if [ -n "$lost" ]; then
+    printf 'enumerators that have gone or changed:\n%s\n' "$lost"
+    status=1
 fi
-if ! abidiff --headers-dir2 include/tce --drop-private-types --no-added-syms --suppressions $here/growth.ini "$baseline" "$1"; then
-    echo "the binary interface differs from $baseline; docs/abi.md says what may change"
-    exit 1
+
+# layouts are those of one machine type
+if [ "$(uname -m)" != x86_64 ]; then
+    echo "$here/libtce-0.1.abi is not for $(uname -m): layouts not compared"
+elif ! abidiff --no-added-syms --suppressions $here/growth.ini $here/libtce-0.1.abi "$work/libtce-0.1.abi" >"$work/diff"; then
+    cat "$work/diff"
+    echo "the binary interface differs from $here/libtce-0.1.abi; docs/abi.md says what may change"
+    status=1
 fi
-echo "layouts and functions as in $baseline"
+[ $status = 0 ] && echo "functions, layouts and $(wc -l <$here/enumerators.txt) enumerators as in the last release"
+exit $status

@@ -2,6 +2,7 @@
 # symbols.sh LIBRARY MAP: the functions that the public headers mark with TCE_API, those listed in the version map and
 # those that the library exports are the same.
 
+export LC_ALL=C
 library=$1
 map=$2
 work=$(mktemp -d)
