@@ -26,10 +26,10 @@ enum { STATE_STEP, STATE_GOAL, STATE_EFFORT = 3, N_TASK_STATE };
 #define PI 3.14159265358979323846
 
 /* The links get lighter and the motors weaker towards the tip, as in most arms. */
-static const double MAX_TORQUE[N_JOINTS] = { 20.0, 15.0, 10.0, 6.0, 3.0 };
+static const double MAX_TORQUE[N_JOINTS] = { 10.0, 7.0, 4.0, 2.0, 1.0 };
 static const double KP[N_JOINTS] = { 100.0, 60.0, 30.0, 15.0, 8.0 };
 static const double KD[N_JOINTS] = { 10.0, 6.0, 3.0, 1.5, 0.8 };
-static const double MIN_TORQUE[N_JOINTS] = { -20.0, -15.0, -10.0, -6.0, -3.0 };
+static const double MIN_TORQUE[N_JOINTS] = { -10.0, -7.0, -4.0, -2.0, -1.0 };
 /* bent, so that the tip can move to all sides: rad */
 static const double START[N_JOINTS] = { -1.2, 0.6, 0.6, 0.6, 0.6 };
 
@@ -37,14 +37,14 @@ static const char MODEL[] =
     "<mujoco model='reacher5'>"
     "<compiler angle='radian'/>"
     "<option timestep='0.01' gravity='0 0 0' integrator='implicitfast'><flag contact='disable' autoreset='disable'/></option>"
-    "<visual><global offwidth='1280' offheight='960' fovy='40'/><quality shadowsize='4096' offsamples='8'/>"
-    "<headlight ambient='.35 .35 .35' diffuse='.25 .25 .25' specular='0 0 0'/><map znear='0.02' zfar='20' shadowclip='1.5'/></visual>"
+    "<visual><global offwidth='1280' offheight='960'/><quality shadowsize='8192' offsamples='8'/>"
+    "<headlight ambient='.36 .36 .36' diffuse='.16 .16 .16' specular='0 0 0'/><map znear='0.1' zfar='30'/></visual>"
     "<asset>"
     "<texture name='sky' type='skybox' builtin='gradient' rgb1='.96 .97 .99' rgb2='.80 .85 .91' width='256' height='256'/>"
-    "<texture name='floor' type='2d' builtin='checker' rgb1='.93 .93 .92' rgb2='.885 .89 .895' mark='edge' markrgb='.80 .81 .82' width='512' height='512'/>"
-    "<material name='floor' texture='floor' texrepeat='1 1' texuniform='true' reflectance='.04' specular='0.1'/>"
-    "<material name='link' rgba='.16 .38 .62 1' specular='.35' shininess='.5'/>"
-    "<material name='joint' rgba='.93 .94 .96 1' specular='.4' shininess='.6'/>"
+    "<texture name='floor' type='2d' builtin='checker' rgb1='.88 .89 .905' rgb2='.835 .85 .87' mark='edge' markrgb='.76 .78 .81' width='512' height='512'/>"
+    "<material name='floor' texture='floor' texrepeat='2.5 2.5' texuniform='true' reflectance='0' specular='0'/>"
+    "<material name='link' rgba='.13 .42 .72 1' specular='.35' shininess='.5'/>"
+    "<material name='joint' rgba='.86 .87 .90 1' specular='.4' shininess='.6'/>"
     "<material name='base' rgba='.25 .27 .30 1' specular='.3'/>"
     "<material name='tip' rgba='.95 .60 .12 1' specular='.4'/>"
     "<material name='goal' rgba='.85 .16 .20 .9' specular='.2' emission='.2'/>"
@@ -56,8 +56,8 @@ static const char MODEL[] =
     "<default class='deco'><geom density='0' material='joint'/></default>"
     "</default>"
     "<worldbody>"
-    "<light pos='-0.8 -1.2 3' dir='0.35 0.45 -1' directional='true' diffuse='.55 .55 .55' specular='.2 .2 .2' castshadow='true'/>"
-    "<camera name='view' pos='0.22 -1.95 2.25' xyaxes='1 0 0 0 0.7600 0.6499'/>"
+    "<light pos='-1 -1.6 3.6' dir='0.33 0.44 -1' cutoff='60' exponent='1' diffuse='.55 .55 .55' specular='.2 .2 .2' castshadow='true'/>"
+    "<camera name='view' fovy='35' pos='0.2 -1.15 2.55' xyaxes='1 0 0 0 0.9116 0.4111'/>"
     "<geom name='floor' type='plane' size='4 4 .1' material='floor'/>"
     "<geom class='deco' type='cylinder' size='.065 .03' pos='0 0 .03' material='base'/>"
     "<body name='link1' pos='0 0 .09'><joint name='joint1' armature='0.3'/>"
