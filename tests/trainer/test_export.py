@@ -1,0 +1,146 @@
+"""tce export and tce bench from outside: a trained policy, its two exports against the library through the bindings, and their messages."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+# both methods, both precisions; the tiny task
+SMALL = ["task.name=point_via", "mp.tau=1", "run.iterations=2", "run.threads=1", "collect.episodes=16", "collect.environments=16",
+         "evaluate.episodes=8", "policy.hidden=[32, 32]", "critic.hidden=[32]", "policy.epochs=5", "critic.epochs=5", "objective.time_points=10"]
+RUNS = {
+    "tce-float": (["run.method=tce", "policy.precision=float"], 1e-6),
+    "tce-double": (["run.method=tce", "policy.precision=double"], 1e-12),
+    "bbrl-double": (["run.method=bbrl", "policy.precision=double", "collect.mask_context=true", "mp.relative_goal=true"], 1e-12),
+}
+
+
+def tce(*arguments: Any) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TCE_PYTHON": "/bin/false"}
+    return subprocess.run([str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=120)
+
+
+def train(folder: Path, *settings: str) -> Path:
+    result = tce("train", "--quiet", "--out", folder, *SMALL, *settings)
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def run(request: Any, tmp_path_factory: Any) -> Any:
+    settings, tolerance = RUNS[request.param]
+    folder = train(tmp_path_factory.mktemp("export") / "run", *settings)
+    result = tce("export", folder, "--out", folder / "robot", "--c", "arm")
+    assert result.returncode == 0, result.stderr
+    return folder, tolerance
+
+
+def doubles(values: Any) -> Any:
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def pointer(values: np.ndarray) -> Any:
+    return values.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+
+
+def test_both_exports_give_the_numbers_of_the_trainers_policy(run: Any) -> None:
+    folder, tolerance = run
+    tce_py = pytest.importorskip("tce")
+    robot = folder / "robot"
+    subprocess.run(["cc", *STRICT, "-O2", "-fPIC", "-shared", "-o", robot / "arm.so", robot / "arm.c", "-lm"], check=True)
+    arm = ctypes.CDLL(str(robot / "arm.so"))
+    arm.arm_context_size.restype = ctypes.c_size_t
+    arm.arm_num_params.restype = ctypes.c_size_t
+    assert arm.arm_self_test(None) == 0
+
+    # the trainer's own file and the exported one hold the same policy
+    random = np.random.default_rng(3)
+    handles = []
+    for file in (folder / "policy.safetensors", robot / "policy.safetensors"):
+        store = tce_py.Store.load(str(file))
+        handles.append((tce_py.Policy.from_store(store, "policy"), tce_py.MovementPrimitive.from_store(store, "mp")))
+    n = arm.arm_context_size()
+    times = doubles(0.02 * np.arange(1, 51))
+    start, rest = doubles([0.1, -0.2]), doubles([0.0, 0.0])
+    for _ in range(10):
+        context = doubles(random.normal(size=n))
+        params, pos, vel = np.zeros(arm.arm_num_params()), np.zeros((50, 2)), np.zeros((50, 2))
+        assert arm.arm_parameters(pointer(context), pointer(params)) == 0
+        assert arm.arm_trajectory(pointer(params), ctypes.c_double(0.0), pointer(start), pointer(rest), ctypes.c_size_t(50), pointer(times),
+                                  pointer(pos), pointer(vel)) == 0
+        for policy, mp in handles:
+            inputs = np.concatenate([context, np.zeros(policy.n_obs - n)])[None]
+            mean, _ = policy.predict(inputs)
+            want = mp.trajectory(mean, times, init_pos=start[None], init_vel=rest[None])
+            np.testing.assert_allclose(params, mean[0], rtol=0, atol=tolerance * max(1.0, np.abs(mean).max()))
+            np.testing.assert_allclose(pos, want[0][0], rtol=0, atol=tolerance)
+            np.testing.assert_allclose(vel, want[1][0], rtol=0, atol=tolerance * max(1.0, np.abs(want[1]).max()))
+
+
+def test_program_made_of_the_export_passes_and_prints_the_path(run: Any) -> None:
+    folder, _ = run
+    program = folder / "robot" / "arm"
+    subprocess.run(["cc", *STRICT, "-DARM_MAIN", "-o", program, folder / "robot" / "arm.c", "-lm"], check=True)
+    result = subprocess.run([str(program)], capture_output=True, text=True)
+    assert result.returncode == 0
+    assert "self-test passed" in result.stdout
+    rows = [line.split() for line in result.stdout.splitlines() if not line.startswith("#")]
+    assert len(rows) == 50 and all(len(row) == 5 for row in rows)
+
+
+def test_same_run_exports_the_same_bytes_and_lands_in_the_run_folder(run: Any) -> None:
+    folder, _ = run
+    assert tce("export", folder, "--c", "arm").returncode == 0
+    assert (folder / "export" / "arm.c").read_bytes() == (folder / "robot" / "arm.c").read_bytes()
+    assert tce("export", folder / "policy.safetensors", "--c", "arm").returncode == 0
+    assert not list((folder / "export").glob("*.tmp"))
+
+
+@pytest.mark.parametrize("arguments, status, word", [
+    (["export"], 2, "name one run folder"),
+    (["export", "nowhere"], 1, "give a run folder"),
+    (["export", "{run}", "--c", "2arm"], 2, "letter"),
+    (["export", "{run}", "--out", "{run}/progress.csv"], 1, "--out"),
+    (["export", "{run}/checkpoints"], 1, "no policy there yet"),
+    (["export", "{run}/progress.csv"], 1, "progress.csv"),
+    (["bench", "--iterations", "0"], 2, "--iterations"),
+    (["bench", "--task", "nothing"], 1, "nothing"),
+])
+def test_what_cannot_work_is_said(run: Any, arguments: Any, status: int, word: str) -> None:
+    result = tce(*[a.format(run=run[0]) for a in arguments])
+    assert result.returncode == status, result.stderr
+    assert word in result.stderr
+    assert result.stderr.startswith("tce")
+
+
+def test_damaged_policy_is_not_exported(run: Any, tmp_path: Path) -> None:
+    data = bytearray((run[0] / "policy.safetensors").read_bytes())
+    data[-9] ^= 1
+    (tmp_path / "policy.safetensors").write_bytes(data)
+    result = tce("export", tmp_path)
+    assert result.returncode == 1 and "checksum" in result.stderr
+    assert not (tmp_path / "export").exists()
+
+
+@pytest.mark.parametrize("method", ["tce", "bbrl"])
+def test_bench_parts_add_up_and_the_replay_is_the_same(method: str) -> None:
+    result = tce("bench", "--json", "--iterations", "2", *SMALL, "run.method=" + method)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["replay_same"] is True
+    assert report["env_steps"] == 16 * 50
+    assert report["simulation"] + report["critic"] + report["policy"] <= report["seconds"]
+    parts = report["environment_seconds"] + report["gemm_seconds"]
+    assert report["own_share"] == pytest.approx(1 - parts / report["processor_seconds"], rel=1e-4, abs=1e-4)
+    assert "everything else" in tce("bench", "--iterations", "1", *SMALL, "run.method=" + method).stdout
