@@ -169,8 +169,8 @@ check-layers: ## a module includes only lower ones; BLAS and LAPACK only in lina
 	@sh tests/layers.sh
 
 .PHONY: check-abi
-check-abi: $(LIB)/libtce.so $(BUILD)/tests/abi/old_caller | deps-test ## layouts against the last release, and a caller with shorter structs
-	@CC='$(CC)' sh tests/abi/check.sh $(SHARED)
+check-abi: $(LIB)/libtce.so $(BUILD)/tests/abi/old_caller | deps-test deps-python ## layouts against the last release, and a caller with shorter structs
+	@CC='$(CC)' PYTHON=$(VENV)/bin/python sh tests/abi/check.sh $(SHARED)
 	@$(RUN) $(BUILD)/tests/abi/old_caller
 
 $(BUILD)/tests/abi/old_caller: $(BUILD)/tests/abi/old_caller.o $(LIB)/libtce.so
@@ -241,7 +241,7 @@ define install_packages
 	    echo "missing packages; please run:  sudo apt-get install -y$$missing" >&2; exit 1; fi; \
 	echo "installing$$missing" >&2; \
 	export DEBIAN_FRONTEND=noninteractive; \
-	apt-get -qq update >&2 && apt-get -qq install -y --no-install-recommends $$missing </dev/null >/dev/null
+	apt-get -qq update >&2 && apt-get -qq install -y --no-install-recommends -o DPkg::Lock::Timeout=600 $$missing </dev/null >/dev/null
 endef
 
 .PHONY: deps deps-build deps-test deps-python deps-peers
@@ -256,18 +256,22 @@ deps-test: | deps-build
 
 deps-python: $(VENV)/ready
 
+# A virtual environment $(1) with the wheels of the requirements files $(2); one make at a time, the second finds it done.
+define install_wheels
+	@mkdir -p deps
+	@flock deps/lock sh -c '[ $@ -nt $(firstword $(2)) ] && exit; \
+	    { $(1)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(1); } && \
+	    $(1)/bin/python -m pip install -q --disable-pip-version-check $(2:%=-r %) && touch $@'
+endef
+
 $(VENV)/ready: tests/python/requirements.txt | deps-test
 	$(if $(NO_DEPS),,$(call install_packages,$(PYTHON_PACKAGES)))
-	@$(PYTHON) -m venv --clear $(VENV)
-	@$(VENV)/bin/python -m pip install -q --disable-pip-version-check -r $<
-	@touch $@
+	$(call install_wheels,$(VENV),$<)
 
 deps-peers: $(PEERS_VENV)/ready
 
 $(PEERS_VENV)/ready: tests/bench/requirements.txt tests/python/requirements.txt | deps-python
-	@$(PYTHON) -m venv --clear $(PEERS_VENV)
-	@$(PEERS_VENV)/bin/python -m pip install -q --disable-pip-version-check -r tests/python/requirements.txt -r $<
-	@touch $@
+	$(call install_wheels,$(PEERS_VENV),$^)
 
 # ---- install -----------------------------------------------------------------------------------------
 
