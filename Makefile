@@ -125,9 +125,10 @@ $(TEST_TASKS): $(BUILD)/%.so: $(BUILD)/%.o
 	$(call say,LD,$@)
 	$(Q)$(LINK) -shared -o $@ $<
 
-$(BUILD)/replay: $(REPLAY) $(SUPPORT) $(STATIC)
+# shares one libtce with the task library that it loads
+$(BUILD)/replay: $(REPLAY) $(SUPPORT) $(LIB)/libtce.so
 	$(call say,LD,$@)
-	$(Q)$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
+	$(Q)$(LINK) -o $@ $(REPLAY) $(SUPPORT) $(LINK_TCE) $(TEST_LIBS) $(LIBS)
 
 $(BUILD)/bench: $(BENCH) $(STATIC)
 	$(call say,LD,$@)

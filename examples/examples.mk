@@ -89,6 +89,10 @@ train: program | deps-python deps-models ## trains TASK (reacher5) with METHOD (
 
 PARTS := $(filter-out check-python,$(PARTS)) check-trainer check-python
 
+# cases of tasks
+replay: export TCE_TASKS := $(abspath $(TASKS))
+replay: $(TASKS) | deps-models
+
 $(TRAINER_ARCHIVE): $(filter-out %/main.o,$(TRAINER_OBJECTS))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 

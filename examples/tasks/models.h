@@ -1,5 +1,5 @@
 /*
- * Models that live in files: the folders that `make deps` unpacked. And what their tasks share: steps as their originals take them, given draws.
+ * Models that live in files: the folders that `make deps` unpacked. And steps as the originals of their tasks take them.
  *
  * A path is relative to the folder of models: the environment variable TCE_MODELS when set, else deps/ in the working directory or in one of the
  * three folders above the task library. Compiling a model with meshes takes half a second, so the compiled form is kept in cache/ of that
@@ -9,6 +9,7 @@
 #ifndef TASKS_MODELS_H
 #define TASKS_MODELS_H
 
+#include "draws.h"
 #include "mujoco_common.h"
 
 /*
@@ -26,17 +27,5 @@ tce_status models_open(const char *path, const char *blank, const mjModel **out)
  * a number is bad MuJoCo resets the data and goes on, as the originals of these tasks do.   TCE_E_ENV: MuJoCo's error.
  */
 tce_status models_step(const mjModel *model, mjData *data, int n);
-
-/*
- * Uniform numbers from elsewhere, for tests: the tasks that read models take a pointer to this as `user` of create(); NULL: none.
- * next returns the next number in [0, 1).
- */
-typedef struct task_draws {
-    double (*next)(void *context);
-    void *context;
-} task_draws;
-
-/* low + (high - low) u, u from draws when there are any and from random otherwise; low = high takes a number too. */
-double task_draw(const task_draws *draws, tce_random *random, double low, double high);
 
 #endif

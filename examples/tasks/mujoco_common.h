@@ -54,8 +54,9 @@ tce_status mujoco_set_state(const mjModel *model, mjData *data, const double *st
 typedef struct mujoco_renderer mujoco_renderer;
 
 /*
- * A picture of the present state from the camera called `camera`: rgb [height, width, 3], top row first. *renderer is NULL before the first picture
- * and belongs to the caller. Draws through EGL, or OSMesa when there is no EGL; TCE_E_NOT_FOUND: neither, the message names the Debian package.
+ * A picture of the present state from the camera called `camera` (NULL: the view that the model's statistics and visual settings give):
+ * rgb [height, width, 3], top row first. *renderer is NULL before the first picture and belongs to the caller. Positions in data are derived
+ * anew. Draws through EGL, or OSMesa when there is no EGL; TCE_E_NOT_FOUND: neither, the message names the Debian package.
  */
 tce_status mujoco_render(mujoco_renderer **renderer, const mjModel *model, mjData *data, const char *camera, int32_t width, int32_t height,
                          uint8_t *rgb);

@@ -150,9 +150,12 @@ static tce_status create_renderer(const mjModel *model, const char *camera, mujo
     if (!r)
         return tce_fail(TCE_E_NOMEM, "no memory for pictures");
     r->model = model;
-    mjv_defaultCamera(&r->camera);
-    r->camera.type = mjCAMERA_FIXED;
-    tce_status status = mujoco_find(model, mjOBJ_CAMERA, camera, &r->camera.fixedcamid);
+    tce_status status = TCE_OK;
+    mjv_defaultFreeCamera(model, &r->camera);
+    if (camera) {
+        r->camera.type = mjCAMERA_FIXED;
+        status = mujoco_find(model, mjOBJ_CAMERA, camera, &r->camera.fixedcamid);
+    }
     if (status == TCE_OK && !open_egl(r) && !open_osmesa(r))
         status = tce_fail(TCE_E_NOT_FOUND, "pictures need OpenGL without a display, and there is none: install the Debian packages libegl1 and "
                                            "libgl1-mesa-dri (or libosmesa6)");

@@ -9,6 +9,8 @@
 /* The one symbol that the library exports; a tce_tasks_function. */
 const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n);
 
+extern const tce_env_vtable TASK_BOX_PUSHING_DENSE;
+extern const tce_env_vtable TASK_BOX_PUSHING_SPARSE;
 extern const tce_env_vtable TASK_POINT_VIA;
 extern const tce_env_vtable TASK_REACHER5;
 

@@ -17,6 +17,9 @@
 
 enum { MAX_NAME = 256, READ_STEP = 1 << 16 };
 
+/* Of several runs of a task's cases the one with the MuJoCo that `make deps` fetches. */
+#define TASK_RUNS "3.3.0"
+
 /* Which function replays which kind. A new family of files is a new block of rows. */
 static const struct {
     const char *kind;
@@ -56,6 +59,11 @@ static const struct {
     /* whole updates */
     { "policy_update", replay_policy_update },
     { "policy_update_options", replay_policy_update },
+
+    /* tasks */
+    { "box_pushing", replay_box_pushing },
+    { "box_draw", replay_box_draw },
+    { "arm_pose", replay_arm_pose },
 };
 
 /* ---- one case ------------------------------------------------------------------------------------ */
@@ -201,6 +209,40 @@ static char *read_whole(const char *path, size_t *size)
     return text;
 }
 
+/*
+ * Cases of tasks come as {"cases": [given], "runs": {MuJoCo version: {name: results}}}. One of them as a case of its own: the kind is the task,
+ * or the name without its number.
+ */
+static json_t *task_case(const json_t *given, const json_t *runs)
+{
+    const char *name = json_string_value(json_object_get(given, "name"));
+    const char *task = json_string_value(json_object_get(given, "task"));
+    json_t *run = name != NULL ? json_object_get(runs, name) : NULL;
+    char kind[MAX_NAME];
+
+    snprintf(kind, sizeof kind, "%s", task != NULL ? task : name != NULL ? name : "");
+    char *number = strrchr(kind, '_');
+    if (task == NULL && number != NULL)
+        *number = '\0';
+    return json_pack("{s:s, s:s*, s:O, s:O*}", "kind", kind, "note", name, "case", given, "run", run);
+}
+
+/* The same file as a list of cases; a new reference. NULL when it is none of these. */
+static json_t *as_list(json_t *root)
+{
+    const json_t *cases = json_object_get(root, "cases");
+    const json_t *runs = json_object_get(json_object_get(root, "runs"), TASK_RUNS);
+
+    if (json_is_array(root))
+        return json_incref(root);
+    if (!json_is_array(cases))
+        return NULL;
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(cases); i++)
+        json_array_append_new(list, task_case(json_array_get(cases, i), runs));
+    return list;
+}
+
 /* Replays every case of a file; one that cannot be read is one failure. */
 static void replay_file(const char *path, size_t *n_passed, size_t *n_failed)
 {
@@ -217,12 +259,14 @@ static void replay_file(const char *path, size_t *n_passed, size_t *n_failed)
         ++*n_failed;
         return;
     }
-    if (!json_is_array(root) || json_array_size(root) == 0) {
+    json_t *list = as_list(root);
+    if (json_array_size(list) == 0) {
         printf("%s  -  -  FAIL not a list of cases\n", path);
         ++*n_failed;
     }
-    for (size_t i = 0; json_is_array(root) && i < json_array_size(root); i++)
-        ++*(replay_one(file, i, json_array_get(root, i)) ? n_passed : n_failed);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        ++*(replay_one(file, i, json_array_get(list, i)) ? n_passed : n_failed);
+    json_decref(list);
     json_decref(root);
 }
 

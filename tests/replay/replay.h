@@ -104,6 +104,8 @@ void replay_compare(replay_case *c, const json_t *object, const char *key, size_
 void replay_compare_gradient(replay_case *c, const json_t *object, const char *key, size_t n, const double *got);
 /* The same as replay_compare, against numbers that are already there. */
 void replay_compare_with(replay_case *c, const char *key, size_t n, const double *got, const double *want, double tol);
+/* Limit tol itself, whatever the size of the numbers. */
+void replay_compare_absolute(replay_case *c, const char *key, size_t n, const double *got, const double *want, double tol);
 /* Ends the case unless got and want have the same bytes. */
 void replay_same(replay_case *c, const char *what, size_t n, const double *got, const double *want);
 
@@ -114,6 +116,26 @@ tce_mp *replay_mp(replay_case *c, int32_t kind, tce_mp_options *out_options);
 
 /* Starts and times of E paths: fields "times", "init_time", "init_pos", "init_vel" with their defaults. */
 void replay_grid(replay_case *c, size_t E, size_t D, tce_mp_grid *out);
+
+/* Uniform numbers for an environment's reset, one by one; when they run out others follow, and `used` tells. */
+typedef struct replay_draws {
+    const double *values;
+    size_t n;
+    size_t used;
+} replay_draws;
+
+/* An environment of the task library (TCE_TASKS, or bin/libtce_tasks.so beside this program) that lives as long as the case. */
+typedef struct replay_environment {
+    const tce_env_vtable *vtable;
+    void *instance;
+    tce_env_spec spec;
+    size_t n_state;
+} replay_environment;
+
+/* draws: NULL, or what its resets take instead of random numbers. */
+void replay_open_environment(replay_case *c, const char *task, replay_draws *draws, replay_environment *out);
+/* Cases of tasks are {"case": what is given, "run": what came out}; their tolerance, and the last step that it holds for. */
+double replay_task_tolerance(replay_case *c, const json_t *run, size_t *out_last);
 
 /* A segment handle with its times and pairs set. times [n_grids, T], init_time [n_grids]. */
 typedef struct replay_segment_setup {
@@ -180,5 +202,9 @@ void replay_segment_advantages(replay_case *c);
 void replay_objective(replay_case *c);
 
 void replay_policy_update(replay_case *c);
+
+void replay_box_pushing(replay_case *c);
+void replay_box_draw(replay_case *c);
+void replay_arm_pose(replay_case *c);
 
 #endif

@@ -276,6 +276,11 @@ void replay_compare_with(replay_case *c, const char *key, size_t n, const double
     note(c, key, n, got, want, fmax(1.0, largest(n, want)), tol);
 }
 
+void replay_compare_absolute(replay_case *c, const char *key, size_t n, const double *got, const double *want, double tol)
+{
+    note(c, key, n, got, want, 1.0, tol);
+}
+
 void replay_same(replay_case *c, const char *what, size_t n, const double *got, const double *want)
 {
     if (memcmp(got, want, n * sizeof *got) != 0)

@@ -1,0 +1,21 @@
+/*
+ * The uniform numbers of a reset, from the random stream or given one by one.
+ */
+#ifndef TASKS_DRAWS_H
+#define TASKS_DRAWS_H
+
+#include <tce/base.h>
+
+/*
+ * Uniform numbers from elsewhere, for tests: the tasks that read models take a pointer to this as `user` of create(); NULL: none.
+ * next returns the next number in [0, 1).
+ */
+typedef struct task_draws {
+    double (*next)(void *context);
+    void *context;
+} task_draws;
+
+/* low + (high - low) u, u from draws when there are any and from random otherwise; low = high takes a number too. */
+double task_draw(const task_draws *draws, tce_random *random, double low, double high);
+
+#endif
