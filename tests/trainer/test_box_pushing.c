@@ -1,0 +1,395 @@
+/*
+ * Box Pushing from the task library: rules that hold in every episode, states that go round, threads, models that are missing or damaged. The
+ * numbers of the original are compared by `make replay`.
+ */
+#include <check.h>
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tce/tce.h>
+
+#include "../../examples/tasks/box_pushing.h"
+
+enum { N_OBS = 28, N_JOINTS = 7, N_STEPS = 100, N_METRICS = 4, N_ENVS = 4, MAX_PATH = 4096 };
+
+static tce_env_library *library;
+static const tce_env_vtable *dense, *sparse;
+
+static void open_library(void)
+{
+    const char *path = getenv("TCE_TASKS");
+    ck_assert_msg(path != NULL, "TCE_TASKS is not set: run `make check-trainer`");
+    ck_assert_msg(tce_env_library_open(path, NULL, &library) == TCE_OK, "%s", tce_error_message());
+    ck_assert_int_eq(tce_env_library_find(library, "box_pushing_dense", &dense), TCE_OK);
+    ck_assert_int_eq(tce_env_library_find(library, "box_pushing_sparse", &sparse), TCE_OK);
+}
+
+static void close_library(void)
+{
+    tce_env_library_free(library);
+}
+
+static void *new_env(const tce_env_vtable *task, const char *settings)
+{
+    void *env = NULL;
+    ck_assert_msg(task->create(NULL, settings, &env) == TCE_OK, "%s", tce_error_message());
+    return env;
+}
+
+static void start(const tce_env_vtable *task, void *env, uint64_t episode, double *obs)
+{
+    double pos[N_JOINTS], vel[N_JOINTS];
+    tce_random random;
+    tce_random_start(&random, 7, 1, 2, episode);
+    ck_assert_msg(task->reset(env, &random, obs, pos, vel) == TCE_OK, "%s", tce_error_message());
+    for (int i = 0; i < N_JOINTS; i++) {
+        ck_assert(pos[i] == obs[i]);
+        ck_assert(vel[i] == 0.0 && obs[N_JOINTS + i] == 0.0);
+    }
+}
+
+/* Torques that move the arm a good deal, the same for the same k. */
+static void torques(size_t k, double *out)
+{
+    for (int i = 0; i < N_JOINTS; i++)
+        out[i] = 0.6 * sin(0.13 * (double)k + 1.7 * i);
+}
+
+static tce_env_result act(const tce_env_vtable *task, void *env, size_t k, double *obs)
+{
+    double action[N_JOINTS];
+    tce_env_result result = { 0 };
+    torques(k, action);
+    ck_assert_msg(task->step_action(env, action, obs, &result) == TCE_OK, "%s", tce_error_message());
+    return result;
+}
+
+/* ---- property ------------------------------------------------------------------------------------ */
+
+START_TEST(starts_lie_where_the_task_says)
+{
+    void *env = new_env(dense, NULL);
+    double obs[N_OBS], state[BOX_N_STATE];
+    for (uint64_t episode = 0; episode < 20; episode++) {
+        start(dense, env, episode, obs);
+        const double *box = obs + 14, *target = obs + 21;
+        ck_assert(box[0] >= 0.3 && box[0] < 0.6 && target[0] >= 0.3 && target[0] < 0.6);
+        ck_assert(fabs(box[1]) <= 0.45 && fabs(target[1]) <= 0.45);
+        ck_assert(hypot(box[0] - target[0], box[1] - target[1]) >= 0.3);
+        ck_assert(fabs(hypot(box[3], box[6]) - 1.0) < 1e-12 && box[4] == 0.0 && box[5] == 0.0);
+
+        /* the arm search found the box: the squared error is below 1e-5, far from its limit of rounds */
+        ck_assert_int_eq(dense->get_state(env, state), TCE_OK);
+        ck_assert(state[BOX_STATE_SEARCH + 2] < 1e-5 && state[BOX_STATE_SEARCH] < 1000.0);
+    }
+    dense->destroy(env);
+}
+END_TEST
+
+START_TEST(a_fixed_start_has_the_box_in_one_place)
+{
+    void *env = new_env(dense, "random_start=0");
+    double obs[N_OBS];
+    for (uint64_t episode = 0; episode < 3; episode++) {
+        start(dense, env, episode, obs);
+        ck_assert(obs[14] == 0.4 && obs[15] == 0.3 && obs[16] == -0.01 && obs[20] == 1.0);
+    }
+    dense->destroy(env);
+}
+END_TEST
+
+START_TEST(an_episode_ends_at_step_100_and_both_rewards_see_one_physics)
+{
+    void *a = new_env(dense, NULL), *b = new_env(sparse, NULL);
+    double obs_a[N_OBS], obs_b[N_OBS], metrics[N_METRICS];
+    double energy = 0.0;
+    start(dense, a, 3, obs_a);
+    start(sparse, b, 3, obs_b);
+    for (size_t k = 0; k < N_STEPS; k++) {
+        const tce_env_result one = act(dense, a, k, obs_a), two = act(sparse, b, k, obs_b);
+        double action[N_JOINTS];
+        torques(k, action);
+        for (int i = 0; i < N_JOINTS; i++)
+            energy += 100.0 * action[i] * action[i];
+        ck_assert_mem_eq(obs_a, obs_b, sizeof obs_a);
+        ck_assert_int_eq(one.terminated + one.truncated, k == N_STEPS - 1);
+        ck_assert_int_eq(two.terminated + two.truncated, k == N_STEPS - 1);
+        ck_assert_int_eq(one.event, 0);
+    }
+    ck_assert_int_eq(dense->metrics(a, metrics), TCE_OK);
+    ck_assert(metrics[0] == 0.0 && metrics[1] > 0.0);
+    ck_assert_double_eq_tol(metrics[3], energy, 1e-9 * energy);
+    dense->destroy(a);
+    sparse->destroy(b);
+}
+END_TEST
+
+/* A box that lies on its target, with the arm still: success, and the sparse reward's end terms nearly vanish. */
+START_TEST(a_box_on_its_target_is_a_success)
+{
+    void *env = new_env(sparse, NULL);
+    double obs[N_OBS], state[BOX_N_STATE], metrics[N_METRICS];
+    const double still[N_JOINTS] = { 0 };
+    tce_env_result result = { 0 };
+    start(sparse, env, 1, obs);
+    ck_assert_int_eq(sparse->get_state(env, state), TCE_OK);
+    memcpy(state + BOX_STATE_TARGET, state + BOX_STATE_QPOS + 9, 7 * sizeof *state);
+    state[BOX_STATE_STEP] = N_STEPS - 1;
+    state[BOX_STATE_WARM] = NAN;
+    ck_assert_int_eq(sparse->set_state(env, state, obs), TCE_OK);
+    ck_assert_int_eq(sparse->step_action(env, still, obs, &result), TCE_OK);
+    ck_assert_int_eq(result.terminated, 1);
+    ck_assert_int_eq(result.truncated, 0);
+    ck_assert_int_eq(sparse->metrics(env, metrics), TCE_OK);
+    ck_assert(metrics[0] == 1.0 && metrics[1] < 0.01 && metrics[2] < 0.01);
+    ck_assert(result.reward > -10.0 && result.reward < 0.0);
+    sparse->destroy(env);
+}
+END_TEST
+
+START_TEST(a_state_taken_and_put_back_goes_on_to_the_same_bytes)
+{
+    enum { BEFORE = 30, AFTER = 20 };
+    void *a = new_env(dense, NULL), *b = new_env(dense, NULL);
+    double obs[N_OBS], other[N_OBS], state[BOX_N_STATE], again[BOX_N_STATE];
+    start(dense, a, 5, obs);
+    start(dense, b, 6, other);
+    ck_assert_uint_eq(dense->n_state(a), BOX_N_STATE);
+    for (size_t k = 0; k < BEFORE; k++)
+        act(dense, a, k, obs);
+    ck_assert_int_eq(dense->get_state(a, state), TCE_OK);
+    ck_assert_int_eq(dense->set_state(b, state, other), TCE_OK);
+    ck_assert_mem_eq(obs, other, sizeof obs);
+    ck_assert_int_eq(dense->get_state(b, again), TCE_OK);
+    ck_assert_mem_eq(state, again, sizeof state);
+    for (size_t k = BEFORE; k < BEFORE + AFTER; k++) {
+        const tce_env_result one = act(dense, a, k, obs), two = act(dense, b, k, other);
+        ck_assert_mem_eq(obs, other, sizeof obs);
+        ck_assert(one.reward == two.reward);
+    }
+    dense->destroy(a);
+    dense->destroy(b);
+}
+END_TEST
+
+/* Rewards [N_ENVS, T] and last observations of environments that hold their start, on a pool of so many threads. */
+static void run_on_threads(int32_t n_threads, size_t T, double *rewards, double *obs)
+{
+    tce_pool *pool = NULL;
+    tce_pool_options threads;
+    tce_rollout *rollout = NULL;
+    tce_rollout_options options;
+    tce_rollout_paths paths;
+    double pos[N_ENVS * N_JOINTS], vel[N_ENVS * N_JOINTS];
+    double *path = calloc(N_ENVS * T * N_JOINTS, sizeof *path), *speed = calloc(N_ENVS * T * N_JOINTS, sizeof *speed);
+    double *first = calloc(N_ENVS * N_OBS, sizeof *first);
+
+    tce_pool_options_init(&threads, sizeof threads);
+    threads.n_threads = n_threads;
+    ck_assert_int_eq(tce_pool_create(&threads, NULL, &pool), TCE_OK);
+    tce_rollout_options_init(&options, sizeof options);
+    options.vtable = dense;
+    options.seed = 11;
+    options.n_envs = N_ENVS;
+    options.pool = pool;
+    ck_assert_msg(tce_rollout_create(&options, NULL, &rollout) == TCE_OK, "%s", tce_error_message());
+    ck_assert_int_eq(tce_rollout_reset(rollout, N_ENVS, 0, first, pos, vel), TCE_OK);
+
+    /* the first joint swings, the others hold */
+    for (size_t e = 0; e < N_ENVS; e++)
+        for (size_t t = 0; t < T; t++)
+            for (size_t i = 0; i < N_JOINTS; i++)
+                path[(e * T + t) * N_JOINTS + i] = pos[e * N_JOINTS + i] + (i == 0 ? 0.01 * (double)t : 0.0);
+    for (size_t e = 0; e < N_ENVS; e++)
+        memcpy(obs + e * (T + 1) * N_OBS, first + e * N_OBS, N_OBS * sizeof *obs);
+    tce_rollout_paths_init(&paths, sizeof paths);
+    paths.rewards = rewards;
+    paths.obs = obs;
+    ck_assert_msg(tce_rollout_run(rollout, N_ENVS, T, path, speed, &paths) == TCE_OK, "%s", tce_error_message());
+    tce_rollout_free(rollout);
+    tce_pool_free(pool);
+    free(path);
+    free(speed);
+    free(first);
+}
+
+START_TEST(one_thread_and_three_give_the_same_bytes)
+{
+    enum { T = 40 };
+    static double rewards[2][N_ENVS * T], obs[2][N_ENVS * (T + 1) * N_OBS];
+    run_on_threads(1, T, rewards[0], obs[0]);
+    run_on_threads(3, T, rewards[1], obs[1]);
+    ck_assert_mem_eq(rewards[0], rewards[1], sizeof rewards[0]);
+    ck_assert_mem_eq(obs[0], obs[1], sizeof obs[0]);
+    ck_assert(rewards[0][0] < 0.0);
+}
+END_TEST
+
+/* ---- errors --------------------------------------------------------------------------------------- */
+
+static void refused(const char *settings, tce_status status, const char *word)
+{
+    void *env = NULL;
+    ck_assert_int_eq(dense->create(NULL, settings, &env), status);
+    ck_assert_ptr_null(env);
+    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" lacks \"%s\"", tce_error_message(), word);
+}
+
+START_TEST(a_wrong_option_is_named)
+{
+    refused("random=1", TCE_E_VALUE, "random_start");
+    refused("random_start=2", TCE_E_VALUE, "random_start");
+    refused("random_start", TCE_E_VALUE, "key=value");
+}
+END_TEST
+
+START_TEST(a_missing_model_comes_with_the_remedy)
+{
+    setenv("TCE_MODELS", "/nowhere", 1);
+    refused(NULL, TCE_E_NOT_FOUND, "make deps");
+    refused(NULL, TCE_E_NOT_FOUND, "/nowhere");
+}
+END_TEST
+
+START_TEST(what_is_not_finite_is_refused)
+{
+    void *env = new_env(dense, NULL);
+    double obs[N_OBS], state[BOX_N_STATE], action[N_JOINTS] = { 0 };
+    tce_env_result result = { 0 };
+    start(dense, env, 1, obs);
+    action[3] = NAN;
+    ck_assert_int_eq(dense->step_action(env, action, obs, &result), TCE_E_VALUE);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "action[3]"));
+    ck_assert_int_eq(dense->get_state(env, state), TCE_OK);
+    state[2] = INFINITY;
+    ck_assert_int_eq(dense->set_state(env, state, obs), TCE_E_VALUE);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "state[2]"));
+    dense->destroy(env);
+}
+END_TEST
+
+/* ---- cache ---------------------------------------------------------------------------------------- */
+
+/* A folder that shows the real models but has a cache of its own. */
+static void make_models(char *folder)
+{
+    char here[MAX_PATH], real[3 * MAX_PATH], link[128];
+    const char *given = getenv("TCE_MODELS");
+    snprintf(folder, 64, "/tmp/tce-models-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    if (given != NULL)
+        snprintf(real, sizeof real, "%s%s%s/fancy_gym", given[0] == '/' ? "" : here, given[0] == '/' ? "" : "/", given);
+    else
+        snprintf(real, sizeof real, "%s/deps/fancy_gym", here);
+    snprintf(link, sizeof link, "%s/fancy_gym", folder);
+    ck_assert_int_eq(symlink(real, link), 0);
+    setenv("TCE_MODELS", folder, 1);
+}
+
+/* The one file in the cache; 0 when there is none. */
+static int cached_file(const char *folder, char *out)
+{
+    char cache[128];
+    int n = 0;
+    snprintf(cache, sizeof cache, "%s/cache", folder);
+    DIR *entries = opendir(cache);
+    for (struct dirent *entry; entries && (entry = readdir(entries));)
+        if (entry->d_name[0] != '.') {
+            snprintf(out, MAX_PATH, "%s/%.300s", cache, entry->d_name);
+            n++;
+        }
+    if (entries)
+        closedir(entries);
+    ck_assert_int_le(n, 1);
+    return n;
+}
+
+static void remove_models(const char *folder)
+{
+    char path[MAX_PATH];
+    if (cached_file(folder, path))
+        remove(path);
+    snprintf(path, sizeof path, "%s/cache", folder);
+    rmdir(path);
+    snprintf(path, sizeof path, "%s/fancy_gym", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+/* The reward of a step, from a new environment that is gone again, so that the next one loads its model anew. */
+static double one_step(void)
+{
+    double obs[N_OBS];
+    void *env = new_env(dense, NULL);
+    start(dense, env, 2, obs);
+    const double reward = act(dense, env, 9, obs).reward;
+    dense->destroy(env);
+    return reward;
+}
+
+START_TEST(a_compiled_model_is_kept_and_a_damaged_one_replaced)
+{
+    char folder[64], path[MAX_PATH];
+    struct stat about;
+    make_models(folder);
+    setenv("TCE_MODEL_CACHE", "0", 1);
+    const double compiled = one_step();
+    ck_assert_int_eq(cached_file(folder, path), 0);
+    unsetenv("TCE_MODEL_CACHE");
+    ck_assert(one_step() == compiled);
+    ck_assert_int_eq(cached_file(folder, path), 1);
+    ck_assert(one_step() == compiled);
+
+    /* one byte in the middle changed, then cut short: the same numbers, from a new file */
+    ck_assert_int_eq(stat(path, &about), 0);
+    FILE *file = fopen(path, "r+b");
+    ck_assert_ptr_nonnull(file);
+    fseek(file, about.st_size / 2, SEEK_SET);
+    const int byte = fgetc(file);
+    fseek(file, about.st_size / 2, SEEK_SET);
+    fputc(byte ^ 0x55, file);
+    fclose(file);
+    ck_assert(one_step() == compiled);
+    file = fopen(path, "rb");
+    fseek(file, about.st_size / 2, SEEK_SET);
+    ck_assert_int_eq(fgetc(file), byte);
+    fclose(file);
+    ck_assert_int_eq(truncate(path, 1000), 0);
+    ck_assert(one_step() == compiled);
+    remove_models(folder);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("box_pushing");
+    const struct {
+        const char *name;
+        const TTest *tests[8];
+    } cases[] = {
+        { "property", { starts_lie_where_the_task_says, a_fixed_start_has_the_box_in_one_place,
+                        an_episode_ends_at_step_100_and_both_rewards_see_one_physics, a_box_on_its_target_is_a_success,
+                        a_state_taken_and_put_back_goes_on_to_the_same_bytes, one_thread_and_three_give_the_same_bytes } },
+        { "errors", { a_wrong_option_is_named, a_missing_model_comes_with_the_remedy, what_is_not_finite_is_refused } },
+        { "cache", { a_compiled_model_is_kept_and_a_damaged_one_replaced } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        TCase *tcase = tcase_create(cases[i].name);
+        tcase_add_checked_fixture(tcase, open_library, close_library);
+        tcase_set_timeout(tcase, 120);
+        for (size_t k = 0; k < 8 && cases[i].tests[k]; k++)
+            tcase_add_test(tcase, cases[i].tests[k]);
+        suite_add_tcase(suite, tcase);
+    }
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
