@@ -22,13 +22,13 @@ const setting_row SETTING_ROWS[] = {
     { "task", "options", SETTING_TEXT, AT(task.options), "", 0, 0, NULL, "the task's own options, \"key=value key=value\"" },
 
     { "collect", "episodes", SETTING_INT, AT(collect.episodes), "152", 1, 1e6, NULL, "episodes an iteration" },
-    { "collect", "environments", SETTING_INT, AT(collect.environments), "38", 1, 1e5, NULL, "environments; must divide episodes (rounds)" },
+    { "collect", "environments", SETTING_INT, AT(collect.environments), "38", 1, 1e5, NULL, "environments; episodes run in rounds of these" },
     { "collect", "on_fault", SETTING_CHOICE, AT(collect.on_fault), "fail", 0, 0, "fail|drop", "an environment that fails ends the run, or its episode is dropped and counted" },
     { "collect", "reward_to_event", SETTING_BOOL, AT(collect.reward_to_event), "false", 0, 1, NULL, "move rewards to the deciding event" },
     { "collect", "time_input", SETTING_BOOL, AT(collect.time_input), "true", 0, 1, NULL, "append the time to the observation" },
     { "collect", "mask_context", SETTING_BOOL, AT(collect.mask_context), "false", 0, 1, NULL, "networks see the task's context entries only, without time" },
 
-    { "evaluate", "every", SETTING_INT, AT(evaluate.every), "10", 0, 1e9, NULL, "iterations between evaluations of the mean policy; 0: only at the end" },
+    { "evaluate", "every", SETTING_INT, AT(evaluate.every), "10", 0, 1e9, NULL, "iterations between evaluations of the mean policy; 0: only before the first and after the last" },
     { "evaluate", "episodes", SETTING_INT, AT(evaluate.episodes), "152", 1, 1e6, NULL, "episodes of an evaluation" },
 
     { "mp", "kind", SETTING_CHOICE, AT(mp.kind), "prodmp", 0, 0, "prodmp|promp|dmp", "movement primitive" },
