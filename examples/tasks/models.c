@@ -1,8 +1,8 @@
 /*
  * Finds a model's file, compiles it or takes the compiled form from the cache, steps it.
  *
- * A cache file is what mj_saveModel writes, followed by 8 bytes: the hash of all before. Its name has the version of MuJoCo and a hash of
- * the model's folder: contents of XML files, and size and time of the others.
+ * A cache file is what mj_saveModel writes; beside it, in name.sum, stands the hash of its bytes. Its name has the version of MuJoCo and a hash
+ * of the model's folder: contents of XML files, and size and time of the others.
  */
 #define _GNU_SOURCE /* dladdr */
 
@@ -14,14 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* deps/ is looked for in this many folders above the library: build/bin/libtce_tasks.so is two deep */
-enum { N_ABOVE = 3, MAX_DEPTH = 16, HASH_SIZE = 8, ERROR_SIZE = 1000 };
+enum { N_ABOVE = 3, MAX_DEPTH = 16, ERROR_SIZE = 1000 };
 
 #define PATH_SIZE 4096
-#define CACHE_NAME "model.mjb"
 
 /* What is known about a model while it is loaded. */
 typedef struct model_job {
@@ -77,7 +77,7 @@ static tce_status find_file(model_job *job)
     /* beside the library and above it */
     Dl_info self;
     char place[PATH_SIZE], deps[PATH_SIZE];
-    if (dladdr((void *)&CACHE_NAME[0], &self) && self.dli_fname && realpath(self.dli_fname, place))
+    if (dladdr(REMEDY, &self) && self.dli_fname && realpath(self.dli_fname, place))
         for (int i = 0; i < N_ABOVE && cut(place); i++)
             if (join(deps, place, "deps") && try_root(job, deps))
                 return TCE_OK;
@@ -195,53 +195,80 @@ static void find_cache(model_job *job)
         job->cache[0] = '\0';
 }
 
+/* The hash of a file, without a copy of it; 0 when it cannot be read. */
+static uint64_t hash_file(const char *path)
+{
+    uint64_t h = 0;
+    struct stat about;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return 0;
+    if (fstat(fileno(file), &about) == 0 && about.st_size > 0) {
+        const size_t n = (size_t)about.st_size;
+        void *bytes = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fileno(file), 0);
+        if (bytes != MAP_FAILED) {
+            h = hash_bytes(0, bytes, n);
+            munmap(bytes, n);
+        }
+    }
+    fclose(file);
+    return h;
+}
+
 static void unpack(void *context)
 {
     model_job *job = context;
-    mjVFS files;
-    mj_defaultVFS(&files);
-    if (mj_addBufferVFS(&files, CACHE_NAME, job->bytes, (int)(job->n_bytes - HASH_SIZE)) == 0)
-        job->model = mj_loadModel(CACHE_NAME, &files);
-    mj_deleteVFS(&files);
+    job->model = mj_loadModel(job->cache, NULL);
 }
 
 /* The model from the cache; NULL when it is not there or not whole. */
 static void load_cached(model_job *job)
 {
-    uint64_t want;
-    if (job->cache[0] == '\0' || !read_bytes(job, job->cache) || job->n_bytes <= HASH_SIZE)
+    char name[PATH_SIZE + 8];
+    unsigned long long want = 0;
+    snprintf(name, sizeof name, "%s.sum", job->cache);
+    FILE *file = job->cache[0] != '\0' ? fopen(name, "r") : NULL;
+    if (!file)
         return;
-    memcpy(&want, job->bytes + job->n_bytes - HASH_SIZE, HASH_SIZE);
-    if (want == hash_bytes(0, job->bytes, job->n_bytes - HASH_SIZE) && mujoco_try(unpack, job) != TCE_OK)
+    const int read = fscanf(file, "%llx", &want);
+    fclose(file);
+    if (read == 1 && want != 0 && want == hash_file(job->cache) && mujoco_try(unpack, job) != TCE_OK)
         job->model = NULL;
 }
 
 static void pack(void *context)
 {
     model_job *job = context;
-    mj_saveModel(job->model, NULL, job->bytes, (int)(job->n_bytes - HASH_SIZE));
+    mj_saveModel(job->model, NULL, job->bytes, (int)job->n_bytes);
 }
 
-/* Writes the compiled form beside its place and moves it there. What fails costs time at the next start, no more. */
-static void save_cached(model_job *job)
+/* Writes a file beside its place and moves it there. */
+static int replace_file(const char *path, const void *bytes, size_t n)
 {
-    char part[PATH_SIZE + 32];
-    free(job->bytes);
-    job->n_bytes = (size_t)mj_sizeModel(job->model) + HASH_SIZE;
-    job->bytes = job->n_bytes < INT_MAX ? malloc(job->n_bytes) : NULL;
-    if (!job->bytes || mujoco_try(pack, job) != TCE_OK)
-        return;
-    const uint64_t h = hash_bytes(0, job->bytes, job->n_bytes - HASH_SIZE);
-    memcpy(job->bytes + job->n_bytes - HASH_SIZE, &h, HASH_SIZE);
-
-    snprintf(part, sizeof part, "%s.%ld", job->cache, (long)getpid());
+    char part[PATH_SIZE + 64];
+    snprintf(part, sizeof part, "%s.%ld", path, (long)getpid());
     FILE *file = fopen(part, "wb");
     if (!file)
-        return;
-    int fine = fwrite(job->bytes, 1, job->n_bytes, file) == job->n_bytes;
-    fine = fclose(file) == 0 && fine;
-    if (!fine || rename(part, job->cache) != 0)
+        return 0;
+    int fine = fwrite(bytes, 1, n, file) == n;
+    fine = fclose(file) == 0 && fine && rename(part, path) == 0;
+    if (!fine)
         remove(part);
+    return fine;
+}
+
+/* Keeps the compiled form. What fails costs time at the next start, no more. */
+static void save_cached(model_job *job)
+{
+    char name[PATH_SIZE + 8], sum[32];
+    free(job->bytes);
+    job->n_bytes = (size_t)mj_sizeModel(job->model);
+    job->bytes = job->n_bytes < INT_MAX ? malloc(job->n_bytes) : NULL;
+    if (!job->bytes || mujoco_try(pack, job) != TCE_OK || !replace_file(job->cache, job->bytes, job->n_bytes))
+        return;
+    snprintf(name, sizeof name, "%s.sum", job->cache);
+    snprintf(sum, sizeof sum, "%016llx\n", (unsigned long long)hash_bytes(0, job->bytes, job->n_bytes));
+    replace_file(name, sum, strlen(sum));
 }
 
 /* ---- loading --------------------------------------------------------------------------------------- */

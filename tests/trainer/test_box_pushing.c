@@ -292,7 +292,7 @@ static void make_models(char *folder)
     setenv("TCE_MODELS", folder, 1);
 }
 
-/* The one file in the cache; 0 when there is none. */
+/* The one compiled model in the cache; 0 when there is none. */
 static int cached_file(const char *folder, char *out)
 {
     char cache[128];
@@ -300,7 +300,7 @@ static int cached_file(const char *folder, char *out)
     snprintf(cache, sizeof cache, "%s/cache", folder);
     DIR *entries = opendir(cache);
     for (struct dirent *entry; entries && (entry = readdir(entries));)
-        if (entry->d_name[0] != '.') {
+        if (strlen(entry->d_name) > 4 && strcmp(entry->d_name + strlen(entry->d_name) - 4, ".mjb") == 0) {
             snprintf(out, MAX_PATH, "%s/%.300s", cache, entry->d_name);
             n++;
         }
@@ -313,8 +313,11 @@ static int cached_file(const char *folder, char *out)
 static void remove_models(const char *folder)
 {
     char path[MAX_PATH];
-    if (cached_file(folder, path))
+    if (cached_file(folder, path)) {
         remove(path);
+        strncat(path, ".sum", sizeof path - strlen(path) - 1);
+        remove(path);
+    }
     snprintf(path, sizeof path, "%s/cache", folder);
     rmdir(path);
     snprintf(path, sizeof path, "%s/fancy_gym", folder);
