@@ -55,6 +55,8 @@ int cmd_config(int argc, char **argv)
 
 int cmd_completion(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+        return print_help("completion", "  eval \"$(tce completion bash)\"  puts it to use\n", 0);
     if (argc != 2 || strcmp(argv[1], "bash") != 0)
         return fail_usage("completion", "name a shell: bash");
     printf("_tce() {\n    local word=${COMP_WORDS[COMP_CWORD]}\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W '");

@@ -17,7 +17,7 @@ typedef struct tce_data {
     double *values;       /* [E, T+1] */
     double *advantages;   /* [E, T] */
     double *targets;      /* [E, T] */
-    double *fit_inputs;   /* [E T, O_net]: the steps that were taken */
+    double *fit_inputs;   /* [E (T+1), O_net]: the states of a round, then the steps that the critic learns from */
     double *fit_targets;  /* [E T] */
     int32_t *pairs;       /* [J, 2] */
     double *segment_adv;  /* [E, J] */
@@ -69,7 +69,7 @@ static tce_status create_data(learner *l, tce_pool *pool)
     d->values = array_of_doubles(E * (T + 1), &failed);
     d->advantages = array_of_doubles(E * T, &failed);
     d->targets = array_of_doubles(E * T, &failed);
-    d->fit_inputs = array_of_doubles(E * T * ep->O_net, &failed);
+    d->fit_inputs = array_of_doubles(E * (T + 1) * ep->O_net, &failed);
     d->fit_targets = array_of_doubles(E * T, &failed);
     d->pairs = array_of(d->max_pairs * 2, sizeof(int32_t), &failed);
     d->segment_adv = array_of_doubles(E * d->max_pairs, &failed);
@@ -93,18 +93,31 @@ static tce_status create(const settings *s, const task *t, tce_pool *pool, learn
     return status;
 }
 
+/* The states that a round really saw, without what fills up ended and dropped episodes: copied to out; their number. */
+static size_t real_states(const episodes *ep, size_t first, size_t n, const double *states, double *out)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t length = (size_t)ep->lengths[first + i];
+        const size_t seen = length > 0 ? length + 1 : 0;
+        memcpy(out + rows * ep->O_net, states + i * (ep->T + 1) * ep->O_net, seen * ep->O_net * sizeof *out);
+        rows += seen;
+    }
+    return rows;
+}
+
 /* After each round: its states enter the running statistics, then are normalised by them [tasks 1.6]. */
 static tce_status normalise_round(void *context, const episodes *ep, size_t first, size_t n)
 {
     learner *l = context;
     tce_data *d = l->own;
-    const size_t rows = n * (ep->T + 1);
     double *states = d->states + first * (ep->T + 1) * ep->O_net;
     episodes_inputs(ep, first, n, states);
     if (!l->s.critic.normalise)
         return TCE_OK;
-    const tce_status status = tce_critic_observe(l->critic, rows, states);
-    return status == TCE_OK ? tce_critic_normalise(l->critic, rows, states, states) : status;
+    const size_t rows = real_states(ep, first, n, states, d->fit_inputs);
+    const tce_status status = tce_critic_observe(l->critic, rows, d->fit_inputs);
+    return status == TCE_OK ? tce_critic_normalise(l->critic, n * (ep->T + 1), states, states) : status;
 }
 
 /* Steps 2 and 3: values, step advantages, critic targets. */

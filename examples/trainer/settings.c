@@ -275,6 +275,11 @@ tce_status settings_override(settings *s, const char *assignment)
 /* The shortest text that reads back to the same number. */
 static void real_text(double value, char *out, size_t size)
 {
+    /* whole numbers as people write them: 10, not 1e+01 */
+    if (value == floor(value) && fabs(value) < 1e6) {
+        snprintf(out, size, "%.0f", value);
+        return;
+    }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(out, size, "%.*g", digits, value);
         if (strtod(out, NULL) == value)
@@ -367,8 +372,9 @@ tce_status settings_check(const settings *s)
     const int clipped = s->projection.ratio_clip > 0.0;
     if (s->run.method == METHOD_TCE && s->mp.kind == TCE_MP_DMP)
         return tce_fail(TCE_E_UNSUPPORTED, "mp.kind dmp has no trajectory likelihood: use prodmp or promp with run.method tce");
-    if (s->run.method == METHOD_TCE && (s->mp.learn_tau || s->mp.learn_delay))
-        return tce_fail(TCE_E_UNSUPPORTED, "mp.learn_tau and mp.learn_delay make the path nonlinear: use them with run.method bbrl");
+    if (s->mp.learn_tau || s->mp.learn_delay)
+        return tce_fail(TCE_E_UNSUPPORTED, "mp.learn_tau and mp.learn_delay need limits for what is drawn, which training does not have yet: "
+                                           "set mp.tau and mp.delay (the library's tce_mp does learn them)");
     if (s->mp.disable_goal && s->mp.disable_weights)
         return tce_fail(TCE_E_UNSUPPORTED, "mp.disable_goal and mp.disable_weights together leave no parameter");
     if (s->policy.set_variance && s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL)

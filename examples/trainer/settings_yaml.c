@@ -99,12 +99,23 @@ static tce_status read_key(reader *r, const char *section)
     return status == TCE_OK ? settings_set(r->s, section, key, text, place) : status;
 }
 
+/* Says that there is no such section, where its name stands. */
+static tce_status check_section(reader *r, const char *section, const char *place)
+{
+    for (size_t i = 0; i < N_SETTING_ROWS; i++)
+        if (strcmp(SETTING_ROWS[i].section, section) == 0)
+            return TCE_OK;
+    return settings_set(r->s, section, "", "", place);
+}
+
 /* The present event is the name of a section. */
 static tce_status read_section(reader *r)
 {
     char section[64], place[WHERE_SIZE];
     where(r, place);
     tce_status status = take_scalar(r, "a section", section, sizeof section);
+    if (status == TCE_OK)
+        status = check_section(r, section, place);
     if (status == TCE_OK)
         status = next_event(r);
     if (status != TCE_OK)

@@ -72,7 +72,7 @@ END_TEST
 START_TEST(mistakes_name_the_line_and_the_remedy)
 {
     assert_refused("policy:\n  epochs: 3\n  learning_rat: 1\n", TCE_E_NOT_FOUND, "policy.learning_rate?", ":3:");
-    assert_refused("polcy:\n  epochs: 3\n", TCE_E_NOT_FOUND, "did you mean policy?", ":2:");
+    assert_refused("polcy:\n  epochs: 3\n", TCE_E_NOT_FOUND, "did you mean policy?", ":1:");
     assert_refused("critic:\n  mean_bound: 3\n", TCE_E_NOT_FOUND, "projection.mean_bound?", ":2:");
     assert_refused("policy:\n  epochs: 3\n  epochs: 4\n", TCE_E_VALUE, "twice", ":3:");
     assert_refused("policy:\n  epochs: 3\nrun:\n  seed: 1\npolicy:\n  epochs: 4\n", TCE_E_VALUE, "twice", ":6:");
@@ -180,7 +180,7 @@ END_TEST
 START_TEST(combinations_without_meaning_are_refused)
 {
     static const char *const BAD[][2] = {
-        { "mp.kind=dmp", "prodmp" },          { "mp.learn_tau=true", "bbrl" },
+        { "mp.kind=dmp", "prodmp" },          { "mp.learn_tau=true", "mp.tau" },
         { "projection.ratio_clip=0.2", "kind none" }, { "projection.kind=none", "ratio_clip" },
         { "projection.mean_bound=0", "> 0" }, { "mp.tau=0", "mp.tau" },
     };
