@@ -3,7 +3,9 @@
  */
 #include "tasks.h"
 
-static const tce_env_vtable *const TASKS[] = { &TASK_REACHER5, &TASK_POINT_VIA, &TASK_BOX_PUSHING_DENSE, &TASK_BOX_PUSHING_SPARSE };
+static const tce_env_vtable *const TASKS[] = {
+    &TASK_REACHER5, &TASK_POINT_VIA, &TASK_BOX_PUSHING_DENSE, &TASK_BOX_PUSHING_SPARSE, &TASK_HOPPER_JUMP, &TASK_TABLE_TENNIS
+};
 
 __attribute__((visibility("default"))) const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n)
 {

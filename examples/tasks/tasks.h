@@ -11,7 +11,9 @@ const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n);
 
 extern const tce_env_vtable TASK_BOX_PUSHING_DENSE;
 extern const tce_env_vtable TASK_BOX_PUSHING_SPARSE;
+extern const tce_env_vtable TASK_HOPPER_JUMP;
 extern const tce_env_vtable TASK_POINT_VIA;
 extern const tce_env_vtable TASK_REACHER5;
+extern const tce_env_vtable TASK_TABLE_TENNIS;
 
 #endif

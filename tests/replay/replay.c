@@ -64,6 +64,10 @@ static const struct {
     { "box_pushing", replay_box_pushing },
     { "box_draw", replay_box_draw },
     { "arm_pose", replay_arm_pose },
+    { "hopper_jump", replay_hopper_jump },
+    { "hopper_draw", replay_hopper_draw },
+    { "table_tennis", replay_table_tennis },
+    { "tennis_draw", replay_tennis_draw },
 };
 
 /* ---- one case ------------------------------------------------------------------------------------ */

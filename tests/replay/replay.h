@@ -206,5 +206,9 @@ void replay_policy_update(replay_case *c);
 void replay_box_pushing(replay_case *c);
 void replay_box_draw(replay_case *c);
 void replay_arm_pose(replay_case *c);
+void replay_hopper_jump(replay_case *c);
+void replay_hopper_draw(replay_case *c);
+void replay_table_tennis(replay_case *c);
+void replay_tennis_draw(replay_case *c);
 
 #endif

@@ -1,0 +1,77 @@
+/*
+ * What hopper_jump and table_tennis share: where their numbers lie in a state, contacts, states, pictures. Without MuJoCo's types where a test
+ * needs it: define HOPPER_TENNIS_LAYOUT_ONLY.
+ *
+ * A state is the task's own numbers, then qpos, qvel, the solver's warm start, ctrl, time. The first of the task's numbers is STATE_FRESH: 1 right after a
+ * reset, when everything derived belongs to qpos and qvel and the warm start is the one that mj_forward finds (the one in the state is not looked
+ * at); 0 after a step, when the warm start of the state counts.
+ */
+#ifndef TASKS_HOPPER_TENNIS_H
+#define TASKS_HOPPER_TENNIS_H
+
+enum { STATE_FRESH, STATE_STEP };
+
+enum {
+    HOPPER_GOAL = 2,     /* x of the goal */
+    HOPPER_TOUCHED,      /* flags: the foot has met the floor, left it, met it again */
+    HOPPER_LEFT,
+    HOPPER_LANDED,
+    HOPPER_TOP,          /* greatest height so far */
+    HOPPER_LAND_DIST,    /* distance to the goal at landing; 0: not landed */
+    HOPPER_HEIGHT,       /* of the torso, as the last step derived it */
+    HOPPER_FOOT,         /* the foot's position, likewise: 3 numbers */
+    HOPPER_N_TASK = HOPPER_FOOT + 3,
+    HOPPER_NQ = 6,
+    HOPPER_NU = 3
+};
+
+enum {
+    TENNIS_GOAL = 2,     /* x, y of the goal */
+    TENNIS_HIT = 4,      /* flags */
+    TENNIS_RETURNED,
+    TENNIS_OVER,         /* nothing is looked at any more (T); the episode ends (W) */
+    TENNIS_AFTER_HIT,    /* floor or table touched after the hit */
+    TENNIS_HAS_LANDING,
+    TENNIS_LANDING,      /* the ball's position then: 3 numbers */
+    TENNIS_NEAR_BAT = TENNIS_LANDING + 3, /* A^2: least squared distance ball to bat over the track */
+    TENNIS_NEAR_GOAL,    /* B^2: ball to goal, in the plane */
+    TENNIS_INVALID,      /* flag: a desired position has left the joint limits */
+    TENNIS_SUM,          /* rewards of the episode so far */
+    TENNIS_N_TASK,
+    TENNIS_NQ = 10,
+    TENNIS_NU = 7
+};
+
+#ifndef HOPPER_TENNIS_LAYOUT_ONLY
+
+#include "models.h"
+
+/* Whether the contact list has the pair of geoms, in either order. */
+int touching(const mjData *data, int geom_a, int geom_b);
+
+/* TCE_E_VALUE unless all n numbers are finite; the message has the task, the name of the array and the first that is not. */
+tce_status check_finite(const char *task, const char *what, size_t n, const double *x);
+
+/* n numbers of the task, and the state of the physics. packed_set: TCE_E_VALUE when one is not finite. */
+size_t packed_size(const mjModel *model, size_t n);
+void packed_get(const mjModel *model, const mjData *data, size_t n, const double *task, double *out);
+tce_status packed_set(const char *name, const mjModel *model, mjData *data, size_t n, double *task, const double *state);
+
+/* mj_resetData, qpos and qvel as given, mj_forward. */
+tce_status start_from(const mjModel *model, mjData *data, const double *qpos, const double *qvel);
+
+/*
+ * Pictures with a mark at the goal. The mark is a body of the model, which all environments share: each gets a model of its own at its first
+ * picture. Zeroed before the first, released by picture_free.
+ */
+typedef struct picture {
+    mjModel *model;
+    mujoco_renderer *renderer;
+} picture;
+
+tce_status picture_draw(picture *p, const mjModel *model, mjData *data, const char *camera, int mark, const double *place, int32_t width,
+                        int32_t height, uint8_t *rgb);
+void picture_free(picture *p);
+
+#endif
+#endif
