@@ -230,7 +230,8 @@ bench: $(BUILD)/bench | deps-python ## speed; PEERS=1 installs mp_pytorch and to
 
 # ---- what is missing on this machine ------------------------------------------------------------------
 
-# Installs the Debian packages among $(1) that are missing: as root by apt, else says what to type. Silent when there is nothing to do.
+# Installs the Debian packages among $(1) that are missing: as root by apt, one at a time whatever -j says, else says what to type. Silent when there
+# is nothing to do.
 define install_packages
 	@missing=; \
 	have=" $$(dpkg-query -W -f='$${db:Status-Status}:$${Package} ' $(1) 2>/dev/null) "; \
@@ -242,19 +243,21 @@ define install_packages
 	    echo "missing packages; please run:  sudo apt-get install -y$$missing" >&2; exit 1; fi; \
 	echo "installing$$missing" >&2; \
 	export DEBIAN_FRONTEND=noninteractive; \
+	mkdir -p deps && exec 9>deps/apt.lock && flock 9; \
 	apt-get -qq update >&2 && apt-get -qq install -y --no-install-recommends -o DPkg::Lock::Timeout=600 $$missing </dev/null >/dev/null
 endef
 
-.PHONY: deps deps-build deps-test deps-python deps-peers
+.PHONY: deps deps-build deps-test deps-draw deps-python deps-peers
 deps: deps-build deps-test deps-python ## installs what is missing (apt when root, wheels into deps/)
 
 deps-build:
 	$(if $(NO_DEPS),,$(call install_packages,$(BUILD_PACKAGES)))
 
-# one apt at a time, whatever -j says
 deps-test: | deps-build
 	$(if $(NO_DEPS),,$(call install_packages,$(TEST_PACKAGES)))
 
+# the part of it that training needs
+deps-draw: $(VENV)/drawing
 deps-python: $(VENV)/ready
 
 # A virtual environment $(1) with the wheels of the requirements files $(2); one make at a time, the second finds it done.
@@ -265,8 +268,11 @@ define install_wheels
 	    $(1)/bin/python -m pip install -q --disable-pip-version-check $(2:%=-r %) && touch $@'
 endef
 
-$(VENV)/ready: tests/python/requirements.txt | deps-test
+$(VENV)/drawing: tests/python/drawing.txt | deps-build
 	$(if $(NO_DEPS),,$(call install_packages,$(PYTHON_PACKAGES)))
+	$(call install_wheels,$(VENV),$<)
+
+$(VENV)/ready: tests/python/requirements.txt | deps-test deps-draw
 	$(call install_wheels,$(VENV),$<)
 
 deps-peers: $(PEERS_VENV)/ready

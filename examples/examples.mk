@@ -11,7 +11,7 @@ MUJOCO_VERSION ?= 3.3.0
 MUJOCO_DIR     ?= deps/mujoco
 FANCY_VERSION  := 0.3.0
 
-TRAIN_PACKAGES      := libcyaml-dev libyaml-dev zlib1g-dev
+TRAIN_PACKAGES      := libyaml-dev zlib1g-dev
 PICTURE_PACKAGES    := libegl1 libgl1-mesa-dri ffmpeg
 
 BIN     := $(BUILD)/bin
@@ -24,7 +24,7 @@ TRAINER_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/traine
 TRAINER_ARCHIVE := $(BUILD)/examples/trainer.a
 TRAINER_SUITES  := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/trainer/test_*.c)))
 
-TRAINER_LIBS = $(shell pkg-config --libs libcyaml yaml-0.1 zlib)
+TRAINER_LIBS = $(shell pkg-config --libs yaml-0.1 zlib)
 # program, tasks and bindings must share one libtce: its error message lives there
 LINK_TCE     = -L$(LIB) -Wl,-rpath,'$$ORIGIN/$(shell realpath -m --relative-to=$(@D) $(LIB))' -ltce
 
@@ -33,7 +33,7 @@ LINK_TCE     = -L$(LIB) -Wl,-rpath,'$$ORIGIN/$(shell realpath -m --relative-to=$
 .PHONY: deps-mujoco deps-train
 ifeq ($(MUJOCO_DIR),deps/mujoco)
 deps: deps-mujoco
-deps-mujoco: | deps-python
+deps-mujoco: | deps-draw
 	$(if $(NO_DEPS),,@[ "$$(cat $(MUJOCO_DIR)/version 2>/dev/null)" = "$(MUJOCO_VERSION)" ] || \
 	    sh examples/tasks/mujoco.sh $(MUJOCO_VERSION) $(MUJOCO_DIR) $(VENV)/bin/python)
 	@sh examples/tasks/mujoco_check.sh $(MUJOCO_DIR)
@@ -45,11 +45,11 @@ endif
 # models of the paper's tasks: read when a task is made, not when it is compiled
 .PHONY: deps-models
 deps: deps-models
-deps-models: | deps-python
+deps-models: | deps-draw
 	$(if $(NO_DEPS),,@[ "$$(cat deps/fancy_gym/version 2>/dev/null)" = "$(FANCY_VERSION)" ] || \
 	    sh examples/tasks/fancy_gym.sh $(FANCY_VERSION) deps/fancy_gym $(VENV)/bin/python)
 
-deps-train: | deps-python
+deps-train: | deps-draw
 	$(if $(NO_DEPS),,$(call install_packages,$(TRAIN_PACKAGES)))
 
 # ---- the task library and the program ------------------------------------------------------------------
@@ -82,7 +82,7 @@ $(PROGRAM): $(TRAINER_OBJECTS) $(LIB)/libtce.so
 	$(Q)$(LINK) -o $@ $(TRAINER_OBJECTS) $(LINK_TCE) $(TRAINER_LIBS) -lpthread -lm
 
 .PHONY: train
-train: program | deps-python deps-models ## trains TASK (reacher5) with METHOD (tce) and SEED (1); further words in ARGS
+train: program | deps-draw deps-models ## trains TASK (reacher5) with METHOD (tce) and SEED (1); further words in ARGS
 	@OPENBLAS_NUM_THREADS=1 $(PROGRAM) train examples/configs/$(TASK)/$(METHOD).yaml --seed $(SEED) $(ARGS)
 
 # ---- tests -------------------------------------------------------------------------------------------
