@@ -298,6 +298,7 @@ START_TEST(a_run_inside_a_run_works_in_its_own_thread)
     sum_job job = { .pool = pool };
     ck_assert_int_eq(tce_pool_run(pool, 20, 1, run_inside, &job), TCE_OK);
     tce_pool_free(pool);
+    job.pool = NULL;
     ck_assert_int_eq(tce_pool_run(NULL, 20, 1, run_inside, &job), TCE_OK);
 }
 END_TEST

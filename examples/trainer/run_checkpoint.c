@@ -77,8 +77,8 @@ static int find_line(const char *lines, const char *name, char *out, size_t size
 /* Refuses settings that differ where they may not; a key that an older file does not have had its default. */
 static tce_status compare_settings(const settings *s, const char *lines, const char *path)
 {
-    settings defaults;
-    settings_init(&defaults);
+    settings old;
+    settings_init(&old);
     for (size_t i = 0; i < N_SETTING_ROWS; i++) {
         const setting_row *row = &SETTING_ROWS[i];
         char name[128], now[4 * TEXT_SIZE], then[4 * TEXT_SIZE];
@@ -86,8 +86,11 @@ static tce_status compare_settings(const settings *s, const char *lines, const c
         if (is_free(name))
             continue;
         one_line(s, row, now, sizeof now);
-        if (!find_line(lines, name, then, sizeof then))
-            one_line(&defaults, row, then, sizeof then);
+
+        /* as values, since older files may write a number in another way; texts are kept on one line and compared as they are */
+        const int given = find_line(lines, name, then, sizeof then);
+        if (!given || (row->type != SETTING_TEXT && settings_set(&old, row->section, row->key, then, path) == TCE_OK))
+            one_line(&old, row, then, sizeof then);
         if (strcmp(now, then) != 0)
             return tce_fail(TCE_E_VALUE, "wrong checkpoint for the config: %s has %s = %s, now it is %s; leave the key as it was, or start another "
                                          "run", path, name, then, now);
