@@ -107,6 +107,12 @@ $(TRAINER_SUITES): %: %.o $(SUPPORT) $(TRAINER_ARCHIVE) $(LIB)/libtce.so
 	$(call say,LD,$@)
 	$(Q)$(LINK) -o $@ $< $(SUPPORT) $(TRAINER_ARCHIVE) $(LINK_TCE) $(TEST_LIBS) $(TRAINER_LIBS) -lpthread -lm
 
+# this one calls MuJoCo and what the tasks share itself
+$(BUILD)/tests/trainer/test_mujoco.o: TEST_CFLAGS += -Iexamples/tasks -isystem $(MUJOCO_DIR)/include
+$(BUILD)/tests/trainer/test_mujoco.o: | deps-mujoco
+$(BUILD)/tests/trainer/test_mujoco: TEST_LIBS += $(TASK_OBJECTS) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -ldl
+$(BUILD)/tests/trainer/test_mujoco: $(TASK_OBJECTS)
+
 .PHONY: deps-pictures
 deps-pictures: | deps-test deps-train
 	$(if $(NO_DEPS),,$(call install_packages,$(PICTURE_PACKAGES)))

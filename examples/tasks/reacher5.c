@@ -115,7 +115,7 @@ static tce_status read_options(reacher5 *env, const char *settings)
     env->control_cost = 0.01;
     env->goal_near = 0.3;
     env->goal_far = 0.9;
-    env->goal_angle = 120.0;
+    env->goal_angle = 90.0;
     const task_option options[] = {
         { "tolerance", &env->tolerance, 1e-6, 2.0 },
         { "control_cost", &env->control_cost, 0.0, 1e3 },

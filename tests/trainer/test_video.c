@@ -1,0 +1,147 @@
+/*
+ * Pictures and videos: a PNG read back by a reader written from the format's description, and what is said when ffmpeg is not there.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "video.h"
+
+static char folder[64], path[128];
+
+static void make_folder(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/tce-video-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/out", folder);
+}
+
+static void remove_folder(void)
+{
+    unlink(path);
+    rmdir(folder);
+}
+
+static uint32_t read_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* Checks length, type and checksum of the chunk at *at; returns its data and goes on to the next. */
+static const uint8_t *next_chunk(const uint8_t **at, const char *type, uint32_t *size)
+{
+    const uint8_t *p = *at;
+    *size = read_u32(p);
+    ck_assert_mem_eq(p + 4, type, 4);
+    ck_assert_uint_eq(crc32(0, p + 4, *size + 4), read_u32(p + 8 + *size));
+    *at = p + 12 + *size;
+    return p + 8;
+}
+
+START_TEST(a_png_holds_what_was_given)
+{
+    enum { W = 7, H = 5, ROW = 3 * W + 1 };
+    static uint8_t file[10000];
+    uint8_t rgb[H * W * 3], raw[H * ROW];
+    tce_random random;
+    tce_random_start(&random, 1, 0, 0, 0);
+    for (size_t i = 0; i < sizeof rgb; i++)
+        rgb[i] = (uint8_t)tce_random_below(&random, 256);
+    ck_assert_int_eq(picture_write(path, W, H, rgb), TCE_OK);
+    FILE *stream = fopen(path, "rb");
+    ck_assert_ptr_nonnull(stream);
+    const size_t n = fread(file, 1, sizeof file, stream);
+    fclose(stream);
+
+    ck_assert_mem_eq(file, "\x89PNG\r\n\x1a\n", 8);
+    const uint8_t *at = file + 8;
+    uint32_t size;
+    const uint8_t *header = next_chunk(&at, "IHDR", &size);
+    ck_assert_uint_eq(size, 13);
+    ck_assert_uint_eq(read_u32(header), W);
+    ck_assert_uint_eq(read_u32(header + 4), H);
+    ck_assert_mem_eq(header + 8, "\x08\x02\x00\x00\x00", 5);
+    const uint8_t *packed = next_chunk(&at, "IDAT", &size);
+    uLongf raw_size = sizeof raw;
+    ck_assert_int_eq(uncompress(raw, &raw_size, packed, size), Z_OK);
+    ck_assert_uint_eq(raw_size, sizeof raw);
+    next_chunk(&at, "IEND", &size);
+    ck_assert_ptr_eq(at, file + n);
+
+    for (int y = 0; y < H; y++) {
+        ck_assert_uint_eq(raw[y * ROW], 1);
+        for (int i = 0; i < 3 * W; i++) {
+            const uint8_t left = i >= 3 ? rgb[y * 3 * W + i - 3] : 0;
+            ck_assert_uint_eq((uint8_t)(raw[y * ROW + 1 + i] + left), rgb[y * 3 * W + i]);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_place_that_cannot_be_written_is_named)
+{
+    const uint8_t rgb[3] = { 0 };
+    ck_assert_int_eq(picture_write("/nowhere/x.png", 1, 1, rgb), TCE_E_IO);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "/nowhere/x.png"));
+}
+END_TEST
+
+START_TEST(without_ffmpeg_the_package_is_named)
+{
+    video *v = (video *)path;
+    setenv("PATH", folder, 1);
+    ck_assert_int_eq(video_open(path, 16, 16, 25.0, &v), TCE_E_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "Debian package ffmpeg"));
+    ck_assert_ptr_null(v);
+    ck_assert_int_eq(video_open(path, 15, 16, 25.0, &v), TCE_E_VALUE);
+}
+END_TEST
+
+/* An ffmpeg that gives up at once: no signal kills us, the failure is told, twice. */
+START_TEST(an_ffmpeg_that_gives_up_is_an_error)
+{
+    static uint8_t rgb[640 * 480 * 3];
+    char fake[128];
+    snprintf(fake, sizeof fake, "%s/ffmpeg", folder);
+    FILE *script = fopen(fake, "w");
+    ck_assert_ptr_nonnull(script);
+    fputs("#!/bin/sh\nexit 3\n", script);
+    fclose(script);
+    char chmod_command[160];
+    snprintf(chmod_command, sizeof chmod_command, "chmod +x '%s'", fake);
+    ck_assert_int_eq(system(chmod_command), 0);
+    setenv("PATH", folder, 1);
+    video *v;
+    ck_assert_int_eq(video_open(path, 640, 480, 25.0, &v), TCE_OK);
+    tce_status status = TCE_OK;
+    for (int i = 0; status == TCE_OK && i < 100; i++)
+        status = video_frame(v, rgb);
+    ck_assert_int_eq(status, TCE_E_IO);
+    ck_assert_int_eq(video_close(v), TCE_E_IO);
+    unlink(fake);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("video");
+    TCase *golden = tcase_create("golden");
+    tcase_add_checked_fixture(golden, make_folder, remove_folder);
+    tcase_add_test(golden, a_png_holds_what_was_given);
+    suite_add_tcase(suite, golden);
+    TCase *errors = tcase_create("errors");
+    tcase_add_checked_fixture(errors, make_folder, remove_folder);
+    tcase_add_test(errors, a_place_that_cannot_be_written_is_named);
+    tcase_add_test(errors, without_ffmpeg_the_package_is_named);
+    tcase_add_test(errors, an_ffmpeg_that_gives_up_is_an_error);
+    suite_add_tcase(suite, errors);
+
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
