@@ -36,7 +36,8 @@ static void error_handler(const char *message)
     abort();
 }
 
-/* MuJoCo counts warnings in mjData, where mujoco_advance finds them; without a handler it would also write MUJOCO_LOG.TXT. */
+/* MuJoCo counts warnings in mjData, where mujoco_advance finds them; without a handler it would also write
+ * MUJOCO_LOG.TXT. */
 static void warning_handler(const char *message)
 {
     (void)message;
@@ -83,8 +84,8 @@ static tce_status check_version(void)
     char compiled[32];
     version_text(mjVERSION_HEADER, compiled, sizeof compiled);
     return tce_fail(TCE_E_VERSION,
-                    "the tasks were compiled for MuJoCo %s, but the library that was loaded is %s: build them again with "
-                    "`make clean && make`, or check MUJOCO_DIR and LD_LIBRARY_PATH",
+                    "the tasks were compiled for MuJoCo %s, but the library that was loaded is %s: build them "
+                    "again with `make clean && make program`, or check MUJOCO_DIR and LD_LIBRARY_PATH",
                     compiled, mj_versionString());
 }
 
@@ -243,8 +244,8 @@ static tce_status check_warnings(const mjData *data)
     for (size_t i = 0; i < sizeof FATAL / sizeof FATAL[0]; i++) {
         const mjWarningStat *warning = &data->warning[FATAL[i]];
         if (warning->number > 0)
-            return tce_fail(TCE_E_ENV, "MuJoCo: NaN, infinite or huge %s in degree of freedom %d near t = %g s: the simulation is unstable", WHAT[i],
-                            warning->lastinfo, data->time);
+            return tce_fail(TCE_E_ENV, "MuJoCo: NaN, infinite or huge %s in degree of freedom %d near t = %g s: the simulation "
+                                       "is unstable", WHAT[i], warning->lastinfo, data->time);
     }
     return TCE_OK;
 }

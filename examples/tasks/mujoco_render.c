@@ -1,6 +1,7 @@
 /*
- * Pictures without a display. OpenGL comes from EGL without a surface (Mesa's llvmpipe on a machine without a graphics card), else from OSMesa; both are
- * looked for when the first picture is asked for, so that training needs neither.
+ * Pictures without a display. OpenGL comes from EGL without a surface (Mesa's llvmpipe on a machine without a
+ * graphics card), else from OSMesa; both are looked for when the first picture is asked for, so that training needs
+ * neither.
  *
  * An OpenGL context belongs to one thread at a time: it is made current for a picture and given back afterwards.
  */
@@ -35,7 +36,8 @@ typedef struct egl_functions {
     egl_handle (*get_platform_display)(unsigned platform, void *native, const intptr_t *attributes);
     unsigned (*initialize)(egl_handle display, int32_t *major, int32_t *minor);
     unsigned (*bind_api)(unsigned api);
-    unsigned (*choose_config)(egl_handle display, const int32_t *attributes, egl_handle *configs, int32_t size, int32_t *n);
+    unsigned (*choose_config)(egl_handle display, const int32_t *attributes, egl_handle *configs, int32_t size,
+                              int32_t *n);
     egl_handle (*create_context)(egl_handle display, egl_handle config, egl_handle share, const int32_t *attributes);
     unsigned (*make_current)(egl_handle display, egl_handle draw, egl_handle read, egl_handle context);
     unsigned (*destroy_context)(egl_handle display, egl_handle context);
@@ -74,16 +76,21 @@ static int load_egl(egl_functions *egl)
     /* MuJoCo looks for eglGetProcAddress among the global symbols */
     void *library = dlopen("libEGL.so.1", RTLD_LAZY | RTLD_GLOBAL);
     return library && find_function(library, "eglGetDisplay", &egl->get_display) &&
-           find_function(library, "eglGetPlatformDisplay", &egl->get_platform_display) && find_function(library, "eglInitialize", &egl->initialize) &&
-           find_function(library, "eglBindAPI", &egl->bind_api) && find_function(library, "eglChooseConfig", &egl->choose_config) &&
-           find_function(library, "eglCreateContext", &egl->create_context) && find_function(library, "eglMakeCurrent", &egl->make_current) &&
+           find_function(library, "eglGetPlatformDisplay", &egl->get_platform_display) &&
+           find_function(library, "eglInitialize", &egl->initialize) &&
+           find_function(library, "eglBindAPI", &egl->bind_api) &&
+           find_function(library, "eglChooseConfig", &egl->choose_config) &&
+           find_function(library, "eglCreateContext", &egl->create_context) &&
+           find_function(library, "eglMakeCurrent", &egl->make_current) &&
            find_function(library, "eglDestroyContext", &egl->destroy_context);
 }
 
-/* A context on the first display that has one: no surface at all (Mesa), a device (vendors' drivers), whatever is the default. */
+/* A context on the first display that has one: no surface at all (Mesa), a device (vendors' drivers), whatever is
+ * the default. */
 static int open_egl(mujoco_renderer *r)
 {
-    static const int32_t WANT[] = { EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT, EGL_DEPTH_SIZE, 24, EGL_NONE };
+    static const int32_t WANT[] = { EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE,
+                                    EGL_OPENGL_BIT, EGL_DEPTH_SIZE, 24, EGL_NONE };
     static const unsigned PLATFORMS[] = { EGL_PLATFORM_SURFACELESS, EGL_PLATFORM_DEVICE, 0 };
     if (!load_egl(&r->egl))
         return 0;
@@ -110,7 +117,8 @@ static int open_osmesa(mujoco_renderer *r)
     for (size_t i = 0; !library && i < sizeof NAMES / sizeof NAMES[0]; i++)
         library = dlopen(NAMES[i], RTLD_LAZY | RTLD_GLOBAL);
     if (!library || !find_function(library, "OSMesaCreateContextExt", &r->osmesa.create) ||
-        !find_function(library, "OSMesaMakeCurrent", &r->osmesa.make_current) || !find_function(library, "OSMesaDestroyContext", &r->osmesa.destroy))
+        !find_function(library, "OSMesaMakeCurrent", &r->osmesa.make_current) ||
+        !find_function(library, "OSMesaDestroyContext", &r->osmesa.destroy))
         return 0;
     r->context = r->osmesa.create(OSMESA_RGBA, 24, 8, 0, NULL);
     return r->context != NULL;
@@ -157,8 +165,8 @@ static tce_status create_renderer(const mjModel *model, const char *camera, mujo
         status = mujoco_find(model, mjOBJ_CAMERA, camera, &r->camera.fixedcamid);
     }
     if (status == TCE_OK && !open_egl(r) && !open_osmesa(r))
-        status = tce_fail(TCE_E_NOT_FOUND, "pictures need OpenGL without a display, and there is none: install the Debian packages libegl1 and "
-                                           "libgl1-mesa-dri (or libosmesa6)");
+        status = tce_fail(TCE_E_NOT_FOUND, "pictures need OpenGL without a display, and there is none: install the Debian "
+                                           "packages libegl1 and libgl1-mesa-dri (or libosmesa6)");
     if (status == TCE_OK)
         status = enter(r);
     if (status == TCE_OK) {
@@ -233,8 +241,8 @@ static void flip(int32_t width, int32_t height, uint8_t *rgb)
     }
 }
 
-tce_status mujoco_render(mujoco_renderer **renderer, const mjModel *model, mjData *data, const char *camera, int32_t width, int32_t height,
-                         uint8_t *rgb)
+tce_status mujoco_render(mujoco_renderer **renderer, const mjModel *model, mjData *data, const char *camera,
+                         int32_t width, int32_t height, uint8_t *rgb)
 {
     tce_status status = TCE_OK;
     if (width < 1 || height < 1)

@@ -42,7 +42,8 @@ static tce_status read_pair(const char *task, char *word, size_t n, const task_o
     char *end;
     const double value = strtod(equals + 1, &end);
     if (end == equals + 1 || *end != '\0' || !(value >= option->least && value <= option->most))
-        return tce_fail(TCE_E_VALUE, "%s: %s = \"%s\", must be a number in %g ... %g", task, word, equals + 1, option->least, option->most);
+        return tce_fail(TCE_E_VALUE, "%s: %s = \"%s\", must be a number in %g ... %g", task, word, equals + 1,
+                        option->least, option->most);
     *option->value = value;
     return TCE_OK;
 }

@@ -12,7 +12,8 @@ typedef struct task_option {
     double least, most;
 } task_option;
 
-/* Reads text (NULL: nothing) into the options of a task. Unknown key, no number, out of range: TCE_E_VALUE with the remedy. */
+/* Reads text (NULL: nothing) into the options of a task. Unknown key, no number, out of range: TCE_E_VALUE, with the
+ * remedy. */
 tce_status task_options_read(const char *task, const char *text, size_t n, const task_option *options);
 
 #endif

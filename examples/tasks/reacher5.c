@@ -1,10 +1,13 @@
 /*
- * reacher5: an arm of five links in the horizontal plane has to hold its tip at a random goal when the time is up. The model is ours and is compiled in.
+ * reacher5: an arm of five links in the horizontal plane has to hold its tip at a random goal when the time is up.
+ * The model is ours and is compiled in.
  *
- * Joint angles q, velocities q' (5 numbers each), tip x(q), goal g. A step of 0.02 s is N_SUB physics steps under torques held constant,
+ * Joint angles q, velocities q' (5 numbers each), tip x(q), goal g. A step of 0.02 s is N_SUB physics steps under
+ * torques held constant,
  *     u = clip(Kp (p - q) + Kd (w - q'), -u_max, u_max)
- * for the desired position p and velocity w. Reward of each step: -control_cost * mean_i (u_i / u_max,i)^2; of the last one in addition
- * -GOAL_WEIGHT |x - g| - SPEED_WEIGHT |q'|. So nothing tells an agent about its goal before the last step. Success: |x - g| < tolerance then.
+ * for the desired position p and velocity w. Reward of each step: -control_cost * mean_i (u_i / u_max,i)^2; of the
+ * last one in addition -GOAL_WEIGHT |x - g| - SPEED_WEIGHT |q'|. So nothing tells an agent about its goal before the
+ * last step. Success: |x - g| < tolerance then.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -36,12 +39,15 @@ static const double START[N_JOINTS] = { -1.2, 0.6, 0.6, 0.6, 0.6 };
 static const char MODEL[] =
     "<mujoco model='reacher5'>"
     "<compiler angle='radian'/>"
-    "<option timestep='0.01' gravity='0 0 0' integrator='implicitfast'><flag contact='disable' autoreset='disable'/></option>"
-    "<visual><global offwidth='1280' offheight='960'/><quality shadowsize='8192' offsamples='8'/>"
+    "<option timestep='0.01' gravity='0 0 0' integrator='implicitfast'>"
+    "<flag contact='disable' autoreset='disable'/></option>"
+    "<visual><global offwidth='1280' offheight='960'/><quality shadowsize='2048' offsamples='4'/>"
     "<headlight ambient='.36 .36 .36' diffuse='.16 .16 .16' specular='0 0 0'/><map znear='0.1' zfar='30'/></visual>"
     "<asset>"
-    "<texture name='sky' type='skybox' builtin='gradient' rgb1='.96 .97 .99' rgb2='.80 .85 .91' width='256' height='256'/>"
-    "<texture name='floor' type='2d' builtin='checker' rgb1='.88 .89 .905' rgb2='.835 .85 .87' mark='edge' markrgb='.76 .78 .81' width='512' height='512'/>"
+    "<texture name='sky' type='skybox' builtin='gradient' rgb1='.96 .97 .99' rgb2='.80 .85 .91' width='256'"
+    " height='256'/>"
+    "<texture name='floor' type='2d' builtin='checker' rgb1='.88 .89 .905' rgb2='.835 .85 .87'"
+    " mark='edge' markrgb='.76 .78 .81' width='512' height='512'/>"
     "<material name='floor' texture='floor' texrepeat='2.5 2.5' texuniform='true' reflectance='0' specular='0'/>"
     "<material name='link' rgba='.13 .42 .72 1' specular='.35' shininess='.5'/>"
     "<material name='joint' rgba='.86 .87 .90 1' specular='.4' shininess='.6'/>"
@@ -56,7 +62,8 @@ static const char MODEL[] =
     "<default class='deco'><geom density='0' material='joint'/></default>"
     "</default>"
     "<worldbody>"
-    "<light pos='-1 -1.6 3.6' dir='0.33 0.44 -1' cutoff='60' exponent='1' diffuse='.55 .55 .55' specular='.2 .2 .2' castshadow='true'/>"
+    "<light pos='-1 -1.6 3.6' dir='0.33 0.44 -1' cutoff='42' exponent='1' diffuse='.55 .55 .55'"
+    " specular='.2 .2 .2' castshadow='true'/>"
     "<camera name='view' fovy='35' pos='0.2 -1.15 2.55' xyaxes='1 0 0 0 0.9116 0.4111'/>"
     "<geom name='floor' type='plane' size='4 4 .1' material='floor'/>"
     "<geom class='deco' type='cylinder' size='.065 .03' pos='0 0 .03' material='base'/>"
@@ -70,7 +77,8 @@ static const char MODEL[] =
     "<geom type='capsule' size='.021' fromto='0 0 0 .2 0 0'/><geom class='deco' type='cylinder' size='.028 .025'/>"
     "<body name='link5' pos='.2 0 0'><joint name='joint5' armature='0.03'/>"
     "<geom type='capsule' size='.018' fromto='0 0 0 .2 0 0'/><geom class='deco' type='cylinder' size='.024 .022'/>"
-    "<geom class='deco' type='sphere' size='.026' pos='.2 0 0' material='tip'/><site name='tip' pos='.2 0 0' size='.001' rgba='0 0 0 0'/>"
+    "<geom class='deco' type='sphere' size='.026' pos='.2 0 0' material='tip'/>"
+    "<site name='tip' pos='.2 0 0' size='.001' rgba='0 0 0 0'/>"
     "</body></body></body></body></body>"
     "<body name='goal' mocap='true'>"
     "<geom type='cylinder' size='.05 .002' pos='0 0 .003' material='zone'/>"
@@ -79,7 +87,8 @@ static const char MODEL[] =
     "</body>"
     "</worldbody>"
     "<actuator>"
-    "<motor joint='joint1'/><motor joint='joint2'/><motor joint='joint3'/><motor joint='joint4'/><motor joint='joint5'/>"
+    "<motor joint='joint1'/><motor joint='joint2'/><motor joint='joint3'/>"
+    "<motor joint='joint4'/><motor joint='joint5'/>"
     "</actuator>"
     "</mujoco>";
 
@@ -125,7 +134,8 @@ static tce_status read_options(reacher5 *env, const char *settings)
     };
     const tce_status status = task_options_read("reacher5", settings, sizeof options / sizeof options[0], options);
     if (status == TCE_OK && env->goal_near > env->goal_far)
-        return tce_fail(TCE_E_VALUE, "reacher5: goal_near = %g is farther than goal_far = %g", env->goal_near, env->goal_far);
+        return tce_fail(TCE_E_VALUE, "reacher5: goal_near = %g is farther than goal_far = %g", env->goal_near,
+                        env->goal_far);
     return status;
 }
 

@@ -1,5 +1,6 @@
 /*
- * tce eval: what the mean policy of a run does on resets that training never saw: return, metrics of the task, smoothness, video and picture.
+ * tce eval: what the mean policy of a run does on resets that training never saw: return, metrics of the task,
+ * smoothness, video and picture.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -56,7 +57,8 @@ static void print_mean(const char *name, const episodes *ep, const double *x, si
 /* Jerk of the joints over all episodes, of the measured or the desired velocity. jerks: scratch [E, 4]. */
 static void print_smoothness(const player *p, int measured, double *velocity, double *jerks)
 {
-    static const char *const NAMES[] = { "largest jerk, rad/s^3", "mean squared jerk", "dimensionless jerk", "  as an integral" };
+    static const char *const NAMES[] = { "largest jerk, rad/s^3", "mean squared jerk", "dimensionless jerk",
+                                         "  as an integral" };
     const episodes *ep = &p->ep;
     for (size_t e = 0; e < ep->E; e++) {
         smoothness found;
@@ -81,8 +83,8 @@ static tce_status print_report(const player *p)
     double *jerks = array_of_doubles(4 * ep->E, &failed);
     double *velocity = array_of_doubles(ep->T * ep->D, &failed);
     if (!failed) {
-        printf("%s, %s, seed %" PRIu64 ": mean policy, %zu episodes (mean +- standard error)\n", p->s.task.name, method_of(&p->s)->name, p->s.run.seed,
-               ep->E);
+        printf("%s, %s, seed %" PRIu64 ": mean policy, %zu episodes (mean +- standard error)\n", p->s.task.name,
+               method_of(&p->s)->name, p->s.run.seed, ep->E);
         if (ep->n_dropped > 0)
             printf("  dropped                    %11zu\n", ep->n_dropped);
         episodes_returns(ep, returns);
@@ -222,12 +224,16 @@ static int read_number(const char *text, int64_t least, int64_t most, int64_t *o
 /* -1 when the options are read, else the exit status. */
 static int read_options(int argc, char **argv, eval_options *o)
 {
-    static const struct option LONG[] = { { "episodes", required_argument, NULL, 'n' }, { "seed", required_argument, NULL, 's' },
-                                          { "threads", required_argument, NULL, 't' },  { "video", required_argument, NULL, 'v' },
-                                          { "video-episodes", required_argument, NULL, 'e' }, { "picture", required_argument, NULL, 'p' },
-                                          { "size", required_argument, NULL, 'z' },     { "help", no_argument, NULL, 'h' },
-                                          { 0 } };
-    *o = (eval_options){ .episodes = DEFAULT_EPISODES, .video_episodes = 5, .threads = -1, .width = 960, .height = 720 };
+    static const struct option LONG[] = {
+        { "episodes", required_argument, NULL, 'n' }, { "seed", required_argument, NULL, 's' },
+        { "threads", required_argument, NULL, 't' },  { "video", required_argument, NULL, 'v' },
+        { "picture", required_argument, NULL, 'p' },  { "video-episodes", required_argument, NULL, 'e' },
+        { "size", required_argument, NULL, 'z' },     { "help", no_argument, NULL, 'h' },
+        { 0 }
+    };
+    *o = (eval_options){ .episodes = DEFAULT_EPISODES, .video_episodes = 5, .threads = -1 };
+    o->width = 960;
+    o->height = 720;
     int c;
     optind = 1;
     while ((c = getopt_long(argc, argv, "h", LONG, NULL)) != -1) {
@@ -238,7 +244,8 @@ static int read_options(int argc, char **argv, eval_options *o)
         case 'v': o->video = optarg; continue;
         case 'p': o->picture = optarg; continue;
         case 'z':
-            if (sscanf(optarg, "%" SCNd32 "x%" SCNd32 "%c", &o->width, &o->height, &end) != 2 || o->width < 16 || o->height < 16 || o->width > 8192 || o->height > 8192)
+            if (sscanf(optarg, "%" SCNd32 "x%" SCNd32 "%c", &o->width, &o->height, &end) != 2 || o->width < 16 ||
+                o->height < 16 || o->width > 8192 || o->height > 8192)
                 return fail_usage("eval", "--size %s: must be WxH, 16 to 8192 each", optarg);
             continue;
         case 's':

@@ -36,8 +36,8 @@ tce_status player_load(player *p, const char *folder)
         return status;
     snprintf(path, sizeof path, "%s/policy.safetensors", folder);
     if (access(path, F_OK) != 0)
-        return tce_fail(TCE_E_NOT_FOUND, "%s has no policy.safetensors yet: it comes with the first checkpoint; go on with `tce train --resume %s`", folder,
-                        folder);
+        return tce_fail(TCE_E_NOT_FOUND, "%s has no policy.safetensors yet: it comes with the first checkpoint; go on with "
+                                         "`tce train --resume %s`", folder, folder);
     return tce_store_load(path, NULL, &p->store);
 }
 
@@ -56,7 +56,8 @@ tce_status player_create(player *p, int32_t n_episodes, tce_pool *pool)
     if (status != TCE_OK)
         return status;
     if (p->ep.O_net != tce_policy_num_obs(p->policy) || p->ep.D != tce_mp_num_dof(p->mp))
-        return tce_fail(TCE_E_SHAPE, "the policy is for %zu inputs and %zu degrees of freedom, the task %s has %zu and %zu: its library has changed",
+        return tce_fail(TCE_E_SHAPE, "the policy is for %zu inputs and %zu degrees of freedom, the task %s has %zu and %zu: its "
+                                     "library has changed",
                         tce_policy_num_obs(p->policy), tce_mp_num_dof(p->mp), s->task.name, p->ep.O_net, p->ep.D);
     return episodes_allocate(&p->ep, tce_mp_num_params(p->mp));
 }

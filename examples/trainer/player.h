@@ -19,8 +19,8 @@ typedef struct player {
 } player;
 
 /*
- * Reads config.yaml and policy.safetensors of a run folder. p->s may be changed afterwards (seed, library). player_close also after a failure.
- * TCE_E_NOT_FOUND: not a run folder, or nothing trained yet.
+ * Reads config.yaml and policy.safetensors of a run folder. p->s may be changed afterwards (seed, library).
+ * player_close also after a failure. TCE_E_NOT_FOUND: not a run folder, or nothing trained yet.
  */
 tce_status player_load(player *p, const char *folder);
 /* Creates policy, primitive and environments for n_episodes. TCE_E_SHAPE: the task has changed since. */
@@ -30,7 +30,8 @@ void player_close(player *p);
 /* Episodes with the mean policy on resets that training never saw. The same seed and number give the same episodes. */
 tce_status player_play(player *p, uint64_t number);
 
-/* Velocities of episode e before each of its steps, [lengths[e], D]: the desired ones; or measured ones, 0 when the observation does not show them. */
+/* Velocities of episode e before each of its steps, [lengths[e], D]: the desired ones; or measured ones, 0 when
+ * the observation does not show them. */
 void player_desired_velocity(const player *p, size_t e, double *out);
 int player_measured_velocity(const player *p, size_t e, double *out);
 

@@ -102,8 +102,9 @@ static int start_ffmpeg(video *v, int32_t width, int32_t height, double rate, in
     char size[32], frames[32];
     snprintf(size, sizeof size, "%dx%d", (int)width, (int)height);
     snprintf(frames, sizeof frames, "%.6f", rate);
-    char *const arguments[] = { "ffmpeg", "-y", "-nostdin", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-video_size", size, "-framerate",
-                                frames, "-i", "pipe:0", "-an", "-pix_fmt", "yuv420p", "-movflags", "+faststart", v->path, NULL };
+    char *const arguments[] = { "ffmpeg", "-y", "-nostdin", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24",
+                                "-video_size", size, "-framerate", frames, "-i", "pipe:0", "-an", "-pix_fmt", "yuv420p",
+                                "-movflags", "+faststart", v->path, NULL };
     posix_spawn_file_actions_t actions;
     int error = posix_spawn_file_actions_init(&actions);
     if (error)
@@ -126,9 +127,13 @@ tce_status video_open(const char *path, int32_t width, int32_t height, double fr
         return tce_fail(TCE_E_NOMEM, "no memory for a video");
     /* "./" keeps a name that begins with '-' or has a ':' from meaning something else to ffmpeg */
     const int length = snprintf(v->path, sizeof v->path, "%s%s", path[0] == '/' ? "" : "./", path);
-    if (length < 0 || (size_t)length >= sizeof v->path || pipe(ends) != 0) {
+    if (length < 0 || (size_t)length >= sizeof v->path) {
         free(v);
-        return tce_fail(TCE_E_IO, "cannot start a video: %s", (size_t)length >= sizeof v->path ? "its path is too long" : strerror(errno));
+        return tce_fail(TCE_E_VALUE, "the path of the video is longer than %zu characters", sizeof v->path - 1);
+    }
+    if (pipe(ends) != 0) {
+        free(v);
+        return tce_fail(TCE_E_IO, "cannot start a video: %s", strerror(errno));
     }
 
     /* our end must not live on in the child, which waits for its closing */
@@ -138,8 +143,9 @@ tce_status video_open(const char *path, int32_t width, int32_t height, double fr
     if (error) {
         close(ends[1]);
         free(v);
-        return error == ENOENT ? tce_fail(TCE_E_NOT_FOUND, "videos need the program ffmpeg: install the Debian package ffmpeg")
-                               : tce_fail(TCE_E_IO, "cannot start ffmpeg: %s", strerror(error));
+        if (error == ENOENT)
+            return tce_fail(TCE_E_NOT_FOUND, "videos need the program ffmpeg: install the Debian package ffmpeg");
+        return tce_fail(TCE_E_IO, "cannot start ffmpeg: %s", strerror(error));
     }
     struct sigaction ignore;
     memset(&ignore, 0, sizeof ignore);
@@ -172,7 +178,9 @@ tce_status video_close(video *v)
         ;
     sigaction(SIGPIPE, &v->former_pipe, NULL);
     const int fine = WIFEXITED(result) && WEXITSTATUS(result) == 0;
-    const tce_status status = fine ? TCE_OK : tce_fail(TCE_E_IO, "ffmpeg could not write %s; its own message is above", v->path);
+    tce_status status = TCE_OK;
+    if (!fine)
+        status = tce_fail(TCE_E_IO, "ffmpeg could not write %s; its own message is above", v->path);
     free(v);
     return status;
 }

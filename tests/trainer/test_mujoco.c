@@ -1,5 +1,6 @@
 /*
- * What the MuJoCo tasks share: errors that come back as statuses and leave the process alive, models that are parsed once.
+ * What the MuJoCo tasks share: errors that come back as statuses and leave the process alive, models that are parsed
+ * once.
  */
 #include <check.h>
 #include <pthread.h>
@@ -10,7 +11,8 @@
 
 #include "mujoco_common.h"
 
-static const char BALL[] = "<mujoco><worldbody><body name='ball'><freejoint/><geom size='.1'/></body></worldbody></mujoco>";
+static const char BALL[] =
+    "<mujoco><worldbody><body name='ball'><freejoint/><geom size='.1'/></body></worldbody></mujoco>";
 
 static void ok(tce_status status)
 {
@@ -19,7 +21,8 @@ static void ok(tce_status status)
 
 static void fails(tce_status status, tce_status expected, const char *part)
 {
-    ck_assert_msg(status == expected, "%s, not %s: %s", tce_status_name(status), tce_status_name(expected), tce_error_message());
+    ck_assert_msg(status == expected, "%s, not %s: %s", tce_status_name(status), tce_status_name(expected),
+                  tce_error_message());
     ck_assert_msg(strstr(tce_error_message(), part), "\"%s\" is not in \"%s\"", part, tce_error_message());
 }
 

@@ -1,6 +1,7 @@
 /*
- * The two tasks that need no file: point_via and reacher5, against formulas written down a second time, and the promises that every task makes:
- * episodes from their stream alone, states that can be put back, errors that say what to do, pictures.
+ * The two tasks that need no file: point_via and reacher5, against formulas written down a second time, and the
+ * promises that every task makes: episodes from their stream alone, states that can be put back, errors that say what
+ * to do, pictures.
  *
  * The task library is the one that TCE_TASKS names.
  */
@@ -38,7 +39,8 @@ static void ok(tce_status status)
 
 static void fails(tce_status status, tce_status expected, const char *part)
 {
-    ck_assert_msg(status == expected, "%s, not %s: %s", tce_status_name(status), tce_status_name(expected), tce_error_message());
+    ck_assert_msg(status == expected, "%s, not %s: %s", tce_status_name(status), tce_status_name(expected),
+                  tce_error_message());
     ck_assert_msg(strstr(tce_error_message(), part), "\"%s\" is not in \"%s\"", part, tce_error_message());
 }
 
@@ -234,8 +236,9 @@ static void solve(double A[N][N], double *b)
 }
 
 /*
- * Lagrange's equations of the chain. Centre of link i: sum_k c_ik u(theta_k), c_ik = LINK for k < i, LINK / 2 for k = i, theta_k the sum of
- * q_0 … q_k, w_k its rate. M = sum_i m_i J_i' J_i + I_i 1_i 1_i' + armature, bias = sum_i m_i J_i' (-sum_k c_ik w_k^2 u(theta_k)).
+ * Lagrange's equations of the chain. Centre of link i: sum_k c_ik u(theta_k), c_ik = LINK for k < i, LINK / 2 for k =
+ * i, theta_k the sum of q_0 … q_k, w_k its rate. M = sum_i m_i J_i' J_i + I_i 1_i 1_i' + armature, bias = sum_i m_i
+ * J_i' (-sum_k c_ik w_k^2 u(theta_k)).
  */
 static void mass_and_bias(const double *q, const double *v, double M[N][N], double *bias)
 {
@@ -385,7 +388,8 @@ START_TEST(goals_lie_in_the_ring_in_front_of_the_arm)
 }
 END_TEST
 
-/* Nothing drives the arm: damping takes energy at every step. The integrator's own error is far below what damping takes. */
+/* Nothing drives the arm: damping takes energy at every step. The integrator's own error is far below what damping
+ * takes. */
 START_TEST(a_free_arm_only_loses_energy)
 {
     tce_random random;

@@ -1,5 +1,6 @@
 /*
- * Pictures and videos: a PNG read back by a reader written from the format's description, and what is said when ffmpeg is not there.
+ * Pictures and videos: a PNG read back by a reader written from the format's description, and what is said when
+ * ffmpeg is not there.
  */
 #include <check.h>
 #include <stdio.h>

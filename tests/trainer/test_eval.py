@@ -1,0 +1,135 @@
+"""`tce eval` as a program: numbers, pictures, videos, messages."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any, Dict, Optional
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
+
+TINY = """
+run: {{method: tce, iterations: 2, threads: 1}}
+task: {{name: {task}}}
+collect: {{episodes: 4, environments: 4}}
+evaluate: {{every: 0, episodes: 4}}
+mp: {{num_basis: 2, tau: 1.0, relative_goal: true}}
+policy: {{hidden: [8], epochs: 2}}
+critic: {{hidden: [8], epochs: 2}}
+objective: {{time_points: 5}}
+"""
+
+
+def tce(*arguments: Any, path: Optional[str] = None) -> "subprocess.CompletedProcess[str]":
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TCE_PYTHON": "/bin/false"}
+    if path is not None:
+        env["PATH"] = path
+    return subprocess.run([str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, env=env, timeout=120)
+
+
+@pytest.fixture(scope="module", params=["point_via", "reacher5"])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param)
+    config = folder / "tiny.yaml"
+    config.write_text(TINY.format(task=request.param))
+    done = tce("train", config, "--quiet", "--out", folder / "run")
+    assert done.returncode == 0, done.stderr
+    return folder / "run"
+
+
+def numbers(text: str) -> Dict[str, float]:
+    """Names and means of the first table."""
+    found = re.findall(r"^  (\w+) +(\S+) \+- \S+$", text.split("smoothness")[0], re.MULTILINE)
+    return {name: float(value) for name, value in found}
+
+
+def draws(run: Path, tmp_path: Path) -> bool:
+    """Whether the task can be drawn here; says so when it cannot."""
+    done = tce("eval", run, "--episodes", 1, "--picture", tmp_path / "try.png")
+    if done.returncode != 0:
+        assert "libegl1" in done.stderr
+    return done.returncode == 0
+
+
+def test_prints_return_metrics_and_smoothness(run: Path) -> None:
+    done = tce("eval", run, "--episodes", 20)
+    assert done.returncode == 0, done.stderr
+    found = numbers(done.stdout)
+    assert "return" in found and 0.0 <= found["success"] <= 1.0
+    assert "20 episodes" in done.stdout
+    assert "smoothness, measured velocities" in done.stdout and "smoothness, desired velocities" in done.stdout
+    assert "nan" not in done.stdout
+
+
+def test_same_seed_same_text_for_any_threads(run: Path) -> None:
+    first = tce("eval", run, "--episodes", 20, "--threads", 1).stdout
+    assert tce("eval", run, "--episodes", 20, "--threads", 2).stdout == first
+    assert numbers(tce("eval", run, "--episodes", 20, "--seed", 5).stdout) != numbers(first)
+
+
+def test_picture_is_a_png_of_the_size(run: Path, tmp_path: Path) -> None:
+    if not draws(run, tmp_path):
+        pytest.skip("no OpenGL on this machine: install libegl1 and libgl1-mesa-dri")
+    picture = tmp_path / "p.png"
+    done = tce("eval", run, "--episodes", 2, "--picture", picture, "--size", "64x48")
+    assert done.returncode == 0, done.stderr
+    data = picture.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", data[16:24]) == (64, 48)
+
+
+def test_video_has_all_frames(run: Path, tmp_path: Path) -> None:
+    if not draws(run, tmp_path):
+        pytest.skip("no OpenGL on this machine: install libegl1 and libgl1-mesa-dri")
+    if not shutil.which("ffmpeg") or not shutil.which("ffprobe"):
+        pytest.skip("no ffmpeg on this machine: install the Debian package ffmpeg")
+    video = tmp_path / "v.mp4"
+    done = tce("eval", run, "--episodes", 2, "--video", video, "--video-episodes", 2, "--size", "64x48")
+    assert done.returncode == 0, done.stderr
+    probe = subprocess.run(["ffprobe", "-v", "error", "-count_frames", "-select_streams", "v:0", "-show_entries",
+                            "stream=width,height,nb_read_frames,avg_frame_rate", "-of", "default=noprint_wrappers=1", str(video)],
+                           capture_output=True, text=True, check=True).stdout
+    steps = 50 if "point_via" in str(run) else 100
+    # the first state, every step but the last, and the last for half a second at 50 frames a second
+    assert f"nb_read_frames={2 * (1 + steps - 1 + 25)}" in probe and "width=64" in probe and "avg_frame_rate=50/1" in probe
+
+
+def test_missing_ffmpeg_names_the_package(run: Path, tmp_path: Path) -> None:
+    if not draws(run, tmp_path):
+        pytest.skip("no OpenGL on this machine: install libegl1 and libgl1-mesa-dri")
+    done = tce("eval", run, "--episodes", 1, "--video", tmp_path / "v.mp4", path=str(tmp_path))
+    assert done.returncode == 1 and "Debian package ffmpeg" in done.stderr
+
+
+@pytest.mark.parametrize("arguments, code, part", [
+    ([], 2, "one run folder"),
+    (["a", "b"], 2, "2 given"),
+    (["/nowhere"], 1, "not a run folder"),
+    (["x", "--episodes", "0"], 2, "not a number of episodes"),
+    (["x", "--size", "10"], 2, "WxH"),
+    (["x", "--wrong"], 2, "--help"),
+])
+def test_wrong_use(arguments: list, code: int, part: str) -> None:
+    done = tce("eval", *arguments)
+    assert done.returncode == code and part in done.stderr
+
+
+def test_a_run_without_a_policy_says_how_to_go_on(run: Path, tmp_path: Path) -> None:
+    shutil.copy(run / "config.yaml", tmp_path)
+    done = tce("eval", tmp_path)
+    assert done.returncode == 1 and f"tce train --resume {tmp_path}" in done.stderr
+
+
+def test_a_damaged_policy_is_refused(run: Path, tmp_path: Path) -> None:
+    shutil.copy(run / "config.yaml", tmp_path)
+    data = bytearray((run / "policy.safetensors").read_bytes())
+    data[-5] ^= 1
+    (tmp_path / "policy.safetensors").write_bytes(data)
+    done = tce("eval", tmp_path)
+    assert done.returncode == 1 and "checksum" in done.stderr
