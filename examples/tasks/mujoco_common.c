@@ -190,6 +190,8 @@ void mujoco_model_close(const mjModel *model)
     if (!models && mju_user_error == error_handler) {
         mju_user_error = former_error;
         mju_user_warning = NULL;
+        /* MuJoCo keeps the last parsed file, for its own saving; unloaded with us, nobody could free it */
+        mj_freeLastXML();
     }
     pthread_mutex_unlock(&models_lock);
 }
