@@ -1060,6 +1060,77 @@ START_TEST(one_two_and_five_threads_give_the_same_bytes)
 }
 END_TEST
 
+/* A batch that the pool is woken for also where all episodes are one group: 7 joints, 80 episodes, 24 segments. */
+START_TEST(a_large_batch_gives_the_same_bytes_on_one_and_three_threads)
+{
+    enum { LARGE_D = 7, LARGE_E = 80, LARGE_T = 100, LARGE_K = 25, LARGE_J = LARGE_K - 1, LARGE_P = LARGE_D * 9 };
+    static double times[LARGE_T], mean[LARGE_E * LARGE_P], L[LARGE_P * LARGE_P], start[LARGE_E * LARGE_D], rest[LARGE_E * LARGE_D];
+    static double positions[LARGE_E * LARGE_T * LARGE_D], old[LARGE_E * LARGE_J], advantages[LARGE_E * LARGE_J];
+    static double d_mean[2][LARGE_E * LARGE_P], d_L[2][LARGE_P * LARGE_P];
+    static int32_t pairs[2 * LARGE_J];
+    tce_segment_stats stats[2];
+    const double start_time = 0.0;
+    size_t n_pairs;
+    tce_random random;
+
+    tce_mp_options primitive;
+    tce_mp *mp = NULL;
+    tce_mp_options_init(&primitive, sizeof primitive);
+    primitive.num_dof = LARGE_D;
+    primitive.num_basis = 8;
+    ok(tce_mp_create(&primitive, NULL, &mp));
+    for (size_t t = 0; t < LARGE_T; t++)
+        times[t] = 0.01 * (double)(t + 1);
+    tce_random_start(&random, (uint64_t)_i, 0, 0, 0);
+    tce_random_normals(&random, LARGE_E * LARGE_D, start);
+    tce_random_normals(&random, LARGE_E * LARGE_P, mean);
+    tce_random_normals(&random, LARGE_E * LARGE_J, advantages);
+    test_random_cholesky(&random, LARGE_P, 10.0, 1.0, L);
+    ok(tce_time_pairs_from(LARGE_T, LARGE_K, 1, pairs, &n_pairs));
+    ck_assert_uint_eq(n_pairs, LARGE_J);
+
+    tce_mp_grid grid;
+    tce_mp_grid_init(&grid, sizeof grid);
+    grid.E = LARGE_E;
+    grid.T = LARGE_T;
+    grid.n_time_rows = grid.n_init_times = 1;
+    grid.times = times;
+    grid.init_time = &start_time;
+    grid.init_pos = start;
+    grid.init_vel = rest;
+    ok(tce_mp_trajectory(mp, &grid, mean, positions, NULL, NULL));
+    for (size_t i = 0; i < LARGE_E * LARGE_P; i++)
+        mean[i] *= 1.01;
+
+    for (size_t i = 0; i < 2; i++) {
+        tce_pool *const pool = create_pool(i == 0 ? 1 : 3);
+        tce_segment_options options;
+        tce_segment *seg = NULL;
+        tce_segment_options_init(&options, sizeof options);
+        options.mp = mp;
+        options.max_episodes = LARGE_E;
+        options.max_steps = LARGE_T;
+        options.max_pairs = LARGE_J;
+        options.shared_cov = 1;
+        options.pool = pool;
+        ok(tce_segment_create(&options, NULL, &seg));
+        ok(tce_segment_set_pairs(seg, 1, LARGE_T, times, &start_time, LARGE_J, pairs));
+        if (i == 0)
+            ok(tce_segment_log_prob(seg, LARGE_E, positions, mean, L, start, rest, old));
+        for (size_t k = 0; i == 0 && k < LARGE_E * LARGE_J; k++)
+            old[k] -= 0.1;
+        tce_segment_stats_init(&stats[i], sizeof stats[i]);
+        ok(tce_segment_surrogate(seg, LARGE_E, positions, mean, L, start, rest, old, advantages, NULL, 0.0, &stats[i], NULL, d_mean[i], d_L[i]));
+        tce_segment_free(seg);
+        tce_pool_free(pool);
+    }
+    tce_mp_free(mp);
+    ck_assert_mem_eq(&stats[0], &stats[1], sizeof stats[0]);
+    ck_assert_mem_eq(d_mean[0], d_mean[1], sizeof d_mean[0]);
+    ck_assert_mem_eq(d_L[0], d_L[1], sizeof d_L[0]);
+}
+END_TEST
+
 START_TEST(masked_segments_take_part_in_nothing)
 {
     batch *const b = create_batch((uint64_t)_i, 0.0);
@@ -1704,6 +1775,7 @@ int main(void)
     tcase_add_loop_test(property, episodes_with_their_own_grids_add_up, 0, N_SEEDS);
     tcase_add_loop_test(property, a_call_leaves_no_trace_in_the_next_one, 0, 4);
     tcase_add_loop_test(property, one_two_and_five_threads_give_the_same_bytes, 0, N_SEEDS);
+    tcase_add_loop_test(property, a_large_batch_gives_the_same_bytes_on_one_and_three_threads, 0, 3);
     tcase_add_loop_test(property, masked_segments_take_part_in_nothing, 0, N_SEEDS);
     tcase_add_test(property, a_mask_of_zeros_gives_zeros);
     tcase_add_loop_test(property, at_the_old_parameters_every_ratio_is_one, 0, N_SEEDS);

@@ -34,6 +34,7 @@ typedef struct job {
     size_t rows; /* of a chunk */
     size_t n_chunks;
     size_t n_lanes;
+    int with_gradient;
     tce_status (*work)(const struct job *job, size_t lane, size_t begin, size_t end,
                        const tce__net_scratch *scratch);
     const tce__net_input *input;
@@ -57,6 +58,12 @@ static tce_status run_lane(void *context, size_t lane, size_t begin, size_t end,
     (void)begin;
     (void)end;
 
+    /* cleared by the worker that adds to it, which then has it in its cache */
+    if (j->with_gradient)
+        memset(at(j->net, j->net->lanes, lane * j->net->n_parameters), 0,
+               j->net->n_parameters * j->net->kernels->size);
+    j->net->lane_loss[lane] = 0.0;
+
     for (size_t chunk = lane * j->n_chunks / j->n_lanes; chunk < last; chunk++) {
         const size_t row = chunk * j->rows;
         const tce_status status =
@@ -74,11 +81,8 @@ static tce_status run(job *j, int with_gradient)
     j->rows = tce__net_chunk_rows(j->n);
     j->n_chunks = j->n / j->rows + (j->n % j->rows != 0);
     j->n_lanes = smaller(j->n_chunks, TCE__NET_LANES);
+    j->with_gradient = with_gradient;
 
-    if (with_gradient)
-        memset(net->lanes, 0, j->n_lanes * net->n_parameters * net->kernels->size);
-    for (size_t lane = 0; lane < j->n_lanes; lane++)
-        net->lane_loss[lane] = 0.0;
     const tce_status status = tce_pool_run(net->pool, j->n_lanes, 1, run_lane, j);
     if (status == TCE_OK && with_gradient)
         net->kernels->sum_parts(j->n_lanes, net->n_parameters, net->lanes, net->gradient);
