@@ -43,8 +43,12 @@ enum {
     RESET_NAN,
     RESET_NAN_POSITION,
     METRICS_SAY_SO,
-    N_KINDS
+    N_KINDS,
+    STATE_SAYS_SO
 };
+
+/* Specs that are odd only together with something else. */
+enum { CARRIES = 100, STATES_DIFFER };
 
 typedef struct point {
     plan *plan;
@@ -115,6 +119,8 @@ static tce_status point_spec(void *instance, tce_env_spec *out)
     case 14: return tce_fail(TCE_E_VALUE, "spec is out");
     case 15: out->n_obs = self->index == 2 ? O + 1 : O; break; /* differs from the first */
     case 16: return 4;
+    case 17: out->carries_state = 2; break;
+    case CARRIES: out->carries_state = 1; break;
     default: break;
     }
     return TCE_OK;
@@ -216,10 +222,47 @@ static tce_status point_metrics(void *instance, double *out)
     return TCE_OK;
 }
 
+/* A state: steps, position, velocity, goal. */
+enum { S = 2 + 2 * D };
+
+static size_t point_n_state(void *instance)
+{
+    const point *self = instance;
+    return self->plan->odd_spec == STATES_DIFFER && self->index == 2 ? S + 1 : S;
+}
+
+static tce_status point_get_state(void *instance, double *out)
+{
+    const point *self = instance;
+
+    if (is_bad(self, STATE_SAYS_SO))
+        return tce_fail(TCE_E_ENV, "the encoder is off");
+    out[0] = self->step;
+    out[1] = self->goal;
+    memcpy(out + 2, self->pos, sizeof self->pos);
+    memcpy(out + 2 + D, self->vel, sizeof self->vel);
+    return TCE_OK;
+}
+
+static tce_status point_set_state(void *instance, const double *state, double *out_obs)
+{
+    point *self = instance;
+
+    if (is_bad(self, STATE_SAYS_SO))
+        return 3;
+    self->step = (int)state[0];
+    self->goal = state[1];
+    memcpy(self->pos, state + 2, sizeof self->pos);
+    memcpy(self->vel, state + 2 + D, sizeof self->vel);
+    observe(self, out_obs);
+    return TCE_OK;
+}
+
 static const tce_env_vtable POINT = {
     .struct_size = sizeof POINT, .abi = TCE_ENV_ABI, .name = "point", .description = "a point mass",
     .create = point_create, .destroy = point_destroy, .spec = point_spec, .reset = point_reset, .step = point_step,
-    .step_action = point_step_action, .metrics = point_metrics,
+    .step_action = point_step_action, .metrics = point_metrics, .n_state = point_n_state, .get_state = point_get_state,
+    .set_state = point_set_state,
 };
 
 /* ---- helpers ------------------------------------------------------------------------------------- */
@@ -522,6 +565,37 @@ START_TEST(raw_actions_step_each_environment_once)
 }
 END_TEST
 
+START_TEST(states_go_out_and_in)
+{
+    enum { N = 3 };
+    plan p = { .bad_env = -1 }, q = { .bad_env = -1 };
+    tce_rollout *one = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+    tce_rollout *two = make(&q, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+    double states[N][S], again[N][S], obs[N][O], actions[N][A] = { { 0.3, 0.1 } };
+    tce_env_result results[N];
+
+    ck_assert_uint_eq(tce_rollout_num_state(one), S);
+    ok(tce_rollout_reset(one, N, 4, obs[0], NULL, NULL));
+    ok(tce_rollout_step(one, N, actions[0], obs[0], results));
+    ok(tce_rollout_get_states(one, N, states[0]));
+    ck_assert_double_eq(states[2][0], 1.0);
+
+    /* in the other handle they are the same; the first two only, when only those are set */
+    ok(tce_rollout_reset(two, N, 9, obs[0], NULL, NULL));
+    ok(tce_rollout_set_states(two, 2, states[0]));
+    ok(tce_rollout_get_states(two, N, again[0]));
+    ck_assert_mem_eq(states, again, 2 * sizeof states[0]);
+    ck_assert_double_eq(again[2][0], 0.0);
+
+    /* an environment that was set has no episode */
+    fails(tce_rollout_step(two, N, actions[0], obs[0], results), TCE_E_STATE, "environment 0");
+    ok(tce_rollout_reset(two, N, 9, obs[0], NULL, NULL));
+    ok(tce_rollout_step(two, N, actions[0], obs[0], results));
+    tce_rollout_free(one);
+    tce_rollout_free(two);
+}
+END_TEST
+
 START_TEST(rewards_move_to_the_deciding_event)
 {
     const uint8_t events[4][5] = { { 0, 0, 1, 1, 1 }, { 1, 1, 1, 1, 1 }, { 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 1 } };
@@ -721,6 +795,7 @@ static const struct {
     { TCE_E_VALUE, "spec is out" },
     { TCE_E_ENV, "environment 2 of \"point\": n_obs = 6, environment 0 has 5" },
     { TCE_E_ENV, "spec returned 4" },
+    { TCE_E_VALUE, "carries_state = 2" },
 };
 
 START_TEST(a_spec_that_makes_no_sense_is_refused)
@@ -733,6 +808,46 @@ START_TEST(a_spec_that_makes_no_sense_is_refused)
     fails(ODD_SPECS[_i].status, ODD_SPECS[_i].status, "of \"point\"");
     ck_assert_ptr_null(rollout);
     ck_assert_int_eq(p.n_alive, 0);
+}
+END_TEST
+
+START_TEST(states_that_cannot_be_had_are_refused)
+{
+    enum { N = 4 };
+    tce_env_vtable stateless = POINT;
+    plan p = { .bad_env = 1, .kind = STATE_SAYS_SO };
+    tce_rollout *rollout = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+    double states[MAX_ENVS][S] = { { SENTINEL } };
+
+    fails(tce_rollout_get_states(rollout, N, states[0]), TCE_E_ENV, "environment 1, get_state: the encoder is off");
+    fails(tce_rollout_set_states(rollout, N, states[0]), TCE_E_ENV, "environment 1, set_state: set_state returned 3");
+    fails(tce_rollout_get_states(rollout, N + 1, states[0]), TCE_E_SHAPE, "n = 5");
+    fails(tce_rollout_get_states(rollout, N, NULL), TCE_E_ARGUMENT, "out");
+    fails(tce_rollout_set_states(rollout, N, NULL), TCE_E_ARGUMENT, "states");
+    fails(tce_rollout_get_states(NULL, N, states[0]), TCE_E_ARGUMENT, "rollout");
+    ck_assert_uint_eq(tce_rollout_num_state(NULL), 0);
+    tce_rollout_free(rollout);
+
+    /* environments that do not agree about the size */
+    p = (plan){ .bad_env = -1, .odd_spec = STATES_DIFFER };
+    rollout = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+    fails(tce_rollout_get_states(rollout, N, states[0]), TCE_E_ENV, "environment 2 has 7 numbers");
+    ok(tce_rollout_get_states(rollout, 2, states[0]));
+    tce_rollout_free(rollout);
+
+    /* a task that does not tell, and one that says it carries what it does not tell */
+    stateless.n_state = NULL;
+    stateless.get_state = NULL;
+    stateless.set_state = NULL;
+    p = (plan){ .bad_env = -1 };
+    tce_rollout_options options = default_options(&p, 1);
+    options.vtable = &stateless;
+    ok(tce_rollout_create(&options, NULL, &rollout));
+    ck_assert_uint_eq(tce_rollout_num_state(rollout), 0);
+    fails(tce_rollout_get_states(rollout, 1, states[0]), TCE_E_UNSUPPORTED, "point");
+    tce_rollout_free(rollout);
+    p = (plan){ .bad_env = -1, .odd_spec = CARRIES };
+    fails(tce_rollout_create(&options, NULL, &rollout), TCE_E_ARGUMENT, "carries_state");
 }
 END_TEST
 
@@ -929,6 +1044,7 @@ int main(void)
     tcase_add_test(property, only_what_is_asked_for_is_written);
     tcase_add_test(property, the_spec_is_a_copy);
     tcase_add_test(property, raw_actions_step_each_environment_once);
+    tcase_add_test(property, states_go_out_and_in);
     tcase_add_test(property, rewards_move_to_the_deciding_event);
 
     suite_add_tcase(suite, errors);
@@ -938,6 +1054,7 @@ int main(void)
     tcase_add_test(errors, a_step_that_fails_returns_the_lowest_index);
     tcase_add_test(errors, a_failing_create_destroys_what_was_made);
     tcase_add_loop_test(errors, a_spec_that_makes_no_sense_is_refused, 1, n_odd_specs);
+    tcase_add_test(errors, states_that_cannot_be_had_are_refused);
     tcase_add_test(errors, bad_options_are_refused);
     tcase_add_test(errors, bad_arguments_touch_nothing);
     tcase_add_test(errors, a_task_without_actions_and_metrics_says_so);

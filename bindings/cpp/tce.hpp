@@ -674,6 +674,9 @@ public:
     }
     void metrics(size_t n, double *out) { check(tce_rollout_metrics(pointer_, n, out)); }
     void *instance(size_t i) { return tce_rollout_instance(pointer_, i); }
+    size_t num_state() const { return tce_rollout_num_state(pointer_); }
+    void get_states(size_t n, double *out) { check(tce_rollout_get_states(pointer_, n, out)); }
+    void set_states(size_t n, const double *states) { check(tce_rollout_set_states(pointer_, n, states)); }
 };
 
 } // namespace tce

@@ -31,6 +31,8 @@ typedef struct tce_env_spec {
     const int32_t *context;          /* [n_context] indices into the observation */
     const double *action_low;        /* [n_action] */
     const double *action_high;       /* [n_action] */
+    int32_t carries_state; /* 1: a reset depends on the episodes before it, through what get_state gives; 0: it does not */
+    int32_t reserved;
 } tce_env_spec;
 
 /* What one step brought. */

@@ -105,6 +105,17 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_metrics(tce_rollout *rollout, size_
 TCE_API void *tce_rollout_instance(tce_rollout *rollout, size_t i);
 
 /*
+ * The states of the first n environments, [n, S], as the task's get_state and set_state have them; S = tce_rollout_num_state, 0 when the task has
+ * none. For checkpoints: a task whose spec has carries_state starts episodes by what the ones before left. Environments that were set must
+ * be reset before they run or step. A lost environment's state is what its last good reset and the fault have left.
+ * TCE_E_SHAPE: n too large.  TCE_E_UNSUPPORTED: S is 0.  TCE_E_ENV: environments of different S.  What a callback returns is passed on with
+ * the environment's index; those before it are set then.   No allocation of its own.   Since 0.1.
+ */
+TCE_API size_t tce_rollout_num_state(const tce_rollout *rollout);
+TCE_API TCE_NODISCARD tce_status tce_rollout_get_states(tce_rollout *rollout, size_t n, double *out);
+TCE_API TCE_NODISCARD tce_status tce_rollout_set_states(tce_rollout *rollout, size_t n, const double *states);
+
+/*
  * Rewards moved to the deciding event [tasks 1.7], in place: rewards [E, T], events [E, T]. With e the first step flagged, e > 0: its
  * reward becomes the sum of all from e on, and those after it 0. Without such a step nothing changes.   No allocation.   Since 0.1.
  */

@@ -37,6 +37,7 @@ static tce_status check_sizes(const tce_env_spec *spec)
         (status = tce__check_int("n_steps", spec->n_steps, 1, INT32_MAX)) ||
         (status = tce__check_int("n_metrics", spec->n_metrics, 0, MAX_SIZE)) ||
         (status = tce__check_int("n_context", spec->n_context, 0, spec->n_obs)) ||
+        (status = tce__check_int("carries_state", spec->carries_state, 0, 1)) ||
         (status = tce__check_positive("dt", spec->dt)))
         return status;
     if (spec->n_metrics > 0 && (status = tce__check_pointer("metric_names", spec->metric_names)))
@@ -60,6 +61,9 @@ static tce_status check_spec(const tce_env_spec *spec, const tce_env_vtable *tab
         return tce_fail(TCE_E_ARGUMENT, "n_metrics = %d, but the table has no metrics", (int)spec->n_metrics);
     if (spec->n_action > 0 && !table->step_action)
         return tce_fail(TCE_E_ARGUMENT, "n_action = %d, but the table has no step_action", (int)spec->n_action);
+
+    if (spec->carries_state && !(table->n_state && table->get_state && table->set_state))
+        return tce_fail(TCE_E_ARGUMENT, "carries_state = 1, but the table has no n_state, get_state or set_state");
 
     /* what is in the arrays */
     for (int32_t i = 0; i < spec->n_metrics; i++)

@@ -142,6 +142,19 @@ class Rollout(Handle):
             self._run(lib.tce_rollout_metrics, self, shapes["N"], pointer(out))
         return out
 
+    def get_states(self, n: Optional[int] = None) -> Array:
+        """States [n, S] of the first n environments (all), for :meth:`set_states`."""
+        shapes = Shapes(N=self._count(n), S=int(lib.tce_rollout_num_state(self)))
+        out = shapes.empty("N S")
+        self._run(lib.tce_rollout_get_states, self, shapes["N"], pointer(out))
+        return out
+
+    def set_states(self, states: Any) -> None:
+        """Puts states [n, S] into the first n environments; they must be reset before they run or step."""
+        shapes = Shapes(S=int(lib.tce_rollout_num_state(self)))
+        states = shapes.array("states", states, "N S")
+        self._run(lib.tce_rollout_set_states, self, self._count(shapes["N"]), pointer(states))
+
     def status(self) -> List[Optional[TceError]]:
         """For each environment None, or the fault it had in the last call."""
         faults: List[Optional[TceError]] = []
