@@ -13,9 +13,11 @@
 typedef struct task_draws {
     double (*next)(void *context);
     void *context;
+    int exact; /* 1: next returns the number itself instead of its place between low and high; nothing is rejected */
 } task_draws;
 
-/* low + (high - low) u, u from draws when there are any and from random otherwise; low = high takes a number too. */
+/* low + (high - low) u, u from draws when there are any and from random otherwise; low = high takes a number too. With exact
+ * draws the number as it is. */
 double task_draw(const task_draws *draws, tce_random *random, double low, double high);
 
 #endif

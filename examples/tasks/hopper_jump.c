@@ -305,9 +305,11 @@ static tce_status set_state(void *instance, const double *state, double *out_obs
 
 static tce_status render(void *instance, int32_t width, int32_t height, uint8_t *rgb)
 {
+    /* from the side, wide enough for every goal and a jump of two metres */
+    static const picture_view VIEW = { { 0.5, 0.0, 0.9 }, 2.4, 90.0F, -12.0F, 2.5 };
     hopper_jump *env = instance;
     const double goal[3] = { env->task[HOPPER_GOAL], 0.0, 0.0 };
-    return picture_draw(&env->picture, env->model, env->data, "track", env->goal_body, goal, width, height, rgb);
+    return picture_draw(&env->picture, env->model, env->data, &VIEW, env->goal_body, goal, width, height, rgb);
 }
 
 const tce_env_vtable TASK_HOPPER_JUMP = {

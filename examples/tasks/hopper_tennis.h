@@ -1,15 +1,14 @@
 /*
- * What hopper_jump and table_tennis share: where their numbers lie in a state, contacts, states, pictures. Without MuJoCo's types where a test
+ * What hopper_jump and table_tennis share: where their numbers lie in a state, contacts, pictures. Without MuJoCo's types where a test
  * needs it: define HOPPER_TENNIS_LAYOUT_ONLY.
  *
- * A state is the task's own numbers, then qpos, qvel, the solver's warm start, ctrl, time. The first of the task's numbers is STATE_FRESH: 1 right after a
- * reset, when everything derived belongs to qpos and qvel and the warm start is the one that mj_forward finds (the one in the state is not looked
- * at); 0 after a step, when the warm start of the state counts.
+ * A state is the task's own numbers, then those of packed.h.
  */
 #ifndef TASKS_HOPPER_TENNIS_H
 #define TASKS_HOPPER_TENNIS_H
 
-enum { STATE_FRESH, STATE_STEP };
+/* after STATE_FRESH, which is 1 right after a reset */
+enum { STATE_STEP = 1 };
 
 enum {
     HOPPER_GOAL = 2,     /* x of the goal */
@@ -45,20 +44,18 @@ enum {
 #ifndef HOPPER_TENNIS_LAYOUT_ONLY
 
 #include "models.h"
+#include "packed.h"
 
 /* Whether the contact list has the pair of geoms, in either order. */
 int touching(const mjData *data, int geom_a, int geom_b);
 
-/* TCE_E_VALUE unless all n numbers are finite; the message has the task, the name of the array and the first that is not. */
-tce_status check_finite(const char *task, const char *what, size_t n, const double *x);
-
-/* n numbers of the task, and the state of the physics. packed_set: TCE_E_VALUE when one is not finite. */
-size_t packed_size(const mjModel *model, size_t n);
-void packed_get(const mjModel *model, const mjData *data, size_t n, const double *task, double *out);
-tce_status packed_set(const char *name, const mjModel *model, mjData *data, size_t n, double *task, const double *state);
-
-/* mj_resetData, qpos and qvel as given, mj_forward. */
-tce_status start_from(const mjModel *model, mjData *data, const double *qpos, const double *qvel);
+/* From where a picture is taken. */
+typedef struct picture_view {
+    double center[3];          /* in the middle, m */
+    double extent;             /* m; the camera is 1.5 times that away */
+    float azimuth, elevation;  /* where it looks, degrees */
+    double mark;               /* how much larger the mark is drawn */
+} picture_view;
 
 /*
  * Pictures with a mark at the goal. The mark is a body of the model, which all environments share: each gets a model of its own at its first
@@ -69,7 +66,7 @@ typedef struct picture {
     mujoco_renderer *renderer;
 } picture;
 
-tce_status picture_draw(picture *p, const mjModel *model, mjData *data, const char *camera, int mark, const double *place, int32_t width,
+tce_status picture_draw(picture *p, const mjModel *model, mjData *data, const picture_view *view, int mark, const double *place, int32_t width,
                         int32_t height, uint8_t *rgb);
 void picture_free(picture *p);
 

@@ -2,7 +2,7 @@
  * Finds a model's file, compiles it or takes the compiled form from the cache, steps it.
  *
  * A cache file is what mj_saveModel writes; beside it, in name.sum, stands the hash of its bytes. Its name has the version of MuJoCo and a hash
- * of the model's folder: contents of XML files, and size and time of the others.
+ * of the folder that the model is made of: contents of XML files, and size and time of the others.
  */
 #define _GNU_SOURCE /* dladdr */
 
@@ -81,6 +81,10 @@ static tce_status find_file(model_job *job)
         for (int i = 0; i < N_ABOVE && cut(place); i++)
             if (join(deps, place, "deps") && try_root(job, deps))
                 return TCE_OK;
+
+    /* a copy of the library elsewhere, as in an installed Python package: the checkout that it was built in */
+    if (try_root(job, TASKS_DEPS))
+        return TCE_OK;
     return tce_fail(TCE_E_NOT_FOUND, "the model deps/%s is missing: %s", job->path, REMEDY);
 }
 
@@ -174,6 +178,17 @@ static int cache_folder(const model_job *job, char *out)
     return home && *home && join(folder, home, ".cache") && usable(folder) && join(out, folder, "tce") && usable(out);
 }
 
+/* The folder whose files a model may be made of: the nearest one called assets above the file, else the file's own. */
+static void assets_folder(const char *file, char *out)
+{
+    snprintf(out, PATH_SIZE, "%s", file);
+    while (cut(out))
+        if (strcmp(strrchr(out, '/'), "/assets") == 0)
+            return;
+    snprintf(out, PATH_SIZE, "%s", file);
+    cut(out);
+}
+
 /* Where the compiled form belongs; "" when it cannot be kept. */
 static void find_cache(model_job *job)
 {
@@ -184,9 +199,8 @@ static void find_cache(model_job *job)
         return;
 
     char place[PATH_SIZE];
-    memcpy(place, job->file, sizeof place);
-    cut(place);
-    uint64_t h = hash_folder(job, place, MAX_DEPTH);
+    assets_folder(job->file, place);
+    uint64_t h = hash_bytes(hash_folder(job, place, MAX_DEPTH), job->path, strlen(job->path));
     if (job->blank)
         h = hash_bytes(h, job->blank, strlen(job->blank));
     const char *base = strrchr(job->path, '/');
@@ -344,8 +358,7 @@ typedef struct step_job {
 static void take_steps(void *context)
 {
     const step_job *job = context;
-    for (int i = 0; i < job->n; i++)
-        mj_step(job->model, job->data);
+    physics_step(job->model, job->data, job->n);
 }
 
 tce_status models_step(const mjModel *model, mjData *data, int n)
@@ -357,5 +370,5 @@ tce_status models_step(const mjModel *model, mjData *data, int n)
 double task_draw(const task_draws *draws, tce_random *random, double low, double high)
 {
     const double u = draws ? draws->next(draws->context) : tce_random_uniform(random);
-    return low + (high - low) * u;
+    return draws && draws->exact ? u : low + (high - low) * u;
 }

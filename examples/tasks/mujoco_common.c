@@ -233,8 +233,7 @@ tce_status mujoco_data_create(const mjModel *model, mjData **out)
 static void advance(void *context)
 {
     physics_job *job = context;
-    for (int i = 0; i < job->n; i++)
-        mj_step(job->model, job->data);
+    physics_step(job->model, job->data, job->n);
     mj_kinematics(job->model, job->data);
 }
 

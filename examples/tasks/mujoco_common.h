@@ -37,6 +37,9 @@ tce_status mujoco_try(void (*work)(void *context), void *context);
 /* mj_makeData and mj_deleteData; TCE_E_NOMEM. */
 tce_status mujoco_data_create(const mjModel *model, mjData **out);
 
+/* n times mj_step, inside mujoco_try; where all steps of tasks are taken, so that physics.c can measure them. */
+void physics_step(const mjModel *model, mjData *data, int n);
+
 /*
  * n steps of physics with the controls as they are, then positions of bodies and sites for the state reached.
  * TCE_E_ENV: an error, or a warning that means the state is worthless (NaN or huge position, velocity, acceleration,

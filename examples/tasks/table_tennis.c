@@ -521,9 +521,11 @@ static tce_status set_state(void *instance, const double *state, double *out_obs
 
 static tce_status render(void *instance, int32_t width, int32_t height, uint8_t *rgb)
 {
+    /* along the net, from above: no sky in this model */
+    static const picture_view VIEW = { { 0.55, 0.0, 1.0 }, 2.8, 75.0F, -42.0F, 2.5 };
     table_tennis *env = instance;
     const double goal[3] = { env->task[TENNIS_GOAL], env->task[TENNIS_GOAL + 1], TABLE_TOP };
-    return picture_draw(&env->picture, env->model, env->data, NULL, env->goal_body, goal, width, height, rgb);
+    return picture_draw(&env->picture, env->model, env->data, &VIEW, env->goal_body, goal, width, height, rgb);
 }
 
 const tce_env_vtable TASK_TABLE_TENNIS = {
