@@ -1,0 +1,112 @@
+/*
+ * Resets: the random vector of the episode, the way of the hand to its place, and what the tasks' own parts of it are made of.
+ *
+ * Profile 3: the fixture is put, the simulation reset, the hand brought to its place by 250 physics steps, then comes what the task does. Profile 2 puts the
+ * fixture only there, so that the hand is brought while the fixture stands where the episode before had it.
+ */
+#include <string.h>
+
+#include "metaworld.h"
+
+enum { N_HAND_RESET = 50, MAX_TRIES = 10000 };
+
+/* pointing down; MuJoCo normalises it */
+static const double HAND_TURN[4] = { 1.0, 0.0, 1.0, 0.0 };
+
+void mw_put_fixture(mw_env *env)
+{
+    static const double NOWHERE[3] = { 0.0, 0.0, 0.0 };
+    const mw_task *task = env->task;
+    const double *from = task->fixture_from == MW_FROM_FIRST ? env->v : task->fixture_from == MW_FROM_SECOND ? env->v + 3 : NOWHERE;
+    if (env->fixture >= 0)
+        mw_set(env->body_pos + 3 * env->fixture, from, task->fixture_offset[0], task->fixture_offset[1], task->fixture_offset[2]);
+}
+
+void mw_forward(mw_env *env)
+{
+    mj_forward(&env->model, env->data);
+}
+
+void mw_settle(mw_env *env)
+{
+    for (int i = 0; i < MW_N_SUB; i++)
+        mj_step(&env->model, env->data);
+}
+
+void mw_place(mw_env *env, int at, int n, const double *x, int still, int m)
+{
+    mju_copy(env->data->qpos + at, x, n);
+    mju_zero(env->data->qvel + still, m);
+    mw_forward(env);
+}
+
+void mw_put_mocap(mw_env *env, const double *position)
+{
+    mju_copy(env->data->mocap_pos, position, 3);
+    mju_copy(env->data->mocap_quat, HAND_TURN, 4);
+}
+
+/* One number of the box; profile 2 keeps its boxes in single precision. */
+static double draw(mw_env *env, tce_random *random, int i)
+{
+    const mw_task *task = env->task;
+    const int single = env->profile == 2.0;
+    return task_draw(env->draws, random, single ? (float)task->low[i] : task->low[i], single ? (float)task->high[i] : task->high[i]);
+}
+
+/* Draws v, again while its parts are too near each other. */
+static tce_status draw_vector(mw_env *env, tce_random *random)
+{
+    const mw_task *task = env->task;
+    for (int tries = 0; tries < MAX_TRIES; tries++) {
+        for (int i = 0; i < task->n_random; i++)
+            env->v[i] = draw(env, random, i);
+        if ((env->draws && env->draws->exact) || mw_distance_xy(env->v, task->apart_from ? task->apart_from : env->v + 3) >= task->apart)
+            return TCE_OK;
+    }
+    return tce_fail(TCE_E_ENV, "%s: object and goal were too near each other in %d draws", env->name, MAX_TRIES);
+}
+
+static void bring_hand(mw_env *env)
+{
+    for (int i = 0; i < N_HAND_RESET; i++) {
+        mw_put_mocap(env, env->task->hand);
+        env->data->ctrl[0] = -1.0;
+        env->data->ctrl[1] = 1.0;
+        mw_settle(env);
+    }
+    mw_tool_centre(env, env->c0);
+}
+
+static void start(void *context)
+{
+    mw_env *env = context;
+    if (env->profile != 2.0)
+        mw_put_fixture(env);
+    mj_resetData(&env->model, env->data);
+    bring_hand(env);
+    env->task->reset(env, env->v);
+    if (env->profile == 2.0 && env->task->v2_forward)
+        mw_forward(env);
+}
+
+tce_status mw_reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+{
+    mw_env *env = instance;
+    tce_status status = draw_vector(env, random);
+    env->step = 0;
+    env->forwarded = 0;
+    env->result = (mw_result){ 0 };
+    memset(env->action, 0, sizeof env->action);
+    if (status == TCE_OK)
+        status = mujoco_try(start, env);
+    if (status != TCE_OK)
+        return status;
+    mw_read_frame(env, env->frame);
+    memcpy(env->before, env->frame, sizeof env->before);
+    mw_observe(env, out_obs);
+    mw_copy(out_pos, env->data->mocap_pos);
+    out_pos[3] = *env->finger;
+    memset(out_vel, 0, MW_N_ACTION * sizeof *out_vel);
+    return TCE_OK;
+}
