@@ -1,7 +1,7 @@
 /*
  * Replays case files through libtce:  replay a.json b.json.gz …
  *
- * A file is a JSON list of cases, plain or compressed by gzip. One line a case: file:index kind note, largest
+ * A file is a JSON list of cases or one case, plain or compressed by gzip. One line a case: file:index kind note, largest
  * difference (as the tolerance measures it), tolerance, ok or FAIL with the field or the reason; last line
  * "N passed, N failed". Exit status 1 when anything failed, 2 without files. An unknown kind fails.
  * Case formats: docs/replay.md.
@@ -68,6 +68,12 @@ static const struct {
     { "hopper_draw", replay_hopper_draw },
     { "table_tennis", replay_table_tennis },
     { "tennis_draw", replay_tennis_draw },
+
+    /* Metaworld */
+    { "waves", replay_metaworld },
+    { "expert", replay_metaworld },
+    { "again", replay_metaworld },
+    { "metaworld_helpers", replay_metaworld_helpers },
 };
 
 /* ---- one case ------------------------------------------------------------------------------------ */
@@ -137,7 +143,7 @@ static void print_unseen(const replay_case *c)
 /* Replays one case and prints its line; 1 when it passed. */
 static int replay_one(const char *file, size_t index, const json_t *root)
 {
-    static const char *const notes[] = { "kind", "task", "variant", "projection", "activation", "note", "schedule" };
+    static const char *const notes[] = { "kind", "task", "profile", "variant", "projection", "activation", "note", "schedule" };
     replay_case *c = calloc(1, sizeof *c);
     char name[MAX_NAME];
 
@@ -231,19 +237,55 @@ static json_t *task_case(const json_t *given, const json_t *runs)
     return json_pack("{s:s, s:s*, s:O, s:O*}", "kind", kind, "note", name, "case", given, "run", run);
 }
 
+static int same_text(const json_t *a, const json_t *b, const char *key)
+{
+    const char *x = json_string_value(json_object_get(a, key));
+    const char *y = json_string_value(json_object_get(b, key));
+
+    return x != NULL && y != NULL && strcmp(x, y) == 0;
+}
+
+/* Cases of Metaworld: episodes of one environment may follow each other. A case gets the random vectors of those before it, the last first. */
+static void link_episodes(const json_t *list)
+{
+    for (size_t i = 1; i < json_array_size(list); i++) {
+        json_t *next = json_array_get(list, i);
+        json_t *earlier = json_array();
+
+        for (size_t k = i; k-- > 0;) {
+            const json_t *before = json_array_get(list, k);
+            json_t *vector = json_object_get(before, "rand_vec");
+            if (vector != NULL && same_text(before, next, "task") && same_text(before, next, "profile"))
+                json_array_append(earlier, vector);
+        }
+        if (json_array_size(earlier) > 0)
+            json_object_set(next, "before", earlier);
+        json_decref(earlier);
+    }
+}
+
 /* The same file as a list of cases; a new reference. NULL when it is none of these. */
 static json_t *as_list(json_t *root)
 {
-    const json_t *cases = json_object_get(root, "cases");
-    const json_t *runs = json_object_get(json_object_get(root, "runs"), TASK_RUNS);
+    json_t *cases = json_object_get(root, "cases");
+    const json_t *runs = json_object_get(root, "runs");
 
-    if (json_is_array(root))
-        return json_incref(root);
-    if (!json_is_array(cases))
+    /* one case, or formulas by themselves, is a list of one */
+    if (json_object_get(root, "tolerance") != NULL && json_object_get(root, "hamacher") != NULL)
+        json_object_set_new(root, "kind", json_string("metaworld_helpers"));
+    if (json_object_get(root, "kind") != NULL)
+        return json_pack("[O]", root);
+
+    json_t *list = json_is_array(root) ? root : cases;
+    if (!json_is_array(list))
         return NULL;
-    json_t *list = json_array();
+    if (json_is_array(root) || runs == NULL) {
+        link_episodes(list);
+        return json_incref(list);
+    }
+    list = json_array();
     for (size_t i = 0; i < json_array_size(cases); i++)
-        json_array_append_new(list, task_case(json_array_get(cases, i), runs));
+        json_array_append_new(list, task_case(json_array_get(cases, i), json_object_get(runs, TASK_RUNS)));
     return list;
 }
 

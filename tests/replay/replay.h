@@ -100,7 +100,7 @@ int32_t *replay_zeros_int(replay_case *c, size_t n);
 
 /* got [n] against object[key], when that is there: limit tol * max(1, max |want|). */
 void replay_compare(replay_case *c, const json_t *object, const char *key, size_t n, const double *got, double tol);
-/* Limit tol * max |want|, tol being grad_tolerance of the case or TOL_GRADIENT. */
+/* Limit tol * max(1e-7, max |want|), tol being grad_tolerance of the case or TOL_GRADIENT. */
 void replay_compare_gradient(replay_case *c, const json_t *object, const char *key, size_t n, const double *got);
 /* The same as replay_compare, against numbers that are already there. */
 void replay_compare_with(replay_case *c, const char *key, size_t n, const double *got, const double *want, double tol);
@@ -122,6 +122,7 @@ typedef struct replay_draws {
     const double *values;
     size_t n;
     size_t used;
+    int exact; /* the numbers drawn themselves, instead of their places in their ranges */
 } replay_draws;
 
 /* An environment of the task library (TCE_TASKS, or bin/libtce_tasks.so beside this program) that lives as long as the case. */
@@ -132,8 +133,8 @@ typedef struct replay_environment {
     size_t n_state;
 } replay_environment;
 
-/* draws: NULL, or what its resets take instead of random numbers. */
-void replay_open_environment(replay_case *c, const char *task, replay_draws *draws, replay_environment *out);
+/* settings: of the task, or NULL; draws: NULL, or what its resets take instead of random numbers. */
+void replay_open_environment(replay_case *c, const char *task, const char *settings, replay_draws *draws, replay_environment *out);
 /* Cases of tasks are {"case": what is given, "run": what came out}; their tolerance, and the last step that it holds for. */
 double replay_task_tolerance(replay_case *c, const json_t *run, size_t *out_last);
 
@@ -210,5 +211,7 @@ void replay_hopper_jump(replay_case *c);
 void replay_hopper_draw(replay_case *c);
 void replay_table_tennis(replay_case *c);
 void replay_tennis_draw(replay_case *c);
+void replay_metaworld(replay_case *c);
+void replay_metaworld_helpers(replay_case *c);
 
 #endif

@@ -9,6 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * A gradient that is zero but for rounding (one dimension on its bound, say) has no scale of its own: it counts as if its
+ * largest entry were this.
+ */
+#define LEAST_GRADIENT 1e-7
+
 struct replay_kept {
     replay_kept *next;
     void *block;
@@ -296,7 +302,9 @@ void replay_compare(replay_case *c, const json_t *object, const char *key, size_
 
 static void compare_gradient_with(replay_case *c, const char *key, size_t n, const double *got, const double *want)
 {
-    note(c, key, n, got, want, largest(n, want), replay_number_or(c, c->root, "grad_tolerance", TOL_GRADIENT));
+    const double tol = replay_number_or(c, c->root, "grad_tolerance", TOL_GRADIENT);
+
+    note(c, key, n, got, want, fmax(largest(n, want), LEAST_GRADIENT), tol);
 }
 
 void replay_compare_gradient(replay_case *c, const json_t *object, const char *key, size_t n, const double *got)

@@ -63,7 +63,7 @@ static const char *library_path(replay_case *c)
     return path;
 }
 
-void replay_open_environment(replay_case *c, const char *task, replay_draws *draws, replay_environment *out)
+void replay_open_environment(replay_case *c, const char *task, const char *settings, replay_draws *draws, replay_environment *out)
 {
     tce_env_library *library = NULL;
     replay_ok(c, tce_env_library_open(library_path(c), NULL, &library));
@@ -76,13 +76,14 @@ void replay_open_environment(replay_case *c, const char *task, replay_draws *dra
         source = replay_block(c, 1, sizeof *source);
         source->next = next_draw;
         source->context = draws;
+        source->exact = draws->exact;
     }
     open_instance *open = calloc(1, sizeof *open);
     if (open == NULL)
         replay_fail(c, "out of memory");
     replay_keep(c, open, free_instance);
     open->vtable = out->vtable;
-    replay_ok(c, out->vtable->create(source, NULL, &open->instance));
+    replay_ok(c, out->vtable->create(source, settings, &open->instance));
     out->instance = open->instance;
     out->spec.struct_size = sizeof out->spec;
     replay_ok(c, out->vtable->spec(out->instance, &out->spec));
@@ -167,7 +168,7 @@ static void run_box(replay_case *c, const json_t *given, const box_run *b)
     replay_environment env;
 
     snprintf(task, sizeof task, "box_pushing_%s", b->reward);
-    replay_open_environment(c, task, NULL, &env);
+    replay_open_environment(c, task, NULL, NULL, &env);
     if (env.n_state != BOX_N_STATE || env.spec.n_obs != N_OBS)
         replay_fail(c, "%s has %zu numbers in its state and %d in its observation", task, env.n_state, (int)env.spec.n_obs);
 
@@ -226,7 +227,7 @@ static void reset_box(replay_case *c, replay_draws *draws, double *out_state)
     tce_random random;
 
     tce_random_start(&random, 1, 0, 0, 0);
-    replay_open_environment(c, "box_pushing_dense", draws, &env);
+    replay_open_environment(c, "box_pushing_dense", NULL, draws, &env);
     if (env.n_state != BOX_N_STATE || env.spec.n_obs != N_OBS)
         replay_fail(c, "box_pushing_dense has another state than this program knows");
     replay_ok(c, env.vtable->reset(env.instance, &random, obs, pos, vel));
@@ -241,7 +242,7 @@ void replay_box_draw(replay_case *c)
     size_t shape[REPLAY_MAX_RANK];
 
     replay_shape(c, given, "uniforms", shape);
-    replay_draws draws = { replay_array(c, given, "uniforms", shape[0]), shape[0], 0 };
+    replay_draws draws = { replay_array(c, given, "uniforms", shape[0]), shape[0], 0, 0 };
     reset_box(c, &draws, state);
     compare_number(c, run, "used", (double)draws.used, TOL_DRAW);
     compare_array(c, run, "box_pose", 7, state + BOX_STATE_QPOS + 9, TOL_DRAW);
@@ -259,7 +260,7 @@ void replay_arm_pose(replay_case *c)
     if (fabs(xyz[2] + 0.01) > TOL_DRAW)
         replay_fail(c, "a box at height %g, it starts at -0.01", xyz[2]);
     const double uniforms[] = { (xyz[0] - 0.3) / (0.6 - 0.3), (xyz[1] + 0.45) / (0.45 + 0.45) };
-    replay_draws draws = { uniforms, 2, 0 };
+    replay_draws draws = { uniforms, 2, 0, 0 };
     reset_box(c, &draws, state);
     compare_array(c, run, "q", N_JOINTS, state + BOX_STATE_QPOS, TOL_SEARCH);
     compare_number(c, run, "rounds", state[BOX_STATE_SEARCH], TOL_DRAW);

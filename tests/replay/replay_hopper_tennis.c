@@ -57,7 +57,7 @@ static void open_player(replay_case *c, const kind *k, replay_draws *draws, play
 {
     const size_t n = k->n_task + 3 * k->nq + k->nu + 1;
     p->kind = k;
-    replay_open_environment(c, k->name, draws, &p->env);
+    replay_open_environment(c, k->name, NULL, draws, &p->env);
     if (p->env.n_state != n || p->env.spec.n_obs != (int32_t)k->n_obs)
         replay_fail(c, "%s has another state than this program knows", k->name);
     p->state = replay_zeros(c, n);
@@ -271,7 +271,7 @@ static void replay_start(replay_case *c, const kind *k)
     player p;
 
     replay_shape(c, given, "uniforms", shape);
-    replay_draws draws = { replay_array(c, given, "uniforms", shape[0]), shape[0], 0 };
+    replay_draws draws = { replay_array(c, given, "uniforms", shape[0]), shape[0], 0, 0 };
     tce_random_start(&random, 1, 0, 0, 0);
     open_player(c, k, &draws, &p);
     replay_ok(c, p.env.vtable->reset(p.env.instance, &random, obs, pos, vel));

@@ -199,6 +199,26 @@ void replay_trajectory_dmp(replay_case *c)
 
 /* ---- fits ---------------------------------------------------------------------------------------- */
 
+/* Where the fit lets the demonstrations [E, T, D] start, unless the case says it. */
+static void use_start_of_demo(replay_case *c, const tce_mp_options *opt, size_t T, const double *demo, tce_mp_grid *grid)
+{
+    const size_t D = (size_t)opt->num_dof;
+    double *pos = replay_zeros(c, grid->E * D);
+    double *vel = replay_zeros(c, grid->E * D);
+
+    for (size_t i = 0; i < grid->E * D; i++) {
+        const double *times = grid->times + (grid->n_time_rows > 1 ? i / D * T : 0);
+        const double *first = demo + i / D * T * D + i % D;
+        pos[i] = first[0];
+        if (T > 1 && (opt->kind != TCE_MP_PRODMP || times[0] >= opt->delay))
+            vel[i] = (first[D] - first[0]) / (times[1] - times[0]);
+    }
+    if (grid->init_pos == NULL)
+        grid->init_pos = pos;
+    if (grid->init_vel == NULL)
+        grid->init_vel = vel;
+}
+
 static void replay_fit(replay_case *c, int32_t kind)
 {
     const double default_reg = 1e-9;
@@ -230,6 +250,7 @@ static void replay_fit(replay_case *c, int32_t kind)
         init_time[row] = grid.times[row * T];
     grid.n_init_times = grid.n_time_rows;
     grid.init_time = init_time;
+    use_start_of_demo(c, &opt, T, demo, &grid);
     double *pos = replay_zeros(c, E * T * D);
     replay_ok(c, tce_mp_trajectory(mp, &grid, params, pos, NULL, NULL));
     replay_compare(c, c->root, "refit_pos", E * T * D, pos, TOL_TRAJECTORY);

@@ -4,19 +4,20 @@
 #include "replay.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void free_net(void *net)
 {
     tce_net_free(net);
 }
 
-/* N of "linear 1 -> 0.01 over N steps"; 0 (a factor of 1) without a schedule. */
+/* N of "linear 1 -> 0.01 over N steps"; 0 (a factor of 1) without a schedule, "none" or "constant". */
 static uint64_t schedule_length(replay_case *c)
 {
     const char *text = replay_text(c, c->root, "schedule");
     unsigned long length;
 
-    if (text == NULL)
+    if (text == NULL || strcmp(text, "none") == 0 || strcmp(text, "constant") == 0)
         return 0;
     if (sscanf(text, "linear 1 -> 0.01 over %lu", &length) != 1)
         replay_fail(c, "\"schedule\" %s is unknown", text);
