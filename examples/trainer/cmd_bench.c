@@ -2,10 +2,11 @@
  * tce bench: what an iteration costs and where the time goes.
  *
  * Whole iterations of a method run as in training. Their processor time (all threads, so that other programs on the machine do not count) is compared
- * with two parts that are measured alone, on one thread, right after each iteration:
+ * with two parts that are measured alone, right after each iteration, by every thread at once for itself, so that cores share what they share in training:
  *     environment   its episodes once more: same resets, same desired paths, straight through the task's functions
- *     products      the matrix products of the networks' passes, same shapes and as many, straight through cblas_?gemm
- * What is left is the trainer's and the library's own: primitive, likelihoods, projection, Adam, activations, copies, threads.
+ *     products      the matrix products of the networks' passes and of the segment likelihoods, same shapes and as many, straight through cblas_?gemm
+ * What is left is the trainer's and the library's own: primitive, factorisations, projection, Adam, activations, copies, threads.
+ * Reported is the iteration whose rest is the median share of it: its numbers belong together, and a moment when the machine was busy does not count.
  */
 #include <dlfcn.h>
 #include <getopt.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench_tasks.h"
 #include "commands.h"
 #include "episodic.h"
 
@@ -27,8 +29,9 @@
 #define MOST_ROWS 256
 #define CHUNKS 16
 
-static const char OPTIONS[] = "  --task NAME       task.name\n"
-                              "  --iterations N    iterations that are timed, after one that is not [10]\n"
+static const char OPTIONS[] = "  --tasks           a step of each task (of --task alone) beside bare mj_step calls instead\n"
+                              "  --task NAME       task.name\n"
+                              "  --iterations N    iterations, or rounds of --tasks, that are timed, after one that is not [10]\n"
                               "  --threads N       run.threads\n"
                               "  --json            one JSON object instead of the table\n"
                               "  --help            this, and every setting\n";
@@ -41,7 +44,7 @@ typedef struct bench {
     double steps;                      /* environment steps an iteration */
     double environment;                /* processor seconds an iteration, replayed */
     double products;                   /* the same of the networks' products; NaN: no cblas to call */
-    double gflops;                     /* rate of these on one thread */
+    double gflops;                     /* rate of these, of one thread beside the others */
     int same_rewards;                  /* the replay brought what the iteration saw */
 } bench;
 
@@ -77,8 +80,8 @@ static tce_status replay_episode(const tce_env_vtable *vtable, void *instance, c
     return status;
 }
 
-/* Adds the episodes of collection `number`. */
-static tce_status time_environment(const tce_env_vtable *vtable, const learner *l, uint64_t number, bench *b)
+/* The episodes of collection `number`; *same as above. */
+static tce_status time_environment(const tce_env_vtable *vtable, const learner *l, uint64_t number, double *seconds, int *same)
 {
     const episodes *ep = &l->train;
     void *instance = NULL;
@@ -89,11 +92,11 @@ static tce_status time_environment(const tce_env_vtable *vtable, const learner *
     tce_status status = vtable->create(NULL, l->s.task.options, &instance);
     const double start = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
     for (size_t e = 0; status == TCE_OK && e < ep->E; e++) {
-        status = replay_episode(vtable, instance, l, number, e, work, &b->same_rewards);
+        status = replay_episode(vtable, instance, l, number, e, work, same);
         if (status == TCE_OK && vtable->metrics && ep->M > 0)
             status = vtable->metrics(instance, work + ep->O + 2 * ep->D);
     }
-    b->environment += clock_seconds(CLOCK_THREAD_CPUTIME_ID) - start;
+    *seconds = clock_seconds(CLOCK_THREAD_CPUTIME_ID) - start;
     if (instance)
         vtable->destroy(instance);
     free(work);
@@ -165,49 +168,105 @@ static double time_pass(products *p, size_t batch, int backward, double *operati
     return (now - start) / passes;
 }
 
-/* Adds n_full passes forward and backward and n_forward passes forward only of a network. */
-static tce_status add_network(bench *b, const settings *s, size_t n_in, const setting_ints *hidden, size_t n_out, size_t batch, double n_full,
-                              double n_forward, double *operations)
+/* Finds cblas in the program and takes memory for operands of at most n rows and columns. *missing: no cblas to call. */
+static tce_status products_create(products *p, size_t n, int *missing)
 {
-    products p;
-    memset(&p, 0, sizeof p);
+    memset(p, 0, sizeof *p);
     void *program = dlopen(NULL, RTLD_NOW);
     if (program) {
-        *(void **)&p.f = dlsym(program, "cblas_sgemm");
-        *(void **)&p.d = dlsym(program, "cblas_dgemm");
+        *(void **)&p->f = dlsym(program, "cblas_sgemm");
+        *(void **)&p->d = dlsym(program, "cblas_dgemm");
     }
-    if (!p.f || !p.d) {
-        b->products = NAN;
-        return TCE_OK;
-    }
-    p.is_float = s->policy.precision == TCE_NET_FLOAT;
-    p.n_layers = hidden->n + 1;
-    size_t widest = n_in > n_out ? n_in : n_out;
-    p.width[0] = (int32_t)n_in;
-    for (int i = 0; i < hidden->n; i++) {
-        p.width[i + 1] = hidden->v[i];
-        widest = (size_t)hidden->v[i] > widest ? (size_t)hidden->v[i] : widest;
-    }
-    p.width[p.n_layers] = (int32_t)n_out;
-
-    const size_t most = widest > MOST_ROWS ? widest : MOST_ROWS;
+    *missing = !p->f || !p->d;
     int failed = 0;
-    p.a = array_of_doubles(most * most, &failed);
-    p.b = array_of_doubles(most * most, &failed);
-    p.c = array_of_doubles(most * most, &failed);
-    double full = 0.0, forward = 0.0;
-    if (!failed) {
-        b->products += n_full * time_pass(&p, batch, 1, &full);
-        b->products += n_forward * time_pass(&p, batch, 0, &forward);
-        *operations += n_full * full + n_forward * forward;
-    }
-    free(p.a);
-    free(p.b);
-    free(p.c);
-    return failed ? tce_fail(TCE_E_NOMEM, "no memory for matrices of %zu rows", most) : TCE_OK;
+    p->a = array_of_doubles(n * n, &failed);
+    p->b = array_of_doubles(n * n, &failed);
+    p->c = array_of_doubles(n * n, &failed);
+    return failed ? tce_fail(TCE_E_NOMEM, "no memory for matrices of %zu rows", n) : TCE_OK;
 }
 
-static tce_status time_products(const learner *l, bench *b, double *operations)
+static void products_free(products *p)
+{
+    free(p->a);
+    free(p->b);
+    free(p->c);
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Adds n_full passes forward and backward and n_forward passes forward only of a network. */
+static tce_status add_network(double *seconds, const settings *s, size_t n_in, const setting_ints *hidden, size_t n_out, size_t batch, double n_full,
+                              double n_forward, double *operations)
+{
+    size_t widest = larger(larger(n_in, n_out), MOST_ROWS);
+    for (int i = 0; i < hidden->n; i++)
+        widest = larger(widest, (size_t)hidden->v[i]);
+    products p;
+    int missing;
+    const tce_status status = products_create(&p, widest, &missing);
+    if (missing)
+        *seconds = NAN;
+    if (status == TCE_OK && !missing) {
+        p.is_float = s->policy.precision == TCE_NET_FLOAT;
+        p.n_layers = hidden->n + 1;
+        p.width[0] = (int32_t)n_in;
+        for (int i = 0; i < hidden->n; i++)
+            p.width[i + 1] = hidden->v[i];
+        p.width[p.n_layers] = (int32_t)n_out;
+        double full = 0.0, forward = 0.0;
+        *seconds += n_full * time_pass(&p, batch, 1, &full);
+        *seconds += n_forward * time_pass(&p, batch, 0, &forward);
+        *operations += n_full * full + n_forward * forward;
+    }
+    products_free(&p);
+    return status;
+}
+
+/* The products of a likelihood of J segments and its gradients, for n episodes that share a covariance; see src/segment/likelihood.c. */
+static void one_likelihood(products *p, int n, int D, int C, int J)
+{
+    const int K = J + 1, dim = 2 * D;
+    for (int d = 1; d <= D; d++) {
+        multiply(p, PLAIN, PLAIN, K, d * C, C);
+        multiply(p, PLAIN, TRANSPOSED, K, n, C);
+        multiply(p, TRANSPOSED, PLAIN, n, C, K);
+        multiply(p, TRANSPOSED, PLAIN, C, d * C, K);
+    }
+    for (int j = 0; j < J; j++) {
+        multiply(p, PLAIN, PLAIN, dim, n, dim);
+        multiply(p, TRANSPOSED, PLAIN, dim, n, dim);
+        multiply(p, PLAIN, TRANSPOSED, dim, dim, n);
+        multiply(p, PLAIN, PLAIN, dim, D * C, dim);
+    }
+}
+
+/* Adds one likelihood with gradients for each policy epoch. */
+static tce_status add_likelihoods(double *seconds, const settings *s, const episodes *ep, double *operations)
+{
+    const int contextual = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL;
+    const int n = contextual ? 1 : (int)ep->E, groups = contextual ? (int)ep->E : 1;
+    const int J = (int)s->objective.time_points - 1;
+    products p;
+    int missing;
+    const tce_status status = products_create(&p, larger(larger(ep->E, ep->P), (size_t)J + 1), &missing);
+    if (status == TCE_OK && !missing) {
+        int repeats = 0;
+        const double start = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
+        double now = start;
+        for (; now - start < LEAST_SECONDS; repeats++, now = clock_seconds(CLOCK_THREAD_CPUTIME_ID))
+            for (int g = 0; g < groups; g++)
+                one_likelihood(&p, n, (int)ep->D, (int)(ep->P / ep->D), J);
+        *seconds += (double)s->policy.epochs * (now - start) / repeats;
+        *operations += (double)s->policy.epochs * p.operations / repeats;
+    }
+    products_free(&p);
+    return status;
+}
+
+static tce_status time_products(const learner *l, double *seconds, double *operations)
 {
     const settings *s = &l->s;
     const episodes *ep = &l->train;
@@ -216,48 +275,111 @@ static tce_status time_products(const learner *l, bench *b, double *operations)
     /* values once, then the epochs in minibatches; the mean for the roll-out, for each epoch and at the end */
     const size_t rows = each_step ? (size_t)ep->n_steps : ep->E;
     const size_t parts = (size_t)s->critic.minibatches < rows ? (size_t)s->critic.minibatches : rows;
-    tce_status status = add_network(b, s, ep->O_net, &s->critic.hidden, 1, rows / parts, (double)s->critic.epochs * (double)parts, (double)parts,
+    *seconds = *operations = 0.0;
+    tce_status status = add_network(seconds, s, ep->O_net, &s->critic.hidden, 1, rows / parts, (double)s->critic.epochs * (double)parts, (double)parts,
                                     operations);
     if (status == TCE_OK)
-        status = add_network(b, s, ep->O_net, &s->policy.hidden, ep->P, ep->E, s->policy.epochs, 2.0, operations);
+        status = add_network(seconds, s, ep->O_net, &s->policy.hidden, ep->P, ep->E, s->policy.epochs, 2.0, operations);
     if (status == TCE_OK && s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL)
-        status = add_network(b, s, ep->O_net, &s->policy.hidden, ep->P * (ep->P + 1) / 2, ep->E, s->policy.epochs, 2.0, operations);
+        status = add_network(seconds, s, ep->O_net, &s->policy.hidden, ep->P * (ep->P + 1) / 2, ep->E, s->policy.epochs, 2.0, operations);
+    if (status == TCE_OK && each_step)
+        status = add_likelihoods(seconds, s, ep, operations);
     return status;
 }
 
 /* ---- whole iterations, each with its parts ------------------------------------------------------ */
 
-static tce_status time_iterations(const method *way, const task *t, learner *l, bench *b)
-{
-    tce_status status = TCE_OK;
-    double operations = 0.0;
-    b->same_rewards = 1;
-    for (int64_t i = 1; status == TCE_OK && i <= b->iterations + 1; i++) {
-        metrics m = { 0 };
-        timings spent = { 0 };
-        const double wall = clock_seconds(CLOCK_MONOTONIC);
-        const double processor = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
-        status = way->iterate(l, i, &m, &spent);
-        const double wall_end = clock_seconds(CLOCK_MONOTONIC);
-        const double processor_end = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
-        if (i == 1 || status != TCE_OK)
-            continue; /* the first touches all memory */
-        b->wall += wall_end - wall;
-        b->processor += processor_end - processor;
-        b->simulation += spent.simulation;
-        b->critic += spent.critic;
-        b->policy += spent.policy;
-        b->steps += (double)l->train.n_steps;
-        status = time_environment(t->vtable, l, (uint64_t)i, b);
-        if (status == TCE_OK)
-            status = time_products(l, b, &operations);
-    }
-    b->gflops = b->products > 0.0 ? 1e-9 * operations / b->products : 0.0;
+/* What is measured of an iteration. */
+enum { WALL, PROCESSOR, SIMULATION, CRITIC, POLICY, STEPS, ENVIRONMENT, PRODUCTS, GFLOPS, N_NUMBERS };
 
-    /* sums -> means */
-    double *const sums[] = { &b->wall, &b->processor, &b->simulation, &b->critic, &b->policy, &b->steps, &b->environment, &b->products };
-    for (size_t k = 0; k < sizeof sums / sizeof sums[0]; k++)
-        *sums[k] /= (double)b->iterations;
+static double rest_of(const double *numbers)
+{
+    return (numbers[PROCESSOR] - numbers[ENVIRONMENT] - (isnan(numbers[PRODUCTS]) ? 0.0 : numbers[PRODUCTS])) / numbers[PROCESSOR];
+}
+
+/* by the share of what is left */
+static int ascending(const void *a, const void *b)
+{
+    const double x = rest_of(a), y = rest_of(b);
+    return (x > y) - (x < y);
+}
+
+/* The parts of iteration i as one thread measures them. */
+typedef struct parts {
+    double environment, products, operations;
+    int same;
+} parts;
+
+typedef struct parts_job {
+    const tce_env_vtable *vtable;
+    const learner *l;
+    uint64_t number;
+    parts *all; /* one a thread */
+} parts_job;
+
+static tce_status time_parts(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+{
+    const parts_job *job = context;
+    parts *p = &job->all[chunk];
+    (void)begin, (void)end, (void)worker;
+    p->same = 1;
+    const tce_status status = time_environment(job->vtable, job->l, job->number, &p->environment, &p->same);
+    return status == TCE_OK ? time_products(job->l, &p->products, &p->operations) : status;
+}
+
+/* Iteration i and its parts, into numbers [N_NUMBERS]. */
+static tce_status time_iteration(const method *way, const task *t, learner *l, tce_pool *pool, int64_t i, double *numbers, bench *b)
+{
+    metrics m = { 0 };
+    timings spent = { 0 };
+    const size_t n = (size_t)b->threads;
+    int failed = 0;
+    parts *all = array_of(n, sizeof *all, &failed);
+    if (failed)
+        return tce_fail(TCE_E_NOMEM, "no memory for the parts of %zu threads", n);
+    const double wall = clock_seconds(CLOCK_MONOTONIC);
+    const double processor = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    tce_status status = way->iterate(l, i, &m, &spent);
+    numbers[WALL] = clock_seconds(CLOCK_MONOTONIC) - wall;
+    numbers[PROCESSOR] = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - processor;
+    numbers[SIMULATION] = spent.simulation;
+    numbers[CRITIC] = spent.critic;
+    numbers[POLICY] = spent.policy;
+    numbers[STEPS] = (double)l->train.n_steps;
+    parts_job job = { t->vtable, l, (uint64_t)i, all };
+    if (status == TCE_OK)
+        status = tce_pool_run(pool, n, 1, time_parts, &job);
+    numbers[ENVIRONMENT] = numbers[PRODUCTS] = 0.0;
+    for (size_t k = 0; k < n; k++) {
+        numbers[ENVIRONMENT] += all[k].environment / (double)n;
+        numbers[PRODUCTS] += all[k].products / (double)n;
+        b->same_rewards &= all[k].same;
+    }
+    numbers[GFLOPS] = numbers[PRODUCTS] > 0.0 ? 1e-9 * all[0].operations / numbers[PRODUCTS] : 0.0;
+    free(all);
+    return status;
+}
+
+static tce_status time_iterations(const method *way, const task *t, learner *l, tce_pool *pool, bench *b)
+{
+    const size_t n = (size_t)b->iterations;
+    int failed = 0;
+    double *all = array_of_doubles(N_NUMBERS * n, &failed);
+    if (failed)
+        return tce_fail(TCE_E_NOMEM, "no memory for the numbers of %zu iterations", n);
+
+    /* the first touches all memory, and does not count */
+    b->same_rewards = 1;
+    tce_status status = time_iteration(way, t, l, pool, 1, all, b);
+    for (size_t i = 0; status == TCE_OK && i < n; i++)
+        status = time_iteration(way, t, l, pool, (int64_t)i + 2, all + i * N_NUMBERS, b);
+    qsort(all, n, N_NUMBERS * sizeof *all, ascending);
+
+    double *const out[N_NUMBERS] = { &b->wall, &b->processor, &b->simulation, &b->critic, &b->policy, &b->steps, &b->environment, &b->products,
+                                     &b->gflops };
+    for (size_t k = 0; status == TCE_OK && k < N_NUMBERS; k++)
+        *out[k] = all[(n - 1) / 2 * N_NUMBERS + k];
+    free(all);
     return status;
 }
 
@@ -282,14 +404,14 @@ static void print_json(const settings *s, const bench *b)
 
 static void print_part(const char *name, double seconds, double of, const char *note)
 {
-    printf("  %-14s %10.4f s  %5.1f %%  %s\n", name, seconds, 100.0 * seconds / of, note);
+    printf("  %-15s %10.4f s  %5.1f %%  %s\n", name, seconds, 100.0 * seconds / of, note);
 }
 
 static void print_table(const settings *s, const bench *b)
 {
     const double products = isnan(b->products) ? 0.0 : b->products;
     char note[512];
-    printf("%s, %s, %d episodes an iteration, %d threads; mean of %" PRId64 " iterations\n\n", s->task.name, method_of(s)->name,
+    printf("%s, %s, %d episodes an iteration, %d threads; the median of %" PRId64 " iterations\n\n", s->task.name, method_of(s)->name,
            (int)s->collect.episodes, (int)b->threads, b->iterations);
     printf("time by the clock\n");
     snprintf(note, sizeof note, "%.0f environment steps, %.0f steps/s", b->steps, b->steps / b->wall);
@@ -303,7 +425,7 @@ static void print_table(const settings *s, const bench *b)
     snprintf(note, sizeof note, "%.2f us a step: the same episodes again, through the task's functions alone%s", 1e6 * b->environment / b->steps,
              b->same_rewards ? "" : " (rewards differ: approximate)");
     print_part("environment", b->environment, b->processor, note);
-    snprintf(note, sizeof note, isnan(b->products) ? "not measured: no cblas in the program" : "the networks' matrix products alone, %.1f GFLOP/s", b->gflops);
+    snprintf(note, sizeof note, isnan(b->products) ? "not measured: no cblas in the program" : "the matrix products of networks and likelihoods alone, %.1f GFLOP/s", b->gflops);
     print_part("gemm", products, b->processor, note);
     print_part("everything else", b->processor - b->environment - products, b->processor, "the trainer's and the library's own");
 }
@@ -324,7 +446,7 @@ static int run_bench(const settings *s, const task *t, bench *b, int json)
         status = way->create(s, t, pool, &l);
     }
     if (status == TCE_OK)
-        status = time_iterations(way, t, l, b);
+        status = time_iterations(way, t, l, pool, b);
     if (l)
         way->destroy(l);
     tce_pool_free(pool);
@@ -340,7 +462,7 @@ static int run_bench(const settings *s, const task *t, bench *b, int json)
 /* --task and --threads become overrides. */
 typedef struct bench_options {
     int64_t iterations;
-    int json;
+    int json, tasks;
     const char *task, *threads;
 } bench_options;
 
@@ -349,7 +471,8 @@ static int parse(bench_options *o, int argc, char **argv)
 {
     static const struct option LONG[] = {
         { "help", no_argument, NULL, 'h' },          { "task", required_argument, NULL, 'k' }, { "iterations", required_argument, NULL, 'i' },
-        { "threads", required_argument, NULL, 't' }, { "json", no_argument, NULL, 'j' },       { 0 },
+        { "threads", required_argument, NULL, 't' }, { "json", no_argument, NULL, 'j' },       { "tasks", no_argument, NULL, 'a' },
+        { 0 },
     };
     int c;
     char *end;
@@ -360,6 +483,7 @@ static int parse(bench_options *o, int argc, char **argv)
         case 'k': o->task = optarg; break;
         case 't': o->threads = optarg; break;
         case 'j': o->json = 1; break;
+        case 'a': o->tasks = 1; break;
         case 'i':
             o->iterations = strtol(optarg, &end, 10);
             if (end == optarg || *end || o->iterations < 1 || o->iterations > 1000000)
@@ -373,7 +497,7 @@ static int parse(bench_options *o, int argc, char **argv)
 
 int cmd_bench(int argc, char **argv)
 {
-    bench_options o = { DEFAULT_ITERATIONS, 0, NULL, NULL };
+    bench_options o = { DEFAULT_ITERATIONS, 0, 0, NULL, NULL };
     const int code = parse(&o, argc, argv);
     if (code >= 0)
         return code;
@@ -383,6 +507,8 @@ int cmd_bench(int argc, char **argv)
         status = settings_set(&s, "task", "name", o.task, "command line");
     if (status == TCE_OK && o.threads)
         status = settings_set(&s, "run", "threads", o.threads, "command line");
+    if (status == TCE_OK && o.tasks)
+        return bench_tasks(&s, o.task, o.iterations, o.json);
     task t;
     if (status == TCE_OK)
         status = task_open(&s, &t);

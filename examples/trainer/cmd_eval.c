@@ -57,7 +57,7 @@ static void print_mean(const char *name, const episodes *ep, const double *x, si
 /* Jerk of the joints over all episodes, of the measured or the desired velocity. jerks: scratch [E, 4]. */
 static void print_smoothness(const player *p, int measured, double *velocity, double *jerks)
 {
-    static const char *const NAMES[] = { "largest jerk, rad/s^3", "mean squared jerk", "dimensionless jerk",
+    static const char *const NAMES[] = { "largest jerk", "mean squared jerk", "dimensionless jerk",
                                          "  as an integral" };
     const episodes *ep = &p->ep;
     for (size_t e = 0; e < ep->E; e++) {

@@ -12,27 +12,35 @@
 #include "plot.h"
 
 static const char OPTIONS[] =
-    "A RUN is a run folder, or a folder of run folders. Runs of one task and method are one line.\n\n"
+    "A RUN is a run folder, or a folder of run folders, as of a queue. Runs of one task and method are one line; with several tasks there is also\n"
+    "a line for all tasks of a method.\n\n"
     "  --out DIR        folder of the results [plots]\n"
-    "  --metric NAME    column of progress.csv that is plotted [eval_success]\n"
+    "  --metric NAME    column of progress.csv that is plotted [eval_success, or eval_return where the task knows no success]\n"
     "  --x NAME         column that it is plotted against [env_steps]\n"
     "  --label TEXT     what the runs after it are called, instead of their method\n"
-    "  --pool           all tasks of a method are one line; each task needs as many runs\n"
     "  --hold           a run that ended before the others keeps its last value\n"
-    "  --episodes N     episodes of each policy for smoothness and correlation; 0: none [100]\n"
+    "  --over FILE      draws published points over the curves: a CSV file with columns source,method,environment_steps and the value last\n"
+    "  --episodes N     episodes of each policy for smoothness and correlation; 0: none [100; with several tasks 0]\n"
     "  --threads N      threads for these; 0: all cores [0]\n"
     "  --no-pictures    CSV files only\n"
     "  --help           this\n\n"
-    "Writes curves.csv, profile.csv, summary.csv, smoothness.csv, correlation_*.csv and a picture of each but the tables.\n";
+    "Writes curves.csv, profile.csv, summary.csv, with several tasks aggregate_curves.csv and aggregate_profile.csv, with --episodes smoothness.csv\n"
+    "and correlation_*.csv; and pictures of them.\n";
 
 /* More than anybody waits for. */
 #define MAX_EPISODES 1000000
 #define MAX_THREADS 1024
 
+/* Of one task; those of many tasks would take hours, and correlation matrices of all gigabytes. */
+#define DEFAULT_EPISODES 100
+
 typedef struct plot_options {
     const char *out;
-    int pool, hold, pictures;
-    int32_t n_episodes, n_threads;
+    int hold, pictures;
+    int32_t n_episodes; /* -1: not told */
+    int32_t n_threads;
+    size_t n_over;
+    const char **over;  /* [n_over] files of points */
 } plot_options;
 
 /* Makes a folder with its parents. */
@@ -67,12 +75,12 @@ static int32_t read_count(const char *text, long most)
 /* Runs of one line should differ in their seeds only. */
 static void warn_of_mixtures(const plot_data *data)
 {
-    for (size_t i = 0; i < data->n_groups; i++) {
-        const plot_group *g = &data->groups[i];
+    for (size_t i = 0; i < data->tasks.n; i++) {
+        const plot_group *g = &data->tasks.list[i];
         const setting_row *row = plot_difference(data, g);
-        if (row && g->K == 1)
+        if (row)
             fprintf(stderr, "tce plot: runs of %s on %s differ in %s.%s; --label tells them apart\n", g->label, g->task, row->section, row->key);
-        for (size_t a = 0; g->K == 1 && a < g->R; a++)
+        for (size_t a = 0; a < g->R; a++)
             for (size_t b = 0; b < a; b++)
                 if (data->runs[g->runs[a]].s.run.seed == data->runs[g->runs[b]].s.run.seed)
                     fprintf(stderr, "tce plot: %s and %s have the same seed: they are no independent runs\n", data->runs[g->runs[b]].folder,
@@ -80,19 +88,38 @@ static void warn_of_mixtures(const plot_data *data)
     }
 }
 
+/* What makes lines over all tasks hard to compare. */
+static void warn_of_aggregates(const plot_data *data)
+{
+    for (size_t i = 0; i < data->aggregates.n; i++) {
+        const plot_group *g = &data->aggregates.list[i];
+        if (g->n_left_out > 0)
+            fprintf(stderr, "tce plot: the tasks of %s have not as many runs each: over all tasks the first %zu of each count, %zu are left out\n", g->label,
+                    g->R, g->n_left_out);
+    }
+    const char *lonely = plot_lonely_task(data);
+    if (lonely)
+        fprintf(stderr, "tce plot: not every method has runs of %s: over all tasks the methods cannot be compared\n", lonely);
+}
+
 static tce_status write_all(const plot_data *data, const plot_options *o)
 {
+    const int32_t n_episodes = o->n_episodes >= 0 ? o->n_episodes : data->aggregates.n > 0 ? 0 : DEFAULT_EPISODES;
     tce_status status = make_folder(o->out);
-    if (status == TCE_OK)
+    if (status == TCE_OK) {
+        plot_clear(o->out);
         status = plot_write_statistics(data, o->out);
-    if (status == TCE_OK && o->n_episodes > 0) {
+    }
+    if (status == TCE_OK && o->n_over > 0)
+        status = plot_write_points(data, o->out, o->n_over, o->over);
+    if (status == TCE_OK && n_episodes > 0) {
         tce_pool_options options;
         tce_pool *pool = NULL;
         tce_pool_options_init(&options, sizeof options);
         options.n_threads = o->n_threads;
         status = tce_pool_create(&options, NULL, &pool);
         if (status == TCE_OK)
-            status = plot_write_policies(data, o->out, o->n_episodes, pool);
+            status = plot_write_policies(data, o->out, n_episodes, pool);
         tce_pool_free(pool);
     }
     if (status == TCE_OK && o->pictures) {
@@ -116,7 +143,7 @@ static int read_arguments(int argc, char **argv, plot_arguments *a)
 {
     static const struct option LONG[] = {
         { "help", no_argument, NULL, 'h' },         { "out", required_argument, NULL, 'o' },   { "metric", required_argument, NULL, 'm' },
-        { "x", required_argument, NULL, 'x' },      { "label", required_argument, NULL, 'l' }, { "pool", no_argument, NULL, 'p' },
+        { "x", required_argument, NULL, 'x' },      { "label", required_argument, NULL, 'l' }, { "over", required_argument, NULL, 'v' },
         { "hold", no_argument, NULL, 'k' },         { "episodes", required_argument, NULL, 'e' },
         { "threads", required_argument, NULL, 't' }, { "no-pictures", no_argument, NULL, 'n' }, { 0 },
     };
@@ -134,14 +161,14 @@ static int read_arguments(int argc, char **argv, plot_arguments *a)
         case 'm': a->metric = optarg; break;
         case 'x': a->x_name = optarg; break;
         case 'l': label = optarg; break;
-        case 'p': o->pool = 1; break;
+        case 'v': o->over[o->n_over++] = optarg; break;
         case 'k': o->hold = 1; break;
         case 'e': o->n_episodes = read_count(optarg, MAX_EPISODES); break;
         case 't': o->n_threads = read_count(optarg, MAX_THREADS); break;
         case 'n': o->pictures = 0; break;
         default: return EXIT_USAGE;
         }
-        if (o->n_episodes < 0 || o->n_threads < 0)
+        if ((c == 'e' && o->n_episodes < 0) || o->n_threads < 0)
             return fail_usage("plot", "\"%s\" must be a whole number, 0 or more, and not that large", optarg);
         if (c == 'l' && (label[0] == '\0' || strlen(label) >= LABEL_SIZE))
             return fail_usage("plot", "--label must have 1 to %d characters", LABEL_SIZE - 1);
@@ -153,6 +180,10 @@ static int read_arguments(int argc, char **argv, plot_arguments *a)
     }
     if (a->n == 0)
         return fail_usage("plot", "no RUN given");
+    if (strlen(a->metric) >= METRIC_NAME)
+        return fail_usage("plot", "--metric: a name of %zu characters is too long", strlen(a->metric));
+    if (o->n_over > 0 && strcmp(a->x_name, "env_steps") != 0)
+        return fail_usage("plot", "--over has environment steps: leave --x away");
     return o->out[0] ? EXIT_FINE : fail_usage("plot", "--out is empty");
 }
 
@@ -160,15 +191,16 @@ static tce_status plot_runs(const plot_arguments *a)
 {
     plot_data data;
     memset(&data, 0, sizeof data);
-    data.metric = a->metric;
+    snprintf(data.metric, sizeof data.metric, "%s", a->metric);
     data.x_name = a->x_name;
     tce_status status = TCE_OK;
     for (size_t i = 0; status == TCE_OK && i < a->n; i++)
         status = plot_add(&data, a->folders[i], a->labels[i]);
     if (status == TCE_OK)
-        status = plot_form_groups(&data, a->options.pool, a->options.hold);
+        status = plot_form_groups(&data, a->options.hold);
     if (status == TCE_OK) {
         warn_of_mixtures(&data);
+        warn_of_aggregates(&data);
         status = write_all(&data, &a->options);
     }
     plot_free(&data);
@@ -177,10 +209,11 @@ static tce_status plot_runs(const plot_arguments *a)
 
 int cmd_plot(int argc, char **argv)
 {
-    plot_arguments a = { { "plots", 0, 0, 1, 100, 0 }, "eval_success", "env_steps", 0, NULL, NULL, 0 };
+    plot_arguments a = { { "plots", 0, 1, -1, 0, 0, NULL }, "", "env_steps", 0, NULL, NULL, 0 };
     int failed = 0;
     a.folders = array_of((size_t)argc, sizeof *a.folders, &failed);
     a.labels = array_of((size_t)argc, sizeof *a.labels, &failed);
+    a.options.over = array_of((size_t)argc, sizeof *a.options.over, &failed);
     int code = EXIT_FAILED;
     if (failed)
         fprintf(stderr, "tce: no memory for the arguments\n");
@@ -195,5 +228,6 @@ int cmd_plot(int argc, char **argv)
     }
     free(a.folders);
     free(a.labels);
+    free(a.options.over);
     return code;
 }

@@ -11,7 +11,8 @@
 static const char OPTIONS[] = "  --library FILE  task library; default: libtce_tasks.so beside the program\n"
                               "  --help          this\n";
 
-static void print_task(const tce_env_vtable *vtable)
+/* width: of the longest name */
+static void print_task(const tce_env_vtable *vtable, int width)
 {
     void *instance = NULL;
     tce_env_spec spec;
@@ -21,11 +22,11 @@ static void print_task(const tce_env_vtable *vtable)
     if (status == TCE_OK)
         status = vtable->spec(instance, &spec);
     if (status != TCE_OK) {
-        printf("%-22s not available: %s\n", vtable->name, tce_error_message());
+        printf("%-*s not available: %s\n", width, vtable->name, tce_error_message());
     } else {
-        printf("%-22s %5d %4d %7d %6d %8g  %s\n", vtable->name, (int)spec.n_obs, (int)spec.n_dof, (int)spec.n_action, (int)spec.n_steps, spec.dt,
+        printf("%-*s %5d %4d %7d %6d %8g  %s\n", width, vtable->name, (int)spec.n_obs, (int)spec.n_dof, (int)spec.n_action, (int)spec.n_steps, spec.dt,
                vtable->description);
-        printf("%-22s metrics:", "");
+        printf("%-*s metrics:", width, "");
         for (int32_t i = 0; i < spec.n_metrics; i++)
             printf(" %s", spec.metric_names[i]);
         printf("\n");
@@ -53,9 +54,14 @@ int cmd_tasks(int argc, char **argv)
     task t;
     if (task_library_open(&s, &t) != TCE_OK)
         return fail();
-    printf("%-22s %5s %4s %7s %6s %8s  %s\n", "task", "obs", "dof", "action", "steps", "dt", "description");
+    int width = 0;
+    for (size_t i = 0; i < tce_env_library_count(t.library); i++) {
+        const int length = (int)strlen(tce_env_library_at(t.library, i)->name);
+        width = length > width ? length : width;
+    }
+    printf("%-*s %5s %4s %7s %6s %8s  %s\n", width, "task", "obs", "dof", "action", "steps", "dt", "description");
     for (size_t i = 0; i < tce_env_library_count(t.library); i++)
-        print_task(tce_env_library_at(t.library, i));
+        print_task(tce_env_library_at(t.library, i), width);
     task_close(&t);
     return EXIT_FINE;
 }

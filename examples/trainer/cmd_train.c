@@ -1,5 +1,5 @@
 /*
- * tce train: a new run, a run that goes on, or several seeds side by side.
+ * tce train: a new run, a run that goes on, or a queue of runs, tasks times seeds.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -10,26 +10,32 @@
 
 #include "commands.h"
 #include "plot.h"
-#include "run.h"
+#include "queue.h"
 
-static const char OPTIONS[] = "  --seed N        run.seed\n"
+static const char OPTIONS[] = "  --task LIST     task.name; several, e.g. reach,door-open, or all, are a queue of runs\n"
+                              "  --seed N        run.seed\n"
+                              "  --seeds LIST    a queue with each of these seeds, e.g. 1-5,25\n"
+                              "  --jobs N        runs of a queue at once; default: one a core\n"
                               "  --threads N     run.threads\n"
                               "  --steps N       run.steps: end after so many environment steps\n"
-                              "  --out DIR       the run folder; default runs/<task>__<method>__<seed>__<time>\n"
-                              "  --resume DIR    go on with the run in DIR; CONFIG is not needed then\n"
-                              "  --seeds LIST    several runs, e.g. 1-5,25; --out is then the folder around them\n"
-                              "  --jobs N        of these so many at once; default: one a core\n"
+                              "  --out DIR       the run folder; default runs/<task>__<method>__<seed>__<time>. Of a queue: the folder around its runs\n"
+                              "  --resume DIR    go on with the run or the queue in DIR; CONFIG is not needed then\n"
                               "  --quiet         only warnings and errors\n"
                               "  --help          this, and every setting\n"
                               "\n"
+                              "CONFIG is a file, task/method in examples/configs, or a folder, which stands for its tce.yaml. In a LIST of tasks the\n"
+                              "folder's name may be left away: with metaworld, door-open is metaworld_door_open, and all is every metaworld_...\n"
+                              "\n"
                               "Ctrl-C finishes the iteration and saves; a second one ends at once.\n";
 
+enum { SEED, THREADS, STEPS, TASK, N_OVERRIDES };
+
 typedef struct train_options {
-    const char *out, *resume, *seeds;
+    const char *out, *resume, *seeds, *tasks;
     int n_jobs, quiet;
-    int n;                /* CONFIG and overrides, those of the options last */
+    int n;                                  /* CONFIG and overrides, those of the options last */
     char **arguments;
-    char storage[3][128]; /* overrides made of options */
+    char storage[N_OVERRIDES][TEXT_SIZE];   /* overrides made of options */
 } train_options;
 
 /* ---- command line ------------------------------------------------------------------------------ */
@@ -54,16 +60,17 @@ static int parse(train_options *o, int argc, char **argv)
     static const struct option LONG[] = {
         { "seed", required_argument, NULL, 's' },  { "threads", required_argument, NULL, 't' }, { "steps", required_argument, NULL, 'n' },
         { "out", required_argument, NULL, 'o' },   { "resume", required_argument, NULL, 'r' },  { "seeds", required_argument, NULL, 'S' },
-        { "jobs", required_argument, NULL, 'j' },  { "quiet", no_argument, NULL, 'q' },         { "help", no_argument, NULL, 'h' },
-        { 0 },
+        { "jobs", required_argument, NULL, 'j' },  { "task", required_argument, NULL, 'T' },    { "quiet", no_argument, NULL, 'q' },
+        { "help", no_argument, NULL, 'h' },        { 0 },
     };
     int c;
     optind = 1;
     while ((c = getopt_long(argc, argv, "hqo:s:j:", LONG, NULL)) != -1) {
         switch (c) {
-        case 's': add_override(o, 0, "run.seed", optarg); break;
-        case 't': add_override(o, 1, "run.threads", optarg); break;
-        case 'n': add_override(o, 2, "run.steps", optarg); break;
+        case 's': add_override(o, SEED, "run.seed", optarg); break;
+        case 't': add_override(o, THREADS, "run.threads", optarg); break;
+        case 'n': add_override(o, STEPS, "run.steps", optarg); break;
+        case 'T': o->tasks = optarg; break;
         case 'o': o->out = optarg; break;
         case 'r': o->resume = optarg; break;
         case 'S': o->seeds = optarg; break;
@@ -78,22 +85,31 @@ static int parse(train_options *o, int argc, char **argv)
     }
     if (o->resume && o->out)
         return fail_usage("train", "--resume names the run folder already: leave --out away");
-    if (o->seeds && (o->resume || o->storage[0][0]))
-        return fail_usage("train", "--seeds starts new runs and tells their seeds: leave --resume and --seed away");
-    if (o->n_jobs && !o->seeds)
-        return fail_usage("train", "--jobs goes with --seeds");
+    if (o->seeds && o->storage[SEED][0])
+        return fail_usage("train", "--seeds tells the seeds already: leave --seed away");
     if (optind == argc && !o->resume)
         return fail_usage("train", "name a settings file, for instance reacher5/tce");
+    if ((o->seeds || o->tasks) && (optind == argc || !is_config(argv[optind])))
+        return fail_usage("train", "--task and --seeds go with a CONFIG; a queue that goes on knows its own");
 
-    o->arguments = calloc((size_t)(argc - optind + 3), sizeof *o->arguments);
+    o->arguments = calloc((size_t)(argc - optind + N_OVERRIDES), sizeof *o->arguments);
     if (!o->arguments)
         return fail_usage("train", "no memory");
     for (int i = optind; i < argc; i++)
         o->arguments[o->n++] = argv[i];
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < N_OVERRIDES; i++)
         if (o->storage[i][0])
             o->arguments[o->n++] = o->storage[i];
     return -1;
+}
+
+/* The options' overrides over settings that come from a folder. */
+static tce_status override_all(settings *s, const train_options *o)
+{
+    tce_status status = TCE_OK;
+    for (int i = 0; status == TCE_OK && i < o->n; i++)
+        status = settings_override(s, o->arguments[i]);
+    return status == TCE_OK ? settings_check(s) : status;
 }
 
 /* Settings of a run that goes on: its own, with overrides, or those of a CONFIG, which must agree. */
@@ -101,12 +117,12 @@ static tce_status settings_to_resume(settings *s, const train_options *o)
 {
     char path[RUN_PATH];
     settings own;
-    const int has_config = o->n > 0 && !strchr(o->arguments[0], '=');
+    const int has_config = o->n > 0 && is_config(o->arguments[0]);
     tce_status status = run_path(o->resume, "config.yaml", path);
     if (status == TCE_OK && !run_exists(o->resume))
         return has_config ? settings_from_arguments(s, o->n, o->arguments)
-                          : tce_fail(TCE_E_NOT_FOUND, "%s has no config.yaml, so it is no run folder: name a run folder, or also a CONFIG to begin the run "
-                                                      "with", o->resume);
+                          : tce_fail(TCE_E_NOT_FOUND, "%s has neither config.yaml nor queue.csv, so it is no run folder and no queue: name one, or also a "
+                                                      "CONFIG to begin with", o->resume);
     settings_init(&own);
     if (status == TCE_OK)
         status = settings_load(&own, path);
@@ -116,10 +132,7 @@ static tce_status settings_to_resume(settings *s, const train_options *o)
         status = settings_from_arguments(s, o->n, o->arguments);
     } else {
         *s = own;
-        for (int i = 0; status == TCE_OK && i < o->n; i++)
-            status = settings_override(s, o->arguments[i]);
-        if (status == TCE_OK)
-            status = settings_check(s);
+        status = override_all(s, o);
     }
     return status == TCE_OK ? run_settings_agree(s, &own, path) : status;
 }
@@ -199,7 +212,10 @@ static int train_in(const char *folder, const settings *s, int resume, display *
     if (task_open(s, &t) != TCE_OK)
         return fail();
     int code = EXIT_FINE;
-    if (run_folder_create(folder) != TCE_OK || run_lock(folder, &lock) != TCE_OK) {
+    if (run_signal()) {
+        /* told to stop before it began, as when its queue was killed: the folder may be another's by now */
+        code = EXIT_INTERRUPTED;
+    } else if (run_folder_create(folder) != TCE_OK || run_lock(folder, &lock) != TCE_OK) {
         code = fail();
     } else if (!resume && run_exists(folder)) {
         fprintf(stderr, "tce: %s has a run already: go on with --resume %s, or choose another --out\n", folder, folder);
@@ -215,19 +231,102 @@ static int train_in(const char *folder, const settings *s, int resume, display *
     return code;
 }
 
-static int train_seeds(const settings *s, const train_options *o)
+/* ---- a queue ----------------------------------------------------------------------------------- */
+
+/* The queue in a folder is the one that the command line asks for. */
+static tce_status check_same(const queue *asked, const queue *there)
 {
-    jobs_options jobs = { s, NULL, 0, o->n_jobs, o->out ? o->out : "runs", o->n, o->arguments, o->quiet };
+    int same = asked->n == there->n;
+    for (size_t i = 0; same && i < asked->n; i++)
+        same = strcmp(asked->entries[i].task, there->entries[i].task) == 0 && asked->entries[i].seed == there->entries[i].seed;
+    return same ? TCE_OK : tce_fail(TCE_E_VALUE, "%s has a queue of other tasks or seeds (see its queue.csv): leave --task and --seeds away, or choose "
+                                    "another folder", there->folder);
+}
+
+/* Goes on with a queue that is there. asked: what CONFIG and lists would make of it, with its settings; NULL without a CONFIG. */
+static tce_status continue_queue(const train_options *o, const queue *asked, queue *q, settings *s)
+{
+    settings own;
+    tce_status status = queue_load(q, o->resume, &own);
+    if (status != TCE_OK)
+        return status;
+    if (asked) {
+        /* these two are the runs' own */
+        snprintf(s->task.name, sizeof s->task.name, "%s", own.task.name);
+        s->run.seed = own.run.seed;
+        status = check_same(asked, q);
+    } else {
+        *s = own;
+        status = override_all(s, o);
+    }
+    char path[RUN_PATH];
+    if (status == TCE_OK)
+        status = run_path(o->resume, "queue.yaml", path);
+    return status == TCE_OK ? run_settings_agree(s, &own, path) : status;
+}
+
+/* The queue's own files first, then its runs. The folder is locked. */
+static int work_through(const train_options *o, queue *asked, settings *s)
+{
+    queue q;
+    memset(&q, 0, sizeof q);
+    const int there = queue_exists(o->resume ? o->resume : asked->folder);
+    tce_status status = there ? continue_queue(o, asked, &q, s) : TCE_OK;
+    queue *chosen = there ? &q : asked;
+    if (status == TCE_OK && o->n_jobs)
+        chosen->n_jobs = o->n_jobs;
+    if (status == TCE_OK)
+        status = run_write_settings(chosen->folder, "queue.yaml", s);
+    const int code = status == TCE_OK ? jobs_run(chosen, s, o->quiet) : fail();
+    queue_free(&q);
+    return code;
+}
+
+/* asked: NULL to go on with the queue in o->resume. */
+static int train_queue(const train_options *o, queue *asked, settings *s)
+{
+    const char *folder = asked ? asked->folder : o->resume;
+    int lock = -1, code = EXIT_FAILED;
+    if (asked && run_folder_make(folder) != TCE_OK)
+        return fail();
+    if (run_lock(folder, &lock) != TCE_OK) {
+        code = fail();
+    } else if (run_exists(folder) || (!o->resume && queue_exists(folder))) {
+        fprintf(stderr, "tce: %s has a %s already: %schoose another --out\n", folder, run_exists(folder) ? "run" : "queue",
+                run_exists(folder) ? "" : "go on with --resume, or ");
+    } else {
+        code = work_through(o, asked, s);
+    }
+    run_unlock(lock);
+    return code;
+}
+
+/* A new queue, or one that is there and the same. */
+static int start_queue(const train_options *o, settings *s, const char *prefix, task_list *tasks)
+{
+    char folder[RUN_PATH], stem[2 * TEXT_SIZE];
     uint64_t *seeds = NULL;
-    if (seeds_parse(o->seeds, &seeds, &jobs.n_seeds) != TCE_OK)
+    size_t n_seeds = 1;
+    queue asked;
+    memset(&asked, 0, sizeof asked);
+    if (o->seeds && seeds_parse(o->seeds, &seeds, &n_seeds) != TCE_OK)
         return fail_usage("train", "%s", tce_error_message());
-    jobs.seeds = seeds;
-    const int code = jobs_run(&jobs);
+    snprintf(stem, sizeof stem, "%.*s__%s", tasks->n > 1 ? (int)strlen(prefix) - 1 : TASK_NAME, tasks->n > 1 ? prefix : tasks->names[0], method_of(s)->name);
+    if (o->resume || o->out)
+        snprintf(folder, sizeof folder, "%s", o->resume ? o->resume : o->out);
+    else
+        run_folder_unique("runs", stem, folder, sizeof folder);
+
+    const tce_status status = queue_create(&asked, folder, s, tasks, n_seeds, seeds ? seeds : &s->run.seed);
+    const int code = status == TCE_OK ? train_queue(o, &asked, s) : fail();
+    queue_free(&asked);
     free(seeds);
     return code;
 }
 
-static int start(const train_options *o)
+/* ---- the command ------------------------------------------------------------------------------- */
+
+static int start_run(const train_options *o)
 {
     settings s;
     display d;
@@ -235,10 +334,8 @@ static int start(const train_options *o)
     const tce_status status = o->resume ? settings_to_resume(&s, o) : settings_from_arguments(&s, o->n, o->arguments);
     if (status != TCE_OK)
         return fail();
-    run_catch_signals();
-    if (o->seeds)
-        return train_seeds(&s, o);
-
+    if (o->n_jobs)
+        return fail_usage("train", "--jobs goes with --seeds, several tasks, or a queue that goes on");
     display_init(&d, o->quiet);
     tce_blas_set_threads(1);
     if (o->resume || o->out)
@@ -248,12 +345,46 @@ static int start(const train_options *o)
     return train_in(folder, &s, o->resume != NULL, &d);
 }
 
+/* With --task or --seeds: one run, or a queue. */
+static int start_listed(train_options *o)
+{
+    settings s;
+    char prefix[TEXT_SIZE];
+    task_list tasks;
+    tce_status status = settings_from_arguments(&s, o->n, o->arguments);
+    if (status == TCE_OK)
+        status = config_prefix(o->arguments[0], prefix, sizeof prefix);
+    if (status == TCE_OK)
+        status = task_list_parse(&tasks, &s, prefix, o->tasks ? o->tasks : s.task.name);
+    if (status != TCE_OK)
+        return fail();
+
+    int code;
+    if (tasks.n > 1 || o->seeds) {
+        code = start_queue(o, &s, prefix, &tasks);
+    } else {
+        add_override(o, TASK, "task.name", tasks.names[0]);
+        o->arguments[o->n++] = o->storage[TASK];
+        code = start_run(o);
+    }
+    task_list_free(&tasks);
+    return code;
+}
+
 int cmd_train(int argc, char **argv)
 {
     train_options o = { 0 };
     int code = parse(&o, argc, argv);
-    if (code < 0)
-        code = start(&o);
+    if (code < 0) {
+        run_catch_signals();
+        settings s;
+        if (o.seeds || o.tasks)
+            code = start_listed(&o);
+        else if (o.resume && queue_exists(o.resume))
+            code = train_queue(&o, NULL, &s);
+        else
+            code = start_run(&o);
+    }
     free(o.arguments);
     return code;
 }

@@ -1,10 +1,14 @@
 /*
  * What the commands share: their table, messages, help, and settings from a command line.
  */
+#define _XOPEN_SOURCE 700 /* realpath */
+
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "commands.h"
@@ -85,21 +89,62 @@ int print_help(const char *command_name, const char *options_text, int with_sett
     return EXIT_FINE;
 }
 
+/* A settings file, or the one that a folder stands for. *folder: it is a folder without. */
+static int take_config(char *path, size_t size, int *folder)
+{
+    struct stat found;
+    const size_t length = strlen(path);
+    if (stat(path, &found) != 0)
+        return 0;
+    if (!S_ISDIR(found.st_mode))
+        return 1;
+    snprintf(path + length, size - length, "%stce.yaml", length && path[length - 1] == '/' ? "" : "/");
+    if (access(path, F_OK) == 0)
+        return 1;
+    *folder = 1;
+    return 0;
+}
+
 tce_status find_config(const char *config, char *out, size_t size)
 {
-    char folder[TEXT_SIZE];
-    program_folder(folder, sizeof folder);
+    char program[TEXT_SIZE], near_program[2 * TEXT_SIZE], installed[2 * TEXT_SIZE];
+    program_folder(program, sizeof program);
+    snprintf(near_program, sizeof near_program, "%s/../../examples/configs/", program);
+    snprintf(installed, sizeof installed, "%s/../share/tce/configs/", program);
     const char *own = getenv("TCE_CONFIGS");
-    const char *const formats[] = { "%s%s", "%s/%s.yaml", "examples/configs%s/%s.yaml", "%s/../../examples/configs/%s.yaml", "%s/../share/tce/configs/%s.yaml" };
-    const char *const bases[] = { "", own ? own : "", "", folder, folder };
-    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-        if (i == 1 && !own)
-            continue;
-        snprintf(out, size, formats[i], bases[i], config);
-        if (access(out, F_OK) == 0)
-            return TCE_OK;
-    }
+    const char *const places[] = { "", own, "examples/configs/", near_program, installed };
+    int folder = 0;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        for (int with_ending = i > 0; places[i] && with_ending >= 0; with_ending--) {
+            snprintf(out, size, "%s%s%s%s", places[i], i == 1 ? "/" : "", config, with_ending ? ".yaml" : "");
+            if (take_config(out, size, &folder))
+                return TCE_OK;
+        }
+    if (folder)
+        return tce_fail(TCE_E_NOT_FOUND, "%s: is a folder without tce.yaml: name one of its settings files, for instance %s/bbrl", config, config);
     return tce_fail(TCE_E_NOT_FOUND, "%s: no such settings file, neither as a path nor in examples/configs or $TCE_CONFIGS", config);
+}
+
+tce_status config_prefix(const char *config, char *out, size_t size)
+{
+    char path[4 * TEXT_SIZE];
+    const tce_status status = find_config(config, path, sizeof path);
+    if (status != TCE_OK)
+        return status;
+    char *full = realpath(path, NULL);
+    if (!full)
+        return tce_fail(TCE_E_IO, "%s: %s", path, strerror(errno));
+    char *end = strrchr(full, '/');
+    *end = '\0';
+    const char *folder = strrchr(full, '/');
+    snprintf(out, size, "%s_", folder ? folder + 1 : "");
+    free(full);
+    return TCE_OK;
+}
+
+int is_config(const char *word)
+{
+    return !strchr(word, '=') || access(word, F_OK) == 0;
 }
 
 tce_status settings_from_arguments(settings *s, int n, char *const *arguments)
@@ -107,8 +152,8 @@ tce_status settings_from_arguments(settings *s, int n, char *const *arguments)
     settings_init(s);
     int first = 0;
     tce_status status = TCE_OK;
-    if (n > 0 && !strchr(arguments[0], '=')) {
-        char path[2 * TEXT_SIZE];
+    if (n > 0 && is_config(arguments[0])) {
+        char path[4 * TEXT_SIZE];
         status = find_config(arguments[0], path, sizeof path);
         if (status == TCE_OK)
             status = settings_load(s, path);

@@ -44,13 +44,19 @@ int fail_usage(const char *command, const char *format, ...) TCE_PRINTF(2, 3);
 int print_help(const char *command, const char *options_text, int with_settings);
 
 /*
- * Settings from what is left on a command line: CONFIG (a path, or "task/method" in examples/configs, $TCE_CONFIGS or beside the program), then
+ * Settings from what is left on a command line: CONFIG (a path, or "task/method" or "task" in examples/configs, $TCE_CONFIGS or beside the program), then
  * section.key=value overrides. n arguments. n = 0 gives the defaults.
  */
 tce_status settings_from_arguments(settings *s, int n, char *const *arguments);
 
-/* Where a configuration lies: writes the path of CONFIG, or fails listing where it looked. */
+/* Whether a word of a command line is a CONFIG, not section.key=value. */
+int is_config(const char *word);
+
+/* Where a configuration lies: writes the path of CONFIG, a folder's being its tce.yaml, or fails listing where it looked. */
 tce_status find_config(const char *config, char *out, size_t size);
+
+/* How the names of CONFIG's tasks begin: the name of the folder that it lies in, and "_". */
+tce_status config_prefix(const char *config, char *out, size_t size);
 
 /* Of n words, the one most like `word`, or NULL when none is near. */
 const char *nearest_word(const char *word, size_t n, const char *const *words);

@@ -149,7 +149,7 @@ void display_line(const display *d, const display_state *state, double now, size
 
 /* ---- on the screen ----------------------------------------------------------------------------- */
 
-static size_t terminal_width(void)
+size_t display_width(void)
 {
     struct winsize size;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
@@ -189,7 +189,7 @@ void display_update(display *d, const display_state *state, int evaluated, int l
     d->shown = now;
 
     char text[1024];
-    display_line(d, state, now, d->terminal ? terminal_width() : 0, text, sizeof text);
+    display_line(d, state, now, d->terminal ? display_width() : 0, text, sizeof text);
     if (!d->terminal) {
         printf("%s\n", text);
     } else {

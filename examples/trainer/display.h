@@ -44,6 +44,9 @@ void display_warn(display *d, const char *format, ...) TCE_PRINTF(2, 3);
 /* Ends an unfinished line. */
 void display_end(display *d);
 
+/* Columns of the terminal that a line may fill. */
+size_t display_width(void);
+
 /* "1:05", "2:03:04" */
 void display_duration(double seconds, char *out, size_t size);
 

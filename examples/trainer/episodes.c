@@ -234,3 +234,36 @@ void episodes_report(const episodes *ep, const double *returns, metrics *m)
     }
     metrics_put(m, ep->names[ep->M + 1], (double)ep->n_steps / n);
 }
+
+/* ---- states, for tasks that carry them from episode to episode --------------------------------------- */
+
+tce_status episodes_save(const episodes *ep, tce_store *store, const char *name)
+{
+    const size_t shape[2] = { ep->N, tce_rollout_num_state(ep->rollout) };
+    int failed = 0;
+    if (!ep->spec->carries_state)
+        return TCE_OK;
+    double *states = array_of_doubles(shape[0] * shape[1], &failed);
+    tce_status status = failed ? tce_fail(TCE_E_NOMEM, "no memory for the states of %zu environments", ep->N) : TCE_OK;
+    if (status == TCE_OK)
+        status = tce_rollout_get_states(ep->rollout, ep->N, states);
+    if (status == TCE_OK)
+        status = tce_store_put(store, name, TCE_F64, 2, shape, states);
+    free(states);
+    return status;
+}
+
+/* There may be another number of environments now, since evaluate.episodes may change: those that there were go on. */
+tce_status episodes_load(episodes *ep, const tce_store *store, const char *name)
+{
+    tce_store_array array;
+    tce_store_array_init(&array, sizeof array);
+    if (!ep->spec->carries_state)
+        return TCE_OK;
+    const tce_status status = tce_store_get(store, name, &array);
+    if (status != TCE_OK)
+        return status;
+    if (array.type != TCE_F64 || array.rank != 2 || array.shape[1] != tce_rollout_num_state(ep->rollout))
+        return tce_fail(TCE_E_CORRUPT, "%s are not the states of this task", name);
+    return tce_rollout_set_states(ep->rollout, smaller(ep->N, array.shape[0]), array.data);
+}

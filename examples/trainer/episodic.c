@@ -150,11 +150,14 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
     tce_random random;
     tce_random_start(&random, s->run.seed, PURPOSE_MINIBATCH, (uint64_t)i, 0);
 
-    double loss = 0.0;
+    double sum = 0.0;
     tce_status status = TCE_OK;
-    for (int32_t epoch = 0; status == TCE_OK && epoch < s->critic.epochs; epoch++)
+    for (int32_t epoch = 0; status == TCE_OK && epoch < s->critic.epochs; epoch++) {
+        double loss = 0.0;
         status = tce_critic_fit_epoch(l->critic, n, inputs, targets, (size_t)s->critic.minibatches, &random, &adam, rate_factor, s->critic.clip_norm, &loss);
-    metrics_put(m, "critic_loss", loss);
+        sum += loss;
+    }
+    metrics_put(m, "critic_loss", sum / (double)s->critic.epochs);
     return status;
 }
 
@@ -172,14 +175,26 @@ tce_status episodic_evaluate(learner *l, uint64_t number, metrics *m, timings *s
 
 tce_status episodic_save(const learner *l, tce_store *store)
 {
-    const tce_status status = policy_learner_save(&l->policy, store);
-    return status == TCE_OK ? tce_critic_save(l->critic, store, "critic") : status;
+    tce_status status = policy_learner_save(&l->policy, store);
+    if (status == TCE_OK)
+        status = tce_critic_save(l->critic, store, "critic");
+    if (status == TCE_OK)
+        status = episodes_save(&l->train, store, "train.states");
+    if (status == TCE_OK)
+        status = episodes_save(&l->test, store, "test.states");
+    return status;
 }
 
 tce_status episodic_load(learner *l, const tce_store *store)
 {
-    const tce_status status = policy_learner_load(&l->policy, store);
-    return status == TCE_OK ? tce_critic_load(l->critic, store, "critic") : status;
+    tce_status status = policy_learner_load(&l->policy, store);
+    if (status == TCE_OK)
+        status = tce_critic_load(l->critic, store, "critic");
+    if (status == TCE_OK)
+        status = episodes_load(&l->train, store, "train.states");
+    if (status == TCE_OK)
+        status = episodes_load(&l->test, store, "test.states");
+    return status;
 }
 
 tce_status episodic_export(const learner *l, tce_store *store)

@@ -1,15 +1,16 @@
 /*
- * Several seeds: each run is this program again, quiet, with its share of the cores; this process starts, watches, stops and tells.
+ * Working through a queue: each run is this program again, quiet, with its share of the cores; this process starts, watches, stops and tells.
+ *
+ * A run is marked as running before its process begins and as done after that has ended: whenever this process is killed, what the queue calls done is
+ * done, and what it calls running goes on from its own last checkpoint.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,195 +19,73 @@
 #endif
 
 #include "commands.h"
-#include "run.h"
+#include "jobs.h"
 
-#define MAX_SEEDS 10000
-#define PROGRAM_ARGUMENTS 12
+/* All that a run's process needs to know. */
+typedef struct work {
+    queue *q;
+    job *jobs;    /* [q->n] */
+    size_t n_jobs;
+    int threads;
+    jobs_display display;
+} work;
 
-/* One run. */
-typedef struct job {
-    uint64_t seed;
-    pid_t process;      /* 0: not running */
-    int ended, code;    /* exit status */
-    double started, seconds;
-    FILE *messages;     /* its stderr */
-    char folder[RUN_PATH];
-} job;
+/* ---- what a run said ---------------------------------------------------------------------------- */
 
-/* ---- seeds ------------------------------------------------------------------------------------- */
+/* How a run that did not say why has failed: the beginning of the queue's own message. */
+static const char UNTOLD[] = "ended ";
 
-static const char *read_seed(const char *text, uint64_t *out)
+/* Its messages, each line with the run's name. */
+static void print_messages(const work *w, const job *j)
 {
-    char *end;
-    if (*text < '0' || *text > '9')
-        return NULL;
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    return errno ? NULL : end;
-}
-
-tce_status seeds_parse(const char *text, uint64_t **out, size_t *n)
-{
-    *n = 0;
-    *out = calloc(MAX_SEEDS, sizeof **out);
-    if (!*out)
-        return tce_fail(TCE_E_NOMEM, "no memory for a list of seeds");
-    const char *at = text;
-    do {
-        uint64_t first = 0, last = 0;
-        at = read_seed(at, &first);
-        last = first;
-        if (at && *at == '-')
-            at = read_seed(at + 1, &last);
-        if (!at || (*at != '\0' && *at != ',') || last < first || last - first >= MAX_SEEDS - *n)
-            break;
-        for (uint64_t seed = first; seed - first <= last - first; seed++) {
-            (*out)[(*n)++] = seed;
-            if (seed == last)
-                break;
-        }
-        if (*at == '\0')
-            return TCE_OK;
-        at++;
-    } while (1);
-    free(*out);
-    *out = NULL;
-    *n = 0;
-    return tce_fail(TCE_E_VALUE, "--seeds %s, must be numbers and ranges like 1-5,25, at most %d seeds", text, MAX_SEEDS);
-}
-
-/* ---- what a run has come to -------------------------------------------------------------------- */
-
-typedef struct outcome {
-    long long iteration, env_steps;
-    double success, value; /* of the last evaluation; NaN: none */
-} outcome;
-
-/* Column number of a name in a header line, or -1. */
-static int find_column(const char *header, const char *name)
-{
-    const size_t length = strlen(name);
-    int column = 0;
-    for (const char *at = header; *at; at += strcspn(at, ",\n"), at += *at != '\0', column++)
-        if (strncmp(at, name, length) == 0 && strchr(",\n", at[length]))
-            return column;
-    return -1;
-}
-
-/* A row's number in a column; NaN where it is empty. */
-static double number_in(const char *row, int column)
-{
-    const char *at = row;
-    for (int i = 0; i < column; i++) {
-        at += strcspn(at, ",");
-        at += *at == ',';
-    }
-    char *end;
-    const double value = strtod(at, &end);
-    return column < 0 || end == at ? NAN : value;
-}
-
-static outcome read_outcome(const char *folder)
-{
-    outcome result = { 0, 0, NAN, NAN };
-    char path[RUN_PATH], header[8192], row[8192];
-    FILE *file = run_path(folder, "progress.csv", path) == TCE_OK ? fopen(path, "r") : NULL;
-    if (!file)
-        return result;
-    if (fgets(header, sizeof header, file)) {
-        const int success = find_column(header, "eval_success"), value = find_column(header, "eval_return");
-        while (fgets(row, sizeof row, file)) {
-            const double evaluated = number_in(row, value);
-            result.iteration = (long long)number_in(row, 0);
-            result.env_steps = (long long)number_in(row, 1);
-            if (!isnan(evaluated)) {
-                result.value = evaluated;
-                result.success = number_in(row, success);
-            }
-        }
-    }
-    fclose(file);
-    return result;
-}
-
-static const char *verdict(const job *j)
-{
-    if (!j->ended)
-        return "not started";
-    return j->code == EXIT_FINE ? "done" : j->code == EXIT_INTERRUPTED ? "stopped" : "failed";
-}
-
-/* When a run ends. */
-static void print_line(const job *j)
-{
-    const outcome o = read_outcome(j->folder);
-    char spent[32];
-    display_duration(j->seconds, spent, sizeof spent);
-    printf("seed %" PRIu64 " %s after %lld iterations, %s", j->seed, verdict(j), o.iteration, spent);
-    if (!isnan(o.value))
-        printf(": success %.3f, return %.4g", o.success, o.value);
-    printf("\n");
-    fflush(stdout);
-}
-
-static void print_table(const job *jobs, size_t n)
-{
-    printf("\n%6s  %-11s  %7s  %10s  %10s  %11s  %8s  %s\n", "seed", "result", "success", "return", "iterations", "env steps", "time", "folder");
-    for (size_t i = 0; i < n; i++) {
-        const job *j = &jobs[i];
-        const outcome o = read_outcome(j->folder);
-        char spent[32], success[32] = "-", value[32] = "-";
-        display_duration(j->seconds, spent, sizeof spent);
-        if (!isnan(o.value)) {
-            snprintf(success, sizeof success, "%.3f", o.success);
-            snprintf(value, sizeof value, "%.4g", o.value);
-        }
-        printf("%6" PRIu64 "  %-11s  %7s  %10s  %10lld  %11lld  %8s  %s\n", j->seed, verdict(j), success, value, o.iteration, o.env_steps,
-               j->ended ? spent : "-", j->folder);
-    }
-}
-
-/* What a failed run said. */
-static void print_messages(const job *j)
-{
-    char line[4096];
-    if (!j->messages)
-        return;
+    char line[4096], name[TASK_NAME + 32];
+    job_name(&w->display, j, name, sizeof name);
     rewind(j->messages);
     while (fgets(line, sizeof line, j->messages))
-        fprintf(stderr, "seed %" PRIu64 ": %s%s", j->seed, line, strchr(line, '\n') ? "" : "\n");
+        fprintf(stderr, "%s: %s%s", name, line, strchr(line, '\n') ? "" : "\n");
+    if (strncmp(j->entry->message, UNTOLD, sizeof UNTOLD - 1) == 0)
+        fprintf(stderr, "%s: %s\n", name, j->entry->message);
+}
+
+/* The first line that is no warning goes into the queue. */
+static void keep_message(const job *j, int signal_number)
+{
+    char line[4096];
+    queue_entry *entry = j->entry;
+    snprintf(entry->message, sizeof entry->message, "%swithout a word", UNTOLD);
+    if (signal_number)
+        snprintf(entry->message, sizeof entry->message, "%sby signal %d", UNTOLD, signal_number);
+    rewind(j->messages);
+    while (fgets(line, sizeof line, j->messages))
+        if (strncmp(line, "tce: ", 5) == 0 && strncmp(line, "tce: warning: ", 14) != 0) {
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(entry->message, sizeof entry->message, "%.*s", QUEUE_TEXT - 1, line + 5);
+            return;
+        }
 }
 
 /* ---- processes --------------------------------------------------------------------------------- */
 
 /* In the child: this program with the run's own arguments. Does not return. */
-static void become(const job *j, const jobs_options *o, int threads)
+static void become(const job *j, const work *w, pid_t parent)
 {
-    char seed[32], share[32], program[TEXT_SIZE];
-    char **list = calloc((size_t)o->n_arguments + PROGRAM_ARGUMENTS, sizeof *list);
+    char seed[32], share[32], task_name[TASK_NAME + 16], config[RUN_PATH], program[TEXT_SIZE];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (!list || length <= 0)
+    if (length <= 0 || run_path(w->q->folder, "queue.yaml", config) != TCE_OK)
         _exit(EXIT_FAILED);
     program[length] = '\0';
-    snprintf(seed, sizeof seed, "run.seed=%" PRIu64, j->seed);
-    snprintf(share, sizeof share, "run.threads=%d", threads);
-
-    int n = 0;
-    list[n++] = "tce";
-    list[n++] = "train";
-    for (int i = 0; i < o->n_arguments; i++)
-        list[n++] = o->arguments[i];
-    list[n++] = seed;
-    list[n++] = share;
-    list[n++] = "--quiet";
-    list[n++] = "--out";
-    list[n++] = (char *)j->folder;
+    snprintf(task_name, sizeof task_name, "task.name=%s", j->entry->task);
+    snprintf(seed, sizeof seed, "run.seed=%" PRIu64, j->entry->seed);
+    snprintf(share, sizeof share, "run.threads=%d", w->threads);
+    char *const list[] = { "tce", "train", config, task_name, seed, share, "--quiet", "--resume", (char *)j->folder, NULL };
 
     /* a group of its own: Ctrl-C reaches it once, through its parent; and it does not outlive that */
     setpgid(0, 0);
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGTERM);
 #endif
+    if (getppid() != parent)
+        _exit(EXIT_INTERRUPTED);
     const int nothing = open("/dev/null", O_RDWR);
     dup2(nothing, STDIN_FILENO);
     dup2(nothing, STDOUT_FILENO);
@@ -215,19 +94,17 @@ static void become(const job *j, const jobs_options *o, int threads)
     _exit(EXIT_FAILED);
 }
 
-static tce_status start_job(job *j, const jobs_options *o, int threads)
+static tce_status start_process(work *w, job *j)
 {
-    settings s = *o->s;
-    s.run.seed = j->seed;
-    run_folder_name(&s, o->parent, j->folder, sizeof j->folder);
     j->started = now_seconds();
     j->messages = tmpfile();
     if (!j->messages)
         return tce_fail(TCE_E_IO, "cannot make a temporary file for the messages of a run: %s", strerror(errno));
     fflush(NULL);
+    const pid_t parent = getpid();
     j->process = fork();
     if (j->process == 0)
-        become(j, o, threads);
+        become(j, w, parent);
     if (j->process < 0) {
         j->process = 0;
         return tce_fail(TCE_E_THREAD, "cannot start a process: %s; lower --jobs", strerror(errno));
@@ -235,86 +112,166 @@ static tce_status start_job(job *j, const jobs_options *o, int threads)
     return TCE_OK;
 }
 
-/* Takes note of runs that have ended. */
-static void collect_ended(job *jobs, size_t n, int quiet)
+static tce_status start_job(work *w, job *j)
 {
-    int status;
-    for (pid_t process; (process = waitpid(-1, &status, WNOHANG)) > 0;)
-        for (size_t i = 0; i < n; i++) {
-            job *j = &jobs[i];
-            if (j->process != process)
-                continue;
-            j->process = 0;
-            j->ended = 1;
-            j->seconds = now_seconds() - j->started;
-            j->code = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
-            if (!quiet)
-                print_line(j);
-            if (WIFSIGNALED(status))
-                fprintf(stderr, "seed %" PRIu64 ": ended by signal %d; go on with:  tce train --resume %s\n", j->seed, WTERMSIG(status), j->folder);
-            print_messages(j);
-        }
+    j->entry->state = QUEUE_RUNNING;
+    tce_status status = queue_save(w->q);
+    if (status == TCE_OK)
+        status = start_process(w, j);
+    if (status != TCE_OK)
+        j->entry->state = QUEUE_WAITING;
+    return status;
 }
 
-static size_t count_running(const job *jobs, size_t n)
+/* Takes note of a run that has ended. Warnings are passed on at once, failures at the end. */
+static void end_job(work *w, job *j, int status)
+{
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
+    j->process = 0;
+    j->ended = 1;
+    j->seconds = now_seconds() - j->started;
+    j->entry->state = code == EXIT_FINE ? QUEUE_DONE : code == EXIT_INTERRUPTED ? QUEUE_STOPPED : QUEUE_FAILED;
+    if (j->entry->state == QUEUE_FAILED)
+        keep_message(j, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    job_progress_update(&j->progress, j->folder);
+    jobs_display_ended(&w->display, j);
+    if (j->entry->state == QUEUE_DONE)
+        print_messages(w, j);
+}
+
+static tce_status collect_ended(work *w)
+{
+    int status, ended = 0;
+    for (pid_t process; (process = waitpid(-1, &status, WNOHANG)) > 0;)
+        for (size_t i = 0; i < w->q->n; i++)
+            if (w->jobs[i].process == process) {
+                end_job(w, &w->jobs[i], status);
+                ended = 1;
+            }
+    return ended ? queue_save(w->q) : TCE_OK;
+}
+
+static size_t count_running(const work *w)
 {
     size_t running = 0;
-    for (size_t i = 0; i < n; i++)
-        running += jobs[i].process > 0;
+    for (size_t i = 0; i < w->q->n; i++)
+        running += w->jobs[i].process > 0;
     return running;
 }
 
+/* The first run that waits, other than those that a process of a killed queue is still saving. *waiting: whether there is any. */
+static job *next_job(work *w, int *waiting)
+{
+    *waiting = 0;
+    for (size_t i = 0; i < w->q->n; i++) {
+        job *j = &w->jobs[i];
+        if (j->entry->state != QUEUE_WAITING)
+            continue;
+        *waiting = 1;
+        if (run_lock_holder(j->folder) == 0)
+            return j;
+    }
+    return NULL;
+}
+
+static tce_status fill(work *w, int *waiting)
+{
+    tce_status status = TCE_OK;
+    *waiting = 1;
+    while (status == TCE_OK && *waiting && count_running(w) < w->n_jobs) {
+        job *j = next_job(w, waiting);
+        if (!j)
+            break;
+        status = start_job(w, j);
+    }
+    return status;
+}
+
+/* By the signal that a background job of a shell, deaf to Ctrl-C, still hears. */
+static void stop_all(const work *w)
+{
+    for (size_t i = 0; i < w->q->n; i++)
+        if (w->jobs[i].process > 0)
+            kill(w->jobs[i].process, SIGTERM);
+}
+
 /* Keeps n_jobs running until all are done, or a signal has been passed on and obeyed. */
-static tce_status watch(job *jobs, const jobs_options *o, size_t n_jobs, int threads)
+static tce_status watch(work *w)
 {
     const struct timespec pause = { 0, 20 * 1000 * 1000 };
     tce_status status = TCE_OK;
-    size_t next = 0;
-    int forwarded = 0;
+    int forwarded = 0, waiting = 1;
     while (1) {
-        collect_ended(jobs, o->n_seeds, o->quiet);
-        while (status == TCE_OK && !run_signal() && next < o->n_seeds && count_running(jobs, o->n_seeds) < n_jobs)
-            status = start_job(&jobs[next++], o, threads);
+        const tce_status saved = collect_ended(w);
+        if (status == TCE_OK)
+            status = saved;
+        if (status == TCE_OK && !run_signal())
+            status = fill(w, &waiting);
         if (run_signal() && !forwarded++)
-            for (size_t i = 0; i < o->n_seeds; i++)
-                if (jobs[i].process > 0)
-                    kill(jobs[i].process, SIGINT);
-        if (count_running(jobs, o->n_seeds) == 0 && (next == o->n_seeds || status != TCE_OK || run_signal()))
+            stop_all(w);
+        if (count_running(w) == 0 && (!waiting || status != TCE_OK || run_signal()))
             return status;
+        jobs_display_update(&w->display);
         nanosleep(&pause, NULL);
     }
 }
 
-int jobs_run(const jobs_options *o)
+/* ---- the whole ----------------------------------------------------------------------------------- */
+
+/* What is not done waits again, and so does what was done and is gone. */
+static tce_status prepare(work *w)
+{
+    tce_status status = TCE_OK;
+    for (size_t i = 0; status == TCE_OK && i < w->q->n; i++) {
+        job *j = &w->jobs[i];
+        j->entry = &w->q->entries[i];
+        status = queue_run_path(w->q, j->entry, j->folder);
+        if (j->entry->state != QUEUE_DONE || !run_exists(j->folder)) {
+            j->entry->state = QUEUE_WAITING;
+            j->entry->message[0] = '\0';
+        }
+        job_progress_update(&j->progress, j->folder);
+    }
+    return status == TCE_OK ? queue_save(w->q) : status;
+}
+
+/* What failed and how to go on, on stderr. Returns the exit status. */
+static int report(const work *w)
+{
+    size_t n[N_QUEUE_STATES] = { 0 };
+    for (size_t i = 0; i < w->q->n; i++) {
+        const job *j = &w->jobs[i];
+        n[j->entry->state]++;
+        if (j->entry->state == QUEUE_FAILED)
+            print_messages(w, j);
+    }
+    if (n[QUEUE_DONE] == w->q->n)
+        return EXIT_FINE;
+    fprintf(stderr, "tce: %zu of %zu runs are not done; go on with:  tce train --resume %s\n", w->q->n - n[QUEUE_DONE], w->q->n, w->q->folder);
+    return n[QUEUE_FAILED] ? EXIT_FAILED : EXIT_INTERRUPTED;
+}
+
+int jobs_run(queue *q, const settings *s, int quiet)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
-    const int n_jobs = o->n_jobs ? o->n_jobs : (int)cores;
+    const int n_jobs = q->n_jobs ? q->n_jobs : (int)cores;
     const int share = cores > n_jobs ? (int)(cores / n_jobs) : 1;
-    const int threads = o->s->run.threads > 0 ? (int)o->s->run.threads : share;
-    job *jobs = calloc(o->n_seeds, sizeof *jobs);
-    if (!jobs) {
-        (void)tce_fail(TCE_E_NOMEM, "no memory for %zu runs", o->n_seeds);
-        return fail();
+    work w = { q, calloc(q->n, sizeof(job)), (size_t)n_jobs, s->run.threads > 0 ? (int)s->run.threads : share, { 0 } };
+    tce_status status = w.jobs ? prepare(&w) : tce_fail(TCE_E_NOMEM, "no memory for %zu runs", q->n);
+    int code = EXIT_FAILED;
+    if (status == TCE_OK) {
+        if (!quiet)
+            printf("%zu runs in %s, %d at once with %d thread%s each\n", q->n, q->folder, n_jobs, w.threads, w.threads > 1 ? "s" : "");
+        jobs_display_init(&w.display, s, q->n, w.jobs, quiet);
+        status = watch(&w);
+        jobs_display_table(&w.display);
+        code = report(&w);
     }
-    for (size_t i = 0; i < o->n_seeds; i++)
-        jobs[i].seed = o->seeds[i];
-    if (!o->quiet)
-        printf("%zu runs in %s, %d at once with %d thread%s each\n", o->n_seeds, o->parent, n_jobs, threads, threads > 1 ? "s" : "");
-
-    const tce_status status = watch(jobs, o, (size_t)n_jobs, threads);
-    size_t n_done = 0, n_failed = 0;
-    if (!o->quiet)
-        print_table(jobs, o->n_seeds);
-    for (size_t i = 0; i < o->n_seeds; i++) {
-        n_done += jobs[i].ended && jobs[i].code == EXIT_FINE;
-        n_failed += jobs[i].ended && jobs[i].code != EXIT_FINE && jobs[i].code != EXIT_INTERRUPTED;
-        if (jobs[i].messages)
-            fclose(jobs[i].messages);
-    }
-    if (!o->quiet)
-        printf("%zu of %zu done, %zu failed\n", n_done, o->n_seeds, n_failed);
-    free(jobs);
     if (status != TCE_OK)
-        return fail();
-    return n_failed ? EXIT_FAILED : run_signal() ? EXIT_INTERRUPTED : EXIT_FINE;
+        code = fail();
+    for (size_t i = 0; w.jobs && i < q->n; i++)
+        if (w.jobs[i].messages)
+            fclose(w.jobs[i].messages);
+    free(w.jobs);
+    return code;
 }

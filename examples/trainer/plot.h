@@ -5,6 +5,7 @@
 #ifndef TRAINER_PLOT_H
 #define TRAINER_PLOT_H
 
+#include "csv.h"
 #include "stats.h"
 #include "trainer.h"
 
@@ -47,6 +48,7 @@ typedef struct plot_group {
     char task[TEXT_SIZE];   /* "" when it holds several */
     const char *label;
     size_t R, K;
+    size_t n_left_out;      /* runs of tasks that have more than R */
     size_t *runs;           /* [R, K] into plot_data.runs */
     size_t n;               /* points at which all of them have a value */
     double *x;              /* [n] */
@@ -54,30 +56,53 @@ typedef struct plot_group {
     double *last;           /* [R, K] each run's last measurement */
 } plot_group;
 
+/* Groups of one picture. */
+typedef struct plot_groups {
+    size_t n;
+    plot_group *list;       /* [n] */
+} plot_groups;
+
 typedef struct plot_data {
-    const char *metric, *x_name;
-    size_t n_runs, n_groups;
+    char metric[METRIC_NAME]; /* empty: eval_success, or eval_return where the first run has none */
+    const char *x_name;
+    size_t n_runs;
     plotted_run *runs;
-    plot_group *groups;
+    plot_groups tasks;      /* a group for each task and label */
+    plot_groups aggregates; /* a group for each label that has several tasks: all of them together */
 } plot_data;
 
-/* Adds the run in a folder, or every run one level below it. label: NULL names it by its method. */
+/*
+ * Adds the run in a folder, or every run in it, also in queues in it. There, what has no measurement yet is left out with a warning on stderr.
+ * label: NULL names it by its method.
+ */
 tce_status plot_add(plot_data *data, const char *folder, const char *label);
 
 /*
- * Forms the groups and brings each to common points: evaluation points of its longest record, values linear between a run's own. pool: all tasks
- * of a label are one group. hold: a run that ended before the others keeps its last value; else a group ends with its shortest run.
+ * Forms the groups and brings each to common points: evaluation points of its longest record, values linear between a run's own. hold: a run that
+ * ended before the others keeps its last value; else a group ends with its shortest run. In an aggregate every task has as many runs: the first ones.
  */
-tce_status plot_form_groups(plot_data *data, int pool, int hold);
+tce_status plot_form_groups(plot_data *data, int hold);
 void plot_free(plot_data *data);
+
+/* The first task that one aggregate has and another has not, or NULL. */
+const char *plot_lonely_task(const plot_data *data);
 
 /* What differs between the settings of a group's runs beside seed and cadence: the first such key, or NULL. */
 const setting_row *plot_difference(const plot_data *data, const plot_group *group);
 
 /* ---- files and reports ---------------------------------------------------------------------------- */
 
-/* curves.csv, profile.csv and summary.csv into a folder; the summary also goes to stdout. */
+/*
+ * curves.csv, profile.csv and summary.csv into a folder, with several tasks aggregate_curves.csv and aggregate_profile.csv too; the summary also goes to
+ * stdout.
+ */
 tce_status plot_write_statistics(const plot_data *data, const char *folder);
+
+/* over.csv: points of n files (source, method, environment_steps, …, value), to be drawn over the curves. TCE_E_CORRUPT with the line. */
+tce_status plot_write_points(const plot_data *data, const char *folder, size_t n, const char *const *paths);
+
+/* Takes away what an earlier plot left in the folder and this one will not replace. */
+void plot_clear(const char *folder);
 
 /* smoothness.csv, also to stdout, and correlation_*.csv: runs the mean policies for n_episodes each. What cannot be had is warned about on stderr. */
 tce_status plot_write_policies(const plot_data *data, const char *folder, int32_t n_episodes, tce_pool *pool);
@@ -88,8 +113,6 @@ tce_status plot_draw(const char *folder, int quiet);
 /* For writing: opens folder/name; closing reports what the disk refused. */
 tce_status plot_open(const char *folder, const char *name, FILE **out);
 tce_status plot_close(const char *folder, const char *name, FILE *file);
-/* A text as one CSV field. */
-void plot_put_text(FILE *file, const char *text);
 /* What a plot calls the group's task: its name, or how many there are. */
 const char *plot_task_text(const plot_group *group, char *out, size_t size);
 

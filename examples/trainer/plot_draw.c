@@ -1,8 +1,8 @@
 /*
  * Pictures: a Python with matplotlib draws the CSV files of a folder. Also the curve of one run, which training leaves in its folder.
  *
- * Python is $TCE_PYTHON, else deps/venv/bin/python of the source tree that the program was built in, else python3. The script is that tree's
- * bindings/python/tce/plot.py, run alone (it needs no libtce), else the installed module tce.plot.
+ * Python is $TCE_PYTHON, else deps/venv/bin/python of the source tree around the program, else python3. The script is that tree's
+ * bindings/python/tce/plot.py, else the one of an installed package tce, run alone: it needs no libtce. Where the working directory is does not matter.
  */
 #include <errno.h>
 #include <math.h>
@@ -21,13 +21,21 @@
 /* How far above the program the source tree may begin: build/san/bin. */
 #define MAX_PARENTS 4
 
-/* How plot.py says that matplotlib is missing. */
+/* How plot.py says that matplotlib is missing, and RUN_INSTALLED that there is no package tce. */
 #define EXIT_NO_MATPLOTLIB 3
+#define EXIT_NO_PACKAGE 4
 
 extern char **environ;
 
 /* Runs a file without putting its folder among the places of modules. */
 static const char RUN_FILE[] = "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')";
+
+/* The same for plot.py of an installed package, which is not imported. */
+static const char RUN_INSTALLED[] = "import importlib.util, os, runpy, sys\n"
+                                    "found = importlib.util.find_spec('tce')\n"
+                                    "places = list(found.submodule_search_locations or []) if found else []\n"
+                                    "files = [p for p in (os.path.join(place, 'plot.py') for place in places) if os.path.exists(p)]\n"
+                                    "sys.exit(4) if not files else runpy.run_path(files[0], run_name='__main__')\n";
 
 /* A file of the source tree around the program; 0 when there is none. */
 static int find_in_tree(const char *name, char *out, size_t size)
@@ -46,10 +54,17 @@ static int find_in_tree(const char *name, char *out, size_t size)
     return 0;
 }
 
-static tce_status run_python(const char *python, char *const *arguments, int *out_exit)
+/* What it says on stderr goes into a file. */
+static tce_status run_python(const char *python, char *const *arguments, FILE *said, int *out_exit)
 {
     pid_t child;
-    const int failed = posix_spawnp(&child, python, NULL, NULL, arguments, environ);
+    posix_spawn_file_actions_t actions;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return tce_fail(TCE_E_NOMEM, "no pictures: no memory to run %s", python);
+    int failed = posix_spawn_file_actions_adddup2(&actions, fileno(said), STDERR_FILENO);
+    if (!failed)
+        failed = posix_spawnp(&child, python, &actions, NULL, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
     if (failed)
         return tce_fail(TCE_E_UNSUPPORTED, "no pictures: cannot run %s: %s; install Python, or name one in TCE_PYTHON", python, strerror(failed));
     int state = 0;
@@ -58,6 +73,34 @@ static tce_status run_python(const char *python, char *const *arguments, int *ou
             return tce_fail(TCE_E_IO, "no pictures: lost %s: %s", python, strerror(errno));
     *out_exit = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
     return TCE_OK;
+}
+
+/* The last line of what was said: of a Python error, the one that says what it is. */
+static void last_line(FILE *said, char *out, size_t size)
+{
+    char line[512];
+    out[0] = '\0';
+    rewind(said);
+    while (fgets(line, sizeof line, said)) {
+        line[strcspn(line, "\r\n")] = '\0';
+        if (line[0])
+            snprintf(out, size, ": %s", line);
+    }
+}
+
+/* One line with the remedy, whatever Python had to say. */
+static tce_status fail_drawing(const char *python, int code, FILE *said, const char *folder)
+{
+    char why[600];
+    if (code == EXIT_NO_MATPLOTLIB)
+        return tce_fail(TCE_E_UNSUPPORTED, "no pictures: %s has no matplotlib; the numbers are in %s. Run `make deps-python`, or `pip install matplotlib`, "
+                        "or name another Python in TCE_PYTHON", python, folder);
+    if (code == EXIT_NO_PACKAGE)
+        return tce_fail(TCE_E_UNSUPPORTED, "no pictures: the program is not in its source tree and %s has no package tce; the numbers are in %s. Install "
+                        "bindings/python of the source tree with pip, or name a Python that has it in TCE_PYTHON", python, folder);
+    last_line(said, why, sizeof why);
+    return tce_fail(TCE_E_UNSUPPORTED, "no pictures: %s ended with status %d%s; the numbers are in %s. Another Python can be named in TCE_PYTHON", python,
+                    code, why, folder);
 }
 
 tce_status plot_draw(const char *folder, int quiet)
@@ -71,17 +114,18 @@ tce_status plot_draw(const char *folder, int quiet)
 
     char *const say = quiet ? "--quiet" : NULL;
     char *const file[] = { python, "-c", (char *)RUN_FILE, script, (char *)folder, say, NULL };
-    char *const module[] = { python, "-m", "tce.plot", (char *)folder, say, NULL };
+    char *const installed[] = { python, "-c", (char *)RUN_INSTALLED, (char *)folder, say, NULL };
     const int in_tree = find_in_tree("bindings/python/tce/plot.py", script, sizeof script);
+    FILE *said = tmpfile();
+    if (!said)
+        return tce_fail(TCE_E_IO, "no pictures: cannot make a temporary file: %s", strerror(errno));
     int code = 0;
     fflush(stdout);
-    const tce_status status = run_python(python, in_tree ? file : module, &code);
-    if (status != TCE_OK || code == 0)
-        return status;
-    if (code == EXIT_NO_MATPLOTLIB)
-        return tce_fail(TCE_E_UNSUPPORTED, "no pictures: %s has no matplotlib; the numbers are in %s. Run `make deps-python`, or `pip install matplotlib`, "
-                        "or name another Python in TCE_PYTHON", python, folder);
-    return tce_fail(TCE_E_UNSUPPORTED, "no pictures: %s %s ended with status %d; the numbers are in %s", python, in_tree ? script : "-m tce.plot", code, folder);
+    tce_status status = run_python(python, in_tree ? file : installed, said, &code);
+    if (status == TCE_OK && code != 0)
+        status = fail_drawing(python, code, said, folder);
+    fclose(said);
+    return status;
 }
 
 /* ---- one run --------------------------------------------------------------------------------------- */

@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "commands.h"
 #include "plot.h"
+#include "queue.h"
 
 #define PATH_SIZE (2 * TEXT_SIZE)
 
@@ -25,13 +27,34 @@ static void method_label(const settings *s, char *out)
     snprintf(out, LABEL_SIZE, "%s%s%s", bbrl ? "BBRL" : "TCE", form, s->projection.ratio_clip > 0.0 ? " clip" : "");
 }
 
+static tce_status fail_column(const char *folder, const table *t, const char *name, const char *option)
+{
+    const char *words[256];
+    size_t n = 0;
+    while (n < t->n_columns && n < sizeof words / sizeof words[0]) {
+        words[n] = t->names[n];
+        n++;
+    }
+    const char *near = nearest_word(name, n, words);
+    return tce_fail(TCE_E_NOT_FOUND, "%s/progress.csv has no column %s%s%s%s; choose another with --%s (its first line lists them)", folder, name,
+                    near ? ", did you mean " : "", near ? near : "", near ? "?" : "", option);
+}
+
+/* What is plotted when nobody asks: success of the mean policy, or its return where the task knows no success. */
+static void choose_metric(plot_data *data, const table *t)
+{
+    if (!data->metric[0])
+        snprintf(data->metric, sizeof data->metric, "%s", table_column(t, "eval_success") < t->n_columns ? "eval_success" : "eval_return");
+}
+
 /* The rows in which the metric was measured. */
 static tce_status take_points(plotted_run *run, const table *t, const char *x_name, const char *metric)
 {
     const size_t ix = table_column(t, x_name), iy = table_column(t, metric);
-    if (ix == t->n_columns || iy == t->n_columns)
-        return tce_fail(TCE_E_NOT_FOUND, "%s/progress.csv has no column %s; choose another with --%s (its first line lists them)", run->folder,
-                        ix == t->n_columns ? x_name : metric, ix == t->n_columns ? "x" : "metric");
+    if (ix == t->n_columns)
+        return fail_column(run->folder, t, x_name, "x");
+    if (iy == t->n_columns)
+        return fail_column(run->folder, t, metric, "metric");
     run->x = calloc(t->n_rows + 1, sizeof *run->x);
     run->y = calloc(t->n_rows + 1, sizeof *run->y);
     if (!run->x || !run->y)
@@ -45,12 +68,10 @@ static tce_status take_points(plotted_run *run, const table *t, const char *x_na
         run->x[run->n] = row[ix];
         run->y[run->n++] = row[iy];
     }
-    if (run->n == 0)
-        return tce_fail(TCE_E_NOT_FOUND, "%s has no measurement of %s yet: train on, or choose another with --metric", run->folder, metric);
     return TCE_OK;
 }
 
-static tce_status read_run(plotted_run *run, const char *x_name, const char *metric, const char *label)
+static tce_status read_run(plot_data *data, plotted_run *run, const char *label)
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s/config.yaml", run->folder);
@@ -66,13 +87,23 @@ static tce_status read_run(plotted_run *run, const char *x_name, const char *met
     table progress;
     snprintf(path, sizeof path, "%s/progress.csv", run->folder);
     status = table_read(path, &progress);
-    if (status == TCE_OK)
-        status = take_points(run, &progress, x_name, metric);
+    if (status != TCE_OK)
+        return status;
+    choose_metric(data, &progress);
+    status = take_points(run, &progress, data->x_name, data->metric);
     table_free(&progress);
     return status;
 }
 
-static tce_status add_run(plot_data *data, const char *folder, const char *label)
+static void free_run(plotted_run *run)
+{
+    free(run->x);
+    free(run->y);
+    memset(run, 0, sizeof *run);
+}
+
+/* found_there: it was not named, but lies in a folder that was. */
+static tce_status add_run(plot_data *data, const char *folder, const char *label, int found_there)
 {
     /* a run counts once, or the statistics would be wrong */
     struct stat found;
@@ -91,7 +122,16 @@ static tce_status add_run(plot_data *data, const char *folder, const char *label
     plotted_run *run = &data->runs[data->n_runs++];
     memset(run, 0, sizeof *run);
     snprintf(run->folder, sizeof run->folder, "%s", folder);
-    return read_run(run, data->x_name, data->metric, label);
+    const tce_status status = read_run(data, run, label);
+    if (status != TCE_OK || run->n > 0)
+        return status;
+
+    free_run(run);
+    data->n_runs--;
+    if (!found_there)
+        return tce_fail(TCE_E_NOT_FOUND, "%s has no measurement of %s yet: train on, or choose another with --metric", folder, data->metric);
+    fprintf(stderr, "tce plot: %s has no measurement of %s yet: left out\n", folder, data->metric);
+    return TCE_OK;
 }
 
 static int is_run(const char *folder)
@@ -101,25 +141,34 @@ static int is_run(const char *folder)
     return access(path, F_OK) == 0;
 }
 
-tce_status plot_add(plot_data *data, const char *folder, const char *label)
+/* Runs in a folder, and in the queues in it. */
+static tce_status add_folder(plot_data *data, const char *folder, const char *label, size_t *found)
 {
-    if (is_run(folder))
-        return add_run(data, folder, label);
-
     struct dirent **entries = NULL;
     const int n = scandir(folder, &entries, NULL, alphasort);
-    size_t found = 0;
     tce_status status = TCE_OK;
     for (int i = 0; i < n; i++) {
         char path[PATH_SIZE];
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        if (status == TCE_OK && entries[i]->d_name[0] != '.' && is_run(path)) {
-            status = add_run(data, path, label);
-            found++;
+        const int hidden = entries[i]->d_name[0] == '.';
+        if (status == TCE_OK && !hidden && is_run(path)) {
+            status = add_run(data, path, label, 1);
+            ++*found;
+        } else if (status == TCE_OK && !hidden && queue_exists(path)) {
+            status = add_folder(data, path, label, found);
         }
         free(entries[i]);
     }
     free(entries);
+    return status;
+}
+
+tce_status plot_add(plot_data *data, const char *folder, const char *label)
+{
+    size_t found = 0;
+    if (is_run(folder))
+        return add_run(data, folder, label, 0);
+    const tce_status status = add_folder(data, folder, label, &found);
     if (status == TCE_OK && found == 0)
         return tce_fail(TCE_E_NOT_FOUND, "%s is not a run folder, and none is in it: there is no progress.csv", folder);
     return status;
@@ -162,17 +211,21 @@ static tce_status collect_group(const plot_data *data, size_t first, int pool, u
         count[k]++;
         marks[i] = 1;
     }
-    for (size_t k = 0; status == TCE_OK && k < g->K; k++)
-        if (count[k] != count[0])
-            status = tce_fail(TCE_E_SHAPE, "%s has %zu runs of %s and %zu of %s: with --pool every task needs as many", runs[first].label, count[0],
-                              runs[of_task[0]].s.task.name, count[k], runs[of_task[k]].s.task.name);
 
+    /* as many of each: the first ones */
     g->R = count ? count[0] : 0;
+    for (size_t k = 0; status == TCE_OK && k < g->K; k++)
+        g->R = count[k] < g->R ? count[k] : g->R;
     if (status == TCE_OK)
         memset(count, 0, data->n_runs * sizeof *count);
-    for (size_t i = first; status == TCE_OK && i < data->n_runs; i++)
-        if (belongs(data, first, i, pool))
+    for (size_t i = first; status == TCE_OK && i < data->n_runs; i++) {
+        if (!belongs(data, first, i, pool))
+            continue;
+        if (count[place[i]] < g->R)
             g->runs[count[place[i]]++ * g->K + place[i]] = i;
+        else
+            g->n_left_out++;
+    }
     free(of_task);
     free(count);
     free(place);
@@ -252,13 +305,13 @@ static void task_text(const settings *s, char *out, size_t size)
 }
 
 /* Groups of a task stand together; TCE and its variants come first in each, the rest as given. A stable sort: insertion. */
-static void sort_groups(plot_data *data)
+static void sort_groups(plot_groups *groups)
 {
-    for (size_t i = 1; i < data->n_groups; i++) {
-        const plot_group g = data->groups[i];
+    for (size_t i = 1; i < groups->n; i++) {
+        const plot_group g = groups->list[i];
         size_t to = i;
         for (size_t k = 0; k < i; k++) {
-            const plot_group *other = &data->groups[k];
+            const plot_group *other = &groups->list[k];
             const int same = strcmp(other->task, g.task) == 0;
             if (same && label_rank(g.label) < label_rank(other->label)) {
                 to = k;
@@ -267,24 +320,39 @@ static void sort_groups(plot_data *data)
             if (same)
                 to = k + 1;
         }
-        memmove(data->groups + to + 1, data->groups + to, (i - to) * sizeof g);
-        data->groups[to] = g;
+        memmove(groups->list + to + 1, groups->list + to, (i - to) * sizeof g);
+        groups->list[to] = g;
     }
 }
 
-tce_status plot_form_groups(plot_data *data, int pool, int hold)
+static void free_group(plot_group *g)
 {
-    data->groups = calloc(data->n_runs, sizeof *data->groups);
+    free(g->runs);
+    free(g->x);
+    free(g->y);
+    free(g->last);
+    memset(g, 0, sizeof *g);
+}
+
+/* pool: groups over all tasks of a label, where it has several. */
+static tce_status form(const plot_data *data, int pool, int hold, plot_groups *out)
+{
+    out->list = calloc(data->n_runs, sizeof *out->list);
     unsigned char *marks = calloc(data->n_runs, 1);
     tce_status status = TCE_OK;
-    if (!data->groups || !marks)
+    if (!out->list || !marks)
         status = tce_fail(TCE_E_NOMEM, "no memory for %zu runs", data->n_runs);
     for (size_t i = 0; status == TCE_OK && i < data->n_runs; i++) {
         if (marks[i])
             continue;
-        plot_group *g = &data->groups[data->n_groups++];
+        plot_group *g = &out->list[out->n++];
         g->label = data->runs[i].label;
         status = collect_group(data, i, pool, marks, g);
+        if (status == TCE_OK && pool && g->K == 1) {
+            free_group(g);
+            out->n--;
+            continue;
+        }
         if (status == TCE_OK && g->K == 1)
             task_text(&data->runs[i].s, g->task, sizeof g->task);
         if (status == TCE_OK)
@@ -292,8 +360,36 @@ tce_status plot_form_groups(plot_data *data, int pool, int hold)
     }
     free(marks);
     if (status == TCE_OK)
-        sort_groups(data);
+        sort_groups(out);
     return status;
+}
+
+tce_status plot_form_groups(plot_data *data, int hold)
+{
+    if (data->n_runs == 0)
+        return tce_fail(TCE_E_NOT_FOUND, "none of the runs has a measurement of %s yet: train on, or choose another with --metric", data->metric);
+    const tce_status status = form(data, 0, hold, &data->tasks);
+    return status == TCE_OK ? form(data, 1, hold, &data->aggregates) : status;
+}
+
+static int has_task(const plot_data *data, const plot_group *group, const settings *s)
+{
+    for (size_t k = 0; k < group->K; k++)
+        if (same_task(&data->runs[group->runs[k]].s, s))
+            return 1;
+    return 0;
+}
+
+const char *plot_lonely_task(const plot_data *data)
+{
+    for (size_t i = 0; i < data->aggregates.n; i++)
+        for (size_t j = 0; j < data->aggregates.n; j++)
+            for (size_t k = 0; k < data->aggregates.list[i].K; k++) {
+                const settings *s = &data->runs[data->aggregates.list[i].runs[k]].s;
+                if (!has_task(data, &data->aggregates.list[j], s))
+                    return s->task.name;
+            }
+    return NULL;
 }
 
 const setting_row *plot_difference(const plot_data *data, const plot_group *group)
@@ -321,20 +417,19 @@ const char *plot_task_text(const plot_group *group, char *out, size_t size)
     return out;
 }
 
+static void free_groups(plot_groups *groups)
+{
+    for (size_t i = 0; i < groups->n; i++)
+        free_group(&groups->list[i]);
+    free(groups->list);
+}
+
 void plot_free(plot_data *data)
 {
-    for (size_t i = 0; i < data->n_groups; i++) {
-        plot_group *g = &data->groups[i];
-        free(g->runs);
-        free(g->x);
-        free(g->y);
-        free(g->last);
-    }
-    for (size_t i = 0; i < data->n_runs; i++) {
-        free(data->runs[i].x);
-        free(data->runs[i].y);
-    }
-    free(data->groups);
+    free_groups(&data->tasks);
+    free_groups(&data->aggregates);
+    for (size_t i = 0; i < data->n_runs; i++)
+        free_run(&data->runs[i]);
     free(data->runs);
     memset(data, 0, sizeof *data);
 }

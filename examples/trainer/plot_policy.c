@@ -163,9 +163,9 @@ static void write_report(FILE *file, const plot_group *g, const report *r)
             mean[i] = s->sum[i] / (double)s->n;
             std[i] = sqrt(fmax(0.0, s->squares[i] / (double)s->n - mean[i] * mean[i]));
         }
-        plot_put_text(file, name);
+        csv_put_text(file, name);
         fputc(',', file);
-        plot_put_text(file, g->label);
+        csv_put_text(file, g->label);
         fprintf(file, ",%zu,%zu,%s,%.17g", r->n_runs, s->n, PATH_NAMES[path], success);
         printf("%-22s %-18s %-8s %7.3f", name, g->label, PATH_NAMES[path], success);
         for (int i = 0; i < N_NUMBERS; i++) {
@@ -249,11 +249,11 @@ tce_status plot_write_policies(const plot_data *data, const char *folder, int32_
     printf("\nsmoothness of the mean policy, %d episodes a run: mean (standard deviation) over episodes\n", (int)n_episodes);
     printf("%-22s %-18s %-8s %7s  %-20s  %-20s  %-20s  %-20s\n", "task", "method", "path", "success", "max jerk, 1/s^3", "mean jerk^2, 1/s^6", "dimensionless jerk",
            "its integral form");
-    for (size_t i = 0; i < data->n_groups; i++) {
+    for (size_t i = 0; i < data->tasks.n; i++) {
         report r;
-        report_group(data, &data->groups[i], folder, n_episodes, pool, &r);
+        report_group(data, &data->tasks.list[i], folder, n_episodes, pool, &r);
         if (r.n_runs > 0)
-            write_report(file, &data->groups[i], &r);
+            write_report(file, &data->tasks.list[i], &r);
     }
     return plot_close(folder, "smoothness.csv", file);
 }

@@ -120,18 +120,3 @@ tce_status plot_close(const char *folder, const char *name, FILE *file)
         return tce_fail(TCE_E_IO, "cannot write %s/%s: %s", folder, name, strerror(errno));
     return TCE_OK;
 }
-
-void plot_put_text(FILE *file, const char *text)
-{
-    if (!strpbrk(text, ",\"\n\r")) {
-        fputs(text, file);
-        return;
-    }
-    fputc('"', file);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', file);
-        fputc(*text, file);
-    }
-    fputc('"', file);
-}

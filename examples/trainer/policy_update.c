@@ -137,11 +137,12 @@ static void add_entropy_bonus(policy_learner *pl, double coefficient)
             pl->d_L[k * P * P + i * (P + 1)] -= coefficient / ((double)pl->n_factors * pl->proj_L[k * P * P + i * (P + 1)]);
 }
 
-/* What the last epoch measured. */
+/* What the last epoch measured, and sums of the losses over all epochs. */
 typedef struct epoch_report {
     tce_segment_stats stats;
     double regression;
     double gradient_norm;
+    double loss_sum, regression_sum;
 } epoch_report;
 
 static tce_status predict_and_project(policy_learner *pl, const double *inputs, const double *old_mean, const double *old_L, double bound)
@@ -180,6 +181,8 @@ static tce_status one_epoch(policy_learner *pl, const settings *s, int64_t i, co
         status = tce_policy_backward(pl->policy, pl->E, pl->d_mean, pl->d_L);
     if (status == TCE_OK)
         status = tce_policy_adam_step(pl->policy, &adam, rate_factor, s->policy.clip_norm, &report->gradient_norm);
+    report->loss_sum += report->stats.loss;
+    report->regression_sum += report->regression;
     return status;
 }
 
@@ -191,8 +194,8 @@ static double mean_of(size_t n, const double *x)
     return sum / (double)n;
 }
 
-/* Numbers of the last epoch. The distances are those before the projection. */
-static tce_status report_update(policy_learner *pl, const epoch_report *report, metrics *m)
+/* Losses are means over the epochs, as published runs log them, the other numbers those of the last. The distances are those before the projection. */
+static tce_status report_update(policy_learner *pl, const epoch_report *report, int32_t n_epochs, metrics *m)
 {
     double entropy;
     tce_status status = mean_entropy(pl, pl->proj_L, &entropy);
@@ -203,8 +206,8 @@ static tce_status report_update(policy_learner *pl, const epoch_report *report, 
     metrics_put(m, "entropy", entropy);
     metrics_put(m, "kl_mean", mean_of(pl->E, pl->d_mean));
     metrics_put(m, "kl_cov", mean_of(pl->n_factors, pl->entropy));
-    metrics_put(m, "policy_loss", report->stats.loss);
-    metrics_put(m, "trust_region_loss", report->regression);
+    metrics_put(m, "policy_loss", report->loss_sum / (double)n_epochs);
+    metrics_put(m, "trust_region_loss", report->regression_sum / (double)n_epochs);
     metrics_put(m, "policy_gradient_norm", report->gradient_norm);
     metrics_put(m, "ratio_max", report->stats.ratio_max);
     metrics_put(m, "approx_kl", report->stats.approx_kl);
@@ -229,6 +232,6 @@ tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t 
     if (status == TCE_OK && s->policy.set_variance)
         status = tce_policy_set_covariance(pl->policy, pl->proj_L);
     if (status == TCE_OK)
-        status = report_update(pl, &report, m);
+        status = report_update(pl, &report, s->policy.epochs, m);
     return status;
 }

@@ -29,7 +29,7 @@ typedef tce_status (*surrogate)(void *context, const double *mean, const double 
 
 /*
  * The policy epochs of iteration i: predict, project against (old_mean, old_L), surrogate, gradients back, Adam; afterwards "set variance". inputs [E, O_net].
- * Reports losses, entropy and distances of the last epoch.
+ * Reports losses as means over the epochs, entropy, distances and the rest of the last one.
  */
 tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t i, const double *inputs, const double *old_mean, const double *old_L,
                                  surrogate loss, void *context, metrics *m);

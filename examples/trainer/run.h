@@ -22,7 +22,11 @@
 /* parent/<task>__<method>__<seed>__<YYYYmmdd-HHMMSS>, not there yet: a number is added when it is. */
 void run_folder_name(const settings *s, const char *parent, char *out, size_t size);
 
-/* Makes the folder, its parents and checkpoints/. TCE_E_IO with the system's reason and what to do. */
+/* parent/<stem>__<YYYYmmdd-HHMMSS>, likewise. */
+void run_folder_unique(const char *parent, const char *stem, char *out, size_t size);
+
+/* Makes the folder and its parents; run_folder_create also checkpoints/ in it. TCE_E_IO with the system's reason and what to do. */
+tce_status run_folder_make(const char *folder);
 tce_status run_folder_create(const char *folder);
 
 /* Removes what killed processes had not finished writing. */
@@ -37,8 +41,10 @@ tce_status run_path(const char *folder, const char *name, char out[RUN_PATH]);
 /* Whether there is a config.yaml. */
 int run_exists(const char *folder);
 
-/* Writes config.yaml, complete or not at all. */
-tce_status run_write_config(const char *folder, const settings *s);
+/* Writes folder/name, complete or not at all: whoever reads it sees the old content or the new. */
+tce_status run_replace(const char *folder, const char *name, void (*write)(FILE *file, const void *content), const void *content);
+/* The settings, in this way. */
+tce_status run_write_settings(const char *folder, const char *name, const settings *s);
 
 /* TCE_E_IO for a file that could not be written: the system's reason, and a remedy that fits it. */
 tce_status run_fail_write(const char *path, int error);
@@ -49,6 +55,8 @@ tce_status run_fail_write(const char *path, int error);
  */
 tce_status run_lock(const char *folder, int *out);
 void run_unlock(int lock);
+/* The other process that has the folder, or 0. */
+long run_lock_holder(const char *folder);
 
 /* ---- logs -------------------------------------------------------------------------------------- */
 
@@ -121,25 +129,5 @@ tce_status run_train(const char *folder, const settings *s, learner *l, int resu
 void run_catch_signals(void);
 /* The signal that asked to stop, or 0. */
 int run_signal(void);
-
-/* ---- several seeds ----------------------------------------------------------------------------- */
-
-/* "1-5,25" -> a list, the caller's to free. */
-tce_status seeds_parse(const char *text, uint64_t **out, size_t *n);
-
-/* What every one of the runs is given. */
-typedef struct jobs_options {
-    const settings *s;
-    const uint64_t *seeds;
-    size_t n_seeds;
-    int n_jobs;             /* at once; 0: as many as there are cores */
-    const char *parent;     /* of the run folders */
-    int n_arguments;
-    char *const *arguments; /* CONFIG and overrides */
-    int quiet;
-} jobs_options;
-
-/* Trains each seed as a process of its own; a line when one ends, a table at the end. Returns the exit status. */
-int jobs_run(const jobs_options *options);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The run folder: its name, its making, config.yaml, and what to say when the disk refuses.
+ * The run folder: its name, its making, files that are replaced as a whole, and what to say when the disk refuses.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -34,7 +34,7 @@ tce_status run_path(const char *folder, const char *name, char out[RUN_PATH])
     return TCE_OK;
 }
 
-void run_folder_name(const settings *s, const char *parent, char *out, size_t size)
+void run_folder_unique(const char *parent, const char *stem, char *out, size_t size)
 {
     char stamp[32] = "";
     const time_t now = time(NULL);
@@ -46,10 +46,17 @@ void run_folder_name(const settings *s, const char *parent, char *out, size_t si
         struct stat there;
         if (number > 1)
             snprintf(suffix, sizeof suffix, "-%d", number);
-        snprintf(out, size, "%s/%s__%s__%" PRIu64 "__%s%s", parent, s->task.name, method_of(s)->name, s->run.seed, stamp, suffix);
+        snprintf(out, size, "%s/%s__%s%s", parent, stem, stamp, suffix);
         if (stat(out, &there) != 0)
             return;
     }
+}
+
+void run_folder_name(const settings *s, const char *parent, char *out, size_t size)
+{
+    char stem[2 * TEXT_SIZE];
+    snprintf(stem, sizeof stem, "%s__%s__%" PRIu64, s->task.name, method_of(s)->name, s->run.seed);
+    run_folder_unique(parent, stem, out, size);
 }
 
 /* A folder that may be there already. */
@@ -64,16 +71,23 @@ static tce_status make_folder(const char *path)
     return run_fail_write(path, error);
 }
 
-tce_status run_folder_create(const char *folder)
+tce_status run_folder_make(const char *folder)
 {
     char path[RUN_PATH];
-    tce_status status = run_path(folder, "checkpoints", path);
+    tce_status status = run_path(folder, "", path);
     for (char *slash = strchr(path + 1, '/'); status == TCE_OK && slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         status = make_folder(path);
         *slash = '/';
     }
-    return status == TCE_OK ? make_folder(path) : status;
+    return status;
+}
+
+tce_status run_folder_create(const char *folder)
+{
+    char path[RUN_PATH];
+    const tce_status status = run_path(folder, "checkpoints", path);
+    return status == TCE_OK ? run_folder_make(path) : status;
 }
 
 /* Removes the temporary files of stores in one folder. */
@@ -112,12 +126,13 @@ void run_folder_discard(const char *folder)
     }
 }
 
-tce_status run_write_config(const char *folder, const settings *s)
+tce_status run_replace(const char *folder, const char *name, void (*write)(FILE *file, const void *content), const void *content)
 {
-    char path[RUN_PATH], temporary[RUN_PATH];
-    tce_status status = run_path(folder, "config.yaml", path);
+    char path[RUN_PATH], hidden[RUN_PATH], temporary[RUN_PATH];
+    snprintf(hidden, sizeof hidden, ".%s.tmp", name);
+    tce_status status = run_path(folder, name, path);
     if (status == TCE_OK)
-        status = run_path(folder, ".config.tmp", temporary);
+        status = run_path(folder, hidden, temporary);
     if (status != TCE_OK)
         return status;
     FILE *file = fopen(temporary, "w");
@@ -126,8 +141,7 @@ tce_status run_write_config(const char *folder, const settings *s)
 
     /* beside the old one, to the disk, then in its place */
     errno = 0;
-    fprintf(file, "# libtce %s\n", tce_version_string());
-    settings_dump(s, file);
+    write(file, content);
     int error = fflush(file) != 0 || ferror(file) || fsync(fileno(file)) != 0 ? errno : 0;
     if (fclose(file) != 0 && !error)
         error = errno;
@@ -137,4 +151,15 @@ tce_status run_write_config(const char *folder, const settings *s)
         return TCE_OK;
     unlink(temporary);
     return run_fail_write(path, error);
+}
+
+static void write_settings(FILE *file, const void *content)
+{
+    fprintf(file, "# libtce %s\n", tce_version_string());
+    settings_dump(content, file);
+}
+
+tce_status run_write_settings(const char *folder, const char *name, const settings *s)
+{
+    return run_replace(folder, name, write_settings, s);
 }

@@ -8,6 +8,22 @@
 
 #include "run.h"
 
+static struct flock whole_file(void)
+{
+    struct flock whole;
+    memset(&whole, 0, sizeof whole);
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    return whole;
+}
+
+/* Who has the open file, or 0. */
+static long holder(int file)
+{
+    struct flock whole = whole_file();
+    return fcntl(file, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK ? (long)whole.l_pid : 0;
+}
+
 tce_status run_lock(const char *folder, int *out)
 {
     char path[RUN_PATH];
@@ -18,29 +34,30 @@ tce_status run_lock(const char *folder, int *out)
     if (file < 0)
         return run_fail_write(path, errno);
 
-    struct flock whole;
-    memset(&whole, 0, sizeof whole);
-    whole.l_type = F_WRLCK;
-    whole.l_whence = SEEK_SET;
+    struct flock whole = whole_file();
     if (fcntl(file, F_SETLK, &whole) == 0) {
         *out = file;
         return TCE_OK;
     }
     const int error = errno;
-    if (error != EACCES && error != EAGAIN) {
-        close(file);
-        return tce_fail(TCE_E_IO, "cannot lock %s: %s", path, strerror(error));
-    }
-
-    /* whose it is */
-    const int known = fcntl(file, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+    const long other = holder(file);
     close(file);
-    return tce_fail(TCE_E_STATE, "%s is in use by process %ld: wait for it, stop it (kill -INT %ld), or choose another --out", folder,
-                    known ? (long)whole.l_pid : 0L, known ? (long)whole.l_pid : 0L);
+    if (error != EACCES && error != EAGAIN)
+        return tce_fail(TCE_E_IO, "cannot lock %s: %s", path, strerror(error));
+    return tce_fail(TCE_E_STATE, "%s is in use by process %ld: wait for it, stop it (kill -INT %ld), or choose another --out", folder, other, other);
 }
 
 void run_unlock(int lock)
 {
     if (lock >= 0)
         close(lock);
+}
+
+long run_lock_holder(const char *folder)
+{
+    char path[RUN_PATH];
+    const int file = run_path(folder, "lock", path) == TCE_OK ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    const long other = file < 0 ? 0 : holder(file);
+    run_unlock(file);
+    return other;
 }

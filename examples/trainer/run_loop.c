@@ -148,7 +148,7 @@ static tce_status prepare(run *r, int resume)
     tce_status status = resume ? go_on(r, &columns) : TCE_OK;
     const int fresh = r->mark.iteration == 0;
     if (status == TCE_OK)
-        status = run_write_config(r->folder, r->s);
+        status = run_write_settings(r->folder, "config.yaml", r->s);
     if (status == TCE_OK)
         status = run_log_open(&r->log, r->folder, fresh ? NULL : &r->mark, columns, &cut_short);
     free(columns);

@@ -1,7 +1,8 @@
 /*
- * Finding a task: the library that the settings name, or the one beside the program.
+ * Finding tasks: the library that the settings name, or the one beside the program, and what a list of names means in it.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,6 +63,109 @@ void task_close(task *t)
 {
     tce_env_library_free(t->library);
     memset(t, 0, sizeof *t);
+}
+
+/* ---- lists of tasks ------------------------------------------------------------------------------ */
+
+void task_list_free(task_list *list)
+{
+    free(list->names);
+    memset(list, 0, sizeof *list);
+}
+
+static tce_status add_task(task_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->names[i], name) == 0)
+            return tce_fail(TCE_E_VALUE, "--task has %s twice", name);
+    if (strlen(name) >= TASK_NAME)
+        return tce_fail(TCE_E_VALUE, "--task: a name of %zu characters is too long", strlen(name));
+    char(*more)[TASK_NAME] = realloc(list->names, (list->n + 1) * sizeof *more);
+    if (!more)
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu tasks", list->n + 1);
+    list->names = more;
+    memset(more[list->n], 0, sizeof *more);
+    memcpy(more[list->n++], name, strlen(name));
+    return TCE_OK;
+}
+
+static int has_prefix(const char *name, const char *prefix)
+{
+    return prefix[0] && strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static tce_status add_all(task_list *list, const tce_env_library *library, const char *prefix)
+{
+    const size_t before = list->n;
+    tce_status status = TCE_OK;
+    for (size_t i = 0; status == TCE_OK && i < tce_env_library_count(library); i++) {
+        const char *name = tce_env_library_at(library, i)->name;
+        if (has_prefix(name, prefix))
+            status = add_task(list, name);
+    }
+    if (status == TCE_OK && list->n == before)
+        return tce_fail(TCE_E_NOT_FOUND, "--task all means the tasks whose names begin with the folder of the settings file, and none begins with "
+                        "\"%s\": name the tasks (`tce tasks` lists them)", prefix);
+    return status;
+}
+
+/* The nearest of all names, long and short. */
+static tce_status fail_unknown_task(const tce_env_library *library, const char *prefix, const char *asked, const char *plain)
+{
+    const size_t n = tce_env_library_count(library);
+    const char **words = calloc(2 * n + 1, sizeof *words);
+    size_t n_words = 0;
+    for (size_t i = 0; words && i < n; i++) {
+        const char *name = tce_env_library_at(library, i)->name;
+        words[n_words++] = name;
+        if (has_prefix(name, prefix))
+            words[n_words++] = name + strlen(prefix);
+    }
+    const char *near = words ? nearest_word(plain, n_words, words) : NULL;
+    const tce_status status = tce_fail(TCE_E_NOT_FOUND, "--task %s: no such task%s%s%s; `tce tasks` lists them", asked, near ? ", did you mean " : "",
+                                       near ? near : "", near ? "?" : "");
+    free(words);
+    return status;
+}
+
+static tce_status add_named(task_list *list, const tce_env_library *library, const char *prefix, const char *asked)
+{
+    char plain[TEXT_SIZE], full[2 * TEXT_SIZE];
+    snprintf(plain, sizeof plain, "%s", asked);
+    for (char *c = plain; *c; c++)
+        if (*c == '-')
+            *c = '_';
+    snprintf(full, sizeof full, "%s%s", prefix, plain);
+    const char *const forms[] = { asked, full, plain };
+    for (size_t k = 0; k < sizeof forms / sizeof forms[0]; k++)
+        for (size_t i = 0; i < tce_env_library_count(library); i++)
+            if (strcmp(tce_env_library_at(library, i)->name, forms[k]) == 0)
+                return add_task(list, forms[k]);
+    return fail_unknown_task(library, prefix, asked, plain);
+}
+
+tce_status task_list_parse(task_list *out, const settings *s, const char *prefix, const char *text)
+{
+    task t;
+    memset(out, 0, sizeof *out);
+    tce_status status = task_library_open(s, &t);
+    for (const char *at = text; status == TCE_OK; at++) {
+        char asked[TEXT_SIZE];
+        const size_t length = strcspn(at, ",");
+        if (length == 0 || length >= sizeof asked) {
+            status = tce_fail(TCE_E_VALUE, "--task %s, must be names with commas between them, or all", text);
+            break;
+        }
+        snprintf(asked, sizeof asked, "%.*s", (int)length, at);
+        status = strcmp(asked, "all") == 0 ? add_all(out, t.library, prefix) : add_named(out, t.library, prefix, asked);
+        at += length;
+        if (*at == '\0')
+            break;
+    }
+    task_close(&t);
+    if (status != TCE_OK)
+        task_list_free(out);
+    return status;
 }
 
 const method *method_of(const settings *s)

@@ -65,6 +65,21 @@ tce_status task_library_open(const settings *s, task *out);
 tce_status task_open(const settings *s, task *out);
 void task_close(task *t);
 
+#define TASK_NAME 128
+
+/* Names of tasks that a library has. */
+typedef struct task_list {
+    size_t n;
+    char (*names)[TASK_NAME]; /* [n] */
+} task_list;
+
+/*
+ * "a,b,c" -> their full names. Each is a task's name or, with a prefix, the rest of one; '-' stands for '_'; "all" is every task with the prefix.
+ * TCE_E_NOT_FOUND with the nearest name, TCE_E_VALUE: a task twice.
+ */
+tce_status task_list_parse(task_list *out, const settings *s, const char *prefix, const char *text);
+void task_list_free(task_list *list);
+
 /*
  * Environments and the arrays of E episodes, allocated once. Shapes: O_net inputs of a network (observation, then time or context mask), D degrees of
  * freedom, T steps, P parameters, M metrics of the task.
@@ -127,6 +142,10 @@ void episodes_returns(const episodes *ep, double *out);
 
 /* Means over episodes that were not dropped: return, length, and every metric of the task. returns [E]. */
 void episodes_report(const episodes *ep, const double *returns, metrics *m);
+
+/* Into a checkpoint and back: what the environments carry from one episode to the next, an array called name; nothing for most tasks. */
+tce_status episodes_save(const episodes *ep, tce_store *store, const char *name);
+tce_status episodes_load(episodes *ep, const tce_store *store, const char *name);
 
 /* ---- a learner and its method ------------------------------------------------------------------ */
 

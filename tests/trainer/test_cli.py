@@ -18,7 +18,7 @@ COMMANDS = ["train", "eval", "plot", "export", "bench", "tasks", "config"]
 
 # what the help of a command has to name
 OPTIONS = {
-    "train": ["CONFIG", "--seed", "--seeds", "--jobs", "--out", "--threads", "--resume", "--steps", "--quiet"],
+    "train": ["CONFIG", "--task", "--seed", "--seeds", "--jobs", "--out", "--threads", "--resume", "--steps", "--quiet"],
     "eval": ["RUN", "--episodes", "--video"],
     "plot": ["RUN"],
     "export": ["RUN"],

@@ -1,9 +1,11 @@
-"""`tce plot` as a program: grouping, alignment, pictures, smoothness, messages."""
+"""`tce plot` as a program: grouping, alignment, several tasks, published points, pictures, smoothness, messages."""
 
 from __future__ import annotations
 
 import csv
+import importlib.util
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -57,6 +59,15 @@ def picture_size(path: Path) -> Any:
     head = path.read_bytes()[:24]
     assert head[:8] == b"\x89PNG\r\n\x1a\n"
     return struct.unpack(">II", head[16:24])
+
+
+def drawing() -> Any:
+    """The drawing module alone, as the program runs it."""
+    spec = importlib.util.spec_from_file_location("drawing", ROOT / "bindings" / "python" / "tce" / "plot.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +149,7 @@ def test_methods_tasks_and_labels_make_groups(tmp_path: Path) -> None:
     write_run(runs / "d", [(0, 0)], task="two")
     assert numbers(runs, "--out", tmp_path).returncode == 0
     found = [(row["task"], row["method"]) for row in table(tmp_path / "summary.csv")]
-    assert found == [("one", "TCE"), ("one", "BBRL Cov"), ("one", "BBRL Std"), ("two", "TCE")]
+    assert found == [("one", "TCE"), ("one", "BBRL Cov"), ("one", "BBRL Std"), ("two", "TCE"), ("2 tasks", "TCE")]
 
     done = numbers(runs / "c", "--label", 'mine, "new"', runs / "a", runs / "b", "--out", tmp_path)
     assert done.returncode == 0
@@ -151,6 +162,177 @@ def test_other_columns_can_be_plotted(tmp_path: Path) -> None:
     assert numbers(tmp_path / "a", "--metric", "return", "--x", "iteration", "--out", tmp_path).returncode == 0
     row = table(tmp_path / "curves.csv")[-1]
     assert (float(row["iteration"]), float(row["return"])) == (1, -1)
+
+
+def test_a_task_without_success_is_plotted_by_its_return(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", [(0, 0), (10, 1)])
+    text = (run / "progress.csv").read_text().replace("eval_success", "eval_max_height")
+    (run / "progress.csv").write_text(text)
+    done = numbers(run, "--out", tmp_path)
+    assert done.returncode == 0 and done.stdout.startswith("eval_return at the end")
+    assert float(table(tmp_path / "curves.csv")[-1]["eval_return"]) == -2
+
+    done = tce("plot", run, "--metric", "eval_max_height", "--episodes", 0, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert float(table(tmp_path / "curves.csv")[-1]["eval_max_height"]) == 1
+    picture_size(tmp_path / "curves.png")
+
+
+@pytest.mark.parametrize("column,text", [
+    ("eval_success", "success rate"), ("success", "success rate, exploring"), ("eval_max_height", "maximum height (m)"),
+    ("max_height", "maximum height (m), exploring"), ("eval_new_thing", "new thing"), ("critic_loss", "critic loss")])
+def test_axes_say_what_they_show(column: str, text: str) -> None:
+    plot = drawing()
+    assert plot.words_of_metric(column) == text
+
+
+# ---- several tasks -------------------------------------------------------------------------------
+
+
+def write_tasks(root: Path, scores: Dict[str, Dict[str, Sequence[float]]], **more: Any) -> Path:
+    """Runs of methods on tasks that end with these scores."""
+    for method, tasks in scores.items():
+        for task, ends in tasks.items():
+            for seed, end in enumerate(ends):
+                write_run(root / f"{task}-{method}-{seed}", [(0, 0), (1000, end / 2), (2000, end)], seed, method, task, **more)
+    return root
+
+
+def test_several_tasks_are_drawn_alone_and_together(tmp_path: Path) -> None:
+    runs = write_tasks(tmp_path / "runs", {"tce": {"near": [0.8, 1.0], "far": [0.2, 0.4]}, "bbrl": {"near": [0.5, 0.7], "far": [0.0, 0.2]}})
+    done = tce("plot", runs, "--out", tmp_path / "plots")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    out = tmp_path / "plots"
+    rows = table(out / "summary.csv")
+    assert [(row["task"], row["method"]) for row in rows] == [
+        ("far", "TCE"), ("far", "BBRL Cov"), ("near", "TCE"), ("near", "BBRL Cov"), ("2 tasks", "TCE"), ("2 tasks", "BBRL Cov")]
+    # four scores: the middle two
+    assert [float(row["eval_success"]) for row in rows[4:]] == pytest.approx([0.6, 0.35])
+    assert [float(row["mean"]) for row in rows] == pytest.approx([0.3, 0.1, 0.9, 0.6, 0.6, 0.35])
+    assert "2 tasks" in done.stdout and "near" in done.stdout
+
+    curves = table(out / "aggregate_curves.csv")
+    assert [(row["method"], float(row["env_steps"]), float(row["eval_success"])) for row in curves[:3]] == [
+        ("TCE", 0, 0), ("TCE", 1000, pytest.approx(0.3)), ("TCE", 2000, pytest.approx(0.6))]
+    assert {row["task"] for row in table(out / "curves.csv")} == {"near", "far"}
+    for name in ("curves", "profile", "aggregate_curves", "aggregate_profile", "summary"):
+        picture_size(out / f"{name}.png")
+        assert f"{name}.png" in done.stdout
+    # policies are not run for many tasks, unless asked for
+    assert not (out / "smoothness.csv").exists()
+
+    # a plot of one task leaves nothing of that
+    assert tce("plot", runs / "near-tce-0", "--out", out, "--episodes", 0).returncode == 0
+    assert sorted(path.name for path in out.iterdir()) == ["curves.csv", "curves.png", "profile.csv", "profile.png", "summary.csv"]
+
+
+def test_the_band_draws_runs_within_tasks(tmp_path: Path) -> None:
+    """Runs of a task that are alike leave nothing to draw, however far the tasks lie apart."""
+    runs = write_tasks(tmp_path / "runs", {"tce": {f"t{k}": [k / 10] * 3 for k in range(8)}})
+    assert numbers(runs, "--out", tmp_path).returncode == 0
+    row = table(tmp_path / "summary.csv")[-1]
+    assert row["task"] == "8 tasks"
+    assert float(row["low"]) == float(row["eval_success"]) == float(row["high"]) == pytest.approx(0.35)
+
+
+def test_tasks_with_fewer_runs_and_methods_with_other_tasks_are_told(tmp_path: Path) -> None:
+    runs = write_tasks(tmp_path / "runs", {"tce": {"near": [0.8, 1.0, 0.1], "far": [0.2, 0.4]}, "bbrl": {"near": [0.5], "wide": [0.1]}})
+    done = numbers(runs, "--out", tmp_path)
+    assert done.returncode == 0
+    assert "the first 2 of each count, 1 are left out" in done.stderr
+    assert "not every method has runs of far" in done.stderr
+    rows = table(tmp_path / "summary.csv")
+    assert [(row["task"], row["method"], row["runs"]) for row in rows] == [
+        ("far", "TCE", "2"), ("near", "TCE", "3"), ("near", "BBRL Cov", "1"), ("wide", "BBRL Cov", "1"), ("2 tasks", "TCE", "2"),
+        ("2 tasks", "BBRL Cov", "1")]
+    assert float(rows[4]["mean"]) == pytest.approx((0.8 + 1.0 + 0.2 + 0.4) / 4)
+
+
+def test_runs_that_have_only_begun_are_left_out(tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "a", [(0, 0), (10, 0.5)])
+    empty = write_run(tmp_path / "runs" / "b", [], seed=2)
+    done = numbers(tmp_path / "runs", "--out", tmp_path)
+    assert done.returncode == 0 and f"{empty} has no measurement" in done.stderr
+    assert [row["runs"] for row in table(tmp_path / "summary.csv")] == ["1"]
+    for arguments in ([empty], [tmp_path / "runs" / "b", tmp_path / "runs" / "a"]):
+        done = numbers(*arguments, "--out", tmp_path)
+        assert done.returncode == 1 and "train on" in done.stderr
+
+
+def test_runs_of_queues_in_a_folder_are_found(tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "queue" / "a", [(0, 0), (10, 0.5)])
+    write_run(tmp_path / "runs" / "b", [(0, 0), (10, 0.5)], seed=2)
+    write_run(tmp_path / "runs" / "other" / "c", [(0, 0), (10, 0.5)], seed=3)
+    (tmp_path / "runs" / "queue" / "queue.csv").write_text("")
+    assert numbers(tmp_path / "runs", "--out", tmp_path).returncode == 0
+    assert [row["runs"] for row in table(tmp_path / "summary.csv")] == ["2"]
+
+
+# ---- published points ----------------------------------------------------------------------------
+
+
+def test_published_points_go_over_the_curves(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", [(0, 0), (1000, 0.5)])
+    points = tmp_path / "points.csv"
+    points.write_text('source,method,environment_steps,success_iqm\npaper,TCE,500,0.25\n"a figure, read off",TOP-ERL,2e3,0.75\n')
+    out = tmp_path / "plots"
+    plain = tce("plot", run, "--out", out, "--episodes", 0)
+    assert plain.returncode == 0
+    without = (out / "curves.png").read_bytes()
+    done = tce("plot", run, "--out", out, "--episodes", 0, "--over", points)
+    assert done.returncode == 0, done.stderr
+    assert table(out / "over.csv") == [
+        {"source": "paper", "method": "TCE", "env_steps": "500", "eval_success": "0.25"},
+        {"source": "a figure, read off", "method": "TOP-ERL", "env_steps": "2000", "eval_success": "0.75"}]
+    assert (out / "curves.png").read_bytes() != without
+    # they are gone when nobody asks for them
+    assert tce("plot", run, "--out", out, "--episodes", 0).returncode == 0
+    assert not (out / "over.csv").exists() and (out / "curves.png").read_bytes() == without
+
+
+def test_points_are_markers_of_their_methods_with_their_source_in_the_legend(tmp_path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plot = drawing()
+
+    (tmp_path / "curves.csv").write_text("task,method,runs,env_steps,eval_success,low,high\none,TCE Std,1,0,0,0,0\none,TCE Std,1,1000,0.5,0.4,0.6\n")
+    (tmp_path / "over.csv").write_text("source,method,env_steps,eval_success\npaper,TCE-Std,500,0.25\npaper,New,3000,0.75\nother,New,3000,0.5\n")
+    figure = plot.draw_curves(plt, tmp_path / "curves.csv")
+    (axes,) = figure.get_axes()
+    lines = {line.get_label(): line for line in axes.get_lines()}
+    assert lines["_TCE-Std"].get_color() == lines["TCE Std"].get_color() != lines["New"].get_color()
+    assert lines["_TCE-Std"].get_linestyle() == "None" and list(lines["_TCE-Std"].get_xdata()) == [0.5]
+    assert [line.get_marker() for line in axes.get_lines()] == ["None", "o", "o", "s"]
+    assert sorted(text.get_text() for legend in figure.legends for text in legend.get_texts()) == ["New", "TCE Std", "other", "paper"]
+    assert axes.get_xlim()[1] >= 3
+    plt.close(figure)
+
+
+def test_points_go_over_all_tasks_where_there_are_several(tmp_path: Path) -> None:
+    plot = drawing()
+    (tmp_path / "over.csv").write_text("source,method,env_steps,eval_success\npaper,TCE,500,0.25\n")
+    assert len(plot.overlay(tmp_path / "curves.csv")) == 1
+    (tmp_path / "aggregate_curves.csv").write_text("")
+    assert plot.overlay(tmp_path / "curves.csv") == [] and len(plot.overlay(tmp_path / "aggregate_curves.csv")) == 1
+
+
+@pytest.mark.parametrize("text,says", [
+    ("", "no points"), ("source,method,environment_steps,y\n", "no points"), ("source,method,y\na,b,1\n", ":1: has no column environment_steps"),
+    ("method,environment_steps,y\na,1,1\n", ":1: has no column source"), ("y,source,method,environment_steps\n1,a,b,1\n", ":1: has no column"),
+    ("source,method,environment_steps,y\na,b,1,2\na,b,1\n", ":3: has not 4 fields"),
+    ("source,method,environment_steps,y\na,b,many,2\n", ':2: "many"'), ("source,method,environment_steps,y\na,b,1,nan\n", ":2:")])
+def test_points_that_cannot_be_read(tmp_path: Path, text: str, says: str) -> None:
+    run = write_run(tmp_path / "a", [(0, 0), (1000, 0.5)])
+    (tmp_path / "points.csv").write_text(text)
+    done = numbers(run, "--out", tmp_path / "plots", "--over", tmp_path / "points.csv")
+    assert done.returncode == 1
+    assert "points.csv" in done.stderr and says in done.stderr, done.stderr
+
+
+# ---- odd ends ------------------------------------------------------------------------------------
 
 
 def test_a_line_that_is_being_written_is_left_out(tmp_path: Path) -> None:
@@ -176,6 +358,48 @@ def test_without_matplotlib_the_tables_are_there_and_the_remedy_is_said(tmp_path
     assert "TCE_PYTHON" in done.stderr
 
 
+def test_outside_its_tree_the_program_says_one_clear_line(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", [(0, 0), (10, 0.5)])
+    away = tmp_path / "away"
+    away.mkdir()
+    shutil.copy(PROGRAM, away / "tce")
+    libraries = subprocess.run(["ldd", str(PROGRAM)], capture_output=True, text=True).stdout
+    where = next(line.split("=>")[1].split()[0] for line in libraries.splitlines() if "libtce.so" in line)
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    env.update(LD_LIBRARY_PATH=str(Path(where).parent), TCE_PYTHON=sys.executable, OPENBLAS_NUM_THREADS="1")
+
+    def plot(**more: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([str(away / "tce"), "plot", str(run), "--out", str(tmp_path / "plots"), "--episodes", "0"],
+                              capture_output=True, text=True, env={**env, **more}, cwd=away, timeout=60)
+
+    done = plot()
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1 and "no package tce" in done.stderr and "TCE_PYTHON" in done.stderr, done.stderr
+    # with the package, which is not even imported
+    assert plot(PYTHONPATH=str(ROOT / "bindings" / "python")).returncode == 0
+    picture_size(tmp_path / "plots" / "curves.png")
+
+
+def test_inside_its_tree_the_program_draws_from_any_folder(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", [(0, 0), (10, 0.5)])
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    env.update(TCE_PYTHON=sys.executable, OPENBLAS_NUM_THREADS="1")
+    done = subprocess.run([str(PROGRAM), "plot", run.name, "--out", "plots", "--episodes", "0"], capture_output=True, text=True, env=env,
+                          cwd=tmp_path, timeout=60)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    picture_size(tmp_path / "plots" / "curves.png")
+
+
+def test_what_python_says_last_is_in_the_message(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", [(0, 0), (10, 0.5)])
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\necho Traceback >&2\necho 'ValueError: no' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    done = tce("plot", run, "--out", tmp_path / "plots", "--episodes", 0, python=str(fake))
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "status 1: ValueError: no;" in done.stderr
+
+
 def test_a_missing_policy_costs_only_the_smoothness(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", [(0, 0), (10, 0.5)])
     done = tce("plot", run, "--out", tmp_path / "plots", "--no-pictures")
@@ -186,8 +410,6 @@ def test_a_missing_policy_costs_only_the_smoothness(tmp_path: Path) -> None:
 
 def test_failures_are_said(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", [(0, 0), (10, 0.5)])
-    other = write_run(tmp_path / "b", [(0, 0), (10, 0.5)], seed=2, task="two")
-    more = write_run(tmp_path / "c", [(0, 0), (10, 0.5)], seed=3, task="two")
     late = write_run(tmp_path / "d", [(20, 0), (30, 0.5)], seed=4)
     out = ["--out", tmp_path / "plots"]
     (tmp_path / "empty").mkdir()
@@ -201,8 +423,11 @@ def test_failures_are_said(tmp_path: Path) -> None:
             (1, "no progress.csv", [tmp_path / "nowhere"]),
             (1, "given twice", [run, run]),
             (1, "--metric", [run, "--metric", "height"]),
+            (1, "did you mean eval_success?", [run, "--metric", "eval_sucess"]),
+            (2, "too long", [run, "--metric", "x" * 100]),
+            (2, "leave --x away", [run, "--x", "iteration", "--over", run]),
+            (1, "cannot read", [run, "--over", tmp_path / "nowhere"]),
             (1, "--x", [run, "--x", "height"]),
-            (1, "--pool", [run, other, more, "--pool"]),
             (1, "--hold", [run, late]),
             (1, "--out", [run, "--out", tmp_path / "file" / "plots"])):
         done = tce("plot", *out, "--no-pictures", "--episodes", 0, *arguments)

@@ -1,5 +1,5 @@
 /*
- * Parts of a run: event records, logs and their cutting, lock, folder names, checkpoints, the line of the display, lists of seeds.
+ * Parts of a run: event records, logs and their cutting, lock, folder names, checkpoints, the line of the display, lists of seeds, queues on disk.
  */
 #include <check.h>
 #include <math.h>
@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run.h"
+#include "csv.h"
+#include "queue.h"
 
 /* ---- a folder and a method for the tests -------------------------------------------------------- */
 
@@ -204,7 +205,7 @@ START_TEST(only_an_empty_folder_is_discarded)
     int lock;
     settings_init(&s);
     ck_assert_int_eq(run_lock(folder, &lock), TCE_OK);
-    ck_assert_int_eq(run_write_config(folder, &s), TCE_OK);
+    ck_assert_int_eq(run_write_settings(folder, "config.yaml", &s), TCE_OK);
     run_folder_discard(folder);
     ck_assert_int_eq(run_exists(folder), 1);
     ck_assert_int_eq(unlink(in_folder("config.yaml")), 0);
@@ -411,11 +412,91 @@ START_TEST(seeds_are_numbers_and_ranges)
     ck_assert_uint_eq(seeds[3], 25);
     ck_assert_uint_eq(seeds[4], UINT64_MAX);
     free(seeds);
-    const char *const wrong[] = { "", ",", "1,", "-1", "3-1", "1-", "a", "1 2", "1-99999", "99999999999999999999" };
+    const char *const wrong[] = { "", ",", "1,", "-1", "3-1", "1-", "a", "1 2", "1-99999", "99999999999999999999", "1-5,3", "4,4" };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         ck_assert_msg(seeds_parse(wrong[i], &seeds, &n) == TCE_E_VALUE, "%s", wrong[i]);
         ck_assert_ptr_null(seeds);
     }
+}
+END_TEST
+
+/* ---- queues ------------------------------------------------------------------------------------ */
+
+START_TEST(a_field_comes_back_as_it_was)
+{
+    static const char *const TEXTS[] = { "plain", "", "a,b", "say \"no\"", "\"", "\"\"", ",", "\",\"", "caf\xc3\xa9" };
+    enum { N = sizeof TEXTS / sizeof TEXTS[0] };
+    char line[256], *fields[N];
+    FILE *file = tmpfile();
+    ck_assert_ptr_nonnull(file);
+    for (size_t i = 0; i < N; i++) {
+        csv_put_text(file, TEXTS[i]);
+        fputs(i + 1 < N ? "," : "\r\n", file);
+    }
+    rewind(file);
+    ck_assert_ptr_nonnull(fgets(line, sizeof line, file));
+    fclose(file);
+    ck_assert_uint_eq(csv_split(line, N, fields), N);
+    for (size_t i = 0; i < N; i++)
+        ck_assert_str_eq(fields[i], TEXTS[i]);
+
+    char open_quote[] = "a,\"b,c\n", many[] = "1,2,3,4\n";
+    ck_assert_uint_eq(csv_split(open_quote, 2, fields), 0);
+    ck_assert_uint_eq(csv_split(many, 2, fields), 4);
+    ck_assert_str_eq(fields[1], "2");
+}
+END_TEST
+
+START_TEST(a_queue_comes_back_as_it_was)
+{
+    settings s, read;
+    queue q, other;
+    char names[][TASK_NAME] = { "one", "two" };
+    const task_list tasks = { 2, names };
+    const uint64_t seeds[] = { 5, UINT64_MAX };
+    settings_init(&s);
+    s.policy.epochs = 17;
+    ck_assert_int_eq(queue_create(&q, folder, &s, &tasks, 2, seeds), TCE_OK);
+    ck_assert_uint_eq(q.n, 4);
+    ck_assert_int_eq(queue_exists(folder), 0);
+    q.n_jobs = 3;
+    q.entries[1].state = QUEUE_FAILED;
+    snprintf(q.entries[1].message, sizeof q.entries[1].message, "environment 0, \"reset\"\nand more");
+    q.entries[2].state = QUEUE_RUNNING;
+    ck_assert_int_eq(queue_save(&q), TCE_OK);
+    ck_assert_int_eq(run_write_settings(folder, "queue.yaml", &s), TCE_OK);
+    ck_assert_int_eq(queue_exists(folder), 1);
+
+    ck_assert_int_eq(queue_load(&other, folder, &read), TCE_OK);
+    ck_assert_int_eq(read.policy.epochs, 17);
+    ck_assert_int_eq(other.n_jobs, 3);
+    ck_assert_uint_eq(other.n, 4);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_str_eq(other.entries[i].task, names[i % 2]);
+        ck_assert_uint_eq(other.entries[i].seed, seeds[i / 2]);
+        ck_assert_int_eq(other.entries[i].state, q.entries[i].state);
+        ck_assert_str_eq(other.entries[i].folder, q.entries[i].folder);
+    }
+    ck_assert_str_eq(other.entries[1].message, "environment 0, \"reset\" and more");
+    ck_assert_ptr_nonnull(strstr(q.entries[0].folder, "one__tce__5__"));
+    queue_free(&q);
+    queue_free(&other);
+}
+END_TEST
+
+START_TEST(a_queue_of_a_newer_program_is_refused)
+{
+    settings s;
+    queue q;
+    settings_init(&s);
+    ck_assert_int_eq(run_write_settings(folder, "queue.yaml", &s), TCE_OK);
+    FILE *file = fopen(in_folder("queue.csv"), "w");
+    ck_assert_ptr_nonnull(file);
+    fputs("# tce queue 9, jobs 0\nanything\n", file);
+    fclose(file);
+    ck_assert_int_eq(queue_load(&q, folder, &s), TCE_E_VERSION);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "format 9"));
+    ck_assert_ptr_null(q.entries);
 }
 END_TEST
 
@@ -431,6 +512,8 @@ int main(void)
     tcase_add_test(files, a_checkpoint_comes_back_as_it_was_and_old_ones_go);
     tcase_add_test(files, every_cut_of_a_checkpoint_is_found_and_the_one_before_is_used);
     tcase_add_test(files, threads_and_places_do_not_change_a_checkpoint);
+    tcase_add_test(files, a_queue_comes_back_as_it_was);
+    tcase_add_test(files, a_field_comes_back_as_it_was);
     suite_add_tcase(suite, files);
 
     TCase *errors = tcase_create("errors");
@@ -440,6 +523,7 @@ int main(void)
     tcase_add_test(errors, a_locked_folder_is_refused_with_the_process_that_has_it);
     tcase_add_test(errors, a_failure_to_write_comes_with_a_remedy);
     tcase_add_test(errors, only_settings_that_may_change_may_differ);
+    tcase_add_test(errors, a_queue_of_a_newer_program_is_refused);
     suite_add_tcase(suite, errors);
 
     TCase *texts = tcase_create("golden");

@@ -38,9 +38,9 @@ def plot(folder: Path, *options: Any) -> Dict[str, Table]:
     subprocess.run([str(PROGRAM), "plot", str(folder), "--out", str(out), "--episodes", "0", "--no-pictures",
                     *map(str, options)], check=True, capture_output=True, timeout=120)
     tables = {}
-    for name in ("curves", "profile", "summary"):
-        with open(out / f"{name}.csv", newline="", encoding="utf-8") as stream:
-            tables[name] = list(csv.DictReader(stream))
+    for path in out.glob("*.csv"):
+        with open(path, newline="", encoding="utf-8") as stream:
+            tables[path.stem] = list(csv.DictReader(stream))
     return tables
 
 
@@ -52,9 +52,9 @@ def iqm(scores: np.ndarray) -> np.ndarray:
     return np.array([metrics.aggregate_iqm(scores)])
 
 
-@pytest.fixture(scope="module", params=[(5, 1), (20, 1), (6, 4)], ids=["5x1", "20x1", "6x4"])
+@pytest.fixture(scope="module", params=[(5, 1), (20, 1), (6, 4), (3, 10)], ids=["5x1", "20x1", "6x4", "3x10"])
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Any]:
-    """Scores [points, runs, tasks] and what the program makes of them."""
+    """Scores [points, runs, tasks] and what the program makes of them: of the one task, or of all together."""
     runs, tasks = request.param
     rng = np.random.default_rng(runs + tasks)
     # some tasks are harder than others, or it would not matter that runs are drawn within tasks
@@ -63,7 +63,12 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     for r in range(runs):
         for k in range(tasks):
             write_run(folder / f"{r}-{k}", f"task{k}", r, scores[:, r, k])
-    return {"scores": scores, **plot(folder, "--pool")}
+    tables = plot(folder)
+    if tasks == 1:
+        assert "aggregate_curves" not in tables and len(tables["summary"]) == 1
+        return {"scores": scores, "all": tables, **tables}
+    return {"scores": scores, "all": tables, "curves": tables["aggregate_curves"], "profile": tables["aggregate_profile"],
+            "summary": tables["summary"][-1:]}
 
 
 def test_aggregates_are_those_of_rliable(case: Dict[str, Any]) -> None:
@@ -106,3 +111,14 @@ def test_profile_is_rliables(case: Dict[str, Any]) -> None:
 
     means, _ = rly.create_performance_profile({"x": last}, taus, use_score_distribution=False, reps=2)
     np.testing.assert_allclose(column(case["profile"], "fraction_of_task_means"), means["x"], atol=EXACT)
+
+
+def test_the_table_has_rliables_numbers_of_every_task(case: Dict[str, Any]) -> None:
+    last = case["scores"][-1]
+    by_task = case["all"]["summary"][:last.shape[1]]
+    assert [row["task"] for row in by_task] == [f"task{k}" for k in range(last.shape[1])]
+    for k, row in enumerate(by_task):
+        own = last[:, k:k + 1]
+        assert float(row["eval_success"]) == pytest.approx(metrics.aggregate_iqm(own), abs=EXACT)
+        assert float(row["mean"]) == pytest.approx(metrics.aggregate_mean(own), abs=EXACT)
+    assert case["summary"][0]["task"] == ("task0" if last.shape[1] == 1 else f"{last.shape[1]} tasks")

@@ -1,8 +1,7 @@
-"""`tce train` as a program: folders, resuming, kills, signals, failures, several seeds, learning."""
+"""`tce train` as a program: folders, resuming, kills, signals, failures, learning. Queues are in test_queue.py."""
 
 from __future__ import annotations
 
-import csv
 import os
 import random
 import resource
@@ -11,12 +10,10 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import List
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
+from running import PROGRAM, begin, checkpoints, compile_tasks, content, environment, on_a_terminal, rows, tce, wait_until
 
 TINY = """
 run: {method: tce, iterations: 12, checkpoint_every: 3, threads: 1}
@@ -46,49 +43,6 @@ BBRL = ["run.method=bbrl", "collect.mask_context=true", "collect.time_input=fals
         "projection.coefficient=10", "critic.normalise=false"]
 
 
-def environment() -> Dict[str, str]:
-    # no pictures here: drawing has its own tests, and takes longer than these runs
-    return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TCE_PYTHON": "/bin/false"}
-
-
-def tce(*arguments: Any, **options: Any) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, env=environment(),
-                          timeout=120, **options)
-
-
-def listen() -> None:
-    """A shell's background job ignores Ctrl-C, and so does what it starts; the tests send it all the same."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def begin(*arguments: Any, **options: Any) -> "subprocess.Popen[str]":
-    return subprocess.Popen([str(PROGRAM), *map(str, arguments)], preexec_fn=listen, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True, env=environment(), **options)
-
-
-def rows(folder: Path) -> List[Dict[str, str]]:
-    with open(folder / "progress.csv", newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
-
-
-def checkpoints(folder: Path) -> List[Path]:
-    return sorted((folder / "checkpoints").glob("ckpt-*.safetensors"))
-
-
-def content(folder: Path) -> Dict[str, bytes]:
-    """What must be the same bytes for a run however it was stopped, and on any number of threads."""
-    last = checkpoints(folder)[-1]
-    files = [folder / "progress.csv", folder / "policy.safetensors", last]
-    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
-
-
-def wait_until(condition: Any, seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.005)
-
-
 @pytest.fixture(scope="session", autouse=True)
 def program() -> None:
     if not PROGRAM.exists():
@@ -113,11 +67,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    library = tmp_path_factory.mktemp("tasks") / "faulty.so"
-    cc = next((c for c in (os.environ.get("CC", ""), "cc", "gcc", "clang") if c and shutil.which(c.split()[0])), None)
-    assert cc, "no compiler"
-    subprocess.run([*cc.split(), "-std=c99", "-O1", "-shared", "-fPIC", f"-I{ROOT / 'include'}", "-o", str(library),
-                    str(Path(__file__).parent / "tasks" / "faulty.c")], check=True)
+    library = tmp_path_factory.mktemp("tasks") / "points.so"
+    compile_tasks(library)
     return library
 
 
@@ -163,6 +114,15 @@ def test_bbrl_gives_the_same_bytes_on_two_threads_and_resumed(tiny: Path, tmp_pa
     one, two = rows(tmp_path / "one"), rows(tmp_path / "two")
     assert [row["return"] for row in one] == [row["return"] for row in two]
     assert content(tmp_path / "one")["policy.safetensors"] == content(tmp_path / "two")["policy.safetensors"]
+
+
+def test_a_task_that_carries_state_resumes_to_the_same_bytes(tiny: Path, tmp_path: Path) -> None:
+    arguments = ["task.name=metaworld_dial_turn", "task.options=profile=2", "collect.episodes=4", "collect.environments=2",
+                 "evaluate.every=1", "evaluate.episodes=2", "mp.tau=5", "run.checkpoint_every=1"]
+    assert tce("train", tiny, *arguments, "--out", tmp_path / "one", "run.iterations=3").returncode == 0
+    assert tce("train", tiny, *arguments, "--out", tmp_path / "two", "--threads", 2, "run.iterations=2").returncode == 0
+    assert tce("train", "--resume", tmp_path / "two", "run.iterations=3").returncode == 0
+    assert content(tmp_path / "one") == content(tmp_path / "two")
 
 
 def test_tensorboard_reads_the_events(whole: Path) -> None:
@@ -443,45 +403,11 @@ def test_no_permission_is_named_with_its_remedy(tiny: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("arguments", [
-    [], ["--jobs", "2"], ["--seeds", "1-3", "--seed", "2"], ["--resume", "a", "--out", "b"], ["--seeds", "3-1"],
-    ["--seeds", "1,x"], ["--seeds", "1-3", "--jobs", "0"], ["--nonsense"]])
+    [], ["--jobs", "2"], ["--resume", "a", "--out", "b"], ["--nonsense"]])
 def test_wrong_usage(tiny: Path, arguments: List[str]) -> None:
     done = tce("train", *([tiny] if arguments else []), *arguments)
     assert done.returncode == 2
     assert "--help" in done.stderr
-
-
-# ---- several seeds -------------------------------------------------------------------------------
-
-
-def test_several_seeds_run_side_by_side(tiny: Path, whole: Path, tmp_path: Path) -> None:
-    done = tce("train", tiny, "--seeds", "1-3,7", "--jobs", 2, "--out", tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "4 of 4 done" in done.stdout
-    for seed in (1, 2, 3, 7):
-        found = list(tmp_path.glob(f"point_via__tce__{seed}__*"))
-        assert len(found) == 1 and len(rows(found[0])) == 13
-        assert f"seed {seed} done" in done.stdout and str(found[0]) in done.stdout
-        assert (content(found[0]) == content(whole)) == (seed == 1)
-
-
-def test_failing_seeds_are_reported(tiny: Path, tmp_path: Path, faulty: Path) -> None:
-    done = tce("train", tiny, f"task.library={faulty}", "task.name=fails", "--seeds", "1-2", "--out", tmp_path)
-    assert done.returncode == 1
-    assert "0 of 2 done, 2 failed" in done.stdout
-    assert "seed 2: tce: " in done.stderr
-
-
-def test_a_signal_reaches_every_seed(tiny: Path, tmp_path: Path) -> None:
-    process = begin("train", tiny, "run.iterations=1000000", "--seeds", "1-3", "--jobs", 2, "--out", tmp_path)
-    wait_until(lambda: len(list(tmp_path.glob("*/checkpoints/ckpt-*"))) >= 4)
-    process.send_signal(signal.SIGINT)
-    out, said = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert out.count("stopped") >= 2 and "not started" in out
-    assert said.count("tce train --resume") == 2
-    for folder in tmp_path.iterdir():
-        assert tce("train", "--resume", folder, "run.iterations=1").returncode == 0  # not locked any more
 
 
 # ---- display -------------------------------------------------------------------------------------
@@ -499,27 +425,9 @@ def test_plain_lines_without_a_terminal_and_none_when_quiet(tiny: Path, tmp_path
 
 @pytest.mark.parametrize("no_colour", ["", "1"])
 def test_one_line_that_updates_on_a_terminal(tiny: Path, tmp_path: Path, no_colour: str) -> None:
-    import pty
-    try:
-        master, slave = pty.openpty()
-    except OSError as error:
-        pytest.skip(f"no terminal to be had here: {error}")
-    process = subprocess.Popen([str(PROGRAM), "train", str(tiny), "--out", str(tmp_path / "run")], stdout=slave,
-                               stderr=subprocess.DEVNULL, env={**environment(), "NO_COLOR": no_colour, "TERM": "xterm"})
-    os.close(slave)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(master, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(master)
-    assert process.wait(timeout=30) == 0
-    assert b"\r" in shown and b"12/12" in shown and b"\033[K" in shown
-    assert (b"\033[0;1m" in shown) == (no_colour == "")
+    shown = on_a_terminal("train", tiny, "--out", tmp_path / "run", NO_COLOR=no_colour)
+    assert "\r" in shown and "12/12" in shown and "\033[K" in shown
+    assert ("\033[0;1m" in shown) == (no_colour == "")
 
 
 # ---- learning ------------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """Pictures of the CSV files that ``tce plot`` and ``tce train`` write: ``python -m tce.plot FOLDER``.
 
 Draws whatever is in the folder: curve.csv (one run), curves.csv (interquartile mean with its band), profile.csv
-(performance profile), correlation_*.csv (correlation of actions). Everything is computed before; here it is only drawn.
+(performance profile), both once more over all tasks (aggregate_*.csv), summary.csv (a table, where there are several
+tasks), correlation_*.csv (correlation of actions); over.csv has published points that go over the curves. Everything is
+computed before; here it is only drawn.
 The file needs matplotlib and nothing else of this package, so it also runs alone.
 """
 
@@ -10,7 +12,9 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import os
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -31,19 +35,40 @@ STYLE = {
     "figure.constrained_layout.use": True}
 
 WIDTH = 3.4  # inches: one column of a paper
+MAX_TITLE = 27  # letters above one of several panels
 
 NAMES = {
-    "env_steps": "environment steps", "iteration": "iteration", "eval_success": "success rate",
-    "success": "success rate", "eval_return": "return", "return": "return", "eval_length": "episode length",
-    "length": "episode length"}
+    "env_steps": "environment steps", "iteration": "iteration",
+    "success": "success rate", "return": "return", "length": "episode length", "max_height": "maximum height (m)",
+    "goal_dist": "distance to goal (m)", "box_goal_pos_dist": "distance of the box to its goal (m)",
+    "box_goal_rot_dist": "rotation of the box to its goal (rad)", "episode_energy": "energy of an episode",
+    "land_dist_error": "miss of the ball (m)", "num_steps": "steps of an episode", "hit_ball": "rate of hits",
+    "ball_returned_success": "rate of returned balls", "has_left_floor": "rate of jumps"}
+
+# numbers of the update, not of episodes
+OF_THE_UPDATE = {
+    "entropy", "kl_mean", "kl_cov", "critic_loss", "policy_loss", "trust_region_loss", "policy_gradient_norm", "ratio_max",
+    "approx_kl", "fraction_clipped", "dropped", "steps"}
+
+RATES = {"success", "hit_ball", "ball_returned_success", "has_left_floor"}
+
+# published points: one shape a source
+MARKERS = ["o", "s", "^", "D", "v", "P"]
 
 Row = Dict[str, str]
 Group = Tuple[str, str]
 
 
 def words(column: str) -> str:
-    """What an axis calls a column."""
-    return NAMES.get(column, column.removeprefix("eval_").replace("_", " "))
+    """What an axis calls a column, whether measured in training or evaluated."""
+    plain = column.removeprefix("eval_")
+    return NAMES.get(plain, plain.replace("_", " "))
+
+
+def words_of_metric(column: str) -> str:
+    """The same, where it matters that the numbers are those of exploring episodes."""
+    exploring = not column.startswith("eval_") and column not in OF_THE_UPDATE
+    return words(column) + (", exploring" if exploring else "")
 
 
 def number(text: str) -> float:
@@ -66,7 +91,7 @@ def scale_of(largest: float) -> Tuple[float, str]:
 
 
 def is_rate(column: str) -> bool:
-    return column.removeprefix("eval_") == "success"
+    return column.removeprefix("eval_") in RATES
 
 
 def show_rate(axis: Any) -> None:
@@ -101,6 +126,14 @@ def panels(plt: Any, n: int, height: float) -> Tuple[Any, List[Any]]:
     return figure, flat[:n]
 
 
+def titles(tasks: Sequence[str]) -> List[str]:
+    """Of panels: the names, without what they begin with in common where they would not fit."""
+    if len(tasks) == 1 or max(map(len, tasks)) <= MAX_TITLE:
+        return list(tasks)
+    common = os.path.commonprefix(list(tasks))
+    return [task[common.rfind("_") + 1:] for task in tasks]
+
+
 def put_legend(figure: Any, axes: Sequence[Any], methods: Sequence[str], columns: int) -> None:
     """Above the panels, where it covers nothing; the order is that of the methods."""
     lines = {line.get_label(): line for panel in axes for line in panel.get_lines()}
@@ -110,16 +143,50 @@ def put_legend(figure: Any, axes: Sequence[Any], methods: Sequence[str], columns
                       columnspacing=1.2, handlelength=1.5, handletextpad=0.5, borderpad=0.1, borderaxespad=0.5)
 
 
+def same_name(a: str, b: str) -> bool:
+    """TCE-Std is TCE Std."""
+    return a.replace("-", " ").lower() == b.replace("-", " ").lower()
+
+
+def draw_points(figure: Any, panel: Any, rows: Sequence[Row], columns: Tuple[str, str], unit: float,
+                looks: Dict[str, Dict[str, Any]]) -> List[str]:
+    """Published points as markers in the colours of their methods, with their sources below. Returns methods that have only points."""
+    from matplotlib.lines import Line2D
+
+    point = {"linestyle": "none", "markersize": 3.2, "markerfacecolor": "white", "markeredgewidth": 0.9, "zorder": 4}
+    x_name, y_name = columns
+    found: Dict[Group, List[Row]] = {}
+    for row in rows:
+        found.setdefault((row["source"], row["method"]), []).append(row)
+    sources = list(dict.fromkeys(source for source, _ in found))
+    alone: List[str] = []
+    colours: Dict[str, str] = {}
+    for _, method in found:
+        known = next((name for name in looks if same_name(name, method)), None)
+        if known is None and method not in alone:
+            alone.append(method)
+        colours[method] = looks[known]["color"] if known else COLOURS[(len(looks) + alone.index(method)) % len(COLOURS)]
+    for (source, method), points in found.items():
+        label = method if method in alone else "_" + method
+        panel.plot([number(row[x_name]) / unit for row in points], [number(row[y_name]) for row in points], label=label,
+                   color=colours[method], marker=MARKERS[sources.index(source) % len(MARKERS)], **point)
+    handles = [Line2D([], [], color="#444444", marker=MARKERS[i % len(MARKERS)], label="\n".join(textwrap.wrap(source, 60)), **point)
+               for i, source in enumerate(sources)]
+    figure.legend(handles=handles, loc="outside lower center", ncols=1, handletextpad=0.2, borderpad=0.1, borderaxespad=0.5)
+    return alone
+
+
 def draw_bands(plt: Any, rows: Sequence[Row], columns: Tuple[str, str], finish: Callable[[Any, float], None],
-               step: bool) -> Any:
-    """A panel a task, a line with its band a method. columns: what x and y are. step: a staircase."""
+               step: bool, over: Sequence[Row] = ()) -> Any:
+    """A panel a task, a line with its band a method. columns: what x and y are. step: a staircase. over: published points."""
     found = groups_of(rows)
     tasks = list(dict.fromkeys(task for task, _ in found))
     methods = list(dict.fromkeys(method for _, method in found))
     looks = colours_of(methods)
-    figure, axes = panels(plt, len(tasks), 2.3)
+    # points bring a legend below and a longer one above
+    figure, axes = panels(plt, len(tasks), 2.8 if over else 2.3)
     x_name, y_name = columns
-    largest = max(abs(number(row[x_name])) for row in rows)
+    largest = max(abs(number(row[x_name])) for row in [*rows, *over])
     unit = 1.0 if step else scale_of(largest)[0]
     for (task, method), points in found.items():
         panel = axes[tasks.index(task)]
@@ -133,15 +200,26 @@ def draw_bands(plt: Any, rows: Sequence[Row], columns: Tuple[str, str], finish: 
                            step="post" if step else None)
         panel.plot(x, y, label=method, marker=marker, markersize=3, drawstyle="steps-post" if step else "default",
                    zorder=front, **looks[method])
-    for panel, task in zip(axes, tasks):
+    if over:
+        methods += draw_points(figure, axes[0], over, columns, unit, looks)
+    for panel, title in zip(axes, titles(tasks)):
         panel.margins(x=0.01)
         finish(panel, largest)
-        panel.set_title(task, loc="left", color="#222222")
-    for panel in axes[1:]:
-        if (axes.index(panel) % 4) != 0:
+        panel.set_title(title, loc="left", color="#222222")
+    for i, panel in enumerate(axes):
+        if i % 4 != 0:
             panel.set_ylabel("")
+        if i + 4 < len(axes):
+            panel.set_xlabel("")
     put_legend(figure, axes, methods, 4 if len(axes) == 1 else 6)
     return figure
+
+
+def overlay(path: Path) -> List[Row]:
+    """Published points for this picture: they go over the aggregate where there is one, else over the only panel."""
+    points = path.with_name("over.csv")
+    of_all = path.with_name("aggregate_curves.csv")
+    return read(points)[1] if points.exists() and (path == of_all or not of_all.exists()) else []
 
 
 def draw_curves(plt: Any, path: Path) -> Any:
@@ -150,12 +228,13 @@ def draw_curves(plt: Any, path: Path) -> Any:
 
     def finish(axes: Any, largest: float) -> None:
         axes.set_xlabel(words(x_name) + scale_of(largest)[1])
-        axes.set_ylabel(f"{words(y_name)} (IQM)")
+        axes.set_ylabel(f"{words_of_metric(y_name)}, IQM")
         axes.set_xlim(left=0)
+        axes.locator_params(axis="x", nbins=6, steps=[1, 2, 5, 10])
         if is_rate(y_name):
             show_rate(axes.yaxis)
 
-    return draw_bands(plt, rows, (x_name, y_name), finish, step=False)
+    return draw_bands(plt, rows, (x_name, y_name), finish, step=False, over=overlay(path))
 
 
 def draw_profile(plt: Any, path: Path) -> Any:
@@ -163,13 +242,72 @@ def draw_profile(plt: Any, path: Path) -> Any:
     score = columns[3]
 
     def finish(axes: Any, largest: float) -> None:
-        axes.set_xlabel(f"{words(score)} at the end, $\\tau$")
+        axes.set_xlabel(f"{words_of_metric(score)} at the end, $\\tau$")
         axes.set_ylabel("fraction of runs above $\\tau$")
         show_rate(axes.yaxis)
         if is_rate(score) and largest <= 1:
             show_rate(axes.xaxis)
 
     return draw_bands(plt, rows, (score, "fraction"), finish, step=True)
+
+
+def draw_summary(plt: Any, path: Path) -> Optional[Any]:
+    """The table by task: IQM of the last measurements with its interval, the best method of a task in bold. None with one task."""
+    columns, rows = read(path)
+    score = columns[4]
+    found = {(row["task"], row["method"]): row for row in rows}
+    tasks = list(dict.fromkeys(task for task, _ in found))
+    methods = list(dict.fromkeys(method for _, method in found))
+    # rows over all tasks come last; there are none without a second task
+    single = [task for task in tasks if not (task.endswith(" tasks") and task.removesuffix(" tasks").isdigit())]
+    together = tasks[len(single):]
+    if not together:
+        return None
+
+    # two blocks side by side where a page would be too short
+    n_blocks = 1 if len(single) <= 30 else 2
+    per_block = -(-len(single) // n_blocks)
+    blocks = [single[i * per_block:(i + 1) * per_block] for i in range(n_blocks)]
+    blocks[-1] = blocks[-1] + together
+    height, cell = 0.155, 1.15
+    name = 0.2 + 0.058 * max(len(task) for task in tasks)
+    width = name + cell * len(methods)
+    lines = max(len(block) for block in blocks) + 2.6
+    figure = plt.figure(figsize=(n_blocks * width + 0.3 * (n_blocks - 1), height * lines), layout="none")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_xlim(0, n_blocks * width + 0.3 * (n_blocks - 1))
+    axes.set_ylim(height * lines, 0)
+    axes.axis("off")
+
+    def shown(row: Row, key: str) -> str:
+        return f"{number(row[key]):.2f}" if is_rate(score) else f"{number(row[key]):.3g}"
+
+    def put(row: Row, x: float, y: float, strong: bool) -> None:
+        axes.text(x + 0.42, y, shown(row, score), ha="right", va="center", fontweight="bold" if strong else "normal")
+        if int(row["runs"]) > 1:
+            axes.text(x + 0.46, y, f"[{shown(row, 'low')}, {shown(row, 'high')}]", ha="left", va="center", fontsize=6, color="#777777")
+
+    def rule(x: float, y: float, thick: float) -> None:
+        axes.plot([x + 0.04, x + width - 0.04], [y, y], color="#222222", linewidth=thick, solid_capstyle="butt")
+
+    for i, block in enumerate(blocks):
+        left = i * (width + 0.3)
+        rule(left, 0.6 * height, 0.9)
+        axes.text(left + 0.08, 1.25 * height, f"{words_of_metric(score)}, IQM", va="center", color="#222222")
+        for k, method in enumerate(methods):
+            axes.text(left + name + k * cell + 0.42, 1.25 * height, method, ha="right", va="center", color="#222222")
+        rule(left, 1.9 * height, 0.5)
+        for j, task in enumerate(block):
+            y = (j + 2.5) * height
+            if together and task == together[0]:
+                rule(left, y - 0.55 * height, 0.5)
+            there = [(k, found[(task, method)]) for k, method in enumerate(methods) if (task, method) in found]
+            best = shown(max((row for _, row in there), key=lambda row: number(row[score])), score)
+            axes.text(left + 0.08, y, task, va="center")
+            for k, row in there:
+                put(row, left + name + k * cell, y, len(there) > 1 and is_rate(score) and shown(row, score) == best)
+        rule(left, (len(block) + 2.1) * height, 0.9)
+    return figure
 
 
 def draw_curve(plt: Any, path: Path) -> Any:
@@ -244,6 +382,7 @@ def draw_correlation(plt: Any, path: Path) -> Any:
 
 PICTURES = [
     ("curve.csv", draw_curve), ("curves.csv", draw_curves), ("profile.csv", draw_profile),
+    ("aggregate_curves.csv", draw_curves), ("aggregate_profile.csv", draw_profile), ("summary.csv", draw_summary),
     ("correlation_*.csv", draw_correlation)]
 
 
@@ -259,6 +398,8 @@ def draw(folder: Path) -> List[Path]:
         for pattern, function in PICTURES:
             for source in sorted(folder.glob(pattern)):
                 figure = function(plt, source)
+                if figure is None:
+                    continue
                 target = source.with_suffix(".png")
                 figure.savefig(target)
                 plt.close(figure)

@@ -1,0 +1,97 @@
+"""What the tests of `tce train` share: starting the program, reading what a run has left, and a library of small tasks."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
+
+
+def environment() -> Dict[str, str]:
+    # no pictures here: drawing has its own tests, and takes longer than these runs
+    return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TCE_PYTHON": "/bin/false"}
+
+
+def tce(*arguments: Any, **options: Any) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, env=environment(),
+                          timeout=120, **options)
+
+
+def listen() -> None:
+    """A shell's background job ignores Ctrl-C, and so does what it starts; the tests send it all the same."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def ignore() -> None:
+    """As a shell's background job."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def begin(*arguments: Any, before: Callable[[], None] = listen) -> "subprocess.Popen[str]":
+    return subprocess.Popen([str(PROGRAM), *map(str, arguments)], preexec_fn=before, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env=environment())
+
+
+def on_a_terminal(*arguments: Any, **more: str) -> str:
+    """What the program shows there; `more` goes into its environment."""
+    import pty
+    try:
+        master, slave = pty.openpty()
+    except OSError as error:
+        pytest.skip(f"no terminal to be had here: {error}")
+    process = subprocess.Popen([str(PROGRAM), *map(str, arguments)], stdout=slave, stderr=subprocess.DEVNULL,
+                               env={**environment(), "TERM": "xterm", **more})
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(master, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(master)
+    assert process.wait(timeout=60) == 0
+    return shown.decode()
+
+
+def rows(folder: Path) -> List[Dict[str, str]]:
+    with open(folder / "progress.csv", newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def checkpoints(folder: Path) -> List[Path]:
+    return sorted((folder / "checkpoints").glob("ckpt-*.safetensors"))
+
+
+def content(folder: Path) -> Dict[str, bytes]:
+    """What must be the same bytes for a run however it was stopped, and on any number of threads."""
+    last = checkpoints(folder)[-1]
+    files = [folder / "progress.csv", folder / "policy.safetensors", last]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+def wait_until(condition: Any, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+def compile_tasks(library: Path) -> None:
+    """tasks/points.c as a task library."""
+    cc = next((c for c in (os.environ.get("CC", ""), "cc", "gcc", "clang") if c and shutil.which(c.split()[0])), None)
+    assert cc, "no compiler"
+    subprocess.run([*cc.split(), "-std=c99", "-O1", "-shared", "-fPIC", f"-I{ROOT / 'include'}", "-o", str(library),
+                    str(Path(__file__).parent / "tasks" / "points.c")], check=True)

@@ -1,0 +1,113 @@
+/*
+ * Tasks for the tests of training: move a point to where the task wants it. Three have names that begin alike. In environment 0, in training, from a
+ * given episode on, a task may return NaN or fail:
+ *
+ *   gives_nan, fails         from the episode that the options name ("from=12"), else from the first
+ *   family_…, stranger       from the first, when the options name the task ("fails=family_two"), else never
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tce/env.h>
+
+enum { TRAINING = 3, N_STEPS = 10 };
+
+typedef struct point {
+    double target, pos;
+    uint64_t from; /* episode; UINT64_MAX: never */
+    int wrong, step;
+} point;
+
+static const char *const METRICS[] = { "success", "distance" };
+
+static tce_status create_as(const char *name, double target, uint64_t from, const char *settings, void **out)
+{
+    point *env = calloc(1, sizeof *env);
+    if (!env)
+        return TCE_E_NOMEM;
+    env->target = target;
+    env->from = from;
+    if (settings && strncmp(settings, "from=", 5) == 0)
+        env->from = strtoull(settings + 5, NULL, 10);
+    if (settings && strncmp(settings, "fails=", 6) == 0 && strcmp(settings + 6, name) == 0)
+        env->from = 0;
+    *out = env;
+    return TCE_OK;
+}
+
+static tce_status spec(void *instance, tce_env_spec *out)
+{
+    (void)instance;
+    out->n_obs = 1;
+    out->n_dof = 1;
+    out->n_steps = N_STEPS;
+    out->n_metrics = 2;
+    out->dt = 0.1;
+    out->metric_names = METRICS;
+    return TCE_OK;
+}
+
+static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+{
+    point *env = instance;
+    env->wrong = random->key[1] == TRAINING && random->counter[1] == 0 && random->counter[2] >= env->from;
+    env->step = 0;
+    env->pos = *out_obs = *out_pos = *out_vel = 0.0;
+    return TCE_OK;
+}
+
+static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+{
+    point *env = instance;
+    (void)vel;
+    env->pos = *out_obs = *pos;
+    out->reward = -(*pos - env->target) * (*pos - env->target);
+    out->truncated = ++env->step == N_STEPS;
+    return env->wrong ? TCE_E_ENV : TCE_OK;
+}
+
+static tce_status step_nan(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+{
+    if (step(instance, pos, vel, out_obs, out) != TCE_OK)
+        out->reward = NAN;
+    return TCE_OK;
+}
+
+static tce_status metrics(void *instance, double *out)
+{
+    const point *env = instance;
+    out[1] = fabs(env->pos - env->target);
+    out[0] = out[1] < 0.1;
+    return TCE_OK;
+}
+
+#define TASK(symbol, target, from, task_step)                                                                                             \
+    static tce_status create_##symbol(void *user, const char *settings, void **out)                                                       \
+    {                                                                                                                                     \
+        (void)user;                                                                                                                       \
+        return create_as(#symbol, target, from, settings, out);                                                                           \
+    }                                                                                                                                     \
+    static const tce_env_vtable TABLE_##symbol = {                                                                                        \
+        .struct_size = sizeof(tce_env_vtable), .abi = TCE_ENV_ABI, .name = #symbol, .description = "reach a point",                       \
+        .create = create_##symbol, .destroy = free, .spec = spec, .reset = reset, .step = task_step, .metrics = metrics                   \
+    };
+
+TASK(gives_nan, 0.5, 0, step_nan)
+TASK(fails, 0.5, 0, step)
+TASK(family_one, 0.1, UINT64_MAX, step)
+TASK(family_two, 0.3, UINT64_MAX, step)
+TASK(family_three_far, 0.6, UINT64_MAX, step)
+TASK(stranger, 0.2, UINT64_MAX, step)
+
+static const tce_env_vtable *const TABLES[] = { &TABLE_gives_nan,  &TABLE_fails,    &TABLE_family_one,
+                                                &TABLE_family_two, &TABLE_stranger, &TABLE_family_three_far };
+
+TCE_API const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n);
+
+TCE_API const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n)
+{
+    *abi = TCE_ENV_ABI;
+    *n = sizeof TABLES / sizeof TABLES[0];
+    return TABLES;
+}

@@ -1,0 +1,97 @@
+"""Getting MuJoCo: messages when it is missing, of another version, not to be had or damaged; and the cache of compiled models."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TASKS = ROOT / "examples" / "tasks"
+X86 = "mujoco-3.17.0-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl"
+ARM = X86.replace("x86_64", "aarch64")
+
+
+def sh(script: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(["sh", str(TASKS / script), *map(str, arguments)], capture_output=True, text=True)
+
+
+def mujoco(folder: Path, number: str, library: bool = True) -> Path:
+    """A folder that looks like a MuJoCo of a version."""
+    (folder / "include" / "mujoco").mkdir(parents=True)
+    (folder / "lib").mkdir()
+    (folder / "include" / "mujoco" / "mujoco.h").write_text(f"#define mjVERSION_HEADER {number}\n")
+    if library:
+        (folder / "lib" / "libmujoco.so").touch()
+    return folder
+
+
+@pytest.mark.parametrize("number", ["330", "337", "3017000"])
+def test_a_folder_of_mujoco_3_is_taken(tmp_path, number) -> None:
+    result = sh("mujoco_check.sh", mujoco(tmp_path / "m", number))
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_a_missing_mujoco_is_said_with_the_remedy(tmp_path) -> None:
+    for folder in (tmp_path / "nothing", mujoco(tmp_path / "headers", "330", library=False)):
+        result = sh("mujoco_check.sh", folder)
+        assert result.returncode == 1
+        assert str(folder) in result.stderr and "make deps" in result.stderr and "MUJOCO_DIR=" in result.stderr
+
+
+@pytest.mark.parametrize("number", ["233", "4000000", ""])
+def test_another_version_is_said_with_the_remedy(tmp_path, number) -> None:
+    result = sh("mujoco_check.sh", mujoco(tmp_path / "m", number))
+    assert result.returncode == 1
+    assert "MuJoCo 3.x" in result.stderr and "MUJOCO_VERSION=" in result.stderr
+
+
+def test_a_version_that_cannot_work_is_refused_before_the_download(tmp_path) -> None:
+    result = sh("mujoco.sh", "2.3.3", tmp_path / "m", "/bin/false")
+    assert result.returncode == 1 and "MUJOCO_VERSION=2.3.3" in result.stderr and "3.x" in result.stderr
+
+
+def python_that(tmp_path: Path, does: str) -> Path:
+    """Stands for a Python whose pip does something; $folder is where wheels go."""
+    path = tmp_path / "python"
+    path.write_text("#!/bin/sh\nwhile [ $# -gt 1 ]; do [ \"$1\" = -d ] && folder=$2; shift; done\n" + does + "\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def test_a_failed_download_is_said_and_leaves_what_was_there(tmp_path) -> None:
+    there = mujoco(tmp_path / "m", "330")
+    result = sh("mujoco.sh", "3.99.0", there, python_that(tmp_path, "exit 1"))
+    assert result.returncode == 1
+    assert "mujoco==3.99.0" in result.stderr and "MUJOCO_DIR=" in result.stderr
+    assert (there / "lib" / "libmujoco.so").exists() and not list(tmp_path.glob("m.part.*"))
+
+
+def test_a_wheel_with_another_checksum_is_refused(tmp_path) -> None:
+    name = ARM if os.uname().machine == "aarch64" else X86
+    result = sh("mujoco.sh", "3.17.0", tmp_path / "m", python_that(tmp_path, f'echo damaged >"$folder/{name}"'))
+    assert result.returncode == 1
+    assert "checksum" in result.stderr and "wheels.sha256" in result.stderr
+    assert not (tmp_path / "m").exists() and not list(tmp_path.glob("m.part.*"))
+
+
+def test_compiled_models_are_kept_by_version(tmp_path) -> None:
+    program = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
+    models = ROOT / "deps" / "fancy_gym"
+    if not program.exists() or not models.exists():
+        pytest.skip("make program deps-models first")
+    (tmp_path / "fancy_gym").symlink_to(models)
+    command = [str(program), "bench", "--tasks", "--task", "hopper_jump", "--iterations", "1"]
+    shown = subprocess.run(command, env={**os.environ, "TCE_MODELS": str(tmp_path)}, capture_output=True, text=True, check=True).stdout
+    version = shown.split("MuJoCo ")[1].split(",")[0]
+    kept, = (tmp_path / "cache").glob("*.mjb")
+    assert kept.name.startswith(f"hopper_jump.xml-{version}-")
+    # one of another version is left alone, not read
+    other = kept.with_name(kept.name.replace(version, "3.0.0"))
+    kept.rename(other)
+    before = other.stat().st_mtime_ns
+    subprocess.run(command, env={**os.environ, "TCE_MODELS": str(tmp_path)}, capture_output=True, check=True)
+    assert kept.exists() and other.stat().st_mtime_ns == before

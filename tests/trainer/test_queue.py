@@ -1,0 +1,364 @@
+"""Queues of `tce train`: tasks times seeds, stopped, killed, resumed, failing; and what a list of tasks means."""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+from running import PROGRAM, begin, compile_tasks, content, ignore, listen, on_a_terminal, rows, tce, wait_until
+
+TINY = """
+run: {method: tce, iterations: 12, checkpoint_every: 3, threads: 1}
+task: {name: family_one, library: LIBRARY}
+collect: {episodes: 8, environments: 4}
+evaluate: {every: 4, episodes: 8}
+mp: {num_basis: 2, tau: 1.0}
+policy: {hidden: [8], epochs: 3}
+critic: {hidden: [8], epochs: 2, minibatches: 2}
+objective: {time_points: 5, selection: random}
+"""
+
+FAMILY = ["family_one", "family_two", "family_three_far"]
+
+Row = Dict[str, str]
+
+
+def queue(folder: Path) -> List[Row]:
+    with open(folder / "queue.csv", newline="", encoding="utf-8") as stream:
+        assert stream.readline().startswith("# tce queue 1, jobs ")
+        return list(csv.DictReader(stream))
+
+
+def all_content(folder: Path) -> Dict[Any, Dict[str, bytes]]:
+    return {(row["task"], row["seed"]): content(folder / row["folder"]) for row in queue(folder)}
+
+
+def times(folder: Path) -> Dict[str, int]:
+    """When the files of a run were written."""
+    return {str(path): path.stat().st_mtime_ns for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def children(process: int) -> List[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def kill(process: int) -> None:
+    try:
+        os.kill(process, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+@pytest.fixture(scope="session", autouse=True)
+def program() -> None:
+    if not PROGRAM.exists():
+        pytest.fail(f"no program {PROGRAM}: build it, or name it in TCE_PROGRAM")
+
+
+@pytest.fixture(scope="session")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder "family" with settings for the tasks family_*, which are in a library of their own."""
+    folder = tmp_path_factory.mktemp("configs") / "family"
+    folder.mkdir()
+    library = folder / "points.so"
+    compile_tasks(library)
+    (folder / "tce.yaml").write_text(TINY.replace("LIBRARY", str(library)), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory, config: Path) -> Path:
+    """A queue that was never stopped."""
+    folder = tmp_path_factory.mktemp("whole") / "queue"
+    done = tce("train", config, "--task", "all", "--seeds", "1-2", "--jobs", 2, "--out", folder)
+    assert done.returncode == 0, done.stderr
+    assert "6 of 6 done" in done.stdout
+    return folder
+
+
+# ---- what is run ---------------------------------------------------------------------------------
+
+
+def test_a_queue_runs_every_task_with_every_seed(whole: Path, config: Path, tmp_path: Path) -> None:
+    found = queue(whole)
+    assert [(row["task"], row["seed"]) for row in found] == [(task, seed) for seed in "12" for task in FAMILY]
+    assert all(row["state"] == "done" and not row["message"] for row in found)
+    assert all(len(rows(whole / row["folder"])) == 13 for row in found)
+    assert {path.name for path in whole.iterdir()} == {"queue.csv", "queue.yaml", "lock", *(row["folder"] for row in found)}
+
+    # each is the run that it would be alone
+    alone = tmp_path / "alone"
+    assert tce("train", config, "--task", "two", "--seed", 2, "--out", alone).returncode == 0
+    assert content(alone) == all_content(whole)[("family_two", "2")]
+    assert "family_two" in (alone / "config.yaml").read_text(encoding="utf-8")
+
+
+def test_the_end_shows_the_success_of_each(config: Path, tmp_path: Path) -> None:
+    done = tce("train", config, "--task", "one,two", "--jobs", 1, "--out", tmp_path / "queue")
+    assert done.returncode == 0, done.stderr
+    head, *lines = done.stdout.split("\n\n")[1].splitlines()
+    assert head.split()[:4] == ["task", "seed", "state", "success"]
+    for line, row in zip(lines, queue(tmp_path / "queue")):
+        last = rows(tmp_path / "queue" / row["folder"])[-1]
+        assert line.split()[:4] == [row["task"], "1", "done", f"{float(last['eval_success']):.3f}"]
+    assert "family_one seed 1 done after 12 iterations" in done.stdout and "(1 of 2 done" in done.stdout
+    assert tce("train", config, "--task", "one,two", "--quiet", "--out", tmp_path / "quiet").stdout == ""
+
+
+@pytest.mark.parametrize("said,meant", [
+    ("three-far", ["family_three_far"]), ("three_far,one", ["family_three_far", "family_one"]), ("family-two", ["family_two"]),
+    ("stranger,family_one", ["stranger", "family_one"]), ("all", FAMILY), ("stranger,all", ["stranger", *FAMILY])])
+def test_short_and_long_names_of_tasks(config: Path, tmp_path: Path, said: str, meant: List[str]) -> None:
+    done = tce("train", config / "tce.yaml", "--task", said, "--seeds", 4, "run.iterations=1", "--out", tmp_path / "queue")
+    assert done.returncode == 0, done.stderr
+    assert [row["task"] for row in queue(tmp_path / "queue")] == meant
+
+
+@pytest.mark.parametrize("said,answer", [
+    ("three-fra", "did you mean three_far?"), ("family_tow", "did you mean family_two?"), ("nothing_like_it_at_all", "`tce tasks`"),
+    ("one,family_one", "family_one twice"), ("one,,two", "commas"), ("", "commas"), ("one,", "commas")])
+def test_a_task_that_is_not_there(config: Path, tmp_path: Path, said: str, answer: str) -> None:
+    done = tce("train", config, "--task", said, "--out", tmp_path / "queue")
+    assert done.returncode == 1 and answer in done.stderr, done.stderr
+    assert not (tmp_path / "queue").exists()
+
+
+def test_all_needs_tasks_named_like_the_folder(config: Path, tmp_path: Path) -> None:
+    shutil.copy(config / "tce.yaml", tmp_path / "mine.yaml")
+    done = tce("train", tmp_path / "mine.yaml", "--task", "all")
+    assert done.returncode == 1 and f'"{tmp_path.name}_"' in done.stderr
+
+
+def test_a_folder_stands_for_its_tce_yaml(config: Path, tmp_path: Path) -> None:
+    assert tce("config", config).stdout == tce("config", config / "tce.yaml").stdout
+    # also among the configurations that come with the program, and beside a folder of that name
+    (tmp_path / "reacher5").mkdir()
+    shown = tce("config", "reacher5", cwd=tmp_path)
+    assert shown.returncode == 0 and shown.stdout == tce("config", "reacher5/tce").stdout
+    (tmp_path / "empty").mkdir()
+    done = tce("config", tmp_path / "empty")
+    assert done.returncode == 1 and "without tce.yaml" in done.stderr
+
+
+def test_without_out_the_queue_has_a_folder_of_its_own(config: Path, tmp_path: Path) -> None:
+    for arguments in (["--task", "all"], ["--task", "all"], ["--seeds", "1-2"]):
+        assert tce("train", config, *arguments, "run.iterations=1", "--quiet", cwd=tmp_path).returncode == 0
+    names = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert len(names) == 3
+    assert [name.split("__")[:2] for name in names] == [["family", "tce"], ["family", "tce"], ["family_one", "tce"]]
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--seeds", "1-3", "--seed", "2"], ["--seeds", "3-1"], ["--seeds", "1,x"], ["--seeds", "1-3,2"], ["--seeds", "1-3", "--jobs", "0"],
+    ["--task", "one", "--jobs", "2"]])
+def test_wrong_usage(config: Path, tmp_path: Path, arguments: List[str]) -> None:
+    done = tce("train", config, *arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "--help" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lists_need_a_config() -> None:
+    done = tce("train", "--resume", "somewhere", "--task", "all")
+    assert done.returncode == 2 and "CONFIG" in done.stderr
+
+
+# ---- stopping and going on -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number, before", [(signal.SIGINT, listen), (signal.SIGTERM, ignore)])
+def test_a_signal_saves_every_run_and_the_queue_goes_on(number, before, config: Path, tmp_path: Path) -> None:
+    long = [config, "--task", "all", "run.iterations=400", "run.checkpoint_every=100", "--jobs", 2]
+    assert tce("train", *long, "--out", tmp_path / "whole").returncode == 0
+    folder = tmp_path / "queue"
+    process = begin("train", *long, "--out", folder, before=before)
+    wait_until(lambda: len([p for p in folder.glob("*/progress.csv") if p.stat().st_size > 2000]) >= 2)
+    process.send_signal(number)
+    out, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert said.count(f"go on with:  tce train --resume {folder}") == 1
+    states = [row["state"] for row in queue(folder)]
+    assert states.count("stopped") == 2 and "waiting" in states
+    assert out.count(" stopped ") >= 2 and " waiting " in out
+
+    done = tce("train", "--resume", folder)
+    assert done.returncode == 0, done.stderr
+    assert all_content(folder) == all_content(tmp_path / "whole")
+
+
+def test_kills_of_the_whole_queue_lose_nothing(config: Path, tmp_path: Path) -> None:
+    arguments = [config, "--task", "all", "--seeds", "1-2", "--jobs", 2, "run.iterations=150", "run.checkpoint_every=5"]
+    assert tce("train", *arguments, "--out", tmp_path / "whole").returncode == 0
+    folder = tmp_path / "queue"
+    draw = random.Random(7)
+    n_killed, code = 0, None
+    finished: Dict[str, Dict[str, int]] = {}
+    command = ["train", *arguments, "--out", folder]
+    while code is None:
+        process = begin(*command)
+        if n_killed < 25:
+            time.sleep(draw.uniform(0.0, 0.6))
+            # its runs are killed with it, or left to save and end by themselves
+            below = children(process.pid) if draw.random() < 0.5 else []
+            if process.poll() is None:
+                n_killed += 1
+            process.kill()
+            for child in below:
+                kill(child)
+        _, said = process.communicate(timeout=120)
+        if process.returncode == 0:
+            code = 0
+        else:
+            assert process.returncode == -signal.SIGKILL, said
+        if not (folder / "queue.csv").exists():
+            continue
+        command = ["train", "--resume", folder]
+        # what was done before has not been touched
+        for name, then in finished.items():
+            assert times(folder / name) == then
+        finished = {row["folder"]: times(folder / row["folder"]) for row in queue(folder) if row["state"] == "done"}
+    assert n_killed >= 5
+    assert [row["state"] for row in queue(folder)] == ["done"] * 6
+    assert all_content(folder) == all_content(tmp_path / "whole")
+
+
+def test_a_finished_queue_stays_as_it_is(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "queue"
+    shutil.copytree(whole, folder)
+    before = {row["folder"]: times(folder / row["folder"]) for row in queue(folder)}
+    done = tce("train", "--resume", folder)
+    assert done.returncode == 0 and "6 of 6 done" in done.stdout
+    assert {row["folder"]: times(folder / row["folder"]) for row in queue(folder)} == before
+
+    # a run whose folder was taken away is run again; the queue may have been moved
+    gone = queue(folder)[3]["folder"]
+    shutil.rmtree(folder / gone)
+    assert tce("train", "--resume", folder, "--quiet").returncode == 0
+    assert all_content(folder) == all_content(whole)
+    del before[gone]
+    assert {name: times(folder / name) for name in before} == before
+
+
+def test_one_command_begins_and_goes_on(whole: Path, config: Path, tmp_path: Path) -> None:
+    command = ["train", config, "--task", "all", "--seeds", "1-2", "--resume", tmp_path / "queue", "--quiet"]
+    for _ in range(2):
+        done = tce(*command)
+        assert done.returncode == 0, done.stderr
+    assert all_content(tmp_path / "queue") == all_content(whole)
+    for other, says in ((["--task", "one"], "other tasks or seeds"), (["policy.epochs=4"], "policy.epochs = 3, now it is 4")):
+        done = tce(*command, *other)
+        assert done.returncode == 1 and says in done.stderr, done.stderr
+
+
+def test_a_queue_is_not_begun_over_another_or_a_run(whole: Path, config: Path) -> None:
+    done = tce("train", config, "--task", "all", "--out", whole)
+    assert done.returncode == 1 and "has a queue already" in done.stderr and "--resume" in done.stderr
+    run = whole / queue(whole)[0]["folder"]
+    done = tce("train", config, "--task", "all", "--out", run)
+    assert done.returncode == 1 and "has a run already" in done.stderr
+
+
+def test_two_processes_cannot_share_a_queue(config: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "queue"
+    first = begin("train", config, "--task", "all", "run.iterations=1000000", "--out", folder)
+    wait_until(lambda: (folder / "queue.csv").exists() and "running" in (folder / "queue.csv").read_text())
+    second = tce("train", "--resume", folder)
+    assert second.returncode == 1 and f"process {first.pid}" in second.stderr
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=60)
+
+
+def test_settings_that_may_change_change_for_what_is_left(config: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "queue"
+    done = tce("train", config, "--task", "all", "task.options=fails=family_two", "--out", folder, "--jobs", 1)
+    assert done.returncode == 1
+    done = tce("train", "--resume", folder, "collect.on_fault=drop", "run.iterations=5")
+    assert done.returncode == 0, done.stderr
+    assert [int(rows(folder / row["folder"])[-1]["iteration"]) for row in queue(folder)] == [12, 5, 12]
+    assert [float(rows(folder / row["folder"])[-1]["dropped"]) for row in queue(folder)] == [0, 2, 0]
+    done = tce("train", "--resume", folder, "policy.epochs=7")
+    assert done.returncode == 1 and "policy.epochs" in done.stderr
+    done = tce("train", "--resume", folder, "task.name=stranger")
+    assert done.returncode == 1 and "task.name" in done.stderr
+
+
+@pytest.mark.parametrize("line,wrong", [(1, "hello"), (2, "task,seed"), (3, "family_one,1,done"), (4, "family_two,x,done,a,"),
+                                        (5, "family_two,1,lost,a,"), (6, "family_two,1,done,../a,"), (6, 'family_two,1,done,"a,')])
+def test_a_damaged_queue_file_is_refused(whole: Path, tmp_path: Path, line: int, wrong: str) -> None:
+    folder = tmp_path / "queue"
+    shutil.copytree(whole, folder)
+    lines = (folder / "queue.csv").read_text(encoding="utf-8").splitlines()
+    lines[line - 1] = wrong
+    (folder / "queue.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    done = tce("train", "--resume", folder)
+    assert done.returncode == 1 and f"queue.csv:{line}: " in done.stderr, done.stderr
+
+
+# ---- failures ------------------------------------------------------------------------------------
+
+
+def test_a_failing_run_is_told_at_the_end_and_the_others_go_on(config: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "queue"
+    arguments = [config, "--task", "all", "--seeds", "1-2", "task.options=fails=family_two", "--jobs", 2]
+    done = tce("train", *arguments, "--out", folder)
+    assert done.returncode == 1
+    assert "4 of 6 done, 2 failed" in done.stdout
+    for row in queue(folder):
+        assert row["state"] == ("failed" if row["task"] == "family_two" else "done")
+        assert ("environment" in row["message"]) == (row["state"] == "failed")
+    said = done.stderr.splitlines()
+    assert said[-1] == f"tce: 2 of 6 runs are not done; go on with:  tce train --resume {folder}"
+    # after all warnings of the runs that were done, and each with its name
+    first = next(i for i, line in enumerate(said) if line.startswith("family_two seed 1: tce: environment"))
+    assert all(line.startswith("family_two seed ") for line in said[first:-1])
+    assert any(line.startswith("family_two seed 2: tce: environment") for line in said)
+
+    # it is tried again
+    again = tce("train", "--resume", folder)
+    assert again.returncode == 1 and again.stdout.count("failed after 0 iterations") == 2
+
+
+def test_a_run_that_is_killed_is_told(config: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "queue"
+    process = begin("train", config, "--seeds", "1-2", "--jobs", 2, "run.iterations=1000", "run.checkpoint_every=1000", "--out", folder)
+    wait_until(lambda: len([p for p in folder.glob("*/progress.csv") if p.stat().st_size > 2000]) == 2)
+    kill(children(process.pid)[0])
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "ended by signal 9" in said
+    assert sorted(row["state"] for row in queue(folder)) == ["done", "failed"]
+    assert tce("train", "--resume", folder).returncode == 0
+
+
+# ---- several seeds -------------------------------------------------------------------------------
+
+
+def test_several_seeds_run_side_by_side(config: Path, tmp_path: Path) -> None:
+    done = tce("train", config, "--seeds", "1-3,7", "--jobs", 2, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "4 of 4 done" in done.stdout
+    for seed in (1, 2, 3, 7):
+        found = list(tmp_path.glob(f"family_one__tce__{seed}__*"))
+        assert len(found) == 1 and len(rows(found[0])) == 13
+        assert f"seed {seed} done" in done.stdout and str(found[0]) in done.stdout
+
+
+# ---- display -------------------------------------------------------------------------------------
+
+
+def test_what_runs_is_written_anew_on_a_terminal(config: Path, tmp_path: Path) -> None:
+    text = on_a_terminal("train", config, "--task", "all", "--jobs", 2, "run.iterations=1500", "run.checkpoint_every=500", "--out",
+                         tmp_path / "queue")
+    assert "0 of 3 done, 2 running, 1 waiting" in text and "/1500" in text
+    assert "\033[3A\033[J" in text  # three lines taken back: the numbers, and one a run
+    assert "ETA" in text and "success" in text

@@ -1,0 +1,171 @@
+/*
+ * What an update reports: losses are means over the epochs of an iteration.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "episodic.h"
+
+enum { E = 4, P = 3, O = 2, EPOCHS = 4 };
+
+/* sums of a few numbers in another order */
+#define EXACT 1e-12
+
+static void small_settings(settings *s)
+{
+    settings_init(s);
+    s->collect.episodes = E;
+    s->policy.hidden.n = s->critic.hidden.n = 1;
+    s->policy.hidden.v[0] = s->critic.hidden.v[0] = 5;
+    s->policy.epochs = s->critic.epochs = EPOCHS;
+    s->policy.precision = TCE_NET_DOUBLE;
+    s->critic.minibatches = 2;
+}
+
+static void fill(size_t n, uint64_t stream, double *out)
+{
+    tce_random random;
+    tce_random_start(&random, 3, 50, stream, 0);
+    for (size_t i = 0; i < n; i++)
+        out[i] = tce_random_normal(&random);
+}
+
+/* ---- policy ------------------------------------------------------------------------------------ */
+
+/* A surrogate that says 1, 2, 3, … and pulls at the mean, and listens to what regression the epoch will report. */
+typedef struct witness {
+    policy_learner *pl;
+    const settings *s;
+    int calls;
+    double regression[EPOCHS];
+} witness;
+
+static tce_status speak(void *context, const double *mean, const double *L, tce_segment_stats *stats, double *d_mean, double *d_L)
+{
+    witness *w = context;
+    double unused_mean[E * P] = { 0 }, unused_L[P * P] = { 0 };
+    (void)mean;
+    (void)L;
+    ck_assert_int_eq(tce_trpl_regression(w->pl->trpl, E, w->pl->mean, w->pl->L, w->s->projection.coefficient, 1, &w->regression[w->calls], unused_mean,
+                                         unused_L), TCE_OK);
+    stats->loss = ++w->calls;
+    for (size_t i = 0; i < E * P; i++)
+        d_mean[i] = 1.0 + (double)i;
+    memset(d_L, 0, P * P * sizeof *d_L);
+    return TCE_OK;
+}
+
+START_TEST(losses_of_the_policy_are_means_over_its_epochs)
+{
+    settings s;
+    policy_learner pl;
+    double inputs[E * O], old_mean[E * P], old_L[P * P];
+    metrics m = { 0 };
+    small_settings(&s);
+    s.policy.learning_rate = 0.5; /* far enough to leave the trust region */
+    fill(E * O, 1, inputs);
+    ck_assert_int_eq(policy_learner_create(&pl, &s, NULL, O, P, E), TCE_OK);
+    ck_assert_int_eq(tce_policy_predict(pl.policy, E, inputs, old_mean, old_L), TCE_OK);
+
+    witness w = { &pl, &s, 0, { 0 } };
+    ck_assert_int_eq(policy_learner_update(&pl, &s, 1, inputs, old_mean, old_L, speak, &w, &m), TCE_OK);
+    ck_assert_int_eq(w.calls, EPOCHS);
+    ck_assert_double_eq_tol(metrics_get(&m, "policy_loss"), (1.0 + 2.0 + 3.0 + 4.0) / EPOCHS, EXACT);
+
+    double sum = 0.0;
+    for (int i = 0; i < EPOCHS; i++)
+        sum += w.regression[i];
+    ck_assert_double_eq_tol(metrics_get(&m, "trust_region_loss"), sum / EPOCHS, EXACT * sum);
+    /* which is not the last one's */
+    ck_assert_double_gt(w.regression[EPOCHS - 1], 0.0);
+    ck_assert_double_gt(fabs(sum / EPOCHS - w.regression[EPOCHS - 1]), 1e-3 * sum);
+    policy_learner_free(&pl);
+}
+END_TEST
+
+/* ---- critic ------------------------------------------------------------------------------------ */
+
+static tce_critic *create_critic(const settings *s)
+{
+    tce_critic_options options;
+    tce_critic *critic = NULL;
+    tce_random random;
+    tce_critic_options_init(&options, sizeof options);
+    options.n_obs = O;
+    options.n_hidden = s->critic.hidden.n;
+    options.hidden = s->critic.hidden.v;
+    options.precision = s->policy.precision;
+    options.max_batch = E;
+    ck_assert_int_eq(tce_critic_create(&options, NULL, &critic), TCE_OK);
+    tce_random_start(&random, 1, PURPOSE_CRITIC_START, 0, 0);
+    ck_assert_int_eq(tce_critic_start(critic, &random), TCE_OK);
+    return critic;
+}
+
+START_TEST(the_loss_of_the_critic_is_the_mean_over_its_epochs)
+{
+    learner l;
+    double inputs[E * O], targets[E], sum = 0.0, loss = 0.0;
+    metrics m = { 0 };
+    memset(&l, 0, sizeof l);
+    small_settings(&l.s);
+    fill(E * O, 1, inputs);
+    fill(E, 2, targets);
+    l.critic = create_critic(&l.s);
+    ck_assert_int_eq(episodic_train_critic(&l, 7, E, inputs, targets, &m), TCE_OK);
+
+    /* the same epochs one by one */
+    tce_critic *other = create_critic(&l.s);
+    tce_adam_options adam;
+    tce_random random;
+    tce_adam_options_init(&adam, sizeof adam);
+    adam.learning_rate = l.s.critic.learning_rate;
+    adam.l2 = l.s.critic.l2;
+    tce_random_start(&random, l.s.run.seed, PURPOSE_MINIBATCH, 7, 0);
+    const double factor = tce_linear_schedule(6, (uint64_t)l.s.schedule.learning_rate_iterations);
+    for (int i = 0; i < EPOCHS; i++) {
+        ck_assert_int_eq(tce_critic_fit_epoch(other, E, inputs, targets, 2, &random, &adam, factor, l.s.critic.clip_norm, &loss), TCE_OK);
+        sum += loss;
+    }
+    ck_assert_double_eq_tol(metrics_get(&m, "critic_loss"), sum / EPOCHS, EXACT * sum);
+    ck_assert_double_lt(loss, sum / EPOCHS);
+    tce_critic_free(other);
+    tce_critic_free(l.critic);
+}
+END_TEST
+
+START_TEST(without_epochs_there_is_no_loss)
+{
+    learner l;
+    double inputs[E * O], targets[E];
+    metrics m = { 0 };
+    memset(&l, 0, sizeof l);
+    small_settings(&l.s);
+    l.s.critic.epochs = 0;
+    fill(E * O, 1, inputs);
+    fill(E, 2, targets);
+    l.critic = create_critic(&l.s);
+    ck_assert_int_eq(episodic_train_critic(&l, 1, E, inputs, targets, &m), TCE_OK);
+    ck_assert(isnan(metrics_get(&m, "critic_loss")));
+    ck_assert_int_eq(m.n, 1); /* the column is there, empty */
+    tce_critic_free(l.critic);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("update");
+    TCase *reports = tcase_create("golden");
+    tcase_add_test(reports, losses_of_the_policy_are_means_over_its_epochs);
+    tcase_add_test(reports, the_loss_of_the_critic_is_the_mean_over_its_epochs);
+    tcase_add_test(reports, without_epochs_there_is_no_loss);
+    suite_add_tcase(suite, reports);
+
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
