@@ -376,8 +376,8 @@ def test_states_and_pictures(tasks) -> None:
 def test_a_library_is_registered_with_gymnasium(tasks) -> None:
     from tce.gym import register
 
-    assert register(tasks, "test") == ["test/point-v0", "test/tracker-v0"]
-    env = gymnasium.make("test/point-v0", disable_env_checker=True)
+    assert register(tasks, "test") == ["test/Point-v0", "test_ProDMP/Point-v0", "test_ProDMP/Tracker-v0"]
+    env = gymnasium.make("test/Point-v0", disable_env_checker=True)
     obs, _ = env.reset(seed=1)
     assert env.observation_space.contains(obs)
 

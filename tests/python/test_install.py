@@ -18,7 +18,7 @@ LIBRARY = Path(tce._library.path).resolve()
 
 def python(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     """A new interpreter outside the checkout."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "TCE_LIBRARY", "TCE_BLAS_THREADS")}
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "TCE_LIBRARY", "TCE_TASKS", "TCE_BLAS_THREADS")}
     return subprocess.run(
         [sys.executable, "-c", code], env={**kept, **environment}, cwd="/", capture_output=True, text=True)
 
@@ -36,6 +36,12 @@ def test_the_wheel_holds_its_own_library(tmp_path) -> None:
         "print(tce.ProDMP(num_dof=2).trajectory(np.ones((1, 12)), [0.5])[0].shape)",
         PYTHONPATH=str(tmp_path / "site"))
     assert result.stdout.split("\n")[:2] == [str(tmp_path / "site" / "tce" / "lib" / "libtce.so.0"), "(1, 1, 2)"], result.stderr
+    # where the program was built before, its tasks came along and find their models
+    if (ROOT / "build" / "bin" / "tce").exists():
+        result = python(
+            "import gymnasium, tce; print(tce.find_tasks()); print(gymnasium.make('tce.gym:tce/HopperJump-v0').reset(seed=1)[0].shape)",
+            PYTHONPATH=str(tmp_path / "site"))
+        assert result.stdout.split("\n")[:2] == [str(tmp_path / "site" / "tce" / "bin" / "libtce_tasks.so"), "(16,)"], result.stderr
     # nothing is left behind in the checkout
     assert not (ROOT / "bindings" / "python" / "build").exists()
     assert not list((ROOT / "bindings" / "python").glob("*.egg-info"))

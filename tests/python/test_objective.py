@@ -97,8 +97,26 @@ def test_a_shared_old_factor_serves_contextual_ones() -> None:
     got = projection.project(mean, chol, mean, old)
     want = projection.project(mean, chol, mean, np.repeat(old, 4, 0))
     np.testing.assert_array_equal(got[1], want[1])
-    with pytest.raises(ValueError, match="old_chol: 4 factors where chol has one"):
-        projection.project(mean, old, mean, chol)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (1, 3, 3)])
+def test_a_shared_factor_serves_contextual_old_ones(shape) -> None:
+    projection = tce.Projection("kl", 3, 0.1, 0.01)
+    mean, old_mean, chol, old = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3)), factors(1, 3), factors(4, 3)
+    d_mean, d_chol = RNG.normal(size=(4, 3)), np.tril(RNG.normal(size=(4, 3, 3)))
+    want = projection.project(mean, np.repeat(chol, 4, 0), old_mean, old)
+    want_d = projection.backward(d_mean, d_chol)
+    want_loss = projection.regression(mean, np.repeat(chol, 4, 0))
+    got = projection.project(mean, chol.reshape(shape), old_mean, old)
+    got_d = projection.backward(d_mean, d_chol)
+    got_loss = projection.regression(mean, chol.reshape(shape))
+    np.testing.assert_array_equal(got[0], want[0])
+    np.testing.assert_array_equal(got[1], want[1])
+    # every row's share of the gradient goes to the one factor
+    np.testing.assert_array_equal(got_d[0], want_d[0])
+    np.testing.assert_allclose(got_d[1], want_d[1].sum(0).reshape(shape))
+    assert got_loss[0] == want_loss[0]
+    np.testing.assert_allclose(got_loss[2], want_loss[2].sum(0).reshape(shape))
 
 
 def test_bounds_can_be_changed() -> None:

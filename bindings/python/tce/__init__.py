@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import gauss
 from .base import Pool, Random, blas_threads, set_blas_threads, version
-from .env import EnvSpec, Instance, StepResult, Task, TaskLibrary
+from .env import EnvSpec, Instance, StepResult, Task, TaskLibrary, find_tasks
 from .errors import (
     ArgumentError, CorruptError, EnvironmentFault, FileError, LibraryError, NotFoundError, NumericalError,
     OutOfMemoryError, StateError, TceError, ThreadError, UnsupportedError, VersionError)
@@ -29,24 +29,24 @@ from .store import Store
 from .trpl import Projection, entropy_bound, entropy_control, entropy_control_backward
 
 if TYPE_CHECKING:
-    from .gym import TaskEnv, gym_env
+    from .gym import EpisodeEnv, EpisodeVectorEnv, TaskEnv, TaskVectorEnv, episode_env, gym_env
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "CorruptError", "Critic", "DMP", "Env", "EnvSpec", "EnvironmentFault", "FileError", "GymTask",
-    "Instance", "LibraryError", "MovementPrimitive", "Net", "NotFoundError", "NumericalError", "OutOfMemoryError",
+    "ArgumentError", "CorruptError", "Critic", "DMP", "Env", "EnvSpec", "EnvironmentFault", "EpisodeEnv",
+    "EpisodeVectorEnv", "FileError", "GymTask", "Instance", "LibraryError", "MovementPrimitive", "Net", "NotFoundError", "NumericalError", "OutOfMemoryError",
     "Paths", "Plan", "Policy", "Pool", "ProDMP", "ProMP", "Projection", "PythonTask", "Random", "Rollout",
     "SegmentObjective", "StateError", "StepResult", "Store", "SurrogateStats", "Task", "TaskEnv", "TaskLibrary",
-    "TceError", "ThreadError", "UnsupportedError", "VersionError", "Via", "blas_threads", "blend",
-    "clip_factor", "entropy_bound", "entropy_control", "entropy_control_backward", "gae", "gauss", "gym_env",
+    "TaskVectorEnv", "TceError", "ThreadError", "UnsupportedError", "VersionError", "Via", "blas_threads", "blend",
+    "clip_factor", "entropy_bound", "entropy_control", "entropy_control_backward", "episode_env", "find_tasks", "gae", "gauss", "gym_env",
     "linear_schedule", "monte_carlo", "normalise", "rewards_to_event", "segment_advantage", "set_blas_threads",
     "surrogate", "time_pairs", "version"]
 
 
 def __getattr__(name: str) -> Any:
     # gymnasium is needed only by those who use it
-    if name in ("TaskEnv", "gym_env"):
+    if name in ("EpisodeEnv", "EpisodeVectorEnv", "TaskEnv", "TaskVectorEnv", "episode_env", "gym_env"):
         from . import gym
 
         return getattr(gym, name)

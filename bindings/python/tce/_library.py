@@ -108,7 +108,8 @@ EnvSpecStruct = _struct(
     ("n", "struct_size"),
     ("i", "n_obs n_dof n_action n_steps n_metrics n_context"),
     ("d", "dt"),
-    ("p", "metric_names context action_low action_high"))
+    ("p", "metric_names context action_low action_high"),
+    ("i", "carries_state reserved"))
 EnvResult = _struct("EnvResult", ("d", "reward"), ("i", "terminated truncated event reserved"))
 EnvVtable = _struct(
     "EnvVtable",
@@ -319,6 +320,9 @@ FUNCTIONS: Dict[str, str] = {
     "tce_rollout_reset_one": "x pnuppp",
     "tce_rollout_metrics": "x pnp",
     "tce_rollout_instance": "p pn",
+    "tce_rollout_num_state": "n p",
+    "tce_rollout_get_states": "x pnp",
+    "tce_rollout_set_states": "x pnp",
     "tce_rewards_to_event": "v nnpp",
 }
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 from ctypes import byref, c_char_p, c_int32, c_void_p
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -17,7 +19,9 @@ from ._arrays import AnyArray, Array, Shapes, integer, pointer
 from ._handle import Handle, make
 from ._library import ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, lib, status_error
 from .base import Random
-from .errors import E_UNSUPPORTED, UnsupportedError
+from .errors import E_NOT_FOUND, E_UNSUPPORTED, NotFoundError, UnsupportedError
+
+TASKS_NAME = "libtce_tasks.so"
 
 
 @dataclass
@@ -33,6 +37,7 @@ class EnvSpec:
     context: Sequence[int] = ()  # observation entries that episodic methods see; (): all
     action_low: Optional[Array] = None
     action_high: Optional[Array] = None
+    carries_state: bool = False  # a reset depends on the episodes before it, through what get_state gives
 
 
 @dataclass
@@ -182,17 +187,45 @@ def read_spec(raw: Any) -> EnvSpec:
     return EnvSpec(
         n_obs=raw.n_obs, n_dof=raw.n_dof, n_steps=raw.n_steps, dt=raw.dt, n_action=raw.n_action,
         metric_names=tuple((name or b"").decode() for name in names), context=tuple(context),
-        action_low=doubles(raw.action_low), action_high=doubles(raw.action_high))
+        action_low=doubles(raw.action_low), action_high=doubles(raw.action_high),
+        carries_state=bool(raw.carries_state))
+
+
+def tasks_places() -> List[Path]:
+    """Where the project's own tasks, libtce_tasks.so, may be when TCE_TASKS does not tell, best first."""
+    package = Path(__file__).resolve().parent
+    places = [package / "bin" / TASKS_NAME]
+    if len(package.parents) > 2:
+        places.append(package.parents[2] / "build" / "bin" / TASKS_NAME)
+    program = shutil.which("tce")
+    if program:
+        folder = Path(program).resolve().parent
+        places += [folder / TASKS_NAME, folder.parent / "lib" / TASKS_NAME, folder.parent / "lib" / "tce" / TASKS_NAME]
+    return places
+
+
+def find_tasks() -> Path:
+    """The project's own task library. NotFoundError, with what was tried and the remedy, when there is none."""
+    named = os.environ.get("TCE_TASKS")
+    places = [Path(named).absolute()] if named else tasks_places()
+    for place in places:
+        if place.is_file():
+            return place
+    raise NotFoundError(
+        E_NOT_FOUND, "TCE_E_NOT_FOUND",
+        f"no {TASKS_NAME} at {', '.join(map(str, places))}. Build it with `make program` in a checkout of libtce, then name it in "
+        "TCE_TASKS or install the package again.")
 
 
 class TaskLibrary(Handle, Mapping[str, Task]):
-    """The tasks of a shared object, by name. Environments keep their library loaded."""
+    """The tasks of a shared object, by name; by default the project's own. Environments keep their library loaded."""
 
     _free = "tce_env_library_free"
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
+    def __init__(self, path: Union[str, "os.PathLike[str]", None] = None) -> None:
         super().__init__()
-        self._pointer = make(lib.tce_env_library_open, os.fsencode(path), None)
+        self.path = os.fspath(find_tasks() if path is None else path)
+        self._pointer = make(lib.tce_env_library_open, os.fsencode(self.path), None)
 
     def __getitem__(self, name: str) -> Task:
         out = c_void_p()

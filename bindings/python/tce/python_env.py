@@ -133,7 +133,8 @@ class PythonTask(Task):
         bounds = [(c_double * spec.n_action)(*np.asarray(b, np.float64).reshape(-1)) for b in (low, high)]
         live.raw = EnvSpecStruct(
             n_obs=spec.n_obs, n_dof=spec.n_dof, n_action=spec.n_action, n_steps=spec.n_steps,
-            n_metrics=len(spec.metric_names), n_context=len(spec.context), dt=spec.dt)
+            n_metrics=len(spec.metric_names), n_context=len(spec.context), dt=spec.dt,
+            carries_state=spec.carries_state)
         live.keep = [names, context, bounds]
         for entry, array in (("metric_names", names), ("context", context), ("action_low", bounds[0]),
                              ("action_high", bounds[1])):

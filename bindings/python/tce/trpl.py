@@ -59,7 +59,7 @@ class Projection(Handle):
         fill(self._options, {
             "dim": dim, "diagonal": bool(diagonal), "entropy_first": bool(entropy_first),
             "mean_bound": mean_bound, "cov_bound": cov_bound, "pool": pool_pointer(pool)})
-        self._last: Optional[Tuple[int, Tuple[int, ...]]] = None
+        self._last: Optional[Tuple[int, Tuple[int, ...], Tuple[int, ...]]] = None
         # a handle for one row at once, so that wrong options are reported here
         self._require(1, True)
 
@@ -91,18 +91,19 @@ class Projection(Handle):
     ) -> Tuple[Array, Array]:
         """Projects (mean [E, P], chol) into the trust region around the old ones.
 
-        chol is [1, P, P] or [P, P] (one covariance for all) or [E, P, P]; the result has the same shape. With
-        chol [E, P, P] a shared old_chol is repeated for each row.
+        chol and old_chol are [1, P, P] or [P, P] (one covariance for all) or [E, P, P]. The result has the shape of
+        chol; where only one of the two is shared, that one serves every row and the result is [E, P, P].
         """
         shapes = Shapes(P=self.dim)
         mean = shapes.array("mean", mean, "E P")
         old_mean = shapes.array("old_mean", old_mean, "E P")
         chol, n_cov = factor(shapes, "chol", chol)
         old_chol, n_old = factor(shapes, "old_chol", old_chol)
+        given = chol.shape
         if n_old > n_cov:
-            raise ValueError(f"old_chol: {n_old} factors where chol has one; give chol as [E, P, P]")
+            chol, n_cov = self._repeat(chol, old_chol.shape), n_old
         if n_cov > n_old:
-            old_chol = np.ascontiguousarray(np.broadcast_to(old_chol.reshape(1, self.dim, self.dim), chol.shape))
+            old_chol = self._repeat(old_chol, chol.shape)
         if self._options.entropy and entropy_bound is None:
             raise ValueError("entropy_bound: needed with entropy control")
         bound = 0.0 if entropy_bound is None else number("entropy_bound", entropy_bound)
@@ -114,18 +115,27 @@ class Projection(Handle):
             lib.tce_trpl_project(
                 self, shapes["E"], pointer(mean), pointer(chol), pointer(old_mean), pointer(old_chol), bound,
                 pointer(out_mean), pointer(out_chol))
-            self._last = shapes["E"], chol.shape
+            self._last = shapes["E"], chol.shape, given
         return out_mean, out_chol
 
-    def _projected(self, what: str) -> Tuple[int, Tuple[int, ...]]:
-        """Rows and shape of chol of the last project."""
+    def _repeat(self, chol: Array, shape: Tuple[int, ...]) -> Array:
+        """A shared factor for every row."""
+        return np.ascontiguousarray(np.broadcast_to(chol.reshape(1, self.dim, self.dim), shape))
+
+    @staticmethod
+    def _gather(d_chol: Array, given: Tuple[int, ...]) -> Array:
+        """The gradient to chol as it was given: that of a factor that served every row is the sum over them."""
+        return d_chol if d_chol.shape == given else d_chol.sum(axis=0).reshape(given)
+
+    def _projected(self, what: str) -> Tuple[int, Tuple[int, ...], Tuple[int, ...]]:
+        """Rows of the last project, the shape of its result, and that of the chol it was given."""
         if self._last is None:
             raise StateError(E_STATE, "TCE_E_STATE", f"{what} needs a project before it")
         return self._last
 
     def backward(self, d_mean: Any = None, d_chol: Any = None) -> Tuple[Array, Array]:
         """Gradients to the mean and chol of the last :meth:`project` from those to its results (None: zeros)."""
-        n, shape = self._projected("backward")
+        n, shape, given = self._projected("backward")
         shapes = Shapes(E=n, P=self.dim)
         d_mean = shapes.array("d_mean", np.zeros((n, self.dim)) if d_mean is None else d_mean, "E P")
         d_chol = shapes.array("d_chol", np.zeros(shape) if d_chol is None else d_chol, " ".join(map(str, shape)))
@@ -133,26 +143,28 @@ class Projection(Handle):
         with self._lock:
             lib.tce_trpl_backward(
                 self, n, pointer(d_mean), pointer(d_chol), pointer(out_mean), pointer(out_chol))
-        return out_mean, out_chol
+        return out_mean, self._gather(out_chol, given)
 
     def regression(
         self, mean: Any, chol: Any, coefficient: float = 1.0, with_cov: bool = True
     ) -> Tuple[float, Array, Array]:
         """Trust-region regression loss of the last :meth:`project` and its gradients to mean and chol."""
-        n, shape = self._projected("regression")
+        n, shape, given = self._projected("regression")
         shapes = Shapes(E=n, P=self.dim)
         mean = shapes.array("mean", mean, "E P")
-        chol = shapes.array("chol", chol, " ".join(map(str, shape)))
+        chol = shapes.array("chol", chol, " ".join(map(str, given)))
+        if shape != given:
+            chol = self._repeat(chol, shape)
         d_mean, d_chol, loss = np.zeros_like(mean), np.zeros_like(chol), c_double()
         with self._lock:
             lib.tce_trpl_regression(
                 self, n, pointer(mean), pointer(chol), number("coefficient", coefficient),
                 int(bool(with_cov)), byref(loss), pointer(d_mean), pointer(d_chol))
-        return loss.value, d_mean, d_chol
+        return loss.value, d_mean, self._gather(d_chol, given)
 
     def distances(self) -> Distances:
         """What the last :meth:`project` measured, before it projected."""
-        n, _ = self._projected("distances")
+        n, _, _ = self._projected("distances")
         n_cov = 1 if self._options.shared_cov else n
         mean, cov, eta = np.empty(n), np.empty(n_cov), np.empty(n_cov)
         with self._lock:
