@@ -25,6 +25,7 @@ STATIC  := $(LIB)/libtce.a
 BUILD_PACKAGES  := libopenblas-dev liblapacke-dev librandom123-dev libxxhash-dev pkg-config
 TEST_PACKAGES   := check libjansson-dev zlib1g-dev g++ cmake valgrind abigail-tools
 PYTHON_PACKAGES := python3 python3-venv
+FUZZ_PACKAGES   := clang libclang-rt-dev
 
 # ---- flags -----------------------------------------------------------------------------------------
 
@@ -125,7 +126,9 @@ $(TEST_TASKS): $(BUILD)/%.so: $(BUILD)/%.o
 	$(call say,LD,$@)
 	$(Q)$(LINK) -shared -o $@ $<
 
-# shares one libtce with the task library that it loads
+# shares one libtce with the task library that it loads; the formulas of Metaworld's rewards have no other door
+REPLAY += $(BUILD)/examples/tasks/metaworld/helpers.o
+
 $(BUILD)/replay: $(REPLAY) $(SUPPORT) $(LIB)/libtce.so
 	$(call say,LD,$@)
 	$(Q)$(LINK) -o $@ $(REPLAY) $(SUPPORT) $(LINK_TCE) $(TEST_LIBS) $(LIBS)
@@ -146,7 +149,7 @@ suites: $(SUITES) $(TEST_TASKS)
 # ---- tests -----------------------------------------------------------------------------------------
 
 # python comes last: pytest's own summary ends the output
-PARTS := check check-headers check-map check-layers replay check-abi check-install check-docs check-examples \
+PARTS := check check-headers check-map check-layers check-replay replay check-abi check-install check-docs check-examples \
          check-san check-tsan check-valgrind check-python
 
 .PHONY: test
@@ -190,6 +193,10 @@ check-install: all | deps-test ## an outside project through pkg-config, CMake a
 replay: $(BUILD)/replay ## case files through the C API: FILES="a.json b.json.gz", default tests/golden
 	@$(BUILD)/replay $(FILES)
 
+.PHONY: check-replay
+check-replay: $(BUILD)/replay ## what replay says of compressed, wrong, unknown and damaged cases
+	@sh tests/replay/check.sh $(BUILD)/replay
+
 .PHONY: check-docs
 check-docs: $(LIB)/libtce.so | deps-test deps-python ## the programs printed in README.md and docs/api
 	@CC='$(CC)' LIB='$(abspath $(LIB))' PYTHON='$(CURDIR)/$(VENV)/bin/python' OUT='$(abspath $(BUILD))/docs' JOBS=$(JOBS) \
@@ -217,6 +224,17 @@ check-tsan: ## suites with threads under the thread sanitizer
 check-valgrind: suites ## suites under valgrind, without the long loops of property and gradient
 	@$(SLOW) CASES="golden errors memory" WRAP="valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \
 	    --errors-for-leak-kinds=definite,indirect" $(RUN) $(SUITES)
+
+# mutated files are in the store's suite as well; this one goes on looking, guided by coverage
+FUZZ_SECONDS ?= 60
+FUZZ := $(BUILD)/fuzz
+
+.PHONY: fuzz
+fuzz: | deps-build ## hostile files for the store under libFuzzer, for FUZZ_SECONDS (60)
+	$(if $(NO_DEPS),,$(call install_packages,$(FUZZ_PACKAGES)))
+	@$(MAKE) CC=clang BUILD=$(FUZZ) SANITIZE=address,undefined,fuzzer-no-link $(FUZZ)/lib/libtce.a
+	$(Q)clang -std=c99 -g -fsanitize=fuzzer,address,undefined -Iinclude -o $(FUZZ)/store tests/fuzz/fuzz_store.c $(FUZZ)/lib/libtce.a $(LIBS)
+	$(Q)mkdir -p $(FUZZ)/corpus && $(FUZZ)/store -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 $(FUZZ)/corpus
 
 .PHONY: check-python
 check-python: $(LIB)/libtce.so | deps-python ## pytest on bindings/python

@@ -8,17 +8,24 @@ METHOD ?= tce
 SEED   ?= 1
 
 MUJOCO_VERSION ?= 3.3.0
-MUJOCO_DIR     ?= deps/mujoco
+MUJOCO_DIR     ?= deps/mujoco-$(MUJOCO_VERSION)
 FANCY_VERSION  := 0.3.0
+METAWORLD_VERSION := 3.1.1
 
 TRAIN_PACKAGES      := libyaml-dev zlib1g-dev
 PICTURE_PACKAGES    := libegl1 libgl1-mesa-dri ffmpeg
+
+# The cases of tasks are made with MuJoCo 3.3.0. These tasks are trained on a later one, which steps them 1.3 to 1.6 times as fast (docs/tasks.md), built beside.
+TRAIN_MUJOCO_VERSION := 3.17.0
+TRAIN_MUJOCO_TASKS   := box_pushing_dense box_pushing_sparse table_tennis
+# tasks whose models are compiled in
+EMBEDDED_TASKS       := reacher5 point_via
 
 BIN     := $(BUILD)/bin
 TASKS   := $(BIN)/libtce_tasks.so
 PROGRAM := $(BIN)/tce
 
-TASK_OBJECTS    := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/tasks/*.c)))
+TASK_OBJECTS    := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/tasks/*.c examples/tasks/*/*.c)))
 TRAINER_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/trainer/*.c)))
 # all but main, for the suites: each takes what it needs
 TRAINER_ARCHIVE := $(BUILD)/examples/trainer.a
@@ -31,7 +38,7 @@ LINK_TCE     = -L$(LIB) -Wl,-rpath,'$$ORIGIN/$(shell realpath -m --relative-to=$
 # ---- MuJoCo ------------------------------------------------------------------------------------------
 
 .PHONY: deps-mujoco deps-train
-ifeq ($(MUJOCO_DIR),deps/mujoco)
+ifeq ($(MUJOCO_DIR),deps/mujoco-$(MUJOCO_VERSION))
 deps: deps-mujoco
 deps-mujoco: | deps-draw
 	$(if $(NO_DEPS),,@[ "$$(cat $(MUJOCO_DIR)/version 2>/dev/null)" = "$(MUJOCO_VERSION)" ] || \
@@ -48,6 +55,8 @@ deps: deps-models
 deps-models: | deps-draw
 	$(if $(NO_DEPS),,@[ "$$(cat deps/fancy_gym/version 2>/dev/null)" = "$(FANCY_VERSION)" ] || \
 	    sh examples/tasks/fancy_gym.sh $(FANCY_VERSION) deps/fancy_gym $(VENV)/bin/python)
+	$(if $(NO_DEPS),,@[ "$$(cat deps/metaworld/version 2>/dev/null)" = "$(METAWORLD_VERSION)" ] || \
+	    sh examples/tasks/metaworld.sh $(METAWORLD_VERSION) deps/metaworld $(VENV)/bin/python)
 
 deps-train: | deps-draw
 	$(if $(NO_DEPS),,$(call install_packages,$(TRAIN_PACKAGES)))
@@ -69,6 +78,9 @@ $(BUILD)/examples/tasks/%.o: examples/tasks/%.c $(BUILD)/examples/tasks/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILE_TASK) -MMD -MP -c -o $@ $<
 
+# where a copy of the library elsewhere finds the models
+$(BUILD)/examples/tasks/models.o: private COMPILE_TASK += -DTASKS_DEPS='"$(abspath deps)"'
+
 $(TASKS): $(TASK_OBJECTS) $(LIB)/libtce.so
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
@@ -82,8 +94,13 @@ $(PROGRAM): $(TRAINER_OBJECTS) $(LIB)/libtce.so
 	$(Q)$(LINK) -o $@ $(TRAINER_OBJECTS) $(LINK_TCE) $(TRAINER_LIBS) -lpthread -lm
 
 .PHONY: train
-train: program | deps-draw deps-models ## trains TASK (reacher5) with METHOD (tce) and SEED (1); further words in ARGS
+ifeq ($(if $(filter $(TRAIN_MUJOCO_TASKS),$(TASK)),$(origin MUJOCO_VERSION) $(origin MUJOCO_DIR)),file file)
+train: # MuJoCo was left to us
+	@$(MAKE) --no-print-directory train MUJOCO_VERSION=$(TRAIN_MUJOCO_VERSION) BUILD=$(BUILD)/mujoco-$(TRAIN_MUJOCO_VERSION)
+else
+train: program | deps-draw $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,deps-models) ## trains TASK (reacher5) with METHOD (tce) and SEED (1); further words in ARGS
 	@OPENBLAS_NUM_THREADS=1 $(PROGRAM) train examples/configs/$(TASK)/$(METHOD).yaml --seed $(SEED) $(ARGS)
+endif
 
 # ---- tests -------------------------------------------------------------------------------------------
 
@@ -113,6 +130,10 @@ $(BUILD)/tests/trainer/test_mujoco.o: | deps-mujoco
 $(BUILD)/tests/trainer/test_mujoco: TEST_LIBS += $(TASK_OBJECTS) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -ldl
 $(BUILD)/tests/trainer/test_mujoco: $(TASK_OBJECTS)
 
+# and this one the formulas of Metaworld's rewards
+$(BUILD)/tests/trainer/test_metaworld: TEST_LIBS += $(BUILD)/examples/tasks/metaworld/helpers.o
+$(BUILD)/tests/trainer/test_metaworld: $(BUILD)/examples/tasks/metaworld/helpers.o
+
 .PHONY: deps-pictures
 deps-pictures: | deps-test deps-train
 	$(if $(NO_DEPS),,$(call install_packages,$(PICTURE_PACKAGES)))
@@ -123,5 +144,40 @@ check-trainer: export TCE_TASKS := $(abspath $(TASKS))
 check-trainer: program $(TRAINER_SUITES) | deps-python deps-pictures deps-models ## the training system: suites, then the program by pytest
 	@$(RUN) $(TRAINER_SUITES)
 	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/trainer
+
+# the tasks as Gymnasium environments
+check-python: export TCE_TASKS := $(abspath $(TASKS))
+check-python: $(TASKS) | deps-models deps-pictures
+
+# ---- the original environments beside ours: on request only ----------------------------------------------
+
+FANCY_VENV     := deps/venv-oracle-fancy
+METAWORLD_VENV := deps/venv-oracle-metaworld
+EPISODES       ?= 50
+
+$(METAWORLD_VENV)/ready: tests/oracle/metaworld.txt | deps-python
+	$(call install_wheels,$(METAWORLD_VENV),$<)
+
+$(BUILD)/tests/oracle/loops.so: tests/oracle/loops.c
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=c99 -O2 -fPIC -shared $(WARNINGS) -o $@ $<
+
+.PHONY: check-oracle-metaworld
+check-oracle-metaworld: program $(BUILD)/tests/oracle/loops.so $(METAWORLD_VENV)/ready | deps-models ## Metaworld's tasks beside the Python package's: differences and speed; ARGS="reach --no-speed"
+	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' OPENBLAS_NUM_THREADS=1 \
+	    $(METAWORLD_VENV)/bin/python tests/oracle/metaworld_oracle.py $(TASKS) $(BUILD)/tests/oracle/loops.so $(ARGS)
+
+# The box's model has an attribute that MuJoCo 3 refuses; it asked for the default.
+$(FANCY_VENV)/ready: tests/oracle/requirements.txt tests/oracle/originals.txt | deps-python
+	$(call install_wheels,$(FANCY_VENV),$<)
+	$(Q)$(FANCY_VENV)/bin/python -m pip install -q --disable-pip-version-check --no-deps -r tests/oracle/originals.txt
+	$(Q)sed -i 's/ collision="all"//' $(FANCY_VENV)/lib/python3*/site-packages/fancy_gym/envs/mujoco/box_pushing/assets/box_pushing.xml
+
+.PHONY: check-oracle
+check-oracle: $(TASKS) $(FANCY_VENV)/ready | deps-models ## the original environments beside ours, EPISODES (50) a task; installs gigabytes, not part of test
+	@[ "$$(cat $(MUJOCO_DIR)/version 2>/dev/null)" = "$$(sed -n 's/^mujoco==//p' tests/oracle/originals.txt)" ] || \
+	    { echo "check-oracle compares under the MuJoCo of tests/oracle/originals.txt: build the tasks with it (make MUJOCO_VERSION=3.3.0)" >&2; exit 1; }
+	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(FANCY_VENV)/bin/python tests/oracle/oracle.py \
+	    $(TASKS) --episodes $(EPISODES)
 
 -include $(TASK_OBJECTS:.o=.d) $(TRAINER_OBJECTS:.o=.d) $(TRAINER_SUITES:%=%.d)

@@ -33,6 +33,9 @@ LAYERS = [INPUTS * WIDTH, WIDTH * WIDTH, WIDTH]
 EPOCH_FLOPS = 2.0 * ROWS * (2 * sum(LAYERS) + sum(LAYERS[1:]))
 SGEMM_FLOPS = 2.0 * 1024**3
 
+# a projection's limit in products of its own size: 0.3 ms where one takes 15 us, so that it holds on any machine
+PROJECTION_DGEMMS = 20
+
 TURN_SECONDS = 0.05
 
 
@@ -249,13 +252,11 @@ def main() -> int:
     table.against(
         f"segment likelihood + gradients, {E} x {J} x {2 * D} (torch)", ours["segment"], theirs.get("segment"), 150)
     table.against("  torch with one covariance for all episodes", ours["segment"], theirs.get("segment, shared"), None)
-    table.add(
-        f"KL projection + gradient, n = {P}, 1 mean", duration(ours["projection"]), target="< 0.3 ms",
-        met=ours["projection"] < 3e-4)
-    table.add(
-        f"KL projection + gradient, n = {P}, {E} means", duration(ours["projection_batch"]), target="< 0.3 ms",
-        met=ours["projection_batch"] < 3e-4)
-    table.add(f"  dgemm {P} x {P} x {P}", duration(ours["dgemm"]))
+    for name, means in (("projection", "1 mean"), ("projection_batch", f"{E} means")):
+        ratio = statistics.median(a / b for a, b in zip(samples[name], samples["dgemm"]))
+        table.add(
+            f"KL projection + gradient, n = {P}, {means} (dgemm)", duration(ours[name]), duration(ours["dgemm"]),
+            f"{ratio:.1f} dgemm", f"<= {PROJECTION_DGEMMS} dgemm", ratio <= PROJECTION_DGEMMS)
     table.against(f"network epoch {ROWS} x {INPUTS}-{WIDTH}-{WIDTH}-1, float (torch)", ours["epoch"], theirs.get("epoch"), 1)
     table.add("  share of this machine's sgemm rate", f"{100 * rate:.0f} %", target=">= 70 %", met=rate >= 0.7)
     table.add("  sgemm 1024 x 1024 x 1024", f"{SGEMM_FLOPS / ours['sgemm'] / 1e9:.0f} GFLOP/s")

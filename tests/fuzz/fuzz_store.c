@@ -1,11 +1,7 @@
 /*
  * Fuzz target: hostile bytes for tce_store_parse. A store that comes out of it must be whole: every array readable to
  * its last byte, names in order, and found under their names. test_store.c includes this file and feeds it mutated
- * seeds; with libFuzzer it is a program of its own:
- *
- *     make BUILD=build/fuzz CC=clang SANITIZE=address,undefined,fuzzer-no-link build/fuzz/lib/libtce.a
- *     clang -g -fsanitize=fuzzer,address,undefined -Iinclude tests/fuzz/fuzz_store.c build/fuzz/lib/libtce.a \
- *         -llapacke -lopenblas -lm -o build/fuzz/store && build/fuzz/store
+ * seeds; `make fuzz` runs it under libFuzzer.
  */
 #include <stdint.h>
 #include <stdlib.h>
