@@ -196,40 +196,46 @@ def test_a_signal_saves_every_run_and_the_queue_goes_on(number, before, config: 
     assert all_content(folder) == all_content(tmp_path / "whole")
 
 
-def test_kills_of_the_whole_queue_lose_nothing(config: Path, tmp_path: Path) -> None:
-    arguments = [config, "--task", "all", "--seeds", "1-2", "--jobs", 2, "run.iterations=150", "run.checkpoint_every=5"]
-    assert tce("train", *arguments, "--out", tmp_path / "whole").returncode == 0
-    folder = tmp_path / "queue"
-    draw = random.Random(7)
-    n_killed, code = 0, None
+def kill_until_done(arguments: List[Any], folder: Path, draw: random.Random, most: int) -> int:
+    """Runs a queue that is killed again and again, at most so many times; how many it was. What is done stays untouched."""
+    n_killed, returncode = 0, None
     finished: Dict[str, Dict[str, int]] = {}
     command = ["train", *arguments, "--out", folder]
-    while code is None:
+    while returncode != 0:
         process = begin(*command)
-        if n_killed < 25:
+        if n_killed < most:
             time.sleep(draw.uniform(0.0, 0.6))
             # its runs are killed with it, or left to save and end by themselves
             below = children(process.pid) if draw.random() < 0.5 else []
-            if process.poll() is None:
-                n_killed += 1
+            n_killed += process.poll() is None
             process.kill()
             for child in below:
                 kill(child)
         _, said = process.communicate(timeout=120)
-        if process.returncode == 0:
-            code = 0
-        else:
-            assert process.returncode == -signal.SIGKILL, said
+        returncode = process.returncode
+        assert returncode in (0, -signal.SIGKILL), said
         if not (folder / "queue.csv").exists():
             continue
         command = ["train", "--resume", folder]
-        # what was done before has not been touched
         for name, then in finished.items():
             assert times(folder / name) == then
         finished = {row["folder"]: times(folder / row["folder"]) for row in queue(folder) if row["state"] == "done"}
-    assert n_killed >= 5
-    assert [row["state"] for row in queue(folder)] == ["done"] * 6
-    assert all_content(folder) == all_content(tmp_path / "whole")
+    return n_killed
+
+
+def test_kills_of_the_whole_queue_lose_nothing(config: Path, tmp_path: Path) -> None:
+    arguments = [config, "--task", "all", "--seeds", "1-2", "--jobs", 2, "run.iterations=150", "run.checkpoint_every=5"]
+    assert tce("train", *arguments, "--out", tmp_path / "whole").returncode == 0
+    whole = all_content(tmp_path / "whole")
+    draw = random.Random(7)
+    n_killed, n_queues = 0, 0
+    # a fast machine is done after a few kills: then another queue
+    while n_killed < 25:
+        folder = tmp_path / f"queue{n_queues}"
+        n_queues += 1
+        n_killed += kill_until_done(arguments, folder, draw, 25 - n_killed)
+        assert [row["state"] for row in queue(folder)] == ["done"] * 6
+        assert all_content(folder) == whole
 
 
 def test_a_finished_queue_stays_as_it_is(whole: Path, tmp_path: Path) -> None:
