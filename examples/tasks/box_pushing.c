@@ -18,6 +18,7 @@
 
 #include "arm_search.h"
 #include "box_pushing.h"
+#include "clearing.h"
 #include "models.h"
 #include "options.h"
 #include "tasks.h"
@@ -50,6 +51,14 @@ static const double HIGH[3] = { 0.6, 0.45, -0.01 };
 #define MIN_DISTANCE 0.3
 #define ARM_HEIGHT 0.15
 
+/* Between the posts of the frame that the table stands in: above the table's edge, and between its front and back beam. Nothing of the frame is there
+ * but what the box can touch. */
+static const clearing_space SPACES[] = {
+    { { -10.0, -0.96, -0.02 }, { 10.0, 0.96, 1.24 } },
+    { { -0.27, -0.96, -0.445 }, { 10.0, 0.96, 1.24 } },
+};
+enum { N_SPACES = sizeof SPACES / sizeof SPACES[0] };
+
 static const char *const METRICS[] = { "success", "box_goal_pos_dist", "box_goal_rot_dist", "episode_energy" };
 static const int32_t CONTEXT[] = { 0, 1, 2, 3, 4, 5, 6, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27 };
 
@@ -62,15 +71,16 @@ typedef struct box_pushing {
     const char *name;
     const task_draws *draws;
     tce_random *random; /* during a reset */
-    const mjModel *model;
+    clearing clearing;
+    const mjModel *model; /* and data: those of the clearing, which steps them */
     mjData *data;
-    mjModel *picture_model;
+    mjModel *picture_model; /* the whole one */
     mjData *picture_data;
     mujoco_renderer *renderer;
     arm_search search;
     int sparse;
     int box, rod, rod_tip, target[2];
-    double random_start;
+    double random_start, whole;
     double pose[N_POSE]; /* of the target */
     double step, energy;
     box_terms terms;
@@ -84,28 +94,27 @@ static void destroy(void *instance)
     mujoco_renderer_free(env->renderer);
     mj_deleteData(env->picture_data);
     mj_deleteModel(env->picture_model);
-    mj_deleteData(env->data);
-    if (env->model)
-        mujoco_model_close(env->model);
+    clearing_close(&env->clearing);
     free(env);
 }
 
 static tce_status find_objects(box_pushing *env)
 {
     const struct {
+        const mjModel *model;
         int type;
         const char *name;
         int *out;
     } objects[] = {
-        { mjOBJ_BODY, "box_0", &env->box },
-        { mjOBJ_BODY, "push_rod", &env->rod },
-        { mjOBJ_SITE, "rod_tip", &env->rod_tip },
-        { mjOBJ_BODY, "target_pos", &env->target[0] },
-        { mjOBJ_BODY, "replan_target_pos", &env->target[1] },
-        { mjOBJ_BODY, "tcp", &env->search.body },
+        { env->model, mjOBJ_BODY, "box_0", &env->box },
+        { env->model, mjOBJ_BODY, "push_rod", &env->rod },
+        { env->model, mjOBJ_SITE, "rod_tip", &env->rod_tip },
+        { env->clearing.whole, mjOBJ_BODY, "target_pos", &env->target[0] },
+        { env->clearing.whole, mjOBJ_BODY, "replan_target_pos", &env->target[1] },
+        { env->model, mjOBJ_BODY, "tcp", &env->search.body },
     };
     for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++) {
-        const tce_status status = mujoco_find(env->model, objects[i].type, objects[i].name, objects[i].out);
+        const tce_status status = mujoco_find(objects[i].model, objects[i].type, objects[i].name, objects[i].out);
         if (status != TCE_OK)
             return status;
     }
@@ -124,12 +133,12 @@ static tce_status create(const char *name, int sparse, const task_draws *draws, 
     env->sparse = sparse;
     env->draws = draws;
     env->random_start = 1.0;
-    const task_option options[] = { { "random_start", &env->random_start, 0.0, 1.0 } };
+    const task_option options[] = { { "random_start", &env->random_start, 0.0, 1.0 }, { "whole", &env->whole, 0.0, 1.0 } };
     tce_status status = task_options_read(name, settings, sizeof options / sizeof options[0], options);
     if (status == TCE_OK)
-        status = models_open(MODEL, MODEL_BLANK, &env->model);
-    if (status == TCE_OK)
-        status = mujoco_data_create(env->model, &env->data);
+        status = clearing_open(&env->clearing, MODEL, MODEL_BLANK, env->whole != 0.0 ? 0 : N_SPACES, SPACES);
+    env->model = env->clearing.model;
+    env->data = env->clearing.data;
     if (status == TCE_OK)
         status = find_objects(env);
     if (status != TCE_OK) {
@@ -265,7 +274,7 @@ static void begin(void *context)
     mjData *data = env->data;
     mj_resetData(env->model, data);
     memcpy(data->qpos, START, sizeof START);
-    mj_forward(env->model, data);
+    clearing_forward(&env->clearing);
 
     /* box, then targets until one is far enough */
     double pose[N_POSE];
@@ -282,7 +291,7 @@ static void begin(void *context)
     /* the arm, above the box */
     const double goal[3] = { box[0], box[1], box[2] + ARM_HEIGHT };
     arm_search_run(&env->search, env->model, data, goal, DOWN);
-    mj_forward(env->model, data);
+    clearing_forward(&env->clearing);
     env->step = 0.0;
     env->energy = 0.0;
     measure(env);
@@ -315,7 +324,7 @@ static tce_status step_action(void *instance, const double *action, double *out_
         data->ctrl[i] = fmin(fmax(torque + data->qfrc_bias[i], -MAX_TORQUE[i]), MAX_TORQUE[i]);
         effort += torque * torque;
     }
-    const tce_status status = models_step(env->model, data, N_SUB);
+    const tce_status status = clearing_step(&env->clearing, N_SUB);
     if (status != TCE_OK)
         return status;
     env->step += 1.0;
@@ -402,7 +411,7 @@ static void put_state(void *context)
     env->step = state[BOX_STATE_STEP];
     env->energy = state[BOX_STATE_ENERGY];
     data->time = DT * env->step;
-    mj_forward(env->model, data);
+    clearing_forward(&env->clearing);
     measure(env);
     if (isnan(state[BOX_STATE_WARM]))
         return;
@@ -436,7 +445,7 @@ static tce_status set_state(void *instance, const double *state, double *out_obs
 /* Pictures have a model and data of their own: the target stands in that model, and drawing leaves the episode as it was. */
 static tce_status open_picture(box_pushing *env)
 {
-    env->picture_model = mj_copyModel(NULL, env->model);
+    env->picture_model = mj_copyModel(NULL, env->clearing.whole);
     if (!env->picture_model)
         return tce_fail(TCE_E_NOMEM, "%s: no memory for pictures", env->name);
     mjModel *model = env->picture_model;

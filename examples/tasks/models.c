@@ -26,6 +26,7 @@ enum { N_ABOVE = 3, MAX_DEPTH = 16, ERROR_SIZE = 1000 };
 /* What is known about a model while it is loaded. */
 typedef struct model_job {
     const char *path, *blank;
+    const char *const *drop; /* names of bodies, NULL after the last; NULL: none */
     char root[PATH_SIZE];  /* folder of models */
     char file[PATH_SIZE];  /* the model's file */
     char cache[PATH_SIZE]; /* its compiled form; "" when there is no place for one */
@@ -203,6 +204,8 @@ static void find_cache(model_job *job)
     uint64_t h = hash_bytes(hash_folder(job, place, MAX_DEPTH), job->path, strlen(job->path));
     if (job->blank)
         h = hash_bytes(h, job->blank, strlen(job->blank));
+    for (size_t i = 0; job->drop && job->drop[i]; i++)
+        h = hash_bytes(h, job->drop[i], strlen(job->drop[i]));
     const char *base = strrchr(job->path, '/');
     snprintf(name, sizeof name, "%.200s-%s-%016llx.mjb", base ? base + 1 : job->path, mj_versionString(), (unsigned long long)h);
     if (!join(job->cache, folder, name))
@@ -287,6 +290,34 @@ static void save_cached(model_job *job)
 
 /* ---- loading --------------------------------------------------------------------------------------- */
 
+/* This has had several forms; with a version whose form was not tried nothing is taken out. */
+static void take_out(mjSpec *spec, const char *name)
+{
+    mjsBody *body = mjs_findBody(spec, name);
+    if (!body)
+        return;
+#if mjVERSION_HEADER >= 3010000
+    mjs_delete(spec, body->element);
+#elif mjVERSION_HEADER == 330
+    mjs_detachBody(spec, body);
+#endif
+}
+
+/* The model of the file without some bodies. */
+static mjModel *compile_without(model_job *job, const mjVFS *files)
+{
+    mjSpec *spec = mj_parseXML(job->file, files, job->error, sizeof job->error);
+    if (!spec)
+        return NULL;
+    for (size_t i = 0; job->drop[i]; i++)
+        take_out(spec, job->drop[i]);
+    mjModel *model = mj_compile(spec, files);
+    if (!model)
+        snprintf(job->error, sizeof job->error, "%s", mjs_getError(spec));
+    mj_deleteSpec(spec);
+    return model;
+}
+
 /* Parses the file; the text with its blanks goes before the one on disk, while what it includes still comes from its folder. */
 static void compile(void *context)
 {
@@ -295,7 +326,7 @@ static void compile(void *context)
     mjVFS files;
     mj_defaultVFS(&files);
     if (!job->blank || mj_addBufferVFS(&files, base, job->bytes, (int)job->n_bytes) == 0)
-        job->model = mj_loadXML(job->file, &files, job->error, sizeof job->error);
+        job->model = job->drop ? compile_without(job, &files) : mj_loadXML(job->file, &files, job->error, sizeof job->error);
     else
         snprintf(job->error, sizeof job->error, "it does not fit into memory");
     mj_deleteVFS(&files);
@@ -332,19 +363,28 @@ static tce_status load(void *context, mjModel **out)
     return status;
 }
 
-tce_status models_open(const char *path, const char *blank, const mjModel **out)
+tce_status models_open_without(const char *path, const char *blank, const char *const *drop, const mjModel **out)
 {
     model_job *job = calloc(1, sizeof *job);
     if (!job)
         return tce_fail(TCE_E_NOMEM, "no memory for the model %s", path);
     job->path = path;
     job->blank = blank;
+    job->drop = drop;
     tce_status status = find_file(job);
-    if (status == TCE_OK)
-        status = mujoco_model_share(job->file, load, job, out);
+    if (status == TCE_OK) {
+        char name[PATH_SIZE + 16];
+        snprintf(name, sizeof name, "%s%s", job->file, drop ? ", smaller" : "");
+        status = mujoco_model_share(name, load, job, out);
+    }
     free(job->bytes);
     free(job);
     return status;
+}
+
+tce_status models_open(const char *path, const char *blank, const mjModel **out)
+{
+    return models_open_without(path, blank, NULL, out);
 }
 
 /* ---- stepping and drawing -------------------------------------------------------------------------- */

@@ -22,6 +22,10 @@
  */
 tce_status models_open(const char *path, const char *blank, const mjModel **out);
 
+/* The same without the bodies called `drop`, NULL after the last: one such list a file. With a MuJoCo whose way of taking bodies out is not known here
+ * they stay. */
+tce_status models_open_without(const char *path, const char *blank, const char *const *drop, const mjModel **out);
+
 /*
  * n times mj_step and nothing else: what is derived (xpos, contacts, qfrc_bias) stays as the last one computed it before it integrated. When
  * a number is bad MuJoCo resets the data and goes on, as the originals of these tasks do.   TCE_E_ENV: MuJoCo's error.
