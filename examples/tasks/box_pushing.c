@@ -98,30 +98,19 @@ static void destroy(void *instance)
     free(env);
 }
 
-static tce_status find_objects(box_pushing *env)
+static tce_status find_parts(box_pushing *env)
 {
-    const struct {
-        const mjModel *model;
-        int type;
-        const char *name;
-        int *out;
-    } objects[] = {
-        { env->model, mjOBJ_BODY, "box_0", &env->box },
-        { env->model, mjOBJ_BODY, "push_rod", &env->rod },
-        { env->model, mjOBJ_SITE, "rod_tip", &env->rod_tip },
-        { env->clearing.whole, mjOBJ_BODY, "target_pos", &env->target[0] },
-        { env->clearing.whole, mjOBJ_BODY, "replan_target_pos", &env->target[1] },
-        { env->model, mjOBJ_BODY, "tcp", &env->search.body },
+    const mujoco_part parts[] = {
+        { mjOBJ_BODY, "box_0", &env->box },       { mjOBJ_BODY, "push_rod", &env->rod },
+        { mjOBJ_SITE, "rod_tip", &env->rod_tip }, { mjOBJ_BODY, "tcp", &env->search.body },
     };
-    for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++) {
-        const tce_status status = mujoco_find(objects[i].model, objects[i].type, objects[i].name, objects[i].out);
-        if (status != TCE_OK)
-            return status;
-    }
-    if (env->model->nq != NQ || env->model->nv != NV || env->model->nu != N_JOINTS)
-        return tce_fail(TCE_E_ENV, "%s: the model has %d positions, %d velocities and %d motors, not %d, %d and %d: another file than fancy_gym 0.3.0's",
-                        env->name, (int)env->model->nq, (int)env->model->nv, (int)env->model->nu, NQ, NV, N_JOINTS);
-    return TCE_OK;
+    const mujoco_part marks[] = {
+        { mjOBJ_BODY, "target_pos", &env->target[0] }, { mjOBJ_BODY, "replan_target_pos", &env->target[1] },
+    };
+    tce_status status = mujoco_check_sizes(env->model, env->name, NQ, NV, N_JOINTS);
+    if (status == TCE_OK)
+        status = mujoco_find_parts(env->model, sizeof parts / sizeof parts[0], parts);
+    return status == TCE_OK ? mujoco_find_parts(env->clearing.whole, sizeof marks / sizeof marks[0], marks) : status;
 }
 
 static tce_status create(const char *name, int sparse, const task_draws *draws, const char *settings, void **out)
@@ -140,7 +129,7 @@ static tce_status create(const char *name, int sparse, const task_draws *draws, 
     env->model = env->clearing.model;
     env->data = env->clearing.data;
     if (status == TCE_OK)
-        status = find_objects(env);
+        status = find_parts(env);
     if (status != TCE_OK) {
         destroy(env);
         return status;

@@ -71,22 +71,13 @@ static void destroy(void *instance)
 
 static tce_status find_parts(hopper_jump *env)
 {
-    const struct {
-        int type;
-        const char *name;
-        int *out;
-    } parts[] = {
+    const mujoco_part parts[] = {
         { mjOBJ_BODY, "torso", &env->torso },         { mjOBJ_BODY, "goal_site_body", &env->goal_body },
         { mjOBJ_GEOM, "floor", &env->floor },         { mjOBJ_GEOM, "foot_geom", &env->foot_geom },
         { mjOBJ_SITE, "foot_site", &env->foot_site },
     };
-    if (env->model->nq != NQ || env->model->nv != NQ || env->model->nu != N_JOINTS)
-        return tce_fail(TCE_E_ENV, "hopper_jump: the model has %d positions and %d motors, not %d and %d", (int)env->model->nq,
-                        (int)env->model->nu, NQ, N_JOINTS);
-    tce_status status = TCE_OK;
-    for (size_t i = 0; status == TCE_OK && i < sizeof parts / sizeof parts[0]; i++)
-        status = mujoco_find(env->model, parts[i].type, parts[i].name, parts[i].out);
-    return status;
+    const tce_status status = mujoco_check_sizes(env->model, "hopper_jump", NQ, NQ, N_JOINTS);
+    return status == TCE_OK ? mujoco_find_parts(env->model, sizeof parts / sizeof parts[0], parts) : status;
 }
 
 static tce_status create(void *user, const char *settings, void **out)

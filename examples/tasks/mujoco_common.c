@@ -202,6 +202,22 @@ tce_status mujoco_find(const mjModel *model, int type, const char *name, int *ou
     return *out >= 0 ? TCE_OK : tce_fail(TCE_E_ENV, "the model has no %s \"%s\"", mju_type2Str(type), name);
 }
 
+tce_status mujoco_find_parts(const mjModel *model, size_t n, const mujoco_part *parts)
+{
+    tce_status status = TCE_OK;
+    for (size_t i = 0; status == TCE_OK && i < n; i++)
+        status = mujoco_find(model, parts[i].type, parts[i].name, parts[i].out);
+    return status;
+}
+
+tce_status mujoco_check_sizes(const mjModel *model, const char *task, int nq, int nv, int nu)
+{
+    if (model->nq == nq && model->nv == nv && model->nu == nu)
+        return TCE_OK;
+    return tce_fail(TCE_E_ENV, "%s: the model has %d positions, %d velocities and %d motors, not %d, %d and %d: another file than `make deps` fetches", task,
+                    (int)model->nq, (int)model->nv, (int)model->nu, nq, nv, nu);
+}
+
 /* ---- physics ----------------------------------------------------------------------------------- */
 
 /* Arguments of the guarded calls. */

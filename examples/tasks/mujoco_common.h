@@ -28,6 +28,17 @@ void mujoco_model_close(const mjModel *model);
 /* Number of an object ("site", mjOBJ_SITE); TCE_E_ENV when the model has none of that name. */
 tce_status mujoco_find(const mjModel *model, int type, const char *name, int *out);
 
+/* The same for a list of them. */
+typedef struct mujoco_part {
+    int type;
+    const char *name;
+    int *out;
+} mujoco_part;
+tce_status mujoco_find_parts(const mjModel *model, size_t n, const mujoco_part *parts);
+
+/* Whether the model has so many positions, velocities and motors: TCE_E_ENV when it is another one than `task` was written for. */
+tce_status mujoco_check_sizes(const mjModel *model, const char *task, int nq, int nv, int nu);
+
 /* ---- calls that can fail ----------------------------------------------------------------------- */
 
 /* Runs work(context); a MuJoCo error inside ends it and is returned as TCE_E_ENV. work keeps nothing that a jump

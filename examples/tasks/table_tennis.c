@@ -107,23 +107,14 @@ static tce_status read_options(table_tennis *env, const char *settings)
 
 static tce_status find_parts(table_tennis *env)
 {
-    const struct {
-        int type;
-        const char *name;
-        int *out;
-    } parts[] = {
+    const mujoco_part parts[] = {
         { mjOBJ_BODY, "target_ball", &env->ball_body },   { mjOBJ_BODY, "target_point", &env->goal_body },
         { mjOBJ_GEOM, "target_ball_contact", &env->ball }, { mjOBJ_GEOM, "bat", &env->bat },
         { mjOBJ_GEOM, "bat_back", &env->bat_back },       { mjOBJ_GEOM, "floor", &env->floor },
         { mjOBJ_GEOM, "table_tennis_table", &env->table },
     };
-    if (env->model->nq != NQ || env->model->nv != NQ || env->model->nu != N_JOINTS)
-        return tce_fail(TCE_E_ENV, "table_tennis: the model has %d positions and %d motors, not %d and %d", (int)env->model->nq,
-                        (int)env->model->nu, NQ, N_JOINTS);
-    tce_status status = TCE_OK;
-    for (size_t i = 0; status == TCE_OK && i < sizeof parts / sizeof parts[0]; i++)
-        status = mujoco_find(env->model, parts[i].type, parts[i].name, parts[i].out);
-    return status;
+    const tce_status status = mujoco_check_sizes(env->model, "table_tennis", NQ, NQ, N_JOINTS);
+    return status == TCE_OK ? mujoco_find_parts(env->model, sizeof parts / sizeof parts[0], parts) : status;
 }
 
 static tce_status create(void *user, const char *settings, void **out)
