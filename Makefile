@@ -106,7 +106,7 @@ TEST_TASKS  := $(patsubst %.c,$(BUILD)/%.so,$(sort $(wildcard tests/tasks/*.c)))
 REPLAY      := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/replay/*.c)))
 BENCH       := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/*.c)))
 EXAMPLES    := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
-FILES       ?= $(sort $(wildcard tests/golden/*.json tests/golden/*.json.gz))
+FILES       ?= $(sort $(wildcard tests/golden/*.json tests/golden/*.json.gz tests/trainer/golden/*.json))
 
 # the environment of every program that a test target starts
 export TCE_GOLDEN := $(CURDIR)/tests/golden
@@ -126,8 +126,8 @@ $(TEST_TASKS): $(BUILD)/%.so: $(BUILD)/%.o
 	$(call say,LD,$@)
 	$(Q)$(LINK) -shared -o $@ $<
 
-# shares one libtce with the task library that it loads; the formulas of Metaworld's rewards have no other door
-REPLAY += $(BUILD)/examples/tasks/metaworld/helpers.o
+# shares one libtce with the task library that it loads; the formulas of Metaworld's rewards and of statistics have no other door
+REPLAY += $(BUILD)/examples/tasks/metaworld/helpers.o $(BUILD)/examples/trainer/stats.o $(BUILD)/examples/trainer/correlation.o
 
 $(BUILD)/replay: $(REPLAY) $(SUPPORT) $(LIB)/libtce.so
 	$(call say,LD,$@)

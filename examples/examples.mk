@@ -15,7 +15,7 @@ METAWORLD_VERSION := 3.1.1
 TRAIN_PACKAGES      := libyaml-dev zlib1g-dev
 PICTURE_PACKAGES    := libegl1 libgl1-mesa-dri ffmpeg
 
-# The cases of tasks are made with MuJoCo 3.3.0. These tasks are trained on a later one, which steps them 1.3 to 1.6 times as fast (docs/tasks.md), built beside.
+# The cases of tasks are made with MuJoCo 3.3.0. These tasks are trained on a later one, which steps them faster (docs/tasks.md), built beside.
 TRAIN_MUJOCO_VERSION := 3.17.0
 TRAIN_MUJOCO_TASKS   := box_pushing_dense box_pushing_sparse table_tennis
 # tasks whose models are compiled in

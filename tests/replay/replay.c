@@ -74,6 +74,12 @@ static const struct {
     { "expert", replay_metaworld },
     { "again", replay_metaworld },
     { "metaworld_helpers", replay_metaworld_helpers },
+
+    /* what is reported about runs */
+    { "gae", replay_gae },
+    { "iqm_bootstrap", replay_iqm_bootstrap },
+    { "jerk", replay_jerk },
+    { "correlation", replay_correlation },
 };
 
 /* ---- one case ------------------------------------------------------------------------------------ */
@@ -264,6 +270,14 @@ static void link_episodes(const json_t *list)
     }
 }
 
+/* A note on the file among its cases. */
+static int is_note(const json_t *entry)
+{
+    const char *kind = json_string_value(json_object_get(entry, "kind"));
+
+    return kind != NULL && strcmp(kind, "about") == 0;
+}
+
 /* The same file as a list of cases; a new reference. NULL when it is none of these. */
 static json_t *as_list(json_t *root)
 {
@@ -311,7 +325,8 @@ static void replay_file(const char *path, size_t *n_passed, size_t *n_failed)
         ++*n_failed;
     }
     for (size_t i = 0; i < json_array_size(list); i++)
-        ++*(replay_one(file, i, json_array_get(list, i)) ? n_passed : n_failed);
+        if (!is_note(json_array_get(list, i)))
+            ++*(replay_one(file, i, json_array_get(list, i)) ? n_passed : n_failed);
     json_decref(list);
     json_decref(root);
 }

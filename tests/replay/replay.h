@@ -214,4 +214,9 @@ void replay_tennis_draw(replay_case *c);
 void replay_metaworld(replay_case *c);
 void replay_metaworld_helpers(replay_case *c);
 
+void replay_gae(replay_case *c);
+void replay_iqm_bootstrap(replay_case *c);
+void replay_jerk(replay_case *c);
+void replay_correlation(replay_case *c);
+
 #endif
