@@ -463,12 +463,11 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("base");
-    TCase *golden = tcase_create("golden");
+    TCase *golden = test_case(suite, "golden", 0);
     tcase_add_test(golden, philox_gives_the_numbers_of_its_authors);
     tcase_add_test(golden, the_running_version_is_the_one_of_the_headers);
-    suite_add_tcase(suite, golden);
 
-    TCase *property = tcase_create("property");
+    TCase *property = test_case(suite, "property", 0);
     tcase_add_test(property, every_status_has_its_own_name_and_text);
     tcase_add_test(property, a_message_may_quote_the_one_before_it);
     tcase_add_test(property, a_message_too_long_is_cut_not_lost);
@@ -483,28 +482,20 @@ int main(void)
     tcase_add_loop_test(property, a_factor_survives_multiplication_and_cholesky, 0, 100);
     tcase_add_loop_test(property, eigenvectors_rebuild_their_matrix, 0, 100);
     tcase_add_loop_test(property, orthogonal_columns_are_orthonormal, 0, 100);
-    suite_add_tcase(suite, property);
 
-    TCase *gradient = tcase_create("gradient");
+    TCase *gradient = test_case(suite, "gradient", 0);
     tcase_add_loop_test(gradient, the_cholesky_gradient_matches_differences, 0, 10);
-    suite_add_tcase(suite, gradient);
 
-    TCase *errors = tcase_create("errors");
+    TCase *errors = test_case(suite, "errors", 0);
     tcase_add_test(errors, a_longer_struct_is_accepted_only_with_a_zero_tail);
     tcase_add_test(errors, a_struct_without_init_is_refused_by_name);
     tcase_add_test(errors, hooks_need_both_allocate_and_release);
     tcase_add_test(errors, a_pool_refuses_what_it_cannot_do);
     tcase_add_test(errors, a_matrix_that_is_not_positive_definite_names_its_row);
-    suite_add_tcase(suite, errors);
 
-    TCase *memory = tcase_create("memory");
+    TCase *memory = test_case(suite, "memory", 0);
     tcase_add_test(memory, a_block_larger_than_memory_is_refused);
     tcase_add_test(memory, a_pool_asks_for_memory_once_and_gives_it_back);
-    suite_add_tcase(suite, memory);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -13,7 +13,7 @@
 #include "support.h"
 
 #define SENTINEL 12345.0
-/* Seconds a test may take. */
+/* Seconds a test may take; sanitizers on a busy machine need more than Check's 4. */
 #define TIMEOUT 120
 
 /* Sums of a few thousand numbers in two orders. */
@@ -24,18 +24,6 @@
 enum { O = 5 };
 
 static const int32_t HIDDEN[] = { 32, 16 };
-
-static void ok(tce_status status)
-{
-    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
-}
-
-static void fails(tce_status status, tce_status want, const char *word)
-{
-    ck_assert_msg(status == want, "%s instead of %s", tce_status_name(status), tce_status_name(want));
-    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word,
-                  tce_error_message());
-}
 
 /* ---- critics ------------------------------------------------------------------------------------- */
 
@@ -100,16 +88,14 @@ static void assert_same_parameters(const tce_critic *critic, const tce_net *net)
 /* observations whose columns have different means and spreads */
 static double *observations(uint64_t seed, size_t n)
 {
-    double *x = malloc(n * O * sizeof *x);
-    tce_random random;
+    double *x = test_normals(seed, n * O);
 
-    tce_random_start(&random, seed, 2, 0, 0);
-    tce_random_normals(&random, n * O, x);
     for (size_t i = 0; i < n * O; i++)
         x[i] = 3.0 * (double)(i % O) + x[i] * pow(10.0, (double)(i % O) - 2.0);
     return x;
 }
 
+/* of another stream than observations */
 static double *normals(uint64_t seed, size_t n)
 {
     double *x = malloc(n * sizeof *x);
@@ -118,16 +104,6 @@ static double *normals(uint64_t seed, size_t n)
     tce_random_start(&random, seed, 3, 0, 0);
     tce_random_normals(&random, n, x);
     return x;
-}
-
-static tce_adam_options adam_of(double learning_rate)
-{
-    tce_adam_options adam;
-
-    tce_adam_options_init(&adam, sizeof adam);
-    adam.learning_rate = learning_rate;
-    adam.l2 = 1e-3;
-    return adam;
 }
 
 /* ---- golden -------------------------------------------------------------------------------------- */
@@ -269,7 +245,7 @@ START_TEST(a_normalised_batch_keeps_the_statistics_of_its_time)
 {
     enum { N = 150 };
     tce_critic_options options = options_of(TCE_NET_DOUBLE, N, NULL);
-    const tce_adam_options adam = adam_of(1e-2);
+    const tce_adam_options adam = test_adam(1e-2);
     tce_critic *critic;
     tce_random random;
     double *obs = observations(4, N);
@@ -312,7 +288,7 @@ START_TEST(an_epoch_is_as_many_adam_steps_as_minibatches)
 
     for (size_t k = 0; k < sizeof PARTS / sizeof PARTS[0]; k++) {
         const size_t M = PARTS[k];
-        const tce_adam_options adam = adam_of(1e-2);
+        const tce_adam_options adam = test_adam(1e-2);
         tce_critic *critic = started(TCE_NET_FLOAT, N, NULL, 1);
         tce_net *net = network_of(critic, TCE_NET_FLOAT, N);
         double *obs = observations(4, N);
@@ -360,7 +336,7 @@ static double *train(int32_t precision, size_t n, int32_t n_threads)
     tce_pool_options options;
     tce_pool *pool;
     tce_random random;
-    const tce_adam_options adam = adam_of(1e-2);
+    const tce_adam_options adam = test_adam(1e-2);
     double *obs = observations(4, n);
     double *target = normals(5, n);
     tce_pool_options_init(&options, sizeof options);
@@ -406,7 +382,7 @@ START_TEST(training_learns_a_smooth_function)
 {
     enum { N = 500 };
     tce_critic *critic = started(TCE_NET_FLOAT, N, NULL, 1);
-    const tce_adam_options adam = adam_of(1e-2);
+    const tce_adam_options adam = test_adam(1e-2);
     double *obs = observations(4, N);
     double target[N];
     double first;
@@ -429,7 +405,7 @@ START_TEST(a_saved_critic_goes_on_with_the_same_bytes)
     enum { N = 100 };
     for (int32_t precision = TCE_NET_FLOAT; precision <= TCE_NET_DOUBLE; precision++) {
         tce_critic *both[2] = { started(precision, N, NULL, 1), started(precision, N, NULL, 2) };
-        const tce_adam_options adam = adam_of(1e-2);
+        const tce_adam_options adam = test_adam(1e-2);
         double *obs = observations(4, N);
         double *target = normals(5, N);
         double values[2][N];
@@ -535,7 +511,7 @@ START_TEST(a_target_that_is_not_finite_changes_nothing)
     enum { N = 20 };
     tce_critic *critic = started(TCE_NET_FLOAT, N, NULL, 1);
     tce_net *net = network_of(critic, TCE_NET_FLOAT, 1);
-    const tce_adam_options adam = adam_of(1e-2);
+    const tce_adam_options adam = test_adam(1e-2);
     double *obs = observations(4, N);
     double *target = normals(5, N);
     double loss = SENTINEL;
@@ -556,7 +532,7 @@ START_TEST(bad_calls_leave_outputs_untouched)
 {
     enum { N = 20 };
     tce_critic *critic = started(TCE_NET_FLOAT, N, NULL, 1);
-    tce_adam_options adam = adam_of(1e-2);
+    tce_adam_options adam = test_adam(1e-2);
     double *obs = observations(4, N + 1);
     double out[N + 1] = { SENTINEL };
     tce_random random;
@@ -616,7 +592,7 @@ START_TEST(nothing_allocates_after_create)
     tce_hooks hooks;
     tce_critic *critic;
     tce_random random;
-    const tce_adam_options adam = adam_of(1e-2);
+    const tce_adam_options adam = test_adam(1e-2);
     double *obs = observations(4, N);
     double *target = normals(5, N);
     double values[N];
@@ -646,17 +622,12 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("critic");
-    TCase *golden = tcase_create("golden");
-    TCase *property = tcase_create("property");
-    TCase *errors = tcase_create("errors");
-    TCase *memory = tcase_create("memory");
+    TCase *golden = test_case(suite, "golden", TIMEOUT);
+    TCase *property = test_case(suite, "property", TIMEOUT);
+    TCase *errors = test_case(suite, "errors", TIMEOUT);
+    TCase *memory = test_case(suite, "memory", TIMEOUT);
 
     tce_blas_set_threads(1);
-    /* sanitizers on a busy machine need more than Check's 4 s */
-    tcase_set_timeout(golden, TIMEOUT);
-    tcase_set_timeout(property, TIMEOUT);
-    tcase_set_timeout(errors, TIMEOUT);
-    tcase_set_timeout(memory, TIMEOUT);
     tcase_add_test(golden, running_statistics_follow_the_published_update);
     tcase_add_test(property, normalised_observations_have_mean_zero_and_variance_one);
     tcase_add_test(property, values_are_the_networks_at_normalised_observations);
@@ -673,14 +644,6 @@ int main(void)
     tcase_add_test(errors, bad_calls_leave_outputs_untouched);
     tcase_add_test(errors, a_store_that_does_not_fit_changes_nothing);
     tcase_add_test(memory, nothing_allocates_after_create);
-    suite_add_tcase(suite, golden);
-    suite_add_tcase(suite, property);
-    suite_add_tcase(suite, errors);
-    suite_add_tcase(suite, memory);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -24,19 +24,6 @@ static const char *library_path(const char *name)
     return path;
 }
 
-static void ok(tce_status status)
-{
-    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
-}
-
-/* The status, and that the message has this in it. */
-static void fails(tce_status status, tce_status expected, const char *part)
-{
-    ck_assert_msg(status == expected, "%s, not %s: %s", tce_status_name(status), tce_status_name(expected),
-                  tce_error_message());
-    ck_assert_msg(strstr(tce_error_message(), part), "\"%s\" is not in \"%s\"", part, tce_error_message());
-}
-
 static void fails_to_open(const char *name, tce_status expected, const char *part)
 {
     tce_env_library *library = (tce_env_library *)path;
@@ -271,18 +258,16 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("env");
-    TCase *property = tcase_create("property");
-    TCase *errors = tcase_create("errors");
-    TCase *memory = tcase_create("memory");
+    TCase *property = test_case(suite, "property", 0);
+    TCase *errors = test_case(suite, "errors", 0);
+    TCase *memory = test_case(suite, "memory", 0);
 
-    suite_add_tcase(suite, property);
     tcase_add_test(property, a_complete_table_is_accepted);
     tcase_add_test(property, a_longer_table_is_accepted);
     tcase_add_test(property, tasks_of_a_library_are_listed_found_and_work);
     tcase_add_test(property, a_library_may_be_opened_twice_at_a_time);
     tcase_add_test(property, the_nearest_name_is_suggested);
 
-    suite_add_tcase(suite, errors);
     tcase_add_test(errors, a_table_without_a_required_entry_is_refused);
     tcase_add_test(errors, half_a_state_is_refused);
     tcase_add_test(errors, a_library_that_is_not_there_is_not_found);
@@ -290,12 +275,7 @@ int main(void)
     tcase_add_test(errors, a_broken_library_is_refused_with_the_reason);
     tcase_add_test(errors, questions_to_nothing_are_answered);
 
-    suite_add_tcase(suite, memory);
     tcase_add_test(memory, opening_takes_one_block_and_gives_it_back);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -419,33 +419,25 @@ int main(void)
 {
     Suite *suite = suite_create("gauss");
 
-    TCase *property = tcase_create("property");
+    TCase *property = test_case(suite, "property", 0);
     tcase_add_loop_test(property, log_prob_is_the_definition, 0, 100);
     tcase_add_loop_test(property, entropy_is_minus_the_expected_log_prob, 0, 100);
     tcase_add_loop_test(property, kl_is_the_definition_and_not_negative, 0, 100);
     tcase_add_test(property, a_tiny_divergence_keeps_its_digits);
     tcase_add_loop_test(property, samples_have_the_mean_and_covariance, 0, 4);
     tcase_add_test(property, a_sample_is_mean_plus_factor_times_the_stream);
-    suite_add_tcase(suite, property);
 
-    TCase *gradient = tcase_create("gradient");
+    TCase *gradient = test_case(suite, "gradient", 0);
     tcase_add_loop_test(gradient, log_prob_backward_matches_differences, 0, 10);
     tcase_add_loop_test(gradient, entropy_backward_matches_differences, 0, 10);
     tcase_add_loop_test(gradient, kl_backward_matches_differences, 0, 10);
-    suite_add_tcase(suite, gradient);
 
-    TCase *errors = tcase_create("errors");
+    TCase *errors = test_case(suite, "errors", 0);
     tcase_add_test(errors, a_factor_that_is_none_is_refused_by_entry);
     tcase_add_test(errors, shapes_and_numbers_are_checked_before_anything_is_written);
-    suite_add_tcase(suite, errors);
 
-    TCase *memory = tcase_create("memory");
+    TCase *memory = test_case(suite, "memory", 0);
     tcase_add_test(memory, scratch_is_used_no_further_than_promised);
-    suite_add_tcase(suite, memory);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

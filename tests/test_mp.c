@@ -418,22 +418,16 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("mp");
-    TCase *golden = tcase_create("golden");
+    TCase *golden = test_case(suite, "golden", 0);
     tcase_add_test(golden, the_primitives_of_the_published_tasks_match_the_reference);
     tcase_add_test(golden, the_primitives_with_every_option_match_the_reference);
     tcase_add_test(golden, phases_and_the_rhythmic_basis_match_the_reference);
-    suite_add_tcase(suite, golden);
 
-    TCase *gradient = tcase_create("gradient");
+    TCase *gradient = test_case(suite, "gradient", 0);
     tcase_add_loop_test(gradient, a_prodmps_gradient_matches_differences, 0, 128);
     tcase_add_loop_test(gradient, a_promps_gradient_matches_differences, 0, 12);
     tcase_add_loop_test(gradient, a_dmps_gradient_matches_differences, 0, 12);
     tcase_add_test(gradient, a_shared_start_gives_the_gradient_of_separate_ones);
-    suite_add_tcase(suite, gradient);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -4,7 +4,6 @@
 #include <check.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <tce/tce.h>
@@ -22,13 +21,6 @@ static tce_mp_options options(int kind)
     o.kind = kind;
     o.num_dof = D;
     return o;
-}
-
-static tce_mp *make(const tce_mp_options *o)
-{
-    tce_mp *mp = NULL;
-    ck_assert_msg(tce_mp_create(o, NULL, &mp) == TCE_OK, "%s", tce_error_message());
-    return mp;
 }
 
 static void preset(size_t n, double *out)
@@ -133,11 +125,11 @@ START_TEST(options_that_a_kind_does_not_use_are_not_checked)
     tce_mp_options o = options(TCE_MP_PROMP);
     o.alpha = o.alpha_phase = NAN;
     o.table_length = 0;
-    tce_mp_free(make(&o));
+    tce_mp_free(test_mp(&o));
     o = options(TCE_MP_DMP);
     o.phase = TCE_MP_PHASE_RHYTHMIC;
     o.alpha_phase = 0.0;
-    tce_mp_free(make(&o));
+    tce_mp_free(test_mp(&o));
 }
 END_TEST
 
@@ -191,7 +183,7 @@ START_TEST(nan_in_any_input_is_refused_by_its_index)
 {
     for (int kind = 0; kind < 3; kind++) {
         const tce_mp_options o = options(kind);
-        tce_mp *mp = make(&o);
+        tce_mp *mp = test_mp(&o);
         inputs in;
         make_inputs(&in);
         in.times[4] = NAN;
@@ -216,7 +208,7 @@ END_TEST
 START_TEST(shapes_that_do_not_fit_are_refused)
 {
     const tce_mp_options o = options(TCE_MP_PRODMP);
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     inputs in;
     make_inputs(&in);
     in.grid.n_time_rows = 3;
@@ -248,7 +240,7 @@ START_TEST(the_clock_of_a_prodmp_has_its_limits)
 {
     tce_mp_options o = options(TCE_MP_PRODMP);
     o.delay = 0.05;
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     inputs in;
     make_inputs(&in);
 
@@ -279,7 +271,7 @@ START_TEST(a_learnt_tau_must_be_positive)
     for (int kind = 0; kind < 3; kind++) {
         tce_mp_options o = options(kind);
         o.learn_tau = 1;
-        tce_mp *mp = make(&o);
+        tce_mp *mp = test_mp(&o);
         inputs in;
         make_inputs(&in);
         memset(in.params, 0, sizeof in.params);
@@ -296,7 +288,7 @@ START_TEST(a_start_whose_conditions_underflow_is_singular)
 {
     tce_mp_options o = options(TCE_MP_PRODMP);
     o.alpha = 250.0;
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     inputs in;
     make_inputs(&in);
     in.init_time[1] = 2.8;
@@ -311,7 +303,7 @@ START_TEST(a_start_whose_conditions_underflow_is_singular)
 
     /* an exact basis has no such limit after its start, but one before it */
     o.basis = TCE_MP_BASIS_EXACT;
-    mp = make(&o);
+    mp = test_mp(&o);
     make_inputs(&in);
     in.init_time[0] = in.init_time[1] = 6.5;
     refuse(mp, &in, TCE_E_NOT_FINITE, "overflows");
@@ -325,7 +317,7 @@ END_TEST
 START_TEST(a_promps_velocity_needs_times_that_differ)
 {
     const tce_mp_options o = options(TCE_MP_PROMP);
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     inputs in;
     make_inputs(&in);
     in.times[4] = in.times[3];
@@ -340,7 +332,7 @@ START_TEST(missing_starts_are_zeros)
 {
     for (int kind = 0; kind < 3; kind++) {
         const tce_mp_options o = options(kind);
-        tce_mp *mp = make(&o);
+        tce_mp *mp = test_mp(&o);
         inputs in;
         make_inputs(&in);
         double a[E * T * D], b[E * T * D];
@@ -361,7 +353,7 @@ START_TEST(a_query_refuses_what_a_trajectory_refuses)
     const double speed[D] = { 0.0, 1.0 };
     tce_mp_options o = options(TCE_MP_PRODMP);
     o.delay = 0.1;
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     preset(D, pos);
     ck_assert_int_eq(tce_mp_query(NULL, 0.5, params, 0.0, NULL, NULL, pos, NULL, NULL), TCE_E_ARGUMENT);
     ck_assert_int_eq(tce_mp_query(mp, 0.5, NULL, 0.0, NULL, NULL, pos, NULL, NULL), TCE_E_ARGUMENT);
@@ -379,7 +371,7 @@ START_TEST(a_query_refuses_what_a_trajectory_refuses)
 
     params[3] = 0.0;
     o = options(TCE_MP_DMP);
-    mp = make(&o);
+    mp = test_mp(&o);
     ck_assert_int_eq(tce_mp_query(mp, 0.1, params, 0.2, NULL, NULL, pos, NULL, NULL), TCE_E_VALUE);
     check_message("init_time");
     check_outputs(TCE_E_VALUE, D, pos);
@@ -392,7 +384,7 @@ START_TEST(linear_calls_refuse_what_is_not_linear)
     for (int variant = 0; variant < 2; variant++) {
         tce_mp_options o = options(variant ? TCE_MP_PRODMP : TCE_MP_DMP);
         o.learn_delay = variant;
-        tce_mp *mp = make(&o);
+        tce_mp *mp = test_mp(&o);
         const double times[2] = { 0.1, 0.2 };
         const double demo[2 * D] = { 0 };
         const tce_mp_via via = { .time = 0.1, .tolerance = 0.1 };
@@ -412,7 +404,7 @@ END_TEST
 START_TEST(basis_and_covariance_check_their_numbers)
 {
     const tce_mp_options o = options(TCE_MP_PRODMP);
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     double times[2] = { 0.1, 0.2 }, L[P * P] = { 0 }, out[(2 * D) * (2 * D)];
     preset(16, out);
     ck_assert_int_eq(tce_mp_basis(mp, 0, times, 0.0, out, NULL, NULL), TCE_E_SHAPE);
@@ -436,7 +428,7 @@ END_TEST
 START_TEST(a_fit_checks_its_demonstration)
 {
     tce_mp_options o = options(TCE_MP_PRODMP);
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     double times[3] = { 0.1, 0.2, 0.3 }, demo[3 * D] = { 0 }, out[P];
     preset(P, out);
     ck_assert_int_eq(tce_mp_fit(mp, 1, times, demo, 1e-9, out), TCE_E_SHAPE);
@@ -463,7 +455,7 @@ START_TEST(a_fit_checks_its_demonstration)
 
     o = options(TCE_MP_DMP);
     o.goal_scale = 0.0;
-    mp = make(&o);
+    mp = test_mp(&o);
     ck_assert_int_eq(tce_mp_fit(mp, 3, times, demo, 1e-9, out), TCE_E_SINGULAR);
     check_message("goal_scale");
     tce_mp_free(mp);
@@ -473,7 +465,7 @@ END_TEST
 START_TEST(sampling_needs_a_stream_and_a_place)
 {
     tce_mp_options o = options(TCE_MP_PRODMP);
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     inputs in;
     make_inputs(&in);
     tce_random r;
@@ -490,7 +482,7 @@ START_TEST(sampling_needs_a_stream_and_a_place)
 
     /* a spread that cannot but draw a negative tau */
     o.learn_tau = 1;
-    mp = make(&o);
+    mp = test_mp(&o);
     memset(L, 0, sizeof L);
     L[0] = 1e6;
     memset(in.params, 0, sizeof in.params);
@@ -508,7 +500,7 @@ END_TEST
 START_TEST(conditioning_checks_its_via_points)
 {
     tce_mp_options o = options(TCE_MP_PRODMP);
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     double mean[P] = { 0 }, L[P * P] = { 0 }, out_mean[P], out_L[P * P];
     const double speed[D] = { 0.0, 1.0 };
     for (size_t i = 0; i < P; i++)
@@ -553,9 +545,9 @@ END_TEST
 START_TEST(a_blend_checks_both_plans)
 {
     tce_mp_options o = options(TCE_MP_PRODMP);
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     o.num_dof = 1;
-    tce_mp *other = make(&o);
+    tce_mp *other = test_mp(&o);
     const double params[P] = { 0 };
     double times[2] = { 0.2, 0.6 }, out[2 * D];
     tce_mp_plan a, b;
@@ -595,7 +587,7 @@ START_TEST(a_store_without_a_primitive_is_refused)
 
     /* hostile numbers are refused like any options */
     const tce_mp_options o = options(TCE_MP_PRODMP);
-    tce_mp *good = make(&o);
+    tce_mp *good = test_mp(&o);
     ck_assert_int_eq(tce_mp_save(good, store, "mp"), TCE_OK);
     const int32_t many = 1000000;
     const double scales[2] = { 1.0, 2.0 };
@@ -690,7 +682,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("mp errors");
-    TCase *errors = tcase_create("errors");
+    TCase *errors = test_case(suite, "errors", 0);
     tcase_add_test(errors, create_refuses_what_it_cannot_make);
     tcase_add_test(errors, options_that_a_kind_does_not_use_are_not_checked);
     tcase_add_test(errors, nan_in_any_input_is_refused_by_its_index);
@@ -708,16 +700,10 @@ int main(void)
     tcase_add_test(errors, conditioning_checks_its_via_points);
     tcase_add_test(errors, a_blend_checks_both_plans);
     tcase_add_test(errors, a_store_without_a_primitive_is_refused);
-    suite_add_tcase(suite, errors);
 
-    TCase *memory = tcase_create("memory");
+    TCase *memory = test_case(suite, "memory", 0);
     tcase_add_test(memory, create_asks_once_and_fails_cleanly);
     tcase_add_test(memory, nothing_allocates_after_create);
-    suite_add_tcase(suite, memory);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

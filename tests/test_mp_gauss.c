@@ -32,13 +32,6 @@ static tce_mp_options options(int kind)
     return o;
 }
 
-static tce_mp *make(const tce_mp_options *o)
-{
-    tce_mp *mp = NULL;
-    ck_assert_msg(tce_mp_create(o, NULL, &mp) == TCE_OK, "%s", tce_error_message());
-    return mp;
-}
-
 /* times [T] from 0.05 on in steps of 0.03 */
 static void fill_times(double *times)
 {
@@ -53,7 +46,7 @@ START_TEST(the_covariance_is_the_basis_on_both_sides)
     const int32_t order = _i % 2;
     tce_mp_options o = options(_i / 2 % 2 ? TCE_MP_PROMP : TCE_MP_PRODMP);
     o.disable_goal = o.kind == TCE_MP_PRODMP && _i >= 4;
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     const size_t P = tce_mp_num_params(mp);
     const size_t C = tce_mp_num_columns(mp);
     const size_t n = D * T;
@@ -100,7 +93,7 @@ START_TEST(sampled_paths_have_the_mean_and_spread_of_the_gaussian)
 {
     enum { DRAWS = 20000 };
     const tce_mp_options o = options(TCE_MP_PRODMP);
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     const size_t P = tce_mp_num_params(mp);
     tce_random r;
     tce_random_start(&r, 2, 1, 0, 0);
@@ -161,7 +154,7 @@ START_TEST(conditioning_matches_the_dense_formula)
 {
     tce_mp_options o = options(_i % 2 ? TCE_MP_PROMP : TCE_MP_PRODMP);
     o.basis = o.kind == TCE_MP_PRODMP && _i % 4 == 2;
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     const size_t P = tce_mp_num_params(mp);
     const size_t C = tce_mp_num_columns(mp);
     tce_random r;
@@ -246,7 +239,7 @@ END_TEST
 START_TEST(a_tight_via_point_is_passed)
 {
     const tce_mp_options o = options(TCE_MP_PRODMP);
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     const size_t P = tce_mp_num_params(mp);
     tce_random r;
     tce_random_start(&r, 4, 1, 0, 0);
@@ -282,7 +275,7 @@ START_TEST(a_fit_solves_the_normal_equations)
     o.delay = _i % 4 == 2 ? 0.2 : 0.0;
     o.disable_goal = o.kind == TCE_MP_PRODMP && _i >= 4;
     o.disable_weights = !o.disable_goal && o.kind == TCE_MP_PRODMP && _i >= 2;
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     const size_t C = tce_mp_num_columns(mp);
     tce_random r;
     tce_random_start(&r, 5, 1, (uint64_t)_i, 0);
@@ -319,7 +312,7 @@ START_TEST(a_dmp_with_enough_functions_repeats_any_demonstration)
     o.num_basis = 10;
     o.goal_scale = 0.5;
     o.delay = _i ? 0.35 : 0.0;
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     tce_random r;
     tce_random_start(&r, 5, 2, (uint64_t)_i, 0);
     double params[D * 11], times[SAMPLES], demo[SAMPLES * D], path[SAMPLES * D], speed[D];
@@ -354,7 +347,7 @@ START_TEST(a_demonstration_that_rests_before_the_delay_is_fitted_exactly)
     o.delay = 0.2;
     o.auto_scale_basis = 0;
     o.weights_scale = 100.0;
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     const size_t P = tce_mp_num_params(mp);
     tce_random r;
     tce_random_start(&r, 6, 1, 0, 0);
@@ -386,10 +379,10 @@ static void make_scene(scene *s, int kind_a, int kind_b)
 {
     tce_mp_options o = options(kind_a);
     o.basis = kind_a == TCE_MP_PRODMP;
-    s->a = make(&o);
+    s->a = test_mp(&o);
     o = options(kind_b);
     o.basis = kind_b == TCE_MP_PRODMP;
-    s->b = make(&o);
+    s->b = test_mp(&o);
     tce_random r;
     tce_random_start(&r, 7, 1, (uint64_t)kind_a, (uint64_t)kind_b);
     tce_random_normals(&r, MAX_P, s->params_a);
@@ -468,7 +461,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("mp gauss");
-    TCase *property = tcase_create("property");
+    TCase *property = test_case(suite, "property", 60);
     tcase_add_loop_test(property, the_covariance_is_the_basis_on_both_sides, 0, 6);
     tcase_add_test(property, sampled_paths_have_the_mean_and_spread_of_the_gaussian);
     tcase_add_loop_test(property, conditioning_matches_the_dense_formula, 0, 100);
@@ -478,12 +471,6 @@ int main(void)
     tcase_add_test(property, a_demonstration_that_rests_before_the_delay_is_fitted_exactly);
     tcase_add_loop_test(property, outside_its_interval_a_blend_is_one_primitive, 0, 9);
     tcase_add_test(property, a_blend_is_continuous_and_its_derivatives_are_its_own);
-    tcase_set_timeout(property, 60);
-    suite_add_tcase(suite, property);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -22,13 +22,6 @@
 
 enum { D = 3, MAX_B = 9, MAX_P = D * (MAX_B + 1) };
 
-static tce_mp *make(const tce_mp_options *o)
-{
-    tce_mp *mp = NULL;
-    ck_assert_msg(tce_mp_create(o, NULL, &mp) == TCE_OK, "%s", tce_error_message());
-    return mp;
-}
-
 static double between(tce_random *r, double low, double high)
 {
     return low + (high - low) * tce_random_uniform(r);
@@ -69,7 +62,7 @@ static void check_replanning(int basis, uint64_t seed)
     tce_random r;
     tce_random_start(&r, seed, 1, (uint64_t)basis, 0);
     const tce_mp_options o = random_prodmp(&r, basis);
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     const size_t P = tce_mp_num_params(mp);
     double params[MAX_P], pos[D], vel[D], new_pos[D], new_vel[D];
     tce_random_normals(&r, D, pos);
@@ -113,7 +106,7 @@ START_TEST(a_path_rests_until_the_delay)
         tce_random_start(&r, (uint64_t)_i, 2, (uint64_t)basis, 0);
         tce_mp_options o = random_prodmp(&r, basis);
         o.delay = 0.4;
-        tce_mp *mp = make(&o);
+        tce_mp *mp = test_mp(&o);
         double params[MAX_P], start[D], pos[D], vel[D], acc[D];
         tce_random_normals(&r, tce_mp_num_params(mp), params);
         tce_random_normals(&r, D, start);
@@ -136,7 +129,7 @@ START_TEST(exact_velocity_and_acceleration_are_derivatives)
     tce_random r;
     tce_random_start(&r, (uint64_t)_i, 3, 0, 0);
     const tce_mp_options o = random_prodmp(&r, TCE_MP_BASIS_EXACT);
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     double params[MAX_P], start[D], speed[D];
     tce_random_normals(&r, tce_mp_num_params(mp), params);
     tce_random_normals(&r, D, start);
@@ -190,7 +183,7 @@ START_TEST(the_exact_basis_is_the_integral_it_stands_for)
     o.basis_bandwidth_factor = 2.0 + _i;
     o.num_basis_outside = _i > 1;
     o.auto_scale_basis = 0;
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     const double times[3] = { 0.13, 0.98, 4.7 };
     double H[3 * 16];
     ck_assert_int_eq(tce_mp_basis(mp, 3, times, 0.0, H, NULL, NULL), TCE_OK);
@@ -225,7 +218,7 @@ START_TEST(an_exact_path_ends_at_its_goal_however_late)
     tce_mp_options_init(&o, sizeof o);
     o.basis = TCE_MP_BASIS_EXACT;
     o.auto_scale_basis = 0;
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     const double params[6] = { 30.0, -20.0, 10.0, 5.0, -40.0, 1.7 };
     const double start = 3.0, speed = -2.0;
     for (double time = 20.0; time < 1e100; time *= 1e7) {
@@ -252,9 +245,9 @@ START_TEST(a_finer_table_comes_closer_to_the_exact_path)
         tce_mp_options_init(&o, sizeof o);
         o.auto_scale_basis = 0;
         o.dt = 0.02 / pow(4.0, k);
-        tce_mp *table = make(&o);
+        tce_mp *table = test_mp(&o);
         o.basis = TCE_MP_BASIS_EXACT;
-        tce_mp *exact = make(&o);
+        tce_mp *exact = test_mp(&o);
         double worst = 0.0;
         for (double time = 0.05; time < 2.0; time += 0.05) {
             double a[6], b[6];
@@ -278,12 +271,12 @@ START_TEST(many_narrow_functions_stay_exact)
     o.basis = TCE_MP_BASIS_EXACT;
     o.num_basis = 96;
     o.basis_bandwidth_factor = 20.0;
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
 
     /* normalised functions sum to 1: equal weights over the scales give the path of the forcing x alone */
     tce_mp_options one = o;
     one.auto_scale_basis = 0;
-    tce_mp *plain = make(&one);
+    tce_mp *plain = test_mp(&one);
     double H[97];
     for (double u = 0.1; u < 4.0; u += 0.3) {
         ck_assert_int_eq(tce_mp_basis(plain, 1, &u, 0.0, H, NULL, NULL), TCE_OK);
@@ -314,7 +307,7 @@ START_TEST(a_batch_gives_each_path_the_bytes_it_has_alone)
         o.num_dof = 1 + 4 * _i;
         o.disable_goal = o.disable_weights = 0;
         o.delay = 0.0;
-        tce_mp *mp = make(&o);
+        tce_mp *mp = test_mp(&o);
         const size_t P = tce_mp_num_params(mp);
         const size_t dof = tce_mp_num_dof(mp);
         const size_t n = T * dof;
@@ -378,7 +371,7 @@ START_TEST(a_query_has_the_numbers_of_the_trajectory)
             o.num_basis = 30;
             o.relative_goal = 1;
             o.dt = 0.0125;
-            tce_mp *mp = make(&o);
+            tce_mp *mp = test_mp(&o);
             tce_random r;
             tce_random_start(&r, 1, 5, (uint64_t)kind, 0);
             double params[10 * 31], start[10], speed[10], times[T];
@@ -420,7 +413,7 @@ START_TEST(the_most_basis_functions_work_across_tiles)
     tce_mp_options_init(&o, sizeof o);
     o.num_basis = TCE_MP_MAX_BASIS;
     for (o.kind = 0; o.kind < 3; o.kind++) {
-        tce_mp *mp = make(&o);
+        tce_mp *mp = test_mp(&o);
         tce_random r;
         tce_random_start(&r, 1, 6, 0, 0);
         double params[TCE_MP_MAX_BASIS + 1], times[41], path[3 * 41];
@@ -454,9 +447,9 @@ START_TEST(a_relative_goal_adds_the_goal_column_times_the_start)
     tce_random_start(&r, (uint64_t)_i, 7, 0, 0);
     tce_mp_options o = random_prodmp(&r, _i % 2);
     o.relative_goal = 0;
-    tce_mp *absolute = make(&o);
+    tce_mp *absolute = test_mp(&o);
     o.relative_goal = 1;
-    tce_mp *relative = make(&o);
+    tce_mp *relative = test_mp(&o);
 
     /* the goal's column before any scale */
     tce_mp_options plain = o;
@@ -464,7 +457,7 @@ START_TEST(a_relative_goal_adds_the_goal_column_times_the_start)
     plain.disable_weights = 1;
     plain.auto_scale_basis = 0;
     plain.goal_scale = 1.0;
-    tce_mp *goal = make(&plain);
+    tce_mp *goal = test_mp(&plain);
 
     double params[MAX_P], start[D], speed[D], a[3][D], b[3][D], H[3];
     tce_random_normals(&r, tce_mp_num_params(absolute), params);
@@ -494,7 +487,7 @@ START_TEST(a_rhythmic_promp_repeats_itself)
     o.phase = TCE_MP_PHASE_RHYTHMIC;
     o.tau = 0.8;
     o.delay = 0.1;
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     const double params[5] = { 1.0, -2.0, 0.5, 3.0, -1.0 };
     for (double time = -1.0; time < 2.0; time += 0.07) {
         double a, b;
@@ -519,10 +512,10 @@ START_TEST(a_dmps_phase_chooses_the_basis_and_its_factor_follows_the_rule)
     o.alpha = 14.0;
     o.goal_scale = 0.6;
     o.weights_scale = 1.5;
-    tce_mp *dmp = make(&o);
+    tce_mp *dmp = test_mp(&o);
     tce_mp_options p = o;
     p.kind = TCE_MP_PROMP;
-    tce_mp *promp = make(&p);
+    tce_mp *promp = test_mp(&p);
 
     const double params[6] = { 1.0, -2.0, 0.5, 3.0, -1.0, 2.0 };
     double times[60], pos[60], vel[60], acc[60], phi[5];
@@ -569,7 +562,7 @@ START_TEST(a_stored_primitive_comes_back_the_same)
     for (size_t i = 0; i < MAX_B; i++)
         scales[i] = between(&r, 0.1, 2.0);
     o.weights_scales = _i % 3 ? scales : NULL;
-    tce_mp *mp = make(&o);
+    tce_mp *mp = test_mp(&o);
     tce_store *store = NULL;
     tce_mp *back = NULL;
     ck_assert_int_eq(tce_store_create(NULL, &store), TCE_OK);
@@ -592,7 +585,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("mp property");
-    TCase *property = tcase_create("property");
+    TCase *property = test_case(suite, "property", 60);
     tcase_add_loop_test(property, a_replanned_tabulated_path_does_not_jump, 0, 100);
     tcase_add_loop_test(property, a_replanned_exact_path_does_not_jump, 0, 100);
     tcase_add_loop_test(property, a_path_rests_until_the_delay, 0, 20);
@@ -608,12 +601,6 @@ int main(void)
     tcase_add_test(property, a_rhythmic_promp_repeats_itself);
     tcase_add_loop_test(property, a_dmps_phase_chooses_the_basis_and_its_factor_follows_the_rule, 1, 3);
     tcase_add_loop_test(property, a_stored_primitive_comes_back_the_same, 0, 12);
-    tcase_set_timeout(property, 60);
-    suite_add_tcase(suite, property);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -13,7 +13,7 @@
 #include "support.h"
 
 #define SENTINEL 12345.0
-/* Seconds a test may take. */
+/* Seconds a test may take; sanitizers on a busy machine need more than Check's 4. */
 #define TIMEOUT 120
 
 /* core_network.json (algorithm.md 8). */
@@ -27,18 +27,6 @@
 #define TOL_ORTHOGONAL 1e-13
 
 #define N_SEEDS 100
-
-static void ok(tce_status status)
-{
-    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
-}
-
-static void fails(tce_status status, tce_status want, const char *word)
-{
-    ck_assert_msg(status == want, "%s instead of %s", tce_status_name(status), tce_status_name(want));
-    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word,
-                  tce_error_message());
-}
 
 /* ---- networks ------------------------------------------------------------------------------------ */
 
@@ -75,16 +63,6 @@ static tce_net *started(int32_t n_hidden, int32_t activation, int32_t precision,
     tce_random_start(&random, seed, 1, 0, 0);
     ok(tce_net_start(net, &random));
     return net;
-}
-
-static double *normals(uint64_t seed, size_t n)
-{
-    double *x = malloc(n * sizeof *x);
-    tce_random random;
-
-    tce_random_start(&random, seed, 2, 0, 0);
-    tce_random_normals(&random, n, x);
-    return x;
 }
 
 static double *parameters_of(const tce_net *net)
@@ -277,7 +255,7 @@ static void check_gradients(int32_t activation, int32_t n_hidden, int32_t n_out)
 {
     tce_net *net = create(IN, n_hidden, HIDDEN, n_out, activation, TCE_NET_DOUBLE, BATCH, NULL);
     const size_t n = tce_net_num_parameters(net);
-    double *x = normals((uint64_t)(10 * activation + n_hidden), BATCH * IN);
+    double *x = test_normals((uint64_t)(10 * activation + n_hidden), BATCH * IN);
     double *want = malloc((n + BATCH * IN) * sizeof *want);
     double d_x[BATCH * IN];
     double out[BATCH * OUT];
@@ -341,8 +319,8 @@ static record run_everything(int32_t precision, size_t n, int32_t n_threads)
     tce_pool *pool = create_pool(n_threads);
     tce_net *net = started(2, TCE_NET_LEAKY_RELU, precision, (int32_t)n, pool, 7);
     const size_t n_parameters = tce_net_num_parameters(net);
-    double *x = normals(8, n * IN);
-    double *target = normals(9, n * OUT);
+    double *x = test_normals(8, n * IN);
+    double *target = test_normals(9, n * OUT);
     double *out = malloc(n * OUT * sizeof *out);
     double *d_x = malloc(n * IN * sizeof *d_x);
 
@@ -396,8 +374,8 @@ START_TEST(float_is_close_to_double)
 {
     for (int32_t activation = TCE_NET_RELU; activation <= TCE_NET_LINEAR; activation++) {
         enum { N = 700 };
-        double *x = normals(1, N * IN);
-        double *target = normals(2, N * OUT);
+        double *x = test_normals(1, N * IN);
+        double *target = test_normals(2, N * OUT);
         double *gradient[2];
         double loss[2];
         size_t n = 0;
@@ -427,7 +405,7 @@ START_TEST(a_pass_does_what_forward_loss_and_backward_do)
         tce_net *net =
             started((int32_t)(seed % 4), TCE_NET_TANH, (int32_t)(seed % 2), (int32_t)n, NULL, seed);
         const size_t n_parameters = tce_net_num_parameters(net);
-        double *x = normals(seed, n * IN);
+        double *x = test_normals(seed, n * IN);
         double *out = malloc(n * OUT * sizeof *out);
         double *d_out = malloc(n * OUT * sizeof *d_out);
         size_t n_out = OUT;
@@ -457,8 +435,8 @@ START_TEST(rows_choose_and_order_the_batch)
     enum { ALL = 500, N = 333 };
     tce_net *net = started(1, TCE_NET_RELU, TCE_NET_FLOAT, 1, NULL, 3);
     const size_t n_parameters = tce_net_num_parameters(net);
-    double *x = normals(1, ALL * IN);
-    double *target = normals(2, ALL * OUT);
+    double *x = test_normals(1, ALL * IN);
+    double *target = test_normals(2, ALL * OUT);
     double *few_x = malloc(N * IN * sizeof *few_x);
     double *few_target = malloc(N * OUT * sizeof *few_target);
     uint32_t rows[ALL];
@@ -561,8 +539,8 @@ START_TEST(a_saved_network_goes_on_with_the_same_bytes)
         tce_net *net = started(2, TCE_NET_TANH, precision, BATCH, NULL, 3);
         tce_net *copy = create(IN, 2, HIDDEN, OUT, TCE_NET_TANH, precision, BATCH, NULL);
         tce_store *store;
-        double *x = normals(4, BATCH * IN);
-        double *target = normals(5, BATCH * OUT);
+        double *x = test_normals(4, BATCH * IN);
+        double *target = test_normals(5, BATCH * OUT);
         ok(tce_store_create(NULL, &store));
         for (int k = 0; k < 3; k++) {
             ok(tce_net_pass_mse(net, BATCH, x, target, NULL, NULL));
@@ -608,8 +586,8 @@ START_TEST(the_norm_is_the_gradients_and_scaling_scales_it)
 {
     for (int32_t precision = TCE_NET_FLOAT; precision <= TCE_NET_DOUBLE; precision++) {
         tce_net *net = started(2, TCE_NET_TANH, precision, BATCH, NULL, 3);
-        double *x = normals(4, BATCH * IN);
-        double *target = normals(5, BATCH * OUT);
+        double *x = test_normals(4, BATCH * IN);
+        double *target = test_normals(5, BATCH * OUT);
         ok(tce_net_pass_mse(net, BATCH, x, target, NULL, NULL));
 
         double *gradient = gradient_of(net);
@@ -668,7 +646,7 @@ END_TEST
 START_TEST(calls_out_of_order_or_shape_leave_outputs_untouched)
 {
     tce_net *net = started(1, TCE_NET_RELU, TCE_NET_FLOAT, BATCH, NULL, 3);
-    double *x = normals(4, (BATCH + 1) * IN);
+    double *x = test_normals(4, (BATCH + 1) * IN);
     double out[(BATCH + 1) * OUT] = { SENTINEL };
     double d_x[BATCH * IN] = { SENTINEL };
 
@@ -705,8 +683,8 @@ START_TEST(a_failing_loss_is_passed_on_and_the_gradient_stays)
     enum { N = 1000 };
     tce_pool *pool = create_pool(2);
     tce_net *net = started(1, TCE_NET_RELU, TCE_NET_FLOAT, 1, pool, 3);
-    double *x = normals(4, N * IN);
-    double *target = normals(5, N * OUT);
+    double *x = test_normals(4, N * IN);
+    double *target = test_normals(5, N * OUT);
     size_t bad = 777;
     double loss = SENTINEL;
 
@@ -727,8 +705,8 @@ static void check_poison(int32_t activation, int32_t precision, double poison, i
 {
     tce_net *net = started(2, activation, precision, 1, NULL, 3);
     const size_t n = tce_net_num_parameters(net);
-    double *x = normals(4, BATCH * IN);
-    double *target = normals(5, BATCH * OUT);
+    double *x = test_normals(4, BATCH * IN);
+    double *target = test_normals(5, BATCH * OUT);
     tce_adam_options adam;
     tce_adam_options_init(&adam, sizeof adam);
     ok(tce_net_pass_mse(net, BATCH, x, target, NULL, NULL));
@@ -850,8 +828,8 @@ START_TEST(nothing_allocates_after_create)
     tce_net_options options;
     tce_net *net = NULL;
     tce_random random;
-    double *x = normals(4, N * IN);
-    double *target = normals(5, N * OUT);
+    double *x = test_normals(4, N * IN);
+    double *target = test_normals(5, N * OUT);
     double *out = malloc(N * OUT * sizeof *out);
     double *d_x = malloc(N * IN * sizeof *d_x);
     tce_net_options_init(&options, sizeof options);
@@ -895,19 +873,13 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("net");
-    TCase *golden = tcase_create("golden");
-    TCase *gradient = tcase_create("gradient");
-    TCase *property = tcase_create("property");
-    TCase *errors = tcase_create("errors");
-    TCase *memory = tcase_create("memory");
+    TCase *golden = test_case(suite, "golden", TIMEOUT);
+    TCase *gradient = test_case(suite, "gradient", TIMEOUT);
+    TCase *property = test_case(suite, "property", TIMEOUT);
+    TCase *errors = test_case(suite, "errors", TIMEOUT);
+    TCase *memory = test_case(suite, "memory", TIMEOUT);
 
     tce_blas_set_threads(1);
-    /* sanitizers on a busy machine need more than Check's 4 s */
-    tcase_set_timeout(golden, TIMEOUT);
-    tcase_set_timeout(gradient, TIMEOUT);
-    tcase_set_timeout(property, TIMEOUT);
-    tcase_set_timeout(errors, TIMEOUT);
-    tcase_set_timeout(memory, TIMEOUT);
     tcase_add_test(golden, ten_adam_steps_match_the_reference);
     tcase_add_test(gradient, gradients_equal_differences_for_every_activation_and_depth);
     tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);
@@ -926,15 +898,6 @@ int main(void)
     tcase_add_test(errors, bad_parameters_and_adam_options_are_refused);
     tcase_add_test(errors, a_store_that_does_not_fit_changes_nothing);
     tcase_add_test(memory, nothing_allocates_after_create);
-    suite_add_tcase(suite, golden);
-    suite_add_tcase(suite, gradient);
-    suite_add_tcase(suite, property);
-    suite_add_tcase(suite, errors);
-    suite_add_tcase(suite, memory);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

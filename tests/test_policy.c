@@ -13,7 +13,7 @@
 #include "support.h"
 
 #define SENTINEL 12345.0
-/* Seconds a test may take. */
+/* Seconds a test may take; sanitizers on a busy machine need more than Check's 4. */
 #define TIMEOUT 120
 
 /* core_update.json, core_options.json (algorithm.md 8). */
@@ -26,18 +26,6 @@
 #define N_SEEDS 100
 
 enum { O = 5, P = 4, N = 7, N_FORMS = 3 };
-
-static void ok(tce_status status)
-{
-    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
-}
-
-static void fails(tce_status status, tce_status want, const char *word)
-{
-    ck_assert_msg(status == want, "%s instead of %s", tce_status_name(status), tce_status_name(want));
-    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word,
-                  tce_error_message());
-}
 
 /* ---- policies ------------------------------------------------------------------------------------ */
 
@@ -75,16 +63,6 @@ static tce_policy *started(int32_t form, int32_t precision, int32_t max_batch, t
     return policy;
 }
 
-static double *normals(uint64_t seed, size_t n)
-{
-    double *x = malloc(n * sizeof *x);
-    tce_random random;
-
-    tce_random_start(&random, seed, 2, 0, 0);
-    tce_random_normals(&random, n, x);
-    return x;
-}
-
 static double *parameters_of(const tce_policy *policy)
 {
     double *p = malloc(tce_policy_num_parameters(policy) * sizeof *p);
@@ -98,21 +76,11 @@ static size_t num_mean_parameters(void)
     return 12 * (O + 1) + 9 * (12 + 1) + P * (9 + 1);
 }
 
-static tce_adam_options adam_of(double learning_rate)
-{
-    tce_adam_options adam;
-
-    tce_adam_options_init(&adam, sizeof adam);
-    adam.learning_rate = learning_rate;
-    adam.l2 = 1e-3;
-    return adam;
-}
-
 /* one update with fixed gradients: a stand-in for an objective */
 static void update(tce_policy *policy, size_t n, const double *obs, const double *d_mean, const double *d_L,
                    double clip)
 {
-    const tce_adam_options adam = adam_of(1e-2);
+    const tce_adam_options adam = test_adam(1e-2);
     double *mean = malloc(n * P * sizeof *mean);
     double *L = malloc(n * P * P * sizeof *L);
 
@@ -338,10 +306,10 @@ static void check_gradient(int32_t form)
 {
     tce_policy *policy = started(form, TCE_NET_DOUBLE, N, NULL, 3);
     const size_t n = tce_policy_num_parameters(policy);
-    double *obs = normals(1, N * O);
-    double *a = normals(2, N * P);
-    double *b = normals(3, N * P * P);
-    double *noise = normals(4, n);
+    double *obs = test_normals(1, N * O);
+    double *a = test_normals(2, N * P);
+    double *b = test_normals(3, N * P * P);
+    double *noise = test_normals(4, n);
     double *parameters = parameters_of(policy);
     double *want = malloc(n * sizeof *want);
     double *got = malloc(n * sizeof *got);
@@ -388,7 +356,7 @@ START_TEST(a_started_policy_has_the_published_covariance)
 {
     for (int32_t form = 0; form < N_FORMS; form++) {
         tce_policy *policy = started(form, TCE_NET_FLOAT, N, NULL, 5);
-        double *obs = normals(6, N * O);
+        double *obs = test_normals(6, N * O);
         double mean[N * P];
         double L[N * P * P];
         ok(tce_policy_predict(policy, N, obs, mean, L));
@@ -421,7 +389,7 @@ START_TEST(a_set_factor_is_predicted)
     for (uint64_t seed = 0; seed < N_SEEDS; seed++) {
         const int32_t form = seed % 2 ? TCE_POLICY_DIAGONAL_SHARED : TCE_POLICY_FULL_SHARED;
         tce_policy *policy = started(form, TCE_NET_FLOAT, 1, NULL, seed);
-        double *obs = normals(seed, O);
+        double *obs = test_normals(seed, O);
         double mean[P];
         double L[P * P];
         double got[P * P];
@@ -446,7 +414,7 @@ END_TEST
 START_TEST(a_diagonal_below_min_std_is_set_to_the_least)
 {
     tce_policy *policy = started(TCE_POLICY_DIAGONAL_SHARED, TCE_NET_FLOAT, 1, NULL, 1);
-    double *obs = normals(1, O);
+    double *obs = test_normals(1, O);
     double L[P * P] = { 0.0 };
     double got[P * P];
     double mean[P];
@@ -468,7 +436,7 @@ START_TEST(extreme_raw_numbers_stay_finite)
     tce_policy *policy = started(TCE_POLICY_FULL_SHARED, TCE_NET_FLOAT, 1, NULL, 1);
     const size_t n = tce_policy_num_parameters(policy);
     double *parameters = parameters_of(policy);
-    double *obs = normals(1, O);
+    double *obs = test_normals(1, O);
     double *gradient = malloc(n * sizeof *gradient);
     const double d_mean[P] = { 0.0 };
     double L[P * P];
@@ -501,9 +469,9 @@ static double *train(int32_t form, int32_t precision, size_t n, int32_t n_thread
 {
     tce_pool_options options;
     tce_pool *pool;
-    double *obs = normals(1, n * O);
-    double *d_mean = normals(2, n * P);
-    double *d_L = normals(3, n * P * P);
+    double *obs = test_normals(1, n * O);
+    double *d_mean = test_normals(2, n * P);
+    double *d_L = test_normals(3, n * P * P);
     tce_pool_options_init(&options, sizeof options);
     options.n_threads = n_threads;
     ok(tce_pool_create(&options, NULL, &pool));
@@ -557,10 +525,10 @@ START_TEST(the_clip_bounds_all_parameters_together)
     for (int32_t form = 0; form < N_FORMS; form++) {
         tce_policy *policy = started(form, TCE_NET_DOUBLE, N, NULL, 3);
         const size_t n = tce_policy_num_parameters(policy);
-        const tce_adam_options adam = adam_of(1e-3);
-        double *obs = normals(1, N * O);
-        double *d_mean = normals(2, N * P);
-        double *d_L = normals(3, N * P * P);
+        const tce_adam_options adam = test_adam(1e-3);
+        double *obs = test_normals(1, N * O);
+        double *d_mean = test_normals(2, N * P);
+        double *d_L = test_normals(3, N * P * P);
         double *before = malloc(n * sizeof *before);
         double *after = malloc(n * sizeof *after);
         double mean[N * P];
@@ -600,9 +568,9 @@ START_TEST(a_saved_policy_goes_on_with_the_same_bytes)
             const size_t size = tce_policy_num_parameters(policy) * sizeof(double);
             tce_policy *all[3] = { policy, loaded, NULL };
             tce_store *store;
-            double *obs = normals(1, N * O);
-            double *d_mean = normals(2, N * P);
-            double *d_L = normals(3, N * P * P);
+            double *obs = test_normals(1, N * O);
+            double *d_mean = test_normals(2, N * P);
+            double *d_L = test_normals(3, N * P * P);
             update(policy, N, obs, d_mean, d_L, 0.1);
             ok(tce_store_create(NULL, &store));
             ok(tce_policy_save(policy, store, "policy"));
@@ -675,7 +643,7 @@ END_TEST
 START_TEST(bad_calls_leave_outputs_untouched)
 {
     tce_policy *policy = started(TCE_POLICY_FULL_SHARED, TCE_NET_FLOAT, N, NULL, 3);
-    double *obs = normals(1, (N + 1) * O);
+    double *obs = test_normals(1, (N + 1) * O);
     double mean[N * P] = { SENTINEL };
     double L[P * P] = { SENTINEL };
 
@@ -698,10 +666,10 @@ START_TEST(a_gradient_that_is_not_finite_changes_nothing)
 {
     for (int32_t form = 0; form < N_FORMS; form++) {
         tce_policy *policy = started(form, TCE_NET_FLOAT, N, NULL, 3);
-        const tce_adam_options adam = adam_of(1e-3);
-        double *obs = normals(1, N * O);
-        double *d_mean = normals(2, N * P);
-        double *d_L = normals(3, N * P * P);
+        const tce_adam_options adam = test_adam(1e-3);
+        double *obs = test_normals(1, N * O);
+        double *d_mean = test_normals(2, N * P);
+        double *d_L = test_normals(3, N * P * P);
         double *before = parameters_of(policy);
         double mean[N * P];
         double L[N * P * P];
@@ -809,9 +777,9 @@ START_TEST(nothing_allocates_after_create)
         tce_hooks hooks;
         tce_policy *policy;
         tce_random random;
-        double *obs = normals(1, N * O);
-        double *d_mean = normals(2, N * P);
-        double *d_L = normals(3, N * P * P);
+        double *obs = test_normals(1, N * O);
+        double *d_mean = test_normals(2, N * P);
+        double *d_L = test_normals(3, N * P * P);
         test_hooks(&memory, &hooks);
 
         fails(tce_policy_create(&options, &hooks, &policy), TCE_E_NOMEM, "tce_policy");
@@ -861,19 +829,13 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("policy");
-    TCase *golden = tcase_create("golden");
-    TCase *gradient = tcase_create("gradient");
-    TCase *property = tcase_create("property");
-    TCase *errors = tcase_create("errors");
-    TCase *memory = tcase_create("memory");
+    TCase *golden = test_case(suite, "golden", TIMEOUT);
+    TCase *gradient = test_case(suite, "gradient", TIMEOUT);
+    TCase *property = test_case(suite, "property", TIMEOUT);
+    TCase *errors = test_case(suite, "errors", TIMEOUT);
+    TCase *memory = test_case(suite, "memory", TIMEOUT);
 
     tce_blas_set_threads(1);
-    /* sanitizers on a busy machine need more than Check's 4 s */
-    tcase_set_timeout(golden, TIMEOUT);
-    tcase_set_timeout(gradient, TIMEOUT);
-    tcase_set_timeout(property, TIMEOUT);
-    tcase_set_timeout(errors, TIMEOUT);
-    tcase_set_timeout(memory, TIMEOUT);
     tcase_add_test(golden, first_predictions_of_the_updates_match_the_reference);
     tcase_add_test(golden, first_predictions_of_all_forms_match_the_reference);
     tcase_add_test(golden, set_variance_matches_the_reference);
@@ -893,15 +855,6 @@ int main(void)
     tcase_add_test(errors, a_store_that_does_not_fit_changes_nothing);
     tcase_add_test(memory, nothing_allocates_after_create);
     tcase_add_test(memory, create_from_survives_a_failing_allocator);
-    suite_add_tcase(suite, golden);
-    suite_add_tcase(suite, gradient);
-    suite_add_tcase(suite, property);
-    suite_add_tcase(suite, errors);
-    suite_add_tcase(suite, memory);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

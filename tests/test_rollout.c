@@ -278,19 +278,6 @@ typedef struct outputs {
     double start_obs[MAX_ENVS][O], start_pos[MAX_ENVS][D], start_vel[MAX_ENVS][D];
 } outputs;
 
-static void ok(tce_status status)
-{
-    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
-}
-
-/* The status, and that the message has this in it. */
-static void fails(tce_status status, tce_status expected, const char *part)
-{
-    ck_assert_msg(status == expected, "%s, not %s: %s", tce_status_name(status), tce_status_name(expected),
-                  tce_error_message());
-    ck_assert_msg(strstr(tce_error_message(), part), "\"%s\" is not in \"%s\"", part, tce_error_message());
-}
-
 static tce_rollout_options default_options(plan *p, int32_t n_envs)
 {
     tce_rollout_options options;
@@ -1029,14 +1016,12 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("rollout");
-    TCase *property = tcase_create("property");
-    TCase *errors = tcase_create("errors");
-    TCase *memory = tcase_create("memory");
+    TCase *property = test_case(suite, "property", 60);
+    TCase *errors = test_case(suite, "errors", 60);
+    TCase *memory = test_case(suite, "memory", 0);
     const int n_faults = (int)(sizeof FAULTS / sizeof FAULTS[0]);
     const int n_odd_specs = (int)(sizeof ODD_SPECS / sizeof ODD_SPECS[0]);
 
-    suite_add_tcase(suite, property);
-    tcase_set_timeout(property, 60);
     tcase_add_test(property, an_episode_is_what_the_environment_alone_would_do);
     tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);
     tcase_add_test(property, an_episode_depends_on_its_number_and_not_on_those_before);
@@ -1047,8 +1032,6 @@ int main(void)
     tcase_add_test(property, states_go_out_and_in);
     tcase_add_test(property, rewards_move_to_the_deciding_event);
 
-    suite_add_tcase(suite, errors);
-    tcase_set_timeout(errors, 60);
     tcase_add_loop_test(errors, a_fault_is_reported_and_loses_nothing_else, 0, 2 * n_faults);
     tcase_add_test(errors, a_lost_environment_stays_lost_while_others_are_stepped);
     tcase_add_test(errors, a_step_that_fails_returns_the_lowest_index);
@@ -1059,13 +1042,8 @@ int main(void)
     tcase_add_test(errors, bad_arguments_touch_nothing);
     tcase_add_test(errors, a_task_without_actions_and_metrics_says_so);
 
-    suite_add_tcase(suite, memory);
     tcase_add_test(memory, create_takes_one_block_or_fails_cleanly);
     tcase_add_test(memory, nothing_allocates_after_create);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -23,18 +23,6 @@
 
 #define N_SEEDS 20
 
-static void ok(tce_status status)
-{
-    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
-}
-
-static void fails(tce_status status, tce_status want, const char *word)
-{
-    ck_assert_msg(status == want, "%s instead of %s", tce_status_name(status), tce_status_name(want));
-    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" is not in \"%s\"", word,
-                  tce_error_message());
-}
-
 /* what outputs hold before a call */
 static void fill_sentinel(size_t n, double *x)
 {
@@ -1743,12 +1731,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *const suite = suite_create("segment");
-    TCase *const golden = tcase_create("golden");
-    TCase *const property = tcase_create("property");
-    TCase *const gradient = tcase_create("gradient");
-    TCase *const errors = tcase_create("errors");
-    TCase *const memory = tcase_create("memory");
+    Suite *suite = suite_create("segment");
+    TCase *golden = test_case(suite, "golden", 0);
+    TCase *property = test_case(suite, "property", 0);
+    TCase *gradient = test_case(suite, "gradient", 0);
+    TCase *errors = test_case(suite, "errors", 0);
+    TCase *memory = test_case(suite, "memory", 0);
 
     tcase_add_test(golden, the_objective_matches_the_reference);
     tcase_add_test(golden, a_contextual_objective_matches_the_reference);
@@ -1801,14 +1789,5 @@ int main(void)
     tcase_add_test(memory, a_failing_allocator_fails_create_and_leaks_nothing);
     tcase_add_test(memory, nothing_is_allocated_after_create);
 
-    suite_add_tcase(suite, golden);
-    suite_add_tcase(suite, property);
-    suite_add_tcase(suite, gradient);
-    suite_add_tcase(suite, errors);
-    suite_add_tcase(suite, memory);
-    SRunner *const runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

@@ -91,15 +91,14 @@ int rename(const char *from, const char *to)
 
 /* ---- helpers ------------------------------------------------------------------------------------- */
 
-static char folder[64];
+static char folder[TEST_FOLDER];
 static char path[96];
 
 /* Every test has a folder of its own, which must hold at most the one file at the end. */
 static void setup(void)
 {
     memset(&disk, 0, sizeof disk);
-    strcpy(folder, "/tmp/tce-test-store-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    test_make_folder("store", folder);
     snprintf(path, sizeof path, "%s/store.safetensors", folder);
 }
 
@@ -121,19 +120,6 @@ static void teardown(void)
     unlink(path);
     ck_assert_int_eq(count_files(), 0);
     rmdir(folder);
-}
-
-static void ok(tce_status status)
-{
-    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
-}
-
-/* The status, and that the message has this in it. */
-static void fails(tce_status status, tce_status expected, const char *part)
-{
-    ck_assert_msg(status == expected, "%s, not %s: %s", tce_status_name(status), tce_status_name(expected),
-                  tce_error_message());
-    ck_assert_msg(strstr(tce_error_message(), part), "\"%s\" is not in \"%s\"", part, tce_error_message());
 }
 
 static size_t slurp(unsigned char *out)
@@ -1069,10 +1055,8 @@ END_TEST
 
 static TCase *add_case(Suite *suite, const char *name)
 {
-    TCase *tcase = tcase_create(name);
+    TCase *tcase = test_case(suite, name, 120);
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 120);
-    suite_add_tcase(suite, tcase);
     return tcase;
 }
 
@@ -1119,9 +1103,5 @@ int main(void)
     tcase_add_test(memory, a_put_without_memory_leaves_the_store_as_it_was);
     tcase_add_test(memory, getting_and_reading_do_not_allocate);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

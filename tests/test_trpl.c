@@ -1237,13 +1237,11 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("trpl");
-    TCase *golden = tcase_create("golden");
+    TCase *golden = test_case(suite, "golden", 0);
     tcase_add_test(golden, reference_projections_are_reproduced);
     tcase_add_test(golden, reference_options_are_reproduced);
-    suite_add_tcase(suite, golden);
 
-    TCase *property = tcase_create("property");
-    tcase_set_timeout(property, 300.0);
+    TCase *property = test_case(suite, "property", 300);
     tcase_add_test(property, projections_meet_the_bound_or_leave_the_factor_alone);
     tcase_add_test(property, dimension_256_works);
     tcase_add_loop_test(property, a_diagonal_handle_agrees_with_the_full_one, 0, 100);
@@ -1255,30 +1253,21 @@ int main(void)
     tcase_add_test(property, a_minus_infinite_entropy_bound_controls_nothing);
     tcase_add_loop_test(property, a_tridiagonal_form_keeps_the_eigenvalues, 0, N_SIZES);
     tcase_add_loop_test(property, triangles_in_halves_agree_with_whole_squares, 0, N_SIZES);
-    suite_add_tcase(suite, property);
 
-    TCase *gradient = tcase_create("gradient");
-    tcase_set_timeout(gradient, 60.0);
+    TCase *gradient = test_case(suite, "gradient", 60);
     tcase_add_loop_test(gradient, backward_matches_differences_for_every_option, 0, 3);
     tcase_add_test(gradient, the_regression_gradient_matches_differences);
     tcase_add_test(gradient, the_kl_regression_loss_is_the_mean_divergence);
-    suite_add_tcase(suite, gradient);
 
-    TCase *errors = tcase_create("errors");
+    TCase *errors = test_case(suite, "errors", 0);
     tcase_add_test(errors, bad_inputs_are_named_and_outputs_untouched);
     tcase_add_test(errors, calls_out_of_order_are_refused);
     tcase_add_test(errors, a_numerical_failure_gives_nan_and_a_usable_handle);
     tcase_add_test(errors, options_out_of_range_are_refused);
-    suite_add_tcase(suite, errors);
 
-    TCase *memory = tcase_create("memory");
+    TCase *memory = test_case(suite, "memory", 0);
     tcase_add_test(memory, memory_is_asked_for_once_and_only_at_create);
     tcase_add_test(memory, a_handle_too_large_for_memory_is_refused);
-    suite_add_tcase(suite, memory);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -133,11 +133,6 @@ static int quick(void)
     return getenv("TCE_TEST_QUICK") != NULL;
 }
 
-static void ok(tce_status status)
-{
-    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
-}
-
 /* A world with its handles, iterated n times. */
 static void run_world(world *w, const world_options *options, int n)
 {
@@ -545,9 +540,9 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("whole");
-    TCase *property = tcase_create("property");
-    TCase *gradient = tcase_create("gradient");
-    TCase *memory = tcase_create("memory");
+    TCase *property = test_case(suite, "property", 60);
+    TCase *gradient = test_case(suite, "gradient", 60);
+    TCase *memory = test_case(suite, "memory", 60);
     const int n_forms = (int)COUNT(forms);
     const int n_projections = (int)COUNT(projections);
     const int n_combinations = quick() ? 2 : 2 * n_forms; /* of form and precision */
@@ -565,16 +560,6 @@ int main(void)
     tcase_add_test(memory, the_watch_sees_an_allocation);
     tcase_add_loop_test(memory, every_failed_malloc_is_reported_and_leaks_nothing, 0, n_forms);
 #endif
-    tcase_set_timeout(property, 60);
-    tcase_set_timeout(gradient, 60);
-    tcase_set_timeout(memory, 60);
-    suite_add_tcase(suite, property);
-    suite_add_tcase(suite, gradient);
-    suite_add_tcase(suite, memory);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

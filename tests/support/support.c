@@ -11,8 +11,6 @@
 #include <string.h>
 #include <time.h>
 
-#include <check.h>
-
 /* Written over fresh memory: reads as a huge negative number, so that a missing initialisation is seen. */
 #define PATTERN 0xE5
 
@@ -20,6 +18,44 @@
 
 /* Gram-Schmidt passes; the second restores orthogonality that cancellation took from the first. */
 #define N_PASSES 2
+
+/* Of test_adam. */
+#define WEIGHT_DECAY 1e-3
+
+/* ---- suites -------------------------------------------------------------------------------------- */
+
+TCase *test_case(Suite *suite, const char *name, double timeout)
+{
+    TCase *tcase = tcase_create(name);
+
+    if (timeout > 0.0)
+        tcase_set_timeout(tcase, timeout);
+    suite_add_tcase(suite, tcase);
+    return tcase;
+}
+
+int test_run(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+
+    srunner_run_all(runner, CK_ENV);
+    const int n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* ---- statuses ------------------------------------------------------------------------------------ */
+
+void ok(tce_status status)
+{
+    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
+}
+
+void fails(tce_status status, tce_status want, const char *part)
+{
+    ck_assert_msg(status == want, "%s, not %s: %s", tce_status_name(status), tce_status_name(want), tce_error_message());
+    ck_assert_msg(strstr(tce_error_message(), part) != NULL, "\"%s\" is not in \"%s\"", part, tce_error_message());
+}
 
 /* ---- memory -------------------------------------------------------------------------------------- */
 
@@ -190,6 +226,18 @@ void test_assert_close_gradient(const double *got, const double *want, size_t n,
 
 /* ---- random inputs ------------------------------------------------------------------------------- */
 
+double *test_normals(uint64_t seed, size_t n)
+{
+    double *x = malloc(n * sizeof *x);
+    tce_random random;
+
+    if (x == NULL)
+        ck_abort_msg("no memory for %zu numbers", n);
+    tce_random_start(&random, seed, 2, 0, 0);
+    tce_random_normals(&random, n, x);
+    return x;
+}
+
 static double dot(size_t n, const double *a, const double *b)
 {
     double sum = 0.0;
@@ -296,6 +344,42 @@ void test_finite_difference(test_function f, void *context, size_t n, double *x,
         out[i] = (f_above - f_below) / (above - below);
         x[i] = kept;
     }
+}
+
+/* ---- handles and options ------------------------------------------------------------------------- */
+
+tce_mp *test_mp(const tce_mp_options *options)
+{
+    tce_mp *mp = NULL;
+
+    ok(tce_mp_create(options, NULL, &mp));
+    return mp;
+}
+
+tce_adam_options test_adam(double learning_rate)
+{
+    tce_adam_options adam;
+
+    tce_adam_options_init(&adam, sizeof adam);
+    adam.learning_rate = learning_rate;
+    adam.l2 = WEIGHT_DECAY;
+    return adam;
+}
+
+/* ---- folders ------------------------------------------------------------------------------------- */
+
+void test_make_folder(const char *name, char *out)
+{
+    snprintf(out, TEST_FOLDER, "/tmp/tce-%s-XXXXXX", name);
+    ck_assert_ptr_nonnull(mkdtemp(out));
+}
+
+void test_remove_folder(const char *folder)
+{
+    char command[TEST_FOLDER + 16];
+
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
 }
 
 /* ---- clock --------------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /*
- * What the test programs share: a counting and failing allocator, golden files, comparison, random factors, finite differences, a clock.
+ * What the test programs share: cases and their run, statuses, a counting and failing allocator, golden files, comparison, random inputs, finite
+ * differences, handles and options that several suites use, folders, a clock.
  *
  * Everything here fails the running Check test (ck_abort) when it cannot do its work, so callers need not check.
  */
@@ -8,9 +9,28 @@
 
 #include <stddef.h>
 
+#include <check.h>
 #include <jansson.h>
 
 #include <tce/base.h>
+#include <tce/mp.h>
+#include <tce/net.h>
+
+/* ---- suites -------------------------------------------------------------------------------------- */
+
+/* A new case of the suite, whose tests may take `timeout` seconds each; 0: Check's default. */
+TCase *test_case(Suite *suite, const char *name, double timeout);
+
+/* Runs the suite, as talkative as CK_VERBOSITY says, and frees it. Returns what main does: EXIT_SUCCESS when every test passed. */
+int test_run(Suite *suite);
+
+/* ---- statuses: short names, as they stand in every other line of a test ---------------------------- */
+
+/* Fails the test unless the status is TCE_OK. */
+void ok(tce_status status);
+
+/* Fails the test unless the status is `want` and the message has `part` in it. */
+void fails(tce_status status, tce_status want, const char *part);
 
 /* ---- memory -------------------------------------------------------------------------------------- */
 
@@ -56,6 +76,9 @@ void test_assert_close_gradient(const double *got, const double *want, size_t n,
 
 /* ---- random inputs ------------------------------------------------------------------------------- */
 
+/* n normal deviates, malloc'ed; the same for the same seed. */
+double *test_normals(uint64_t seed, size_t n);
+
 /*
  * A lower Cholesky factor L [dim, dim] of a random covariance whose eigenvalues spread evenly in the logarithm over
  * [scale / condition, scale]. Returns log det L.
@@ -72,6 +95,22 @@ typedef double (*test_function)(void *context, const double *x);
 
 /* Central differences with step eps^(1/3) max(1, |x_i|): error about eps^(2/3) of the function's scale. x is restored. */
 void test_finite_difference(test_function f, void *context, size_t n, double *x, double *out);
+
+/* ---- handles and options ------------------------------------------------------------------------- */
+
+/* The primitive of these options. tce_mp_free when done. */
+tce_mp *test_mp(const tce_mp_options *options);
+
+/* Adam with this learning rate and some weight decay, so that both count. */
+tce_adam_options test_adam(double learning_rate);
+
+/* ---- folders ------------------------------------------------------------------------------------- */
+
+enum { TEST_FOLDER = 64 };
+
+/* A new folder /tmp/tce-<name>-…, its path in out [TEST_FOLDER]; and away with it and all that is in it. */
+void test_make_folder(const char *name, char *out);
+void test_remove_folder(const char *folder);
 
 /* ---- clock --------------------------------------------------------------------------------------- */
 

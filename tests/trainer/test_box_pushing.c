@@ -14,31 +14,17 @@
 #include <tce/tce.h>
 
 #include "../../examples/tasks/box_pushing.h"
+#include "support.h"
+#include "task_suite.h"
 
-enum { N_OBS = 28, N_JOINTS = 7, N_STEPS = 100, N_METRICS = 4, N_ENVS = 4, MAX_PATH = 4096 };
+enum { N_OBS = 28, N_JOINTS = 7, N_STEPS = 100, N_METRICS = 4, MAX_PATH = 4096 };
 
-static tce_env_library *library;
 static const tce_env_vtable *dense, *sparse;
 
-static void open_library(void)
+static void find_tasks(void)
 {
-    const char *path = getenv("TCE_TASKS");
-    ck_assert_msg(path != NULL, "TCE_TASKS is not set: run `make check-trainer`");
-    ck_assert_msg(tce_env_library_open(path, NULL, &library) == TCE_OK, "%s", tce_error_message());
-    ck_assert_int_eq(tce_env_library_find(library, "box_pushing_dense", &dense), TCE_OK);
-    ck_assert_int_eq(tce_env_library_find(library, "box_pushing_sparse", &sparse), TCE_OK);
-}
-
-static void close_library(void)
-{
-    tce_env_library_free(library);
-}
-
-static void *new_env(const tce_env_vtable *task, const char *settings)
-{
-    void *env = NULL;
-    ck_assert_msg(task->create(NULL, settings, &env) == TCE_OK, "%s", tce_error_message());
-    return env;
+    dense = task_find("box_pushing_dense");
+    sparse = task_find("box_pushing_sparse");
 }
 
 static void start(const tce_env_vtable *task, void *env, uint64_t episode, double *obs)
@@ -73,7 +59,7 @@ static tce_env_result act(const tce_env_vtable *task, void *env, size_t k, doubl
 
 START_TEST(starts_lie_where_the_task_says)
 {
-    void *env = new_env(dense, NULL);
+    void *env = task_create(dense, NULL);
     double obs[N_OBS], state[BOX_N_STATE];
     for (uint64_t episode = 0; episode < 20; episode++) {
         start(dense, env, episode, obs);
@@ -93,7 +79,7 @@ END_TEST
 
 START_TEST(a_fixed_start_has_the_box_in_one_place)
 {
-    void *env = new_env(dense, "random_start=0");
+    void *env = task_create(dense, "random_start=0");
     double obs[N_OBS];
     for (uint64_t episode = 0; episode < 3; episode++) {
         start(dense, env, episode, obs);
@@ -105,7 +91,7 @@ END_TEST
 
 START_TEST(an_episode_ends_at_step_100_and_both_rewards_see_one_physics)
 {
-    void *a = new_env(dense, NULL), *b = new_env(sparse, NULL);
+    void *a = task_create(dense, NULL), *b = task_create(sparse, NULL);
     double obs_a[N_OBS], obs_b[N_OBS], metrics[N_METRICS];
     double energy = 0.0;
     start(dense, a, 3, obs_a);
@@ -132,7 +118,7 @@ END_TEST
 /* A box that lies on its target, with the arm still: success, and the sparse reward's end terms nearly vanish. */
 START_TEST(a_box_on_its_target_is_a_success)
 {
-    void *env = new_env(sparse, NULL);
+    void *env = task_create(sparse, NULL);
     double obs[N_OBS], state[BOX_N_STATE], metrics[N_METRICS];
     const double still[N_JOINTS] = { 0 };
     tce_env_result result = { 0 };
@@ -155,7 +141,7 @@ END_TEST
 START_TEST(a_state_taken_and_put_back_goes_on_to_the_same_bytes)
 {
     enum { BEFORE = 30, AFTER = 20 };
-    void *a = new_env(dense, NULL), *b = new_env(dense, NULL);
+    void *a = task_create(dense, NULL), *b = task_create(dense, NULL);
     double obs[N_OBS], other[N_OBS], state[BOX_N_STATE], again[BOX_N_STATE];
     start(dense, a, 5, obs);
     start(dense, b, 6, other);
@@ -177,56 +163,12 @@ START_TEST(a_state_taken_and_put_back_goes_on_to_the_same_bytes)
 }
 END_TEST
 
-/* Rewards [N_ENVS, T] and last observations of environments that hold their start, on a pool of so many threads. */
-static void run_on_threads(int32_t n_threads, size_t T, double *rewards, double *obs)
-{
-    tce_pool *pool = NULL;
-    tce_pool_options threads;
-    tce_rollout *rollout = NULL;
-    tce_rollout_options options;
-    tce_rollout_paths paths;
-    double pos[N_ENVS * N_JOINTS], vel[N_ENVS * N_JOINTS];
-    double *path = calloc(N_ENVS * T * N_JOINTS, sizeof *path), *speed = calloc(N_ENVS * T * N_JOINTS, sizeof *speed);
-    double *first = calloc(N_ENVS * N_OBS, sizeof *first);
-
-    tce_pool_options_init(&threads, sizeof threads);
-    threads.n_threads = n_threads;
-    ck_assert_int_eq(tce_pool_create(&threads, NULL, &pool), TCE_OK);
-    tce_rollout_options_init(&options, sizeof options);
-    options.vtable = dense;
-    options.seed = 11;
-    options.n_envs = N_ENVS;
-    options.pool = pool;
-    ck_assert_msg(tce_rollout_create(&options, NULL, &rollout) == TCE_OK, "%s", tce_error_message());
-    ck_assert_int_eq(tce_rollout_reset(rollout, N_ENVS, 0, first, pos, vel), TCE_OK);
-
-    /* the first joint swings, the others hold */
-    for (size_t e = 0; e < N_ENVS; e++)
-        for (size_t t = 0; t < T; t++)
-            for (size_t i = 0; i < N_JOINTS; i++)
-                path[(e * T + t) * N_JOINTS + i] = pos[e * N_JOINTS + i] + (i == 0 ? 0.01 * (double)t : 0.0);
-    for (size_t e = 0; e < N_ENVS; e++)
-        memcpy(obs + e * (T + 1) * N_OBS, first + e * N_OBS, N_OBS * sizeof *obs);
-    tce_rollout_paths_init(&paths, sizeof paths);
-    paths.rewards = rewards;
-    paths.obs = obs;
-    ck_assert_msg(tce_rollout_run(rollout, N_ENVS, T, path, speed, &paths) == TCE_OK, "%s", tce_error_message());
-    tce_rollout_free(rollout);
-    tce_pool_free(pool);
-    free(path);
-    free(speed);
-    free(first);
-}
-
 START_TEST(one_thread_and_three_give_the_same_bytes)
 {
     enum { T = 40 };
-    static double rewards[2][N_ENVS * T], obs[2][N_ENVS * (T + 1) * N_OBS];
-    run_on_threads(1, T, rewards[0], obs[0]);
-    run_on_threads(3, T, rewards[1], obs[1]);
-    ck_assert_mem_eq(rewards[0], rewards[1], sizeof rewards[0]);
-    ck_assert_mem_eq(obs[0], obs[1], sizeof obs[0]);
-    ck_assert(rewards[0][0] < 0.0);
+    double rewards[TASK_N_ENVS * T];
+    task_check_threads(dense, NULL, 1, T, 0.01, rewards);
+    ck_assert(rewards[0] < 0.0);
 }
 END_TEST
 
@@ -252,7 +194,7 @@ static void throw_about(uint64_t episode, double *state)
 
 START_TEST(what_is_left_out_of_the_physics_is_never_missed)
 {
-    void *a = new_env(dense, NULL), *b = new_env(dense, "whole=1");
+    void *a = task_create(dense, NULL), *b = task_create(dense, "whole=1");
     double obs_a[N_OBS], obs_b[N_OBS], state_a[BOX_N_STATE], state_b[BOX_N_STATE];
     double lowest = 1.0;
     for (uint64_t episode = 0; episode < 16; episode++) {
@@ -281,33 +223,25 @@ END_TEST
 
 /* ---- errors --------------------------------------------------------------------------------------- */
 
-static void refused(const char *settings, tce_status status, const char *word)
-{
-    void *env = NULL;
-    ck_assert_int_eq(dense->create(NULL, settings, &env), status);
-    ck_assert_ptr_null(env);
-    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" lacks \"%s\"", tce_error_message(), word);
-}
-
 START_TEST(a_wrong_option_is_named)
 {
-    refused("random=1", TCE_E_VALUE, "random_start");
-    refused("random_start=2", TCE_E_VALUE, "random_start");
-    refused("random_start", TCE_E_VALUE, "key=value");
+    task_refuses(dense, "random=1", TCE_E_VALUE, "random_start");
+    task_refuses(dense, "random_start=2", TCE_E_VALUE, "random_start");
+    task_refuses(dense, "random_start", TCE_E_VALUE, "key=value");
 }
 END_TEST
 
 START_TEST(a_missing_model_comes_with_the_remedy)
 {
     setenv("TCE_MODELS", "/nowhere", 1);
-    refused(NULL, TCE_E_NOT_FOUND, "make deps");
-    refused(NULL, TCE_E_NOT_FOUND, "/nowhere");
+    task_refuses(dense, NULL, TCE_E_NOT_FOUND, "make deps");
+    task_refuses(dense, NULL, TCE_E_NOT_FOUND, "/nowhere");
 }
 END_TEST
 
 START_TEST(what_is_not_finite_is_refused)
 {
-    void *env = new_env(dense, NULL);
+    void *env = task_create(dense, NULL);
     double obs[N_OBS], state[BOX_N_STATE], action[N_JOINTS] = { 0 };
     tce_env_result result = { 0 };
     start(dense, env, 1, obs);
@@ -329,8 +263,7 @@ static void make_models(char *folder)
 {
     char here[MAX_PATH], real[3 * MAX_PATH], link[128];
     const char *given = getenv("TCE_MODELS");
-    snprintf(folder, 64, "/tmp/tce-models-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    test_make_folder("models", folder);
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
     if (given != NULL)
         snprintf(real, sizeof real, "%s%s%s/fancy_gym", given[0] == '/' ? "" : here, given[0] == '/' ? "" : "/", given);
@@ -358,26 +291,11 @@ static int cached_file(const char *folder, char *out)
     return n;
 }
 
-static void remove_models(const char *folder)
-{
-    char path[MAX_PATH];
-    while (cached_file(folder, path) > 0) {
-        ck_assert_int_eq(remove(path), 0);
-        strncat(path, ".sum", sizeof path - strlen(path) - 1);
-        remove(path);
-    }
-    snprintf(path, sizeof path, "%s/cache", folder);
-    rmdir(path);
-    snprintf(path, sizeof path, "%s/fancy_gym", folder);
-    unlink(path);
-    rmdir(folder);
-}
-
 /* The reward of a step, from a new environment that is gone again, so that the next one loads its model anew. */
 static double one_step(void)
 {
     double obs[N_OBS];
-    void *env = new_env(dense, NULL);
+    void *env = task_create(dense, NULL);
     start(dense, env, 2, obs);
     const double reward = act(dense, env, 9, obs).reward;
     dense->destroy(env);
@@ -386,7 +304,7 @@ static double one_step(void)
 
 START_TEST(a_compiled_model_is_kept_and_a_damaged_one_replaced)
 {
-    char folder[64], path[MAX_PATH];
+    char folder[TEST_FOLDER], path[MAX_PATH];
     struct stat about;
     make_models(folder);
     setenv("TCE_MODEL_CACHE", "0", 1);
@@ -414,35 +332,32 @@ START_TEST(a_compiled_model_is_kept_and_a_damaged_one_replaced)
     fclose(file);
     ck_assert_int_eq(truncate(path, 1000), 0);
     ck_assert(one_step() == compiled);
-    remove_models(folder);
+    test_remove_folder(folder);
 }
 END_TEST
 
 int main(void)
 {
     Suite *suite = suite_create("box_pushing");
-    const struct {
-        const char *name;
-        const TTest *tests[8];
-    } cases[] = {
-        { "property", { starts_lie_where_the_task_says, a_fixed_start_has_the_box_in_one_place,
-                        an_episode_ends_at_step_100_and_both_rewards_see_one_physics, a_box_on_its_target_is_a_success,
-                        a_state_taken_and_put_back_goes_on_to_the_same_bytes, one_thread_and_three_give_the_same_bytes,
-                        what_is_left_out_of_the_physics_is_never_missed } },
-        { "errors", { a_wrong_option_is_named, a_missing_model_comes_with_the_remedy, what_is_not_finite_is_refused } },
-        { "cache", { a_compiled_model_is_kept_and_a_damaged_one_replaced } },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        TCase *tcase = tcase_create(cases[i].name);
-        tcase_add_checked_fixture(tcase, open_library, close_library);
-        tcase_set_timeout(tcase, 120);
-        for (size_t k = 0; k < 8 && cases[i].tests[k]; k++)
-            tcase_add_test(tcase, cases[i].tests[k]);
-        suite_add_tcase(suite, tcase);
-    }
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    TCase *property = task_case(suite, "property", 120);
+    tcase_add_checked_fixture(property, find_tasks, NULL);
+    tcase_add_test(property, starts_lie_where_the_task_says);
+    tcase_add_test(property, a_fixed_start_has_the_box_in_one_place);
+    tcase_add_test(property, an_episode_ends_at_step_100_and_both_rewards_see_one_physics);
+    tcase_add_test(property, a_box_on_its_target_is_a_success);
+    tcase_add_test(property, a_state_taken_and_put_back_goes_on_to_the_same_bytes);
+    tcase_add_test(property, one_thread_and_three_give_the_same_bytes);
+    tcase_add_test(property, what_is_left_out_of_the_physics_is_never_missed);
+
+    TCase *errors = task_case(suite, "errors", 120);
+    tcase_add_checked_fixture(errors, find_tasks, NULL);
+    tcase_add_test(errors, a_wrong_option_is_named);
+    tcase_add_test(errors, a_missing_model_comes_with_the_remedy);
+    tcase_add_test(errors, what_is_not_finite_is_refused);
+
+    TCase *cache = task_case(suite, "cache", 120);
+    tcase_add_checked_fixture(cache, find_tasks, NULL);
+    tcase_add_test(cache, a_compiled_model_is_kept_and_a_damaged_one_replaced);
+
+    return test_run(suite);
 }

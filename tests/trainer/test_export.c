@@ -7,12 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <check.h>
 
 #include "export_c.h"
+#include "support.h"
 
 #define STRICT "-std=c99 -Wall -Wextra -Wpedantic -Werror"
 /* a network's sums in another order; the primitive is double in both cases */
@@ -21,7 +20,7 @@
 
 enum { D = 3, O = 6, T = 23, MAX_P = 64 };
 
-static char folder[64];
+static char folder[TEST_FOLDER];
 
 /* ---- policies to export ------------------------------------------------------------------------ */
 
@@ -161,19 +160,6 @@ static int run(const char *format, const char *argument)
     return system(command);
 }
 
-static void make_folder(void)
-{
-    snprintf(folder, sizeof folder, "/tmp/tce-export-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void remove_folder(void)
-{
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
 static void write_source(const tce_store *store, const char *name)
 {
     char path[160];
@@ -280,7 +266,7 @@ START_TEST(exported_c_gives_the_numbers_of_the_library)
     tce_mp *mp = NULL;
     double error = -1.0;
     set_case(_i, &c);
-    make_folder();
+    test_make_folder("export", folder);
     tce_store *store = make_store(&c, &policy, &mp);
     write_source(store, "arm");
     load(&x);
@@ -294,7 +280,7 @@ START_TEST(exported_c_gives_the_numbers_of_the_library)
     tce_policy_free(policy);
     tce_mp_free(mp);
     tce_store_free(store);
-    remove_folder();
+    test_remove_folder(folder);
 }
 END_TEST
 
@@ -320,7 +306,7 @@ static int there_is(const char *program)
 
 START_TEST(every_compiler_takes_it_without_a_warning)
 {
-    make_folder();
+    test_make_folder("export", folder);
     tce_store_free(export_case_to(_i, "arm"));
     ck_assert_int_eq(run("%s -O2 " STRICT " -c -o arm.o arm.c", "gcc"), 0);
     if (there_is("clang"))
@@ -329,42 +315,42 @@ START_TEST(every_compiler_takes_it_without_a_warning)
     /* nothing of the system but mathematics */
     ck_assert_msg(run("! nm -u arm.o | awk '{ print $2 }' | grep -vxE '%s'",
                       "exp|expm1|floor|tanhf?|cos|fmin|memcpy|memset|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail") == 0, "foreign symbols");
-    remove_folder();
+    test_remove_folder(folder);
 }
 END_TEST
 
 START_TEST(program_is_clean_under_the_sanitizers)
 {
-    make_folder();
+    test_make_folder("export", folder);
     tce_store_free(export_case_to(_i, "arm"));
     ck_assert_int_eq(run("gcc -O1 -g " STRICT " %s -DARM_MAIN -o arm arm.c -lm", "-fsanitize=address,undefined -fno-sanitize-recover=all"), 0);
     ck_assert_int_eq(run("LD_PRELOAD= ./arm >%s", "out.txt"), 0);
     ck_assert_int_eq(run("grep -q 'self-test passed' %s", "out.txt"), 0);
-    remove_folder();
+    test_remove_folder(folder);
 }
 END_TEST
 
 START_TEST(self_test_notices_one_changed_weight)
 {
-    make_folder();
+    test_make_folder("export", folder);
     tce_store_free(export_case_to(1, "arm"));
     ck_assert_int_eq(run("awk '{ print; if (%s) { getline; sub(/[0-9]+/, \"7\"); print } }' arm.c >bad.c", "/arm_weights\\[[0-9]/"), 0);
     ck_assert_int_ne(run("cmp -s arm.c %s", "bad.c"), 0);
     ck_assert_int_eq(run("${CC:-cc} -std=c99 -DARM_MAIN -o bad %s -lm", "bad.c"), 0);
     ck_assert_int_ne(run("./bad >%s", "out.txt"), 0);
-    remove_folder();
+    test_remove_folder(folder);
 }
 END_TEST
 
 START_TEST(two_policies_live_in_one_program_and_the_file_is_its_own_header)
 {
-    make_folder();
+    test_make_folder("export", folder);
     tce_store_free(export_case_to(0, "left"));
     tce_store_free(export_case_to(15, "right"));
     ck_assert_int_eq(run("printf '#define LEFT_DECLARATIONS_ONLY\\n#include \"left.c\"\\n#include \"right.c\"\\nint main(void) "
                          "{ return left_self_test(NULL) || right_self_test(NULL); }\\n' >%s", "both.c"), 0);
     ck_assert_int_eq(run("${CC:-cc} " STRICT " -o both %s left.c -lm && ./both", "both.c"), 0);
-    remove_folder();
+    test_remove_folder(folder);
 }
 END_TEST
 
@@ -375,7 +361,7 @@ START_TEST(what_the_library_refuses_is_refused_and_nothing_is_written)
     double params[MAX_P], pos[D], vel[D], context[O] = { 0 };
     const double start_vel[D] = { 1.0, 0.0, 0.0 };
     compiled x;
-    make_folder();
+    test_make_folder("export", folder);
     tce_store_free(export_case_to(11, "arm")); /* a delay, a table */
     load(&x);
     for (int i = 0; i < MAX_P; i++)
@@ -393,7 +379,7 @@ START_TEST(what_the_library_refuses_is_refused_and_nothing_is_written)
     ck_assert_double_eq(pos[0], 42.0);
     ck_assert_double_eq(vel[0], 42.0);
     dlclose(x.library);
-    remove_folder();
+    test_remove_folder(folder);
 }
 END_TEST
 
@@ -421,9 +407,9 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("export");
-    TCase *golden = tcase_create("golden"), *property = tcase_create("property"), *errors = tcase_create("errors");
-    tcase_set_timeout(golden, 60.0);
-    tcase_set_timeout(property, 60.0);
+    TCase *golden = test_case(suite, "golden", 60);
+    TCase *property = test_case(suite, "property", 60);
+    TCase *errors = test_case(suite, "errors", 0);
     tcase_add_loop_test(golden, exported_c_gives_the_numbers_of_the_library, 0, N_CASES);
     tcase_add_loop_test(property, every_compiler_takes_it_without_a_warning, 0, N_CASES);
     tcase_add_loop_test(property, program_is_clean_under_the_sanitizers, 11, N_CASES);
@@ -432,13 +418,6 @@ int main(void)
     tcase_add_test(errors, what_the_library_refuses_is_refused_and_nothing_is_written);
     tcase_add_test(errors, a_store_without_a_policy_is_refused);
     tcase_add_test(errors, names_that_c_does_not_take_are_refused);
-    suite_add_tcase(suite, golden);
-    suite_add_tcase(suite, property);
-    suite_add_tcase(suite, errors);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -11,24 +11,17 @@
 
 #define HOPPER_TENNIS_LAYOUT_ONLY
 #include "../../examples/tasks/hopper_tennis.h"
+#include "support.h"
+#include "task_suite.h"
 
-enum { MAX_OBS = 32, MAX_DOF = 7, MAX_STATE = 128, N_METRICS = 6, N_ENVS = 4 };
+enum { MAX_OBS = 32, MAX_DOF = 7, MAX_STATE = 128, N_METRICS = 6 };
 
-static tce_env_library *library;
 static const tce_env_vtable *hopper, *tennis;
 
-static void open_library(void)
+static void find_tasks(void)
 {
-    const char *path = getenv("TCE_TASKS");
-    ck_assert_msg(path != NULL, "TCE_TASKS is not set: run `make check-trainer`");
-    ck_assert_msg(tce_env_library_open(path, NULL, &library) == TCE_OK, "%s", tce_error_message());
-    ck_assert_int_eq(tce_env_library_find(library, "hopper_jump", &hopper), TCE_OK);
-    ck_assert_int_eq(tce_env_library_find(library, "table_tennis", &tennis), TCE_OK);
-}
-
-static void close_library(void)
-{
-    tce_env_library_free(library);
+    hopper = task_find("hopper_jump");
+    tennis = task_find("table_tennis");
 }
 
 /* An environment, its sizes, where it stands. */
@@ -41,9 +34,8 @@ typedef struct player {
 
 static player open_player(const tce_env_vtable *task, const char *settings, uint64_t episode)
 {
-    player p = { .task = task, .spec = { .struct_size = sizeof p.spec } };
+    player p = { .task = task, .env = task_create(task, settings), .spec = { .struct_size = sizeof p.spec } };
     tce_random random;
-    ck_assert_msg(task->create(NULL, settings, &p.env) == TCE_OK, "%s", tce_error_message());
     ck_assert_int_eq(task->spec(p.env, &p.spec), TCE_OK);
     tce_random_start(&random, 7, 1, 2, episode);
     ck_assert_msg(task->reset(p.env, &random, p.obs, p.pos, p.vel) == TCE_OK, "%s", tce_error_message());
@@ -241,84 +233,33 @@ START_TEST(a_state_taken_and_put_back_goes_on_to_the_same_bytes)
 }
 END_TEST
 
-/* Rewards and observations of environments that hold their start, on a pool of so many threads. */
-static void run_on_threads(const tce_env_vtable *task, int32_t n_threads, size_t T, double *rewards, double *obs)
-{
-    tce_pool *pool = NULL;
-    tce_pool_options threads;
-    tce_rollout *rollout = NULL;
-    tce_rollout_options options;
-    tce_rollout_paths paths;
-    double pos[N_ENVS * MAX_DOF], vel[N_ENVS * MAX_DOF], first[N_ENVS * MAX_OBS];
-
-    tce_pool_options_init(&threads, sizeof threads);
-    threads.n_threads = n_threads;
-    ck_assert_int_eq(tce_pool_create(&threads, NULL, &pool), TCE_OK);
-    tce_rollout_options_init(&options, sizeof options);
-    options.vtable = task;
-    options.seed = 11;
-    options.n_envs = N_ENVS;
-    options.pool = pool;
-    ck_assert_msg(tce_rollout_create(&options, NULL, &rollout) == TCE_OK, "%s", tce_error_message());
-    ck_assert_int_eq(tce_rollout_reset(rollout, N_ENVS, 0, first, pos, vel), TCE_OK);
-
-    const size_t D = task == hopper ? HOPPER_NU : TENNIS_NU, O = task == hopper ? 16 : 19;
-    double *path = calloc(N_ENVS * T * D, sizeof *path), *speed = calloc(N_ENVS * T * D, sizeof *speed);
-    for (size_t e = 0; e < N_ENVS; e++) {
-        memcpy(obs + e * (T + 1) * O, first + e * O, O * sizeof *obs);
-        for (size_t t = 0; t < T; t++)
-            memcpy(path + (e * T + t) * D, pos + e * D, D * sizeof *path);
-    }
-    tce_rollout_paths_init(&paths, sizeof paths);
-    paths.rewards = rewards;
-    paths.obs = obs;
-    ck_assert_msg(tce_rollout_run(rollout, N_ENVS, T, path, speed, &paths) == TCE_OK, "%s", tce_error_message());
-    tce_rollout_free(rollout);
-    tce_pool_free(pool);
-    free(path);
-    free(speed);
-}
-
 START_TEST(one_thread_and_three_give_the_same_bytes)
 {
     enum { T = 120 };
-    static double rewards[2][N_ENVS * T], obs[2][N_ENVS * (T + 1) * MAX_OBS];
+    double rewards[TASK_N_ENVS * T];
     for (int i = 0; i < 2; i++) {
-        const tce_env_vtable *task = i == 0 ? hopper : tennis;
-        memset(obs, 0, sizeof obs);
-        run_on_threads(task, 1, T, rewards[0], obs[0]);
-        run_on_threads(task, 3, T, rewards[1], obs[1]);
-        ck_assert_mem_eq(rewards[0], rewards[1], sizeof rewards[0]);
-        ck_assert_mem_eq(obs[0], obs[1], sizeof obs[0]);
-        ck_assert(rewards[0][T - 1] != 0.0);
+        task_check_threads(i == 0 ? hopper : tennis, NULL, 1, T, 0.0, rewards);
+        ck_assert(rewards[T - 1] != 0.0);
     }
 }
 END_TEST
 
 /* ---- errors --------------------------------------------------------------------------------------- */
 
-static void refused(const tce_env_vtable *task, const char *settings, tce_status status, const char *word)
-{
-    void *env = NULL;
-    ck_assert_int_eq(task->create(NULL, settings, &env), status);
-    ck_assert_ptr_null(env);
-    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" lacks \"%s\"", tce_error_message(), word);
-}
-
 START_TEST(a_wrong_option_is_named)
 {
-    refused(hopper, "sparse=1", TCE_E_VALUE, "dense");
-    refused(hopper, "dense=2", TCE_E_VALUE, "dense");
-    refused(tennis, "variant=1", TCE_E_VALUE, "terminal");
-    refused(tennis, "terminal=1 markov=1", TCE_E_VALUE, "markov");
+    task_refuses(hopper, "sparse=1", TCE_E_VALUE, "dense");
+    task_refuses(hopper, "dense=2", TCE_E_VALUE, "dense");
+    task_refuses(tennis, "variant=1", TCE_E_VALUE, "terminal");
+    task_refuses(tennis, "terminal=1 markov=1", TCE_E_VALUE, "markov");
 }
 END_TEST
 
 START_TEST(a_missing_model_comes_with_the_remedy)
 {
     setenv("TCE_MODELS", "/nowhere", 1);
-    refused(hopper, NULL, TCE_E_NOT_FOUND, "make deps");
-    refused(tennis, NULL, TCE_E_NOT_FOUND, "make deps");
+    task_refuses(hopper, NULL, TCE_E_NOT_FOUND, "make deps");
+    task_refuses(tennis, NULL, TCE_E_NOT_FOUND, "make deps");
 }
 END_TEST
 
@@ -345,28 +286,22 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("hopper_tennis");
-    const struct {
-        const char *name;
-        const TTest *tests[8];
-    } cases[] = {
-        { "property", { starts_lie_where_the_tasks_say, the_hopper_falls_for_250_steps_and_pays_at_the_end,
-                        tennis_ends_after_300_steps_and_the_terminal_variant_when_the_ball_is_down,
-                        a_path_outside_of_the_limits_pays_for_each_step_from_there, a_path_refused_as_a_whole_returns_its_mean_excess,
-                        the_markov_variant_pays_for_the_flight_at_once, a_state_taken_and_put_back_goes_on_to_the_same_bytes,
-                        one_thread_and_three_give_the_same_bytes } },
-        { "errors", { a_wrong_option_is_named, a_missing_model_comes_with_the_remedy, what_is_not_finite_is_refused } },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        TCase *tcase = tcase_create(cases[i].name);
-        tcase_add_checked_fixture(tcase, open_library, close_library);
-        tcase_set_timeout(tcase, 120);
-        for (size_t k = 0; k < 8 && cases[i].tests[k]; k++)
-            tcase_add_test(tcase, cases[i].tests[k]);
-        suite_add_tcase(suite, tcase);
-    }
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    TCase *property = task_case(suite, "property", 120);
+    tcase_add_checked_fixture(property, find_tasks, NULL);
+    tcase_add_test(property, starts_lie_where_the_tasks_say);
+    tcase_add_test(property, the_hopper_falls_for_250_steps_and_pays_at_the_end);
+    tcase_add_test(property, tennis_ends_after_300_steps_and_the_terminal_variant_when_the_ball_is_down);
+    tcase_add_test(property, a_path_outside_of_the_limits_pays_for_each_step_from_there);
+    tcase_add_test(property, a_path_refused_as_a_whole_returns_its_mean_excess);
+    tcase_add_test(property, the_markov_variant_pays_for_the_flight_at_once);
+    tcase_add_test(property, a_state_taken_and_put_back_goes_on_to_the_same_bytes);
+    tcase_add_test(property, one_thread_and_three_give_the_same_bytes);
+
+    TCase *errors = task_case(suite, "errors", 120);
+    tcase_add_checked_fixture(errors, find_tasks, NULL);
+    tcase_add_test(errors, a_wrong_option_is_named);
+    tcase_add_test(errors, a_missing_model_comes_with_the_remedy);
+    tcase_add_test(errors, what_is_not_finite_is_refused);
+
+    return test_run(suite);
 }

@@ -11,36 +11,13 @@
 
 #include "../../examples/tasks/metaworld/helpers.h"
 #include "../../examples/tasks/metaworld/state.h"
+#include "support.h"
+#include "task_suite.h"
 
-enum { N_TASKS = 50, N_ENVS = 4, MAX_STATE = 256, GOAL = 36 };
+/* Seconds a test may take: thirty-six models to compile where there is no cache yet. */
+#define TIMEOUT 600
 
-static tce_env_library *library;
-
-static void open_library(void)
-{
-    const char *path = getenv("TCE_TASKS");
-    ck_assert_msg(path != NULL, "TCE_TASKS is not set: run `make check-trainer`");
-    ck_assert_msg(tce_env_library_open(path, NULL, &library) == TCE_OK, "%s", tce_error_message());
-}
-
-static void close_library(void)
-{
-    tce_env_library_free(library);
-}
-
-static const tce_env_vtable *task_of(const char *name)
-{
-    const tce_env_vtable *task = NULL;
-    ck_assert_msg(tce_env_library_find(library, name, &task) == TCE_OK, "%s", tce_error_message());
-    return task;
-}
-
-static void *new_env(const tce_env_vtable *task, const char *settings)
-{
-    void *env = NULL;
-    ck_assert_msg(task->create(NULL, settings, &env) == TCE_OK, "%s: %s", task->name, tce_error_message());
-    return env;
-}
+enum { N_TASKS = 50, MAX_STATE = 256, GOAL = 36 };
 
 /* Episode number `episode` of an environment; pos [4] may be NULL. */
 static void start(const tce_env_vtable *task, void *env, uint64_t episode, double *obs, double *pos)
@@ -198,13 +175,13 @@ static void check_spec(const tce_env_vtable *task, void *env, int profile)
 START_TEST(all_fifty_tasks_start_and_step_in_both_profiles)
 {
     size_t n = 0;
-    for (size_t i = 0; i < tce_env_library_count(library); i++) {
-        const tce_env_vtable *task = tce_env_library_at(library, i);
+    for (size_t i = 0; i < tce_env_library_count(task_library); i++) {
+        const tce_env_vtable *task = tce_env_library_at(task_library, i);
         if (strncmp(task->name, "metaworld_", 10) != 0)
             continue;
         n++;
         for (int profile = 2; profile <= 3; profile++) {
-            void *env = new_env(task, profile == 2 ? "profile=2" : "profile=3");
+            void *env = task_create(task, profile == 2 ? "profile=2" : "profile=3");
             double obs[MW_N_OBS], pos[MW_N_ACTION];
             check_spec(task, env, profile);
             start(task, env, 1, obs, pos);
@@ -226,8 +203,8 @@ END_TEST
 
 START_TEST(objects_and_goals_are_drawn_from_their_boxes_and_apart)
 {
-    const tce_env_vtable *reach = task_of("metaworld_reach"), *sweep = task_of("metaworld_sweep_into");
-    void *env = new_env(reach, NULL);
+    const tce_env_vtable *reach = task_find("metaworld_reach"), *sweep = task_find("metaworld_sweep_into");
+    void *env = task_create(reach, NULL);
     double obs[MW_N_OBS];
     for (uint64_t episode = 0; episode < 30; episode++) {
         start(reach, env, episode, obs, NULL);
@@ -240,7 +217,7 @@ START_TEST(objects_and_goals_are_drawn_from_their_boxes_and_apart)
 
     /* here the second part of the vector does not count, the hole does */
     const double hole[3] = { 0.0, 0.84, 0.02 };
-    env = new_env(sweep, "profile=2");
+    env = task_create(sweep, "profile=2");
     for (uint64_t episode = 0; episode < 10; episode++) {
         start(sweep, env, episode, obs, NULL);
         ck_assert(mw_distance_xy(obs + 4, hole) >= 0.15);
@@ -253,8 +230,8 @@ END_TEST
 /* The hand goes to the goal and, in a second episode, away from it again before the end. */
 START_TEST(success_is_that_of_the_last_step)
 {
-    const tce_env_vtable *reach = task_of("metaworld_reach");
-    void *env = new_env(reach, "profile=2");
+    const tce_env_vtable *reach = task_find("metaworld_reach");
+    void *env = task_create(reach, "profile=2");
     for (int leaves = 0; leaves < 2; leaves++) {
         double obs[MW_N_OBS], pos[MW_N_ACTION], path[MW_N_ACTION], middle = 0.0, sum = 0.0;
         const double still[MW_N_ACTION] = { 0.0 };
@@ -288,10 +265,10 @@ END_TEST
 /* Two environments with different pasts have the same episode: in profile 3, and in profile 2 not. */
 START_TEST(profile_2_carries_the_fixture_into_the_next_episode)
 {
-    const tce_env_vtable *dial = task_of("metaworld_dial_turn");
+    const tce_env_vtable *dial = task_find("metaworld_dial_turn");
     for (int profile = 2; profile <= 3; profile++) {
         const char *settings = profile == 2 ? "profile=2" : "profile=3";
-        void *a = new_env(dial, settings), *b = new_env(dial, settings);
+        void *a = task_create(dial, settings), *b = task_create(dial, settings);
         double obs[2][MW_N_OBS], state[2][MAX_STATE];
         tce_env_spec spec = { .struct_size = sizeof spec };
         start(dial, a, 1, obs[0], NULL);
@@ -324,9 +301,9 @@ START_TEST(a_state_taken_and_put_back_goes_on_to_the_same_bytes)
     static const char *const NAMES[] = { "metaworld_door_open", "metaworld_bin_picking", "metaworld_coffee_push", "metaworld_window_close" };
     enum { BEFORE = 20, AFTER = 20 };
     for (size_t i = 0; i < 2 * sizeof NAMES / sizeof NAMES[0]; i++) {
-        const tce_env_vtable *task = task_of(NAMES[i / 2]);
+        const tce_env_vtable *task = task_find(NAMES[i / 2]);
         const char *settings = i % 2 ? "profile=2" : NULL;
-        void *a = new_env(task, settings), *b = new_env(task, settings);
+        void *a = task_create(task, settings), *b = task_create(task, settings);
         double obs[MW_N_OBS], other[MW_N_OBS], state[MAX_STATE], again[MAX_STATE];
         const size_t n = task->n_state(a);
         ck_assert_uint_le(n, MAX_STATE);
@@ -354,8 +331,8 @@ END_TEST
 
 START_TEST(a_hidden_goal_is_zero_and_the_reward_sees_it)
 {
-    const tce_env_vtable *reach = task_of("metaworld_reach");
-    void *seen = new_env(reach, NULL), *hidden = new_env(reach, "hidden_goal=1");
+    const tce_env_vtable *reach = task_find("metaworld_reach");
+    void *seen = task_create(reach, NULL), *hidden = task_create(reach, "hidden_goal=1");
     double obs[MW_N_OBS], other[MW_N_OBS];
     start(reach, seen, 1, obs, NULL);
     start(reach, hidden, 1, other, NULL);
@@ -369,87 +346,41 @@ START_TEST(a_hidden_goal_is_zero_and_the_reward_sees_it)
 }
 END_TEST
 
-/* Rewards and last observations of two rounds of episodes that hold their start, on a pool of so many threads. */
-static void run_on_threads(int32_t n_threads, size_t T, double *rewards, double *obs)
-{
-    tce_pool *pool = NULL;
-    tce_pool_options threads;
-    tce_rollout *rollout = NULL;
-    tce_rollout_options options;
-    tce_rollout_paths paths;
-    double pos[N_ENVS * MW_N_ACTION], vel[N_ENVS * MW_N_ACTION], first[N_ENVS * MW_N_OBS];
-    double *path = calloc(2 * N_ENVS * T * MW_N_ACTION, sizeof *path);
-
-    tce_pool_options_init(&threads, sizeof threads);
-    threads.n_threads = n_threads;
-    ck_assert_int_eq(tce_pool_create(&threads, NULL, &pool), TCE_OK);
-    tce_rollout_options_init(&options, sizeof options);
-    options.vtable = task_of("metaworld_button_press");
-    options.settings = "profile=2";
-    options.seed = 11;
-    options.n_envs = N_ENVS;
-    options.pool = pool;
-    ck_assert_msg(tce_rollout_create(&options, NULL, &rollout) == TCE_OK, "%s", tce_error_message());
-    for (uint64_t round = 0; round < 2; round++) {
-        ck_assert_int_eq(tce_rollout_reset(rollout, N_ENVS, round, first, pos, vel), TCE_OK);
-        for (size_t e = 0; e < N_ENVS; e++)
-            for (size_t t = 0; t < T; t++)
-                memcpy(path + (e * T + t) * MW_N_ACTION, pos + e * MW_N_ACTION, MW_N_ACTION * sizeof *path);
-        for (size_t e = 0; e < N_ENVS; e++)
-            memcpy(obs + e * (T + 1) * MW_N_OBS, first + e * MW_N_OBS, MW_N_OBS * sizeof *obs);
-        tce_rollout_paths_init(&paths, sizeof paths);
-        paths.rewards = rewards;
-        paths.obs = obs;
-        ck_assert_msg(tce_rollout_run(rollout, N_ENVS, T, path, path + N_ENVS * T * MW_N_ACTION, &paths) == TCE_OK, "%s", tce_error_message());
-    }
-    tce_rollout_free(rollout);
-    tce_pool_free(pool);
-    free(path);
-}
-
+/* Two rounds, as profile 2 carries the fixture from one to the next. */
 START_TEST(one_thread_and_three_give_the_same_bytes)
 {
     enum { T = 30 };
-    static double rewards[2][N_ENVS * T], obs[2][N_ENVS * (T + 1) * MW_N_OBS];
-    run_on_threads(1, T, rewards[0], obs[0]);
-    run_on_threads(3, T, rewards[1], obs[1]);
-    ck_assert_mem_eq(rewards[0], rewards[1], sizeof rewards[0]);
-    ck_assert_mem_eq(obs[0], obs[1], sizeof obs[0]);
-    ck_assert(rewards[0][T - 1] > 0.0);
+    double rewards[TASK_N_ENVS * T];
+    task_check_threads(task_find("metaworld_button_press"), "profile=2", 2, T, 0.0, rewards);
+    ck_assert(rewards[T - 1] > 0.0);
 }
 END_TEST
 
 /* ---- errors ---------------------------------------------------------------------------------------- */
 
-static void refused(const char *settings, tce_status status, const char *word)
-{
-    void *env = NULL;
-    ck_assert_int_eq(task_of("metaworld_push")->create(NULL, settings, &env), status);
-    ck_assert_ptr_null(env);
-    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" lacks \"%s\"", tce_error_message(), word);
-}
-
 START_TEST(a_wrong_option_is_named)
 {
-    refused("version=2", TCE_E_VALUE, "profile");
-    refused("profile=4", TCE_E_VALUE, "2 ... 3");
-    refused("profile=2.5", TCE_E_VALUE, "2 or 3");
-    refused("profile", TCE_E_VALUE, "key=value");
+    const tce_env_vtable *push = task_find("metaworld_push");
+    task_refuses(push, "version=2", TCE_E_VALUE, "profile");
+    task_refuses(push, "profile=4", TCE_E_VALUE, "2 ... 3");
+    task_refuses(push, "profile=2.5", TCE_E_VALUE, "2 or 3");
+    task_refuses(push, "profile", TCE_E_VALUE, "key=value");
 }
 END_TEST
 
 START_TEST(a_missing_model_comes_with_the_remedy)
 {
+    const tce_env_vtable *push = task_find("metaworld_push");
     setenv("TCE_MODELS", "/nowhere", 1);
-    refused(NULL, TCE_E_NOT_FOUND, "make deps");
-    refused(NULL, TCE_E_NOT_FOUND, "metaworld/assets");
+    task_refuses(push, NULL, TCE_E_NOT_FOUND, "make deps");
+    task_refuses(push, NULL, TCE_E_NOT_FOUND, "metaworld/assets");
 }
 END_TEST
 
 START_TEST(what_is_not_finite_is_refused)
 {
-    const tce_env_vtable *push = task_of("metaworld_push");
-    void *env = new_env(push, NULL);
+    const tce_env_vtable *push = task_find("metaworld_push");
+    void *env = task_create(push, NULL);
     double obs[MW_N_OBS], state[MAX_STATE], action[MW_N_ACTION] = { 0.0, 0.0, NAN, 0.0 };
     tce_env_result result = { 0 };
     start(push, env, 1, obs, NULL);
@@ -472,33 +403,27 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("metaworld");
-    const struct {
-        const char *name;
-        const TTest *tests[9];
-    } cases[] = {
-        { "formulas", { the_hamacher_product_is_a_t_norm, a_prism_counts_inside_of_its_box_only, a_matrix_gives_the_quaternion_of_its_turn,
-                        a_cage_is_best_around_the_object_with_the_gripper_closing,
-                        the_mocap_body_follows_by_a_centimetre_at_most_and_stays_in_its_box } },
-        { "property", { all_fifty_tasks_start_and_step_in_both_profiles, objects_and_goals_are_drawn_from_their_boxes_and_apart,
-                        success_is_that_of_the_last_step, profile_2_carries_the_fixture_into_the_next_episode,
-                        a_state_taken_and_put_back_goes_on_to_the_same_bytes, a_hidden_goal_is_zero_and_the_reward_sees_it,
-                        one_thread_and_three_give_the_same_bytes } },
-        { "errors", { a_wrong_option_is_named, a_missing_model_comes_with_the_remedy, what_is_not_finite_is_refused } },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        TCase *tcase = tcase_create(cases[i].name);
-        tcase_add_checked_fixture(tcase, open_library, close_library);
-        /* thirty-six models to compile where there is no cache yet */
-        tcase_set_timeout(tcase, 600);
-        for (size_t k = 0; k < 9 && cases[i].tests[k]; k++)
-            tcase_add_test(tcase, cases[i].tests[k]);
-        if (i == 0)
-            tcase_add_loop_test(tcase, every_tolerance_is_one_inside_and_a_tenth_at_its_margin, MW_LONG_TAIL, MW_TANH_SQUARED + 1);
-        suite_add_tcase(suite, tcase);
-    }
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    TCase *formulas = task_case(suite, "formulas", TIMEOUT);
+    tcase_add_test(formulas, the_hamacher_product_is_a_t_norm);
+    tcase_add_test(formulas, a_prism_counts_inside_of_its_box_only);
+    tcase_add_test(formulas, a_matrix_gives_the_quaternion_of_its_turn);
+    tcase_add_test(formulas, a_cage_is_best_around_the_object_with_the_gripper_closing);
+    tcase_add_test(formulas, the_mocap_body_follows_by_a_centimetre_at_most_and_stays_in_its_box);
+    tcase_add_loop_test(formulas, every_tolerance_is_one_inside_and_a_tenth_at_its_margin, MW_LONG_TAIL, MW_TANH_SQUARED + 1);
+
+    TCase *property = task_case(suite, "property", TIMEOUT);
+    tcase_add_test(property, all_fifty_tasks_start_and_step_in_both_profiles);
+    tcase_add_test(property, objects_and_goals_are_drawn_from_their_boxes_and_apart);
+    tcase_add_test(property, success_is_that_of_the_last_step);
+    tcase_add_test(property, profile_2_carries_the_fixture_into_the_next_episode);
+    tcase_add_test(property, a_state_taken_and_put_back_goes_on_to_the_same_bytes);
+    tcase_add_test(property, a_hidden_goal_is_zero_and_the_reward_sees_it);
+    tcase_add_test(property, one_thread_and_three_give_the_same_bytes);
+
+    TCase *errors = task_case(suite, "errors", TIMEOUT);
+    tcase_add_test(errors, a_wrong_option_is_named);
+    tcase_add_test(errors, a_missing_model_comes_with_the_remedy);
+    tcase_add_test(errors, what_is_not_finite_is_refused);
+
+    return test_run(suite);
 }

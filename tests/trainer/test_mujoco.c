@@ -5,26 +5,14 @@
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "mujoco_common.h"
+#include "support.h"
 
 static const char BALL[] =
     "<mujoco><worldbody><body name='ball'><freejoint/><geom size='.1'/></body></worldbody></mujoco>";
-
-static void ok(tce_status status)
-{
-    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
-}
-
-static void fails(tce_status status, tce_status expected, const char *part)
-{
-    ck_assert_msg(status == expected, "%s, not %s: %s", tce_status_name(status), tce_status_name(expected),
-                  tce_error_message());
-    ck_assert_msg(strstr(tce_error_message(), part), "\"%s\" is not in \"%s\"", part, tce_error_message());
-}
 
 static void go_wrong(void *context)
 {
@@ -146,19 +134,13 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("mujoco");
-    TCase *errors = tcase_create("errors");
+    TCase *errors = test_case(suite, "errors", 0);
     tcase_add_test(errors, a_mujoco_error_is_a_status);
     tcase_add_test(errors, each_thread_gets_its_own_error);
     tcase_add_test(errors, a_bad_model_is_refused_with_mujocos_reason);
     tcase_add_test(errors, a_warning_is_an_error_and_writes_no_file);
-    suite_add_tcase(suite, errors);
-    TCase *memory = tcase_create("memory");
+    TCase *memory = test_case(suite, "memory", 0);
     tcase_add_test(memory, a_model_is_shared_and_the_handlers_go_with_the_last_one);
-    suite_add_tcase(suite, memory);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -12,23 +12,21 @@
 
 #include "csv.h"
 #include "queue.h"
+#include "support.h"
 
 /* ---- a folder and a method for the tests -------------------------------------------------------- */
 
-static char folder[256];
+static char folder[TEST_FOLDER];
 
 static void make_folder(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/tce-run-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    test_make_folder("run", folder);
     ck_assert_int_eq(run_folder_create(folder), TCE_OK);
 }
 
 static void remove_folder(void)
 {
-    char command[300];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
+    test_remove_folder(folder);
 }
 
 static const char *in_folder(const char *name)
@@ -503,7 +501,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("run");
-    TCase *files = tcase_create("property");
+    TCase *files = test_case(suite, "property", 0);
     tcase_add_checked_fixture(files, make_folder, remove_folder);
     tcase_add_test(files, an_event_file_is_cut_where_it_is_told);
     tcase_add_test(files, a_log_that_goes_on_from_a_mark_has_the_same_bytes);
@@ -514,9 +512,8 @@ int main(void)
     tcase_add_test(files, threads_and_places_do_not_change_a_checkpoint);
     tcase_add_test(files, a_queue_comes_back_as_it_was);
     tcase_add_test(files, a_field_comes_back_as_it_was);
-    suite_add_tcase(suite, files);
 
-    TCase *errors = tcase_create("errors");
+    TCase *errors = test_case(suite, "errors", 0);
     tcase_add_checked_fixture(errors, make_folder, remove_folder);
     tcase_add_test(errors, a_log_that_lost_rows_says_so_and_goes_on);
     tcase_add_test(errors, a_log_on_a_full_disk_names_the_file_and_the_remedy);
@@ -524,18 +521,12 @@ int main(void)
     tcase_add_test(errors, a_failure_to_write_comes_with_a_remedy);
     tcase_add_test(errors, only_settings_that_may_change_may_differ);
     tcase_add_test(errors, a_queue_of_a_newer_program_is_refused);
-    suite_add_tcase(suite, errors);
 
-    TCase *texts = tcase_create("golden");
+    TCase *texts = test_case(suite, "golden", 0);
     tcase_add_test(texts, crc32c_gives_the_published_check_values);
     tcase_add_test(texts, the_line_fits_its_width);
     tcase_add_test(texts, durations_read_like_a_clock);
     tcase_add_test(texts, seeds_are_numbers_and_ranges);
-    suite_add_tcase(suite, texts);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

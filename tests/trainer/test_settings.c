@@ -4,11 +4,11 @@
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "settings.h"
+#include "support.h"
 
 /* Writes text to a file of this process and returns its name. */
 static const char *file_with(const char *text)
@@ -230,25 +230,17 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("settings");
-    TCase *golden = tcase_create("golden");
+    TCase *golden = test_case(suite, "golden", 0);
     tcase_add_test(golden, a_file_sets_its_keys_and_leaves_the_others);
     tcase_add_test(golden, an_empty_file_and_an_empty_section_change_nothing);
     tcase_add_test(golden, overrides_speak_the_same_language);
-    suite_add_tcase(suite, golden);
-    TCase *property = tcase_create("property");
-    tcase_set_timeout(property, 60);
+    TCase *property = test_case(suite, "property", 60);
     tcase_add_loop_test(property, a_dump_reads_back_to_the_same_settings, 0, 20);
     tcase_add_test(property, damaged_files_are_refused_not_believed);
-    suite_add_tcase(suite, property);
-    TCase *errors = tcase_create("errors");
+    TCase *errors = test_case(suite, "errors", 0);
     tcase_add_test(errors, mistakes_name_the_line_and_the_remedy);
     tcase_add_test(errors, a_missing_file_is_named);
     tcase_add_test(errors, combinations_without_meaning_are_refused);
-    suite_add_tcase(suite, errors);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

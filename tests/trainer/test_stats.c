@@ -404,16 +404,15 @@ int main(void)
 {
     Suite *suite = suite_create("stats");
 
-    TCase *golden = tcase_create("golden");
+    TCase *golden = test_case(suite, "golden", 0);
     tcase_add_test(golden, aggregates_are_those_of_rliable);
     tcase_add_test(golden, intervals_of_given_draws_are_those_of_rliable);
     tcase_add_test(golden, profiles_are_those_of_rliable);
     tcase_add_test(golden, own_draws_land_where_rliables_do);
     tcase_add_test(golden, jerk_has_the_published_definition);
     tcase_add_test(golden, correlation_is_that_of_numpy);
-    suite_add_tcase(suite, golden);
 
-    TCase *property = tcase_create("property");
+    TCase *property = test_case(suite, "property", 0);
     tcase_add_test(property, a_score_equal_to_tau_is_not_above_it);
     tcase_add_test(property, scores_above_one_close_no_gap);
     tcase_add_test(property, few_scores_are_all_in_the_iqm);
@@ -424,11 +423,6 @@ int main(void)
     tcase_add_test(property, a_straight_velocity_has_no_jerk);
     tcase_add_test(property, variance_zero_correlates_with_itself_only);
     tcase_add_test(property, policy_correlation_is_that_of_its_sampled_paths);
-    suite_add_tcase(suite, property);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -14,6 +14,7 @@
 #include <tce/tce.h>
 
 #include "support.h"
+#include "task_suite.h"
 
 #define MAX_OBS 32
 #define MAX_DOF 8
@@ -25,35 +26,16 @@
 /* The arm's equations are solved by another elimination, through sines of other sums. */
 #define DYNAMICS 1e-9
 
-static tce_env_library *library;
 static const tce_env_vtable *task;
 static void *env;
 static tce_env_spec spec;
 static double obs[MAX_OBS], pos[MAX_DOF], vel[MAX_DOF];
 static tce_env_result result;
 
-static void ok(tce_status status)
-{
-    ck_assert_msg(status == TCE_OK, "%s: %s", tce_status_name(status), tce_error_message());
-}
-
-static void fails(tce_status status, tce_status expected, const char *part)
-{
-    ck_assert_msg(status == expected, "%s, not %s: %s", tce_status_name(status), tce_status_name(expected),
-                  tce_error_message());
-    ck_assert_msg(strstr(tce_error_message(), part), "\"%s\" is not in \"%s\"", part, tce_error_message());
-}
-
-static void open_library(void)
-{
-    const char *path = getenv("TCE_TASKS");
-    ok(tce_env_library_open(path ? path : "build/bin/libtce_tasks.so", NULL, &library));
-}
-
 static void make(const char *name)
 {
-    ok(tce_env_library_find(library, name, &task));
-    ok(task->create(NULL, NULL, &env));
+    task = task_find(name);
+    env = task_create(task, NULL);
     memset(&spec, 0, sizeof spec);
     spec.struct_size = sizeof spec;
     ok(task->spec(env, &spec));
@@ -63,20 +45,17 @@ static void make(const char *name)
 
 static void make_point(void)
 {
-    open_library();
     make("point_via");
 }
 
 static void make_reacher(void)
 {
-    open_library();
     make("reacher5");
 }
 
 static void drop(void)
 {
     task->destroy(env);
-    tce_env_library_free(library);
 }
 
 static void reset(uint64_t episode)
@@ -539,7 +518,7 @@ static double *roll_out(const char *name, int32_t n_threads, size_t *size)
     tce_rollout_options options;
     tce_rollout *rollout;
     tce_rollout_options_init(&options, sizeof options);
-    ok(tce_env_library_find(library, name, &options.vtable));
+    options.vtable = task_find(name);
     options.n_envs = N_ENVS;
     options.pool = pool;
     ok(tce_rollout_create(&options, NULL, &rollout));
@@ -581,34 +560,23 @@ START_TEST(threads_change_no_byte)
     ck_assert_mem_eq(one, four, size);
     free(one);
     free(four);
-    tce_env_library_free(library);
 }
 END_TEST
 
 /* ---- errors ------------------------------------------------------------------------------------------ */
 
-static void refuses(const char *name, const char *options, const char *part)
-{
-    void *made = NULL;
-    ok(tce_env_library_find(library, name, &task));
-    fails(task->create(NULL, options, &made), TCE_E_VALUE, part);
-    ck_assert_ptr_null(made);
-}
-
 START_TEST(bad_options_are_refused_with_what_there_is)
 {
-    refuses("reacher5", "tolerence=0.1", "there are: tolerance, control_cost, goal_near, goal_far, goal_angle");
-    refuses("reacher5", "tolerance", "not key=value");
-    refuses("reacher5", "tolerance=0.1x", "must be a number");
-    refuses("reacher5", "tolerance=nan", "must be a number");
-    refuses("reacher5", "goal_angle=181", "0 ... 180");
-    refuses("reacher5", "goal_near=0.8 goal_far=0.5", "farther than goal_far");
-    refuses("point_via", "tolerance=-1", "must be a number");
-    refuses("point_via", "goal_angle=1", "there are: tolerance");
-    void *made = NULL;
-    ok(task->create(NULL, " tolerance=0.2,\n", &made));
-    task->destroy(made);
-    tce_env_library_free(library);
+    const tce_env_vtable *reacher = task_find("reacher5"), *point = task_find("point_via");
+    task_refuses(reacher, "tolerence=0.1", TCE_E_VALUE, "there are: tolerance, control_cost, goal_near, goal_far, goal_angle");
+    task_refuses(reacher, "tolerance", TCE_E_VALUE, "not key=value");
+    task_refuses(reacher, "tolerance=0.1x", TCE_E_VALUE, "must be a number");
+    task_refuses(reacher, "tolerance=nan", TCE_E_VALUE, "must be a number");
+    task_refuses(reacher, "goal_angle=181", TCE_E_VALUE, "0 ... 180");
+    task_refuses(reacher, "goal_near=0.8 goal_far=0.5", TCE_E_VALUE, "farther than goal_far");
+    task_refuses(point, "tolerance=-1", TCE_E_VALUE, "must be a number");
+    task_refuses(point, "goal_angle=1", TCE_E_VALUE, "there are: tolerance");
+    point->destroy(task_create(point, " tolerance=0.2,\n"));
 }
 END_TEST
 
@@ -687,14 +655,13 @@ int main(void)
 {
     Suite *suite = suite_create("tasks");
 
-    TCase *point = tcase_create("golden: point_via");
+    TCase *point = task_case(suite, "golden: point_via", 0);
     tcase_add_checked_fixture(point, make_point, drop);
     tcase_add_test(point, a_step_of_the_point_is_the_closed_form);
     tcase_add_test(point, the_point_is_paid_at_the_via_point_and_at_the_goal_alone);
     tcase_add_test(point, a_good_path_succeeds_at_the_via_point_task);
-    suite_add_tcase(suite, point);
 
-    TCase *reacher = tcase_create("golden: reacher5");
+    TCase *reacher = task_case(suite, "golden: reacher5", 0);
     tcase_add_checked_fixture(reacher, make_reacher, drop);
     tcase_add_test(reacher, a_step_of_the_arm_is_lagranges);
     tcase_add_test(reacher, the_tip_is_where_the_angles_put_it);
@@ -703,11 +670,8 @@ int main(void)
     tcase_add_test(reacher, a_free_arm_only_loses_energy);
     tcase_add_test(reacher, torques_are_clipped);
     tcase_add_test(reacher, an_unstable_simulation_is_an_error_until_the_next_reset);
-    suite_add_tcase(suite, reacher);
 
-    TCase *property = tcase_create("property");
-    tcase_set_timeout(property, 60);
-    tcase_add_checked_fixture(property, open_library, NULL);
+    TCase *property = task_case(suite, "property", 60);
     tcase_add_loop_test(property, a_reset_depends_on_its_stream_alone, 0, N_TASKS);
     tcase_add_loop_test(property, a_state_put_back_goes_on_with_the_same_bytes, 0, N_TASKS);
     tcase_add_loop_test(property, a_tracked_step_is_a_raw_step_of_the_controllers_action, 0, N_TASKS);
@@ -715,11 +679,6 @@ int main(void)
     tcase_add_loop_test(property, threads_change_no_byte, 0, N_TASKS);
     tcase_add_loop_test(property, a_picture_shows_the_state, 0, N_TASKS);
     tcase_add_test(property, bad_options_are_refused_with_what_there_is);
-    suite_add_tcase(suite, property);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

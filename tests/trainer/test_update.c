@@ -3,10 +3,10 @@
  */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "episodic.h"
+#include "support.h"
 
 enum { E = 4, P = 3, O = 2, EPOCHS = 4 };
 
@@ -157,15 +157,10 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("update");
-    TCase *reports = tcase_create("golden");
+    TCase *reports = test_case(suite, "golden", 0);
     tcase_add_test(reports, losses_of_the_policy_are_means_over_its_epochs);
     tcase_add_test(reports, the_loss_of_the_critic_is_the_mean_over_its_epochs);
     tcase_add_test(reports, without_epochs_there_is_no_loss);
-    suite_add_tcase(suite, reports);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -10,14 +10,14 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "support.h"
 #include "video.h"
 
-static char folder[64], path[128], programs[4096];
+static char folder[TEST_FOLDER], path[128], programs[4096];
 
 static void make_folder(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/tce-video-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    test_make_folder("video", folder);
     snprintf(path, sizeof path, "%s/out", folder);
     snprintf(programs, sizeof programs, "%s", getenv("PATH"));
 }
@@ -25,8 +25,7 @@ static void make_folder(void)
 static void remove_folder(void)
 {
     setenv("PATH", programs, 1);
-    unlink(path);
-    rmdir(folder);
+    test_remove_folder(folder);
 }
 
 static uint32_t read_u32(const uint8_t *p)
@@ -130,20 +129,14 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("video");
-    TCase *golden = tcase_create("golden");
+    TCase *golden = test_case(suite, "golden", 0);
     tcase_add_checked_fixture(golden, make_folder, remove_folder);
     tcase_add_test(golden, a_png_holds_what_was_given);
-    suite_add_tcase(suite, golden);
-    TCase *errors = tcase_create("errors");
+    TCase *errors = test_case(suite, "errors", 0);
     tcase_add_checked_fixture(errors, make_folder, remove_folder);
     tcase_add_test(errors, a_place_that_cannot_be_written_is_named);
     tcase_add_test(errors, without_ffmpeg_the_package_is_named);
     tcase_add_test(errors, an_ffmpeg_that_gives_up_is_an_error);
-    suite_add_tcase(suite, errors);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }
