@@ -191,7 +191,8 @@ def test_a_second_signal_ends_at_once(tiny: Path, tmp_path: Path) -> None:
 
 
 def test_a_hundred_kills_lose_nothing(tiny: Path, tmp_path: Path) -> None:
-    arguments = [tiny, "run.iterations=120", "run.checkpoint_every=1", "--quiet"]
+    # long enough that several kills fall into a run on a fast machine
+    arguments = [tiny, "run.iterations=240", "run.checkpoint_every=1", "--quiet"]
     assert tce("train", *arguments, "--out", tmp_path / "whole").returncode == 0
     want = content(tmp_path / "whole")
     draw = random.Random(4)
@@ -210,7 +211,7 @@ def test_a_hundred_kills_lose_nothing(tiny: Path, tmp_path: Path) -> None:
                 break
             assert process.returncode == -signal.SIGKILL, said
         assert content(folder) == want
-        assert len((folder / "timing.csv").read_text(encoding="utf-8").splitlines()) == 121
+        assert len((folder / "timing.csv").read_text(encoding="utf-8").splitlines()) == 241
         assert not list(folder.rglob("*.tmp"))
     assert n_runs < 60
 
