@@ -141,11 +141,14 @@ static tce_status settings_to_resume(settings *s, const train_options *o)
 
 static void report_end(display *d, const char *folder, const settings *s, const run_result *r)
 {
-    char spent[32];
+    char spent[32], success[32] = "";
     display_duration(r->seconds, spent, sizeof spent);
+    /* not every task knows success */
+    if (!isnan(r->eval_success))
+        snprintf(success, sizeof success, "success %.3f, ", r->eval_success);
     display_note(d, "done: %" PRId64 " iterations, %" PRId64 " environment steps, %s", r->iteration, r->env_steps, spent);
     if (!isnan(r->eval_return))
-        display_note(d, "mean policy, %d episodes: success %.3f, return %.4g", (int)s->evaluate.episodes, r->eval_success, r->eval_return);
+        display_note(d, "mean policy, %d episodes: %sreturn %.4g", (int)s->evaluate.episodes, success, r->eval_return);
     display_note(d, "%s    (tce eval %s, tce plot %s)", folder, folder, folder);
 }
 

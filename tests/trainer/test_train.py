@@ -88,6 +88,14 @@ def test_a_run_leaves_its_folder(whole: Path) -> None:
     assert timing[0] == "iteration,simulation,critic,policy,evaluation,total" and len(timing) == 13
 
 
+def test_a_task_without_success_ends_with_its_return(tiny: Path, tmp_path: Path) -> None:
+    small = ["run.iterations=1", "collect.episodes=4", "collect.environments=2", "policy.epochs=1", "critic.epochs=1", "evaluate.episodes=2"]
+    for config, says in ((tiny, "mean policy, 2 episodes: success 0."), ("hopper_jump/tce", "mean policy, 2 episodes: return ")):
+        done = tce("train", config, *small, "--out", tmp_path / Path(config).name)
+        assert done.returncode == 0, done.stderr
+        assert says in done.stdout and "nan" not in done.stdout
+
+
 def test_the_folder_is_named_after_task_method_and_seed(tiny: Path, tmp_path: Path) -> None:
     for _ in range(2):
         assert tce("train", tiny, "run.iterations=1", "--seed", 7, "--quiet", cwd=tmp_path).returncode == 0
