@@ -50,6 +50,13 @@ def numbers(text: str) -> Dict[str, float]:
     return {name: float(value) for name, value in found}
 
 
+@pytest.mark.parametrize("folder", [pytest.param(path.parent, id=path.parent.name) for path in sorted(ROOT.glob("docs/runs/*/*/config.yaml"))])
+def test_the_runs_behind_the_results_can_be_evaluated(folder: Path) -> None:
+    done = tce("eval", folder, "--episodes", 2)
+    assert done.returncode == 0, done.stderr
+    assert 0.0 <= numbers(done.stdout)["success"] <= 1.0
+
+
 def draws(run: Path, tmp_path: Path) -> bool:
     """Whether the task can be drawn here; says so when it cannot."""
     done = tce("eval", run, "--episodes", 1, "--picture", tmp_path / "try.png")
