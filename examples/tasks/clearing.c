@@ -15,9 +15,10 @@ enum { STEP_STATE = mjSTATE_PHYSICS | mjSTATE_TIME | mjSTATE_WARMSTART | mjSTATE
 
 /* ---- what can be left out -------------------------------------------------------------------------- */
 
-/* Whether the box around a geom, as data has it, overlaps a space. */
-static int in_spaces(const clearing *c, const mjData *data, int geom)
+/* Whether the box around a geom of the whole model overlaps a space. */
+static int in_spaces(const clearing *c, int geom)
 {
+    const mjData *data = c->whole_data;
     const mjtNum *box = c->whole->geom_aabb + 6 * geom; /* centre and half sizes in the geom's frame */
     const mjtNum *R = data->geom_xmat + 9 * geom;
     double centre[3], half[3];
@@ -39,11 +40,11 @@ static int in_spaces(const clearing *c, const mjData *data, int geom)
     return 0;
 }
 
-/* A body that never moves, carries nothing but geoms, and has none of them in a space. */
-static int can_go(const clearing *c, const mjData *data, int body)
+/* A body that never moves, carries nothing but geoms, touches only what it meets, and has no geom in a space. */
+static int can_go(const clearing *c, int body)
 {
     const mjModel *model = c->whole;
-    if (body == 0 || model->body_weldid[body] != 0 || model->body_geomnum[body] == 0)
+    if (body == 0 || model->body_weldid[body] != 0 || model->body_geomnum[body] == 0 || model->body_margin[body] != 0.0)
         return 0;
     for (int b = 0; b < model->nbody; b++)
         if (b != body && model->body_parentid[b] == body)
@@ -52,18 +53,18 @@ static int can_go(const clearing *c, const mjData *data, int body)
         if (model->site_bodyid[s] == body)
             return 0;
     for (int g = 0; g < model->body_geomnum[body]; g++)
-        if (in_spaces(c, data, model->body_geomadr[body] + g))
+        if (in_spaces(c, model->body_geomadr[body] + g))
             return 0;
     return model->names[model->name_bodyadr[body]] != '\0';
 }
 
 /* Names of all bodies that can go, NULL after the last; NULL without memory. */
-static const char **names_to_drop(const clearing *c, const mjData *data)
+static const char **names_to_drop(const clearing *c)
 {
     const char **names = calloc((size_t)c->whole->nbody + 1, sizeof *names);
     int n = 0;
     for (int b = 0; names && b < c->whole->nbody; b++)
-        if (can_go(c, data, b))
+        if (can_go(c, b))
             names[n++] = c->whole->names + c->whole->name_bodyadr[b];
     return names;
 }
@@ -89,7 +90,7 @@ static tce_status open_smaller(clearing *c, const char *path, const char *blank)
         status = mujoco_try(derive, c);
     if (status != TCE_OK)
         return status;
-    const char **names = names_to_drop(c, c->whole_data);
+    const char **names = names_to_drop(c);
     status = names ? models_open_without(path, blank, names, &c->model) : TCE_E_NOMEM;
     free(names);
     if (status != TCE_OK)
