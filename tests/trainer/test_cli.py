@@ -76,12 +76,6 @@ def values(yaml: str) -> Dict[str, str]:
     return found
 
 
-@pytest.fixture(scope="session", autouse=True)
-def program() -> None:
-    if not PROGRAM.exists():
-        pytest.fail(f"no program {PROGRAM}: build it, or name it in TCE_PROGRAM")
-
-
 @pytest.fixture(scope="session")
 def cart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example of an own environment, compiled as its first lines say."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
-from running import PROGRAM, begin, compile_tasks, content, ignore, listen, on_a_terminal, rows, tce, wait_until
+from running import begin, compile_tasks, content, ignore, listen, on_a_terminal, rows, tce, wait_until
 
 TINY = """
 run: {method: tce, iterations: 12, checkpoint_every: 3, threads: 1}
@@ -57,12 +57,6 @@ def kill(process: int) -> None:
         os.kill(process, signal.SIGKILL)
     except ProcessLookupError:
         pass
-
-
-@pytest.fixture(scope="session", autouse=True)
-def program() -> None:
-    if not PROGRAM.exists():
-        pytest.fail(f"no program {PROGRAM}: build it, or name it in TCE_PROGRAM")
 
 
 @pytest.fixture(scope="session")

@@ -43,12 +43,6 @@ BBRL = ["run.method=bbrl", "collect.mask_context=true", "collect.time_input=fals
         "projection.coefficient=10", "critic.normalise=false"]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def program() -> None:
-    if not PROGRAM.exists():
-        pytest.fail(f"no program {PROGRAM}: build it, or name it in TCE_PROGRAM")
-
-
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("config") / "tiny.yaml"
