@@ -358,6 +358,25 @@ static void random_factor(uint64_t seed, double *L)
     }
 }
 
+START_TEST(only_kernels_older_than_the_processor_are_replaced)
+{
+    ck_assert_str_eq(tce__better_kernels("Prescott", 1, 1), "SkylakeX");
+    ck_assert_str_eq(tce__better_kernels("Prescott", 1, 0), "Haswell");
+    ck_assert_str_eq(tce__better_kernels("Sandybridge", 1, 0), "Haswell");
+    ck_assert_ptr_null(tce__better_kernels("Prescott", 0, 0));
+    ck_assert_ptr_null(tce__better_kernels("Haswell", 1, 1));
+    ck_assert_ptr_null(tce__better_kernels("Zen", 1, 1));
+    ck_assert_ptr_null(tce__better_kernels("armv8", 0, 0));
+}
+END_TEST
+
+START_TEST(kernels_that_were_asked_for_are_kept)
+{
+    setenv("OPENBLAS_CORETYPE", "Prescott", 1);
+    ck_assert_ptr_null(tce_blas_better_kernels());
+}
+END_TEST
+
 START_TEST(a_factor_survives_multiplication_and_cholesky)
 {
     double L[N * N], A[N * N] = { 0 };
@@ -479,6 +498,8 @@ int main(void)
     tcase_add_test(property, a_sum_has_the_same_bytes_for_any_number_of_threads);
     tcase_add_test(property, the_lowest_failing_chunk_is_reported_and_the_others_run);
     tcase_add_test(property, a_run_inside_a_run_works_in_its_own_thread);
+    tcase_add_test(property, only_kernels_older_than_the_processor_are_replaced);
+    tcase_add_test(property, kernels_that_were_asked_for_are_kept);
     tcase_add_loop_test(property, a_factor_survives_multiplication_and_cholesky, 0, 100);
     tcase_add_loop_test(property, eigenvectors_rebuild_their_matrix, 0, 100);
     tcase_add_loop_test(property, orthogonal_columns_are_orthonormal, 0, 100);

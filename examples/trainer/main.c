@@ -2,9 +2,19 @@
  * tce: train, evaluate, plot and export policies. Each command is a file cmd_*.c; this one finds it.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
+
+/* OpenBLAS has chosen its kernels by now. Where it took old ones the program starts once more and asks for better; where that fails it goes on. */
+static void restart_for_better_kernels(char **argv)
+{
+    const char *better = tce_blas_better_kernels();
+    if (better && setenv("OPENBLAS_CORETYPE", better, 1) == 0)
+        execv("/proc/self/exe", argv);
+}
 
 int main(int argc, char **argv)
 {
@@ -32,5 +42,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "tce: no command \"%s\"%s%s%s; `tce --help` lists them\n", name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
         return EXIT_USAGE;
     }
+    if (!asks_help)
+        restart_for_better_kernels(argv);
     return asks_help ? c->run(2, help_arguments) : c->run(argc - 1, argv + 1);
 }

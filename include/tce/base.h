@@ -141,6 +141,13 @@ TCE_API TCE_NODISCARD tce_status tce_pool_run(tce_pool *pool, size_t n_items, si
 TCE_API void tce_blas_set_threads(int32_t n_threads);
 TCE_API int32_t tce_blas_threads(void);
 
+/*
+ * OpenBLAS chooses its kernels by the processor when it is loaded. For one that is newer than itself it takes those of 2004, at a third
+ * of the speed or less. Then this is what the environment variable OPENBLAS_CORETYPE should be set to before the program starts; NULL
+ * when the choice was good, or was made by that variable.   Since 0.1.
+ */
+TCE_API const char *tce_blas_better_kernels(void);
+
 TCE_END_C
 
 #endif

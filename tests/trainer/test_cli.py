@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import os
+import platform
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import pytest
 
@@ -74,6 +75,22 @@ def values(yaml: str) -> Dict[str, str]:
         else:
             found[f"{section}.{key.strip()}"] = value.strip()
     return found
+
+
+def kernels(**env: str) -> List[str]:
+    """What OpenBLAS says that it computes with, each time it is loaded."""
+    result = tce("tasks", env={**env, "OPENBLAS_VERBOSE": "2"})
+    assert result.returncode == 0, result.stderr
+    return [line.split()[1] for line in result.stderr.splitlines() if line.startswith("Core:")]
+
+
+def test_kernels_suit_the_processor_and_those_asked_for_are_kept() -> None:
+    flags = Path("/proc/cpuinfo").read_text().split() if platform.machine() == "x86_64" else []
+    if not kernels():
+        pytest.skip("this BLAS does not tell")
+    if "avx2" in flags:
+        assert kernels()[-1] not in ("Prescott", "Core2", "Penryn", "Nehalem", "Sandybridge")
+        assert kernels(OPENBLAS_CORETYPE="Nehalem") == ["Nehalem"]
 
 
 @pytest.fixture(scope="session")

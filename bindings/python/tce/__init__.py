@@ -11,10 +11,11 @@ environment variable TCE_BLAS_THREADS asks for another number, or with "keep" fo
 from __future__ import annotations
 
 import os as _os
+import warnings as _warnings
 from typing import TYPE_CHECKING, Any
 
 from . import gauss
-from .base import Pool, Random, blas_threads, set_blas_threads, version
+from .base import Pool, Random, better_blas_kernels, blas_threads, set_blas_threads, version
 from .env import EnvSpec, Instance, StepResult, Task, TaskLibrary, find_tasks
 from .errors import (
     ArgumentError, CorruptError, EnvironmentFault, FileError, LibraryError, NotFoundError, NumericalError,
@@ -38,7 +39,7 @@ __all__ = [
     "EpisodeVectorEnv", "FileError", "GymTask", "Instance", "LibraryError", "MovementPrimitive", "Net", "NotFoundError", "NumericalError", "OutOfMemoryError",
     "Paths", "Plan", "Policy", "Pool", "ProDMP", "ProMP", "Projection", "PythonTask", "Random", "Rollout",
     "SegmentObjective", "StateError", "StepResult", "Store", "SurrogateStats", "Task", "TaskEnv", "TaskLibrary",
-    "TaskVectorEnv", "TceError", "ThreadError", "UnsupportedError", "VersionError", "Via", "blas_threads", "blend",
+    "TaskVectorEnv", "TceError", "ThreadError", "UnsupportedError", "VersionError", "Via", "better_blas_kernels", "blas_threads", "blend",
     "clip_factor", "entropy_bound", "entropy_control", "entropy_control_backward", "episode_env", "find_tasks", "gae", "gauss", "gym_env",
     "linear_schedule", "monte_carlo", "normalise", "rewards_to_event", "segment_advantage", "set_blas_threads",
     "surrogate", "time_pairs", "version"]
@@ -56,3 +57,9 @@ def __getattr__(name: str) -> Any:
 _threads = _os.environ.get("TCE_BLAS_THREADS", "1")
 if _threads != "keep":
     set_blas_threads(int(_threads))
+
+_better = better_blas_kernels()
+if _better:
+    _warnings.warn(
+        "OpenBLAS is older than this processor and computes with its oldest kernels, several times slower than it could: start Python with "
+        f"OPENBLAS_CORETYPE={_better} in the environment", RuntimeWarning, stacklevel=2)

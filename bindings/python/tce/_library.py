@@ -173,6 +173,7 @@ FUNCTIONS: Dict[str, str] = {
     "tce_pool_run": "x pnnpp",
     "tce_blas_set_threads": "v i",
     "tce_blas_threads": "i",
+    "tce_blas_better_kernels": "s",
     # store
     "tce_store_array_init": "v pn",
     "tce_store_create": "x pp",

@@ -135,6 +135,12 @@ def blas_threads() -> int:
     return int(lib.tce_blas_threads())
 
 
+def better_blas_kernels() -> Optional[str]:
+    """What OPENBLAS_CORETYPE should be set to before Python starts, where OpenBLAS took kernels that are too old for this processor."""
+    better = lib.tce_blas_better_kernels()
+    return better.decode() if better else None
+
+
 def set_blas_threads(n_threads: int) -> None:
     """Changes it, for the whole process. The promise of equal bytes needs 1."""
     lib.tce_blas_set_threads(integer("n_threads", n_threads, 1, 4096))
