@@ -72,6 +72,15 @@ def test_blas_threads_on_import(asked, threads) -> None:
     assert python("import tce; print(tce.blas_threads())", **environment).stdout.strip() == threads
 
 
+def test_import_warns_of_slow_kernels_unless_they_were_chosen() -> None:
+    show = "import tce; print(tce.better_blas_kernels())"
+    environment = {"PYTHONPATH": str(ROOT / "bindings" / "python"), "TCE_LIBRARY": str(LIBRARY)}
+    found = python(show, **environment)
+    assert ("OPENBLAS_CORETYPE=" in found.stderr) == (found.stdout.strip() != "None")
+    chosen = python(show, OPENBLAS_CORETYPE="Nehalem", **environment)
+    assert chosen.stdout.strip() == "None" and "OPENBLAS_CORETYPE" not in chosen.stderr
+
+
 def test_gymnasium_is_imported_by_those_who_use_it_only() -> None:
     result = python(
         "import sys; sys.modules['gymnasium'] = None; import tce; print(tce.ProDMP().num_params)",
