@@ -278,14 +278,16 @@ deps-test: | deps-build
 deps-draw: $(VENV)/drawing
 deps-python: $(VENV)/ready
 
-# A virtual environment $(1) with the wheels of the requirements files $(2); one make at a time, the second finds it done. Some are gigabytes: pip shows
-# how far it is where somebody looks.
+# some wheels are gigabytes: pip shows how far it is where somebody looks
+PIP_INSTALL = -m pip install $$([ -t 2 ] || echo -q) --disable-pip-version-check
+
+# A virtual environment $(1) with the wheels of the requirements files $(2); one make at a time, the second finds it done.
 define install_wheels
 	@mkdir -p deps
 	@flock deps/lock sh -c '[ $@ -nt $(firstword $(2)) ] && exit; \
 	    { $(1)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(1); } && \
 	    echo "installing the wheels of $(2) into $(1)" >&2 && \
-	    $(1)/bin/python -m pip install $$([ -t 2 ] || echo -q) --disable-pip-version-check $(2:%=-r %) && touch $@'
+	    $(1)/bin/python $(PIP_INSTALL) $(2:%=-r %) && touch $@'
 endef
 
 $(VENV)/drawing: tests/python/drawing.txt | deps-build

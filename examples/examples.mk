@@ -170,7 +170,7 @@ check-oracle-metaworld: program $(BUILD)/tests/oracle/loops.so $(METAWORLD_VENV)
 # The box's model has an attribute that MuJoCo 3 refuses; it asked for the default.
 $(FANCY_VENV)/ready: tests/oracle/requirements.txt tests/oracle/originals.txt | deps-python
 	$(call install_wheels,$(FANCY_VENV),$<)
-	$(Q)$(FANCY_VENV)/bin/python -m pip install $$([ -t 2 ] || echo -q) --disable-pip-version-check --no-deps -r tests/oracle/originals.txt
+	$(Q)$(FANCY_VENV)/bin/python $(PIP_INSTALL) --no-deps -r tests/oracle/originals.txt
 	$(Q)sed -i 's/ collision="all"//' $(FANCY_VENV)/lib/python3*/site-packages/fancy_gym/envs/mujoco/box_pushing/assets/box_pushing.xml
 
 .PHONY: check-oracle
