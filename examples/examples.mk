@@ -170,7 +170,7 @@ check-oracle-metaworld: program $(BUILD)/tests/oracle/loops.so $(METAWORLD_VENV)
 $(FANCY_VENV)/needed: tests/oracle/requirements.txt | deps-python
 	$(call install_wheels,$(FANCY_VENV),$<)
 
-# The originals ask for versions that clash, hence without what they need. The box's model has an attribute that MuJoCo 3 refuses; it asked for the default.
+# The box's model has an attribute that MuJoCo 3 refuses; it asked for the default.
 $(FANCY_VENV)/ready: tests/oracle/originals.txt $(FANCY_VENV)/needed
 	$(Q)$(FANCY_VENV)/bin/python $(PIP_INSTALL) --no-deps -r $<
 	$(Q)sed -i 's/ collision="all"//' $(FANCY_VENV)/lib/python3*/site-packages/fancy_gym/envs/mujoco/box_pushing/assets/box_pushing.xml
