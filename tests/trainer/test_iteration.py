@@ -1,4 +1,4 @@
-"""Whole iterations of `tce train` beside the formulas of TCE in numpy.
+"""Whole iterations of `tce train` beside the formulas of TCE and BBRL in numpy.
 
 Written from the mathematics alone: of libtce it takes the tasks' simulation, the random streams and the reading of checkpoints. Gradients come from
 autograd, so that nothing is derived by hand twice. From the checkpoint of one iteration the next one is computed, and everything the trainer keeps must
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import autograd.numpy as anp
 import numpy as np
@@ -252,6 +252,9 @@ def raise_entropy(L: Any, bound: float) -> Any:
 
 
 class Replica:
+    """What the methods have in common: episodes, and the updates of critic and policy. A method says what the networks see, what an episode or its parts
+    were worth, and how likely the policy finds them."""
+
     def __init__(self, folder: Path, checkpoint: Path) -> None:
         self.s = read_settings(folder / "config.yaml")
         store = library.Store.load(checkpoint)
@@ -293,19 +296,20 @@ class Replica:
         for k in range(rounds):
             n = min(N, E - k * N)
             obs, pos_b, vel_b = rollout.reset(i * rounds + k, n)
-            inputs = np.column_stack([obs, np.zeros(n)])
+            inputs = self.context(rollout.spec, obs)
             mu = self.policy(self.policy.adam.theta, inputs)
-            z = np.array([library.Random(seed, PARAMETERS, i, k * N + e).normals(self.P) for e in range(n)])
+            params = mu + np.array([library.Random(seed, PARAMETERS, i, k * N + e).normals(self.P) for e in range(n)]) @ L.T
             pos, vel = self.simulate_path(inputs, [library.Random(seed, PARAMETERS, i, k * N + e) for e in range(n)], pos_b, vel_b)
             for name, row, used in zip(("position", "velocity"), self.mp.rows(self.times), (pos, vel)):
-                near(f"desired {name}", self.mp.path(row, mu + z @ L.T, pos_b, vel_b), used, PATH_TOLERANCE)
+                near(f"desired {name}", self.mp.path(row, params, pos_b, vel_b), used, PATH_TOLERANCE)
             paths = rollout.run(pos, vel)
             assert np.all(paths.lengths == T)
             states = np.concatenate([paths.obs, np.broadcast_to(np.append(0.0, self.times)[None, :, None], (n, T + 1, 1))], axis=2)
-            self.observe(states.reshape(-1, states.shape[2]))
-            states = (states - self.mean) / np.sqrt(self.variance + 1e-8)
-            parts.append([inputs, mu, pos, pos_b, vel_b, states, paths.rewards, paths.events])
-        self.inputs, self.mu, self.pos, self.pos_b, self.vel_b, self.states, self.rewards, events = (np.concatenate(p) for p in zip(*parts))
+            if self.s["critic"]["normalise"]:
+                self.observe(states.reshape(-1, states.shape[2]))
+                states = (states - self.mean) / np.sqrt(self.variance + 1e-8)
+            parts.append([inputs, mu, params, pos, pos_b, vel_b, states, paths.rewards, paths.events])
+        self.inputs, self.mu, self.params, self.pos, self.pos_b, self.vel_b, self.states, self.rewards, events = (np.concatenate(p) for p in zip(*parts))
         self.L = L
         self.report["return"] = float(self.rewards.sum(axis=1).mean())
         if s["reward_to_event"]:
@@ -320,6 +324,73 @@ class Replica:
         mean, chol = policy.predict(inputs)
         params = np.concatenate([library.gauss.sample(m[None], chol[0], stream) for m, stream in zip(mean, streams)])
         return mp.trajectory(params, self.times, 0.0, pos_b, vel_b)
+
+    def rate(self, part: str, i: int) -> float:
+        N = self.s["schedule"]["learning_rate_iterations"]
+        return float(self.s[part]["learning_rate"] * (1 - 0.99 * min(i - 1, N) / N if N else 1))
+
+    def train_critic(self, i: int, x: np.ndarray, y: np.ndarray) -> None:
+        loss = value_and_grad(lambda theta: anp.mean((self.critic(theta, x)[:, 0] - y) ** 2))
+        losses = []
+        for _ in range(int(self.s["critic"]["epochs"])):
+            value, gradient = loss(self.critic.adam.theta)
+            losses.append(value)
+            self.critic.adam.step(gradient, self.rate("critic", i), self.s["critic"]["l2"])
+        self.report["critic_loss"] = float(np.mean(losses))
+
+    def entropy_bound(self, i: int) -> float:
+        s = self.s["projection"]
+        if s["entropy_schedule"] == "none":
+            return -math.inf
+        assert s["entropy_schedule"] == "linear"
+        return float(self.initial_entropy + (s["entropy_target"] - self.initial_entropy) * i / self.s["run"]["iterations"])
+
+    def project(self, i: int, mu: Any, L: Any) -> Tuple[Any, Any]:
+        s = self.s["projection"]
+        S_old = self.L @ self.L.T
+        return project_mean(mu, self.mu, S_old, s["mean_bound"]), raise_entropy(project_factor(L, self.L, s["cov_bound"]), self.entropy_bound(i))
+
+    def train_policy(self, i: int, log_prob: Callable[[Any, Any], Any], A: np.ndarray) -> None:
+        s, n = self.s["policy"], len(self.policy.adam.theta)
+        old = log_prob(self.mu, self.L)
+        seen: List[Tuple[float, float]] = []
+
+        def loss(theta: Any) -> Any:
+            mu, L = self.policy(theta[:n], self.inputs), factor(theta[n:], self.P, s["min_std"])
+            mu_in, L_in = self.project(i, mu, L)
+            surrogate = -anp.mean(anp.exp(log_prob(mu_in, L_in) - old) * A)
+            # to the projected policy, which is a constant here
+            mu_to, S_to = getval(mu_in), getval(L_in) @ getval(L_in).T
+            d = mu - mu_to
+            apart = 0.5 * anp.mean(anp.sum(d * anp.linalg.solve(S_to, d.T).T, axis=1))
+            if not s["set_variance"]:
+                apart = apart + divergence(anp.dot(L, L.T), S_to)
+            regression = self.s["projection"]["coefficient"] * apart
+            seen.append((float(getval(surrogate)), float(getval(regression))))
+            return surrogate + regression
+
+        for _ in range(int(s["epochs"])):
+            gradient = grad(loss)(np.concatenate([self.policy.adam.theta, self.covariance.theta]))
+            for adam, g in ((self.policy.adam, gradient[:n]), (self.covariance, gradient[n:])):
+                adam.step(g, self.rate("policy", i), s["l2"])
+        self.report["policy_loss"], self.report["trust_region_loss"] = np.mean(seen, axis=0)
+        mu, L = self.policy(self.policy.adam.theta, self.inputs), factor(self.covariance.theta, self.P, s["min_std"])
+        L_in = self.project(i, mu, L)[1]
+        self.report["entropy"] = float(entropy(L_in))
+        if s["set_variance"]:
+            diagonal = np.log(np.expm1(np.maximum(np.diag(L_in) - s["min_std"], 1e-12)))
+            self.covariance.theta = np.concatenate([diagonal, L_in[np.tril_indices(self.P, -1)]])
+
+    def run(self) -> None:
+        self.iteration += 1
+        self.collect(self.iteration)
+        self.learn(self.iteration)
+
+
+class Tce(Replica):
+    def context(self, spec: Any, obs: np.ndarray) -> np.ndarray:
+        """The first observation with its time."""
+        return np.column_stack([obs, np.zeros(len(obs))])
 
     def returns(self) -> np.ndarray:
         """Targets of the critic by GAE; keeps the values. Episodes end with their last step."""
@@ -361,65 +432,29 @@ class Replica:
             found.append(-0.5 * anp.sum(r * anp.linalg.solve(S, r.T).T, axis=1) - 0.5 * log_det(S) - D * math.log(2 * math.pi))
         return anp.stack(found, axis=1)
 
-    def rate(self, part: str, i: int) -> float:
-        N = self.s["schedule"]["learning_rate_iterations"]
-        return float(self.s[part]["learning_rate"] * (1 - 0.99 * min(i - 1, N) / N))
-
-    def train_critic(self, i: int, targets: np.ndarray) -> None:
-        x, y = self.states[:, :-1].reshape(-1, self.states.shape[2]), targets.ravel()
-        loss = value_and_grad(lambda theta: anp.mean((self.critic(theta, x)[:, 0] - y) ** 2))
-        losses = []
-        for _ in range(int(self.s["critic"]["epochs"])):
-            value, gradient = loss(self.critic.adam.theta)
-            losses.append(value)
-            self.critic.adam.step(gradient, self.rate("critic", i), self.s["critic"]["l2"])
-        self.report["critic_loss"] = float(np.mean(losses))
-
-    def entropy_bound(self, i: int) -> float:
-        s = self.s["projection"]
-        if s["entropy_schedule"] == "none":
-            return -math.inf
-        assert s["entropy_schedule"] == "linear"
-        return float(self.initial_entropy + (s["entropy_target"] - self.initial_entropy) * i / self.s["run"]["iterations"])
-
-    def project(self, i: int, mu: Any, L: Any) -> Tuple[Any, Any]:
-        s = self.s["projection"]
-        S_old = self.L @ self.L.T
-        return project_mean(mu, self.mu, S_old, s["mean_bound"]), raise_entropy(project_factor(L, self.L, s["cov_bound"]), self.entropy_bound(i))
-
-    def train_policy(self, i: int, points: np.ndarray, A: np.ndarray) -> None:
-        s, n = self.s["policy"], len(self.policy.adam.theta)
-        old = self.log_prob(points, self.mu, self.L)
-        seen: List[Tuple[float, float]] = []
-
-        def loss(theta: Any) -> Any:
-            mu, L = self.policy(theta[:n], self.inputs), factor(theta[n:], self.P, s["min_std"])
-            mu_in, L_in = self.project(i, mu, L)
-            surrogate = -anp.mean(anp.exp(self.log_prob(points, mu_in, L_in) - old) * A)
-            # to the projected policy, which is a constant here
-            mu_to, S_to = getval(mu_in), getval(L_in) @ getval(L_in).T
-            d = mu - mu_to
-            apart = 0.5 * anp.mean(anp.sum(d * anp.linalg.solve(S_to, d.T).T, axis=1)) + divergence(anp.dot(L, L.T), S_to)
-            regression = self.s["projection"]["coefficient"] * apart
-            seen.append((float(getval(surrogate)), float(getval(regression))))
-            return surrogate + regression
-
-        for _ in range(int(s["epochs"])):
-            gradient = grad(loss)(np.concatenate([self.policy.adam.theta, self.covariance.theta]))
-            for adam, g in ((self.policy.adam, gradient[:n]), (self.covariance, gradient[n:])):
-                adam.step(g, self.rate("policy", i), s["l2"])
-        self.report["policy_loss"], self.report["trust_region_loss"] = np.mean(seen, axis=0)
-        mu, L = self.policy(self.policy.adam.theta, self.inputs), factor(self.covariance.theta, self.P, s["min_std"])
-        self.report["entropy"] = float(entropy(self.project(i, mu, L)[1]))
-
-    def run(self) -> None:
-        self.iteration += 1
-        i = self.iteration
-        self.collect(i)
+    def learn(self, i: int) -> None:
         targets = self.returns()
         points, A = self.segments(i)
-        self.train_critic(i, targets)
-        self.train_policy(i, points, A)
+        self.train_critic(i, self.states[:, :-1].reshape(-1, self.states.shape[2]), targets.ravel())
+        self.train_policy(i, lambda mu, L: self.log_prob(points, mu, L), A)
+
+
+class Bbrl(Replica):
+    """An episode is one action, its parameters, with one reward, its return [algorithm 5]."""
+
+    def context(self, spec: Any, obs: np.ndarray) -> np.ndarray:
+        return obs[:, list(spec.context)]
+
+    def log_prob(self, mu: Any, L: Any) -> Any:
+        d = self.params - mu
+        S = anp.dot(L, L.T)
+        return -0.5 * anp.sum(d * anp.linalg.solve(S, d.T).T, axis=1) - 0.5 * log_det(S) - self.P / 2 * math.log(2 * math.pi)
+
+    def learn(self, i: int) -> None:
+        returns = self.rewards.sum(axis=1)
+        A = returns - self.critic(self.critic.adam.theta, self.inputs)[:, 0]
+        self.train_critic(i, self.inputs, returns)
+        self.train_policy(i, self.log_prob, (A - A.mean()) / (A.std(ddof=1) + 1e-8))
 
 
 # ---- beside the trainer -------------------------------------------------------------------------------
@@ -427,7 +462,7 @@ class Replica:
 
 def train(folder: Path, preset: str, iterations: int, *words: str) -> List[Path]:
     """Checkpoints of all iterations of a run in double."""
-    done = tce("train", f"{preset}/tce", "--seed", 5, "--threads", 2, "--out", folder, "policy.precision=double", "run.checkpoint_every=1",
+    done = tce("train", preset, "--seed", 5, "--threads", 2, "--out", folder, "policy.precision=double", "run.checkpoint_every=1",
                "run.checkpoint_keep=100", "evaluate.every=0", "evaluate.episodes=1", *words)
     assert done.returncode == 0, done.stderr
     found = checkpoints(folder)
@@ -451,12 +486,14 @@ def compare(replica: Replica, checkpoint: Path, row: Dict[str, str]) -> None:
         near(f"critic.{name}", value, store[f"critic.{name}"], TOLERANCE)
 
 
-# what the presets differ in: moved rewards, entropy schedule, relative goal, delay, tanh, rounds of unequal size
+# what the presets differ in: moved rewards, entropy schedule, relative goal, delay, tanh, states that tasks carry on, rounds of unequal size
 @pytest.mark.parametrize("preset,steps,words", [
-    ("hopper_jump", 250, ("collect.episodes=7", "collect.environments=4")),
-    ("box_pushing_dense", 100, ("collect.episodes=6", "collect.environments=4")),
-    ("table_tennis", 300, ("collect.episodes=6", "collect.environments=3")),
-    ("metaworld", 500, ("collect.episodes=4", "collect.environments=4", "task.name=metaworld_reach")),
+    ("hopper_jump/tce", 250, ("collect.episodes=7", "collect.environments=4")),
+    ("box_pushing_dense/tce", 100, ("collect.episodes=6", "collect.environments=4")),
+    ("table_tennis/tce", 300, ("collect.episodes=6", "collect.environments=3")),
+    ("metaworld/tce", 500, ("collect.episodes=4", "collect.environments=4", "task.name=metaworld_reach")),
+    ("box_pushing_dense/bbrl_cov", 100, ("collect.episodes=12", "collect.environments=5")),
+    ("hopper_jump/bbrl_cov", 250, ("collect.episodes=9", "collect.environments=4")),
 ])
 def test_iterations_are_the_formulas(preset: str, steps: int, words: Sequence[str], tmp_path: Path) -> None:
     iterations = 3
@@ -465,8 +502,9 @@ def test_iterations_are_the_formulas(preset: str, steps: int, words: Sequence[st
     found = train(tmp_path / "run", preset, iterations, *words, f"run.steps={iterations * steps * episodes}", "policy.epochs=6", "critic.epochs=4",
                   "policy.hidden=16,8", "critic.hidden=16,16", "policy.learning_rate=0.02")
     by_iteration = {int(row["iteration"]): row for row in rows(tmp_path / "run")}
+    method = Tce if preset.endswith("/tce") else Bbrl
     for before, after in zip(found[:-1], found[1:]):
-        replica = Replica(tmp_path / "run", before)
+        replica = method(tmp_path / "run", before)
         replica.run()
         row = by_iteration[replica.iteration]
         assert float(row["trust_region_loss"]) > 1e-6, "the trust region was not reached"
