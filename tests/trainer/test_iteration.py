@@ -1,13 +1,14 @@
 """Whole iterations of `tce train` beside the formulas of TCE and BBRL in numpy.
 
-Written from the mathematics alone: of libtce it takes the tasks' simulation, the random streams and the reading of checkpoints. Gradients come from
-autograd, so that nothing is derived by hand twice. From the checkpoint of one iteration the next one is computed, and everything the trainer keeps must
-come out: weights, covariance, Adam's moments, statistics of the normaliser, and the numbers of progress.csv. The paths that are simulated are libtce's,
-since contacts magnify a last bit a millionfold; those of the formulas must be the same.
+Written from the mathematics alone: of libtce it takes the tasks' simulation, the random streams and the reading of checkpoints. Gradients come
+from autograd, so that nothing is derived by hand twice. From the checkpoint of one iteration the next one is computed, and everything the trainer
+keeps must come out: weights, covariance, Adam's moments, statistics of the normaliser, and the numbers of progress.csv. The paths that are simulated
+are libtce's, since contacts magnify a last bit a millionfold; those of the formulas must be the same.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -252,8 +253,8 @@ def raise_entropy(L: Any, bound: float) -> Any:
 
 
 class Replica:
-    """What the methods have in common: episodes, and the updates of critic and policy. A method says what the networks see, what an episode or its parts
-    were worth, and how likely the policy finds them."""
+    """What the methods have in common: episodes, and the updates of critic and policy. A method says what the networks see, what an episode or its
+    parts were worth, and how likely the policy finds them."""
 
     def __init__(self, folder: Path, checkpoint: Path) -> None:
         self.s = read_settings(folder / "config.yaml")
@@ -309,7 +310,8 @@ class Replica:
                 self.observe(states.reshape(-1, states.shape[2]))
                 states = (states - self.mean) / np.sqrt(self.variance + 1e-8)
             parts.append([inputs, mu, params, pos, pos_b, vel_b, states, paths.rewards, paths.events])
-        self.inputs, self.mu, self.params, self.pos, self.pos_b, self.vel_b, self.states, self.rewards, events = (np.concatenate(p) for p in zip(*parts))
+        whole = [np.concatenate(part) for part in zip(*parts)]
+        self.inputs, self.mu, self.params, self.pos, self.pos_b, self.vel_b, self.states, self.rewards, events = whole
         self.L = L
         self.report["return"] = float(self.rewards.sum(axis=1).mean())
         if s["reward_to_event"]:
@@ -460,6 +462,14 @@ class Bbrl(Replica):
 # ---- beside the trainer -------------------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def same_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program computes with the kernels of OpenBLAS that libtce has here: where they are old, it would choose others, which round differently."""
+    blas = ctypes.CDLL("libopenblas.so.0")
+    blas.openblas_get_corename.restype = ctypes.c_char_p
+    monkeypatch.setenv("OPENBLAS_CORETYPE", blas.openblas_get_corename().decode())
+
+
 def train(folder: Path, preset: str, iterations: int, *words: str) -> List[Path]:
     """Checkpoints of all iterations of a run in double."""
     done = tce("train", preset, "--seed", 5, "--threads", 2, "--out", folder, "policy.precision=double", "run.checkpoint_every=1",
@@ -476,8 +486,7 @@ def compare(replica: Replica, checkpoint: Path, row: Dict[str, str]) -> None:
     for name, value in replica.report.items():
         near(name, value, float(row[name]), TOLERANCE)
     for name, adam in (("policy.mean", replica.policy.adam), ("critic.net", replica.critic.adam)):
-        layers = [store[f"{name}.layers.{k}.{part}"].ravel() for k in range(20) for part in ("weight", "bias") if f"{name}.layers.{k}.{part}" in store]
-        near(name, adam.theta, np.concatenate(layers), TOLERANCE)
+        near(name, adam.theta, Network(store, name, "").adam.theta, TOLERANCE)
         near(f"{name} moment", adam.moment, store[f"{name}.adam.moment"], TOLERANCE)
         near(f"{name} square", adam.square, store[f"{name}.adam.square"], TOLERANCE)
     near("covariance", replica.covariance.theta, store["policy.covariance.raw"], TOLERANCE)
