@@ -19,6 +19,7 @@ static const char OPTIONS[] =
     "  --x NAME         column that it is plotted against [env_steps]\n"
     "  --label TEXT     what the runs after it are called, instead of their method\n"
     "  --hold           a run that ended before the others keeps its last value\n"
+    "  --smooth W       curves are running means of each run's measurements, s <- W s + (1 - W) y, as in many publications [0: as measured]\n"
     "  --over FILE      draws published points over the curves: a CSV file with columns source,method,environment_steps and the value last\n"
     "  --episodes N     episodes of each policy for smoothness and correlation; 0: none [100; with several tasks 0]\n"
     "  --threads N      threads for these; 0: all cores [0]\n"
@@ -70,6 +71,14 @@ static int32_t read_count(const char *text, long most)
     errno = 0;
     const long value = strtol(text, &end, 10);
     return errno || end == text || *end || value < 0 || value > most ? -1 : (int32_t)value;
+}
+
+/* A number in 0 … 1 without 1; -1 when the text is none. */
+static double read_weight(const char *text)
+{
+    char *end = NULL;
+    const double value = strtod(text, &end);
+    return end == text || *end || !(value >= 0.0 && value < 1.0) ? -1.0 : value;
 }
 
 /* Runs of one line should differ in their seeds only. */
@@ -133,6 +142,7 @@ static tce_status write_all(const plot_data *data, const plot_options *o)
 typedef struct plot_arguments {
     plot_options options;
     const char *metric, *x_name;
+    double smooth;
     size_t n;
     const char **folders, **labels;
     int help;
@@ -145,7 +155,8 @@ static int read_arguments(int argc, char **argv, plot_arguments *a)
         { "help", no_argument, NULL, 'h' },         { "out", required_argument, NULL, 'o' },   { "metric", required_argument, NULL, 'm' },
         { "x", required_argument, NULL, 'x' },      { "label", required_argument, NULL, 'l' }, { "over", required_argument, NULL, 'v' },
         { "hold", no_argument, NULL, 'k' },         { "episodes", required_argument, NULL, 'e' },
-        { "threads", required_argument, NULL, 't' }, { "no-pictures", no_argument, NULL, 'n' }, { 0 },
+        { "threads", required_argument, NULL, 't' }, { "no-pictures", no_argument, NULL, 'n' },
+        { "smooth", required_argument, NULL, 's' },  { 0 },
     };
     plot_options *o = &a->options;
     const char *label = NULL;
@@ -166,10 +177,13 @@ static int read_arguments(int argc, char **argv, plot_arguments *a)
         case 'e': o->n_episodes = read_count(optarg, MAX_EPISODES); break;
         case 't': o->n_threads = read_count(optarg, MAX_THREADS); break;
         case 'n': o->pictures = 0; break;
+        case 's': a->smooth = read_weight(optarg); break;
         default: return EXIT_USAGE;
         }
         if ((c == 'e' && o->n_episodes < 0) || o->n_threads < 0)
             return fail_usage("plot", "\"%s\" must be a whole number, 0 or more, and not that large", optarg);
+        if (a->smooth < 0.0)
+            return fail_usage("plot", "--smooth \"%s\" must be a number of at least 0 and below 1", optarg);
         if (c == 'l' && (label[0] == '\0' || strlen(label) >= LABEL_SIZE))
             return fail_usage("plot", "--label must have 1 to %d characters", LABEL_SIZE - 1);
     }
@@ -193,6 +207,7 @@ static tce_status plot_runs(const plot_arguments *a)
     memset(&data, 0, sizeof data);
     snprintf(data.metric, sizeof data.metric, "%s", a->metric);
     data.x_name = a->x_name;
+    data.smooth = a->smooth;
     tce_status status = TCE_OK;
     for (size_t i = 0; status == TCE_OK && i < a->n; i++)
         status = plot_add(&data, a->folders[i], a->labels[i]);
@@ -209,7 +224,7 @@ static tce_status plot_runs(const plot_arguments *a)
 
 int cmd_plot(int argc, char **argv)
 {
-    plot_arguments a = { { "plots", 0, 1, -1, 0, 0, NULL }, "", "env_steps", 0, NULL, NULL, 0 };
+    plot_arguments a = { { "plots", 0, 1, -1, 0, 0, NULL }, "", "env_steps", 0.0, 0, NULL, NULL, 0 };
     int failed = 0;
     a.folders = array_of((size_t)argc, sizeof *a.folders, &failed);
     a.labels = array_of((size_t)argc, sizeof *a.labels, &failed);

@@ -41,6 +41,7 @@ typedef struct plotted_run {
     settings s;
     size_t n;
     double *x, *y;          /* [n] */
+    double *curve;          /* [n] y smoothed, as curves show it */
 } plotted_run;
 
 /* Runs that are one line in a plot: R runs of each of K tasks. */
@@ -65,6 +66,7 @@ typedef struct plot_groups {
 typedef struct plot_data {
     char metric[METRIC_NAME]; /* empty: eval_success, or eval_return where the first run has none */
     const char *x_name;
+    double smooth;          /* curves are s <- smooth s + (1 - smooth) y over a run's measurements; 0: as measured */
     size_t n_runs;
     plotted_run *runs;
     plot_groups tasks;      /* a group for each task and label */
@@ -113,6 +115,8 @@ tce_status plot_draw(const char *folder, int quiet);
 /* For writing: opens folder/name; closing reports what the disk refused. */
 tce_status plot_open(const char *folder, const char *name, FILE **out);
 tce_status plot_close(const char *folder, const char *name, FILE *file);
+/* What files and pictures call the smoothed metric begins with this. */
+const char *plot_prefix(const plot_data *data);
 /* What a plot calls the group's task: its name, or how many there are. */
 const char *plot_task_text(const plot_group *group, char *out, size_t size);
 

@@ -48,7 +48,7 @@ static void choose_metric(plot_data *data, const table *t)
 }
 
 /* The rows in which the metric was measured. */
-static tce_status take_points(plotted_run *run, const table *t, const char *x_name, const char *metric)
+static tce_status take_points(plotted_run *run, const table *t, const char *x_name, const char *metric, double smooth)
 {
     const size_t ix = table_column(t, x_name), iy = table_column(t, metric);
     if (ix == t->n_columns)
@@ -57,7 +57,8 @@ static tce_status take_points(plotted_run *run, const table *t, const char *x_na
         return fail_column(run->folder, t, metric, "metric");
     run->x = calloc(t->n_rows + 1, sizeof *run->x);
     run->y = calloc(t->n_rows + 1, sizeof *run->y);
-    if (!run->x || !run->y)
+    run->curve = calloc(t->n_rows + 1, sizeof *run->curve);
+    if (!run->x || !run->y || !run->curve)
         return tce_fail(TCE_E_NOMEM, "no memory for %s", run->folder);
     for (size_t i = 0; i < t->n_rows; i++) {
         const double *row = t->values + i * t->n_columns;
@@ -66,7 +67,9 @@ static tce_status take_points(plotted_run *run, const table *t, const char *x_na
         if (run->n > 0 && row[ix] <= run->x[run->n - 1])
             return tce_fail(TCE_E_CORRUPT, "%s/progress.csv: %s does not rise in row %zu", run->folder, x_name, i + 2);
         run->x[run->n] = row[ix];
-        run->y[run->n++] = row[iy];
+        run->y[run->n] = row[iy];
+        run->curve[run->n] = run->n > 0 ? smooth * run->curve[run->n - 1] + (1.0 - smooth) * row[iy] : row[iy];
+        run->n++;
     }
     return TCE_OK;
 }
@@ -90,7 +93,7 @@ static tce_status read_run(plot_data *data, plotted_run *run, const char *label)
     if (status != TCE_OK)
         return status;
     choose_metric(data, &progress);
-    status = take_points(run, &progress, data->x_name, data->metric);
+    status = take_points(run, &progress, data->x_name, data->metric, data->smooth);
     table_free(&progress);
     return status;
 }
@@ -99,6 +102,7 @@ static void free_run(plotted_run *run)
 {
     free(run->x);
     free(run->y);
+    free(run->curve);
     memset(run, 0, sizeof *run);
 }
 
@@ -232,16 +236,16 @@ static tce_status collect_group(const plot_data *data, size_t first, int pool, u
     return status;
 }
 
-/* Value of a run at x: its own measurement, or linear between two; the last one beyond its end. */
+/* A run's curve at x: at its own measurement, or linear between two; the last one beyond its end. */
 static double value_at(const plotted_run *run, double x)
 {
     size_t i = 0;
     while (i + 1 < run->n && run->x[i + 1] <= x)
         i++;
     if (i + 1 == run->n || x <= run->x[i])
-        return run->y[i];
+        return run->curve[i];
     const double part = (x - run->x[i]) / (run->x[i + 1] - run->x[i]);
-    return run->y[i] + part * (run->y[i + 1] - run->y[i]);
+    return run->curve[i] + part * (run->curve[i + 1] - run->curve[i]);
 }
 
 static size_t points_within(const plotted_run *run, double low, double high)
@@ -407,6 +411,11 @@ const setting_row *plot_difference(const plot_data *data, const plot_group *grou
                 return row;
         }
     return NULL;
+}
+
+const char *plot_prefix(const plot_data *data)
+{
+    return data->smooth > 0.0 ? "smoothed_" : "";
 }
 
 const char *plot_task_text(const plot_group *group, char *out, size_t size)

@@ -80,7 +80,7 @@ tce_status plot_write_points(const plot_data *data, const char *folder, size_t n
     tce_status status = plot_open(folder, "over.csv", &out);
     if (status != TCE_OK)
         return status;
-    fprintf(out, "source,method,%s,%s\n", data->x_name, data->metric);
+    fprintf(out, "source,method,%s,%s%s\n", data->x_name, plot_prefix(data), data->metric);
     for (size_t i = 0; status == TCE_OK && i < n; i++)
         status = copy_file(paths[i], out);
     const tce_status closed = plot_close(folder, "over.csv", out);

@@ -110,7 +110,7 @@ static tce_status write_groups(const plot_data *data, const plot_groups *groups,
     for (int i = 0; status == TCE_OK && i < 2; i++)
         status = plot_open(folder, names[i], &files[i]);
     if (status == TCE_OK) {
-        fprintf(files[0], "task,method,runs,%s,%s,low,high\n", data->x_name, data->metric);
+        fprintf(files[0], "task,method,runs,%s,%s%s,low,high\n", data->x_name, plot_prefix(data), data->metric);
         fprintf(files[1], "task,method,runs,%s,fraction,low,high,fraction_of_task_means\n", data->metric);
     }
     for (size_t i = 0; status == TCE_OK && i < groups->n; i++) {

@@ -157,6 +157,20 @@ def test_methods_tasks_and_labels_make_groups(tmp_path: Path) -> None:
     assert "differ in policy.covariance" in done.stderr and "same seed" in done.stderr
 
 
+def test_curves_can_be_running_means(tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "a", [(0, 0), (10, 0.5), (20, 1), (30, 0)])
+    write_run(tmp_path / "runs" / "b", [(0, 1), (10, 1), (20, 1), (30, 1)], seed=2)
+    (tmp_path / "points.csv").write_text("source,method,environment_steps,y\npaper,TCE,10,0.5\n")
+    done = tce("plot", tmp_path / "runs", "--out", tmp_path, "--episodes", 0, "--smooth", "0.5", "--over", tmp_path / "points.csv")
+    assert done.returncode == 0, done.stderr
+    # of each run, then their mean
+    assert [float(row["smoothed_eval_success"]) for row in table(tmp_path / "curves.csv")] == [0.5, 0.625, 0.8125, 0.65625]
+    assert [row["smoothed_eval_success"] for row in table(tmp_path / "over.csv")] == ["0.5"]
+    # what was reached is as measured
+    assert [float(row["eval_success"]) for row in table(tmp_path / "summary.csv")] == [0.5]
+    picture_size(tmp_path / "curves.png")
+
+
 def test_other_columns_can_be_plotted(tmp_path: Path) -> None:
     write_run(tmp_path / "a", [(0, 0), (10, 1)])
     assert numbers(tmp_path / "a", "--metric", "return", "--x", "iteration", "--out", tmp_path).returncode == 0
@@ -180,7 +194,8 @@ def test_a_task_without_success_is_plotted_by_its_return(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("column,text", [
     ("eval_success", "success rate"), ("success", "success rate, exploring"), ("eval_max_height", "maximum height (m)"),
-    ("max_height", "maximum height (m), exploring"), ("eval_new_thing", "new thing"), ("critic_loss", "critic loss")])
+    ("max_height", "maximum height (m), exploring"), ("eval_new_thing", "new thing"), ("critic_loss", "critic loss"),
+    ("smoothed_eval_success", "success rate, smoothed"), ("smoothed_success", "success rate, exploring, smoothed")])
 def test_axes_say_what_they_show(column: str, text: str) -> None:
     plot = drawing()
     assert plot.words_of_metric(column) == text
@@ -425,6 +440,9 @@ def test_failures_are_said(tmp_path: Path) -> None:
             (1, "--metric", [run, "--metric", "height"]),
             (1, "did you mean eval_success?", [run, "--metric", "eval_sucess"]),
             (2, "too long", [run, "--metric", "x" * 100]),
+            (2, "at least 0 and below 1", [run, "--smooth", "1"]),
+            (2, "at least 0 and below 1", [run, "--smooth", "much"]),
+            (2, "at least 0 and below 1", [run, "--smooth", "nan"]),
             (2, "leave --x away", [run, "--x", "iteration", "--over", run]),
             (1, "cannot read", [run, "--over", tmp_path / "nowhere"]),
             (1, "--x", [run, "--x", "height"]),

@@ -52,6 +52,9 @@ OF_THE_UPDATE = {
 
 RATES = {"success", "hit_ball", "ball_returned_success", "has_left_floor"}
 
+# what the name of a smoothed column begins with
+SMOOTHED = "smoothed_"
+
 # published points: one shape a source
 MARKERS = ["o", "s", "^", "D", "v", "P"]
 
@@ -66,9 +69,10 @@ def words(column: str) -> str:
 
 
 def words_of_metric(column: str) -> str:
-    """The same, where it matters that the numbers are those of exploring episodes."""
-    exploring = not column.startswith("eval_") and column not in OF_THE_UPDATE
-    return words(column) + (", exploring" if exploring else "")
+    """The same, where it matters that the numbers are those of exploring episodes, or smoothed."""
+    measured = column.removeprefix(SMOOTHED)
+    exploring = not measured.startswith("eval_") and measured not in OF_THE_UPDATE
+    return words(measured) + (", exploring" if exploring else "") + (", smoothed" if measured != column else "")
 
 
 def number(text: str) -> float:
@@ -91,7 +95,7 @@ def scale_of(largest: float) -> Tuple[float, str]:
 
 
 def is_rate(column: str) -> bool:
-    return column.removeprefix("eval_") in RATES
+    return column.removeprefix(SMOOTHED).removeprefix("eval_") in RATES
 
 
 def show_rate(axis: Any) -> None:
