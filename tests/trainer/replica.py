@@ -57,9 +57,10 @@ def read_settings(path: Path) -> Settings:
     return found
 
 
-def near(what: str, got: Any, want: Any, tolerance: float) -> None:
+def near(what: str, got: Any, want: Any, tolerance: float, least: float = 1e-300) -> None:
+    """Within a tolerance of the largest entry that is wanted, or of `least` where all are smaller."""
     got, want = np.asarray(got, float), np.asarray(want, float)
-    worst = float(np.abs(got - want).max()) / max(1e-300, float(np.abs(want).max()))
+    worst = float(np.abs(got - want).max()) / max(least, float(np.abs(want).max()))
     assert worst <= tolerance, f"{what}: {worst:.1e} of its largest entry"
 
 
