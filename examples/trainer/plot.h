@@ -40,8 +40,8 @@ typedef struct plotted_run {
     char label[LABEL_SIZE]; /* method, or what the user calls it */
     settings s;
     size_t n;
-    double *x, *y;          /* [n] */
-    double *curve;          /* [n] y smoothed, as curves show it */
+    double *x, *y;          /* [n]; y as plot_data.smooth leaves it */
+    double last;            /* the last measurement itself */
 } plotted_run;
 
 /* Runs that are one line in a plot: R runs of each of K tasks. */

@@ -57,8 +57,7 @@ static tce_status take_points(plotted_run *run, const table *t, const char *x_na
         return fail_column(run->folder, t, metric, "metric");
     run->x = calloc(t->n_rows + 1, sizeof *run->x);
     run->y = calloc(t->n_rows + 1, sizeof *run->y);
-    run->curve = calloc(t->n_rows + 1, sizeof *run->curve);
-    if (!run->x || !run->y || !run->curve)
+    if (!run->x || !run->y)
         return tce_fail(TCE_E_NOMEM, "no memory for %s", run->folder);
     for (size_t i = 0; i < t->n_rows; i++) {
         const double *row = t->values + i * t->n_columns;
@@ -67,8 +66,8 @@ static tce_status take_points(plotted_run *run, const table *t, const char *x_na
         if (run->n > 0 && row[ix] <= run->x[run->n - 1])
             return tce_fail(TCE_E_CORRUPT, "%s/progress.csv: %s does not rise in row %zu", run->folder, x_name, i + 2);
         run->x[run->n] = row[ix];
-        run->y[run->n] = row[iy];
-        run->curve[run->n] = run->n > 0 ? smooth * run->curve[run->n - 1] + (1.0 - smooth) * row[iy] : row[iy];
+        run->y[run->n] = run->n > 0 ? smooth * run->y[run->n - 1] + (1.0 - smooth) * row[iy] : row[iy];
+        run->last = row[iy];
         run->n++;
     }
     return TCE_OK;
@@ -102,7 +101,6 @@ static void free_run(plotted_run *run)
 {
     free(run->x);
     free(run->y);
-    free(run->curve);
     memset(run, 0, sizeof *run);
 }
 
@@ -236,16 +234,16 @@ static tce_status collect_group(const plot_data *data, size_t first, int pool, u
     return status;
 }
 
-/* A run's curve at x: at its own measurement, or linear between two; the last one beyond its end. */
+/* Value of a run at x: its own there, or linear between two; the last one beyond its end. */
 static double value_at(const plotted_run *run, double x)
 {
     size_t i = 0;
     while (i + 1 < run->n && run->x[i + 1] <= x)
         i++;
     if (i + 1 == run->n || x <= run->x[i])
-        return run->curve[i];
+        return run->y[i];
     const double part = (x - run->x[i]) / (run->x[i + 1] - run->x[i]);
-    return run->curve[i] + part * (run->curve[i + 1] - run->curve[i]);
+    return run->y[i] + part * (run->y[i + 1] - run->y[i]);
 }
 
 static size_t points_within(const plotted_run *run, double low, double high)
@@ -293,7 +291,7 @@ static tce_status align(const plot_data *data, plot_group *g, int hold)
         const plotted_run *run = &data->runs[g->runs[i]];
         for (size_t p = 0; p < g->n; p++)
             g->y[p * size + i] = value_at(run, g->x[p]);
-        g->last[i] = run->y[run->n - 1];
+        g->last[i] = run->last;
     }
     return TCE_OK;
 }
