@@ -29,18 +29,17 @@ TRAIN_ENV, PARAMETERS, TIME_POINTS, MINIBATCH = 3, 5, 6, 7
 PATH_TOLERANCE = 1e-12
 
 Settings = Dict[str, Dict[str, Any]]
-Layers = List[Tuple[Any, Any]]
 
 
 def value_of(text: str) -> Any:
-    if text.startswith("["):
-        return [float(part) for part in text.strip("[]").split(",")]
     if text in ("true", "false"):
         return text == "true"
-    try:
-        return float(text)
-    except ValueError:
-        return text.strip("'")
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text.strip("'")
 
 
 def read_settings(path: Path) -> Settings:
@@ -72,9 +71,9 @@ class ProDMP:
 
     def __init__(self, s: Dict[str, Any]) -> None:
         self.tau, self.delay, self.dt, self.relative = s["tau"], s["delay"], s["dt"], s["relative_goal"]
-        alpha, B = s["alpha"], int(s["num_basis"])
+        alpha, B = s["alpha"], s["num_basis"]
         n = math.floor(self.tau / self.dt + 0.5)
-        u = np.arange(int(s["table_length"]) * n + 1) / n
+        u = np.arange(s["table_length"] * n + 1) / n
 
         # normalised radial basis functions of the phase
         spacing = self.tau / (B - 1)
@@ -140,22 +139,16 @@ def activate(kind: str, z: Any) -> Any:
     return anp.tanh(z) if kind == "tanh" else anp.where(z > 0, z, (0.01 if kind == "leaky_relu" else 0.0) * z)
 
 
-def forward(kind: str, layers: Layers, x: Any) -> Any:
-    for weight, bias in layers[:-1]:
-        x = activate(kind, anp.dot(x, weight.T) + bias)
-    return anp.dot(x, layers[-1][0].T) + layers[-1][1]
-
-
-def flatten(layers: Layers) -> np.ndarray:
-    return np.concatenate([part.ravel() for layer in layers for part in layer])
-
-
 @dataclass
 class Adam:
     theta: np.ndarray
     moment: np.ndarray
     square: np.ndarray
     steps: int
+
+    @classmethod
+    def load(cls, store: Any, name: str, theta: np.ndarray) -> "Adam":
+        return cls(theta, store[f"{name}.adam.moment"].copy(), store[f"{name}.adam.square"].copy(), int(store[f"{name}.adam.steps"][0]))
 
     def step(self, gradient: np.ndarray, rate: float, l2: float) -> None:
         g = gradient + l2 * self.theta
@@ -170,24 +163,31 @@ class Network:
     def __init__(self, store: Any, name: str, activation: str) -> None:
         self.activation = activation
         self.shapes: List[Tuple[int, int]] = []
-        layers: Layers = []
-        while f"{name}.layers.{len(layers)}.weight" in store:
-            at = f"{name}.layers.{len(layers)}"
-            layers.append((store[f"{at}.weight"], store[f"{at}.bias"]))
-            self.shapes.append(layers[-1][0].shape)
-        self.adam = Adam(flatten(layers), store[f"{name}.adam.moment"].copy(), store[f"{name}.adam.square"].copy(),
-                         int(store[f"{name}.adam.steps"][0]))
-
-    def layers(self, theta: Any) -> Layers:
-        found, at = [], 0
-        for out, inputs in self.shapes:
-            weight = anp.reshape(theta[at:at + out * inputs], (out, inputs))
-            found.append((weight, theta[at + out * inputs:at + out * inputs + out]))
-            at += out * inputs + out
-        return found
+        parts: List[np.ndarray] = []
+        while (layer := f"{name}.layers.{len(self.shapes)}") + ".weight" in store:
+            self.shapes.append(store[f"{layer}.weight"].shape)
+            parts += [store[f"{layer}.weight"].ravel(), store[f"{layer}.bias"]]
+        self.adam = Adam.load(store, name, np.concatenate(parts))
 
     def __call__(self, theta: Any, x: Any) -> Any:
-        return forward(self.activation, self.layers(theta), x)
+        at = 0
+        for layer, (out, inputs) in enumerate(self.shapes):
+            end = at + out * inputs
+            x = anp.dot(x, anp.reshape(theta[at:end], (out, inputs)).T) + theta[end:end + out]
+            at = end + out
+            if layer + 1 < len(self.shapes):
+                x = activate(self.activation, x)
+        return x
+
+
+class Raw:
+    """Instead of a network, for a covariance that is the same in all contexts: the parameters themselves."""
+
+    def __init__(self, store: Any, name: str) -> None:
+        self.adam = Adam.load(store, name, store[f"{name}.raw"].copy())
+
+    def __call__(self, theta: Any, x: Any) -> Any:
+        return [theta]
 
 
 # ---- Gaussians [algorithm 2] ---------------------------------------------------------------------------
@@ -214,6 +214,11 @@ def log_det(S: Any) -> Any:
 def squared_distances(d: Any, S: Any) -> Any:
     """d' S^-1 d of rows d [n, P]."""
     return anp.sum(d * anp.linalg.solve(S, d.T).T, axis=1)
+
+
+def log_density(d: Any, S: Any) -> Any:
+    """Of rows d [n, P] under N(0, S)."""
+    return -0.5 * squared_distances(d, S) - 0.5 * log_det(S) - d.shape[1] / 2 * math.log(2 * math.pi)
 
 
 def divergence(S: Any, S_old: np.ndarray) -> Any:
@@ -274,17 +279,21 @@ class W2:
     half = 1.0
 
     @staticmethod
-    def apart(L: Any, L_to: np.ndarray) -> Any:
-        S, S_to = root(anp.dot(L, L.T)), root(L_to @ L_to.T)
+    def distance(S: Any, S_to: np.ndarray) -> Any:
         return anp.sum(anp.linalg.solve(S_to, S - S_to) ** 2)
 
     @staticmethod
     def project(L: Any, L_old: np.ndarray, bound: float) -> Any:
-        distance = W2.apart(L, L_old)
+        S, S_old = root(anp.dot(L, L.T)), root(L_old @ L_old.T)
+        distance = W2.distance(S, S_old)
         if getval(distance) <= bound:
             return L
-        S = shorten(distance, bound, root(anp.dot(L, L.T)), root(L_old @ L_old.T))
-        return anp.linalg.cholesky(anp.dot(S, S))
+        S_in = shorten(distance, bound, S, S_old)
+        return anp.linalg.cholesky(anp.dot(S_in, S_in))
+
+    @staticmethod
+    def apart(L: Any, L_to: np.ndarray) -> Any:
+        return W2.distance(root(anp.dot(L, L.T)), root(L_to @ L_to.T))
 
 
 class Frobenius:
@@ -316,18 +325,6 @@ def normalised(x: np.ndarray) -> np.ndarray:
 # ---- one iteration [algorithm 3] ----------------------------------------------------------------------
 
 
-class Raw:
-    """One covariance for all contexts: a vector of parameters."""
-
-    def __init__(self, store: Any) -> None:
-        name = "policy.covariance"
-        self.adam = Adam(store[f"{name}.raw"].copy(), store[f"{name}.adam.moment"].copy(), store[f"{name}.adam.square"].copy(),
-                         int(store[f"{name}.adam.steps"][0]))
-
-    def __call__(self, theta: Any, x: Any) -> Any:
-        return [theta]
-
-
 class Replica:
     """What the methods have in common: episodes, and the updates of critic and policy. A method says what an episode or its parts were worth, and how
     likely the policy finds them."""
@@ -336,10 +333,11 @@ class Replica:
         self.s = read_settings(folder / "config.yaml")
         store = library.Store.load(checkpoint)
         self.iteration = int(store["run.iteration"])
-        self.policy = Network(store, "policy.mean", self.s["policy"]["activation"])
-        self.contextual = self.s["policy"]["covariance"] == "contextual"
         activation = self.s["policy"]["activation"]
-        self.covariance: Union[Network, Raw] = Network(store, "policy.covariance", activation) if self.contextual else Raw(store)
+        self.contextual = self.s["policy"]["covariance"] == "contextual"
+        self.policy = Network(store, "policy.mean", activation)
+        self.covariance: Union[Network, Raw] = (
+            Network(store, "policy.covariance", activation) if self.contextual else Raw(store, "policy.covariance"))
         self.critic = Network(store, "critic.net", self.s["critic"]["activation"])
         self.mean, self.variance, self.count = store["critic.mean"].copy(), store["critic.variance"].copy(), float(store["critic.count"][0])
         self.initial_entropy = float(store["trainer.initial_entropy"])
@@ -377,14 +375,15 @@ class Replica:
 
     def collect(self, i: int) -> None:
         """Episodes in rounds of all environments; states are normalised by the statistics that their own round has entered."""
-        s, seed = self.s["collect"], int(self.s["run"]["seed"])
-        E, N = int(s["episodes"]), int(s["environments"])
+        s, seed = self.s["collect"], self.s["run"]["seed"]
+        E, N = s["episodes"], s["environments"]
         task = library.TaskLibrary()[self.s["task"]["name"]]
-        rollout = library.Rollout(task, N, settings=str(self.s["task"]["options"]), seed=seed, purpose=TRAIN_ENV)
+        rollout = library.Rollout(task, N, settings=self.s["task"]["options"], seed=seed, purpose=TRAIN_ENV)
         if self.task_states is not None:
             rollout.set_states(self.task_states)
         T = rollout.spec.n_steps
         self.times = rollout.spec.dt * np.arange(1, T + 1)
+        self.pos_row, vel_row = self.mp.rows(self.times)
         rounds = -(-E // N)
         parts: List[List[np.ndarray]] = []
         self.L: List[np.ndarray] = []
@@ -394,11 +393,11 @@ class Replica:
             inputs = self.inputs_of(rollout.spec, obs, np.zeros(n))
             mu, L = self.policy(self.policy.adam.theta, inputs), self.factors(self.covariance.adam.theta, inputs)
             self.L = self.L + L if self.contextual else L
-            z = [library.Random(seed, PARAMETERS, i, k * N + e).normals(self.P) for e in range(n)]
-            params = np.array([mu[e] + L[e if self.contextual else 0] @ z[e] for e in range(n)])
-            pos, vel = self.simulated_path(inputs, [library.Random(seed, PARAMETERS, i, k * N + e) for e in range(n)], pos_b, vel_b)
-            for name, row, used in zip(("position", "velocity"), self.mp.rows(self.times), (pos, vel)):
-                near(f"desired {name}", self.mp.path(row, params, pos_b, vel_b), used, PATH_TOLERANCE)
+            streams = [library.Random(seed, PARAMETERS, i, k * N + e) for e in range(n)]
+            params = np.array([mu[e] + L[e if self.contextual else 0] @ streams[e].copy().normals(self.P) for e in range(n)])
+            pos, vel = self.simulated_path(inputs, streams, pos_b, vel_b)
+            near("desired position", self.mp.path(self.pos_row, params, pos_b, vel_b), pos, PATH_TOLERANCE)
+            near("desired velocity", self.mp.path(vel_row, params, pos_b, vel_b), vel, PATH_TOLERANCE)
             paths = rollout.run(pos, vel)
             assert np.all(paths.lengths == T)
             states = self.inputs_of(rollout.spec, paths.obs, np.append(0.0, self.times)[None])
@@ -434,10 +433,9 @@ class Replica:
 
     def train_critic(self, i: int, x: np.ndarray, y: np.ndarray) -> None:
         s, n = self.s["critic"], len(y)
-        stream = library.Random(int(self.s["run"]["seed"]), MINIBATCH, i, 0)
+        stream, M = library.Random(self.s["run"]["seed"], MINIBATCH, i, 0), s["minibatches"]
         losses = []
-        for _ in range(int(s["epochs"])):
-            M = int(s["minibatches"])
+        for _ in range(s["epochs"]):
             order = stream.permutation(n) if M > 1 else np.arange(n)
             total = 0.0
             # the first parts are one longer where the number does not divide
@@ -461,18 +459,20 @@ class Replica:
         if s["ratio_clip"] > 0:
             return mu, L
         kind = KINDS[s["kind"]]
-        controlled = s["entropy"] != "none" and s["entropy_schedule"] != "none"
+
+        def control(one: Any) -> Any:
+            if s["entropy"] == "none" or s["entropy_schedule"] == "none":
+                return one
+            return control_entropy(one, self.entropy_bound(i), s["entropy"] == "equal")
+
         means, factors = [], []
         for k, (new, old) in enumerate(zip(L, self.L)):
             rows = self.rows_of(k)
             distances = kind.half * squared_distances(mu[rows] - self.mu[rows], old @ old.T)
             means.append(shorten(distances[:, None], s["mean_bound"], mu[rows], self.mu[rows]))
-            if controlled and s["entropy_first"]:
-                new = control_entropy(new, self.entropy_bound(i), s["entropy"] == "equal")
-            new = kind.project(new, old, s["cov_bound"])
-            if controlled and not s["entropy_first"]:
-                new = control_entropy(new, self.entropy_bound(i), s["entropy"] == "equal")
-            factors.append(new)
+            first = control(new) if s["entropy_first"] else new
+            projected = kind.project(first, old, s["cov_bound"])
+            factors.append(projected if s["entropy_first"] else control(projected))
         return anp.concatenate(means), factors
 
     def regression(self, mu: Any, L: List[Any], mu_to: np.ndarray, L_to: List[np.ndarray]) -> Any:
@@ -503,7 +503,7 @@ class Replica:
             seen.append((-float(np.mean(getval(gain))), float(getval(regression))))
             return -anp.mean(gain) + regression - s["entropy_coefficient"] * sum(entropy(one) for one in L_in) / len(L_in)
 
-        for _ in range(int(s["epochs"])):
+        for _ in range(s["epochs"]):
             gradient = self.clipped("policy", grad(loss)(np.concatenate([self.policy.adam.theta, self.covariance.adam.theta])))
             for adam, g in ((self.policy.adam, gradient[:n]), (self.covariance.adam, gradient[n:])):
                 adam.step(g, self.rate("policy", i), s["l2"])
@@ -541,7 +541,7 @@ class Tce(Replica):
     def time_points(self, i: int) -> np.ndarray:
         """[K] of the iteration."""
         s, T = self.s["objective"], self.rewards.shape[1]
-        K, stream = int(s["time_points"]), library.Random(int(self.s["run"]["seed"]), TIME_POINTS, i, 0)
+        K, stream = s["time_points"], library.Random(self.s["run"]["seed"], TIME_POINTS, i, 0)
         if s["selection"] == "random":
             pairs = library.time_pairs(T, K, stream, selection="random")
             return np.append(pairs[:, 0], pairs[-1, 1])
@@ -564,11 +564,11 @@ class Tce(Replica):
 
     def log_prob(self, points: np.ndarray, mu: Any, L: List[Any]) -> Any:
         """[E, J] of the sampled paths at pairs of neighbouring time points."""
-        row = self.mp.rows(self.times)[0]
+        row = tuple(part[points] for part in self.pos_row)
         D = self.pos_b.shape[1]
-        away = self.pos[:, points] - self.mp.path(tuple(part[points] for part in row), mu, self.pos_b, self.vel_b)
+        away = self.pos[:, points] - self.mp.path(row, mu, self.pos_b, self.vel_b)
         # [K, D, P]: rows of all degrees of freedom at a time point
-        H = np.einsum("kc,df->kdfc", row[2][points], np.eye(D)).reshape(len(points), D, self.P)
+        H = np.einsum("kc,df->kdfc", row[2], np.eye(D)).reshape(len(points), D, self.P)
         G = [anp.dot(H, one) for one in L]
         reg = self.s["objective"]["regulariser"] * max(float((getval(one) ** 2).sum(axis=2).max()) for one in G)
         found = []
@@ -578,7 +578,7 @@ class Tce(Replica):
                 both = anp.concatenate([one[j], one[j + 1]])
                 S = anp.dot(both, both.T) + reg * np.eye(2 * D)
                 r = anp.concatenate([away[rows, j], away[rows, j + 1]], axis=1)
-                segments.append(-0.5 * squared_distances(r, S) - 0.5 * log_det(S) - D * math.log(2 * math.pi))
+                segments.append(log_density(r, S))
             found.append(anp.stack(segments, axis=1))
         return anp.concatenate(found)
 
@@ -593,14 +593,19 @@ class Bbrl(Replica):
     """An episode is one action, its parameters, with one reward, its return [algorithm 5]."""
 
     def log_prob(self, mu: Any, L: List[Any]) -> Any:
-        found = []
-        for k, one in enumerate(L):
-            rows, S = self.rows_of(k), anp.dot(one, one.T)
-            found.append(-0.5 * squared_distances(self.params[rows] - mu[rows], S) - 0.5 * log_det(S) - self.P / 2 * math.log(2 * math.pi))
-        return anp.concatenate(found)
+        rows = [self.rows_of(k) for k in range(len(L))]
+        return anp.concatenate([log_density(self.params[r] - mu[r], anp.dot(one, one.T)) for r, one in zip(rows, L)])
 
     def learn(self, i: int) -> None:
         returns = self.rewards.sum(axis=1)
         A = normalised(returns - self.critic(self.critic.adam.theta, self.inputs)[:, 0])
         self.train_critic(i, self.inputs, returns)
         self.train_policy(i, self.log_prob, A)
+
+
+METHODS = {"tce": Tce, "bbrl": Bbrl}
+
+
+def replica_of(folder: Path, checkpoint: Path) -> Replica:
+    """By the method of the run, as the checkpoint left it."""
+    return METHODS[read_settings(folder / "config.yaml")["run"]["method"]](folder, checkpoint)
