@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "counter.h"
 #include "player.h"
 #include "stats.h"
 #include "video.h"
@@ -37,7 +38,8 @@ typedef struct eval_options {
 
 /* ---- numbers ------------------------------------------------------------------------------------- */
 
-/* Mean and its standard error over the episodes that were not dropped; value of episode e at x[e * stride]. */
+/* Mean and its standard error, which takes two, over the episodes that were not dropped; value of episode e at
+ * x[e * stride]. */
 static void print_mean(const char *name, const episodes *ep, const double *x, size_t stride)
 {
     double n = 0.0, sum = 0.0, squares = 0.0;
@@ -50,8 +52,10 @@ static void print_mean(const char *name, const episodes *ep, const double *x, si
     for (size_t e = 0; e < ep->E; e++)
         if (ep->lengths[e] > 0)
             squares += (x[e * stride] - mean) * (x[e * stride] - mean);
-    const double error = n > 1.0 ? sqrt(squares / (n - 1.0) / n) : NAN;
-    printf("  %-26s %11.5g +- %.2g\n", name, mean, error);
+    printf("  %-26s %11.5g", name, mean);
+    if (n > 1.0)
+        printf(" +- %.2g", sqrt(squares / (n - 1.0) / n));
+    printf("\n");
 }
 
 /* Jerk of the joints over all episodes, of the measured or the desired velocity. jerks: scratch [E, 4]. */
@@ -83,8 +87,8 @@ static tce_status print_report(const player *p)
     double *jerks = array_of_doubles(4 * ep->E, &failed);
     double *velocity = array_of_doubles(ep->T * ep->D, &failed);
     if (!failed) {
-        printf("%s, %s, seed %" PRIu64 ": mean policy, %zu episodes (mean +- standard error)\n", p->s.task.name,
-               method_of(&p->s)->name, p->s.run.seed, ep->E);
+        printf("%s, %s, seed %" PRIu64 ": mean policy, %zu episode%s\n", p->s.task.name, method_of(&p->s)->name,
+               p->s.run.seed, ep->E, ep->E == 1 ? "" : "s (mean +- standard error)");
         if (ep->n_dropped > 0)
             printf("  dropped                    %11zu\n", ep->n_dropped);
         episodes_returns(ep, returns);
@@ -109,6 +113,8 @@ typedef struct film {
     double *obs, *pos, *vel;
     uint8_t *rgb;
     video *video; /* NULL: none */
+    counter done; /* steps */
+    size_t n_done;
 } film;
 
 static tce_status show(film *f, const eval_options *o, int frames)
@@ -141,6 +147,7 @@ static tce_status replay(film *f, const player *p, const eval_options *o, size_t
         result.event = event;
         status = f->env->step(f->instance, ep->pos + at, ep->vel + at, f->obs, &result);
         const int last = t + 1 == (size_t)ep->lengths[e];
+        counter_show(&f->done, f->n_done++);
         if (status == TCE_OK)
             status = show(f, o, last ? rest : (t + 1) % (size_t)skip == 0);
     }
@@ -152,6 +159,10 @@ static tce_status make_film(film *f, const player *p, const eval_options *o)
     const size_t n = o->video ? (size_t)o->video_episodes : 1;
     const int skip = (int)ceil(1.0 / (FASTEST_VIDEO * p->ep.spec->dt) - 1e-9);
     const double rate = 1.0 / (p->ep.spec->dt * skip);
+    size_t n_steps = 0;
+    for (size_t e = 0; e < n && e < p->ep.E; e++)
+        n_steps += (size_t)p->ep.lengths[e];
+    counter_start(&f->done, "filming", n_steps, "steps");
     tce_status status = f->env->create(NULL, p->s.task.options, &f->instance);
     if (status == TCE_OK && o->video)
         status = video_open(o->video, o->width, o->height, rate, &f->video);
@@ -162,6 +173,7 @@ static tce_status make_film(film *f, const player *p, const eval_options *o)
         if (status == TCE_OK && e == 0 && o->picture)
             status = picture_write(o->picture, o->width, o->height, f->rgb);
     }
+    counter_end(&f->done);
     if (f->video) {
         const tce_status closed = video_close(f->video);
         status = status == TCE_OK ? closed : status;
@@ -204,7 +216,7 @@ static tce_status evaluate(player *p, const eval_options *o, tce_pool **pool)
     if (status == TCE_OK)
         status = player_create(p, o->episodes, *pool);
     if (status == TCE_OK)
-        status = player_play(p, 0);
+        status = player_play(p);
     if (status == TCE_OK)
         status = print_report(p);
     if (status == TCE_OK && (o->video || o->picture))

@@ -18,13 +18,18 @@
 #define TERMINAL_PERIOD 0.1
 #define PLAIN_PERIOD 5.0
 
+int display_is_terminal(int descriptor)
+{
+    const char *kind = getenv("TERM");
+    return isatty(descriptor) && !(kind && strcmp(kind, "dumb") == 0);
+}
+
 void display_init(display *d, int quiet)
 {
     memset(d, 0, sizeof *d);
     const char *no_colour = getenv("NO_COLOR");
-    const char *kind = getenv("TERM");
     d->quiet = quiet;
-    d->terminal = isatty(STDOUT_FILENO) && !(kind && strcmp(kind, "dumb") == 0);
+    d->terminal = display_is_terminal(STDOUT_FILENO);
     d->colour = d->terminal && !(no_colour && *no_colour);
     d->eval_success = NAN;
     display_start(d, 0, 0);

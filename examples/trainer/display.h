@@ -44,6 +44,9 @@ void display_warn(display *d, const char *format, ...) TCE_PRINTF(2, 3);
 /* Ends an unfinished line. */
 void display_end(display *d);
 
+/* Whether a line written to a file descriptor can be written anew. */
+int display_is_terminal(int descriptor);
+
 /* Columns of the terminal that a line may fill. */
 size_t display_width(void);
 

@@ -27,8 +27,8 @@ tce_status player_load(player *p, const char *folder);
 tce_status player_create(player *p, int32_t n_episodes, tce_pool *pool);
 void player_close(player *p);
 
-/* Episodes with the mean policy on resets that training never saw. The same seed and number give the same episodes. */
-tce_status player_play(player *p, uint64_t number);
+/* Episodes with the mean policy on resets that training never saw, counted on the terminal. The same seed gives the same episodes. */
+tce_status player_play(player *p);
 
 /* Velocities of episode e before each of its steps, [lengths[e], D]: the desired ones; or measured ones, 0 when
  * the observation does not show them. */

@@ -1,8 +1,8 @@
 /*
  * What trained policies do: smoothness of their movements and correlation of their actions.
  *
- * The mean policy of each run is taken for n episodes on resets that training never saw. Two velocities are judged, each with one row before every
- * step: the desired one (of the primitive) and, where the task shows it in its observation, the measured one, which is what papers report.
+ * The mean policy of each run is taken for n episodes on resets that training never saw. Two velocities are judged: the desired one (of the
+ * primitive) and, where the task shows it in its observation, the measured one, which is what papers report.
  */
 #include <ctype.h>
 #include <math.h>
@@ -10,16 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "player.h"
 #include "plot.h"
-
-/* Collections of training count iterations; this one is beyond all of them. */
-#define PLOT_COLLECTION ((uint64_t)1 << 40)
-
-/* Where the D joint velocities stand in a task's observation. */
-static const struct {
-    const char *task; /* or how its name begins, up to a '*' */
-    size_t first;
-} VELOCITIES[] = { { "point_via", 2 }, { "reacher5", 10 }, { "box_pushing*", 7 } };
 
 enum { MEASURED = 0, DESIRED = 1, N_PATHS = 2 };
 static const char *const PATH_NAMES[] = { "measured", "desired" };
@@ -38,63 +30,7 @@ typedef struct report {
     double success; /* summed over the episodes; NaN: the task has none */
 } report;
 
-/* A run's policy with its environments. */
-typedef struct player {
-    task t;
-    tce_store *store;
-    tce_mp *mp;
-    tce_policy *policy;
-    episodes ep;
-} player;
-
-static void player_close(player *p)
-{
-    episodes_free(&p->ep);
-    tce_policy_free(p->policy);
-    tce_mp_free(p->mp);
-    tce_store_free(p->store);
-    task_close(&p->t);
-}
-
-static tce_status player_open(player *p, const plotted_run *run, int32_t n_episodes, tce_pool *pool)
-{
-    const settings *s = &run->s;
-    char path[2 * TEXT_SIZE];
-    memset(p, 0, sizeof *p);
-    snprintf(path, sizeof path, "%s/policy.safetensors", run->folder);
-    tce_status status = tce_store_load(path, NULL, &p->store);
-    if (status == TCE_OK)
-        status = tce_mp_create_from(p->store, "mp", NULL, &p->mp);
-    if (status == TCE_OK)
-        status = tce_policy_create_from(p->store, "policy", s->collect.environments, pool, NULL, &p->policy);
-    if (status == TCE_OK)
-        status = task_open(s, &p->t);
-    if (status != TCE_OK)
-        return status;
-    const int contextual = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL;
-    const episodes_options options = { n_episodes, s->collect.environments, contextual, PURPOSE_EVAL_ENV, "" };
-    status = episodes_create(&p->ep, &p->t, s, pool, &options);
-    if (status == TCE_OK && (p->ep.O_net != tce_policy_num_obs(p->policy) || p->ep.D != tce_mp_num_dof(p->mp)))
-        status = tce_fail(TCE_E_SHAPE, "%s is for %zu inputs and %zu degrees of freedom, the task %s has %zu and %zu: its library has changed", path,
-                          tce_policy_num_obs(p->policy), tce_mp_num_dof(p->mp), s->task.name, p->ep.O_net, p->ep.D);
-    return status == TCE_OK ? episodes_allocate(&p->ep, tce_mp_num_params(p->mp)) : status;
-}
-
 /* ---- smoothness ------------------------------------------------------------------------------------ */
-
-/* Whether the observation shows the joint velocities, and where. */
-static int find_velocity(const char *name, size_t *first)
-{
-    for (size_t i = 0; i < sizeof VELOCITIES / sizeof VELOCITIES[0]; i++) {
-        const char *star = strchr(VELOCITIES[i].task, '*');
-        const size_t length = star ? (size_t)(star - VELOCITIES[i].task) : strlen(VELOCITIES[i].task) + 1;
-        if (strncmp(name, VELOCITIES[i].task, length) == 0) {
-            *first = VELOCITIES[i].first;
-            return 1;
-        }
-    }
-    return 0;
-}
 
 static void add_movement(sums *s, size_t n, size_t D, const double *velocity, double dt)
 {
@@ -109,38 +45,27 @@ static void add_movement(sums *s, size_t n, size_t D, const double *velocity, do
     }
 }
 
-/* velocity: scratch [T, D]. */
-static void add_episode(report *r, const episodes *ep, size_t e, int measured, size_t first, double *velocity)
+static tce_status play(player *p, report *r)
 {
-    const size_t n = (size_t)ep->lengths[e], D = ep->D;
-    for (size_t t = 0; measured && t < n; t++)
-        memcpy(velocity + t * D, ep->obs + (e * (ep->T + 1) + t) * ep->O + first, D * sizeof *velocity);
-    if (measured)
-        add_movement(&r->paths[MEASURED], n, D, velocity, ep->spec->dt);
-
-    memcpy(velocity, ep->init_vel + e * D, D * sizeof *velocity);
-    memcpy(velocity + D, ep->vel + e * ep->T * D, (n - 1) * D * sizeof *velocity);
-    add_movement(&r->paths[DESIRED], n, D, velocity, ep->spec->dt);
-}
-
-static tce_status play(player *p, const plotted_run *run, report *r)
-{
-    episodes *ep = &p->ep;
-    const tce_status status = episodes_collect(ep, p->policy, p->mp, run->s.run.seed, PLOT_COLLECTION, 0, NULL, NULL);
+    const episodes *ep = &p->ep;
+    const tce_status status = player_play(p);
     if (status != TCE_OK)
         return status;
     double *velocity = calloc(ep->T * ep->D, sizeof *velocity);
     if (!velocity)
         return tce_fail(TCE_E_NOMEM, "no memory for a path of %zu steps", ep->T);
 
-    size_t first = 0, i_success = 0;
-    const int measured = find_velocity(run->s.task.name, &first) && first + ep->D <= ep->O;
+    size_t i_success = 0;
     while (i_success < ep->M && strcmp(ep->spec->metric_names[i_success], "success") != 0)
         i_success++;
     for (size_t e = 0; e < ep->E; e++) {
-        if (ep->lengths[e] == 0)
+        const size_t n = (size_t)ep->lengths[e];
+        if (n == 0)
             continue;
-        add_episode(r, ep, e, measured, first, velocity);
+        if (player_measured_velocity(p, e, velocity))
+            add_movement(&r->paths[MEASURED], n, ep->D, velocity, ep->spec->dt);
+        player_desired_velocity(p, e, velocity);
+        add_movement(&r->paths[DESIRED], n, ep->D, velocity, ep->spec->dt);
         r->success += i_success < ep->M ? ep->results[e * ep->M + i_success] : NAN;
         r->n_episodes++;
     }
@@ -226,9 +151,11 @@ static void report_group(const plot_data *data, const plot_group *g, const char 
     for (size_t i = 0; i < g->R * g->K; i++) {
         const plotted_run *run = &data->runs[g->runs[i]];
         player p;
-        tce_status status = player_open(&p, run, n_episodes, pool);
+        tce_status status = player_load(&p, run->folder);
         if (status == TCE_OK)
-            status = play(&p, run, r);
+            status = player_create(&p, n_episodes, pool);
+        if (status == TCE_OK)
+            status = play(&p, r);
         if (status != TCE_OK)
             warn(run, "smoothness");
         else if (!drawn && write_correlation(folder, g, run, &p) != TCE_OK)

@@ -42,14 +42,15 @@ def begin(*arguments: Any, before: Callable[[], None] = listen) -> "subprocess.P
                             stderr=subprocess.PIPE, text=True, env=environment())
 
 
-def on_a_terminal(*arguments: Any, **more: str) -> str:
-    """What the program shows there; `more` goes into its environment."""
+def on_a_terminal(*arguments: Any, errors: bool = False, **more: str) -> str:
+    """What the program shows there, with `errors` what it says on stderr instead; `more` goes into its environment."""
     import pty
     try:
         master, slave = pty.openpty()
     except OSError as error:
         pytest.skip(f"no terminal to be had here: {error}")
-    process = subprocess.Popen([str(PROGRAM), *map(str, arguments)], stdout=slave, stderr=subprocess.DEVNULL,
+    process = subprocess.Popen([str(PROGRAM), *map(str, arguments)], stdout=subprocess.DEVNULL if errors else slave,
+                               stderr=slave if errors else subprocess.DEVNULL,
                                env={**environment(), "TERM": "xterm", **more})
     os.close(slave)
     shown = b""

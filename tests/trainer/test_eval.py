@@ -12,6 +12,8 @@ from typing import Any, Dict, Optional
 
 import pytest
 
+from running import on_a_terminal
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
 
@@ -55,6 +57,7 @@ def test_the_runs_behind_the_results_can_be_evaluated(folder: Path) -> None:
     done = tce("eval", folder, "--episodes", 2)
     assert done.returncode == 0, done.stderr
     assert 0.0 <= numbers(done.stdout)["success"] <= 1.0
+    assert "smoothness, measured velocities" in done.stdout
 
 
 def draws(run: Path, tmp_path: Path) -> bool:
@@ -73,6 +76,19 @@ def test_prints_return_metrics_and_smoothness(run: Path) -> None:
     assert "20 episodes" in done.stdout
     assert "smoothness, measured velocities" in done.stdout and "smoothness, desired velocities" in done.stdout
     assert "nan" not in done.stdout
+
+
+def test_one_episode_has_no_standard_error(run: Path) -> None:
+    done = tce("eval", run, "--episodes", 1)
+    assert done.returncode == 0 and "1 episode\n" in done.stdout
+    assert "nan" not in done.stdout and "+-" not in done.stdout
+
+
+def test_counts_on_a_terminal_and_leaves_nothing_there() -> None:
+    run = ROOT / "docs" / "runs" / "box_pushing_dense" / "tce-1"
+    shown = on_a_terminal("eval", run, "--episodes", 76, errors=True)
+    assert re.search(r"\rplaying: \d+ of 76 episodes\x1b\[K", shown) and shown.endswith("\r\x1b[K")
+    assert tce("eval", run, "--episodes", 76).stderr == ""
 
 
 def test_same_seed_same_text_for_any_threads(run: Path) -> None:
