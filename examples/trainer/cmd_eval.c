@@ -113,8 +113,7 @@ typedef struct film {
     double *obs, *pos, *vel;
     uint8_t *rgb;
     video *video; /* NULL: none */
-    counter done; /* steps */
-    size_t n_done;
+    counter steps;
 } film;
 
 static tce_status show(film *f, const eval_options *o, int frames)
@@ -147,7 +146,7 @@ static tce_status replay(film *f, const player *p, const eval_options *o, size_t
         result.event = event;
         status = f->env->step(f->instance, ep->pos + at, ep->vel + at, f->obs, &result);
         const int last = t + 1 == (size_t)ep->lengths[e];
-        counter_show(&f->done, f->n_done++);
+        counter_add(&f->steps, 1);
         if (status == TCE_OK)
             status = show(f, o, last ? rest : (t + 1) % (size_t)skip == 0);
     }
@@ -162,7 +161,7 @@ static tce_status make_film(film *f, const player *p, const eval_options *o)
     size_t n_steps = 0;
     for (size_t e = 0; e < n && e < p->ep.E; e++)
         n_steps += (size_t)p->ep.lengths[e];
-    counter_start(&f->done, "filming", n_steps, "steps");
+    counter_start(&f->steps, "filming", n_steps, "steps");
     tce_status status = f->env->create(NULL, p->s.task.options, &f->instance);
     if (status == TCE_OK && o->video)
         status = video_open(o->video, o->width, o->height, rate, &f->video);
@@ -173,7 +172,7 @@ static tce_status make_film(film *f, const player *p, const eval_options *o)
         if (status == TCE_OK && e == 0 && o->picture)
             status = picture_write(o->picture, o->width, o->height, f->rgb);
     }
-    counter_end(&f->done);
+    counter_end(&f->steps);
     if (f->video) {
         const tce_status closed = video_close(f->video);
         status = status == TCE_OK ? closed : status;

@@ -18,14 +18,15 @@ void counter_start(counter *c, const char *doing, size_t total, const char *thin
     c->shown = now_seconds() + PATIENCE - PERIOD;
 }
 
-void counter_show(counter *c, size_t done)
+void counter_add(counter *c, size_t n)
 {
+    c->done += n;
     const double now = now_seconds();
     if (!c->terminal || now - c->shown < PERIOD)
         return;
     c->shown = now;
     c->has_line = 1;
-    fprintf(stderr, "\r%s: %zu of %zu %s\033[K", c->doing, done, c->total, c->things);
+    fprintf(stderr, "\r%s: %zu of %zu %s\033[K", c->doing, c->done, c->total, c->things);
     fflush(stderr);
 }
 

@@ -69,7 +69,8 @@ tce_status player_create(player *p, int32_t n_episodes, tce_pool *pool)
 static tce_status count(void *context, const episodes *ep, size_t first, size_t n)
 {
     (void)ep;
-    counter_show(context, first + n);
+    (void)first;
+    counter_add(context, n);
     return TCE_OK;
 }
 
