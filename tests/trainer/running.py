@@ -1,4 +1,4 @@
-"""What the tests of `tce train` share: starting the program, reading what a run has left, and a library of small tasks."""
+"""What the tests of the program `tce` share: starting the program, reading what a run has left, and a library of small tasks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 import pytest
 
@@ -22,8 +22,9 @@ def environment() -> Dict[str, str]:
     return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TCE_PYTHON": "/bin/false"}
 
 
-def tce(*arguments: Any, **options: Any) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, env=environment(),
+def tce(*arguments: Any, env: Optional[Dict[str, str]] = None, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """`env` goes over the environment of the tests."""
+    return subprocess.run([str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, env={**environment(), **(env or {})},
                           timeout=120, **options)
 
 

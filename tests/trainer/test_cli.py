@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
+from running import ROOT, tce
 
 COMMANDS = ["train", "eval", "plot", "export", "bench", "tasks", "config"]
 
@@ -39,13 +37,6 @@ critic: {hidden: [32, 32], learning_rate: 3e-3, epochs: 20, normalise: false}
 projection: {mean_bound: 0.1, cov_bound: 0.02, coefficient: 10, entropy: none}
 schedule: {learning_rate_iterations: 0}
 """
-
-
-def tce(*arguments: Any, **options: Any) -> "subprocess.CompletedProcess[str]":
-    # no pictures: drawing has its own tests
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TCE_PYTHON": "/bin/false", **options.pop("env", {})}
-    return subprocess.run(
-        [str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=120, **options)
 
 
 def fine(*arguments: Any, **options: Any) -> str:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import struct
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Dict
 
 import pytest
-
-from running import on_a_terminal
-
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
+from running import ROOT, on_a_terminal, tce
 
 TINY = """
 run: {{method: tce, iterations: 2, threads: 1}}
@@ -27,13 +22,6 @@ policy: {{hidden: [8], epochs: 2}}
 critic: {{hidden: [8], epochs: 2}}
 objective: {{time_points: 5}}
 """
-
-
-def tce(*arguments: Any, path: Optional[str] = None) -> "subprocess.CompletedProcess[str]":
-    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TCE_PYTHON": "/bin/false"}
-    if path is not None:
-        env["PATH"] = path
-    return subprocess.run([str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, env=env, timeout=120)
 
 
 @pytest.fixture(scope="module", params=["point_via", "reacher5"])
@@ -126,7 +114,7 @@ def test_video_has_all_frames(run: Path, tmp_path: Path) -> None:
 def test_missing_ffmpeg_names_the_package(run: Path, tmp_path: Path) -> None:
     if not draws(run, tmp_path):
         pytest.skip("no OpenGL on this machine: install libegl1 and libgl1-mesa-dri")
-    done = tce("eval", run, "--episodes", 1, "--video", tmp_path / "v.mp4", path=str(tmp_path))
+    done = tce("eval", run, "--episodes", 1, "--video", tmp_path / "v.mp4", env={"PATH": str(tmp_path)})
     assert done.returncode == 1 and "Debian package ffmpeg" in done.stderr
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from running import tce
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 # both methods, both precisions; the tiny task
@@ -24,11 +22,6 @@ RUNS = {
     "tce-double": (["run.method=tce", "policy.precision=double"], 1e-12),
     "bbrl-double": (["run.method=bbrl", "policy.precision=double", "collect.mask_context=true", "mp.relative_goal=true"], 1e-12),
 }
-
-
-def tce(*arguments: Any) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TCE_PYTHON": "/bin/false"}
-    return subprocess.run([str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=120)
 
 
 def train(folder: Path, *settings: str) -> Path:
