@@ -149,6 +149,12 @@ check-trainer: program $(TRAINER_SUITES) | deps-python deps-pictures deps-models
 check-python: export TCE_TASKS := $(abspath $(TASKS))
 check-python: $(TASKS) | deps-models deps-pictures
 
+# ---- the same bytes as before --------------------------------------------------------------------------
+
+.PHONY: witness
+witness: program | deps-draw deps-models ## sums of what three iterations of every preset compute, beside the kept ones; PRESETS="a/b ...", WRITE=1 keeps them
+	@$(VENV)/bin/python tests/witness/witness.py $(PROGRAM) $(PRESETS) --jobs $(JOBS) $(if $(WRITE),--write)
+
 # ---- the original environments beside ours: on request only ----------------------------------------------
 
 FANCY_VENV     := deps/venv-oracle-fancy
