@@ -227,6 +227,51 @@ START_TEST(the_primitives_with_every_option_match_the_reference)
 }
 END_TEST
 
+/* Positions from mp_pytorch 0.1.4, eight digits: at the start's own time a DMP is still there, not a step on. */
+START_TEST(a_dmp_is_integrated_from_the_start_time)
+{
+    const double want[2][4] = { { 0.30720786, 0.31703531, 0.3289737, 0.34258421 },
+                                { 0.3, 0.30720429, 0.31702498, 0.32895372 } };
+    const double times[4] = { 0.01, 0.02, 0.03, 0.04 };
+    const double init_times[2] = { 0.0, 0.01 };
+    const double params[5] = { 1.0, -2.0, 3.0, 0.5, 1.2 };
+    const double start = 0.3, speed = 0.4;
+    tce_mp_options o;
+    tce_mp_options_init(&o, sizeof o);
+    o.kind = TCE_MP_DMP;
+    o.num_basis = 4;
+    o.tau = 1.5;
+    o.alpha_phase = 2.0;
+    o.basis_bandwidth_factor = 2.0;
+    o.weights_scale = 3.0;
+    o.goal_scale = 0.7;
+    tce_mp *mp = NULL;
+    ck_assert_int_eq(tce_mp_create(&o, NULL, &mp), TCE_OK);
+    for (size_t k = 0; k < 2; k++) {
+        double pos[4], vel[4], acc[4], at[3];
+        tce_mp_grid grid;
+        tce_mp_grid_init(&grid, sizeof grid);
+        grid.T = 4;
+        grid.times = times;
+        grid.init_time = &init_times[k];
+        grid.init_pos = &start;
+        grid.init_vel = &speed;
+        ck_assert_int_eq(tce_mp_trajectory(mp, &grid, params, pos, vel, acc), TCE_OK);
+        test_assert_close(pos, want[k], 4, 5e-9);
+
+        /* the times are a dt apart, but for their last bits: a query's steps are the same */
+        for (size_t t = 0; t < 4; t++) {
+            ck_assert_int_eq(tce_mp_query(mp, times[t], params, init_times[k], &start, &speed, at, at + 1, at + 2),
+                             TCE_OK);
+            ck_assert_double_eq_tol(at[0], pos[t], 1e-14);
+            ck_assert_double_eq_tol(at[1], vel[t], 1e-13);
+            ck_assert_double_eq_tol(at[2], acc[t], 1e-11);
+        }
+    }
+    tce_mp_free(mp);
+}
+END_TEST
+
 START_TEST(phases_and_the_rhythmic_basis_match_the_reference)
 {
     json_t *cases = test_golden("core_options.json");
@@ -421,6 +466,7 @@ int main(void)
     TCase *golden = test_case(suite, "golden", 0);
     tcase_add_test(golden, the_primitives_of_the_published_tasks_match_the_reference);
     tcase_add_test(golden, the_primitives_with_every_option_match_the_reference);
+    tcase_add_test(golden, a_dmp_is_integrated_from_the_start_time);
     tcase_add_test(golden, phases_and_the_rhythmic_basis_match_the_reference);
 
     TCase *gradient = test_case(suite, "gradient", 0);

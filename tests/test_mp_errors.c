@@ -379,6 +379,37 @@ START_TEST(a_query_refuses_what_a_trajectory_refuses)
 }
 END_TEST
 
+/* Seconds since 1970, as a clock gives them, and times at which dt is lost in the rounding. */
+START_TEST(a_dmp_far_from_its_start_is_refused_before_it_is_integrated)
+{
+    const double far[] = { 1.8e9, 1e17, 1e150 };
+    const double params[P] = { 0 };
+    double pos[D];
+    tce_mp_options o = options(TCE_MP_DMP);
+    tce_mp *mp = test_mp(&o);
+    preset(D, pos);
+    for (size_t i = 0; i < sizeof far / sizeof far[0]; i++) {
+        ck_assert_int_eq(tce_mp_query(mp, far[i], params, 0.0, NULL, NULL, pos, NULL, NULL), TCE_E_VALUE);
+        check_message("init_time");
+        check_outputs(TCE_E_VALUE, D, pos);
+
+        tce_mp_plan plan;
+        tce_mp_plan_init(&plan, sizeof plan);
+        plan.mp = mp;
+        plan.params = params;
+        ck_assert_int_eq(tce_mp_blend(&plan, &plan, 0.0, 1.0, 1, &far[i], pos, NULL, NULL), TCE_E_VALUE);
+        check_message("times[0]");
+        check_outputs(TCE_E_VALUE, D, pos);
+    }
+
+    /* the limit counts from the start: late times are fine, and so is the last step that is allowed */
+    ck_assert_int_eq(tce_mp_query(mp, 1.8e9 + 1.0, params, 1.8e9, NULL, NULL, pos, NULL, NULL), TCE_OK);
+    const double last = o.dt * (TCE_MP_MAX_STEPS - 1);
+    ck_assert_int_eq(tce_mp_query(mp, last, params, 0.0, NULL, NULL, pos, NULL, NULL), TCE_OK);
+    tce_mp_free(mp);
+}
+END_TEST
+
 START_TEST(linear_calls_refuse_what_is_not_linear)
 {
     for (int variant = 0; variant < 2; variant++) {
@@ -693,6 +724,7 @@ int main(void)
     tcase_add_test(errors, a_promps_velocity_needs_times_that_differ);
     tcase_add_test(errors, missing_starts_are_zeros);
     tcase_add_test(errors, a_query_refuses_what_a_trajectory_refuses);
+    tcase_add_test(errors, a_dmp_far_from_its_start_is_refused_before_it_is_integrated);
     tcase_add_test(errors, linear_calls_refuse_what_is_not_linear);
     tcase_add_test(errors, basis_and_covariance_check_their_numbers);
     tcase_add_test(errors, a_fit_checks_its_demonstration);

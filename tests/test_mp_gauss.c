@@ -328,7 +328,7 @@ START_TEST(a_dmp_with_enough_functions_repeats_any_demonstration)
     tce_mp_grid grid;
     tce_mp_grid_init(&grid, sizeof grid);
     grid.T = SAMPLES;
-    grid.times = times;
+    grid.times = grid.init_time = times;
     grid.init_pos = demo;
     grid.init_vel = speed;
     ck_assert_int_eq(tce_mp_fit(mp, SAMPLES, times, demo, 1e-12, params), TCE_OK);

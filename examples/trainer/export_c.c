@@ -259,6 +259,7 @@ static void put_primitive(const exported *x)
         put_text(x, TEXT_PROMP);
         return;
     }
+    define_int(x, "MAX_STEPS", TCE_MP_MAX_STEPS);
     put_text(x, TEXT_FACTOR);
     put_text(x, TEXT_DMP);
     put_text(x, TEXT_DMP_PATH);

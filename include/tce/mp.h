@@ -25,6 +25,9 @@ enum { TCE_MP_BASIS_TABLE = 0, TCE_MP_BASIS_EXACT = 1 };
 /* Most basis functions a primitive can have. */
 #define TCE_MP_MAX_BASIS 256
 
+/* Most steps of dt that one query of a DMP takes. */
+#define TCE_MP_MAX_STEPS 1000000
+
 typedef struct tce_mp_options {
     size_t struct_size;
     int32_t kind;          /* TCE_MP_PRODMP */
@@ -72,7 +75,7 @@ TCE_API TCE_NODISCARD tce_status tce_mp_phase(const tce_mp *mp, size_t T, const 
  * Where a batch of E paths starts and which times are asked for. One struct, since every query needs it.
  * times is [T] for all episodes when n_time_rows is 1, [E, T] when it is E; init_time is [1] or [E] in the same way by
  * n_init_times. init_pos and init_vel are [E, D]. NULL for init_time, init_pos or init_vel means zeros.
- * A DMP starts at times[0] whatever init_time says; a ProMP has no start.
+ * A DMP is integrated from init_time to times[0], times[1], … in one step each; a ProMP has no start.
  */
 typedef struct tce_mp_grid {
     size_t struct_size;
@@ -110,7 +113,8 @@ TCE_API TCE_NODISCARD tce_status tce_mp_trajectory_backward(const tce_mp *mp, co
 /*
  * One time, one path: for control loops. params [P], init_pos and init_vel [D] or NULL, outputs [D] or NULL.
  * The same numbers as tce_mp_trajectory. Constant time for ProDMP and ProMP (a ProMP's velocity is the forward difference over the
- * next dt); a DMP is integrated from init_time to time in steps of dt, the last one shorter; TCE_E_VALUE when time < init_time.
+ * next dt); a DMP is integrated from init_time to time in steps of dt, the last one shorter, so that its time grows with time - init_time:
+ * TCE_E_VALUE when time < init_time or when it takes more than TCE_MP_MAX_STEPS steps.
  * Other statuses as above.   No allocation, no locks.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_query(const tce_mp *mp, double time, const double *params, double init_time,

@@ -162,6 +162,8 @@ tce_status tce__mp_check_clock(const tce_mp *mp, const double *params, double in
                                const double *init_vel, size_t e);
 tce_status tce__mp_check_time(const tce_mp *mp, const double *params, double init_time, const char *name,
                               size_t i, double time);
+/* A DMP at one time: not before its start, and within TCE_MP_MAX_STEPS steps of dt after it. */
+tce_status tce__mp_check_steps(const tce_mp *mp, double init_time, const char *name, size_t i, double time);
 
 /* TCE_E_UNSUPPORTED for a DMP and with learnt tau or delay */
 tce_status tce__mp_check_linear(const tce_mp *mp, const char *call);

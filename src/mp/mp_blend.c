@@ -55,13 +55,11 @@ static tce_status check_times(const part *p, size_t T, const double *times, doub
     for (size_t i = 0; i < T; i++) {
         if (is_first ? !(times[i] < to) : !(times[i] > from))
             continue;
-        const tce_status status = tce__mp_check_time(plan->mp, plan->params, plan->init_time, "times", i,
-                                                     times[i]);
+        tce_status status = tce__mp_check_time(plan->mp, plan->params, plan->init_time, "times", i, times[i]);
+        if (status == TCE_OK)
+            status = tce__mp_check_steps(plan->mp, plan->init_time, "times", i, times[i]);
         if (status != TCE_OK)
             return status;
-        if (plan->mp->options.kind == TCE_MP_DMP && times[i] < plan->init_time)
-            return tce_fail(TCE_E_VALUE, "times[%zu] = %g, must be >= init_time = %g of the DMP", i, times[i],
-                            plan->init_time);
     }
     return TCE_OK;
 }

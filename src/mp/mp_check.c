@@ -82,6 +82,22 @@ tce_status tce__mp_check_time(const tce_mp *mp, const double *params, double ini
     return TCE_OK;
 }
 
+tce_status tce__mp_check_steps(const tce_mp *mp, double init_time, const char *name, size_t i, double time)
+{
+    if (mp->options.kind != TCE_MP_DMP)
+        return TCE_OK;
+    const double steps = (time - init_time) / mp->options.dt;
+    if (time < init_time)
+        return tce_fail(TCE_E_VALUE, "%s[%zu] = %g, must be >= init_time = %g for a DMP", name, i, time,
+                        init_time);
+    if (!(steps <= TCE_MP_MAX_STEPS))
+        return tce_fail(TCE_E_VALUE,
+                        "%s[%zu] = %g is %g steps of dt = %g after init_time = %g, must be <= %d for a DMP: "
+                        "start from a later state",
+                        name, i, time, steps, mp->options.dt, init_time, TCE_MP_MAX_STEPS);
+    return TCE_OK;
+}
+
 tce_status tce__mp_check_clock(const tce_mp *mp, const double *params, double init_time,
                                const double *init_vel, size_t e)
 {
@@ -202,7 +218,7 @@ tce_status tce__mp_check_batch(const tce_mp *mp, const tce_mp_grid *grid, const 
     const tce_mp_grid *const g = &out->grid;
     out->shared_times = all_equal(g->n_time_rows, g->T, g->times);
     out->shared_start = mp->lead == 0 && out->shared_times;
-    if (out->shared_start && g->init_time && mp->options.kind == TCE_MP_PRODMP)
+    if (out->shared_start && g->init_time && mp->options.kind != TCE_MP_PROMP)
         out->shared_start = all_equal(g->n_init_times, 1, g->init_time);
     return check_clocks(mp, out, params);
 }

@@ -4,10 +4,10 @@
  *     z = tau y',   f_i = X(u_i) sum_j phi_j(x_i) weights_scale_j w_j,   G = goal_scale g,   beta = alpha/4
  *     z_{i+1} = z_i + D [alpha (beta (G - y_i) - z_i) + f_i],   y_{i+1} = y_i + D z_{i+1},   D = u_{i+1} - u_i
  *
- * from y_0 = y_b, z_0 = tau y'_b at the first time. The acceleration is the bracket over tau^2. The
- * gradient to w and g is the adjoint of the recursion, run backwards; as the recursion is linear it needs
- * no stored states. Tau and delay are two numbers for all DoFs: their derivatives are carried forwards
- * beside the states.
+ * from y_0 = y_b, z_0 = tau y'_b at the start time t_0 = init_time, over the given times t_1 ... t_T. The
+ * acceleration is the bracket over tau^2. The gradient to w and g is the adjoint of the recursion, run
+ * backwards; as the recursion is linear it needs no stored states. Tau and delay are two numbers for all
+ * DoFs: their derivatives are carried forwards beside the states.
  */
 #include <string.h>
 
@@ -106,30 +106,39 @@ static void advance(lanes *path, double step, const double *bracket)
     }
 }
 
+/* t_0 ... t_T of the recursion: the start, then times [T] */
+static double knot(double init_time, const double *times, size_t i)
+{
+    return i > 0 ? times[i - 1] : init_time;
+}
+
 /*
- * One path in the DoFs of `path`. rows [T, B] and scaled [T], the forcing rows and scaled times, are NULL
- * when they are to be made here.
+ * One path in the DoFs of `path`. rows [T + 1, B] and scaled [T + 1], the forcing rows and scaled times of
+ * t_0 ... t_T, are NULL when they are to be made here.
  */
-static void integrate(const tce_mp *mp, lanes *path, size_t T, const double *times, const double *rows,
-                      const double *scaled, double *const out[TCE__MP_ORDERS])
+static void integrate(const tce_mp *mp, lanes *path, double init_time, size_t T, const double *times,
+                      const double *rows, const double *scaled, double *const out[TCE__MP_ORDERS])
 {
     double own[TCE_MP_MAX_BASIS], f[LANES], bracket[LANES];
     double u = 0.0;
-    for (size_t i = 0; i < T; i++) {
+    for (size_t i = 0; i <= T; i++) {
+        const double time = knot(init_time, times, i);
         const double *const row = rows ? rows + i * mp->B : own;
-        const double next = rows ? scaled[i] : forcing_row(mp, path, times[i], own, NULL);
+        const double next = rows ? scaled[i] : forcing_row(mp, path, time, own, NULL);
         if (i > 0)
             advance(path, next - u, bracket);
         u = next;
 
         force(mp, path, row, f);
         right_side(mp, path, f, bracket);
+        if (i == 0)
+            continue;
         double *const here[TCE__MP_ORDERS] = {
-            out[0] ? out[0] + i * mp->D : NULL,
-            out[1] ? out[1] + i * mp->D : NULL,
-            out[2] ? out[2] + i * mp->D : NULL,
+            out[0] ? out[0] + (i - 1) * mp->D : NULL,
+            out[1] ? out[1] + (i - 1) * mp->D : NULL,
+            out[2] ? out[2] + (i - 1) * mp->D : NULL,
         };
-        publish(path, bracket, times[i] >= path->delay, here);
+        publish(path, bracket, time >= path->delay, here);
     }
 }
 
@@ -141,13 +150,15 @@ void tce__mp_dmp_paths(const tce_mp *mp, const tce__mp_batch *batch, const doubl
     lanes path;
 
     /* forcing rows of all episodes at once where they are the same and fit */
-    const int shared = batch->shared_start && g->T * mp->B <= TCE__MP_TILE;
+    const int shared = batch->shared_start && (g->T + 1) * mp->B <= TCE__MP_TILE;
     path.tau = tce__mp_tau(mp, params);
     path.delay = tce__mp_delay(mp, params);
-    for (size_t i = 0; shared && i < g->T; i++)
-        scaled[i] = forcing_row(mp, &path, g->times[i], rows + i * mp->B, NULL);
+    for (size_t i = 0; shared && i <= g->T; i++)
+        scaled[i] = forcing_row(mp, &path, knot(tce__mp_batch_init_time(batch, 0), g->times, i),
+                                rows + i * mp->B, NULL);
 
     for (size_t e = 0; e < g->E; e++) {
+        const double init_time = tce__mp_batch_init_time(batch, e);
         const double *const init_pos = g->init_pos ? g->init_pos + e * mp->D : NULL;
         const double *const init_vel = g->init_vel ? g->init_vel + e * mp->D : NULL;
         for (size_t d = 0; d < mp->D; d += LANES) {
@@ -158,7 +169,8 @@ void tce__mp_dmp_paths(const tce_mp *mp, const tce__mp_batch *batch, const doubl
                 out[2] ? out[2] + at : NULL,
             };
             load(mp, params + e * mp->P, init_pos, init_vel, d, mp->D - d < LANES ? mp->D - d : LANES, &path);
-            integrate(mp, &path, g->T, tce__mp_batch_times(batch, e), shared ? rows : NULL, scaled, here);
+            integrate(mp, &path, init_time, g->T, tce__mp_batch_times(batch, e), shared ? rows : NULL, scaled,
+                      here);
         }
     }
 }
@@ -167,8 +179,8 @@ void tce__mp_dmp_paths(const tce_mp *mp, const tce__mp_batch *batch, const doubl
  * The gradient of one path's loss by w and g in the DoFs of `path`: the recursion's adjoint. d_pos, d_vel
  * [T, D] or NULL, from DoF `begin` on; d_params [P] gets the DoFs' columns.
  */
-static void adjoint(const tce_mp *mp, const lanes *path, size_t T, const double *times, const double *d_pos,
-                    const double *d_vel, double *d_params)
+static void adjoint(const tce_mp *mp, const lanes *path, double init_time, size_t T, const double *times,
+                    const double *d_pos, const double *d_vel, double *d_params)
 {
     const double alpha = mp->options.alpha;
     const double beta = 0.25 * alpha;
@@ -176,9 +188,9 @@ static void adjoint(const tce_mp *mp, const lanes *path, size_t T, const double 
     double d_y[LANES] = { 0 }, d_z[LANES] = { 0 };
     double later = 0.0;
 
-    for (size_t i = T; i-- > 0;) {
-        const double u = forcing_row(mp, path, times[i], row, NULL);
-        const double step = i + 1 < T ? later - u : 0.0;
+    for (size_t i = T + 1; i-- > 0;) {
+        const double u = forcing_row(mp, path, knot(init_time, times, i), row, NULL);
+        const double step = i < T ? later - u : 0.0;
         later = u;
         for (size_t j = 0; j < path->n; j++) {
             double *const d_w = d_params + mp->lead + (path->begin + j) * mp->C;
@@ -192,9 +204,9 @@ static void adjoint(const tce_mp *mp, const lanes *path, size_t T, const double 
             d_y[j] -= d_bracket * alpha * beta;
             d_z[j] -= d_bracket * alpha;
 
-            /* what the outputs at this time ask for */
-            d_y[j] += d_pos ? d_pos[i * mp->D + j] : 0.0;
-            d_z[j] += d_vel ? d_vel[i * mp->D + j] / path->tau : 0.0;
+            /* what the outputs at this time ask for; the start is none of them */
+            d_y[j] += d_pos && i > 0 ? d_pos[(i - 1) * mp->D + j] : 0.0;
+            d_z[j] += d_vel && i > 0 ? d_vel[(i - 1) * mp->D + j] / path->tau : 0.0;
         }
     }
 }
@@ -208,8 +220,8 @@ typedef struct tangent {
 /*
  * Derivative of one path's loss by tau (by delay): states and tangents side by side. path holds the start.
  */
-static double tangents(const tce_mp *mp, lanes *path, size_t T, const double *times, int by_delay,
-                       const double *d_pos, const double *d_vel)
+static double tangents(const tce_mp *mp, lanes *path, double init_time, size_t T, const double *times,
+                       int by_delay, const double *d_pos, const double *d_vel)
 {
     const double alpha = mp->options.alpha;
     const double beta = 0.25 * alpha;
@@ -224,8 +236,8 @@ static double tangents(const tce_mp *mp, lanes *path, size_t T, const double *ti
         d.y[j] = 0.0;
         d.z[j] = by_delay ? 0.0 : path->z[j] / tau;
     }
-    for (size_t i = 0; i < T; i++) {
-        const double next = forcing_row(mp, path, times[i], row, slope);
+    for (size_t i = 0; i <= T; i++) {
+        const double next = forcing_row(mp, path, knot(init_time, times, i), row, slope);
         const double d_next = next > 0.0 ? -(by_delay ? 1.0 : next) / tau : 0.0;
         if (i > 0) {
             const double step = next - u;
@@ -247,11 +259,11 @@ static double tangents(const tce_mp *mp, lanes *path, size_t T, const double *ti
         for (int j = 0; j < LANES; j++)
             d_bracket[j] = -alpha * (beta * d.y[j] + d.z[j]) + d_f[j] * d_u;
 
-        for (size_t j = 0; j < path->n; j++) {
+        for (size_t j = 0; i > 0 && j < path->n; j++) {
             if (d_pos)
-                total += d_pos[i * mp->D + j] * d.y[j];
+                total += d_pos[(i - 1) * mp->D + j] * d.y[j];
             if (d_vel)
-                total += d_vel[i * mp->D + j] * (d.z[j] - (by_delay ? 0.0 : path->z[j] / tau)) / tau;
+                total += d_vel[(i - 1) * mp->D + j] * (d.z[j] - (by_delay ? 0.0 : path->z[j] / tau)) / tau;
         }
     }
     return total;
@@ -265,6 +277,7 @@ void tce__mp_dmp_backward(const tce_mp *mp, const tce__mp_batch *batch, const do
     memset(out_d_params, 0, g->E * mp->P * sizeof *out_d_params);
     for (size_t e = 0; e < g->E; e++) {
         const double *const times = tce__mp_batch_times(batch, e);
+        const double init_time = tce__mp_batch_init_time(batch, e);
         const double *const w = params + e * mp->P;
         const double *const init_pos = g->init_pos ? g->init_pos + e * mp->D : NULL;
         const double *const init_vel = g->init_vel ? g->init_vel + e * mp->D : NULL;
@@ -275,12 +288,12 @@ void tce__mp_dmp_backward(const tce_mp *mp, const tce__mp_batch *batch, const do
             const double *const d_p = d_pos ? d_pos + at : NULL;
             const double *const d_v = d_vel ? d_vel + at : NULL;
             load(mp, w, init_pos, init_vel, d, n, &path);
-            adjoint(mp, &path, g->T, times, d_p, d_v, d_w);
+            adjoint(mp, &path, init_time, g->T, times, d_p, d_v, d_w);
             if (mp->options.learn_tau)
-                d_w[0] += tangents(mp, &path, g->T, times, 0, d_p, d_v);
+                d_w[0] += tangents(mp, &path, init_time, g->T, times, 0, d_p, d_v);
             if (mp->options.learn_delay) {
                 load(mp, w, init_pos, init_vel, d, n, &path);
-                d_w[mp->lead - 1] += tangents(mp, &path, g->T, times, 1, d_p, d_v);
+                d_w[mp->lead - 1] += tangents(mp, &path, init_time, g->T, times, 1, d_p, d_v);
             }
         }
     }

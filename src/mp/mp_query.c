@@ -24,11 +24,11 @@ static tce_status check_query(const tce_mp *mp, double time, const double *param
         status = tce__mp_check_clock(mp, params, init_time, init_vel, 0);
     if (status == TCE_OK)
         status = tce__mp_check_time(mp, params, init_time, "time", 0, time);
+    if (status == TCE_OK)
+        status = tce__mp_check_steps(mp, init_time, "time", 0, time);
     if (status != TCE_OK)
         return status;
 
-    if (mp->options.kind == TCE_MP_DMP && time < init_time)
-        return tce_fail(TCE_E_VALUE, "time = %g, must be >= init_time = %g for a DMP", time, init_time);
     if (mp->options.kind == TCE_MP_PROMP && time + mp->options.dt == time)
         return tce_fail(TCE_E_VALUE, "time = %g is too large to tell it from time + dt, dt = %g", time,
                         mp->options.dt);

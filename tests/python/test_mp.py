@@ -82,6 +82,69 @@ def test_query_is_one_row_of_the_trajectory(mp) -> None:
         np.testing.assert_allclose(got[1], whole[1][0, i], rtol=0, atol=1e-11)
 
 
+def dmp_path(config, params, times, init_time, init_pos, init_vel):
+    """Positions and velocities [T] of one DoF by the definition, one step after the other."""
+    B, tau, outside = config["num_basis"], config["tau"], config["num_basis_outside"]
+    spacing = tau / (B - 2 * outside - 1)
+    centres = np.exp(-config["alpha_phase"] * spacing * (np.arange(B + 1) - outside) / tau)
+    gaps = np.diff(centres)
+    if B == 2:
+        gaps[1] *= 2
+    widths = config["basis_bandwidth_factor"] / gaps**2
+
+    def scaled(time):
+        return max((time - config["delay"]) / tau, 0.0)
+
+    def forcing(u):
+        x = np.exp(-config["alpha_phase"] * u)
+        exponents = -0.5 * widths * (x - centres[:B]) ** 2
+        phi = np.exp(exponents - exponents.max())
+        return x * config["weights_scale"] * (phi / phi.sum()) @ params[:B]
+
+    goal = config["goal_scale"] * params[B]
+    u, y, z = scaled(init_time), init_pos, tau * init_vel
+    path = []
+    for time in times:
+        step = scaled(time) - u
+        z = z + step * (config["alpha"] * (config["alpha"] / 4 * (goal - y) - z) + forcing(u))
+        y = y + step * z
+        u = scaled(time)
+        path.append((y, z / tau))
+    return np.array(path).T
+
+
+@pytest.mark.parametrize("seed", range(103))
+def test_a_dmp_is_integrated_from_its_start_time(seed) -> None:
+    rng = np.random.default_rng(seed)
+    outside = int(rng.integers(0, 2))
+    config = dict(
+        num_basis=int(rng.integers(2 + 2 * outside, 9)), num_basis_outside=outside, tau=rng.uniform(0.5, 3),
+        delay=rng.choice([0.0, rng.uniform(0, 0.5)]), dt=0.01, alpha=rng.uniform(5, 30), alpha_phase=rng.uniform(1, 5),
+        basis_bandwidth_factor=rng.uniform(1, 5), weights_scale=rng.uniform(0.1, 5), goal_scale=rng.uniform(0.1, 2))
+    D, E, T = int(rng.integers(1, 11)), int(rng.integers(1, 4)), int(rng.integers(1, 300))
+    mp = tce.DMP(num_dof=D, **config)
+    params = rng.normal(size=(E, D, mp.num_columns))
+    pos, vel = rng.normal(size=(2, E, D))
+
+    # starts before the first time, at it, and after it; the same for all episodes, or each its own
+    starts = np.full(E, rng.uniform(0, 0.6)) if seed % 2 else rng.uniform(0, 0.6, size=E)
+    times = starts.max() + rng.choice([0.0, 0.01, -0.05]) + 0.01 * np.arange(T)
+    got = mp.trajectory(params.reshape(E, -1), times, starts, pos, vel)
+    for e in range(E):
+        for d in range(D):
+            want = dmp_path(config, params[e, d], times, starts[e], pos[e, d], vel[e, d])
+            for k in range(2):
+                np.testing.assert_allclose(got[k][e, :, d], want[k], rtol=0, atol=1e-11 * max(1, np.abs(want[k]).max()))
+
+
+def test_a_dmp_far_from_its_start_is_refused() -> None:
+    mp = tce.DMP(**CONFIG)
+    params = np.zeros(mp.num_params)
+    with pytest.raises(ValueError, match="start from a later state"):
+        mp.query(1.8e9, params)
+    mp.query(1.8e9, params, init_time=1.8e9 - 1.0)
+
+
 @pytest.mark.parametrize("kind", [tce.ProDMP, tce.ProMP, tce.DMP])
 def test_backward_agrees_with_differences(kind) -> None:
     mp = kind(**CONFIG)

@@ -376,6 +376,15 @@ START_TEST(what_the_library_refuses_is_refused_and_nothing_is_written)
     ck_assert_int_eq(x.query(0.5, params, 0.0, NULL, NULL, pos, vel), -1);
     context[1] = NAN;
     ck_assert_int_eq(x.parameters(context, params), -1);
+    dlclose(x.library);
+
+    /* a DMP: before its start, and so far behind it that integrating would take minutes */
+    tce_store_free(export_case_to(22, "arm"));
+    load(&x);
+    params[2] = 0.1;
+    ck_assert_int_eq(x.query(0.3, params, 0.4, NULL, NULL, pos, vel), -1);
+    ck_assert_int_eq(x.query(1.8e9, params, 0.0, NULL, NULL, pos, vel), -1);
+    ck_assert_int_eq(x.query(1.8e9, params, 1.8e9 - 1.0, NULL, NULL, NULL, NULL), 0);
     ck_assert_double_eq(pos[0], 42.0);
     ck_assert_double_eq(vel[0], 42.0);
     dlclose(x.library);

@@ -133,7 +133,10 @@ class MovementPrimitive(Handle):
     def query(
         self, time: float, params: Any, init_time: float = 0.0, init_pos: Any = None, init_vel: Any = None
     ) -> Tuple[Array, Array]:
-        """Position and velocity [D] at one time, for control loops. params [P], init_pos and init_vel [D]."""
+        """Position and velocity [D] at one time, for control loops. params [P], init_pos and init_vel [D].
+
+        A :class:`DMP` is integrated from ``init_time`` in steps of ``dt``, at most a million of them.
+        """
         shapes = self._shapes()
         params = shapes.array("params", params, "P")
         init_pos = shapes.optional("init_pos", init_pos, "D")
@@ -289,7 +292,7 @@ class ProMP(_Configured):
 
 
 class DMP(_Configured):
-    """Dynamic movement primitive, integrated step by step. Keywords as :class:`ProMP`."""
+    """Dynamic movement primitive, integrated from ``init_time`` over the given times. Keywords as :class:`ProMP`."""
 
     kind = "dmp"
 
