@@ -30,6 +30,7 @@ typedef struct plan {
     int kind;
     int ends_at; /* every environment ends after so many steps; 0: never */
     int odd_spec;
+    int unmarked; /* the last step does not say that it is one */
 } plan;
 
 enum {
@@ -192,7 +193,7 @@ static tce_status advance(point *self, const double *acceleration, double *out_o
         out_obs[3] = -INFINITY;
     self->step++;
     out->terminated = self->plan->ends_at > 0 && self->step == self->plan->ends_at;
-    out->truncated = self->step == T;
+    out->truncated = self->step == T && !self->plan->unmarked;
     return TCE_OK;
 }
 
@@ -468,6 +469,77 @@ START_TEST(after_an_early_end_nothing_more_happens)
         }
     }
     tce_rollout_free(rollout);
+    free(out);
+}
+END_TEST
+
+START_TEST(the_last_step_is_an_end_whatever_the_task_says)
+{
+    enum { N = 3 };
+    plan p = { .bad_env = -1 }, unmarked = { .bad_env = -1, .unmarked = 1 };
+    tce_rollout *marked = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+    tce_rollout *rollout = make(&unmarked, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+    outputs *want = malloc(sizeof *want), *out = malloc(sizeof *out);
+    double obs[N][O], before[N][O], actions[N * A] = { 0.0 }, metrics[N][M];
+    tce_env_result results[N];
+
+    /* whole paths, again and again */
+    for (uint64_t number = 0; number < 3; number++) {
+        ok(episode(marked, N, number, want));
+        ok(episode(rollout, N, number, out));
+        ck_assert_mem_eq(out, want, sizeof *out);
+    }
+
+    /* a longer path ends there */
+    double pos[N * 2 * T * D] = { 0.0 }, rewards[N][2 * T];
+    uint8_t dones[N][2 * T];
+    int32_t lengths[N];
+    tce_rollout_paths paths;
+    tce_rollout_paths_init(&paths, sizeof paths);
+    paths.rewards = rewards[0];
+    paths.dones = dones[0];
+    paths.lengths = lengths;
+    ok(tce_rollout_reset(rollout, N, 0, NULL, NULL, NULL));
+    ok(tce_rollout_run(rollout, N, 2 * T, pos, pos, &paths));
+    for (size_t i = 0; i < N; i++) {
+        ck_assert_int_eq(lengths[i], T);
+        for (size_t t = 0; t < 2 * T; t++) {
+            ck_assert_int_eq(dones[i][t], t >= T - 1);
+            ck_assert(t >= T ? rewards[i][t] == 0.0 : rewards[i][t] < 0.0);
+        }
+    }
+
+    /* single steps: over, and then as it was, until it is reset */
+    ok(tce_rollout_reset(rollout, N, 0, NULL, NULL, NULL));
+    for (int t = 0; t < T + 3; t++) {
+        memcpy(before, obs, sizeof before);
+        ok(tce_rollout_step(rollout, N, actions, obs[0], results));
+        for (size_t i = 0; i < N; i++) {
+            ck_assert_int_eq(results[i].truncated, t >= T - 1);
+            ck_assert_int_eq(results[i].terminated, 0);
+            ck_assert_int_eq(results[i].event, t >= 4);
+            ck_assert(t >= T ? results[i].reward == 0.0 : results[i].reward < 0.0);
+            if (t >= T)
+                ck_assert_mem_eq(obs[i], before[i], sizeof obs[i]);
+        }
+    }
+    ck_assert_int_eq(((point *)tce_rollout_instance(rollout, 1))->step, T);
+    ok(tce_rollout_metrics(rollout, N, metrics[0]));
+    ck_assert_double_eq(metrics[1][0], 1.0);
+    fails(tce_rollout_run(rollout, N, T, pos, pos, &paths), TCE_E_STATE, "environment 0 has no episode");
+    ok(tce_rollout_reset_one(rollout, 0, 1, NULL, NULL, NULL));
+    ok(tce_rollout_step(rollout, N, actions, obs[0], results));
+    ck_assert_int_eq(results[0].truncated, 0);
+    ck_assert_int_eq(results[1].truncated, 1);
+
+    /* steps before a path count */
+    ok(tce_rollout_reset(rollout, N, 0, NULL, NULL, NULL));
+    ok(tce_rollout_step(rollout, N, actions, obs[0], results));
+    ok(tce_rollout_run(rollout, N, 2 * T, pos, pos, &paths));
+    ck_assert_int_eq(lengths[0], T - 1);
+    tce_rollout_free(rollout);
+    tce_rollout_free(marked);
+    free(want);
     free(out);
 }
 END_TEST
@@ -1026,6 +1098,7 @@ int main(void)
     tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);
     tcase_add_test(property, an_episode_depends_on_its_number_and_not_on_those_before);
     tcase_add_test(property, after_an_early_end_nothing_more_happens);
+    tcase_add_test(property, the_last_step_is_an_end_whatever_the_task_says);
     tcase_add_test(property, only_what_is_asked_for_is_written);
     tcase_add_test(property, the_spec_is_a_copy);
     tcase_add_test(property, raw_actions_step_each_environment_once);

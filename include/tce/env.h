@@ -39,7 +39,7 @@ typedef struct tce_env_spec {
 typedef struct tce_env_result {
     double reward;
     int32_t terminated; /* the task is over */
-    int32_t truncated;  /* the time is up */
+    int32_t truncated;  /* the time is up; libtce sets it at step n_steps by itself, a task that ends earlier has to */
     int32_t event;      /* the deciding event has happened (sticky); 0 where a task has none */
     int32_t reserved;
 } tce_env_result;

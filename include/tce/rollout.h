@@ -1,7 +1,8 @@
 /*
  * rollout: many environments of one task on the thread pool. Desired paths or actions go in, transitions come out; it knows no policy.
  *
- * Environment i draws episode k from the random stream (seed, purpose, i, k), whatever thread runs it. A fault in one environment is
+ * Environment i draws episode k from the random stream (seed, purpose, i, k), whatever thread runs it. Step n_steps of the spec ends an
+ * episode: where the task has not terminated it there, it is truncated, whether or not the task says so. A fault in one environment is
  * reported with its index and loses nothing of the others. Every environment is reset at the start of an iteration, then run.
  */
 #ifndef TCE_ROLLOUT_H
@@ -78,8 +79,9 @@ typedef struct tce_rollout_paths {
 TCE_API void tce_rollout_paths_init(tce_rollout_paths *paths, size_t struct_size);
 
 /*
- * Runs the episodes of the last reset along desired paths pos, vel [n, T, D], whole episodes on the pool, until they end or for T steps.
- * TCE_E_STATE: not reset since the last run.  TCE_E_SHAPE: n or T.  TCE_E_VALUE: NaN or infinity in a path.  Faults: see on_fault.
+ * Runs the episodes of the last reset along desired paths pos, vel [n, T, D], whole episodes on the pool, until they end or for T steps;
+ * a longer path than n_steps ends there.
+ * TCE_E_STATE: not reset since the last run or the end of the episode.  TCE_E_SHAPE: n or T.  TCE_E_VALUE: NaN or infinity in a path.  Faults: see on_fault.
  * No allocation of its own.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_rollout_run(tce_rollout *rollout, size_t n, size_t T, const double *pos, const double *vel,
@@ -87,7 +89,8 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_run(tce_rollout *rollout, size_t n,
 
 /*
  * One step of the first n environments with raw actions [n, n_action] (step-based methods); no automatic reset. out_obs [n, O],
- * out_results [n]. A lost environment is terminated with reward 0 and its last good observation, until it is reset.
+ * out_results [n]. A lost environment is terminated with reward 0 and its last good observation, until it is reset. One whose episode is
+ * over is not stepped: reward 0, flags and observation as its last step left them, until it is reset.
  * TCE_E_UNSUPPORTED: the task has no step_action.  TCE_E_STATE: an environment was never reset, or run to its end.  TCE_E_SHAPE,
  * TCE_E_VALUE as in run.  Faults: see on_fault.   No allocation of its own.   Since 0.1.
  */

@@ -15,7 +15,8 @@
 enum {
     TCE__EPISODE_NONE = 0,  /* not reset yet, or run to its end */
     TCE__EPISODE_READY = 1, /* reset, can be stepped */
-    TCE__EPISODE_FAULT = 2  /* failed since its last reset */
+    TCE__EPISODE_FAULT = 2, /* failed since its last reset */
+    TCE__EPISODE_ENDED = 3  /* stepped to its end */
 };
 
 struct tce_rollout {
@@ -29,7 +30,9 @@ struct tce_rollout {
     int32_t on_fault;
     void **instances;     /* [n_envs] */
     uint64_t *episodes;   /* [n_envs]: number of the last reset */
+    int32_t *steps;       /* [n_envs]: taken since the last reset */
     int32_t *states;      /* [n_envs] */
+    tce_env_result *ends; /* [n_envs]: what ended the episodes in TCE__EPISODE_ENDED */
     tce_status *statuses; /* [n_envs] */
     char *messages;       /* [n_envs, TCE__ROLLOUT_MESSAGE] */
     double *obs;          /* [n_envs, O]: the last good observation */

@@ -171,7 +171,9 @@ static tce_rollout *layout(tce_rollout *rollout, const tce_env_spec *given, tce_
 
     rollout->instances = tce__arena_take(arena, n, sizeof *rollout->instances);
     rollout->episodes = tce__arena_take(arena, n, sizeof *rollout->episodes);
+    rollout->steps = tce__arena_take(arena, n, sizeof *rollout->steps);
     rollout->states = tce__arena_take(arena, n, sizeof *rollout->states);
+    rollout->ends = tce__arena_take(arena, n, sizeof *rollout->ends);
     rollout->statuses = tce__arena_take(arena, n, sizeof *rollout->statuses);
     rollout->messages = tce__arena_take(arena, n, TCE__ROLLOUT_MESSAGE);
     rollout->obs = tce__arena_doubles(arena, n * O);

@@ -3,6 +3,8 @@
  * so a whole episode runs in one thread and nothing that it writes is shared; its random stream is (seed, purpose, i,
  * episode). Both make the bytes independent of the number of threads.
  *
+ * An episode is over after n_steps steps, whether or not the task says so; one that ends earlier has to say so.
+ *
  * A fault (a callback's status, NaN, infinity) ends the episode of that environment alone. What it has written is
  * replaced: nothing of a broken episode gets out, with either value of on_fault.
  */
@@ -66,11 +68,11 @@ static tce_status repeat_fault(const tce_rollout *rollout, size_t i)
     return tce_fail(rollout->statuses[i], "%s", rollout->messages + i * TCE__ROLLOUT_MESSAGE);
 }
 
-/* TCE_E_STATE unless the first n environments are in an episode, good or lost. */
-static tce_status check_started(const tce_rollout *rollout, size_t n)
+/* TCE_E_STATE unless the first n environments are in an episode, good or lost, or stepped to its end where that is allowed. */
+static tce_status check_started(const tce_rollout *rollout, size_t n, int ended_allowed)
 {
     for (size_t i = 0; i < n; i++)
-        if (rollout->states[i] == TCE__EPISODE_NONE)
+        if (rollout->states[i] == TCE__EPISODE_NONE || (rollout->states[i] == TCE__EPISODE_ENDED && !ended_allowed))
             return tce_fail(TCE_E_STATE, "environment %zu has no episode, call tce_rollout_reset first", i);
     return TCE_OK;
 }
@@ -133,6 +135,7 @@ static tce_status reset_work(void *context, size_t chunk, size_t begin, size_t e
     tce__aside_put(&aside);
     rollout->states[i] = TCE__EPISODE_READY;
     rollout->episodes[i] = job->episode;
+    rollout->steps[i] = 0;
     const tce_status status = reset_instance(rollout, i, job->episode, rollout->obs + i * O, pos, vel);
     if (status)
         memset(rollout->obs + i * O, 0, O * sizeof *rollout->obs);
@@ -166,6 +169,17 @@ tce_status tce_rollout_reset_one(tce_rollout *rollout, size_t i, uint64_t episod
     return reset_work(&job, 0, 0, 1, 0);
 }
 
+/* ---- ends ---------------------------------------------------------------------------------------- */
+
+/* Counts a step of environment i; the last one of the spec is an end. Returns whether the episode is over. */
+static int count_step(tce_rollout *rollout, size_t i, tce_env_result *result)
+{
+    rollout->steps[i]++;
+    if (rollout->steps[i] >= rollout->spec.n_steps && !result->terminated)
+        result->truncated = 1;
+    return result->terminated || result->truncated;
+}
+
 /* ---- whole episodes ------------------------------------------------------------------------------ */
 
 /* Steps from … T - 1 of a row as they are after an end: no reward, done, the event as it stands, obs [O] repeated. */
@@ -196,9 +210,10 @@ static tce_status run_episode(const task *job, size_t i, size_t *length)
     const size_t T = job->T;
     double *obs = rollout->scratch + i * (O + 2 * D);
     tce_env_result result = { .reward = 0.0 };
+    int over = 0;
     tce_status status;
 
-    for (size_t t = 0; t < T && !result.terminated && !result.truncated; t++) {
+    for (size_t t = 0; t < T && !over; t++) {
         const size_t step = i * T + t;
         const tce_env_result nothing = { .event = result.event };
         result = nothing;
@@ -211,9 +226,10 @@ static tce_status run_episode(const task *job, size_t i, size_t *length)
                             (unsigned long long)rollout->episodes[i], tce_error_message());
 
         /* what this step brought */
+        over = count_step(rollout, i, &result);
         paths->rewards[step] = result.reward;
         if (paths->dones)
-            paths->dones[step] = result.terminated || result.truncated;
+            paths->dones[step] = (uint8_t)over;
         if (paths->events)
             paths->events[step] = result.event != 0;
         *length = t + 1;
@@ -282,12 +298,37 @@ tce_status tce_rollout_run(tce_rollout *rollout, size_t n, size_t T, const doubl
         return tce_fail(TCE_E_SHAPE, "T = %zu, must be 1 to what fits into memory", T);
     const size_t n_numbers = n * T * (size_t)rollout->spec.n_dof;
     if ((status = tce__check_finite("pos", n_numbers, pos)) || (status = tce__check_finite("vel", n_numbers, vel)) ||
-        (status = check_started(rollout, n)))
+        (status = check_started(rollout, n, 0)))
         return status;
     return tce_pool_run(rollout->pool, n, 1, run_work, &job);
 }
 
 /* ---- single steps -------------------------------------------------------------------------------- */
+
+/* One step of environment i with a raw action; an episode that is over stays as its last step has left it. */
+static tce_status step_instance(tce_rollout *rollout, size_t i, const double *action, double *obs, tce_env_result *result)
+{
+    const size_t O = (size_t)rollout->spec.n_obs;
+    tce_status status;
+
+    if (rollout->states[i] == TCE__EPISODE_FAULT)
+        return repeat_fault(rollout, i);
+    if (rollout->states[i] == TCE__EPISODE_ENDED) {
+        *result = rollout->ends[i];
+        memcpy(obs, rollout->obs + i * O, O * sizeof *obs);
+        return TCE_OK;
+    }
+    status = tce__judge("step_action", rollout->table.step_action(rollout->instances[i], action, obs, result));
+    if (status || (status = check_step(rollout, obs, result)))
+        return tce_fail(status, "environment %zu, a step of episode %llu: %s", i,
+                        (unsigned long long)rollout->episodes[i], tce_error_message());
+    if (count_step(rollout, i, result)) {
+        rollout->states[i] = TCE__EPISODE_ENDED;
+        rollout->ends[i] = *result;
+        rollout->ends[i].reward = 0.0;
+    }
+    return TCE_OK;
+}
 
 static tce_status step_work(void *context, size_t chunk, size_t i, size_t end, int32_t worker)
 {
@@ -296,22 +337,14 @@ static tce_status step_work(void *context, size_t chunk, size_t i, size_t end, i
     const size_t O = (size_t)rollout->spec.n_obs;
     double *obs = job->out_obs + i * O;
     tce_env_result result = { .reward = 0.0 };
+    const double *action = job->actions + i * (size_t)rollout->spec.n_action;
     tce__aside aside;
-    tce_status status;
 
     (void)chunk;
     (void)end;
     (void)worker;
     tce__aside_put(&aside);
-    if (rollout->states[i] == TCE__EPISODE_FAULT) {
-        status = repeat_fault(rollout, i);
-    } else {
-        const double *action = job->actions + i * (size_t)rollout->spec.n_action;
-        status = tce__judge("step_action", rollout->table.step_action(rollout->instances[i], action, obs, &result));
-        if (status || (status = check_step(rollout, obs, &result)))
-            status = tce_fail(status, "environment %zu, a step of episode %llu: %s", i,
-                              (unsigned long long)rollout->episodes[i], tce_error_message());
-    }
+    const tce_status status = step_instance(rollout, i, action, obs, &result);
 
     /* a lost environment stays where it was last good, and is over */
     const tce_env_result lost = { .terminated = 1 };
@@ -335,7 +368,7 @@ tce_status tce_rollout_step(tce_rollout *rollout, size_t n, const double *action
                         rollout->table.name);
     if ((status = tce__check_finite("actions", n * (size_t)rollout->spec.n_action, actions)) ||
         (status = tce__check_pointer("out_obs", out_obs)) ||
-        (status = tce__check_pointer("out_results", out_results)) || (status = check_started(rollout, n)))
+        (status = tce__check_pointer("out_results", out_results)) || (status = check_started(rollout, n, 1)))
         return status;
     return tce_pool_run(rollout->pool, n, 1, step_work, &job);
 }

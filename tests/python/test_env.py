@@ -91,6 +91,51 @@ def test_a_python_environment_takes_raw_actions(task) -> None:
     assert again.tolist() == start[1].tolist()
 
 
+class Unmarked(Line):
+    """Does not say which step is the last."""
+
+    def step(self, pos, vel):
+        result = super().step(pos, vel)
+        result.truncated = False
+        return result
+
+
+def test_the_last_step_is_an_end_whatever_the_environment_says(task) -> None:
+    path = np.random.default_rng(2).uniform(0, 1, (3, 10, 1))
+    results = []
+    for one in (task, tce.PythonTask(Unmarked)):
+        rollout = tce.Rollout(one, 3, seed=5)
+        rollout.reset()
+        results.append(rollout.run(path, path))
+    np.testing.assert_array_equal(results[0].dones, [[0] * 9 + [1]] * 3)
+    np.testing.assert_array_equal(results[1].dones, results[0].dones)
+    np.testing.assert_array_equal(results[1].rewards, results[0].rewards)
+
+    # single steps of a roll-out end too, and then nothing happens until the reset
+    rollout.reset()
+    flags = [rollout.step(np.zeros((3, 1)))[1]["truncated"].tolist() for _ in range(12)]
+    assert flags == [[0] * 3] * 9 + [[1] * 3] * 3
+
+    # and in Gymnasium, where a step after the end is refused
+    env = tce.TaskEnv(tce.PythonTask(Unmarked))
+    env.reset(seed=1)
+    assert [env.step(np.zeros(1))[3] for _ in range(10)] == [False] * 9 + [True]
+    with pytest.raises(tce.StateError, match="reset the environment"):
+        env.step(np.zeros(1))
+
+
+def test_a_python_environment_is_not_stepped_outside_of_an_episode() -> None:
+    env = tce.PythonTask(Line, "line").create()
+    with pytest.raises(tce.StateError, match="line: the episode is over or was never begun"):
+        env.step([0.0], [0.0])
+    env.reset(tce.Random(1))
+    assert env.step([6.0], [0.0]).terminated
+    with pytest.raises(tce.StateError):
+        env.step([0.0], [0.0])
+    env.reset(tce.Random(1))
+    assert not env.step([0.0], [0.0]).terminated
+
+
 def test_settings_reach_the_environment() -> None:
     seen = []
 

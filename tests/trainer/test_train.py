@@ -127,6 +127,13 @@ def test_a_task_that_carries_state_resumes_to_the_same_bytes(tiny: Path, tmp_pat
     assert content(tmp_path / "one") == content(tmp_path / "two")
 
 
+def test_a_task_that_does_not_mark_its_last_step_trains_the_same(tiny: Path, tmp_path: Path, faulty: Path) -> None:
+    for name in ("family_one", "unmarked"):
+        done = tce("train", tiny, "--out", tmp_path / name, f"task.library={faulty}", f"task.name={name}", "run.iterations=4")
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "unmarked" / "progress.csv").read_bytes() == (tmp_path / "family_one" / "progress.csv").read_bytes()
+
+
 def test_tensorboard_reads_the_events(whole: Path) -> None:
     from tensorboard.backend.event_processing import event_accumulator as accumulator
 

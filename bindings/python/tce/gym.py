@@ -111,6 +111,7 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         self.task = task
         self._instance = Instance(task, settings)
         self.task_spec = self._instance.spec
+        self._count = 0  # steps since the reset
         # where resets depend on the episodes before, a seed starts that history anew
         self._first = self._instance.get_state() if self.task_spec.carries_state else None
         offered = takes_actions(task, self.task_spec)
@@ -140,6 +141,7 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         if stream is None:
             stream = (int(self.np_random.integers(2**63)),)
         obs, pos, vel = self._instance.reset(Random(*stream))
+        self._count = 0
         return obs, {"position": pos, "velocity": vel}
 
     def step(self, action: Any) -> Tuple[Array, float, bool, bool, Dict[str, Any]]:
@@ -149,8 +151,11 @@ class TaskEnv(gymnasium.Env[Array, Array]):
             result = self._instance.step(target[0], target[1])
         else:
             result = self._instance.step_action(action)
+        # the last step of the spec is an end whatever the task says, as in a roll-out
+        self._count += 1
+        truncated = result.truncated or (self._count >= self.task_spec.n_steps and not result.terminated)
         info: Dict[str, Any] = dict(self._instance.metrics(), event=result.event)
-        return result.obs, result.reward, result.terminated, result.truncated, info
+        return result.obs, result.reward, result.terminated, truncated, info
 
     def render(self) -> Any:
         if self.render_mode != "rgb_array":

@@ -16,14 +16,15 @@ from ._arrays import Array
 from ._library import ENV_ABI, ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, RandomState, fail
 from .base import Random
 from .env import EnvSpec, StepResult, Task, read_doubles
-from .errors import E_ENV, E_UNSUPPORTED, TceError
+from .errors import E_ENV, E_STATE, E_UNSUPPORTED, StateError, TceError
 
 
 class Env:
     """Base class of a task written in Python. Set ``spec`` in ``__init__`` and write the methods that apply.
 
-    An instance is never used by two threads at once, but different instances may be: they share nothing that is
-    written.
+    Step ``spec.n_steps`` ends an episode by itself; an environment that ends earlier says so with ``terminated`` or
+    ``truncated``. After an end it is reset before it is stepped again. An instance is never used by two threads at
+    once, but different instances may be: they share nothing that is written. :func:`tce.check_env` tests all this.
     """
 
     spec: EnvSpec
@@ -64,6 +65,7 @@ class _Live:
 
     env: Env
     spec: EnvSpec
+    left: int = 0  # steps until the end of the episode; 0: it is over, or none has begun
     raw: Any = None
     keep: List[Any] = field(default_factory=list)
 
@@ -160,6 +162,7 @@ class PythonTask(Task):
 
     def _on_reset(self, instance: int, random: int, obs: int, pos: int, vel: int) -> None:
         live = self._live[instance]
+        live.left = 0
         stream = Random()
         stream.state = ctypes.string_at(random, ctypes.sizeof(RandomState))
         first, start, speed = live.env.reset(stream)
@@ -167,6 +170,13 @@ class PythonTask(Task):
         _write("pos", start, live.spec.n_dof, pos)
         _write("vel", speed, live.spec.n_dof, vel)
         ctypes.memmove(random, stream.state, ctypes.sizeof(RandomState))
+        live.left = live.spec.n_steps
+
+    def _in_episode(self, instance: int) -> _Live:
+        live = self._live[instance]
+        if live.left <= 0:
+            raise StateError(E_STATE, "TCE_E_STATE", f"{self.name}: the episode is over or was never begun: reset the environment before it is stepped")
+        return live
 
     def _result(self, live: _Live, result: Any, obs: int, out: int) -> None:
         if not isinstance(result, StepResult):
@@ -174,15 +184,19 @@ class PythonTask(Task):
         raw = EnvResult.from_address(out)
         _write("obs", result.obs, live.spec.n_obs, obs)
         raw.reward = float(result.reward)
-        raw.terminated, raw.truncated, raw.event = bool(result.terminated), bool(result.truncated), bool(result.event)
+        live.left -= 1
+        raw.terminated, raw.event = bool(result.terminated), bool(result.event)
+        raw.truncated = bool(result.truncated) or (live.left == 0 and not raw.terminated)
+        if raw.terminated or raw.truncated:
+            live.left = 0
 
     def _on_step(self, instance: int, pos: int, vel: int, obs: int, out: int) -> None:
-        live = self._live[instance]
+        live = self._in_episode(instance)
         n = live.spec.n_dof
         self._result(live, live.env.step(read_doubles(n, pos), read_doubles(n, vel)), obs, out)
 
     def _on_step_action(self, instance: int, action: int, obs: int, out: int) -> None:
-        live = self._live[instance]
+        live = self._in_episode(instance)
         self._result(live, live.env.step_action(read_doubles(live.spec.n_action, action)), obs, out)
 
     def _on_metrics(self, instance: int, out: int) -> None:
@@ -227,7 +241,6 @@ class GymAdapter(Env):
         self.spec = EnvSpec(
             n_obs=n_obs, n_dof=int(n_dof), n_steps=int(n_steps), dt=float(dt), n_action=self.low.size,
             metric_names=tuple(metrics), context=tuple(context), action_low=self.low, action_high=self.high)
-        self.count = 0
         self.obs = np.zeros(n_obs)
 
     def _entries(self, which: Any) -> Array:
@@ -236,7 +249,6 @@ class GymAdapter(Env):
     def reset(self, random: Random) -> Tuple[Array, Array, Array]:
         obs, self.info = self.env.reset(seed=random.below(2**31))
         self.obs = np.asarray(obs, np.float64).reshape(-1)
-        self.count = 0
         return self.obs, self._entries(self.position), self._entries(self.velocity)
 
     def step(self, pos: Array, vel: Array) -> StepResult:
@@ -252,9 +264,7 @@ class GymAdapter(Env):
         bounded = np.clip(action, self.low, self.high).astype(space.dtype).reshape(space.shape)
         obs, reward, terminated, truncated, self.info = self.env.step(bounded)
         self.obs = np.asarray(obs, np.float64).reshape(-1)
-        self.count += 1
-        return StepResult(
-            self.obs, float(reward), bool(terminated), bool(truncated) or self.count >= self.spec.n_steps)
+        return StepResult(self.obs, float(reward), bool(terminated), bool(truncated))
 
     def metrics(self) -> List[float]:
         return [float(self.info.get(key, 0.0)) for key in self.keys]

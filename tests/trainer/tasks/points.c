@@ -4,6 +4,8 @@
  *
  *   gives_nan, fails         from the episode that the options name ("from=12"), else from the first
  *   family_…, stranger       from the first, when the options name the task ("fails=family_two"), else never
+ *
+ * unmarked is family_one, but its last step does not say that it is one.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -74,6 +76,13 @@ static tce_status step_nan(void *instance, const double *pos, const double *vel,
     return TCE_OK;
 }
 
+static tce_status step_unmarked(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+{
+    const tce_status status = step(instance, pos, vel, out_obs, out);
+    out->truncated = 0;
+    return status;
+}
+
 static tce_status metrics(void *instance, double *out)
 {
     const point *env = instance;
@@ -99,9 +108,11 @@ TASK(family_one, 0.1, UINT64_MAX, step)
 TASK(family_two, 0.3, UINT64_MAX, step)
 TASK(family_three_far, 0.6, UINT64_MAX, step)
 TASK(stranger, 0.2, UINT64_MAX, step)
+TASK(unmarked, 0.1, UINT64_MAX, step_unmarked)
 
 static const tce_env_vtable *const TABLES[] = { &TABLE_gives_nan,  &TABLE_fails,    &TABLE_family_one,
-                                                &TABLE_family_two, &TABLE_stranger, &TABLE_family_three_far };
+                                                &TABLE_family_two, &TABLE_stranger, &TABLE_family_three_far,
+                                                &TABLE_unmarked };
 
 TCE_API const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n);
 
