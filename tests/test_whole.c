@@ -535,6 +535,44 @@ START_TEST(every_failed_malloc_is_reported_and_leaks_nothing)
 END_TEST
 #endif
 
+/* ---- handles that are not there --------------------------------------------------------------------- */
+
+START_TEST(a_getter_takes_NULL_for_an_empty_handle)
+{
+    double out = 7.25;
+
+    ck_assert_uint_eq(tce_mp_num_params(NULL), 0);
+    ck_assert_uint_eq(tce_mp_num_dof(NULL), 0);
+    ck_assert_uint_eq(tce_mp_num_columns(NULL), 0);
+    ck_assert_uint_eq(tce_net_num_parameters(NULL), 0);
+    ck_assert_double_eq(tce_net_gradient_norm(NULL), 0.0);
+    ck_assert_uint_eq(tce_policy_num_factors(NULL, 3), 0);
+    ck_assert_uint_eq(tce_policy_num_params(NULL), 0);
+    ck_assert_uint_eq(tce_policy_num_obs(NULL), 0);
+    ck_assert_uint_eq(tce_policy_num_parameters(NULL), 0);
+    ck_assert_uint_eq(tce_critic_num_parameters(NULL), 0);
+    ck_assert_uint_eq(tce_rollout_num_envs(NULL), 0);
+    ck_assert_uint_eq(tce_rollout_num_state(NULL), 0);
+    ck_assert_uint_eq(tce_store_count(NULL), 0);
+    ck_assert_uint_eq(tce_env_library_count(NULL), 0);
+    ck_assert_ptr_null(tce_env_library_at(NULL, 0));
+    ck_assert_ptr_null(tce_rollout_spec(NULL));
+    ck_assert_ptr_null(tce_rollout_instance(NULL, 0));
+    ck_assert_ptr_null(tce_store_get_text(NULL, "name"));
+    ck_assert_str_eq(tce_rollout_message(NULL, 0), "");
+    /* NULL is a pool of the calling thread alone */
+    ck_assert_int_eq(tce_pool_threads(NULL), 1);
+
+    tce_net_get_parameters(NULL, &out);
+    tce_net_get_gradient(NULL, &out);
+    tce_policy_get_parameters(NULL, &out);
+    tce_policy_get_gradient(NULL, &out);
+    tce_critic_get_parameters(NULL, &out);
+    tce_critic_statistics(NULL, &out, &out, &out);
+    ck_assert_double_eq(out, 7.25);
+}
+END_TEST
+
 /* ---- suite --------------------------------------------------------------------------------------- */
 
 int main(void)
@@ -543,6 +581,7 @@ int main(void)
     TCase *property = test_case(suite, "property", 60);
     TCase *gradient = test_case(suite, "gradient", 60);
     TCase *memory = test_case(suite, "memory", 60);
+    TCase *errors = test_case(suite, "errors", 60);
     const int n_forms = (int)COUNT(forms);
     const int n_projections = (int)COUNT(projections);
     const int n_combinations = quick() ? 2 : 2 * n_forms; /* of form and precision */
@@ -556,6 +595,7 @@ int main(void)
     tcase_add_loop_test(gradient, gradient_of_the_whole_chain_matches_finite_differences, 0, n_forms * n_projections);
     tcase_add_loop_test(memory, complete_iteration_allocates_nothing, 0, n_combinations);
     tcase_add_loop_test(memory, every_failed_allocation_is_reported_and_leaks_nothing, 0, n_forms);
+    tcase_add_test(errors, a_getter_takes_NULL_for_an_empty_handle);
 #ifdef WATCHED
     tcase_add_test(memory, the_watch_sees_an_allocation);
     tcase_add_loop_test(memory, every_failed_malloc_is_reported_and_leaks_nothing, 0, n_forms);

@@ -4,6 +4,9 @@
  *
  * A function that can fail returns tce_status; tce_error_message() then says, for the calling thread,
  * which argument was wrong, its value and its limit. libtce never prints, exits or aborts.
+ *
+ * A function that cannot fail and reads a handle takes NULL for one that is empty: it returns 0, NULL or ""
+ * (or what its comment says), and leaves its outputs untouched.
  */
 #ifndef TCE_BASE_H
 #define TCE_BASE_H

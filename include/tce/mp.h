@@ -63,6 +63,7 @@ TCE_API void tce_mp_options_init(tce_mp_options *options, size_t struct_size);
 TCE_API TCE_NODISCARD tce_status tce_mp_create(const tce_mp_options *options, const tce_hooks *hooks, tce_mp **out);
 TCE_API void tce_mp_free(tce_mp *mp);
 
+/* Each 0 for NULL. */
 TCE_API size_t tce_mp_num_params(const tce_mp *mp);
 TCE_API size_t tce_mp_num_dof(const tce_mp *mp);
 /* Columns of H for one DoF: parameters of a DoF that the path is linear in. */

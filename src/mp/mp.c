@@ -276,15 +276,15 @@ void tce_mp_free(tce_mp *mp)
 
 size_t tce_mp_num_params(const tce_mp *mp)
 {
-    return mp->P;
+    return mp ? mp->P : 0;
 }
 
 size_t tce_mp_num_dof(const tce_mp *mp)
 {
-    return mp->D;
+    return mp ? mp->D : 0;
 }
 
 size_t tce_mp_num_columns(const tce_mp *mp)
 {
-    return mp->C;
+    return mp ? mp->C : 0;
 }

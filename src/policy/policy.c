@@ -180,7 +180,9 @@ tce_status tce_policy_start(tce_policy *policy, tce_random *random)
 
 size_t tce_policy_num_factors(const tce_policy *policy, size_t n)
 {
-    return policy && policy->factor ? n : 1;
+    if (!policy)
+        return 0;
+    return policy->factor ? n : 1;
 }
 
 size_t tce_policy_num_params(const tce_policy *policy)

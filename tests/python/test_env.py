@@ -386,6 +386,21 @@ def test_a_task_behaves_the_same_in_gymnasium_and_in_a_rollout(tasks) -> None:
     assert truncated and info["distance"] == rollout.metrics()[2, 0]
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_an_action_that_is_not_finite_is_refused_and_changes_nothing(tasks, wrong) -> None:
+    for control, size, name in (("action", 2, "action"), ("path", 4, "vel")):
+        env = tce.gym_env(tasks, "point", control=control)
+        env.reset(seed=3)
+        task = env.unwrapped
+        before = task._instance.get_state()
+        action = np.zeros(size)
+        action[-1] = wrong
+        with pytest.raises(ValueError, match=f"{name}: entry 1 is {wrong}, expected finite numbers"):
+            task.step(action)
+        np.testing.assert_array_equal(task._instance.get_state(), before)
+        env.close()
+
+
 def test_seeds_repeat_episodes(tasks) -> None:
     env = tce.gym_env(tasks, "point")
     first = [env.reset(seed=3)[0]] + [env.reset()[0] for _ in range(3)]

@@ -69,6 +69,14 @@ class Shapes:
         self.match(name, array, *shapes)
         return array
 
+    def finite(self, name: str, value: Any, *shapes: str) -> Array:
+        """The same; NaN and infinity are refused."""
+        array = self.array(name, value, *shapes)
+        wrong = np.flatnonzero(~np.isfinite(array))
+        if wrong.size:
+            raise ValueError(f"{name}: entry {wrong[0]} is {array.flat[wrong[0]]}, expected finite numbers")
+        return array
+
     def optional(self, name: str, value: Any, *shapes: str) -> Optional[Array]:
         """The same; None stays None."""
         return None if value is None else self.array(name, value, *shapes)

@@ -130,11 +130,11 @@ class Instance:
     def step(self, pos: Any, vel: Any) -> StepResult:
         """Tracks a desired position and velocity [D] for one step."""
         shapes = Shapes(D=self.spec.n_dof)
-        return self._step("step", shapes.array("pos", pos, "D"), shapes.array("vel", vel, "D"))
+        return self._step("step", shapes.finite("pos", pos, "D"), shapes.finite("vel", vel, "D"))
 
     def step_action(self, action: Any) -> StepResult:
         """One step with a raw action [A]."""
-        return self._step("step_action", Shapes(A=self.spec.n_action).array("action", action, "A"))
+        return self._step("step_action", Shapes(A=self.spec.n_action).finite("action", action, "A"))
 
     def metrics(self) -> Dict[str, float]:
         """Numbers about the episode so far, by name."""
