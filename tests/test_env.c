@@ -95,29 +95,57 @@ START_TEST(a_library_may_be_opened_twice_at_a_time)
 }
 END_TEST
 
-START_TEST(the_nearest_name_is_suggested)
+START_TEST(names_that_are_like_it_are_suggested)
 {
     static const struct {
         const char *wrong, *right;
     } CASES[] = {
         { "reacher", "nearest is \"reacher5\"" },     { "Reacher5", "nearest is \"reacher5\"" },
         { "piont", "nearest is \"point\"" },          { "box_pushing", "nearest is \"box_pushing_dense\"" },
-        { "box-pushing-dense", "nearest is \"box_" }, { "", "nearest is \"point\"" },
+        { "box-pushing-dense", "nearest is \"box_" }, { "dense", "nearest is \"box_pushing_dense\"" },
     };
     tce_env_library *library;
     const tce_env_vtable *table = NULL;
 
     ok(tce_env_library_open(library_path("good"), NULL, &library));
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
         fails(tce_env_library_find(library, CASES[i].wrong, &table), TCE_E_NOT_FOUND, CASES[i].right);
-        fails(TCE_E_NOT_FOUND, TCE_E_NOT_FOUND, "point, reacher5, box_pushing_dense");
+    ck_assert_ptr_null(table);
+    tce_env_library_free(library);
+}
+END_TEST
+
+START_TEST(at_most_three_names_are_suggested_best_first)
+{
+    tce_env_library *library;
+    const tce_env_vtable *table = NULL;
+
+    ok(tce_env_library_open(library_path("many"), NULL, &library));
+    fails(tce_env_library_find(library, "task_0", &table), TCE_E_NOT_FOUND,
+          "no task \"task_0\" among the 12 of the library; the nearest are \"task_01\", \"task_02\", \"task_03\"");
+    fails(tce_env_library_find(library, "task_07x", &table), TCE_E_NOT_FOUND, "the nearest are \"task_07\", ");
+    tce_env_library_free(library);
+}
+END_TEST
+
+START_TEST(a_name_like_none_gets_no_suggestion)
+{
+    static const char *const NAMES[] = { "nope", "", "x", "qqqqqqqqqqqq" };
+    tce_env_library *library;
+    const tce_env_vtable *table = NULL;
+    char name[5000];
+
+    ok(tce_env_library_open(library_path("good"), NULL, &library));
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        fails(tce_env_library_find(library, NAMES[i], &table), TCE_E_NOT_FOUND, "among the 3 of the library");
+        ck_assert_ptr_null(strstr(tce_error_message(), "nearest"));
     }
 
     /* a very long name neither overflows nor fills the message */
-    char name[5000];
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    fails(tce_env_library_find(library, name, &table), TCE_E_NOT_FOUND, "box_pushing_dense");
+    fails(tce_env_library_find(library, name, &table), TCE_E_NOT_FOUND, "among the 3 of the library");
+    ck_assert_uint_lt(strlen(tce_error_message()), 200);
     ck_assert_ptr_null(table);
     tce_env_library_free(library);
 }
@@ -266,7 +294,9 @@ int main(void)
     tcase_add_test(property, a_longer_table_is_accepted);
     tcase_add_test(property, tasks_of_a_library_are_listed_found_and_work);
     tcase_add_test(property, a_library_may_be_opened_twice_at_a_time);
-    tcase_add_test(property, the_nearest_name_is_suggested);
+    tcase_add_test(property, names_that_are_like_it_are_suggested);
+    tcase_add_test(property, at_most_three_names_are_suggested_best_first);
+    tcase_add_test(property, a_name_like_none_gets_no_suggestion);
 
     tcase_add_test(errors, a_table_without_a_required_entry_is_refused);
     tcase_add_test(errors, half_a_state_is_refused);

@@ -64,6 +64,8 @@ typedef struct task {
 tce_status task_library_open(const settings *s, task *out);
 tce_status task_open(const settings *s, task *out);
 void task_close(task *t);
+/* A task of an open library by its name; TCE_E_NOT_FOUND with the names that are like it, and how to list all. */
+tce_status task_find(const task *t, const char *name, const tce_env_vtable **out);
 
 #define TASK_NAME 128
 

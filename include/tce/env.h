@@ -102,7 +102,7 @@ TCE_API void tce_env_library_free(tce_env_library *library);
 TCE_API size_t tce_env_library_count(const tce_env_library *library);
 /* NULL when i is too large. */
 TCE_API const tce_env_vtable *tce_env_library_at(const tce_env_library *library, size_t i);
-/* TCE_E_NOT_FOUND: the message has the nearest name and lists what there is.   No allocation.   Since 0.1. */
+/* TCE_E_NOT_FOUND: the message has up to three names that are like it; tce_env_library_at gives all.   No allocation.   Since 0.1. */
 TCE_API TCE_NODISCARD tce_status tce_env_library_find(const tce_env_library *library, const char *name,
                                                       const tce_env_vtable **out);
 

@@ -5,6 +5,7 @@
 #include <tce/env.h>
 
 #include <dlfcn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,9 +15,9 @@
 /* What a task library exports. */
 #define SYMBOL "tce_tasks"
 
-/* Longest name that the search for the nearest one looks at; longest list of names in a message. */
+/* Longest name that the search for the nearest ones looks at; how many of these a message has. */
 #define MAX_NAME 63
-#define MAX_LIST 600
+#define MAX_NEAREST 3
 
 struct tce_env_library {
     tce_hooks hooks;
@@ -156,22 +157,60 @@ static size_t distance(const char *a, const char *b)
     return row[n];
 }
 
-/* TCE_E_NOT_FOUND with the nearest name first, then all of them as far as they fit. */
-static tce_status fail_to_find(const tce_env_library *library, const char *name)
+/*
+ * How unlike two names are: their distance, and 1 where one is a part of the other (of three characters or more), as "push"
+ * of "metaworld_push". SIZE_MAX: more than half of the characters would have to change, which is no slip of the pen.
+ */
+static size_t unlikeness(const char *name, const char *other)
 {
-    char list[MAX_LIST] = "";
-    size_t nearest = 0;
-    size_t used = 0;
+    const size_t length = strlen(name) < MAX_NAME ? strlen(name) : MAX_NAME;
+    const size_t least = distance(name, other);
 
+    if (length >= 3 && strlen(other) >= 3 && (strstr(other, name) || strstr(name, other)))
+        return 1;
+    return length > 0 && least <= (length + 1) / 2 ? least : SIZE_MAX;
+}
+
+/* nearest[*n] = the names most like this one, best first: by unlikeness, then by distance, then as they are listed. */
+static void find_nearest(const tce_env_library *library, const char *name, const char *nearest[MAX_NEAREST], size_t *n)
+{
+    *n = 0;
     for (size_t i = 0; i < library->n; i++) {
         const char *other = library->tables[i]->name;
-        if (distance(name, other) < distance(name, library->tables[nearest]->name))
-            nearest = i;
-        if (used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", other);
+        const size_t unlike = unlikeness(name, other);
+        if (unlike == SIZE_MAX)
+            continue;
+
+        /* its place among those found before */
+        size_t at = *n;
+        while (at > 0) {
+            const size_t before = unlikeness(name, nearest[at - 1]);
+            if (before < unlike || (before == unlike && distance(name, nearest[at - 1]) <= distance(name, other)))
+                break;
+            at--;
+        }
+        if (at == MAX_NEAREST)
+            continue;
+        if (*n < MAX_NEAREST)
+            (*n)++;
+        for (size_t k = *n - 1; k > at; k--)
+            nearest[k] = nearest[k - 1];
+        nearest[at] = other;
     }
-    return tce_fail(TCE_E_NOT_FOUND, "no task \"%.*s\", the nearest is \"%s\"; there are %zu: %s%s", MAX_NAME, name,
-                    library->tables[nearest]->name, library->n, list, used < sizeof list ? "" : " …");
+}
+
+/* TCE_E_NOT_FOUND with the names that may be meant. */
+static tce_status fail_to_find(const tce_env_library *library, const char *name)
+{
+    const char *nearest[MAX_NEAREST];
+    char list[MAX_NEAREST * (MAX_NAME + 5)] = "";
+    size_t n, used = 0;
+
+    find_nearest(library, name, nearest, &n);
+    for (size_t i = 0; i < n; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.*s\"", i ? ", " : "", MAX_NAME, nearest[i]);
+    return tce_fail(TCE_E_NOT_FOUND, "no task \"%.*s\" among the %zu of the library%s%s", MAX_NAME, name, library->n,
+                    n == 0 ? "" : n == 1 ? "; the nearest is " : "; the nearest are ", list);
 }
 
 tce_status tce_env_library_find(const tce_env_library *library, const char *name, const tce_env_vtable **out)

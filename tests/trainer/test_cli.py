@@ -269,9 +269,19 @@ def test_a_library_that_is_none_is_refused(tmp_path) -> None:
     assert "tasks.so" in refused("tasks", "--library", tmp_path / "tasks.so")
 
 
-def test_a_missing_task_gets_the_nearest_one(tmp_path) -> None:
-    message = refused("train", "task.name=point_vi", "--out", tmp_path / "run")
-    assert "point_vi" in message and "point_via" in message and "reacher5" in message
+def test_a_missing_task_gets_the_names_that_are_like_it(tmp_path) -> None:
+    for arguments in (["train", "--out", tmp_path / "run", "task.name="], ["bench", "--task", ""], ["bench", "--tasks", "--task", ""]):
+        def asked(name: str) -> str:
+            return refused(*arguments[:-1], f"{arguments[-1]}{name}")
+
+        message = asked("point_vi")
+        assert '"point_vi"' in message and '"point_via"' in message and "`tce tasks` lists them" in message
+        # at most three of the dozens, best first
+        message = asked("metaworld_drawer")
+        assert message.count("metaworld_") == 1 + 3 and '"metaworld_drawer_open"' in message and "reacher5" not in message
+        # like none: none is named
+        message = asked("nope")
+        assert "nearest" not in message and "`tce tasks` lists them" in message
     assert not (tmp_path / "run").exists()
 
 

@@ -232,7 +232,7 @@ class TaskLibrary(Handle, Mapping[str, Task]):
         try:
             lib.tce_env_library_find(self, name.encode(), byref(out))
         except LookupError as reason:
-            raise KeyError(str(reason)) from None
+            raise KeyError(f"{reason}; list() of the library has all names") from None
         assert out.value is not None
         return Task(out.value, keep=self)
 
