@@ -336,10 +336,34 @@ def test_a_registered_environment_by_its_id() -> None:
 
 
 def test_spaces_must_be_boxes() -> None:
-    with pytest.raises(tce.EnvironmentFault, match="action_space: Discrete"):
-        tce.Rollout(tce.GymTask("CartPole-v1"))
-    with pytest.raises(tce.EnvironmentFault, match="n_steps"):
-        tce.Rollout(tce.GymTask(Mass))
+    # said where the task is made, not where it is used
+    with pytest.raises(TypeError, match="action_space: Discrete.*both a Box"):
+        tce.GymTask("CartPole-v1")
+    with pytest.raises(TypeError, match="observation_space: Discrete"):
+        tce.GymTask("FrozenLake-v1")
+    with pytest.raises(ValueError, match="n_steps"):
+        tce.GymTask(Mass)
+
+
+def test_an_environment_that_cannot_serve_is_closed() -> None:
+    made = []
+
+    class Closing(Mass):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+            self.closed = False
+
+        def close(self) -> None:
+            self.closed = True
+
+    with pytest.raises(ValueError, match="n_steps"):
+        tce.GymTask(Closing)
+    assert [env.closed for env in made] == [True]
+    made.clear()
+    with tce.Rollout(tce.GymTask(Closing, n_steps=3), 2):
+        assert len(made) == 2  # the one that was checked is the first
+    assert all(env.closed for env in made)
 
 
 # ---- tasks of libraries as Gymnasium environments -----------------------------------------------------------

@@ -184,6 +184,34 @@ def test_sampled_paths_are_those_of_the_sampled_parameters(mp) -> None:
     np.testing.assert_array_equal(vel, mp.trajectory(params, TIMES)[1])
 
 
+@pytest.mark.parametrize("shape", [(1, 15, 15), (3, 15, 15)])
+def test_factors_as_a_policy_gives_them(mp, shape) -> None:
+    mean = RNG.normal(size=(3, 15))
+    chol = np.linalg.cholesky(0.1 * np.eye(15) + 0.05)
+    want = mp.sample(mean, chol, TIMES, tce.Random(7))
+    got = mp.sample(mean, np.broadcast_to(chol, shape), TIMES, tce.Random(7))
+    for one, other in zip(want, got):
+        np.testing.assert_allclose(other, one, rtol=0, atol=1e-12)
+    shared = chol[None]
+    for one, other in zip(mp.covariance(TIMES, chol), mp.covariance(TIMES, shared)):
+        np.testing.assert_array_equal(one, other)
+    via = [tce.Via(0.5, 1.0, 0.1)]
+    plain, kept = (mp.condition(via, mean[0], factor) for factor in (chol, shared))
+    assert kept[1].shape == (1, 15, 15)
+    np.testing.assert_array_equal(kept[1][0], plain[1])
+
+
+def test_what_is_no_lower_factor_is_refused(mp) -> None:
+    cov = 0.1 * np.eye(15) + 0.05
+    for wrong in (cov, np.linalg.cholesky(cov).T):
+        for call in (
+            lambda: mp.sample(np.zeros((1, 15)), wrong, TIMES, 1), lambda: mp.covariance(TIMES, wrong),
+            lambda: mp.condition([], np.zeros(15), wrong),
+        ):
+            with pytest.raises(ValueError, match=r"chol\[0, 1\] = .*above the diagonal.*np.linalg.cholesky"):
+                call()
+
+
 @pytest.mark.parametrize("kind", [tce.ProDMP, tce.ProMP])
 def test_fit_finds_the_parameters_again(kind) -> None:
     mp = kind(**CONFIG)

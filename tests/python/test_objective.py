@@ -83,6 +83,83 @@ def test_projection_keeps_shapes_and_grows_with_the_batch(kind, shape) -> None:
         assert (projection.distances().cov <= 0.001 * (1 + 1e-6)).all()
 
 
+def test_what_is_no_lower_factor_is_refused() -> None:
+    chol = factors(5, 3)
+    cov = chol @ chol.transpose(0, 2, 1)
+    mean, zero = RNG.normal(size=(5, 3)), np.zeros((5, 3))
+    projection = tce.Projection("kl", 3, 0.1, 0.01)
+    projection.project(mean, chol, zero, chol)
+    for wrong in (cov, chol.transpose(0, 2, 1)):
+        for call in (
+            lambda: projection.project(mean, wrong, zero, chol), lambda: projection.project(mean, chol, zero, wrong),
+            lambda: projection.regression(mean, wrong), lambda: tce.entropy_control(wrong, 1.0),
+            lambda: tce.gauss.log_prob(mean, zero, wrong), lambda: tce.gauss.kl(mean, chol, zero, wrong),
+            lambda: tce.gauss.sample(mean, wrong, 1), lambda: tce.gauss.entropy(wrong),
+            lambda: tce.Policy(2, 3, random=1).set_covariance(wrong[0]),
+        ):
+            with pytest.raises(ValueError, match=r"chol\[0, (0, )?1\] = .*above the diagonal.*np.linalg.cholesky"):
+                call()
+    diagonal = tce.Projection("kl", 3, 0.1, 0.01, diagonal=True)
+    with pytest.raises(ValueError, match="old_chol.*off the diagonal"):
+        diagonal.project(mean, np.eye(3), zero, chol[0])
+
+
+def test_factors_that_come_out_can_go_in_again() -> None:
+    # nothing but zeros above the diagonal, also where an output was not cleared
+    mean, zero = RNG.normal(size=(5, 3)), np.zeros((5, 3))
+    for form in ("full", "contextual", "diagonal"):
+        policy = tce.Policy(3, 3, form, [4], random=1)
+        _, chol = policy.predict(mean)
+        for kind in ("kl", "w2", "frobenius", "identity"):
+            projection = tce.Projection(kind, 3, 0.1, 0.01, diagonal=form == "diagonal")
+            projection.project(*projection.project(mean, chol, zero, chol), zero, tce.entropy_control(chol, 9.0, equal=True))
+
+
+def test_random_numbers_from_a_seed_or_a_numpy_generator() -> None:
+    policy = tce.Policy(3, 3, random=1)
+    np.testing.assert_array_equal(policy.parameters, tce.Policy(3, 3, random=tce.Random(1)).parameters)
+    np.testing.assert_array_equal(policy.parameters, tce.Policy(3, 3, random=np.int64(1)).parameters)
+    drawn = [tce.Policy(3, 3, random=np.random.default_rng(5)).parameters for _ in range(2)]
+    np.testing.assert_array_equal(*drawn)
+    assert not np.array_equal(policy.parameters, drawn[0])
+
+    mp = tce.ProDMP(num_dof=1, num_basis=2)
+    critic = tce.Critic(2, [4], random=1)
+    calls = [
+        lambda random: tce.time_pairs(1000, 3, random), lambda random: tce.gauss.sample(np.zeros((1, 2)), np.eye(2), random),
+        lambda random: mp.sample(np.zeros((1, 3)), np.eye(3), [0.1], random)[0], policy.start,
+        lambda random: critic.fit_epoch(np.eye(2), [0.0, 1.0], 2, random)]
+    for call in calls:
+        generator = np.random.default_rng(2)
+        for random in (3, generator, tce.Random(3)):
+            call(random)
+        # a generator moves on
+        assert generator.bit_generator.state != np.random.default_rng(2).bit_generator.state
+        for wrong in (np.random.RandomState(1), 1.5, "1", True):
+            with pytest.raises(TypeError, match="random: .*expected a tce.Random, a seed .*numpy.random.Generator"):
+                call(wrong)
+        with pytest.raises(ValueError, match="random: -1"):
+            call(-1)
+
+
+def test_without_weights_nothing_is_computed() -> None:
+    policy, critic, net = tce.Policy(2, 3), tce.Critic(2), tce.Net(2, 1)
+    for call in (
+        lambda: policy.predict(np.eye(2)), lambda: critic.value(np.eye(2)), lambda: critic.fit_epoch(np.eye(2), [0.0, 1.0]),
+        lambda: net.forward(np.eye(2)), lambda: net.pass_mse(np.eye(2), np.ones((2, 1))),
+    ):
+        with pytest.raises(tce.StateError, match="no weights yet: .*random=.*start or load"):
+            call()
+    policy.start(4)
+    net.parameters = np.ones(net.num_parameters)
+    store = tce.Store()
+    tce.Critic(2, random=1).save(store, "critic")
+    critic.load(store, "critic")
+    assert np.abs(policy.predict(np.eye(2))[0]).max() > 0.0
+    assert np.abs(critic.value(np.eye(2))).max() > 0.0
+    assert np.abs(net.forward(np.eye(2))).max() > 0.0
+
+
 def test_projection_inside_the_bounds_is_the_identity() -> None:
     projection = tce.Projection("kl", 3, 10.0, 10.0)
     mean, chol = RNG.normal(size=(2, 3)) * 0.1, factors(1, 3)

@@ -132,11 +132,43 @@ def number(name: str, value: Any) -> float:
     return float(array.reshape(()))
 
 
-def factor(shapes: Shapes, name: str, value: Any, size: str = "P", episodes: str = "E") -> Tuple[Array, int]:
+def check_lower(name: str, array: Array, diagonal: bool = False) -> None:
+    """ValueError unless what C does not read of factors [..., P, P], above (or off) the diagonal, is 0."""
+    unread = np.triu(array, 1)
+    if diagonal:
+        unread = unread + np.tril(array, -1)
+    if not unread.any():
+        return
+    at = tuple(int(i) for i in np.argwhere(unread != 0)[0])
+    where = f"{name}[{', '.join(map(str, at))}] = {array[at]:g}"
+    if diagonal:
+        raise ValueError(f"{where}: with diagonal=True all entries off the diagonal must be 0")
+    raise ValueError(
+        f"{where}: entries above the diagonal must be 0, as {name} is a lower Cholesky factor; give np.linalg.cholesky(cov) for a "
+        "covariance, the transpose for an upper factor")
+
+
+def factor(
+    shapes: Shapes, name: str, value: Any, size: str = "P", episodes: str = "E", diagonal: bool = False
+) -> Tuple[Array, int]:
     """Cholesky factors: [P, P] or [1, P, P] (shared) or [E, P, P]. Returns them and how many there are."""
+    array, count = factor_gradient(shapes, name, value, size, episodes)
+    check_lower(name, array, diagonal)
+    return array, count
+
+
+def factor_gradient(shapes: Shapes, name: str, value: Any, size: str = "P", episodes: str = "E") -> Tuple[Array, int]:
+    """The same for a gradient to factors, of which nothing above the diagonal is read."""
     array = _convert(name, value, np.float64)
     shapes.match(name, array, f"{size} {size}", f"1 {size} {size}", f"{episodes} {size} {size}")
     return array, 1 if array.ndim == 2 else array.shape[0]
+
+
+def one_factor(shapes: Shapes, name: str, value: Any) -> Array:
+    """One Cholesky factor, [P, P] or [1, P, P]."""
+    array = shapes.array(name, value, "P P", "1 P P")
+    check_lower(name, array)
+    return array
 
 
 def integer(name: str, value: Any, least: Optional[int] = None, most: Optional[int] = None) -> int:

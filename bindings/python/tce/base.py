@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import byref
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,23 @@ class Random:
         other = Random()
         other.state = self.state
         return other
+
+
+# What every ``random=`` and every argument ``random`` takes.
+RandomSource = Union[Random, int, np.random.Generator]
+
+
+def random_stream(random: Any) -> Random:
+    """The stream of a source of random numbers: itself, that of a seed, or one keyed by a draw of a numpy generator."""
+    if isinstance(random, Random):
+        return random
+    if isinstance(random, np.random.Generator):
+        return Random(int(random.integers(MASK, dtype=np.uint64, endpoint=True)))
+    if isinstance(random, (int, np.integer)) and not isinstance(random, bool):
+        return Random(integer("random", random, 0, MASK))
+    raise TypeError(
+        f"random: {random!r}, expected a tce.Random, a seed (an integer, which starts a new stream at every call) or a "
+        "numpy.random.Generator such as np.random.default_rng()")
 
 
 class Pool(Handle):

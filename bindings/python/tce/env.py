@@ -18,7 +18,7 @@ import numpy as np
 from ._arrays import AnyArray, Array, Shapes, integer, pointer
 from ._handle import Handle, make
 from ._library import ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, lib, status_error
-from .base import Random
+from .base import RandomSource, random_stream
 from .errors import E_NOT_FOUND, E_UNSUPPORTED, NotFoundError, UnsupportedError
 
 TASKS_NAME = "libtce_tasks.so"
@@ -113,11 +113,12 @@ class Instance:
         """Whether the task has an optional function: step_action, metrics, n_state, get_state, set_state, render."""
         return name in self._functions
 
-    def reset(self, random: Random) -> Tuple[Array, Array, Array]:
+    def reset(self, random: RandomSource) -> Tuple[Array, Array, Array]:
         """A new episode: (obs [O], pos [D], vel [D])."""
         obs, pos, vel = np.empty(self.spec.n_obs), np.empty(self.spec.n_dof), np.empty(self.spec.n_dof)
         self._event = 0
-        self._call("reset", self._instance, random._as_parameter_, pointer(obs), pointer(pos), pointer(vel))
+        stream = random_stream(random)
+        self._call("reset", self._instance, stream._as_parameter_, pointer(obs), pointer(pos), pointer(vel))
         return obs, pos, vel
 
     def _step(self, name: str, *inputs: Array) -> StepResult:

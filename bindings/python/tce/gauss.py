@@ -11,7 +11,7 @@ import numpy as np
 
 from ._arrays import Array, Shapes, factor, pointer
 from ._library import lib
-from .base import Random
+from .base import RandomSource, random_stream
 
 
 def _work(shapes: Shapes) -> Array:
@@ -106,12 +106,13 @@ def kl_backward(
     return d_mean, d_chol
 
 
-def sample(mean: Any, chol: Any, random: Random) -> Array:
+def sample(mean: Any, chol: Any, random: RandomSource) -> Array:
     """One draw a row of mean: [E, P]."""
     shapes = Shapes()
     mean = shapes.array("mean", mean, "E P")
     chol, n_cov = factor(shapes, "chol", chol)
     work, out = _work(shapes), shapes.empty("E P")
     lib.tce_gauss_sample(
-        shapes["E"], shapes["P"], n_cov, pointer(mean), pointer(chol), random, pointer(work), pointer(out))
+        shapes["E"], shapes["P"], n_cov, pointer(mean), pointer(chol), random_stream(random), pointer(work),
+        pointer(out))
     return out

@@ -7,10 +7,11 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
-from ._arrays import Array, Shapes, choice, integer, number, pointer
+from ._arrays import Array, Shapes, choice, factor, integer, number, one_factor, pointer
 from ._handle import Handle, fill, make, struct, unknown
 from ._library import MpGrid, MpOptions, MpPlan, MpVia, lib
-from .base import Random
+from . import gauss
+from .base import RandomSource, random_stream
 from .store import Store
 
 KINDS = ("prodmp", "promp", "dmp")
@@ -173,11 +174,12 @@ class MovementPrimitive(Handle):
     ) -> Tuple[Array, Array]:
         """Covariance [D*T, D*T] (DoF by DoF, times within) and std [T, D] of the paths of N(., chol chol').
 
+        ``chol`` is [P, P] or [1, P, P].
         ``order`` 0: position, 1: velocity. ``reg`` times the largest diagonal entry is added on the diagonal.
         """
         shapes = self._shapes()
         times = shapes.array("times", times, "T")
-        chol = shapes.array("chol", chol, "P P")
+        chol = one_factor(shapes, "chol", chol)
         cov = np.empty((self.num_dof * shapes["T"],) * 2)
         std = shapes.empty("T D")
         lib.tce_mp_covariance(
@@ -186,17 +188,24 @@ class MovementPrimitive(Handle):
         return cov, std
 
     def sample(
-        self, mean: Any, chol: Any, times: Any, random: Random, init_time: Any = 0.0, init_pos: Any = None,
+        self, mean: Any, chol: Any, times: Any, random: RandomSource, init_time: Any = 0.0, init_pos: Any = None,
         init_vel: Any = None,
     ) -> Tuple[Array, Array, Array]:
-        """Draws parameters from N(mean [E, P], chol [P, P]) and evaluates them: (params, pos, vel)."""
+        """Draws parameters from N(mean [E, P], chol) and evaluates them: (params, pos, vel).
+
+        ``chol`` is [P, P] or [1, P, P], one covariance for all, or [E, P, P].
+        """
         shapes = self._shapes()
         mean = shapes.array("mean", mean, "E P")
-        chol = shapes.array("chol", chol, "P P")
+        chol, n_cov = factor(shapes, "chol", chol)
+        if n_cov > 1:
+            params = gauss.sample(mean, chol, random)
+            return (params, *self.trajectory(params, times, init_time, init_pos, init_vel))
         grid, keep = self._grid(shapes, times, init_time, init_pos, init_vel)
         params, pos, vel = shapes.empty("E P"), shapes.empty("E T D"), shapes.empty("E T D")
         lib.tce_mp_sample(
-            self, byref(grid), pointer(mean), pointer(chol), random, pointer(params), pointer(pos), pointer(vel))
+            self, byref(grid), pointer(mean), pointer(chol), random_stream(random), pointer(params), pointer(pos),
+            pointer(vel))
         return params, pos, vel
 
     def fit(self, times: Any, demo: Any, reg: float = 1e-9) -> Array:
@@ -213,10 +222,13 @@ class MovementPrimitive(Handle):
         self, via: Iterable[Union[Via, Sequence[float]]], mean: Any, chol: Any, init_time: float = 0.0,
         init_pos: Any = None, init_vel: Any = None,
     ) -> Tuple[Array, Array]:
-        """The Gaussian N(mean [P], chol [P, P]) given that its path passes the via-points."""
+        """The Gaussian N(mean [P], chol) given that its path passes the via-points.
+
+        ``chol`` is [P, P] or [1, P, P], and so is the new one.
+        """
         shapes = self._shapes()
         mean = shapes.array("mean", mean, "P")
-        chol = shapes.array("chol", chol, "P P")
+        chol = one_factor(shapes, "chol", chol)
         init_pos = shapes.optional("init_pos", init_pos, "D")
         init_vel = shapes.optional("init_vel", init_vel, "D")
         points = [Via(*point) for point in via]
@@ -224,7 +236,7 @@ class MovementPrimitive(Handle):
             MpVia(number("time", p.time), number("value", p.value), number("tolerance", p.tolerance),
                   integer("dof", p.dof, 0, 2**31 - 1), integer("order", p.order, 0, 1))
             for p in points))
-        out_mean, out_chol = shapes.empty("P"), shapes.empty("P P")
+        out_mean, out_chol = shapes.empty("P"), np.empty_like(chol)
         with self._lock:
             lib.tce_mp_condition(
                 self, len(points), rows, number("init_time", init_time), pointer(init_pos), pointer(init_vel),

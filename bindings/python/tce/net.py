@@ -9,11 +9,11 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._arrays import Array, Shapes, choice, factor, integer, number, pointer
+from ._arrays import Array, Shapes, choice, factor_gradient, integer, number, one_factor, pointer
 from ._handle import Handle, fill, make, struct, unknown
 from ._library import NET_LOSS, AdamOptions, CriticOptions, NetOptions, PolicyOptions, fail, lib
-from .base import Pool, Random, pool_pointer
-from .errors import E_ARGUMENT
+from .base import Pool, RandomSource, pool_pointer, random_stream
+from .errors import E_ARGUMENT, E_STATE, StateError
 from .store import Store
 
 ACTIVATIONS = ("relu", "leaky_relu", "tanh", "linear")
@@ -50,15 +50,19 @@ class Trained(Handle):
 
     The C handle has room for a fixed number of rows; a larger batch moves all state (weights, Adam) to a larger
     handle. Give ``max_batch`` to have the room from the start.
+
+    Weights are drawn from ``random`` (a :class:`tce.Random`, a seed or a numpy generator). Without it there are none until
+    :meth:`start`, :meth:`load` or an assignment to :attr:`parameters`, and to compute with them is a StateError.
     """
 
     _kind = ""  # of the C functions: tce_<kind>_create
 
-    def __init__(self, options: Any, keep: Any, pool: Optional[Pool], random: Optional[Random]) -> None:
+    def __init__(self, options: Any, keep: Any, pool: Optional[Pool], random: Optional[RandomSource]) -> None:
         super().__init__()
         self._options = options
         self._keep = keep  # arrays that the options point to
         self.pool = pool
+        self._started = False
         self._pointer = make(self._function("create"), byref(options), None)
         if random is not None:
             self.start(random)
@@ -84,10 +88,18 @@ class Trained(Handle):
         self.close()
         self._pointer = larger
 
-    def start(self, random: Random) -> None:
+    def _weights(self) -> None:
+        """StateError while there are no weights to compute with."""
+        if not self._started:
+            raise StateError(
+                E_STATE, "TCE_E_STATE", f"this {type(self).__name__} has no weights yet: make it with random=, for example "
+                "random=tce.Random(1), or call start or load, or assign parameters")
+
+    def start(self, random: RandomSource) -> None:
         """Draws the first weights and clears Adam."""
         with self._lock:
-            self._function("start")(self, random)
+            self._function("start")(self, random_stream(random))
+            self._started = True
 
     @property
     def num_parameters(self) -> int:
@@ -107,6 +119,7 @@ class Trained(Handle):
         value = Shapes(N=self.num_parameters).array("parameters", value, "N")
         with self._lock:
             self._function("set_parameters")(self, pointer(value))
+            self._started = True
 
     def save(self, store: Store, prefix: str) -> None:
         """Puts all state (weights, Adam) into a store."""
@@ -117,13 +130,14 @@ class Trained(Handle):
         """Takes all state from a store."""
         with self._lock:
             self._function("load")(self, store, prefix.encode())
+            self._started = True
 
 
 class Net(Trained):
     """A multi-layer perceptron [n, n_in] -> [n, n_out] with its gradient and its Adam.
 
     hidden [widths], activation "relu", "leaky_relu", "tanh" or "linear", precision "float" or "double", start
-    "orthogonal" or "fan_in". Parameters are drawn from ``random``; without it they are 0 until :meth:`start`.
+    "orthogonal" or "fan_in". Parameters are drawn from ``random``, or come with :meth:`start` or :meth:`load`.
     """
 
     _free = "tce_net_free"
@@ -133,7 +147,7 @@ class Net(Trained):
         self, n_in: int, n_out: int, hidden: Sequence[int] = (128, 128), *, activation: str = "leaky_relu",
         precision: str = "float", start: str = "orthogonal", gain_hidden: Optional[float] = None,
         gain_out: Optional[float] = None, max_batch: int = 1, pool: Optional[Pool] = None,
-        random: Optional[Random] = None,
+        random: Optional[RandomSource] = None,
     ) -> None:
         options = struct(NetOptions, lib.tce_net_options_init)
         widths = _widths(hidden)
@@ -148,6 +162,7 @@ class Net(Trained):
 
     def forward(self, x: Any) -> Array:
         """Outputs [n, n_out] of x [n, n_in]; remembers the batch for :meth:`backward`."""
+        self._weights()
         shapes = Shapes(I=self.n_in, O=self.n_out)
         x = shapes.array("x", x, "N I")
         out = shapes.empty("N O")
@@ -178,6 +193,7 @@ class Net(Trained):
 
     def pass_mse(self, x: Any, target: Any, rows: Any = None) -> float:
         """Mean of squares to target [n, n_out] and its parameter gradient, in one pass over the batch."""
+        self._weights()
         shapes = Shapes(I=self.n_in, O=self.n_out)
         x = shapes.array("x", x, "N I")
         target = shapes.array("target", target, "N O")
@@ -189,6 +205,7 @@ class Net(Trained):
 
     def pass_loss(self, x: Any, loss: Callable[[int, int, Array], Tuple[Array, float]], rows: Any = None) -> float:
         """The same with any loss: ``loss(begin, end, out) -> (d_out, part)`` for rows begin … end-1 of the batch."""
+        self._weights()
         shapes = Shapes(I=self.n_in)
         x = shapes.array("x", x, "N I")
         rows, n = self._rows(rows, shapes["N"])
@@ -261,7 +278,7 @@ class Policy(Trained):
         activation: str = "leaky_relu", precision: str = "float", start: str = "orthogonal",
         cov_hidden: Optional[Sequence[int]] = None, cov_activation: Optional[str] = None,
         min_std: Optional[float] = None, initial_std: Optional[float] = None, max_batch: int = 1,
-        pool: Optional[Pool] = None, random: Optional[Random] = None,
+        pool: Optional[Pool] = None, random: Optional[RandomSource] = None,
     ) -> None:
         options = struct(PolicyOptions, lib.tce_policy_options_init)
         widths = _widths(hidden)
@@ -286,7 +303,7 @@ class Policy(Trained):
         """A policy from what :meth:`save` left under a prefix."""
         policy = cls.__new__(cls)
         Handle.__init__(policy)
-        policy.pool, policy._keep = pool, store
+        policy.pool, policy._keep, policy._started = pool, store, True
         policy._options = _Restored(prefix, integer("max_batch", max_batch, 1, 2**31 - 1))
         policy._pointer = policy._options.create(policy, store)
         policy.n_obs = int(lib.tce_policy_num_obs(policy))
@@ -310,6 +327,7 @@ class Policy(Trained):
 
     def predict(self, obs: Any) -> Tuple[Array, Array]:
         """Means [n, P] and factors [1 or n, P, P] for contexts [n, n_obs]; remembers the batch for backward."""
+        self._weights()
         shapes = Shapes(O=self.n_obs, P=self.n_params)
         obs = shapes.array("obs", obs, "N O")
         mean = shapes.empty("N P")
@@ -323,7 +341,7 @@ class Policy(Trained):
         """Parameter gradients of a loss from its gradients to the last prediction."""
         shapes = Shapes(P=self.n_params)
         d_mean = shapes.array("d_mean", d_mean, "N P")
-        d_chol, n_cov = factor(shapes, "d_chol", d_chol, episodes="N")
+        d_chol, n_cov = factor_gradient(shapes, "d_chol", d_chol, episodes="N")
         if n_cov != self.num_factors(shapes["N"]):
             raise ValueError(f"d_chol: {n_cov} factors, expected {self.num_factors(shapes['N'])}")
         with self._lock:
@@ -340,7 +358,7 @@ class Policy(Trained):
 
     def set_covariance(self, chol: Any) -> None:
         """Overwrites the shared covariance so that its factor is chol [P, P] or [1, P, P]."""
-        chol = Shapes(P=self.n_params).array("chol", chol, "P P", "1 P P")
+        chol = one_factor(Shapes(P=self.n_params), "chol", chol)
         with self._lock:
             lib.tce_policy_set_covariance(self, pointer(chol))
 
@@ -388,7 +406,7 @@ class Critic(Trained):
     def __init__(
         self, n_obs: int, hidden: Sequence[int] = (256, 256), *, activation: str = "leaky_relu",
         precision: str = "float", start: str = "orthogonal", normalise: Union[bool, str] = True,
-        max_batch: int = 1, pool: Optional[Pool] = None, random: Optional[Random] = None,
+        max_batch: int = 1, pool: Optional[Pool] = None, random: Optional[RandomSource] = None,
     ) -> None:
         mode = int(normalise) if isinstance(normalise, bool) else choice("normalise", normalise, NORMALISE)
         options = struct(CriticOptions, lib.tce_critic_options_init)
@@ -419,6 +437,7 @@ class Critic(Trained):
 
     def value(self, obs: Any) -> Array:
         """V(obs) [n] of observations [n, n_obs]."""
+        self._weights()
         shapes = Shapes(O=self.n_obs)
         obs = shapes.array("obs", obs, "N O")
         out = shapes.empty("N")
@@ -428,10 +447,11 @@ class Critic(Trained):
         return out
 
     def fit_epoch(
-        self, obs: Any, target: Any, n_minibatches: int = 1, random: Optional[Random] = None, *,
+        self, obs: Any, target: Any, n_minibatches: int = 1, random: Optional[RandomSource] = None, *,
         rate_factor: float = 1.0, clip_norm: float = 0.0, **options: Any,
     ) -> float:
         """One epoch of regression to target [n]; the mean of squares before each step is returned."""
+        self._weights()
         shapes = Shapes(O=self.n_obs)
         obs = shapes.array("obs", obs, "N O")
         target = shapes.array("target", target, "N")
@@ -439,9 +459,9 @@ class Critic(Trained):
         with self._lock:
             self._require(shapes["N"])
             lib.tce_critic_fit_epoch(
-                self, shapes["N"], pointer(obs), pointer(target), integer("n_minibatches", n_minibatches, 0), random,
-                byref(adam(**options)), number("rate_factor", rate_factor), number("clip_norm", clip_norm),
-                byref(loss))
+                self, shapes["N"], pointer(obs), pointer(target), integer("n_minibatches", n_minibatches, 0),
+                None if random is None else random_stream(random), byref(adam(**options)),
+                number("rate_factor", rate_factor), number("clip_norm", clip_norm), byref(loss))
         return loss.value
 
     @property

@@ -221,7 +221,9 @@ class GymAdapter(Env):
         for what in ("observation_space", "action_space"):
             space = getattr(env, what)
             if getattr(space, "low", None) is None or getattr(space, "shape", None) is None:
-                raise TypeError(f"{what}: {space}, expected a Box")
+                raise TypeError(
+                    f"{what}: {space}; a GymTask takes environments whose observations and actions are both a Box, numbers between "
+                    "limits: wrap this one in one that has them, or write a tce.Env")
         self.low = np.asarray(env.action_space.low, np.float64).reshape(-1)
         self.high = np.asarray(env.action_space.high, np.float64).reshape(-1)
         n_obs = int(np.prod(env.observation_space.shape))
@@ -286,7 +288,8 @@ class GymTask(PythonTask):
     metrics     names of numbers in ``info``, or {metric name: info key}
     context     observation entries that episodic methods see; by default all
 
-    Actions are clipped to the Box. Seeds are drawn from libtce's stream of (seed, purpose, environment, episode).
+    Actions are clipped to the Box. Seeds are drawn from libtce's stream of (seed, purpose, environment, episode). The first
+    environment is made at once, so that one which cannot serve is refused here.
     """
 
     def __init__(
@@ -299,14 +302,26 @@ class GymTask(PythonTask):
         names = dict(metrics) if isinstance(metrics, Mapping) else {key: key for key in metrics}
         gains = [np.asarray(gain, np.float64) for gain in (kp, kd)]
 
-        def factory(settings: Optional[str]) -> Env:
+        def adapter() -> GymAdapter:
             if isinstance(make, str):
                 import gymnasium
 
                 env = gymnasium.make(make)
             else:
                 env = make()
-            return GymAdapter(
-                env, n_steps, dt, n_dof, position, velocity, controller, gains[0], gains[1], names, context)
+            try:
+                return GymAdapter(
+                    env, n_steps, dt, n_dof, position, velocity, controller, gains[0], gains[1], names, context)
+            except Exception:
+                env.close()
+                raise
+
+        first = [adapter()]
+
+        def factory(settings: Optional[str]) -> Env:
+            try:
+                return first.pop()
+            except IndexError:
+                return adapter()
 
         super().__init__(factory, name or (make if isinstance(make, str) else "gymnasium"))

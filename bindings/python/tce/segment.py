@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ._arrays import Array, Shapes, choice, factor, integer, number, pointer
 from ._handle import Handle, make, struct
 from ._library import SegmentOptions, SegmentStats, lib
-from .base import Pool, Random, pool_pointer
+from .base import Pool, RandomSource, pool_pointer, random_stream
 from .mp import MovementPrimitive
 
 SELECTIONS = ("interval", "random")
@@ -54,7 +54,7 @@ def _values(shapes: Shapes, values: Any) -> Array:
 
 
 def time_pairs(
-    T: int, K: int, random: Optional[Random] = None, *, first: Optional[int] = None, selection: str = "interval"
+    T: int, K: int, random: Optional[RandomSource] = None, *, first: Optional[int] = None, selection: str = "interval"
 ) -> NDArray[np.int32]:
     """Consecutive pairs [J, 2] of about K time points among T steps.
 
@@ -72,7 +72,7 @@ def time_pairs(
             raise ValueError('first: only with selection="interval"')
         lib.tce_time_pairs_from(T, K, integer("first", first, 0), pointer(out), byref(count))
     else:
-        lib.tce_time_pairs(chosen, T, K, random, pointer(out), byref(count))
+        lib.tce_time_pairs(chosen, T, K, random_stream(random), pointer(out), byref(count))
     return out[: count.value].copy()
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import Array, Shapes, choice, factor, integer, number, pointer
+from ._arrays import Array, Shapes, check_lower, choice, factor, integer, number, pointer
 from ._handle import Handle, fill, make, struct, unknown
 from ._library import TrplOptions, lib
 from .base import Pool, pool_pointer
@@ -91,14 +91,16 @@ class Projection(Handle):
     ) -> Tuple[Array, Array]:
         """Projects (mean [E, P], chol) into the trust region around the old ones.
 
-        chol and old_chol are [1, P, P] or [P, P] (one covariance for all) or [E, P, P]. The result has the shape of
-        chol; where only one of the two is shared, that one serves every row and the result is [E, P, P].
+        chol and old_chol are lower Cholesky factors (``np.linalg.cholesky`` of a covariance), [1, P, P] or [P, P] (one
+        covariance for all) or [E, P, P]. The result has the shape of chol; where only one of the two is shared, that one
+        serves every row and the result is [E, P, P].
         """
         shapes = Shapes(P=self.dim)
         mean = shapes.array("mean", mean, "E P")
         old_mean = shapes.array("old_mean", old_mean, "E P")
-        chol, n_cov = factor(shapes, "chol", chol)
-        old_chol, n_old = factor(shapes, "old_chol", old_chol)
+        diagonal = bool(self._options.diagonal)
+        chol, n_cov = factor(shapes, "chol", chol, diagonal=diagonal)
+        old_chol, n_old = factor(shapes, "old_chol", old_chol, diagonal=diagonal)
         given = chol.shape
         if n_old > n_cov:
             chol, n_cov = self._repeat(chol, old_chol.shape), n_old
@@ -153,6 +155,7 @@ class Projection(Handle):
         shapes = Shapes(E=n, P=self.dim)
         mean = shapes.array("mean", mean, "E P")
         chol = shapes.array("chol", chol, " ".join(map(str, given)))
+        check_lower("chol", chol, bool(self._options.diagonal))
         if shape != given:
             chol = self._repeat(chol, shape)
         d_mean, d_chol, loss = np.zeros_like(mean), np.zeros_like(chol), c_double()
