@@ -346,6 +346,7 @@ static tce_status time_iteration(const method *way, const task *t, learner *l, t
     numbers[CRITIC] = spent.critic;
     numbers[POLICY] = spent.policy;
     numbers[STEPS] = (double)l->train.n_steps;
+    metrics_free(&m);
     parts_job job = { t->vtable, l, (uint64_t)i, all };
     if (status == TCE_OK)
         status = tce_pool_run(pool, n, 1, time_parts, &job);

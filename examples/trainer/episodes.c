@@ -16,6 +16,16 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* The name of a column. */
+static char *prefixed(const episodes *ep, const char *name, int *failed)
+{
+    const size_t size = strlen(ep->prefix) + strlen(name) + 1;
+    char *full = array_of(size, 1, failed);
+    if (full)
+        snprintf(full, size, "%s%s", ep->prefix, name);
+    return full;
+}
+
 tce_status episodes_allocate(episodes *ep, size_t P)
 {
     const size_t E = ep->E, T = ep->T, D = ep->D;
@@ -39,17 +49,19 @@ tce_status episodes_allocate(episodes *ep, size_t P)
     ep->events = array_of(E * T, sizeof(uint8_t), &failed);
     ep->lengths = array_of(E, sizeof(int32_t), &failed);
     ep->results = array_of(E * ep->M, sizeof(double), &failed);
-    ep->names = array_of(ep->M + 2, METRIC_NAME, &failed);
+    ep->names = array_of(ep->M + 2, sizeof *ep->names, &failed);
+    for (size_t i = 0; !failed && i < ep->M; i++)
+        ep->names[i] = prefixed(ep, ep->spec->metric_names[i], &failed);
+    if (!failed) {
+        ep->names[ep->M] = prefixed(ep, "return", &failed);
+        ep->names[ep->M + 1] = prefixed(ep, "length", &failed);
+    }
     if (failed)
         return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes of %zu steps: lower collect.episodes", E, T);
 
     /* the path is sampled at the end of each step: dt, 2 dt, …, T dt */
     for (size_t i = 0; i < T; i++)
         ep->times[i] = ep->spec->dt * (double)(i + 1);
-    for (size_t i = 0; i < ep->M; i++)
-        snprintf(ep->names[i], METRIC_NAME, "%s%s", ep->prefix, ep->spec->metric_names[i]);
-    snprintf(ep->names[ep->M], METRIC_NAME, "%sreturn", ep->prefix);
-    snprintf(ep->names[ep->M + 1], METRIC_NAME, "%slength", ep->prefix);
     return TCE_OK;
 }
 
@@ -59,6 +71,21 @@ static size_t input_size(const episodes *ep)
     if (ep->mask_context)
         return ep->spec->n_context > 0 ? (size_t)ep->spec->n_context : ep->O;
     return ep->O + (ep->time_input ? 1 : 0);
+}
+
+/* Names of metrics are columns of progress.csv. */
+static tce_status check_metric_names(const tce_env_spec *spec, const char *prefix)
+{
+    for (int32_t i = 0; i < spec->n_metrics; i++) {
+        const char *name = spec->metric_names[i];
+        if (strpbrk(name, ",\"\r\n"))
+            return tce_fail(TCE_E_VALUE, "the task's metric \"%s\" has a comma, a quote or a line break in its name, "
+                                         "which a column of progress.csv cannot have", name);
+        if (strlen(prefix) + strlen(name) >= METRIC_NAME)
+            return tce_fail(TCE_E_VALUE, "the task's metric \"%.40s...\" has a name of %zu characters; a column of progress.csv "
+                                         "may have %d, with \"%s\" before it", name, strlen(name), METRIC_NAME - 1, prefix);
+    }
+    return TCE_OK;
 }
 
 tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_pool *pool, const episodes_options *options)
@@ -73,11 +100,14 @@ tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_p
     rollout.n_envs = options->n_envs < options->n_episodes ? options->n_envs : options->n_episodes;
     rollout.on_fault = s->collect.on_fault;
     rollout.pool = pool;
-    const tce_status status = tce_rollout_create(&rollout, NULL, &ep->rollout);
+    tce_status status = tce_rollout_create(&rollout, NULL, &ep->rollout);
     if (status != TCE_OK)
         return status;
 
     ep->spec = tce_rollout_spec(ep->rollout);
+    status = check_metric_names(ep->spec, options->prefix);
+    if (status != TCE_OK)
+        return status;
     ep->mask_context = s->collect.mask_context;
     ep->time_input = s->collect.time_input;
     ep->contextual = options->contextual;
@@ -95,6 +125,8 @@ tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_p
 void episodes_free(episodes *ep)
 {
     tce_rollout_free(ep->rollout);
+    for (size_t i = 0; ep->names && i < ep->M + 2; i++)
+        free(ep->names[i]);
     void *const arrays[] = { ep->times, ep->inputs, ep->init_pos, ep->init_vel, ep->mean, ep->factor, ep->params, ep->pos, ep->vel, ep->obs,
                              ep->first_obs, ep->work, ep->rewards, ep->dones, ep->events, ep->lengths, ep->results, ep->names };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)

@@ -136,6 +136,7 @@ tce_status episodic_collect(learner *l, int64_t i, after_round hook, metrics *m,
     episodes_report(ep, l->returns, m);
     metrics_put(m, "dropped", (double)ep->n_dropped);
     metrics_put(m, "steps", (double)ep->n_steps);
+    m->steps = ep->n_steps;
     return TCE_OK;
 }
 

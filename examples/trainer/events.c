@@ -21,17 +21,25 @@
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 #define FIELD(number, type) ((uint8_t)((number) << 3 | (type)))
 
-/* A value's tag and number; an event of all metrics and timings. */
-#define VALUE_BYTES (METRIC_NAME + 32)
-#define EVENT_BYTES ((MAX_METRICS + 8) * VALUE_BYTES)
+/* Longest "group/name" of a value, the message with it and its number, and what a message takes in the one around it. */
+#define TAG_BYTES (METRIC_NAME + 16)
+#define VALUE_BYTES (TAG_BYTES + 16)
+#define FRAME_BYTES 16
+
+/* Values under "time/...". */
+#define N_TIMINGS 3
+
+/* What an event has besides its values: wall time, step, version. */
+#define HEAD_BYTES 64
 
 struct events {
     FILE *file;
     char path[RUN_PATH];
     size_t n;                    /* bytes of the payload so far */
     size_t n_summary;
-    uint8_t payload[EVENT_BYTES + 64];
-    uint8_t summary[EVENT_BYTES];
+    size_t capacity;             /* of the summary */
+    uint8_t *payload;            /* [capacity + HEAD_BYTES] */
+    uint8_t *summary;            /* [capacity] */
 };
 
 uint32_t events_crc32c(const void *bytes, size_t n)
@@ -79,6 +87,20 @@ static size_t put_bytes(uint8_t *out, uint8_t field, const void *bytes, size_t n
     return used + n;
 }
 
+/* Room for an event of n values. */
+static tce_status make_room(events *e, size_t n)
+{
+    const size_t capacity = n * (VALUE_BYTES + FRAME_BYTES);
+    if (e->payload && capacity <= e->capacity)
+        return TCE_OK;
+    free(e->payload);
+    free(e->summary);
+    e->payload = malloc(capacity + HEAD_BYTES);
+    e->summary = malloc(capacity + 1);
+    e->capacity = capacity;
+    return e->payload && e->summary ? TCE_OK : tce_fail(TCE_E_NOMEM, "no memory for an event of %zu numbers", n);
+}
+
 /* Begins the payload: wall time and step. */
 static void begin_event(events *e, int64_t step)
 {
@@ -99,7 +121,7 @@ static void begin_event(events *e, int64_t step)
 /* Adds a scalar to the summary. */
 static void add_value(events *e, const char *group, const char *name, double value)
 {
-    char tag[METRIC_NAME + 16];
+    char tag[TAG_BYTES];
     uint8_t message[VALUE_BYTES];
     const float number = (float)value;
     uint32_t bits;
@@ -109,8 +131,7 @@ static void add_value(events *e, const char *group, const char *name, double val
     size_t n = put_bytes(message, FIELD(1, BYTES), tag, strlen(tag));
     message[n++] = FIELD(2, FIXED32);
     n += put_little(message + n, bits, 4);
-    if (e->n_summary + n + 4 <= EVENT_BYTES)
-        e->n_summary += put_bytes(e->summary + e->n_summary, FIELD(1, BYTES), message, n);
+    e->n_summary += put_bytes(e->summary + e->n_summary, FIELD(1, BYTES), message, n);
 }
 
 /* Frames the payload and gives it to the system. */
@@ -132,6 +153,9 @@ static tce_status write_record(events *e)
 static tce_status write_version(events *e)
 {
     static const char VERSION[] = "brain.Event:2";
+    const tce_status status = make_room(e, 0);
+    if (status != TCE_OK)
+        return status;
     begin_event(e, 0);
     e->n += put_bytes(e->payload + e->n, FIELD(3, BYTES), VERSION, sizeof VERSION - 1);
     return write_record(e);
@@ -170,11 +194,16 @@ void events_close(events *e)
         return;
     if (e->file)
         fclose(e->file);
+    free(e->payload);
+    free(e->summary);
     free(e);
 }
 
 tce_status events_write(events *e, int64_t step, const metrics *m, const timings *spent)
 {
+    const tce_status status = make_room(e, (size_t)m->n + N_TIMINGS);
+    if (status != TCE_OK)
+        return status;
     begin_event(e, step);
     for (int32_t i = 0; i < m->n; i++) {
         const int evaluated = strncmp(m->names[i], "eval_", 5) == 0;

@@ -83,7 +83,7 @@ tce_status run_log_open(run_log *log, const char *folder, const run_mark *mark, 
 void run_log_close(run_log *log);
 
 /* Evaluation of the untrained policy: iteration 0. Its row is written with the first one. */
-void run_log_start(run_log *log, const metrics *m);
+tce_status run_log_start(run_log *log, const metrics *m);
 
 /* One iteration. Whole lines, given to the system at once. */
 tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const metrics *m, const timings *spent, double seconds);

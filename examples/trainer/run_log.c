@@ -14,9 +14,6 @@
 
 #include "run.h"
 
-/* Longest line: names or numbers of all columns. */
-#define LINE_BYTES ((MAX_METRICS + 2) * (METRIC_NAME + 1))
-
 /* ---- cutting ----------------------------------------------------------------------------------- */
 
 /* Bytes of timing.csv up to and with the row of an iteration; 0 when there is not even a whole header. */
@@ -75,33 +72,67 @@ static int is_evaluation(const char *name)
     return strncmp(name, "eval_", 5) == 0;
 }
 
+/* Lines in memory, as long as they need to be; text is the caller's to free after text_end. */
+typedef struct text {
+    FILE *stream;
+    char *bytes;
+    size_t n;
+} text;
+
+static tce_status fail_memory(void)
+{
+    return tce_fail(TCE_E_NOMEM, "no memory for a line of progress.csv");
+}
+
+static tce_status text_begin(text *t)
+{
+    memset(t, 0, sizeof *t);
+    t->stream = open_memstream(&t->bytes, &t->n);
+    return t->stream ? TCE_OK : fail_memory();
+}
+
+static tce_status text_end(text *t)
+{
+    return fclose(t->stream) == 0 ? TCE_OK : fail_memory();
+}
+
 /* The method's names in its order, then those of the evaluation. */
 static tce_status choose_columns(run_log *log, const metrics *m)
 {
-    char line[LINE_BYTES];
-    size_t used = 0;
-    line[0] = '\0';
+    text t;
+    const char *comma = "";
+    tce_status status = text_begin(&t);
+    if (status != TCE_OK)
+        return status;
     for (int32_t i = 0; i < m->n; i++)
-        if (!is_evaluation(m->names[i]))
-            used += (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? "," : "", m->names[i]);
-    for (int32_t i = 0; i < log->start.n; i++)
-        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? "," : "", log->start.names[i]);
-    log->columns = strdup(line);
-    return log->columns ? TCE_OK : tce_fail(TCE_E_NOMEM, "no memory for the columns of progress.csv");
+        if (!is_evaluation(m->names[i])) {
+            fprintf(t.stream, "%s%s", comma, m->names[i]);
+            comma = ",";
+        }
+    for (int32_t i = 0; i < log->start.n; i++) {
+        fprintf(t.stream, "%s%s", comma, log->start.names[i]);
+        comma = ",";
+    }
+    status = text_end(&t);
+    if (status == TCE_OK)
+        log->columns = t.bytes;
+    else
+        free(t.bytes);
+    return status;
 }
 
-static size_t format_row(const run_log *log, int64_t iteration, int64_t env_steps, const metrics *m, char *line, size_t size)
+static void put_row(FILE *out, const run_log *log, int64_t iteration, int64_t env_steps, const metrics *m)
 {
-    size_t used = (size_t)snprintf(line, size, "%" PRId64 ",%" PRId64, iteration, env_steps);
+    fprintf(out, "%" PRId64 ",%" PRId64, iteration, env_steps);
     for (const char *name = log->columns; *name; name += *name == ',') {
-        char column[METRIC_NAME];
         const size_t length = strcspn(name, ",");
-        snprintf(column, sizeof column, "%.*s", (int)length, name);
-        const double value = metrics_get(m, column);
-        used += (size_t)(isnan(value) ? snprintf(line + used, size - used, ",") : snprintf(line + used, size - used, ",%.17g", value));
+        const double value = metrics_find(m, name, length);
+        fputc(',', out);
+        if (!isnan(value))
+            fprintf(out, "%.17g", value);
         name += length;
     }
-    return used + (size_t)snprintf(line + used, size - used, "\n");
+    fputc('\n', out);
 }
 
 /* Whole lines reach the system in one piece. */
@@ -111,19 +142,29 @@ static tce_status write_lines(const char *path, FILE *file, const char *lines, s
     return fwrite(lines, 1, n, file) == n && fflush(file) == 0 ? TCE_OK : run_fail_write(path, errno);
 }
 
+/* Ends the lines of progress.csv and writes them. */
+static tce_status write_text(run_log *log, text *t)
+{
+    tce_status status = text_end(t);
+    if (status == TCE_OK)
+        status = write_lines(log->progress_path, log->progress, t->bytes, t->n);
+    free(t->bytes);
+    return status;
+}
+
 /* Header and row 0, once the first iteration has told the method's names. */
 static tce_status write_head(run_log *log, const metrics *m)
 {
-    char lines[2 * LINE_BYTES];
-    if (!log->columns) {
-        const tce_status status = choose_columns(log, m);
-        if (status != TCE_OK)
-            return status;
-    }
-    size_t n = (size_t)snprintf(lines, sizeof lines, "iteration,env_steps,%s\n", log->columns);
+    text t;
+    tce_status status = log->columns ? TCE_OK : choose_columns(log, m);
+    if (status == TCE_OK)
+        status = text_begin(&t);
+    if (status != TCE_OK)
+        return status;
+    fprintf(t.stream, "iteration,env_steps,%s\n", log->columns);
     if (log->start.n > 0)
-        n += format_row(log, 0, 0, &log->start, lines + n, sizeof lines - n);
-    tce_status status = write_lines(log->progress_path, log->progress, lines, n);
+        put_row(t.stream, log, 0, 0, &log->start);
+    status = write_text(log, &t);
     if (status == TCE_OK && log->start.n > 0)
         status = events_write(log->events, 0, &log->start, NULL);
     return status;
@@ -169,27 +210,33 @@ void run_log_close(run_log *log)
     if (log->timing)
         fclose(log->timing);
     events_close(log->events);
+    metrics_free(&log->start);
     free(log->columns);
     memset(log, 0, sizeof *log);
 }
 
-void run_log_start(run_log *log, const metrics *m)
+tce_status run_log_start(run_log *log, const metrics *m)
 {
-    log->start = *m;
+    for (int32_t i = 0; i < m->n; i++)
+        metrics_put(&log->start, m->names[i], m->values[i]);
+    return metrics_check(&log->start);
 }
 
 tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const metrics *m, const timings *spent, double seconds)
 {
-    char line[LINE_BYTES];
+    char line[256];
+    text t;
     tce_status status = ftell(log->progress) == 0 ? write_head(log, m) : TCE_OK;
+    if (status == TCE_OK)
+        status = text_begin(&t);
     if (status != TCE_OK)
         return status;
-    size_t n = format_row(log, iteration, env_steps, m, line, sizeof line);
-    status = write_lines(log->progress_path, log->progress, line, n);
+    put_row(t.stream, log, iteration, env_steps, m);
+    status = write_text(log, &t);
     if (status == TCE_OK) {
-        n = (size_t)snprintf(line, sizeof line, "%" PRId64 ",%.6f,%.6f,%.6f,%.6f,%.6f\n", iteration, spent->simulation, spent->critic, spent->policy,
-                             spent->evaluation, seconds);
-        status = write_lines(log->timing_path, log->timing, line, n);
+        const int n = snprintf(line, sizeof line, "%" PRId64 ",%.6f,%.6f,%.6f,%.6f,%.6f\n", iteration, spent->simulation,
+                               spent->critic, spent->policy, spent->evaluation, seconds);
+        status = write_lines(log->timing_path, log->timing, line, (size_t)n);
     }
     return status == TCE_OK ? events_write(log->events, env_steps, m, spent) : status;
 }

@@ -96,32 +96,41 @@ static void show(run *r, const metrics *m, const timings *spent, int evaluated)
     display_update(r->d, &state, evaluated, finished(r) || run_signal());
 }
 
-/* One iteration with all that follows it. */
-static tce_status advance(run *r)
+/* One iteration with all that follows it; its numbers go into m. */
+static tce_status advance_with(run *r, metrics *m)
 {
     const settings *s = r->s;
     const double start = now_seconds();
     const int64_t i = r->mark.iteration + 1;
-    metrics m = { 0 };
     timings spent = { 0 };
-    tce_status status = r->way->iterate(r->l, i, &m, &spent);
+    tce_status status = r->way->iterate(r->l, i, m, &spent);
     if (status != TCE_OK)
         return status;
     r->mark.iteration = i;
-    r->mark.env_steps += (int64_t)metrics_get(&m, "steps");
+    r->mark.env_steps += m->steps;
 
     const int evaluated = at_end(r) || (s->evaluate.every > 0 && i % s->evaluate.every == 0);
     r->mark.eval_success = NAN;
     if (evaluated) {
-        status = r->way->evaluate(r->l, (uint64_t)i, &m, &spent);
-        r->mark.eval_success = metrics_get(&m, "eval_success");
+        status = r->way->evaluate(r->l, (uint64_t)i, m, &spent);
+        r->mark.eval_success = metrics_get(m, "eval_success");
     }
     if (status == TCE_OK)
-        status = run_log_row(&r->log, i, r->mark.env_steps, &m, &spent, now_seconds() - start);
+        status = metrics_check(m);
+    if (status == TCE_OK)
+        status = run_log_row(&r->log, i, r->mark.env_steps, m, &spent, now_seconds() - start);
     if (status == TCE_OK && (finished(r) || i % s->run.checkpoint_every == 0))
         status = save(r);
     if (status == TCE_OK)
-        show(r, &m, &spent, evaluated);
+        show(r, m, &spent, evaluated);
+    return status;
+}
+
+static tce_status advance(run *r)
+{
+    metrics m = { 0 };
+    const tce_status status = advance_with(r, &m);
+    metrics_free(&m);
     return status;
 }
 
@@ -159,7 +168,11 @@ static tce_status prepare(run *r, int resume)
         metrics m = { 0 };
         timings spent = { 0 };
         status = r->way->evaluate(r->l, 0, &m, &spent);
-        run_log_start(&r->log, &m);
+        if (status == TCE_OK)
+            status = metrics_check(&m);
+        if (status == TCE_OK)
+            status = run_log_start(&r->log, &m);
+        metrics_free(&m);
     }
     return status;
 }

@@ -24,19 +24,28 @@ enum {
 
 /* ---- numbers of an iteration ------------------------------------------------------------------- */
 
-#define MAX_METRICS 64
-#define METRIC_NAME 64
+/* Longest name of a column, with its final 0. */
+#define METRIC_NAME 256
 
-/* Named numbers in a fixed order: the columns of progress.csv. NaN: not measured in this iteration. */
+/*
+ * Named numbers in a fixed order: the columns of progress.csv. NaN: not measured in this iteration. Starts as { 0 } and grows
+ * with what is put into it; metrics_free when done.
+ */
 typedef struct metrics {
-    int32_t n;
-    const char *names[MAX_METRICS];
-    double values[MAX_METRICS];
+    int64_t steps;      /* environment steps of the iteration */
+    int32_t n, capacity;
+    int32_t failed;     /* there was no memory for a number */
+    const char **names; /* [n], not copied */
+    double *values;     /* [n] */
 } metrics;
 
 void metrics_put(metrics *m, const char *name, double value);
-/* NaN when there is no such name. */
+/* NaN when there is no such name, here of `length` characters. */
 double metrics_get(const metrics *m, const char *name);
+double metrics_find(const metrics *m, const char *name, size_t length);
+/* TCE_E_NOMEM when a number found no place. */
+tce_status metrics_check(const metrics *m);
+void metrics_free(metrics *m);
 
 /* Seconds spent in parts of an iteration: not in progress.csv, which is the same bytes on every machine. */
 typedef struct timings {
@@ -109,7 +118,7 @@ typedef struct episodes {
     uint8_t *events;   /* [E, T] */
     int32_t *lengths;  /* [E] */
     double *results;   /* [E, M] metrics of the task */
-    char (*names)[METRIC_NAME]; /* [M + 2]: the task's metrics, then return and length, with a prefix */
+    char **names;      /* [M + 2]: the task's metrics, then return and length, with a prefix */
     size_t n_dropped;  /* episodes lost to a fault in the last collection */
     int64_t n_steps;   /* environment steps taken in the last collection */
 } episodes;

@@ -98,6 +98,7 @@ START_TEST(an_event_file_is_cut_where_it_is_told)
     char text[4096];
     ck_assert_uint_eq(read_all("events", text, sizeof text), (size_t)second);
     ck_assert_mem_eq(text + 12 + 9 + 2, "\x1a\x0d" "brain.Event:2", 15);
+    metrics_free(&m);
 }
 END_TEST
 
@@ -111,6 +112,7 @@ static void put_row(run_log *log, int64_t i, double value, int evaluated)
     if (evaluated)
         metrics_put(&m, "eval_return", -value);
     ck_assert_int_eq(run_log_row(log, i, 10 * i, &m, &spent, 0.5), TCE_OK);
+    metrics_free(&m);
 }
 
 START_TEST(a_log_that_goes_on_from_a_mark_has_the_same_bytes)
@@ -123,7 +125,8 @@ START_TEST(a_log_that_goes_on_from_a_mark_has_the_same_bytes)
     metrics_put(&start, "eval_return", 0.25);
 
     ck_assert_int_eq(run_log_open(&log, folder, NULL, NULL, &cut_short), TCE_OK);
-    run_log_start(&log, &start);
+    ck_assert_int_eq(run_log_start(&log, &start), TCE_OK);
+    metrics_free(&start);
     put_row(&log, 1, 0.1, 0);
     put_row(&log, 2, 0.2, 1);
     mark.iteration = 2;
@@ -144,6 +147,39 @@ START_TEST(a_log_that_goes_on_from_a_mark_has_the_same_bytes)
     read_all("timing.csv", again, sizeof again);
     ck_assert_str_eq(again, "iteration,simulation,critic,policy,evaluation,total\n1,0.000000,0.000000,0.000000,0.000000,0.500000\n"
                             "2,0.000000,0.000000,0.000000,0.000000,0.500000\n3,0.000000,0.000000,0.000000,0.000000,0.500000\n");
+}
+END_TEST
+
+START_TEST(many_metrics_with_long_names_are_all_written)
+{
+    enum { N = 300, LENGTH = METRIC_NAME - 1 };
+    static char names[N][METRIC_NAME], text[2 * N * METRIC_NAME];
+    run_log log;
+    int cut_short;
+    metrics m = { 0 };
+    const timings spent = { 0 };
+    for (int i = 0; i < N; i++) {
+        memset(names[i], 'a', LENGTH);
+        snprintf(names[i] + LENGTH - 3, 4, "%03d", i);
+        metrics_put(&m, names[i], i);
+    }
+    ck_assert_int_eq(m.n, N);
+    ck_assert_double_eq(metrics_get(&m, names[N - 1]), N - 1);
+    ck_assert_int_eq(run_log_open(&log, folder, NULL, NULL, &cut_short), TCE_OK);
+    ck_assert_int_eq(run_log_row(&log, 1, 10, &m, &spent, 0.5), TCE_OK);
+    run_log_close(&log);
+    metrics_free(&m);
+
+    read_all("progress.csv", text, sizeof text);
+    const char *row = strchr(text, '\n') + 1;
+    ck_assert_ptr_eq(strstr(text, names[N - 1]) + LENGTH + 1, row);
+    ck_assert_int_eq(strncmp(row, "1,10,0,1,2,", 11), 0);
+    ck_assert_str_eq(row + strlen(row) - 9, ",298,299\n");
+
+    /* a record for the version, one for the values: tag, number and three lengths each */
+    struct stat info;
+    ck_assert_int_eq(stat(in_folder("events.out.tfevents.tce"), &info), 0);
+    ck_assert_int_ge(info.st_size, N * (LENGTH + (int)strlen("train/")));
 }
 END_TEST
 
@@ -178,6 +214,7 @@ START_TEST(a_log_on_a_full_disk_names_the_file_and_the_remedy)
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "progress.csv"));
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "free some space"));
     run_log_close(&log);
+    metrics_free(&m);
 }
 END_TEST
 
@@ -385,6 +422,7 @@ START_TEST(the_line_fits_its_width)
         display_line(&d, &state, d.started + 10.0, width, text, sizeof text);
         ck_assert_uint_le(strlen(text), width);
     }
+    metrics_free(&m);
 }
 END_TEST
 
@@ -505,6 +543,7 @@ int main(void)
     tcase_add_checked_fixture(files, make_folder, remove_folder);
     tcase_add_test(files, an_event_file_is_cut_where_it_is_told);
     tcase_add_test(files, a_log_that_goes_on_from_a_mark_has_the_same_bytes);
+    tcase_add_test(files, many_metrics_with_long_names_are_all_written);
     tcase_add_test(files, a_folder_name_is_never_taken_twice);
     tcase_add_test(files, only_an_empty_folder_is_discarded);
     tcase_add_test(files, a_checkpoint_comes_back_as_it_was_and_old_ones_go);

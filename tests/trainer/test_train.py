@@ -149,6 +149,18 @@ def test_tensorboard_reads_the_events(whole: Path) -> None:
     assert abs(returns[-1].wall_time - time.time()) < 3600
 
 
+def test_many_metrics_with_long_names_are_columns_and_the_steps_are_counted(tiny: Path, tmp_path: Path, faulty: Path) -> None:
+    folder = tmp_path / "run"
+    done = tce("train", tiny, f"task.library={faulty}", "task.name=many_metrics", "run.iterations=4", "--out", folder)
+    assert done.returncode == 0, done.stderr
+    table = rows(folder)
+    assert [int(row["env_steps"]) for row in table] == [0, 80, 160, 240, 320]
+    names = [f"{'m' * 88}{i:02d}" for i in range(80)]
+    assert [float(table[-1][name]) for name in names] == [float(i) for i in range(80)]
+    assert [float(table[0]["eval_" + name]) for name in names] == [float(i) for i in range(80)]
+    assert table[-1]["critic_loss"] and table[-1]["entropy"] and table[-1]["steps"] == "80"
+
+
 def test_steps_end_a_run(tiny: Path, tmp_path: Path) -> None:
     assert tce("train", tiny, "--steps", 1000, "--out", tmp_path / "run").returncode == 0
     table = rows(tmp_path / "run")

@@ -82,6 +82,7 @@ START_TEST(losses_of_the_policy_are_means_over_its_epochs)
     ck_assert_double_gt(w.regression[EPOCHS - 1], 0.0);
     ck_assert_double_gt(fabs(sum / EPOCHS - w.regression[EPOCHS - 1]), 1e-3 * sum);
     policy_learner_free(&pl);
+    metrics_free(&m);
 }
 END_TEST
 
@@ -131,6 +132,7 @@ START_TEST(the_loss_of_the_critic_is_the_mean_over_its_epochs)
     }
     ck_assert_double_eq_tol(metrics_get(&m, "critic_loss"), sum / EPOCHS, EXACT * sum);
     ck_assert_double_lt(loss, sum / EPOCHS);
+    metrics_free(&m);
     tce_critic_free(other);
     tce_critic_free(l.critic);
 }
@@ -150,6 +152,7 @@ START_TEST(without_epochs_there_is_no_loss)
     ck_assert_int_eq(episodic_train_critic(&l, 1, E, inputs, targets, &m), TCE_OK);
     ck_assert(isnan(metrics_get(&m, "critic_loss")));
     ck_assert_int_eq(m.n, 1); /* the column is there, empty */
+    metrics_free(&m);
     tce_critic_free(l.critic);
 }
 END_TEST

@@ -4,16 +4,18 @@
  *
  *   gives_nan, fails         from the episode that the options name ("from=12"), else from the first
  *   family_…, stranger       from the first, when the options name the task ("fails=family_two"), else never
+ *   many_metrics             likewise; it has as many metrics as a run has to keep apart from its own numbers
  *
  * unmarked is family_one, but its last step does not say that it is one.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <tce/env.h>
 
-enum { TRAINING = 3, N_STEPS = 10 };
+enum { TRAINING = 3, N_STEPS = 10, N_MANY = 80, LONG_NAME = 90 };
 
 typedef struct point {
     double target, pos;
@@ -48,6 +50,21 @@ static tce_status spec(void *instance, tce_env_spec *out)
     out->dt = 0.1;
     out->metric_names = METRICS;
     return TCE_OK;
+}
+
+static tce_status spec_many(void *instance, tce_env_spec *out)
+{
+    static char names[N_MANY][LONG_NAME + 1];
+    static const char *pointers[N_MANY];
+    for (int i = 0; i < N_MANY; i++) {
+        memset(names[i], 'm', LONG_NAME);
+        snprintf(names[i] + LONG_NAME - 2, 3, "%02d", i);
+        pointers[i] = names[i];
+    }
+    const tce_status status = spec(instance, out);
+    out->n_metrics = N_MANY;
+    out->metric_names = pointers;
+    return status;
 }
 
 static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
@@ -91,7 +108,15 @@ static tce_status metrics(void *instance, double *out)
     return TCE_OK;
 }
 
-#define TASK(symbol, target, from, task_step)                                                                                             \
+static tce_status metrics_many(void *instance, double *out)
+{
+    (void)instance;
+    for (int i = 0; i < N_MANY; i++)
+        out[i] = i;
+    return TCE_OK;
+}
+
+#define TASK_WITH(symbol, target, from, task_step, task_spec, task_metrics)                                                                                             \
     static tce_status create_##symbol(void *user, const char *settings, void **out)                                                       \
     {                                                                                                                                     \
         (void)user;                                                                                                                       \
@@ -99,8 +124,10 @@ static tce_status metrics(void *instance, double *out)
     }                                                                                                                                     \
     static const tce_env_vtable TABLE_##symbol = {                                                                                        \
         .struct_size = sizeof(tce_env_vtable), .abi = TCE_ENV_ABI, .name = #symbol, .description = "reach a point",                       \
-        .create = create_##symbol, .destroy = free, .spec = spec, .reset = reset, .step = task_step, .metrics = metrics                   \
+        .create = create_##symbol, .destroy = free, .spec = task_spec, .reset = reset, .step = task_step, .metrics = task_metrics         \
     };
+
+#define TASK(symbol, target, from, task_step) TASK_WITH(symbol, target, from, task_step, spec, metrics)
 
 TASK(gives_nan, 0.5, 0, step_nan)
 TASK(fails, 0.5, 0, step)
@@ -109,10 +136,11 @@ TASK(family_two, 0.3, UINT64_MAX, step)
 TASK(family_three_far, 0.6, UINT64_MAX, step)
 TASK(stranger, 0.2, UINT64_MAX, step)
 TASK(unmarked, 0.1, UINT64_MAX, step_unmarked)
+TASK_WITH(many_metrics, 0.2, UINT64_MAX, step, spec_many, metrics_many)
 
 static const tce_env_vtable *const TABLES[] = { &TABLE_gives_nan,  &TABLE_fails,    &TABLE_family_one,
                                                 &TABLE_family_two, &TABLE_stranger, &TABLE_family_three_far,
-                                                &TABLE_unmarked };
+                                                &TABLE_unmarked,   &TABLE_many_metrics };
 
 TCE_API const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n);
 
