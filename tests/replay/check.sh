@@ -53,6 +53,13 @@ expect 1 "0 passed, 1 failed" "not a list of cases" "$dir/object.json"
 expect 1 "0 passed, 1 failed" "FAIL" "$dir/cut.json.gz"
 expect 1 "0 passed, 1 failed" "cannot be read" "$dir/missing.json"
 
+# a desired path needs its velocities, and no actions beside it
+gzip -dc "$golden/fancy_hopper_jump_paths.json.gz" >"$dir/path.json"
+sed 's/"desired_vel"/"desired_speed"/' "$dir/path.json" >"$dir/no_velocity.json"
+sed 's/"desired_vel"/"actions": [], &/' "$dir/path.json" >"$dir/both.json"
+expect 1 "0 passed, 1 failed" '"desired_vel" is missing' "$dir/no_velocity.json"
+expect 1 "0 passed, 1 failed" 'both "actions" and "desired_pos"' "$dir/both.json"
+
 # an error that a case expects
 time_points='"kind": "time_points", "T": 10, "K": 1, "first": 0, "indices": [0]'
 echo "[{$time_points, \"error\": \"TCE_E_VALUE\"}, {$time_points}]" >"$dir/error.json"

@@ -138,6 +138,19 @@ void replay_open_environment(replay_case *c, const char *task, const char *setti
 /* Cases of tasks are {"case": what is given, "run": what came out}; their tolerance, and the last step that it holds for. */
 double replay_task_tolerance(replay_case *c, const json_t *run, size_t *out_last);
 
+/* What drives an episode: raw actions, or a desired path that the task's own controller tracks. */
+typedef struct replay_commands {
+    size_t n, D;
+    const double *actions;   /* [n, D], or NULL */
+    const double *pos, *vel; /* [n, D] without actions */
+} replay_commands;
+
+/* "actions" of what is given, or "desired_pos" and "desired_vel". */
+void replay_read_commands(replay_case *c, const json_t *given, size_t D, replay_commands *out);
+/* Step t with them, `step_action` or `step`; *out: what the step before left there, zeros before the first. */
+void replay_command(replay_case *c, const tce_env_vtable *vtable, void *instance, const replay_commands *commands, size_t t, double *out_obs,
+                    tce_env_result *out);
+
 /* A segment handle with its times and pairs set. times [n_grids, T], init_time [n_grids]. */
 typedef struct replay_segment_setup {
     const tce_mp *mp;

@@ -1,6 +1,6 @@
 /*
- * Cases of the robot tasks: an environment of the task library is put into a given state and stepped by given actions, or reset with given
- * uniform numbers. libtce has no MuJoCo in it, so the library is loaded at run time.
+ * Cases of the robot tasks: an environment of the task library is put into a given state and stepped by given actions or along a given path,
+ * or reset with given uniform numbers. libtce has no MuJoCo in it, so the library is loaded at run time.
  */
 #include "replay.h"
 
@@ -109,6 +109,36 @@ double replay_task_tolerance(replay_case *c, const json_t *run, size_t *out_last
     return TOL_STATE;
 }
 
+void replay_read_commands(replay_case *c, const json_t *given, size_t D, replay_commands *out)
+{
+    const int is_path = replay_get(c, given, "desired_pos") != NULL;
+    size_t shape[REPLAY_MAX_RANK];
+    memset(out, 0, sizeof *out);
+    if (is_path && replay_get(c, given, "actions") != NULL)
+        replay_fail(c, "the case has both \"actions\" and \"desired_pos\"");
+    replay_shape(c, given, is_path ? "desired_pos" : "actions", shape);
+    out->n = shape[0];
+    out->D = D;
+    if (is_path) {
+        out->pos = replay_array(c, given, "desired_pos", out->n * D);
+        out->vel = replay_array(c, given, "desired_vel", out->n * D);
+    } else {
+        out->actions = replay_array(c, given, "actions", out->n * D);
+    }
+}
+
+void replay_command(replay_case *c, const tce_env_vtable *vtable, void *instance, const replay_commands *commands, size_t t, double *out_obs,
+                    tce_env_result *out)
+{
+    const size_t at = t * commands->D;
+    const tce_env_result before = { .event = commands->actions != NULL ? 0 : out->event };
+    *out = before;
+    if (commands->actions != NULL)
+        replay_ok(c, vtable->step_action(instance, commands->actions + at, out_obs, out));
+    else
+        replay_ok(c, vtable->step(instance, commands->pos + at, commands->vel + at, out_obs, out));
+}
+
 /* ---- Box Pushing --------------------------------------------------------------------------------- */
 
 /* A case while it runs. */
@@ -159,12 +189,12 @@ static void compare_state(replay_case *c, const box_run *b, size_t k, const repl
     }
 }
 
-/* All actions of the case with one of the rewards. */
+/* All steps of the case with one of the rewards. */
 static void run_box(replay_case *c, const json_t *given, const box_run *b)
 {
     char task[64];
     double state[BOX_N_STATE] = { 0 }, obs[N_OBS];
-    size_t shape[REPLAY_MAX_RANK];
+    replay_commands commands;
     replay_environment env;
 
     snprintf(task, sizeof task, "box_pushing_%s", b->reward);
@@ -181,14 +211,13 @@ static void run_box(replay_case *c, const json_t *given, const box_run *b)
     replay_ok(c, env.vtable->set_state(env.instance, state, obs));
     compare_array(c, b->run, "initial_obs", N_OBS, obs, b->tolerance);
 
-    replay_shape(c, given, "actions", shape);
-    const size_t n = shape[0];
-    const double *actions = replay_array(c, given, "actions", n * N_JOINTS);
+    replay_read_commands(c, given, N_JOINTS, &commands);
+    const size_t n = commands.n;
     double *rewards = replay_zeros(c, n);
     double sum = 0.0;
+    tce_env_result result = { 0 };
     for (size_t k = 0; k < n; k++) {
-        tce_env_result result = { 0 };
-        replay_ok(c, env.vtable->step_action(env.instance, actions + k * N_JOINTS, obs, &result));
+        replay_command(c, env.vtable, env.instance, &commands, k, obs, &result);
         rewards[k] = result.reward;
         sum += result.reward;
         if (k < b->last)

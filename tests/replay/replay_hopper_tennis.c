@@ -48,6 +48,12 @@ static const double *qvel_of(const player *p)
     return qpos_of(p) + p->kind->nq;
 }
 
+/* What the motors were given: the action, or what the controller made of the desired path. */
+static const double *ctrl_of(const player *p)
+{
+    return qpos_of(p) + 3 * p->kind->nq;
+}
+
 static void read_state(replay_case *c, player *p)
 {
     replay_ok(c, p->env.vtable->get_state(p->env.instance, p->state));
@@ -145,6 +151,7 @@ static void compare_state(replay_case *c, player *p, const json_t *states, size_
         compare_array(c, want, "obs", kind->n_obs, kind->n_obs, obs, tol);
         compare_array(c, want, "qpos", kind->nq, kind->nq, qpos_of(p), tol);
         compare_array(c, want, "qvel", kind->nq, kind->nq, qvel_of(p), tol);
+        compare_array(c, want, "action", kind->nu, kind->nu, ctrl_of(p), tol);
         if (replay_get(c, want, "info") != NULL)
             compare_info(c, p, replay_get(c, want, "info"), result, tol);
     }
@@ -183,8 +190,9 @@ static void destroy_player(void *block)
 }
 
 /* The dense reward of the hopper, by an environment of its own. */
-static void replay_dense(replay_case *c, const json_t *given, const json_t *run, size_t T, size_t last, const double *actions, double tol)
+static void replay_dense(replay_case *c, const json_t *given, const json_t *run, size_t last, const replay_commands *commands, double tol)
 {
+    const size_t T = commands->n;
     double obs[MAX_OBS];
     player main, *p = calloc(1, sizeof *p);
     if (p == NULL)
@@ -200,9 +208,9 @@ static void replay_dense(replay_case *c, const json_t *given, const json_t *run,
 
     inject(c, given, p, obs);
     double *rewards = replay_zeros(c, T);
+    tce_env_result result = { 0 };
     for (size_t t = 0; t < T; t++) {
-        tce_env_result result = { 0 };
-        replay_ok(c, p->env.vtable->step_action(p->env.instance, actions + t * HOPPER_NU, obs, &result));
+        replay_command(c, p->env.vtable, p->env.instance, commands, t, obs, &result);
         rewards[t] = result.reward;
     }
     compare_rewards(c, run, "dense", T, last, rewards, tol);
@@ -212,23 +220,23 @@ static void replay_steps(replay_case *c, const kind *k)
 {
     const json_t *given = replay_object(c, c->root, "case");
     const json_t *run = replay_object(c, c->root, "run");
-    size_t shape[REPLAY_MAX_RANK], last, came[2] = { 0, 0 };
+    size_t last, came[2] = { 0, 0 };
     double obs[MAX_OBS];
+    replay_commands commands;
     player p;
 
     const double tol = replay_task_tolerance(c, run, &last);
-    replay_shape(c, given, "actions", shape);
-    const size_t T = shape[0];
-    const double *actions = replay_array(c, given, "actions", T * k->nu);
+    replay_read_commands(c, given, k->nu, &commands);
+    const size_t T = commands.n;
     open_player(c, k, NULL, &p);
     inject(c, given, &p, obs);
     compare_array(c, run, "initial_obs", k->n_obs, k->n_obs, obs, tol);
 
     double *rewards = replay_zeros(c, T);
     uint8_t *flags = replay_block(c, T, sizeof *flags);
+    tce_env_result result = { 0 };
     for (size_t t = 0; t < T; t++) {
-        tce_env_result result = { 0 };
-        replay_ok(c, p.env.vtable->step_action(p.env.instance, actions + t * k->nu, obs, &result));
+        replay_command(c, p.env.vtable, p.env.instance, &commands, t, obs, &result);
         read_state(c, &p);
         rewards[t] = result.reward;
         flags[t] = result.event != 0;
@@ -246,7 +254,7 @@ static void replay_steps(replay_case *c, const kind *k)
     tce_rewards_to_event(1, T, flags, rewards);
     compare_rewards(c, run, "moved", T, last, rewards, tol);
     if (k == &HOPPER)
-        replay_dense(c, given, run, T, last, actions, tol);
+        replay_dense(c, given, run, last, &commands, tol);
 }
 
 void replay_hopper_jump(replay_case *c)

@@ -17,7 +17,7 @@
 
 /* ---- returns ------------------------------------------------------------------------------------- */
 
-/* r + gamma V(terminal observation) where an episode was cut by its time limit; then every end is an end. */
+/* r + gamma V(terminal observation) where an episode was cut by its time limit alone; then every end is an end. */
 void replay_gae(replay_case *c)
 {
     size_t shape[REPLAY_MAX_RANK];
@@ -25,6 +25,10 @@ void replay_gae(replay_case *c)
     const size_t E = shape[0], T = shape[1], n = E * T;
     const double gamma = replay_number(c, c->root, "gamma");
     const double lambda = replay_number(c, c->root, "lam");
+    const char *time_limit = replay_text(c, c->root, "time_limit");
+    const int bootstrap = time_limit == NULL || strcmp(time_limit, "bootstrap") == 0;
+    if (!bootstrap && strcmp(time_limit, "terminal") != 0)
+        replay_fail(c, "time_limit is \"%s\", must be \"bootstrap\" or \"terminal\"", time_limit);
     double *rewards = replay_array(c, c->root, "rewards", n);
     const double *given = replay_array(c, c->root, "values", n);
     const double *terminal = replay_array(c, c->root, "value_of_terminal_observation", n);
@@ -39,7 +43,7 @@ void replay_gae(replay_case *c)
         values[e * (T + 1) + T] = last[e];
     }
     for (size_t i = 0; i < n; i++) {
-        rewards[i] += truncated[i] ? gamma * terminal[i] : 0.0;
+        rewards[i] += bootstrap && truncated[i] && !terminated[i] ? gamma * terminal[i] : 0.0;
         dones[i] = terminated[i] || truncated[i];
     }
     double *advantages = replay_zeros(c, n), *returns = replay_zeros(c, n);
