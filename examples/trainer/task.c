@@ -49,7 +49,7 @@ tce_status task_library_open(const settings *s, task *out)
     return tce_env_library_open(path, NULL, &out->library);
 }
 
-tce_status task_find(const task *t, const char *name, const tce_env_vtable **out)
+tce_status task_lookup(const task *t, const char *name, const tce_env_vtable **out)
 {
     const tce_status status = tce_env_library_find(t->library, name, out);
     return status == TCE_E_NOT_FOUND ? tce_fail(status, "%s; `tce tasks` lists them", tce_error_message()) : status;
@@ -59,7 +59,7 @@ tce_status task_open(const settings *s, task *out)
 {
     tce_status status = task_library_open(s, out);
     if (status == TCE_OK)
-        status = task_find(out, s->task.name, &out->vtable);
+        status = task_lookup(out, s->task.name, &out->vtable);
     if (status != TCE_OK)
         task_close(out);
     return status;

@@ -74,7 +74,7 @@ tce_status task_library_open(const settings *s, task *out);
 tce_status task_open(const settings *s, task *out);
 void task_close(task *t);
 /* A task of an open library by its name; TCE_E_NOT_FOUND with the names that are like it, and how to list all. */
-tce_status task_find(const task *t, const char *name, const tce_env_vtable **out);
+tce_status task_lookup(const task *t, const char *name, const tce_env_vtable **out);
 
 #define TASK_NAME 128
 
