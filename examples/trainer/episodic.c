@@ -1,10 +1,38 @@
 /*
  * What the episodic methods are made of: primitive, environments, critic, policy; and what they do alike: evaluate, save, load, export.
  */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "episodic.h"
+
+/* of sums and quotients of seconds; also what the primitive allows its table */
+#define ROUNDING 1e-12
+
+/*
+ * Whether the movement fits the episodes of the task: it may rest at its goal for a while, but an episode that ends before the movement does never sees the rest
+ * of it, and a table that ends before the episode does says nothing of its last steps. A step more or less is rounding. A rhythmic movement repeats.
+ */
+static tce_status check_duration(const settings *s, const tce_env_spec *spec)
+{
+    const double duration = spec->n_steps * spec->dt;
+    const double rest = duration - s->mp.delay;
+    char episode[2 * TEXT_SIZE];
+    if (s->mp.phase == TCE_MP_PHASE_RHYTHMIC)
+        return TCE_OK;
+    snprintf(episode, sizeof episode, "an episode of %s lasts %g s (%d steps of %g s)", s->task.name, duration, (int)spec->n_steps, spec->dt);
+    if (!(rest > 0.0))
+        return tce_fail(TCE_E_VALUE, "mp.delay = %g s, but %s: set mp.delay=0", s->mp.delay, episode);
+    if (s->mp.tau > rest + spec->dt * (1.0 + ROUNDING))
+        return tce_fail(TCE_E_VALUE, "mp.tau = %g s%s is longer than the episode: %s; set mp.tau=%g, or less", s->mp.tau,
+                        s->mp.delay > 0.0 ? " after mp.delay" : "", episode, rest);
+    if (s->mp.kind == TCE_MP_PRODMP && s->mp.basis == TCE_MP_BASIS_TABLE && rest / s->mp.tau > s->mp.table_length * (1.0 + ROUNDING))
+        return tce_fail(TCE_E_VALUE, "mp.tau = %g s with mp.table_length = %d is too short: %s; set mp.tau=%g, or mp.table_length=%.0f", s->mp.tau,
+                        (int)s->mp.table_length, episode, rest, ceil(rest / s->mp.tau));
+    return TCE_OK;
+}
 
 /* Primitive of the settings for a task. */
 static tce_status create_primitive(const settings *s, const tce_env_spec *spec, tce_mp **out)
@@ -74,6 +102,8 @@ static tce_status create_parts(learner *l, const task *t, tce_pool *pool, int32_
     tce_status status = episodes_create(&l->train, t, s, pool, &train);
     if (status == TCE_OK)
         status = episodes_create(&l->test, t, s, pool, &test);
+    if (status == TCE_OK)
+        status = check_duration(s, l->train.spec);
     if (status == TCE_OK)
         status = create_primitive(s, l->train.spec, &l->mp);
     if (status == TCE_OK)

@@ -34,7 +34,7 @@ const setting_row SETTING_ROWS[] = {
     { "mp", "kind", SETTING_CHOICE, AT(mp.kind), "prodmp", 0, 0, "prodmp|promp|dmp", "movement primitive" },
     { "mp", "num_basis", SETTING_INT, AT(mp.num_basis), "8", 1, TCE_MP_MAX_BASIS, NULL, "basis functions of a degree of freedom" },
     { "mp", "num_basis_outside", SETTING_INT, AT(mp.num_basis_outside), "0", 0, TCE_MP_MAX_BASIS, NULL, "centres outside the movement, on each side" },
-    { "mp", "tau", SETTING_REAL, AT(mp.tau), "2.0", 0, ANY, NULL, "duration, s" },
+    { "mp", "tau", SETTING_REAL, AT(mp.tau), "2.0", 0, ANY, NULL, "duration, s; a movement that ends before the episode rests at its goal" },
     { "mp", "delay", SETTING_REAL, AT(mp.delay), "0", 0, ANY, NULL, "rest before the movement, s" },
     { "mp", "dt", SETTING_REAL, AT(mp.dt), "0", 0, ANY, NULL, "spacing of the basis table, s; 0: the task's step" },
     { "mp", "alpha", SETTING_REAL, AT(mp.alpha), "10", 0, ANY, NULL, "stiffness of the attractor" },

@@ -435,6 +435,27 @@ def test_wrong_usage(tiny: Path, arguments: List[str]) -> None:
 # ---- display -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("settings, words", [
+    (["mp.tau=4"], ["mp.tau = 4 s is longer", "point_via lasts 1 s (50 steps of 0.02 s)", "set mp.tau=1,"]),
+    (["mp.tau=0.8", "mp.delay=0.4"], ["mp.tau = 0.8 s after mp.delay is longer", "set mp.tau=0.6,"]),
+    (["mp.tau=0.1"], ["mp.tau = 0.1 s with mp.table_length = 5 is too short", "lasts 1 s", "set mp.tau=1, or mp.table_length=10"]),
+    (["mp.delay=1"], ["mp.delay = 1 s", "lasts 1 s", "set mp.delay=0"]),
+])
+def test_a_movement_that_does_not_fit_the_episode_is_refused(tiny: Path, tmp_path: Path, settings: List[str], words: List[str]) -> None:
+    done = tce("train", tiny, "--out", tmp_path / "run", *settings)
+    assert done.returncode == 1
+    assert all(word in done.stderr for word in words), done.stderr
+
+
+@pytest.mark.parametrize("settings", [
+    ["mp.tau=0.5"], ["mp.tau=1.02"], ["mp.tau=0.2"], ["mp.tau=0.1", "mp.table_length=10"], ["mp.tau=0.1", "mp.basis=exact"],
+    ["mp.kind=promp", "mp.tau=3", "mp.phase=rhythmic"],
+])
+def test_a_movement_that_fits_the_episode_is_trained(tiny: Path, tmp_path: Path, settings: List[str]) -> None:
+    done = tce("train", tiny, "--out", tmp_path / "run", "run.iterations=1", *settings)
+    assert done.returncode == 0, done.stderr
+
+
 def test_plain_lines_without_a_terminal_and_none_when_quiet(tiny: Path, tmp_path: Path) -> None:
     done = tce("train", tiny, "--out", tmp_path / "a")
     assert "\r" not in done.stdout and "\033" not in done.stdout
