@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,13 +21,18 @@
 
 #include "commands.h"
 #include "jobs.h"
+#include "temporary.h"
 
-/* All that a run's process needs to know. */
+/*
+ * All that a run's process needs to know. However many runs there are, one file is open for each
+ * run that is running, and one for failures.
+ */
 typedef struct work {
     queue *q;
     job *jobs;    /* [q->n] */
     size_t n_jobs;
     int threads;
+    FILE *failures; /* what the failed runs said, one after the other */
     jobs_display display;
 } work;
 
@@ -35,16 +41,25 @@ typedef struct work {
 /* How a run that did not say why has failed: the beginning of the queue's own message. */
 static const char UNTOLD[] = "ended ";
 
-/* Its messages, each line with the run's name. */
-static void print_messages(const work *w, const job *j)
+/* Its messages to another file, each line with the run's name. */
+static void copy_messages(const work *w, const job *j, FILE *out)
 {
     char line[4096], name[TASK_NAME + 32];
     job_name(&w->display, j, name, sizeof name);
     rewind(j->messages);
     while (fgets(line, sizeof line, j->messages))
-        fprintf(stderr, "%s: %s%s", name, line, strchr(line, '\n') ? "" : "\n");
+        fprintf(out, "%s: %s%s", name, line, strchr(line, '\n') ? "" : "\n");
     if (strncmp(j->entry->message, UNTOLD, sizeof UNTOLD - 1) == 0)
-        fprintf(stderr, "%s: %s\n", name, j->entry->message);
+        fprintf(out, "%s: %s\n", name, j->entry->message);
+}
+
+/* What all failed runs said, in the order in which they ended. */
+static void print_failures(const work *w)
+{
+    char line[4096];
+    rewind(w->failures);
+    while (fgets(line, sizeof line, w->failures))
+        fputs(line, stderr);
 }
 
 /* The first line that is no warning goes into the queue. */
@@ -94,12 +109,18 @@ static void become(const job *j, const work *w, pid_t parent)
     _exit(EXIT_FAILED);
 }
 
+static void close_messages(job *j)
+{
+    fclose(j->messages);
+    j->messages = NULL;
+}
+
 static tce_status start_process(work *w, job *j)
 {
     j->started = now_seconds();
-    j->messages = tmpfile();
-    if (!j->messages)
-        return tce_fail(TCE_E_IO, "cannot make a temporary file for the messages of a run: %s", strerror(errno));
+    const tce_status status = temporary_open(&j->messages);
+    if (status != TCE_OK)
+        return status;
     fflush(NULL);
     const pid_t parent = getpid();
     j->process = fork();
@@ -107,6 +128,7 @@ static tce_status start_process(work *w, job *j)
         become(j, w, parent);
     if (j->process < 0) {
         j->process = 0;
+        close_messages(j);
         return tce_fail(TCE_E_THREAD, "cannot start a process: %s; lower --jobs", strerror(errno));
     }
     return TCE_OK;
@@ -135,8 +157,9 @@ static void end_job(work *w, job *j, int status)
         keep_message(j, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     job_progress_update(&j->progress, j->folder);
     jobs_display_ended(&w->display, j);
-    if (j->entry->state == QUEUE_DONE)
-        print_messages(w, j);
+    if (j->entry->state != QUEUE_STOPPED)
+        copy_messages(w, j, j->entry->state == QUEUE_DONE ? stderr : w->failures);
+    close_messages(j);
 }
 
 static tce_status collect_ended(work *w)
@@ -216,6 +239,30 @@ static tce_status watch(work *w)
     }
 }
 
+/* ---- files --------------------------------------------------------------------------------------- */
+
+/*
+ * Open files beside those of running runs: the standard ones, lock, failures, queue.csv,
+ * a run's progress.csv, and what the program's libraries keep open.
+ */
+#define OTHER_FILES 16
+
+/* Raises the limit on open files where so many runs at once need it. */
+static tce_status allow_files(const work *w)
+{
+    struct rlimit limit;
+    const rlim_t need = (rlim_t)(w->n_jobs < w->q->n ? w->n_jobs : w->q->n) + OTHER_FILES;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
+        return TCE_OK;
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = need;
+    if (need <= limit.rlim_max && setrlimit(RLIMIT_NOFILE, &limit) == 0)
+        return TCE_OK;
+    return tce_fail(TCE_E_VALUE, "%zu runs at once need %llu open files, the limit is %llu: lower "
+                    "--jobs, or raise the limit (ulimit -n)", w->n_jobs, (unsigned long long)need,
+                    (unsigned long long)before);
+}
+
 /* ---- the whole ----------------------------------------------------------------------------------- */
 
 /* What is not done waits again, and so does what was done and is gone. */
@@ -239,12 +286,9 @@ static tce_status prepare(work *w)
 static int report(const work *w)
 {
     size_t n[N_QUEUE_STATES] = { 0 };
-    for (size_t i = 0; i < w->q->n; i++) {
-        const job *j = &w->jobs[i];
-        n[j->entry->state]++;
-        if (j->entry->state == QUEUE_FAILED)
-            print_messages(w, j);
-    }
+    for (size_t i = 0; i < w->q->n; i++)
+        n[w->jobs[i].entry->state]++;
+    print_failures(w);
     if (n[QUEUE_DONE] == w->q->n)
         return EXIT_FINE;
     fprintf(stderr, "tce: %zu of %zu runs are not done; go on with:  tce train --resume %s\n", w->q->n - n[QUEUE_DONE], w->q->n, w->q->folder);
@@ -256,8 +300,12 @@ int jobs_run(queue *q, const settings *s, int quiet)
     const long cores = sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
     const int n_jobs = q->n_jobs ? q->n_jobs : (int)cores;
     const int share = cores > n_jobs ? (int)(cores / n_jobs) : 1;
-    work w = { q, calloc(q->n, sizeof(job)), (size_t)n_jobs, s->run.threads > 0 ? (int)s->run.threads : share, { 0 } };
-    tce_status status = w.jobs ? prepare(&w) : tce_fail(TCE_E_NOMEM, "no memory for %zu runs", q->n);
+    work w = { q, calloc(q->n, sizeof(job)), (size_t)n_jobs, s->run.threads > 0 ? (int)s->run.threads : share, NULL, { 0 } };
+    tce_status status = w.jobs ? allow_files(&w) : tce_fail(TCE_E_NOMEM, "no memory for %zu runs", q->n);
+    if (status == TCE_OK)
+        status = temporary_open(&w.failures);
+    if (status == TCE_OK)
+        status = prepare(&w);
     int code = EXIT_FAILED;
     if (status == TCE_OK) {
         if (!quiet)
@@ -269,9 +317,8 @@ int jobs_run(queue *q, const settings *s, int quiet)
     }
     if (status != TCE_OK)
         code = fail();
-    for (size_t i = 0; w.jobs && i < q->n; i++)
-        if (w.jobs[i].messages)
-            fclose(w.jobs[i].messages);
+    if (w.failures)
+        fclose(w.failures);
     free(w.jobs);
     return code;
 }

@@ -22,7 +22,7 @@ typedef struct job {
     pid_t process;               /* 0: not running */
     int ended;                   /* in this process */
     double started, seconds;
-    FILE *messages;              /* its stderr */
+    FILE *messages;              /* its stderr while it runs */
     job_progress progress;
     char folder[RUN_PATH];
 } job;

@@ -15,6 +15,7 @@
 
 #include "commands.h"
 #include "plot.h"
+#include "temporary.h"
 
 #define PATH_SIZE (2 * TEXT_SIZE)
 
@@ -116,9 +117,9 @@ tce_status plot_draw(const char *folder, int quiet)
     char *const file[] = { python, "-c", (char *)RUN_FILE, script, (char *)folder, say, NULL };
     char *const installed[] = { python, "-c", (char *)RUN_INSTALLED, (char *)folder, say, NULL };
     const int in_tree = find_in_tree("bindings/python/tce/plot.py", script, sizeof script);
-    FILE *said = tmpfile();
-    if (!said)
-        return tce_fail(TCE_E_IO, "no pictures: cannot make a temporary file: %s", strerror(errno));
+    FILE *said = NULL;
+    if (temporary_open(&said) != TCE_OK)
+        return tce_fail(TCE_E_IO, "no pictures: %s", tce_error_message());
     int code = 0;
     fflush(stdout);
     tce_status status = run_python(python, in_tree ? file : installed, said, &code);

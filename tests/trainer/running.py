@@ -38,9 +38,10 @@ def ignore() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def begin(*arguments: Any, before: Callable[[], None] = listen) -> "subprocess.Popen[str]":
+def begin(*arguments: Any, before: Callable[[], None] = listen, **more: str) -> "subprocess.Popen[str]":
+    """`more` goes into the environment."""
     return subprocess.Popen([str(PROGRAM), *map(str, arguments)], preexec_fn=before, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, env=environment())
+                            stderr=subprocess.PIPE, text=True, env={**environment(), **more})
 
 
 def on_a_terminal(*arguments: Any, errors: bool = False, **more: str) -> str:

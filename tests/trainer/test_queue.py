@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import random
+import resource
 import shutil
 import signal
 import time
@@ -338,6 +339,55 @@ def test_a_run_that_is_killed_is_told(config: Path, tmp_path: Path) -> None:
     assert "ended by signal 9" in said
     assert sorted(row["state"] for row in queue(folder)) == ["done", "failed"]
     assert tce("train", "--resume", folder).returncode == 0
+
+
+def few_files() -> None:
+    """As `ulimit -n 40`: more than a few runs at once need, fewer than the runs of the queue."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+
+
+def test_a_queue_may_be_longer_than_the_limit_on_open_files(config: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "queue"
+    done = tce("train", config, "--task", "one,two", "--seeds", "1-30", "--jobs", 4, "run.iterations=1",
+               "task.options=fails=family_two", "--out", folder, preexec_fn=few_files)
+    assert "30 of 60 done, 30 failed" in done.stdout, done.stderr
+    # each failure is told all the same
+    told = [line.split(": tce: environment")[0] for line in done.stderr.splitlines() if ": tce: environment" in line]
+    assert sorted(told) == sorted(f"family_two seed {seed}" for seed in range(1, 31))
+
+
+def test_more_jobs_than_files_may_be_open_is_said_with_the_remedy(config: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "queue"
+    many = ["train", config, "--seeds", "1-60", "--jobs", 60, "run.iterations=20", "--out", folder]
+    done = tce(*many, preexec_fn=few_files)
+    assert done.returncode == 1
+    assert "lower --jobs" in done.stderr and "ulimit -n" in done.stderr, done.stderr
+    # a limit that may be raised is raised
+    done = tce(*many, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 400)))
+    assert done.returncode == 0 and "60 of 60 done" in done.stdout, done.stderr
+
+
+def test_messages_of_runs_are_kept_in_tmpdir(config: Path, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    process = begin("train", config, "--seeds", "1-2", "run.iterations=1000000", "--jobs", 2, "--out", tmp_path / "queue",
+                    TMPDIR=str(place))
+    wait_until(lambda: len(children(process.pid)) == 2)
+    opened = lambda: [os.readlink(file) for file in Path(f"/proc/{process.pid}/fd").iterdir()]
+    wait_until(lambda: sum(name.startswith(str(place)) for name in opened()) == 3)  # of both runs, and of failures
+    assert list(place.iterdir()) == []  # nothing stays behind, not even after a kill
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("place", ["missing", "file"])
+def test_a_tmpdir_that_cannot_be_written_is_said_with_the_remedy(config: Path, tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    done = tce("train", config, "--seeds", "1-2", "--out", tmp_path / "queue", env={"TMPDIR": str(tmp_path / place)})
+    assert done.returncode == 1
+    assert f"cannot make a temporary file in {tmp_path / place}: " in done.stderr and "set TMPDIR" in done.stderr, done.stderr
+    # the same command works once that is mended
+    assert tce("train", config, "--seeds", "1-2", "run.iterations=1", "--out", tmp_path / "queue").returncode == 0
 
 
 # ---- several seeds -------------------------------------------------------------------------------
