@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "csv.h"
@@ -17,6 +18,7 @@
 
 #define QUEUE_FORMAT 1
 #define N_FIELDS 5
+#define FIRST_ROW 3 /* its line */
 
 static const char HEADER[] = "task,seed,state,folder,message";
 static const char *const STATE_NAMES[] = { "waiting", "running", "done", "stopped", "failed" };
@@ -178,13 +180,55 @@ static int read_row(char *line, queue_entry *entry)
     entry->state = 0;
     while (entry->state < N_QUEUE_STATES && strcmp(fields[2], STATE_NAMES[entry->state]) != 0)
         entry->state++;
-    /* a run lies in the queue's folder, nowhere else */
-    if (!end || *end || entry->state == N_QUEUE_STATES || fields[0][0] == '\0' || fields[3][0] == '\0' || strchr(fields[3], '/'))
+    if (!end || *end || entry->state == N_QUEUE_STATES || fields[0][0] == '\0' || fields[3][0] == '\0')
         return 0;
     const int task = snprintf(entry->task, sizeof entry->task, "%s", fields[0]);
     const int folder = snprintf(entry->folder, sizeof entry->folder, "%s", fields[3]);
     snprintf(entry->message, sizeof entry->message, "%s", fields[4]);
     return task < (int)sizeof entry->task && folder < (int)sizeof entry->folder;
+}
+
+/*
+ * A run lies in the queue's folder, nowhere else: its folder is a single name, and what has this
+ * name is a folder, neither a link nor a file, or is not there yet.
+ */
+static int lies_inside(const queue *q, const queue_entry *entry)
+{
+    char path[RUN_PATH];
+    struct stat there;
+    const char *name = entry->folder;
+    if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return 0;
+    if (queue_run_path(q, entry, path) != TCE_OK)
+        return 0;
+    return lstat(path, &there) == 0 ? S_ISDIR(there.st_mode) : errno == ENOENT;
+}
+
+static int by_folder(const void *a, const void *b)
+{
+    const queue_entry *const *x = a, *const *y = b;
+    const int order = strcmp((*x)->folder, (*y)->folder);
+    return order ? order : (*x > *y) - (*x < *y);
+}
+
+/* Two runs in one folder would be written over each other. */
+static tce_status check_folders(const queue *q, const char *path)
+{
+    tce_status status = TCE_OK;
+    const queue_entry **sorted = calloc(q->n, sizeof *sorted);
+    if (!sorted)
+        return tce_fail(TCE_E_NOMEM, "no memory for a queue of %zu runs", q->n);
+    for (size_t i = 0; i < q->n; i++)
+        sorted[i] = &q->entries[i];
+    qsort(sorted, q->n, sizeof *sorted, by_folder);
+    for (size_t i = 1; status == TCE_OK && i < q->n; i++) {
+        const int first = (int)(sorted[i - 1] - q->entries), second = (int)(sorted[i] - q->entries);
+        if (strcmp(sorted[i]->folder, sorted[i - 1]->folder) == 0)
+            status = tce_fail(TCE_E_CORRUPT, "%s:%d: the folder %s is that of line %d already",
+                              path, second + FIRST_ROW, sorted[i]->folder, first + FIRST_ROW);
+    }
+    free(sorted);
+    return status;
 }
 
 static tce_status read_rows(queue *q, const char *path, FILE *file)
@@ -201,12 +245,16 @@ static tce_status read_rows(queue *q, const char *path, FILE *file)
         if (q->n == MAX_QUEUE)
             return tce_fail(TCE_E_CORRUPT, "%s has more than %d runs", path, MAX_QUEUE);
         if (!strchr(line, '\n') || !read_row(line, &q->entries[q->n]))
-            return tce_fail(TCE_E_CORRUPT, "%s:%zu: is not task,seed,state,folder,message", path, q->n + 3);
+            return tce_fail(TCE_E_CORRUPT, "%s:%zu: is not task,seed,state,folder,message", path, q->n + FIRST_ROW);
+        if (!lies_inside(q, &q->entries[q->n]))
+            return tce_fail(TCE_E_CORRUPT, "%s:%zu: the folder \"%s\" must be the name of a folder in "
+                            "the queue's own, not a path and not a link", path, q->n + FIRST_ROW,
+                            q->entries[q->n].folder);
         q->n++;
     }
     if (ferror(file))
         return tce_fail(TCE_E_IO, "cannot read %s: %s", path, strerror(errno));
-    return q->n ? TCE_OK : tce_fail(TCE_E_CORRUPT, "%s has no runs", path);
+    return q->n ? check_folders(q, path) : tce_fail(TCE_E_CORRUPT, "%s has no runs", path);
 }
 
 tce_status queue_load(queue *q, const char *folder, settings *s)

@@ -305,6 +305,32 @@ def test_a_damaged_queue_file_is_refused(whole: Path, tmp_path: Path, line: int,
     assert done.returncode == 1 and f"queue.csv:{line}: " in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("folder", ["..", ".", "../a", "a/b", "/tmp/a", "a/../..", "link", "dangling", "queue.yaml", "lock"])
+def test_a_run_cannot_lie_outside_of_its_queue(whole: Path, tmp_path: Path, folder: str) -> None:
+    place = tmp_path / "queue"
+    shutil.copytree(whole, place)
+    (tmp_path / "outside").mkdir()
+    (place / "link").symlink_to(tmp_path / "outside")
+    (place / "dangling").symlink_to(tmp_path / "missing")
+    lines = (place / "queue.csv").read_text(encoding="utf-8").splitlines()
+    lines[4] = f"family_two,1,waiting,{folder},"
+    (place / "queue.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    done = tce("train", "--resume", place)
+    assert done.returncode == 1 and f'queue.csv:5: the folder "{folder}"' in done.stderr, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["outside", "queue"]
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_two_runs_cannot_share_a_folder(whole: Path, tmp_path: Path) -> None:
+    place = tmp_path / "queue"
+    shutil.copytree(whole, place)
+    lines = (place / "queue.csv").read_text(encoding="utf-8").splitlines()
+    lines[6] = lines[6].replace(lines[6].split(",")[3], lines[4].split(",")[3])
+    (place / "queue.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    done = tce("train", "--resume", place)
+    assert done.returncode == 1 and "queue.csv:7: " in done.stderr and "line 5" in done.stderr, done.stderr
+
+
 # ---- failures ------------------------------------------------------------------------------------
 
 
