@@ -398,6 +398,54 @@ START_TEST(an_episode_is_what_the_environment_alone_would_do)
 }
 END_TEST
 
+START_TEST(an_episode_from_a_stream_of_the_caller)
+{
+    enum { N = 4 };
+    static const size_t WHICH[] = { 1, 3 }, FAR[] = { 1, N }, BACK[] = { 3, 1 }, TWICE[] = { 2, 2 };
+    plan p = { .bad_env = -1 };
+    tce_rollout *rollout = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+    outputs *want = malloc(sizeof *want), *out = malloc(sizeof *out);
+    tce_random streams[N], start[N];
+    double obs[N][O], pos[N][D], vel[N][D];
+
+    /* the streams of an episode give that episode, whatever the environment */
+    ok(episode(rollout, N, 9, want));
+    for (size_t i = 0; i < N; i++)
+        tce_random_start(&streams[i], 11, 2, N - 1 - i, 9);
+    memcpy(start, streams, sizeof start);
+    ok(tce_rollout_reset_streams(rollout, N, NULL, streams, obs[0], pos[0], vel[0]));
+    for (size_t i = 0; i < N; i++) {
+        ck_assert_mem_eq(obs[i], want->start_obs[N - 1 - i], sizeof obs[i]);
+        ck_assert_mem_eq(pos[i], want->start_pos[N - 1 - i], sizeof pos[i]);
+        ck_assert_mem_eq(vel[i], want->start_vel[N - 1 - i], sizeof vel[i]);
+        ck_assert_int_ne(memcmp(&streams[i], &start[i], sizeof start[i]), 0);
+    }
+
+    /* some of them; the others stay where they were */
+    ok(episode(rollout, 1, 3, out));
+    memcpy(streams, start, sizeof start);
+    ok(tce_rollout_reset_streams(rollout, 2, WHICH, streams + 1, obs[0], NULL, NULL));
+    ck_assert_mem_eq(obs[0], want->start_obs[2], sizeof obs[0]);
+    ck_assert_mem_eq(obs[1], want->start_obs[1], sizeof obs[1]);
+    double path[N * T * D] = { 0.0 };
+    const tce_rollout_paths paths = paths_of(out);
+    fails(tce_rollout_run(rollout, N, T, path, path, &paths), TCE_E_STATE, "environment 0 has no episode");
+
+    fails(tce_rollout_reset_streams(rollout, 2, FAR, streams, NULL, NULL, NULL), TCE_E_SHAPE, "which[1] = 4");
+    fails(tce_rollout_reset_streams(rollout, 2, BACK, streams, NULL, NULL, NULL), TCE_E_VALUE, "which[1] = 1 after 3");
+    fails(tce_rollout_reset_streams(rollout, 2, TWICE, streams, NULL, NULL, NULL), TCE_E_VALUE, "ascending");
+    fails(tce_rollout_reset_streams(rollout, 2, NULL, NULL, NULL, NULL, NULL), TCE_E_ARGUMENT, "streams");
+    fails(tce_rollout_reset_streams(rollout, N + 1, NULL, streams, NULL, NULL, NULL), TCE_E_SHAPE, "n = 5");
+    p.bad_env = 2;
+    p.kind = RESET_SAYS_SO;
+    fails(tce_rollout_reset_streams(rollout, N, NULL, streams, obs[0], NULL, NULL), TCE_E_ENV, "environment 2, reset of episode");
+    ck_assert_double_eq(obs[2][0], 0.0);
+    tce_rollout_free(rollout);
+    free(want);
+    free(out);
+}
+END_TEST
+
 START_TEST(one_two_and_five_threads_give_the_same_bytes)
 {
     enum { N = 13 };
@@ -1097,6 +1145,7 @@ int main(void)
     tcase_add_test(property, an_episode_is_what_the_environment_alone_would_do);
     tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);
     tcase_add_test(property, an_episode_depends_on_its_number_and_not_on_those_before);
+    tcase_add_test(property, an_episode_from_a_stream_of_the_caller);
     tcase_add_test(property, after_an_early_end_nothing_more_happens);
     tcase_add_test(property, the_last_step_is_an_end_whatever_the_task_says);
     tcase_add_test(property, only_what_is_asked_for_is_written);

@@ -664,6 +664,10 @@ public:
     {
         check(tce_rollout_reset_one(pointer_, i, episode, obs, pos, vel));
     }
+    void reset_streams(size_t n, const size_t *which, tce_random *streams, double *obs, double *pos, double *vel)
+    {
+        check(tce_rollout_reset_streams(pointer_, n, which, streams, obs, pos, vel));
+    }
     void run(size_t n, size_t T, const double *pos, const double *vel, const tce_rollout_paths &out)
     {
         check(tce_rollout_run(pointer_, n, T, pos, vel, &out));

@@ -101,6 +101,14 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_step(tce_rollout *rollout, size_t n
 TCE_API TCE_NODISCARD tce_status tce_rollout_reset_one(tce_rollout *rollout, size_t i, uint64_t episode, double *out_obs, double *out_pos,
                                                        double *out_vel);
 
+/*
+ * Resets n environments from random streams of the caller's, which move on: environment which[k] (ascending; NULL: k) from streams[k], its
+ * row of the outputs is k. For callers that key episodes in a way of their own; messages count such episodes up from the number before.
+ * TCE_E_SHAPE: n or an entry of which too large.  TCE_E_VALUE: which is not ascending.  Else as tce_rollout_reset.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_rollout_reset_streams(tce_rollout *rollout, size_t n, const size_t *which, tce_random *streams,
+                                                           double *out_obs, double *out_pos, double *out_vel);
+
 /* Metrics of the first n environments, [n, M]; 0 for lost ones. Nothing to do when M is 0.   Since 0.1. */
 TCE_API TCE_NODISCARD tce_status tce_rollout_metrics(tce_rollout *rollout, size_t n, double *out);
 

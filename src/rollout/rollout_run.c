@@ -19,6 +19,8 @@ typedef struct task {
     size_t first;
     size_t T;
     uint64_t episode;
+    const size_t *which;   /* [n]: environments in place of those from first on, or NULL */
+    tce_random *streams;   /* [n]: random streams in place of those of the episode, or NULL */
     const double *pos;     /* [n, T, D] */
     const double *vel;     /* [n, T, D] */
     const double *actions; /* [n, n_action] */
@@ -90,20 +92,18 @@ static tce_status check_count(const tce_rollout *rollout, size_t n)
 /* ---- reset --------------------------------------------------------------------------------------- */
 
 /* Calls reset and checks what comes out; obs [O], pos, vel [D]. */
-static tce_status reset_instance(tce_rollout *rollout, size_t i, uint64_t episode, double *obs, double *pos,
+static tce_status reset_instance(tce_rollout *rollout, size_t i, tce_random *random, double *obs, double *pos,
                                  double *vel)
 {
     const size_t O = (size_t)rollout->spec.n_obs;
     const size_t D = (size_t)rollout->spec.n_dof;
-    tce_random random;
     tce_status status;
 
-    tce_random_start(&random, rollout->seed, rollout->purpose, i, episode);
-    if ((status = tce__judge("reset", rollout->table.reset(rollout->instances[i], &random, obs, pos, vel))) ||
+    if ((status = tce__judge("reset", rollout->table.reset(rollout->instances[i], random, obs, pos, vel))) ||
         (status = check_numbers("observation", O, obs)) || (status = check_numbers("position", D, pos)) ||
         (status = check_numbers("velocity", D, vel)))
-        return tce_fail(status, "environment %zu, reset of episode %llu: %s", i, (unsigned long long)episode,
-                        tce_error_message());
+        return tce_fail(status, "environment %zu, reset of episode %llu: %s", i,
+                        (unsigned long long)rollout->episodes[i], tce_error_message());
     return TCE_OK;
 }
 
@@ -124,9 +124,11 @@ static tce_status reset_work(void *context, size_t chunk, size_t begin, size_t e
     tce_rollout *rollout = job->rollout;
     const size_t O = (size_t)rollout->spec.n_obs;
     const size_t D = (size_t)rollout->spec.n_dof;
-    const size_t i = job->first + begin;
+    const size_t i = job->which ? job->which[begin] : job->first + begin;
     double *pos = rollout->scratch + i * (O + 2 * D);
     double *vel = pos + D;
+    tce_random of_episode;
+    tce_random *random = job->streams ? job->streams + begin : &of_episode;
     tce__aside aside;
 
     (void)chunk;
@@ -134,9 +136,11 @@ static tce_status reset_work(void *context, size_t chunk, size_t begin, size_t e
     (void)worker;
     tce__aside_put(&aside);
     rollout->states[i] = TCE__EPISODE_READY;
-    rollout->episodes[i] = job->episode;
+    rollout->episodes[i] = job->streams ? rollout->episodes[i] + 1 : job->episode;
     rollout->steps[i] = 0;
-    const tce_status status = reset_instance(rollout, i, job->episode, rollout->obs + i * O, pos, vel);
+    if (!job->streams)
+        tce_random_start(&of_episode, rollout->seed, rollout->purpose, i, job->episode);
+    const tce_status status = reset_instance(rollout, i, random, rollout->obs + i * O, pos, vel);
     if (status)
         memset(rollout->obs + i * O, 0, O * sizeof *rollout->obs);
     give_row(job->out_obs, begin, O, rollout->obs + i * O, status);
@@ -167,6 +171,25 @@ tce_status tce_rollout_reset_one(tce_rollout *rollout, size_t i, uint64_t episod
         .rollout = rollout, .first = i, .episode = episode, .out_obs = out_obs, .out_pos = out_pos, .out_vel = out_vel,
     };
     return reset_work(&job, 0, 0, 1, 0);
+}
+
+tce_status tce_rollout_reset_streams(tce_rollout *rollout, size_t n, const size_t *which, tce_random *streams,
+                                     double *out_obs, double *out_pos, double *out_vel)
+{
+    tce_status status = check_count(rollout, n);
+    if (status || (status = tce__check_pointer("streams", streams)))
+        return status;
+    for (size_t k = 0; which && k < n; k++) {
+        if (which[k] >= rollout->n_envs)
+            return tce_fail(TCE_E_SHAPE, "which[%zu] = %zu, there are %zu environments", k, which[k], rollout->n_envs);
+        if (k > 0 && which[k] <= which[k - 1])
+            return tce_fail(TCE_E_VALUE, "which[%zu] = %zu after %zu, must be ascending", k, which[k], which[k - 1]);
+    }
+    task job = {
+        .rollout = rollout, .which = which, .streams = streams,
+        .out_obs = out_obs, .out_pos = out_pos, .out_vel = out_vel,
+    };
+    return tce_pool_run(rollout->pool, n, 1, reset_work, &job);
 }
 
 /* ---- ends ---------------------------------------------------------------------------------------- */

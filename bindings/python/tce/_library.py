@@ -319,6 +319,7 @@ FUNCTIONS: Dict[str, str] = {
     "tce_rollout_run": "x pnnppp",
     "tce_rollout_step": "x pnppp",
     "tce_rollout_reset_one": "x pnuppp",
+    "tce_rollout_reset_streams": "x pnppppp",
     "tce_rollout_metrics": "x pnp",
     "tce_rollout_instance": "p pn",
     "tce_rollout_num_state": "n p",
