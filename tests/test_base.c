@@ -2,9 +2,13 @@
  * base: statuses, structs that grow, random streams, thread pool; and linalg, which has no header of its own.
  */
 #include <check.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <tce/tce.h>
 
@@ -303,6 +307,168 @@ START_TEST(a_run_inside_a_run_works_in_its_own_thread)
 }
 END_TEST
 
+/* a caller of its own: many runs on a pool that others use too, every item counted */
+typedef struct caller {
+    tce_pool *pool;
+    tce_pool **pools; /* two, for nested runs */
+    pthread_t thread;
+    int32_t number;
+    int32_t counts[16];
+    char wrong[1100]; /* what was wrong first, or "" */
+} caller;
+
+static tce_status count_item(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+{
+    const struct timespec moment = { .tv_nsec = 10000 };
+    caller *self = context;
+    (void)end;
+    (void)worker;
+    self->counts[begin]++;
+    if (chunk % 4 == 0)
+        (void)nanosleep(&moment, NULL); /* so that other callers come in between */
+    return chunk < 9 ? TCE_OK : tce_fail(TCE_E_VALUE, "chunk %zu of caller %d fails", chunk, (int)self->number);
+}
+
+static void *call_often(void *argument)
+{
+    caller *self = argument;
+    char message[64];
+    (void)snprintf(message, sizeof message, "chunk 9 of caller %d fails", (int)self->number);
+
+    for (int repeat = 0; repeat < 300 && !self->wrong[0]; repeat++) {
+        memset(self->counts, 0, sizeof self->counts);
+        const size_t n = repeat % 2 ? 16 : 8;
+        const tce_status status = tce_pool_run(self->pool, n, 1, count_item, self);
+        for (size_t i = 0; i < 16; i++)
+            if (self->counts[i] != (i < n))
+                (void)snprintf(self->wrong, sizeof self->wrong, "run %d did item %zu %d times", repeat, i, (int)self->counts[i]);
+        if (status != (n > 9 ? TCE_E_VALUE : TCE_OK) || (status && strcmp(tce_error_message(), message) != 0))
+            (void)snprintf(self->wrong, sizeof self->wrong, "run %d: %d, %s", repeat, (int)status, tce_error_message());
+    }
+    return NULL;
+}
+
+START_TEST(runs_of_several_threads_on_one_pool_do_every_item_once)
+{
+    caller callers[4] = { { 0 } };
+    tce_pool *pool = new_pool(3);
+    for (int32_t i = 0; i < 4; i++) {
+        callers[i].pool = pool;
+        callers[i].number = i;
+        ck_assert_int_eq(pthread_create(&callers[i].thread, NULL, call_often, &callers[i]), 0);
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_join(callers[i].thread, NULL);
+    for (int i = 0; i < 4; i++)
+        ck_assert_str_eq(callers[i].wrong, "");
+    tce_pool_free(pool);
+}
+END_TEST
+
+#define NEST_ITEMS 6
+
+/* a run whose items run the other pool, whose items run the first one again, to a depth */
+typedef struct nest {
+    tce_pool *pools[2];
+    int32_t depth;
+    int32_t done[NEST_ITEMS];
+    int32_t busy[3]; /* by worker */
+} nest;
+
+static tce_status run_nest(nest *level);
+
+static tce_status nest_item(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+{
+    nest *level = context;
+    nest next = { .pools = { level->pools[1], level->pools[0] }, .depth = level->depth - 1 };
+    tce_status status = TCE_OK;
+    (void)chunk;
+    (void)end;
+    if (level->busy[worker]++ != 0)
+        return tce_fail(TCE_E_STATE, "worker %d entered twice", (int)worker);
+    if (next.depth > 0)
+        status = run_nest(&next);
+    level->done[begin]++;
+    level->busy[worker]--;
+    return status;
+}
+
+static tce_status run_nest(nest *level)
+{
+    const tce_status status = tce_pool_run(level->pools[0], NEST_ITEMS, 1, nest_item, level);
+    for (int i = 0; status == TCE_OK && i < NEST_ITEMS; i++)
+        if (level->done[i] != 1)
+            return tce_fail(TCE_E_STATE, "depth %d: item %d was done %d times", (int)level->depth, i, (int)level->done[i]);
+    return status;
+}
+
+static void *nest_often(void *argument)
+{
+    caller *self = argument;
+    tce_pool **pools = self->pools;
+    for (int repeat = 0; repeat < 20 && !self->wrong[0]; repeat++) {
+        nest level = { .pools = { pools[self->number % 2], pools[1 - self->number % 2] }, .depth = 4 };
+        if (run_nest(&level) != TCE_OK)
+            (void)snprintf(self->wrong, sizeof self->wrong, "run %d: %s", repeat, tce_error_message());
+    }
+    return NULL;
+}
+
+/* A runs B runs A runs B, and from another thread B runs A runs B runs A: nothing is lost and nothing waits for itself */
+START_TEST(pools_inside_each_other_do_every_item_once)
+{
+    tce_pool *pools[2] = { new_pool(3), new_pool(2) };
+    caller callers[3] = { { 0 } };
+    for (int32_t n = 1; n <= 3; n++) {
+        for (int32_t i = 0; i < n; i++) {
+            callers[i].pools = pools;
+            callers[i].number = i;
+            ck_assert_int_eq(pthread_create(&callers[i].thread, NULL, nest_often, &callers[i]), 0);
+        }
+        for (int32_t i = 0; i < n; i++)
+            pthread_join(callers[i].thread, NULL);
+        for (int32_t i = 0; i < n; i++)
+            ck_assert_str_eq(callers[i].wrong, "");
+    }
+    tce_pool_free(pools[0]);
+    tce_pool_free(pools[1]);
+}
+END_TEST
+
+/* in a child that was forked while other threads may be inside the pool: a run, and the end of the pool */
+static void fork_and_use(tce_pool *pool)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20); /* ends a child that hangs */
+        sum_job job = { .pool = pool, .fail_at = SIZE_MAX };
+        const tce_status status = tce_pool_run(pool, 40, 1, add_chunk, &job);
+        int n = 0;
+        for (int i = 0; i < 40; i++)
+            n += job.parts[i] > 0.0;
+        tce_pool_free(pool);
+        _exit(status == TCE_OK && n == 40 ? 0 : 1);
+    }
+    int result = 0;
+    ck_assert_int_gt(child, 0);
+    ck_assert_int_eq(waitpid(child, &result, 0), child);
+    ck_assert_msg(WIFEXITED(result) && WEXITSTATUS(result) == 0, "the child ended with 0x%x", (unsigned)result);
+}
+
+START_TEST(a_forked_child_runs_and_frees_a_pool_without_its_threads)
+{
+    caller other = { .pool = new_pool(3) };
+    for (int i = 0; i < 10; i++)
+        fork_and_use(other.pool);
+    ck_assert_int_eq(pthread_create(&other.thread, NULL, call_often, &other), 0);
+    for (int i = 0; i < 10; i++)
+        fork_and_use(other.pool);
+    pthread_join(other.thread, NULL);
+    ck_assert_str_eq(other.wrong, "");
+    tce_pool_free(other.pool);
+}
+END_TEST
+
 START_TEST(a_pool_refuses_what_it_cannot_do)
 {
     tce_pool_options options;
@@ -498,6 +664,9 @@ int main(void)
     tcase_add_test(property, a_sum_has_the_same_bytes_for_any_number_of_threads);
     tcase_add_test(property, the_lowest_failing_chunk_is_reported_and_the_others_run);
     tcase_add_test(property, a_run_inside_a_run_works_in_its_own_thread);
+    tcase_add_test(property, runs_of_several_threads_on_one_pool_do_every_item_once);
+    tcase_add_test(property, pools_inside_each_other_do_every_item_once);
+    tcase_add_test(property, a_forked_child_runs_and_frees_a_pool_without_its_threads);
     tcase_add_test(property, only_kernels_older_than_the_processor_are_replaced);
     tcase_add_test(property, kernels_that_were_asked_for_are_kept);
     tcase_add_loop_test(property, a_factor_survives_multiplication_and_cholesky, 0, 100);

@@ -127,13 +127,24 @@ TCE_API void tce_pool_free(tce_pool *pool);
 /* Number of threads, 1 for NULL. */
 TCE_API int32_t tce_pool_threads(const tce_pool *pool);
 
-/* Items begin … end-1 are chunk number `chunk`; worker is in 0 … n_threads-1 and never used twice at once. */
+/*
+ * Items begin … end-1 are chunk number `chunk`; worker is in 0 … n_threads-1. Within one call of
+ * tce_pool_run, no two threads have the same worker number at once: context may hold one place for each.
+ */
 typedef tce_status (*tce_pool_work)(void *context, size_t chunk, size_t begin, size_t end, int32_t worker);
 
 /*
  * Calls work for every chunk of n_items items and waits for all of them. All chunks run even when one
  * fails; the status and message are those of the failing chunk with the lowest number.
- * Called from inside work, it runs in that same thread and worker.   No allocation.   Since 0.1.
+ * No allocation.   Since 0.1.
+ *
+ * The pool serves one call at a time: a call from another thread waits for it to end. A call from
+ * inside work never waits for a pool: when the pool is that of the work around it, at any depth, or is
+ * busy, all chunks run in the calling thread. So pools may be nested in any way. Do not hold a lock
+ * during the call that work takes.
+ *
+ * In a forked child the pool has no threads: the calling thread runs all chunks, and tce_pool_free only
+ * frees the memory.
  */
 TCE_API TCE_NODISCARD tce_status tce_pool_run(tce_pool *pool, size_t n_items, size_t chunk_size, tce_pool_work work, void *context);
 

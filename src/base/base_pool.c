@@ -3,6 +3,10 @@
  *
  * Which worker gets which chunk is left to chance; what a chunk computes, and in which order parts are added, is not. The caller works too,
  * as worker 0, so a pool of one thread has no workers at all.
+ *
+ * A pool serves one run at a time. A second caller waits for it, unless it is itself inside an item of
+ * some pool: then it does its chunks in its own thread. So nobody who is waited for ever waits for a
+ * pool, and no nesting of pools and threads can lock up.
  */
 #include <pthread.h>
 #include <string.h>
@@ -36,19 +40,38 @@ struct tce_pool {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     pthread_cond_t done;
+    pthread_cond_t idle;
+    pid_t process;   /* that created the pool */
     worker *workers; /* [n_threads - 1] */
     int32_t n_threads;
     int32_t n_started;
     int32_t n_busy;
     int32_t stop;
+    int32_t running; /* a caller has the workers */
+    int32_t reserved;
     uint64_t generation; /* counts jobs, so that a worker joins each at most once */
     job job;
     char failure[FAILURE_SIZE]; /* message of the lowest failing chunk */
 };
 
-/* Which pool and worker this thread is working for, so that a nested run stays in its thread. */
-static __thread const tce_pool *current_pool;
-static __thread int32_t current_worker;
+/* A run that this thread is inside of. Frames lie on the thread's stack; the innermost one comes first. */
+typedef struct frame {
+    const tce_pool *pool;
+    const struct frame *outer;
+    int32_t worker;
+} frame;
+
+static __thread const frame *innermost;
+
+/* This thread's frame of that pool, at any depth, or NULL. */
+static const frame *find_frame(const tce_pool *pool)
+{
+    const frame *f = innermost;
+
+    while (f && f->pool != pool)
+        f = f->outer;
+    return f;
+}
 
 /* Runs one chunk and keeps the failure of the lowest one. `lock` is held on entry and exit. */
 static void run_chunk(tce_pool *pool, size_t chunk, int32_t index)
@@ -73,11 +96,12 @@ static void run_chunk(tce_pool *pool, size_t chunk, int32_t index)
 /* Takes chunks until none is left. `lock` is held on entry and exit. */
 static void work_on_job(tce_pool *pool, int32_t index)
 {
-    current_pool = pool;
-    current_worker = index;
+    const frame here = { .pool = pool, .outer = innermost, .worker = index };
+
+    innermost = &here;
     while (pool->job.next < pool->job.n_chunks)
         run_chunk(pool, pool->job.next++, index);
-    current_pool = NULL;
+    innermost = here.outer;
 }
 
 static void *worker_main(void *argument)
@@ -102,7 +126,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* Every chunk in this thread, in order: no pool, a pool of one, or a run inside a run. */
+/* Every chunk in this thread, in order: no pool, a pool of one, a run inside a run, a forked child. */
 static tce_status run_here(int32_t index, size_t n_items, size_t chunk_size, tce_pool_work work, void *context)
 {
     tce_status first = TCE_OK;
@@ -120,6 +144,16 @@ static tce_status run_here(int32_t index, size_t n_items, size_t chunk_size, tce
         begin = end;
     }
     return first == TCE_OK ? TCE_OK : tce_fail(first, "%s", message);
+}
+
+/*
+ * Whether this process is a forked child of the one that created the pool. The workers are not there,
+ * and the lock and the conditions are as the fork found them, perhaps held or waited for by a thread
+ * that is gone: they must not be touched, not even destroyed.
+ */
+static int is_forked(const tce_pool *pool)
+{
+    return pool->process != getpid();
 }
 
 void tce_pool_options_init(tce_pool_options *options, size_t struct_size)
@@ -154,7 +188,7 @@ tce_status tce_pool_create(const tce_pool_options *options, const tce_hooks *hoo
         opt.n_threads = cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (int32_t)cores;
     }
 
-    tce_pool pool = { .n_threads = opt.n_threads };
+    tce_pool pool = { .n_threads = opt.n_threads, .process = getpid() };
     tce__arena arena = { NULL, 0 };
     layout(&pool, &arena);
     status = tce__block_create(hooks, "tce_pool", &arena, &pool.hooks);
@@ -165,6 +199,7 @@ tce_status tce_pool_create(const tce_pool_options *options, const tce_hooks *hoo
     pthread_mutex_init(&handle->lock, NULL);
     pthread_cond_init(&handle->wake, NULL);
     pthread_cond_init(&handle->done, NULL);
+    pthread_cond_init(&handle->idle, NULL);
 
     /* the caller is worker 0 */
     for (int32_t i = 1; i < handle->n_threads; i++) {
@@ -186,6 +221,10 @@ void tce_pool_free(tce_pool *pool)
 {
     if (!pool)
         return;
+    if (is_forked(pool)) {
+        tce__block_free(&pool->hooks, pool);
+        return;
+    }
     pthread_mutex_lock(&pool->lock);
     pool->stop = 1;
     pthread_cond_broadcast(&pool->wake);
@@ -193,6 +232,7 @@ void tce_pool_free(tce_pool *pool)
     for (int32_t i = 0; i < pool->n_started; i++)
         pthread_join(pool->workers[i].thread, NULL);
 
+    pthread_cond_destroy(&pool->idle);
     pthread_cond_destroy(&pool->done);
     pthread_cond_destroy(&pool->wake);
     pthread_mutex_destroy(&pool->lock);
@@ -215,23 +255,42 @@ tce_status tce_pool_run(tce_pool *pool, size_t n_items, size_t chunk_size, tce_p
         return TCE_OK;
 
     const size_t n_chunks = n_items / chunk_size + (n_items % chunk_size != 0);
-    if (pool && current_pool == pool)
-        return run_here(current_worker, n_items, chunk_size, work, context);
-    if (!pool || pool->n_threads == 1 || n_chunks == 1)
+    const frame *inside = pool ? find_frame(pool) : NULL;
+    if (inside)
+        return run_here(inside->worker, n_items, chunk_size, work, context);
+    if (!pool || pool->n_threads == 1 || n_chunks == 1 || is_forked(pool))
         return run_here(0, n_items, chunk_size, work, context);
 
-    /* publish the job, help with it, wait for the others */
+    /* another run is waited for, but not from inside an item, which somebody waits for in turn */
     pthread_mutex_lock(&pool->lock);
+    while (pool->running && !innermost)
+        pthread_cond_wait(&pool->idle, &pool->lock);
+    if (pool->running) {
+        pthread_mutex_unlock(&pool->lock);
+        const frame here = { .pool = pool, .outer = innermost, .worker = 0 };
+        innermost = &here;
+        status = run_here(0, n_items, chunk_size, work, context);
+        innermost = here.outer;
+        return status;
+    }
+
+    /* publish the job, help with it, wait for the others */
     const job next = { .work = work, .context = context, .n_items = n_items, .chunk_size = chunk_size,
                        .n_chunks = n_chunks, .bad_chunk = SIZE_MAX, .status = TCE_OK };
     pool->job = next;
+    pool->running = 1;
     pool->generation++;
     pthread_cond_broadcast(&pool->wake);
     work_on_job(pool, 0);
     while (pool->n_busy > 0)
         pthread_cond_wait(&pool->done, &pool->lock);
-    status = pool->job.status;
-    pthread_mutex_unlock(&pool->lock);
 
-    return status == TCE_OK ? TCE_OK : tce_fail(status, "%s", pool->failure);
+    /* the message is read before the next run can overwrite it */
+    status = pool->job.status;
+    if (status != TCE_OK)
+        (void)tce_fail(status, "%s", pool->failure);
+    pool->running = 0;
+    pthread_cond_signal(&pool->idle);
+    pthread_mutex_unlock(&pool->lock);
+    return status;
 }
