@@ -2,7 +2,7 @@
  * Your own environment as a table of functions: rolled out here, and a task library for `tce train`.   Run: make check-examples
  * A cart has to stand at a drawn goal after one second. To train on it, compile this same file as a task library:
  *     cc -shared -fPIC -Iinclude -o cart.so examples/05_custom_env.c
- *     tce train point_via/bbrl task.library=./cart.so task.name=cart
+ *     tce train point_via/bbrl --task-library ./cart.so task.name=cart
  */
 #include <math.h>
 #include <stdio.h>

@@ -31,6 +31,8 @@
 
 static const char OPTIONS[] = "  --tasks           a step of each task (of --task alone) beside bare mj_step calls instead\n"
                               "  --task NAME       task.name\n"
+                              "  --task-library FILE\n"
+                              "                    task.library: a library of your own tasks; one that only a run folder names is not loaded\n"
                               "  --iterations N    iterations, or rounds of --tasks, that are timed, after one that is not [10]\n"
                               "  --threads N       run.threads\n"
                               "  --json            one JSON object instead of the table\n"
@@ -464,7 +466,7 @@ static int run_bench(const settings *s, const task *t, bench *b, int json)
 typedef struct bench_options {
     int64_t iterations;
     int json, tasks;
-    const char *task, *threads;
+    const char *task, *threads, *library;
 } bench_options;
 
 /* Returns -1 when the command may begin, else the exit status. */
@@ -473,6 +475,7 @@ static int parse(bench_options *o, int argc, char **argv)
     static const struct option LONG[] = {
         { "help", no_argument, NULL, 'h' },          { "task", required_argument, NULL, 'k' }, { "iterations", required_argument, NULL, 'i' },
         { "threads", required_argument, NULL, 't' }, { "json", no_argument, NULL, 'j' },       { "tasks", no_argument, NULL, 'a' },
+        { "task-library", required_argument, NULL, 'L' },
         { 0 },
     };
     int c;
@@ -483,6 +486,7 @@ static int parse(bench_options *o, int argc, char **argv)
         case 'h': return print_help("bench", OPTIONS, 1);
         case 'k': o->task = optarg; break;
         case 't': o->threads = optarg; break;
+        case 'L': o->library = optarg; break;
         case 'j': o->json = 1; break;
         case 'a': o->tasks = 1; break;
         case 'i':
@@ -498,7 +502,7 @@ static int parse(bench_options *o, int argc, char **argv)
 
 int cmd_bench(int argc, char **argv)
 {
-    bench_options o = { DEFAULT_ITERATIONS, 0, 0, NULL, NULL };
+    bench_options o = { DEFAULT_ITERATIONS, 0, 0, NULL, NULL, NULL };
     const int code = parse(&o, argc, argv);
     if (code >= 0)
         return code;
@@ -506,6 +510,8 @@ int cmd_bench(int argc, char **argv)
     tce_status status = settings_from_arguments(&s, argc - optind, argv + optind);
     if (status == TCE_OK && o.task)
         status = settings_set(&s, "task", "name", o.task, "command line");
+    if (status == TCE_OK && o.library)
+        status = settings_name_library(&s, o.library);
     if (status == TCE_OK && o.threads)
         status = settings_set(&s, "run", "threads", o.threads, "command line");
     if (status == TCE_OK && o.tasks)

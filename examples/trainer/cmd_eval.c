@@ -22,6 +22,8 @@
 static const char OPTIONS[] = "  --episodes N        episodes [200]\n"
                               "  --seed N            seed of their resets [the run's]\n"
                               "  --threads N         threads [the run's]\n"
+                              "  --task-library FILE\n"
+                              "                      library of the run's task; one that only the run folder names is not loaded\n"
                               "  --video FILE.mp4    film the first episodes\n"
                               "  --video-episodes N  how many [5]\n"
                               "  --picture FILE.png  the last state of the first episode\n"
@@ -29,7 +31,7 @@ static const char OPTIONS[] = "  --episodes N        episodes [200]\n"
                               "  --help              this\n";
 
 typedef struct eval_options {
-    const char *folder, *video, *picture;
+    const char *folder, *video, *picture, *library;
     int32_t episodes, video_episodes, threads; /* threads -1: the run's */
     int32_t width, height;
     uint64_t seed;
@@ -204,7 +206,7 @@ static tce_status film_episodes(const player *p, const eval_options *o)
 
 static tce_status evaluate(player *p, const eval_options *o, tce_pool **pool)
 {
-    tce_status status = player_load(p, o->folder);
+    tce_status status = player_load(p, o->folder, o->library);
     if (status != TCE_OK)
         return status;
     p->s.run.seed = o->has_seed ? o->seed : p->s.run.seed;
@@ -240,6 +242,7 @@ static int read_options(int argc, char **argv, eval_options *o)
         { "threads", required_argument, NULL, 't' },  { "video", required_argument, NULL, 'v' },
         { "picture", required_argument, NULL, 'p' },  { "video-episodes", required_argument, NULL, 'e' },
         { "size", required_argument, NULL, 'z' },     { "help", no_argument, NULL, 'h' },
+        { "task-library", required_argument, NULL, 'l' },
         { 0 }
     };
     *o = (eval_options){ .episodes = DEFAULT_EPISODES, .video_episodes = 5, .threads = -1 };
@@ -254,6 +257,7 @@ static int read_options(int argc, char **argv, eval_options *o)
         case 'h': return print_help("eval", OPTIONS, 0);
         case 'v': o->video = optarg; continue;
         case 'p': o->picture = optarg; continue;
+        case 'l': o->library = optarg; continue;
         case 'z':
             if (sscanf(optarg, "%" SCNd32 "x%" SCNd32 "%c", &o->width, &o->height, &end) != 2 || o->width < 16 ||
                 o->height < 16 || o->width > 8192 || o->height > 8192)

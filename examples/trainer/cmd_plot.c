@@ -23,6 +23,8 @@ static const char OPTIONS[] =
     "  --over FILE      draws published points over the curves: a CSV file with columns source,method,environment_steps and the value last\n"
     "  --episodes N     episodes of each policy for smoothness and correlation; 0: none [100; with several tasks 0]\n"
     "  --threads N      threads for these; 0: all cores [0]\n"
+    "  --task-library FILE\n"
+    "                   library of the runs' tasks, for --episodes; one that only a run folder names is not loaded\n"
     "  --no-pictures    CSV files only\n"
     "  --help           this\n\n"
     "Writes curves.csv, profile.csv, summary.csv, with several tasks aggregate_curves.csv and aggregate_profile.csv, with --episodes smoothness.csv\n"
@@ -36,7 +38,7 @@ static const char OPTIONS[] =
 #define DEFAULT_EPISODES 100
 
 typedef struct plot_options {
-    const char *out;
+    const char *out, *library;
     int hold, pictures;
     int32_t n_episodes; /* -1: not told */
     int32_t n_threads;
@@ -128,7 +130,7 @@ static tce_status write_all(const plot_data *data, const plot_options *o)
         options.n_threads = o->n_threads;
         status = tce_pool_create(&options, NULL, &pool);
         if (status == TCE_OK)
-            status = plot_write_policies(data, o->out, n_episodes, pool);
+            status = plot_write_policies(data, o->out, o->library, n_episodes, pool);
         tce_pool_free(pool);
     }
     if (status == TCE_OK && o->pictures) {
@@ -156,7 +158,8 @@ static int read_arguments(int argc, char **argv, plot_arguments *a)
         { "x", required_argument, NULL, 'x' },      { "label", required_argument, NULL, 'l' }, { "over", required_argument, NULL, 'v' },
         { "hold", no_argument, NULL, 'k' },         { "episodes", required_argument, NULL, 'e' },
         { "threads", required_argument, NULL, 't' }, { "no-pictures", no_argument, NULL, 'n' },
-        { "smooth", required_argument, NULL, 's' },  { 0 },
+        { "smooth", required_argument, NULL, 's' },  { "task-library", required_argument, NULL, 'L' },
+        { 0 },
     };
     plot_options *o = &a->options;
     const char *label = NULL;
@@ -169,6 +172,7 @@ static int read_arguments(int argc, char **argv, plot_arguments *a)
         case 1: a->folders[a->n] = optarg; a->labels[a->n++] = label; break;
         case 'h': a->help = 1; return EXIT_FINE;
         case 'o': o->out = optarg; break;
+        case 'L': o->library = optarg; break;
         case 'm': a->metric = optarg; break;
         case 'x': a->x_name = optarg; break;
         case 'l': label = optarg; break;
@@ -224,7 +228,7 @@ static tce_status plot_runs(const plot_arguments *a)
 
 int cmd_plot(int argc, char **argv)
 {
-    plot_arguments a = { { "plots", 0, 1, -1, 0, 0, NULL }, "", "env_steps", 0.0, 0, NULL, NULL, 0 };
+    plot_arguments a = { { "plots", NULL, 0, 1, -1, 0, 0, NULL }, "", "env_steps", 0.0, 0, NULL, NULL, 0 };
     int failed = 0;
     a.folders = array_of((size_t)argc, sizeof *a.folders, &failed);
     a.labels = array_of((size_t)argc, sizeof *a.labels, &failed);

@@ -8,8 +8,8 @@
 #include "commands.h"
 #include "trainer.h"
 
-static const char OPTIONS[] = "  --library FILE  task library; default: libtce_tasks.so beside the program\n"
-                              "  --help          this\n";
+static const char OPTIONS[] = "  --task-library FILE  task library; default: libtce_tasks.so beside the program\n"
+                              "  --help               this\n";
 
 /* width: of the longest name */
 static void print_task(const tce_env_vtable *vtable, int width)
@@ -37,7 +37,7 @@ static void print_task(const tce_env_vtable *vtable, int width)
 
 int cmd_tasks(int argc, char **argv)
 {
-    static const struct option LONG[] = { { "help", no_argument, NULL, 'h' }, { "library", required_argument, NULL, 'l' }, { 0 } };
+    static const struct option LONG[] = { { "help", no_argument, NULL, 'h' }, { "task-library", required_argument, NULL, 'l' }, { 0 } };
     settings s;
     settings_init(&s);
     int c;
@@ -47,7 +47,7 @@ int cmd_tasks(int argc, char **argv)
             return print_help("tasks", OPTIONS, 0);
         if (c != 'l')
             return EXIT_USAGE;
-        if (settings_set(&s, "task", "library", optarg, "command line") != TCE_OK)
+        if (settings_name_library(&s, optarg) != TCE_OK)
             return fail();
     }
 

@@ -16,6 +16,8 @@ static const char OPTIONS[] = "  --task LIST     task.name; several, e.g. reach,
                               "  --seed N        run.seed\n"
                               "  --seeds LIST    a queue with each of these seeds, e.g. 1-5,25\n"
                               "  --jobs N        runs of a queue at once; default: one a core\n"
+                              "  --task-library FILE\n"
+                              "                  task.library: a library of your own tasks; one that only a run folder names is not loaded\n"
                               "  --threads N     run.threads\n"
                               "  --steps N       run.steps: end after so many environment steps\n"
                               "  --out DIR       the run folder; default runs/<task>__<method>__<seed>__<time>. Of a queue: the folder around its runs\n"
@@ -28,14 +30,14 @@ static const char OPTIONS[] = "  --task LIST     task.name; several, e.g. reach,
                               "\n"
                               "Ctrl-C finishes the iteration and saves; a second one ends at once.\n";
 
-enum { SEED, THREADS, STEPS, TASK, N_OVERRIDES };
+enum { SEED, THREADS, STEPS, LIBRARY, TASK, N_OVERRIDES };
 
 typedef struct train_options {
     const char *out, *resume, *seeds, *tasks;
     int n_jobs, quiet;
     int n;                                  /* CONFIG and overrides, those of the options last */
     char **arguments;
-    char storage[N_OVERRIDES][TEXT_SIZE];   /* overrides made of options */
+    char storage[N_OVERRIDES][TEXT_SIZE + 64]; /* overrides made of options */
 } train_options;
 
 /* ---- command line ------------------------------------------------------------------------------ */
@@ -61,7 +63,8 @@ static int parse(train_options *o, int argc, char **argv)
         { "seed", required_argument, NULL, 's' },  { "threads", required_argument, NULL, 't' }, { "steps", required_argument, NULL, 'n' },
         { "out", required_argument, NULL, 'o' },   { "resume", required_argument, NULL, 'r' },  { "seeds", required_argument, NULL, 'S' },
         { "jobs", required_argument, NULL, 'j' },  { "task", required_argument, NULL, 'T' },    { "quiet", no_argument, NULL, 'q' },
-        { "help", no_argument, NULL, 'h' },        { 0 },
+        { "help", no_argument, NULL, 'h' },        { "task-library", required_argument, NULL, 'L' },
+        { 0 },
     };
     int c;
     optind = 1;
@@ -70,6 +73,7 @@ static int parse(train_options *o, int argc, char **argv)
         case 's': add_override(o, SEED, "run.seed", optarg); break;
         case 't': add_override(o, THREADS, "run.threads", optarg); break;
         case 'n': add_override(o, STEPS, "run.steps", optarg); break;
+        case 'L': add_override(o, LIBRARY, "task.library", optarg); break;
         case 'T': o->tasks = optarg; break;
         case 'o': o->out = optarg; break;
         case 'r': o->resume = optarg; break;
@@ -141,7 +145,7 @@ static tce_status settings_to_resume(settings *s, const train_options *o)
 
 static void report_end(display *d, const char *folder, const settings *s, const run_result *r)
 {
-    char spent[32], success[32] = "";
+    char spent[32], success[32] = "", library[2 * TEXT_SIZE];
     display_duration(r->seconds, spent, sizeof spent);
     /* not every task knows success */
     if (!isnan(r->eval_success))
@@ -149,26 +153,31 @@ static void report_end(display *d, const char *folder, const settings *s, const 
     display_note(d, "done: %" PRId64 " iterations, %" PRId64 " environment steps, %s", r->iteration, r->env_steps, spent);
     if (!isnan(r->eval_return))
         display_note(d, "mean policy, %d episodes: %sreturn %.4g", (int)s->evaluate.episodes, success, r->eval_return);
-    display_note(d, "%s    (tce eval %s, tce plot %s)", folder, folder, folder);
+    task_library_words(s, library, sizeof library);
+    display_note(d, "%s    (tce eval %s%s, tce plot %s%s)", folder, folder, library, folder, library);
 }
 
 /* What is saved after a failure, and how to go on. */
-static int report_failure(display *d, tce_status status, const char *folder, const run_result *r)
+static int report_failure(display *d, tce_status status, const char *folder, const settings *s, const run_result *r)
 {
+    char library[2 * TEXT_SIZE];
     display_end(d);
     fail();
     if (status == TCE_E_ENV || status == TCE_E_ENV_NAN)
         fprintf(stderr, "tce: collect.on_fault=drop leaves such episodes out and counts them\n");
     if (r->saved > 0)
-        fprintf(stderr, "tce: saved up to iteration %" PRId64 "; go on with:  tce train --resume %s\n", r->saved, folder);
+        fprintf(stderr, "tce: saved up to iteration %" PRId64 "; go on with:  tce train --resume %s%s\n", r->saved, folder,
+                task_library_words(s, library, sizeof library));
     return EXIT_FAILED;
 }
 
-static int report_interrupt(display *d, const char *folder, const run_result *r)
+static int report_interrupt(display *d, const char *folder, const settings *s, const run_result *r)
 {
+    char library[2 * TEXT_SIZE];
     display_end(d);
     if (r->saved > 0)
-        fprintf(stderr, "tce: stopped and saved after iteration %" PRId64 "; go on with:  tce train --resume %s\n", r->saved, folder);
+        fprintf(stderr, "tce: stopped and saved after iteration %" PRId64 "; go on with:  tce train --resume %s%s\n", r->saved, folder,
+                task_library_words(s, library, sizeof library));
     else
         fprintf(stderr, "tce: stopped before the first iteration was done\n");
     return EXIT_INTERRUPTED;
@@ -180,9 +189,9 @@ static int train(const char *folder, const settings *s, learner *l, int resume, 
     run_result result;
     const tce_status status = run_train(folder, s, l, resume, d, &result);
     if (status != TCE_OK)
-        return report_failure(d, status, folder, &result);
+        return report_failure(d, status, folder, s, &result);
     if (result.interrupted)
-        return report_interrupt(d, folder, &result);
+        return report_interrupt(d, folder, s, &result);
     if (plot_run(folder) != TCE_OK)
         display_warn(d, "no curve.png: %s", tce_error_message());
     report_end(d, folder, s, &result);
@@ -263,6 +272,8 @@ static tce_status continue_queue(const train_options *o, const queue *asked, que
         status = override_all(s, o);
     }
     char path[RUN_PATH];
+    if (status == TCE_OK)
+        status = task_library_check(s);
     if (status == TCE_OK)
         status = run_path(o->resume, "queue.yaml", path);
     return status == TCE_OK ? run_settings_agree(s, &own, path) : status;

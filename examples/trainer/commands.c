@@ -19,7 +19,7 @@ const command COMMANDS[] = {
     { "plot", cmd_plot, "RUN ... [options]", "curves, statistics and smoothness of runs" },
     { "export", cmd_export, "RUN [options]", "write the policy for a robot: one file, or C source" },
     { "bench", cmd_bench, "[CONFIG] [options]", "time an iteration and its parts" },
-    { "tasks", cmd_tasks, "[--library FILE]", "list the tasks there are" },
+    { "tasks", cmd_tasks, "[--task-library FILE]", "list the tasks there are" },
     { "config", cmd_config, "[CONFIG] [section.key=value ...]", "print the effective settings" },
     { "completion", cmd_completion, "bash", "print a completion script for the shell" },
 };
@@ -142,6 +142,29 @@ tce_status config_prefix(const char *config, char *out, size_t size)
     return TCE_OK;
 }
 
+/*
+ * Whether a settings file is the record of a run or a queue: by its name, which only they give, or by what lies beside it. Such a file may be
+ * anybody's, so the library in it stays a record.
+ */
+static int is_record(const char *path)
+{
+    static const char *const NAMES[] = { "config.yaml", "queue.yaml" };
+    static const char *const BESIDE[] = { "progress.csv", "checkpoints", "queue.csv" };
+    char *full = realpath(path, NULL), beside[4 * TEXT_SIZE];
+    char *slash = full ? strrchr(full, '/') : NULL;
+    int record = !slash;
+    for (size_t i = 0; slash && i < sizeof NAMES / sizeof NAMES[0]; i++)
+        record |= strcmp(slash + 1, NAMES[i]) == 0;
+    if (slash)
+        *slash = '\0';
+    for (size_t i = 0; slash && i < sizeof BESIDE / sizeof BESIDE[0]; i++) {
+        snprintf(beside, sizeof beside, "%s/%s", full, BESIDE[i]);
+        record |= access(beside, F_OK) == 0;
+    }
+    free(full);
+    return record;
+}
+
 int is_config(const char *word)
 {
     return !strchr(word, '=') || access(word, F_OK) == 0;
@@ -157,6 +180,11 @@ tce_status settings_from_arguments(settings *s, int n, char *const *arguments)
         status = find_config(arguments[0], path, sizeof path);
         if (status == TCE_OK)
             status = settings_load(s, path);
+        if (status == TCE_OK && s->task.library[0] && !is_record(path)) {
+            char library[TEXT_SIZE];
+            memcpy(library, s->task.library, sizeof library);
+            status = settings_name_library(s, library);
+        }
         first = 1;
     }
     for (int i = first; status == TCE_OK && i < n; i++)

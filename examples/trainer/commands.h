@@ -45,7 +45,8 @@ int print_help(const char *command, const char *options_text, int with_settings)
 
 /*
  * Settings from what is left on a command line: CONFIG (a path, or "task/method" or "task" in examples/configs, $TCE_CONFIGS or beside the program), then
- * section.key=value overrides. n arguments. n = 0 gives the defaults.
+ * section.key=value overrides. n arguments. n = 0 gives the defaults. A task library in CONFIG counts as named by the user, unless CONFIG is a file
+ * of a run folder or a queue.
  */
 tce_status settings_from_arguments(settings *s, int n, char *const *arguments);
 

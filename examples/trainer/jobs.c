@@ -29,6 +29,7 @@
  */
 typedef struct work {
     queue *q;
+    const settings *s;
     job *jobs;    /* [q->n] */
     size_t n_jobs;
     int threads;
@@ -85,6 +86,7 @@ static void keep_message(const job *j, int signal_number)
 static void become(const job *j, const work *w, pid_t parent)
 {
     char seed[32], share[32], task_name[TASK_NAME + 16], config[RUN_PATH], program[TEXT_SIZE];
+    char library[TEXT_SIZE + 32];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length <= 0 || run_path(w->q->folder, "queue.yaml", config) != TCE_OK)
         _exit(EXIT_FAILED);
@@ -92,7 +94,9 @@ static void become(const job *j, const work *w, pid_t parent)
     snprintf(task_name, sizeof task_name, "task.name=%s", j->entry->task);
     snprintf(seed, sizeof seed, "run.seed=%" PRIu64, j->entry->seed);
     snprintf(share, sizeof share, "run.threads=%d", w->threads);
-    char *const list[] = { "tce", "train", config, task_name, seed, share, "--quiet", "--resume", (char *)j->folder, NULL };
+    /* queue.yaml is data, and a library in it would not be loaded: the queue's own is passed on */
+    snprintf(library, sizeof library, "--task-library=%s", w->s->task.library);
+    char *const list[] = { "tce", "train", config, task_name, seed, share, library, "--quiet", "--resume", (char *)j->folder, NULL };
 
     /* a group of its own: Ctrl-C reaches it once, through its parent; and it does not outlive that */
     setpgid(0, 0);
@@ -291,7 +295,9 @@ static int report(const work *w)
     print_failures(w);
     if (n[QUEUE_DONE] == w->q->n)
         return EXIT_FINE;
-    fprintf(stderr, "tce: %zu of %zu runs are not done; go on with:  tce train --resume %s\n", w->q->n - n[QUEUE_DONE], w->q->n, w->q->folder);
+    char library[2 * TEXT_SIZE];
+    fprintf(stderr, "tce: %zu of %zu runs are not done; go on with:  tce train --resume %s%s\n", w->q->n - n[QUEUE_DONE], w->q->n, w->q->folder,
+            task_library_words(w->s, library, sizeof library));
     return n[QUEUE_FAILED] ? EXIT_FAILED : EXIT_INTERRUPTED;
 }
 
@@ -300,7 +306,7 @@ int jobs_run(queue *q, const settings *s, int quiet)
     const long cores = sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
     const int n_jobs = q->n_jobs ? q->n_jobs : (int)cores;
     const int share = cores > n_jobs ? (int)(cores / n_jobs) : 1;
-    work w = { q, calloc(q->n, sizeof(job)), (size_t)n_jobs, s->run.threads > 0 ? (int)s->run.threads : share, NULL, { 0 } };
+    work w = { q, s, calloc(q->n, sizeof(job)), (size_t)n_jobs, s->run.threads > 0 ? (int)s->run.threads : share, NULL, { 0 } };
     tce_status status = w.jobs ? allow_files(&w) : tce_fail(TCE_E_NOMEM, "no memory for %zu runs", q->n);
     if (status == TCE_OK)
         status = temporary_open(&w.failures);

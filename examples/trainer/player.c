@@ -27,7 +27,7 @@ void player_close(player *p)
     memset(p, 0, sizeof *p);
 }
 
-tce_status player_load(player *p, const char *folder)
+tce_status player_load(player *p, const char *folder, const char *library)
 {
     char path[2 * TEXT_SIZE];
     memset(p, 0, sizeof *p);
@@ -35,7 +35,11 @@ tce_status player_load(player *p, const char *folder)
     if (access(path, R_OK) != 0)
         return tce_fail(TCE_E_NOT_FOUND, "%s is not a run folder: it has no config.yaml that can be read", folder);
     settings_init(&p->s);
-    const tce_status status = settings_load(&p->s, path);
+    tce_status status = settings_load(&p->s, path);
+    if (status == TCE_OK && library)
+        status = settings_name_library(&p->s, library);
+    if (status == TCE_OK)
+        status = task_library_check(&p->s);
     if (status != TCE_OK)
         return status;
     snprintf(path, sizeof path, "%s/policy.safetensors", folder);

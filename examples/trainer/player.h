@@ -19,10 +19,10 @@ typedef struct player {
 } player;
 
 /*
- * Reads config.yaml and policy.safetensors of a run folder. p->s may be changed afterwards (seed, library).
- * player_close also after a failure. TCE_E_NOT_FOUND: not a run folder, or nothing trained yet.
+ * Reads config.yaml and policy.safetensors of a run folder. p->s may be changed afterwards (seed). library: the task library
+ * that the command line names, or NULL; one that only config.yaml names is not loaded. player_close also after a failure. TCE_E_NOT_FOUND: not a run folder, or nothing trained yet.
  */
-tce_status player_load(player *p, const char *folder);
+tce_status player_load(player *p, const char *folder, const char *library);
 /* Creates policy, primitive and environments for n_episodes. TCE_E_SHAPE: the task has changed since. */
 tce_status player_create(player *p, int32_t n_episodes, tce_pool *pool);
 void player_close(player *p);

@@ -106,8 +106,8 @@ tce_status plot_write_points(const plot_data *data, const char *folder, size_t n
 /* Takes away what an earlier plot left in the folder and this one will not replace. */
 void plot_clear(const char *folder);
 
-/* smoothness.csv, also to stdout, and correlation_*.csv: runs the mean policies for n_episodes each. What cannot be had is warned about on stderr. */
-tce_status plot_write_policies(const plot_data *data, const char *folder, int32_t n_episodes, tce_pool *pool);
+/* smoothness.csv, also to stdout, and correlation_*.csv: runs the mean policies for n_episodes each; library as for player_load. What cannot be had is warned about on stderr. */
+tce_status plot_write_policies(const plot_data *data, const char *folder, const char *library, int32_t n_episodes, tce_pool *pool);
 
 /* Draws every CSV file in a folder that there is a picture for and lists the pictures on stdout, unless quiet. Failures as plot_run. */
 tce_status plot_draw(const char *folder, int quiet);

@@ -144,14 +144,15 @@ static void warn(const plotted_run *run, const char *what)
 }
 
 /* All runs of a group; the correlation is that of its first policy. */
-static void report_group(const plot_data *data, const plot_group *g, const char *folder, int32_t n_episodes, tce_pool *pool, report *r)
+static void report_group(const plot_data *data, const plot_group *g, const char *folder, const char *library, int32_t n_episodes, tce_pool *pool,
+                         report *r)
 {
     int drawn = 0;
     memset(r, 0, sizeof *r);
     for (size_t i = 0; i < g->R * g->K; i++) {
         const plotted_run *run = &data->runs[g->runs[i]];
         player p;
-        tce_status status = player_load(&p, run->folder);
+        tce_status status = player_load(&p, run->folder, library);
         if (status == TCE_OK)
             status = player_create(&p, n_episodes, pool);
         if (status == TCE_OK)
@@ -165,7 +166,7 @@ static void report_group(const plot_data *data, const plot_group *g, const char 
     }
 }
 
-tce_status plot_write_policies(const plot_data *data, const char *folder, int32_t n_episodes, tce_pool *pool)
+tce_status plot_write_policies(const plot_data *data, const char *folder, const char *library, int32_t n_episodes, tce_pool *pool)
 {
     FILE *file;
     const tce_status status = plot_open(folder, "smoothness.csv", &file);
@@ -178,7 +179,7 @@ tce_status plot_write_policies(const plot_data *data, const char *folder, int32_
            "its integral form");
     for (size_t i = 0; i < data->tasks.n; i++) {
         report r;
-        report_group(data, &data->tasks.list[i], folder, n_episodes, pool, &r);
+        report_group(data, &data->tasks.list[i], folder, library, n_episodes, pool, &r);
         if (r.n_runs > 0)
             write_report(file, &data->tasks.list[i], &r);
     }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 
@@ -260,6 +261,29 @@ tce_status settings_set(settings *s, const char *section, const char *key, const
     return row ? set_row(s, row, text, where) : fail_unknown(section, key, where);
 }
 
+tce_status settings_name_library(settings *s, const char *path)
+{
+    char absolute[2 * TEXT_SIZE];
+    size_t used = 0;
+    /* without a slash it is the system's loader that looks for it */
+    if (path[0] != '/' && strchr(path, '/')) {
+        if (!getcwd(absolute, TEXT_SIZE))
+            return tce_fail(TCE_E_IO, "task.library = \"%s\": the working directory has no path: %s", path, strerror(errno));
+        used = strlen(absolute);
+        if (absolute[used - 1] != '/')
+            absolute[used++] = '/';
+        while (strncmp(path, "./", 2) == 0)
+            path += 2 + strspn(path + 2, "/");
+    }
+    const int length = snprintf(absolute + used, sizeof absolute - used, "%s", path);
+    if (length < 0 || (size_t)length >= sizeof absolute - used)
+        return tce_fail(TCE_E_VALUE, "the path of task.library is longer than %d characters", TEXT_SIZE - 1);
+    const tce_status status = settings_set(s, "task", "library", absolute, "task library");
+    if (status == TCE_OK)
+        s->task.library_named = 1;
+    return status;
+}
+
 tce_status settings_override(settings *s, const char *assignment)
 {
     char section[64], key[64];
@@ -269,6 +293,8 @@ tce_status settings_override(settings *s, const char *assignment)
         return tce_fail(TCE_E_VALUE, "command line: \"%s\" is not section.key=value", assignment);
     snprintf(section, sizeof section, "%.*s", (int)(dot - assignment), assignment);
     snprintf(key, sizeof key, "%.*s", (int)(equals - dot - 1), dot + 1);
+    if (strcmp(section, "task") == 0 && strcmp(key, "library") == 0)
+        return settings_name_library(s, equals + 1);
     return settings_set(s, section, key, equals + 1, "command line");
 }
 

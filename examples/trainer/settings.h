@@ -42,6 +42,7 @@ typedef struct settings {
     struct {
         char name[TEXT_SIZE];
         char library[TEXT_SIZE];  /* empty: the one beside the program */
+        int32_t library_named;    /* 1: the user named it, here or in a file of their own; else it is a record and not loaded. No key of the table. */
         char options[TEXT_SIZE];  /* "key=value key=value" for the task */
     } task;
     struct {
@@ -141,8 +142,11 @@ tce_status settings_set(settings *s, const char *section, const char *key, const
 /* Reads a YAML file of sections over *s. Unknown and repeated keys, and values out of range, are errors with the line number. */
 tce_status settings_load(settings *s, const char *path);
 
-/* "section.key=value" */
+/* "section.key=value" of the command line. */
 tce_status settings_override(settings *s, const char *assignment);
+
+/* task.library, by the user: it may be loaded, and is kept as an absolute path, which holds in any working directory. */
+tce_status settings_name_library(settings *s, const char *path);
 
 /* What no single key can tell: combinations that have no meaning. */
 tce_status settings_check(const settings *s);

@@ -18,7 +18,7 @@ const setting_row SETTING_ROWS[] = {
     { "run", "checkpoint_keep", SETTING_INT, AT(run.checkpoint_keep), "2", 2, 1000, NULL, "checkpoints kept" },
 
     { "task", "name", SETTING_TEXT, AT(task.name), "reacher5", 0, 0, NULL, "task, as `tce tasks` lists it" },
-    { "task", "library", SETTING_TEXT, AT(task.library), "", 0, 0, NULL, "task library to load; empty: libtce_tasks.so beside the program" },
+    { "task", "library", SETTING_TEXT, AT(task.library), "", 0, 0, NULL, "library of your own tasks; empty: libtce_tasks.so beside the program. What a run folder names is not loaded, see --task-library" },
     { "task", "options", SETTING_TEXT, AT(task.options), "", 0, 0, NULL, "the task's own options, \"key=value key=value\"" },
 
     { "collect", "episodes", SETTING_INT, AT(collect.episodes), "152", 1, 1e6, NULL, "episodes an iteration" },

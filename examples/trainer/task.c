@@ -37,10 +37,28 @@ static void default_library(char *out, size_t size)
     snprintf(out, size, places[0], folder);
 }
 
+tce_status task_library_check(const settings *s)
+{
+    if (!s->task.library[0] || s->task.library_named)
+        return TCE_OK;
+    return tce_fail(TCE_E_STATE, "this run used the task library %s, which is not loaded from here: a run folder is data, and a library is code. If "
+                    "you trust it, name it on the command line, where it is now:  --task-library %s",
+                    s->task.library, s->task.library);
+}
+
+const char *task_library_words(const settings *s, char *out, size_t size)
+{
+    snprintf(out, size, "%s%s", s->task.library[0] ? " --task-library " : "", s->task.library);
+    return out;
+}
+
 tce_status task_library_open(const settings *s, task *out)
 {
     char path[2 * TEXT_SIZE];
     memset(out, 0, sizeof *out);
+    const tce_status status = task_library_check(s);
+    if (status != TCE_OK)
+        return status;
     if (s->task.library[0])
         snprintf(path, sizeof path, "%s", s->task.library);
     else

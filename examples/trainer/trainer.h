@@ -69,10 +69,14 @@ typedef struct task {
     const tce_env_vtable *vtable;
 } task;
 
-/* Opens the library that the settings name; task_open also finds the task in it. */
+/* TCE_E_STATE when the settings have a library that only a run folder names; the message says how to name it. */
+tce_status task_library_check(const settings *s);
+/* Opens the library of the settings, checked in this way; task_open also finds the task in it. */
 tce_status task_library_open(const settings *s, task *out);
 tce_status task_open(const settings *s, task *out);
 void task_close(task *t);
+/* " --task-library FILE", for messages with a command that goes on; "" when the tasks are those beside the program. Returns out. */
+const char *task_library_words(const settings *s, char *out, size_t size);
 /* A task of an open library by its name; TCE_E_NOT_FOUND with the names that are like it, and how to list all. */
 tce_status task_lookup(const task *t, const char *name, const tce_env_vtable **out);
 

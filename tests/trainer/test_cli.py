@@ -17,12 +17,12 @@ COMMANDS = ["train", "eval", "plot", "export", "bench", "tasks", "config"]
 
 # what the help of a command has to name
 OPTIONS = {
-    "train": ["CONFIG", "--task", "--seed", "--seeds", "--jobs", "--out", "--threads", "--resume", "--steps", "--quiet"],
-    "eval": ["RUN", "--episodes", "--video"],
-    "plot": ["RUN"],
+    "train": ["CONFIG", "--task", "--seed", "--seeds", "--jobs", "--out", "--threads", "--resume", "--steps", "--quiet", "--task-library"],
+    "eval": ["RUN", "--episodes", "--video", "--task-library"],
+    "plot": ["RUN", "--task-library"],
     "export": ["RUN"],
-    "bench": ["CONFIG"],
-    "tasks": ["--library"],
+    "bench": ["CONFIG", "--task-library"],
+    "tasks": ["--task-library"],
     "config": ["CONFIG", "--markdown"],
 }
 
@@ -258,7 +258,7 @@ def test_completion_is_a_script_that_knows_commands_and_settings(tmp_path) -> No
 
 
 def test_a_missing_task_library_is_named(tmp_path) -> None:
-    for message in (refused("tasks", "--library", tmp_path / "none.so"),
+    for message in (refused("tasks", "--task-library", tmp_path / "none.so"),
                     refused("train", f"task.library={tmp_path}/none.so", "--out", tmp_path / "run")):
         assert f"{tmp_path}/none.so" in message and "build it" in message
     assert not (tmp_path / "run").exists()
@@ -266,7 +266,7 @@ def test_a_missing_task_library_is_named(tmp_path) -> None:
 
 def test_a_library_that_is_none_is_refused(tmp_path) -> None:
     (tmp_path / "tasks.so").write_text("not a library")
-    assert "tasks.so" in refused("tasks", "--library", tmp_path / "tasks.so")
+    assert "tasks.so" in refused("tasks", "--task-library", tmp_path / "tasks.so")
 
 
 def test_a_missing_task_gets_the_names_that_are_like_it(tmp_path) -> None:
@@ -301,7 +301,7 @@ def test_a_run_has_to_be_named(command) -> None:
 
 
 def test_an_own_environment_is_learnt(cart, tmp_path) -> None:
-    assert "cart" in fine("tasks", "--library", cart)
+    assert "cart" in fine("tasks", "--task-library", cart)
     (tmp_path / "cart.yaml").write_text(CART)
     result = tce("train", tmp_path / "cart.yaml", f"task.library={cart}", "--out", tmp_path / "run")
     assert result.returncode == 0, result.stderr

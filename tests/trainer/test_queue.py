@@ -31,6 +31,11 @@ FAMILY = ["family_one", "family_two", "family_three_far"]
 Row = Dict[str, str]
 
 
+def library(config: Path) -> List[Any]:
+    """A queue that goes on does not load the library that its folder names."""
+    return ["--task-library", config / "points.so"]
+
+
 def queue(folder: Path) -> List[Row]:
     with open(folder / "queue.csv", newline="", encoding="utf-8") as stream:
         assert stream.readline().startswith("# tce queue 1, jobs ")
@@ -186,7 +191,7 @@ def test_a_signal_saves_every_run_and_the_queue_goes_on(number, before, config: 
     assert states.count("stopped") == 2 and "waiting" in states
     assert out.count(" stopped ") >= 2 and " waiting " in out
 
-    done = tce("train", "--resume", folder)
+    done = tce("train", "--resume", folder, *library(config))
     assert done.returncode == 0, done.stderr
     assert all_content(folder) == all_content(tmp_path / "whole")
 
@@ -211,7 +216,7 @@ def kill_until_done(arguments: List[Any], folder: Path, draw: random.Random, mos
         assert returncode in (0, -signal.SIGKILL), said
         if not (folder / "queue.csv").exists():
             continue
-        command = ["train", "--resume", folder]
+        command = ["train", "--resume", folder, *library(arguments[0])]
         for name, then in finished.items():
             assert times(folder / name) == then
         finished = {row["folder"]: times(folder / row["folder"]) for row in queue(folder) if row["state"] == "done"}
@@ -233,18 +238,18 @@ def test_kills_of_the_whole_queue_lose_nothing(config: Path, tmp_path: Path) -> 
         assert all_content(folder) == whole
 
 
-def test_a_finished_queue_stays_as_it_is(whole: Path, tmp_path: Path) -> None:
+def test_a_finished_queue_stays_as_it_is(whole: Path, config: Path, tmp_path: Path) -> None:
     folder = tmp_path / "queue"
     shutil.copytree(whole, folder)
     before = {row["folder"]: times(folder / row["folder"]) for row in queue(folder)}
-    done = tce("train", "--resume", folder)
+    done = tce("train", "--resume", folder, *library(config))
     assert done.returncode == 0 and "6 of 6 done" in done.stdout
     assert {row["folder"]: times(folder / row["folder"]) for row in queue(folder)} == before
 
     # a run whose folder was taken away is run again; the queue may have been moved
     gone = queue(folder)[3]["folder"]
     shutil.rmtree(folder / gone)
-    assert tce("train", "--resume", folder, "--quiet").returncode == 0
+    assert tce("train", "--resume", folder, *library(config), "--quiet").returncode == 0
     assert all_content(folder) == all_content(whole)
     del before[gone]
     assert {name: times(folder / name) for name in before} == before
@@ -273,7 +278,7 @@ def test_two_processes_cannot_share_a_queue(config: Path, tmp_path: Path) -> Non
     folder = tmp_path / "queue"
     first = begin("train", config, "--task", "all", "run.iterations=1000000", "--out", folder)
     wait_until(lambda: (folder / "queue.csv").exists() and "running" in (folder / "queue.csv").read_text())
-    second = tce("train", "--resume", folder)
+    second = tce("train", "--resume", folder, *library(config))
     assert second.returncode == 1 and f"process {first.pid}" in second.stderr
     first.send_signal(signal.SIGINT)
     first.communicate(timeout=60)
@@ -283,13 +288,13 @@ def test_settings_that_may_change_change_for_what_is_left(config: Path, tmp_path
     folder = tmp_path / "queue"
     done = tce("train", config, "--task", "all", "task.options=fails=family_two", "--out", folder, "--jobs", 1)
     assert done.returncode == 1
-    done = tce("train", "--resume", folder, "collect.on_fault=drop", "run.iterations=5")
+    done = tce("train", "--resume", folder, *library(config), "collect.on_fault=drop", "run.iterations=5")
     assert done.returncode == 0, done.stderr
     assert [int(rows(folder / row["folder"])[-1]["iteration"]) for row in queue(folder)] == [12, 5, 12]
     assert [float(rows(folder / row["folder"])[-1]["dropped"]) for row in queue(folder)] == [0, 2, 0]
-    done = tce("train", "--resume", folder, "policy.epochs=7")
+    done = tce("train", "--resume", folder, *library(config), "policy.epochs=7")
     assert done.returncode == 1 and "policy.epochs" in done.stderr
-    done = tce("train", "--resume", folder, "task.name=stranger")
+    done = tce("train", "--resume", folder, *library(config), "task.name=stranger")
     assert done.returncode == 1 and "task.name" in done.stderr
 
 
@@ -344,14 +349,14 @@ def test_a_failing_run_is_told_at_the_end_and_the_others_go_on(config: Path, tmp
         assert row["state"] == ("failed" if row["task"] == "family_two" else "done")
         assert ("environment" in row["message"]) == (row["state"] == "failed")
     said = done.stderr.splitlines()
-    assert said[-1] == f"tce: 2 of 6 runs are not done; go on with:  tce train --resume {folder}"
+    assert said[-1] == f"tce: 2 of 6 runs are not done; go on with:  tce train --resume {folder} --task-library {config / 'points.so'}"
     # after all warnings of the runs that were done, and each with its name
     first = next(i for i, line in enumerate(said) if line.startswith("family_two seed 1: tce: environment"))
     assert all(line.startswith("family_two seed ") for line in said[first:-1])
     assert any(line.startswith("family_two seed 2: tce: environment") for line in said)
 
     # it is tried again
-    again = tce("train", "--resume", folder)
+    again = tce("train", "--resume", folder, *library(config))
     assert again.returncode == 1 and again.stdout.count("failed after 0 iterations") == 2
 
 
@@ -364,7 +369,7 @@ def test_a_run_that_is_killed_is_told(config: Path, tmp_path: Path) -> None:
     assert process.returncode == 1
     assert "ended by signal 9" in said
     assert sorted(row["state"] for row in queue(folder)) == ["done", "failed"]
-    assert tce("train", "--resume", folder).returncode == 0
+    assert tce("train", "--resume", folder, *library(config)).returncode == 0
 
 
 def few_files() -> None:

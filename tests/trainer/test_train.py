@@ -349,7 +349,7 @@ def test_a_failing_environment_ends_the_run_and_loses_nothing(tiny: Path, tmp_pa
     assert "environment 0" in done.stderr and "on_fault=drop" in done.stderr and f"--resume {folder}" in done.stderr
     assert checkpoints(folder)[-1].name == "ckpt-00000006.safetensors"
 
-    done = tce("train", "--resume", folder, "collect.on_fault=drop")
+    done = tce("train", "--resume", folder, "--task-library", faulty, "collect.on_fault=drop")
     assert done.returncode == 0, done.stderr
     assert [int(row["dropped"]) for row in rows(folder)[1:]] == [0] * 7 + [2] * 5
 
