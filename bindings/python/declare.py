@@ -1,0 +1,177 @@
+"""Writes tce/_declarations.py from the public headers: constants, structs, callbacks and functions.
+
+    python3 declare.py           writes it
+    python3 declare.py --check   exit status 1 when it is not what the headers say
+
+The headers are plain enough to be read line by line: comments are removed, every struct has one field per declaration, every
+function is marked TCE_API.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Dict, List, Tuple
+
+HERE = Path(__file__).resolve().parent
+HEADERS = HERE.parent.parent / "include" / "tce"
+TARGET = HERE / "tce" / "_declarations.py"
+
+# C types by value, and what arrays of them are in an argument list; every other pointer is Pointer
+SCALARS = {
+    "size_t": "c_size_t", "int32_t": "c_int32", "uint32_t": "c_uint32", "uint64_t": "c_uint64", "uint8_t": "c_uint8",
+    "double": "c_double", "tce_status": "c_int32"}
+ARRAYS = {"double": "Float64", "uint8_t": "Uint8", "int32_t": "Int32", "uint32_t": "Uint32", "void": "Data"}
+
+
+def camel(name: str) -> str:
+    """tce_pool_options -> PoolOptions"""
+    return "".join(word.capitalize() for word in name.split("_")[1:])
+
+
+class Headers:
+    """What all headers declare, in the order of their names."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        for path in sorted(HEADERS.glob("*.h")):
+            text = re.sub(r"/\*.*?\*/", " ", path.read_text(encoding="utf-8"), flags=re.S)
+            self.text += text.replace("\\\n", " ") + "\n"
+        self.callbacks = {name for name in re.findall(r"typedef [^;{}]*?\(\*(tce_\w+)\)", self.text)}
+
+    def kind(self, declaration: str, argument: bool = False) -> str:
+        """The ctypes type of one parameter, field or result."""
+        words = declaration.replace("const", " ").replace("*", " * ").split()
+        base = words[0]
+        if "(" in declaration or base in self.callbacks:
+            return "c_void_p"
+        stars = words.count("*")
+        size = re.search(r"\[(\w+)\]", declaration)
+        if size and not argument:
+            count = size[1] if size[1].isdigit() else f"{self.constants()[size[1]]}"
+            return f"{SCALARS[base]} * {count}"
+        stars += bool(size)
+        if stars == 1 and base == "char":
+            return "c_char_p"
+        if stars == 1 and argument and base in ARRAYS:
+            return ARRAYS[base]
+        if stars:
+            return "Pointer" if argument else "c_void_p"
+        if base not in SCALARS:
+            raise SystemExit(f"declare.py: what is {base} in \"{declaration.strip()}\"?")
+        return SCALARS[base]
+
+    def constants(self) -> Dict[str, int]:
+        found = {}
+        for name, value in re.findall(r"#define (TCE_\w+) (\d+)$", self.text, flags=re.M):
+            found[name] = int(value)
+        for body in re.findall(r"\benum\s*\{(.*?)\}", self.text, flags=re.S):
+            for name, value in re.findall(r"(TCE_\w+)\s*=\s*(-?\d+)", body):
+                found[name] = int(value)
+        return found
+
+    def arguments(self, text: str) -> List[str]:
+        parts = [part.strip() for part in text.split(",")]
+        return [self.kind(part, True) for part in parts if part not in ("void", "...")]
+
+    def result(self, text: str) -> str:
+        text = text.strip()
+        return "None" if text == "void" else "Status" if text == "tce_status" else self.kind(text + " result")
+
+    def prototype(self, result: str, arguments: str) -> str:
+        """A callback's type: plain ctypes, since C calls it."""
+        plain = [self.kind(part.strip()) for part in arguments.split(",")]
+        return f"CFUNCTYPE({', '.join([self.result(result).replace('Status', 'c_int32'), *plain])})"
+
+    def structs(self) -> List[Tuple[str, List[Tuple[str, str]], Dict[str, str]]]:
+        """Name, fields, and the types of those fields that are functions."""
+        found = []
+        for body, name in re.findall(r"typedef struct \w+ \{(.*?)\}\s*(\w+);", self.text, flags=re.S):
+            fields, functions = [], {}
+            for declaration in filter(str.strip, body.split(";")):
+                function = re.match(r"\s*([\w\s*]+?)\(\*(\w+)\)\((.*)\)\s*$", declaration, flags=re.S)
+                if function:
+                    fields.append((function[2], "c_void_p"))
+                    functions[function[2]] = self.prototype(function[1], function[3])
+                    continue
+                field = re.search(r"(\w+)(?:\[\w+\])?\s*$", declaration)
+                assert field is not None, declaration
+                fields.append((field[1], self.kind(declaration)))
+            found.append((name, fields, functions))
+        return found
+
+    def callback_types(self) -> List[Tuple[str, str]]:
+        pattern = r"typedef ([\w\s*]+?)\(\*(tce_\w+)\)\((.*?)\);"
+        return [(name, self.prototype(result, arguments)) for result, name, arguments in re.findall(pattern, self.text, flags=re.S)]
+
+    def functions(self) -> List[Tuple[str, str, List[str]]]:
+        """A status that may not be ignored is a Status; one that only informs is a number."""
+        found = []
+        pattern = r"TCE_API\s+(TCE_NODISCARD\s+)?([\w\s*]+?)(tce_\w+)\(([^)]*)\)"
+        for checked, result, name, arguments in re.findall(pattern, self.text):
+            kind = self.result(result)
+            found.append((name, kind if checked else kind.replace("Status", "c_int32"), self.arguments(arguments)))
+        return found
+
+
+def wrapped(words: List[str], indent: str, width: int = 120) -> List[str]:
+    """The words with commas between them, in lines."""
+    lines, line = [], indent
+    for word in words:
+        if len(line) + len(word) + 2 > width:
+            lines.append(line.rstrip())
+            line = indent
+        line += word + ", "
+    return lines + [line.rstrip(" ")]
+
+
+def declarations() -> str:
+    headers = Headers()
+    lines = [
+        '"""The public headers in ctypes: constants, structs, callbacks, functions. Made by declare.py: do not edit."""', "",
+        "from ctypes import CFUNCTYPE, c_char_p, c_double, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p",
+        "from typing import Any, Dict, List, Tuple", "",
+        "from ._pointers import Data, Float64, Int32, Pointer, Status, Struct, Uint8, Uint32", ""]
+    lines += [f"{name} = {value}" for name, value in headers.constants().items()] + ["", ""]
+
+    fields_of = {}
+    for name, fields, functions in headers.structs():
+        lines += [f"class {camel(name)}(Struct):", f'    """{name}"""', "", "    _fields_ = ["]
+        lines += wrapped([f'("{field}", {kind})' for field, kind in fields], " " * 8)
+        lines[-1] = lines[-1].rstrip(",") + "]"
+        lines += ["", ""]
+        if functions:
+            fields_of[camel(name)] = functions
+
+    lines.append("# callbacks that are passed as arguments")
+    lines += [f"{camel(name)} = {kind}" for name, kind in headers.callback_types()]
+    lines += ["", "# callbacks that are fields of a struct"]
+    for name, functions in fields_of.items():
+        lines.append(f"{name}Functions: Dict[str, Any] = {{")
+        lines += [f'    "{field}": {kind},' for field, kind in functions.items()] + ["}"]
+
+    lines += ["", "# every function: its result and its arguments", "FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {"]
+    for name, result, arguments in headers.functions():
+        line = f'    "{name}": ({result}, [{", ".join(arguments)}]),'
+        if len(line) > 120:
+            lines += [f'    "{name}": ({result}, ['] + wrapped(arguments, " " * 8)
+            lines[-1] = lines[-1].rstrip(",") + "]),"
+        else:
+            lines.append(line)
+    return "\n".join(lines + ["}", ""])
+
+
+def main() -> int:
+    text = declarations()
+    if "--check" in sys.argv[1:]:
+        if not TARGET.exists() or TARGET.read_text(encoding="utf-8") != text:
+            print(f"{TARGET.name} is not what the headers say: run bindings/python/declare.py", file=sys.stderr)
+            return 1
+        return 0
+    TARGET.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

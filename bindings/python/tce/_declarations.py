@@ -1,0 +1,461 @@
+"""The public headers in ctypes: constants, structs, callbacks, functions. Made by declare.py: do not edit."""
+
+from ctypes import CFUNCTYPE, c_char_p, c_double, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from typing import Any, Dict, List, Tuple
+
+from ._pointers import Data, Float64, Int32, Pointer, Status, Struct, Uint8, Uint32
+
+TCE_ENV_ABI = 1
+TCE_MP_MAX_BASIS = 256
+TCE_MP_MAX_STEPS = 1000000
+TCE_STORE_MAX_RANK = 4
+TCE_VERSION_MAJOR = 0
+TCE_VERSION_MINOR = 1
+TCE_VERSION_PATCH = 0
+TCE_OK = 0
+TCE_E_ARGUMENT = -1
+TCE_E_SHAPE = -2
+TCE_E_VALUE = -3
+TCE_E_VERSION = -4
+TCE_E_STATE = -5
+TCE_E_UNSUPPORTED = -6
+TCE_E_NOMEM = -10
+TCE_E_IO = -11
+TCE_E_CORRUPT = -12
+TCE_E_NOT_FOUND = -13
+TCE_E_THREAD = -14
+TCE_E_NOT_PD = -20
+TCE_E_NO_CONVERGE = -21
+TCE_E_NOT_FINITE = -22
+TCE_E_SINGULAR = -23
+TCE_E_ENV = -30
+TCE_E_ENV_NAN = -31
+TCE_E_LIBRARY = -32
+TCE_LOG_INFO = 0
+TCE_LOG_WARNING = 1
+TCE_CRITIC_RAW = 0
+TCE_CRITIC_NORMALISE = 1
+TCE_CRITIC_NORMALISED = 2
+TCE_MP_PRODMP = 0
+TCE_MP_PROMP = 1
+TCE_MP_DMP = 2
+TCE_MP_PHASE_NATURAL = 0
+TCE_MP_PHASE_SMOOTH = 1
+TCE_MP_PHASE_RHYTHMIC = 2
+TCE_MP_BASIS_TABLE = 0
+TCE_MP_BASIS_EXACT = 1
+TCE_NET_RELU = 0
+TCE_NET_LEAKY_RELU = 1
+TCE_NET_TANH = 2
+TCE_NET_LINEAR = 3
+TCE_NET_FLOAT = 0
+TCE_NET_DOUBLE = 1
+TCE_NET_ORTHOGONAL = 0
+TCE_NET_FAN_IN = 1
+TCE_POLICY_FULL_SHARED = 0
+TCE_POLICY_FULL_CONTEXTUAL = 1
+TCE_POLICY_DIAGONAL_SHARED = 2
+TCE_ROLLOUT_FAIL = 0
+TCE_ROLLOUT_DROP = 1
+TCE_TIME_POINTS_INTERVAL = 0
+TCE_TIME_POINTS_RANDOM = 1
+TCE_SEGMENT_VALUE = 0
+TCE_SEGMENT_SUM = 1
+TCE_SEGMENT_REWARD = 2
+TCE_F64 = 0
+TCE_F32 = 1
+TCE_I64 = 2
+TCE_U64 = 3
+TCE_I32 = 4
+TCE_U8 = 5
+TCE_TRPL_KL = 0
+TCE_TRPL_W2 = 1
+TCE_TRPL_FROBENIUS = 2
+TCE_TRPL_IDENTITY = 3
+TCE_TRPL_ENTROPY_NONE = 0
+TCE_TRPL_ENTROPY_AT_LEAST = 1
+TCE_TRPL_ENTROPY_EQUAL = 2
+TCE_TRPL_SCHEDULE_NONE = 0
+TCE_TRPL_SCHEDULE_LINEAR = 1
+TCE_TRPL_SCHEDULE_EXPONENTIAL = 2
+
+
+class Hooks(Struct):
+    """tce_hooks"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("user", c_void_p), ("allocate", c_void_p), ("release", c_void_p),
+        ("log", c_void_p)]
+
+
+class Random(Struct):
+    """tce_random"""
+
+    _fields_ = [
+        ("key", c_uint64 * 2), ("counter", c_uint64 * 4), ("block", c_uint64 * 4), ("used", c_uint32),
+        ("has_spare", c_uint32), ("spare", c_double)]
+
+
+class PoolOptions(Struct):
+    """tce_pool_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("n_threads", c_int32), ("reserved", c_int32)]
+
+
+class CriticOptions(Struct):
+    """tce_critic_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("n_obs", c_int32), ("n_hidden", c_int32), ("activation", c_int32),
+        ("precision", c_int32), ("start", c_int32), ("max_batch", c_int32), ("normalise", c_int32),
+        ("reserved", c_int32), ("hidden", c_void_p), ("pool", c_void_p)]
+
+
+class EnvSpec(Struct):
+    """tce_env_spec"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("n_obs", c_int32), ("n_dof", c_int32), ("n_action", c_int32), ("n_steps", c_int32),
+        ("n_metrics", c_int32), ("n_context", c_int32), ("dt", c_double), ("metric_names", c_void_p),
+        ("context", c_void_p), ("action_low", c_void_p), ("action_high", c_void_p), ("carries_state", c_int32),
+        ("reserved", c_int32)]
+
+
+class EnvResult(Struct):
+    """tce_env_result"""
+
+    _fields_ = [
+        ("reward", c_double), ("terminated", c_int32), ("truncated", c_int32), ("event", c_int32),
+        ("reserved", c_int32)]
+
+
+class EnvVtable(Struct):
+    """tce_env_vtable"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("abi", c_int32), ("reserved", c_int32), ("name", c_char_p),
+        ("description", c_char_p), ("create", c_void_p), ("destroy", c_void_p), ("spec", c_void_p),
+        ("reset", c_void_p), ("step", c_void_p), ("step_action", c_void_p), ("metrics", c_void_p),
+        ("n_state", c_void_p), ("get_state", c_void_p), ("set_state", c_void_p), ("render", c_void_p)]
+
+
+class MpOptions(Struct):
+    """tce_mp_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("kind", c_int32), ("phase", c_int32), ("basis", c_int32), ("num_dof", c_int32),
+        ("num_basis", c_int32), ("num_basis_outside", c_int32), ("table_length", c_int32), ("relative_goal", c_int32),
+        ("auto_scale_basis", c_int32), ("disable_goal", c_int32), ("disable_weights", c_int32), ("learn_tau", c_int32),
+        ("learn_delay", c_int32), ("reserved", c_int32), ("tau", c_double), ("delay", c_double), ("dt", c_double),
+        ("alpha", c_double), ("alpha_phase", c_double), ("basis_bandwidth_factor", c_double),
+        ("weights_scale", c_double), ("goal_scale", c_double), ("weights_scales", c_void_p)]
+
+
+class MpGrid(Struct):
+    """tce_mp_grid"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("E", c_size_t), ("T", c_size_t), ("n_time_rows", c_size_t),
+        ("n_init_times", c_size_t), ("times", c_void_p), ("init_time", c_void_p), ("init_pos", c_void_p),
+        ("init_vel", c_void_p)]
+
+
+class MpVia(Struct):
+    """tce_mp_via"""
+
+    _fields_ = [
+        ("time", c_double), ("value", c_double), ("tolerance", c_double), ("dof", c_int32), ("order", c_int32)]
+
+
+class MpPlan(Struct):
+    """tce_mp_plan"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("mp", c_void_p), ("params", c_void_p), ("init_pos", c_void_p),
+        ("init_vel", c_void_p), ("init_time", c_double)]
+
+
+class NetOptions(Struct):
+    """tce_net_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("n_in", c_int32), ("n_out", c_int32), ("n_hidden", c_int32),
+        ("activation", c_int32), ("precision", c_int32), ("start", c_int32), ("max_batch", c_int32),
+        ("reserved", c_int32), ("hidden", c_void_p), ("gain_hidden", c_double), ("gain_out", c_double),
+        ("pool", c_void_p)]
+
+
+class AdamOptions(Struct):
+    """tce_adam_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("learning_rate", c_double), ("l2", c_double), ("beta1", c_double),
+        ("beta2", c_double), ("epsilon", c_double)]
+
+
+class PolicyOptions(Struct):
+    """tce_policy_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("n_obs", c_int32), ("n_params", c_int32), ("form", c_int32), ("n_hidden", c_int32),
+        ("activation", c_int32), ("precision", c_int32), ("start", c_int32), ("max_batch", c_int32),
+        ("n_cov_hidden", c_int32), ("cov_activation", c_int32), ("hidden", c_void_p), ("cov_hidden", c_void_p),
+        ("min_std", c_double), ("initial_std", c_double), ("pool", c_void_p)]
+
+
+class RolloutOptions(Struct):
+    """tce_rollout_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("vtable", c_void_p), ("user", c_void_p), ("settings", c_char_p),
+        ("seed", c_uint64), ("purpose", c_uint64), ("n_envs", c_int32), ("on_fault", c_int32), ("pool", c_void_p)]
+
+
+class RolloutPaths(Struct):
+    """tce_rollout_paths"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("obs", c_void_p), ("rewards", c_void_p), ("dones", c_void_p), ("events", c_void_p),
+        ("lengths", c_void_p), ("metrics", c_void_p)]
+
+
+class SegmentOptions(Struct):
+    """tce_segment_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("mp", c_void_p), ("max_episodes", c_int32), ("max_steps", c_int32),
+        ("max_pairs", c_int32), ("shared_cov", c_int32), ("max_grids", c_int32), ("reserved", c_int32),
+        ("reg", c_double), ("pool", c_void_p)]
+
+
+class SegmentStats(Struct):
+    """tce_segment_stats"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("loss", c_double), ("ratio_mean", c_double), ("ratio_max", c_double),
+        ("fraction_clipped", c_double), ("approx_kl", c_double)]
+
+
+class StoreArray(Struct):
+    """tce_store_array"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("name", c_char_p), ("data", c_void_p), ("shape", c_size_t * 4), ("rank", c_int32),
+        ("type", c_int32)]
+
+
+class TrplOptions(Struct):
+    """tce_trpl_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("kind", c_int32), ("dim", c_int32), ("max_batch", c_int32),
+        ("shared_cov", c_int32), ("diagonal", c_int32), ("entropy", c_int32), ("entropy_first", c_int32),
+        ("reserved", c_int32), ("mean_bound", c_double), ("cov_bound", c_double), ("pool", c_void_p)]
+
+
+# callbacks that are passed as arguments
+PoolWork = CFUNCTYPE(c_int32, c_void_p, c_size_t, c_size_t, c_size_t, c_int32)
+TasksFunction = CFUNCTYPE(c_void_p, c_void_p, c_void_p)
+NetLoss = CFUNCTYPE(c_int32, c_void_p, c_size_t, c_size_t, c_void_p, c_void_p, c_void_p)
+
+# callbacks that are fields of a struct
+HooksFunctions: Dict[str, Any] = {
+    "allocate": CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t),
+    "release": CFUNCTYPE(None, c_void_p, c_void_p),
+    "log": CFUNCTYPE(None, c_void_p, c_int32, c_char_p),
+}
+EnvVtableFunctions: Dict[str, Any] = {
+    "create": CFUNCTYPE(c_int32, c_void_p, c_char_p, c_void_p),
+    "destroy": CFUNCTYPE(None, c_void_p),
+    "spec": CFUNCTYPE(c_int32, c_void_p, c_void_p),
+    "reset": CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p),
+    "step": CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p),
+    "step_action": CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_void_p),
+    "metrics": CFUNCTYPE(c_int32, c_void_p, c_void_p),
+    "n_state": CFUNCTYPE(c_size_t, c_void_p),
+    "get_state": CFUNCTYPE(c_int32, c_void_p, c_void_p),
+    "set_state": CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p),
+    "render": CFUNCTYPE(c_int32, c_void_p, c_int32, c_int32, c_void_p),
+}
+
+# every function: its result and its arguments
+FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
+    "tce_status_name": (c_char_p, [c_int32]),
+    "tce_status_text": (c_char_p, [c_int32]),
+    "tce_error_message": (c_char_p, []),
+    "tce_fail": (c_int32, [c_int32, c_char_p]),
+    "tce_hooks_init": (None, [Pointer, c_size_t]),
+    "tce_random_start": (None, [Pointer, c_uint64, c_uint64, c_uint64, c_uint64]),
+    "tce_random_bits": (c_uint64, [Pointer]),
+    "tce_random_uniform": (c_double, [Pointer]),
+    "tce_random_normal": (c_double, [Pointer]),
+    "tce_random_normals": (None, [Pointer, c_size_t, Float64]),
+    "tce_random_below": (c_uint64, [Pointer, c_uint64]),
+    "tce_random_permutation": (None, [Pointer, c_size_t, Uint32]),
+    "tce_pool_options_init": (None, [Pointer, c_size_t]),
+    "tce_pool_create": (Status, [Pointer, Pointer, Pointer]),
+    "tce_pool_free": (None, [Pointer]),
+    "tce_pool_threads": (c_int32, [Pointer]),
+    "tce_pool_run": (Status, [Pointer, c_size_t, c_size_t, c_void_p, Data]),
+    "tce_blas_set_threads": (None, [c_int32]),
+    "tce_blas_threads": (c_int32, []),
+    "tce_blas_better_kernels": (c_char_p, []),
+    "tce_critic_options_init": (None, [Pointer, c_size_t]),
+    "tce_critic_create": (Status, [Pointer, Pointer, Pointer]),
+    "tce_critic_free": (None, [Pointer]),
+    "tce_critic_start": (Status, [Pointer, Pointer]),
+    "tce_critic_observe": (Status, [Pointer, c_size_t, Float64]),
+    "tce_critic_normalise": (Status, [Pointer, c_size_t, Float64, Float64]),
+    "tce_critic_value": (Status, [Pointer, c_size_t, Float64, Float64]),
+    "tce_critic_fit_epoch": (Status, [
+        Pointer, c_size_t, Float64, Float64, c_size_t, Pointer, Pointer, c_double, c_double, Float64]),
+    "tce_critic_statistics": (None, [Pointer, Float64, Float64, Float64]),
+    "tce_critic_num_parameters": (c_size_t, [Pointer]),
+    "tce_critic_get_parameters": (None, [Pointer, Float64]),
+    "tce_critic_set_parameters": (Status, [Pointer, Float64]),
+    "tce_critic_save": (Status, [Pointer, Pointer, c_char_p]),
+    "tce_critic_load": (Status, [Pointer, Pointer, c_char_p]),
+    "tce_env_check": (Status, [Pointer]),
+    "tce_env_library_open": (Status, [c_char_p, Pointer, Pointer]),
+    "tce_env_library_free": (None, [Pointer]),
+    "tce_env_library_count": (c_size_t, [Pointer]),
+    "tce_env_library_at": (c_void_p, [Pointer, c_size_t]),
+    "tce_env_library_find": (Status, [Pointer, c_char_p, Pointer]),
+    "tce_gauss_work": (c_size_t, [c_size_t, c_size_t]),
+    "tce_gauss_log_prob": (Status, [c_size_t, c_size_t, c_size_t, Float64, Float64, Float64, Float64, Float64]),
+    "tce_gauss_log_prob_backward": (Status, [
+        c_size_t, c_size_t, c_size_t, Float64, Float64, Float64, Float64, Float64, Float64, Float64, Float64]),
+    "tce_gauss_entropy": (Status, [c_size_t, c_size_t, Float64, Float64]),
+    "tce_gauss_entropy_backward": (Status, [c_size_t, c_size_t, Float64, Float64, Float64]),
+    "tce_gauss_kl": (Status, [
+        c_size_t, c_size_t, c_size_t, Float64, Float64, c_size_t, Float64, Float64, Float64, Float64, Float64]),
+    "tce_gauss_kl_backward": (Status, [
+        c_size_t, c_size_t, c_size_t, Float64, Float64, c_size_t, Float64, Float64, Float64, Float64, Float64, Float64,
+        Float64]),
+    "tce_gauss_sample": (Status, [c_size_t, c_size_t, c_size_t, Float64, Float64, Pointer, Float64, Float64]),
+    "tce_mp_options_init": (None, [Pointer, c_size_t]),
+    "tce_mp_create": (Status, [Pointer, Pointer, Pointer]),
+    "tce_mp_free": (None, [Pointer]),
+    "tce_mp_num_params": (c_size_t, [Pointer]),
+    "tce_mp_num_dof": (c_size_t, [Pointer]),
+    "tce_mp_num_columns": (c_size_t, [Pointer]),
+    "tce_mp_phase": (Status, [Pointer, c_size_t, Float64, Float64]),
+    "tce_mp_grid_init": (None, [Pointer, c_size_t]),
+    "tce_mp_trajectory": (Status, [Pointer, Pointer, Float64, Float64, Float64, Float64]),
+    "tce_mp_trajectory_backward": (Status, [Pointer, Pointer, Float64, Float64, Float64, Float64]),
+    "tce_mp_query": (Status, [Pointer, c_double, Float64, c_double, Float64, Float64, Float64, Float64, Float64]),
+    "tce_mp_basis": (Status, [Pointer, c_size_t, Float64, c_double, Float64, Float64, Float64]),
+    "tce_mp_covariance": (Status, [Pointer, c_size_t, Float64, c_double, Float64, c_double, c_int32, Float64, Float64]),
+    "tce_mp_sample": (Status, [Pointer, Pointer, Float64, Float64, Pointer, Float64, Float64, Float64]),
+    "tce_mp_fit": (Status, [Pointer, c_size_t, Float64, Float64, c_double, Float64]),
+    "tce_mp_condition": (Status, [
+        Pointer, c_size_t, Pointer, c_double, Float64, Float64, Float64, Float64, Float64, Float64]),
+    "tce_mp_plan_init": (None, [Pointer, c_size_t]),
+    "tce_mp_blend": (Status, [Pointer, Pointer, c_double, c_double, c_size_t, Float64, Float64, Float64, Float64]),
+    "tce_mp_save": (Status, [Pointer, Pointer, c_char_p]),
+    "tce_mp_create_from": (Status, [Pointer, c_char_p, Pointer, Pointer]),
+    "tce_net_options_init": (None, [Pointer, c_size_t]),
+    "tce_adam_options_init": (None, [Pointer, c_size_t]),
+    "tce_net_create": (Status, [Pointer, Pointer, Pointer]),
+    "tce_net_free": (None, [Pointer]),
+    "tce_net_start": (Status, [Pointer, Pointer]),
+    "tce_net_forward": (Status, [Pointer, c_size_t, Float64, Float64]),
+    "tce_net_backward": (Status, [Pointer, c_size_t, Float64, Float64]),
+    "tce_net_pass": (Status, [Pointer, c_size_t, Float64, Uint32, c_void_p, Data, Float64]),
+    "tce_net_pass_mse": (Status, [Pointer, c_size_t, Float64, Float64, Uint32, Float64]),
+    "tce_net_gradient_norm": (c_double, [Pointer]),
+    "tce_net_scale_gradient": (None, [Pointer, c_double]),
+    "tce_net_adam_step": (Status, [Pointer, Pointer, c_double]),
+    "tce_linear_schedule": (c_double, [c_uint64, c_uint64]),
+    "tce_clip_factor": (c_double, [c_double, c_double]),
+    "tce_net_num_parameters": (c_size_t, [Pointer]),
+    "tce_net_get_parameters": (None, [Pointer, Float64]),
+    "tce_net_set_parameters": (Status, [Pointer, Float64]),
+    "tce_net_get_gradient": (None, [Pointer, Float64]),
+    "tce_net_save": (Status, [Pointer, Pointer, c_char_p]),
+    "tce_net_load": (Status, [Pointer, Pointer, c_char_p]),
+    "tce_policy_options_init": (None, [Pointer, c_size_t]),
+    "tce_policy_create": (Status, [Pointer, Pointer, Pointer]),
+    "tce_policy_free": (None, [Pointer]),
+    "tce_policy_start": (Status, [Pointer, Pointer]),
+    "tce_policy_num_factors": (c_size_t, [Pointer, c_size_t]),
+    "tce_policy_num_params": (c_size_t, [Pointer]),
+    "tce_policy_num_obs": (c_size_t, [Pointer]),
+    "tce_policy_predict": (Status, [Pointer, c_size_t, Float64, Float64, Float64]),
+    "tce_policy_backward": (Status, [Pointer, c_size_t, Float64, Float64]),
+    "tce_policy_adam_step": (Status, [Pointer, Pointer, c_double, c_double, Float64]),
+    "tce_policy_set_covariance": (Status, [Pointer, Float64]),
+    "tce_policy_num_parameters": (c_size_t, [Pointer]),
+    "tce_policy_get_parameters": (None, [Pointer, Float64]),
+    "tce_policy_set_parameters": (Status, [Pointer, Float64]),
+    "tce_policy_get_gradient": (None, [Pointer, Float64]),
+    "tce_policy_save": (Status, [Pointer, Pointer, c_char_p]),
+    "tce_policy_load": (Status, [Pointer, Pointer, c_char_p]),
+    "tce_policy_create_from": (Status, [Pointer, c_char_p, c_int32, Pointer, Pointer, Pointer]),
+    "tce_rollout_options_init": (None, [Pointer, c_size_t]),
+    "tce_rollout_create": (Status, [Pointer, Pointer, Pointer]),
+    "tce_rollout_free": (None, [Pointer]),
+    "tce_rollout_num_envs": (c_size_t, [Pointer]),
+    "tce_rollout_spec": (c_void_p, [Pointer]),
+    "tce_rollout_status": (c_int32, [Pointer, c_size_t]),
+    "tce_rollout_message": (c_char_p, [Pointer, c_size_t]),
+    "tce_rollout_reset": (Status, [Pointer, c_size_t, c_uint64, Float64, Float64, Float64]),
+    "tce_rollout_paths_init": (None, [Pointer, c_size_t]),
+    "tce_rollout_run": (Status, [Pointer, c_size_t, c_size_t, Float64, Float64, Pointer]),
+    "tce_rollout_step": (Status, [Pointer, c_size_t, Float64, Float64, Pointer]),
+    "tce_rollout_reset_one": (Status, [Pointer, c_size_t, c_uint64, Float64, Float64, Float64]),
+    "tce_rollout_reset_streams": (Status, [Pointer, c_size_t, Pointer, Pointer, Float64, Float64, Float64]),
+    "tce_rollout_metrics": (Status, [Pointer, c_size_t, Float64]),
+    "tce_rollout_instance": (c_void_p, [Pointer, c_size_t]),
+    "tce_rollout_num_state": (c_size_t, [Pointer]),
+    "tce_rollout_get_states": (Status, [Pointer, c_size_t, Float64]),
+    "tce_rollout_set_states": (Status, [Pointer, c_size_t, Float64]),
+    "tce_rewards_to_event": (None, [c_size_t, c_size_t, Uint8, Float64]),
+    "tce_gae": (Status, [c_size_t, c_size_t, Float64, Float64, Uint8, c_double, c_double, Float64, Float64]),
+    "tce_monte_carlo": (Status, [c_size_t, c_size_t, Float64, Float64, Uint8, c_double, Float64, Float64]),
+    "tce_time_pairs_max": (c_size_t, [c_size_t, c_size_t]),
+    "tce_time_pairs": (Status, [c_int32, c_size_t, c_size_t, Pointer, Int32, Pointer]),
+    "tce_time_pairs_from": (Status, [c_size_t, c_size_t, c_size_t, Int32, Pointer]),
+    "tce_segment_advantage": (Status, [
+        c_int32, c_size_t, c_size_t, c_size_t, Float64, Float64, Float64, Int32, Int32, c_double, c_int32, Float64,
+        Uint8]),
+    "tce_normalise": (None, [c_size_t, Uint8, Float64]),
+    "tce_segment_options_init": (None, [Pointer, c_size_t]),
+    "tce_segment_create": (Status, [Pointer, Pointer, Pointer]),
+    "tce_segment_free": (None, [Pointer]),
+    "tce_segment_set_pairs": (Status, [Pointer, c_size_t, c_size_t, Float64, Float64, c_size_t, Int32]),
+    "tce_segment_log_prob": (Status, [Pointer, c_size_t, Float64, Float64, Float64, Float64, Float64, Float64]),
+    "tce_segment_stats_init": (None, [Pointer, c_size_t]),
+    "tce_segment_surrogate": (Status, [
+        Pointer, c_size_t, Float64, Float64, Float64, Float64, Float64, Float64, Float64, Uint8, c_double, Pointer,
+        Float64, Float64, Float64]),
+    "tce_surrogate": (Status, [c_size_t, Float64, Float64, Float64, Uint8, c_double, Pointer, Float64]),
+    "tce_store_array_init": (None, [Pointer, c_size_t]),
+    "tce_store_create": (Status, [Pointer, Pointer]),
+    "tce_store_free": (None, [Pointer]),
+    "tce_store_put": (Status, [Pointer, c_char_p, c_int32, c_int32, Pointer, Data]),
+    "tce_store_put_text": (Status, [Pointer, c_char_p, c_char_p]),
+    "tce_store_get": (Status, [Pointer, c_char_p, Pointer]),
+    "tce_store_get_text": (c_char_p, [Pointer, c_char_p]),
+    "tce_store_read": (Status, [Pointer, c_char_p, c_int32, c_size_t, Data]),
+    "tce_store_count": (c_size_t, [Pointer]),
+    "tce_store_at": (Status, [Pointer, c_size_t, Pointer]),
+    "tce_store_save": (Status, [Pointer, c_char_p]),
+    "tce_store_load": (Status, [c_char_p, Pointer, Pointer]),
+    "tce_store_parse": (Status, [Data, c_size_t, Pointer, Pointer]),
+    "tce_trpl_options_init": (None, [Pointer, c_size_t]),
+    "tce_trpl_create": (Status, [Pointer, Pointer, Pointer]),
+    "tce_trpl_free": (None, [Pointer]),
+    "tce_trpl_set_bounds": (Status, [Pointer, c_double, c_double]),
+    "tce_trpl_project": (Status, [Pointer, c_size_t, Float64, Float64, Float64, Float64, c_double, Float64, Float64]),
+    "tce_trpl_backward": (Status, [Pointer, c_size_t, Float64, Float64, Float64, Float64]),
+    "tce_trpl_regression": (Status, [
+        Pointer, c_size_t, Float64, Float64, c_double, c_int32, Float64, Float64, Float64]),
+    "tce_trpl_distances": (Status, [Pointer, c_size_t, Float64, Float64, Float64]),
+    "tce_trpl_entropy_control": (Status, [c_size_t, c_size_t, Float64, c_double, c_int32, Float64]),
+    "tce_trpl_entropy_control_backward": (Status, [c_size_t, c_size_t, Float64, c_double, c_int32, Float64, Float64]),
+    "tce_trpl_entropy_bound": (Status, [c_int32, c_size_t, c_double, c_double, c_double, c_uint64, c_uint64, Float64]),
+    "tce_version": (c_int32, []),
+    "tce_version_string": (c_char_p, []),
+}
