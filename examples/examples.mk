@@ -124,11 +124,12 @@ $(TRAINER_SUITES): %: %.o $(SUPPORT) $(TRAINER_ARCHIVE) $(LIB)/libtce.so
 	$(call say,LD,$@)
 	$(Q)$(LINK) -o $@ $< $(SUPPORT) $(TRAINER_ARCHIVE) $(LINK_TCE) $(TEST_LIBS) $(TRAINER_LIBS) -lpthread -lm
 
-# this one calls MuJoCo and what the tasks share itself
-$(BUILD)/tests/trainer/test_mujoco.o: TEST_CFLAGS += -Iexamples/tasks -isystem $(MUJOCO_DIR)/include
-$(BUILD)/tests/trainer/test_mujoco.o: | deps-mujoco
-$(BUILD)/tests/trainer/test_mujoco: TEST_LIBS += $(TASK_OBJECTS) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -ldl
-$(BUILD)/tests/trainer/test_mujoco: $(TASK_OBJECTS)
+# these call MuJoCo and what the tasks share themselves
+MUJOCO_SUITES := $(BUILD)/tests/trainer/test_mujoco $(BUILD)/tests/trainer/test_model_cache
+$(MUJOCO_SUITES:%=%.o): TEST_CFLAGS += -Iexamples/tasks -isystem $(MUJOCO_DIR)/include
+$(MUJOCO_SUITES:%=%.o): | deps-mujoco
+$(MUJOCO_SUITES): TEST_LIBS += $(TASK_OBJECTS) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -ldl
+$(MUJOCO_SUITES): $(TASK_OBJECTS)
 
 # and this one the formulas of Metaworld's rewards
 $(BUILD)/tests/trainer/test_metaworld: TEST_LIBS += $(BUILD)/examples/tasks/metaworld/helpers.o

@@ -1,20 +1,20 @@
 /*
  * Finds a model's file, compiles it or takes the compiled form from the cache, steps it.
  *
- * A cache file is what mj_saveModel writes; beside it, in name.sum, stands the hash of its bytes. Its name has the version of MuJoCo and a hash
- * of the folder that the model is made of: contents of XML files, and size and time of the others.
+ * A compiled form is of all files in the folder that the model is made of: contents of XML files, and size and time of the others.
  */
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr1 */
 
+#include "model_cache.h"
 #include "models.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,7 +29,8 @@ typedef struct model_job {
     const char *const *drop; /* names of bodies, NULL after the last; NULL: none */
     char root[PATH_SIZE];  /* folder of models */
     char file[PATH_SIZE];  /* the model's file */
-    char cache[PATH_SIZE]; /* its compiled form; "" when there is no place for one */
+    char real[PATH_SIZE];  /* the same without links */
+    char refused[PATH_SIZE]; /* a folder that has it, but is another user's; "" when there is none */
     mjModel *model;
     unsigned char *bytes; /* a file that was read */
     size_t n_bytes;
@@ -63,6 +64,40 @@ static int cut(char *path)
     return 1;
 }
 
+/* Path of the library that this code is in, without links; 0 when it cannot be told. */
+static int library_path(char *out)
+{
+    static const char HERE[] = "";
+    Dl_info self;
+    struct link_map *map = NULL;
+    char origin[PATH_SIZE], path[PATH_SIZE];
+    if (!dladdr1(HERE, &self, (void **)&map, RTLD_DL_LINKMAP) || !self.dli_fname)
+        return 0;
+
+    /* its name may be relative to a working directory that has changed since; its folder is not */
+    if (dlinfo(map, RTLD_DI_ORIGIN, origin) != 0)
+        return 0;
+    const char *base = strrchr(self.dli_fname, '/');
+    return join(path, origin, base ? base + 1 : self.dli_fname) && realpath(path, out) != NULL;
+}
+
+/*
+ * Takes a folder that nobody named when the model's file is in it and it belongs to whom this
+ * process trusts already: the user, root, or the owner of the library.
+ */
+static int try_found(model_job *job, const char *folder, uid_t library_owner)
+{
+    struct stat about;
+    if (!try_root(job, folder))
+        return 0;
+    if (stat(folder, &about) == 0 &&
+        (about.st_uid == geteuid() || about.st_uid == 0 || about.st_uid == library_owner))
+        return 1;
+    snprintf(job->refused, sizeof job->refused, "%s", folder);
+    return 0;
+}
+
+/* Never in the working directory: whoever can write there would choose the model. */
 static tce_status find_file(model_job *job)
 {
     static const char REMEDY[] = "run `make deps`, or set TCE_MODELS to a folder that has it";
@@ -72,41 +107,29 @@ static tce_status find_file(model_job *job)
             return TCE_OK;
         return tce_fail(TCE_E_NOT_FOUND, "TCE_MODELS = \"%s\" has no %s; %s", given, job->path, REMEDY);
     }
-    if (try_root(job, "deps"))
-        return TCE_OK;
 
     /* beside the library and above it */
-    Dl_info self;
     char place[PATH_SIZE], deps[PATH_SIZE];
-    if (dladdr(REMEDY, &self) && self.dli_fname && realpath(self.dli_fname, place))
+    struct stat about;
+    uid_t owner = geteuid();
+    if (library_path(place)) {
+        if (stat(place, &about) == 0)
+            owner = about.st_uid;
         for (int i = 0; i < N_ABOVE && cut(place); i++)
-            if (join(deps, place, "deps") && try_root(job, deps))
+            if (join(deps, place, "deps") && try_found(job, deps, owner))
                 return TCE_OK;
+    }
 
     /* a copy of the library elsewhere, as in an installed Python package: the checkout that it was built in */
-    if (try_root(job, TASKS_DEPS))
+    if (try_found(job, TASKS_DEPS, owner))
         return TCE_OK;
+    if (job->refused[0])
+        return tce_fail(TCE_E_NOT_FOUND, "the models in %s belong to another user: set TCE_MODELS to "
+                        "this folder if you trust them, or run `make deps`", job->refused);
     return tce_fail(TCE_E_NOT_FOUND, "the model deps/%s is missing: %s", job->path, REMEDY);
 }
 
 /* ---- hashes ---------------------------------------------------------------------------------------- */
-
-/* Eight bytes at a time: xor, multiply, fold. Finds damage and change, not malice. */
-static uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
-{
-    const unsigned char *bytes = data;
-    h ^= n;
-    while (n > 0) {
-        uint64_t word = 0;
-        const size_t part = n < sizeof word ? n : sizeof word;
-        memcpy(&word, bytes, part);
-        h = (h ^ word) * 0x9E3779B97F4A7C15u;
-        h ^= h >> 29;
-        bytes += part;
-        n -= part;
-    }
-    return h;
-}
 
 /* The whole file into job->bytes; 1 when it was read. */
 static int read_bytes(model_job *job, const char *path)
@@ -143,15 +166,15 @@ static uint64_t hash_folder(model_job *job, const char *folder, int depth)
         if (entry->d_name[0] == '.' || !join(path, folder, entry->d_name) || stat(path, &about) != 0)
             continue;
         const size_t length = strlen(entry->d_name);
-        uint64_t h = hash_bytes((uint64_t)depth, entry->d_name, length);
+        uint64_t h = model_hash((uint64_t)depth, entry->d_name, length);
         if (S_ISDIR(about.st_mode)) {
             const uint64_t below = hash_folder(job, path, depth - 1);
-            h = hash_bytes(h, &below, sizeof below);
+            h = model_hash(h, &below, sizeof below);
         } else if (length > 4 && strcmp(entry->d_name + length - 4, ".xml") == 0 && read_bytes(job, path)) {
-            h = hash_bytes(h, job->bytes, job->n_bytes);
+            h = model_hash(h, job->bytes, job->n_bytes);
         } else {
             const int64_t facts[] = { about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec };
-            h = hash_bytes(h, facts, sizeof facts);
+            h = model_hash(h, facts, sizeof facts);
         }
         sum += h;
     }
@@ -159,25 +182,7 @@ static uint64_t hash_folder(model_job *job, const char *folder, int depth)
     return sum;
 }
 
-/* ---- the cache ------------------------------------------------------------------------------------- */
-
-/* Makes a folder where it is missing, one level; 1 when files can be written into it. */
-static int usable(const char *folder)
-{
-    return (mkdir(folder, 0777) == 0 || access(folder, F_OK) == 0) && access(folder, W_OK | X_OK) == 0;
-}
-
-static int cache_folder(const model_job *job, char *out)
-{
-    if (join(out, job->root, "cache") && usable(out))
-        return 1;
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
-    char folder[PATH_SIZE];
-    if (cache && *cache)
-        return usable(cache) && join(out, cache, "tce") && usable(out);
-    return home && *home && join(folder, home, ".cache") && usable(folder) && join(out, folder, "tce") && usable(out);
-}
+/* ---- what a compiled form is of ------------------------------------------------------------------- */
 
 /* The folder whose files a model may be made of: the nearest one called assets above the file, else the file's own. */
 static void assets_folder(const char *file, char *out)
@@ -190,102 +195,20 @@ static void assets_folder(const char *file, char *out)
     cut(out);
 }
 
-/* Where the compiled form belongs; "" when it cannot be kept. */
-static void find_cache(model_job *job)
+/* Which compiled form is wanted; 0 when the file cannot be told. */
+static int find_key(model_job *job, model_key *out)
 {
-    const char *wanted = getenv("TCE_MODEL_CACHE");
-    char folder[PATH_SIZE], name[PATH_SIZE];
-    job->cache[0] = '\0';
-    if ((wanted && strcmp(wanted, "0") == 0) || !cache_folder(job, folder))
-        return;
-
     char place[PATH_SIZE];
-    assets_folder(job->file, place);
-    uint64_t h = hash_bytes(hash_folder(job, place, MAX_DEPTH), job->path, strlen(job->path));
-    if (job->blank)
-        h = hash_bytes(h, job->blank, strlen(job->blank));
+    if (!realpath(job->file, job->real))
+        return 0;
+    assets_folder(job->real, place);
+    out->root = job->root;
+    out->file = job->real;
+    out->sources = hash_folder(job, place, MAX_DEPTH);
+    out->variant = job->blank ? model_hash(0, job->blank, strlen(job->blank)) : 0;
     for (size_t i = 0; job->drop && job->drop[i]; i++)
-        h = hash_bytes(h, job->drop[i], strlen(job->drop[i]));
-    const char *base = strrchr(job->path, '/');
-    snprintf(name, sizeof name, "%.200s-%s-%016llx.mjb", base ? base + 1 : job->path, mj_versionString(), (unsigned long long)h);
-    if (!join(job->cache, folder, name))
-        job->cache[0] = '\0';
-}
-
-/* The hash of a file, without a copy of it; 0 when it cannot be read. */
-static uint64_t hash_file(const char *path)
-{
-    uint64_t h = 0;
-    struct stat about;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return 0;
-    if (fstat(fileno(file), &about) == 0 && about.st_size > 0) {
-        const size_t n = (size_t)about.st_size;
-        void *bytes = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fileno(file), 0);
-        if (bytes != MAP_FAILED) {
-            h = hash_bytes(0, bytes, n);
-            munmap(bytes, n);
-        }
-    }
-    fclose(file);
-    return h;
-}
-
-static void unpack(void *context)
-{
-    model_job *job = context;
-    job->model = mj_loadModel(job->cache, NULL);
-}
-
-/* The model from the cache; NULL when it is not there or not whole. */
-static void load_cached(model_job *job)
-{
-    char name[PATH_SIZE + 8];
-    unsigned long long want = 0;
-    snprintf(name, sizeof name, "%s.sum", job->cache);
-    FILE *file = job->cache[0] != '\0' ? fopen(name, "r") : NULL;
-    if (!file)
-        return;
-    const int read = fscanf(file, "%llx", &want);
-    fclose(file);
-    if (read == 1 && want != 0 && want == hash_file(job->cache) && mujoco_try(unpack, job) != TCE_OK)
-        job->model = NULL;
-}
-
-static void pack(void *context)
-{
-    model_job *job = context;
-    mj_saveModel(job->model, NULL, job->bytes, (int)job->n_bytes);
-}
-
-/* Writes a file beside its place and moves it there. */
-static int replace_file(const char *path, const void *bytes, size_t n)
-{
-    char part[PATH_SIZE + 64];
-    snprintf(part, sizeof part, "%s.%ld", path, (long)getpid());
-    FILE *file = fopen(part, "wb");
-    if (!file)
-        return 0;
-    int fine = fwrite(bytes, 1, n, file) == n;
-    fine = fclose(file) == 0 && fine && rename(part, path) == 0;
-    if (!fine)
-        remove(part);
-    return fine;
-}
-
-/* Keeps the compiled form. What fails costs time at the next start, no more. */
-static void save_cached(model_job *job)
-{
-    char name[PATH_SIZE + 8], sum[32];
-    free(job->bytes);
-    job->n_bytes = (size_t)mj_sizeModel(job->model);
-    job->bytes = job->n_bytes < INT_MAX ? malloc(job->n_bytes) : NULL;
-    if (!job->bytes || mujoco_try(pack, job) != TCE_OK || !replace_file(job->cache, job->bytes, job->n_bytes))
-        return;
-    snprintf(name, sizeof name, "%s.sum", job->cache);
-    snprintf(sum, sizeof sum, "%016llx\n", (unsigned long long)hash_bytes(0, job->bytes, job->n_bytes));
-    replace_file(name, sum, strlen(sum));
+        out->variant = model_hash(out->variant, job->drop[i], strlen(job->drop[i]));
+    return 1;
 }
 
 /* ---- loading --------------------------------------------------------------------------------------- */
@@ -351,13 +274,14 @@ static tce_status compile_file(model_job *job)
 static tce_status load(void *context, mjModel **out)
 {
     model_job *job = context;
+    model_key key;
     tce_status status = TCE_OK;
-    find_cache(job);
-    load_cached(job);
+    const int known = find_key(job, &key);
+    job->model = known ? model_cache_load(&key) : NULL;
     if (!job->model) {
         status = compile_file(job);
-        if (status == TCE_OK && job->cache[0] != '\0')
-            save_cached(job);
+        if (status == TCE_OK && known)
+            model_cache_save(&key, job->model);
     }
     *out = job->model;
     return status;

@@ -1,10 +1,9 @@
 /*
  * Models that live in files: the folders that `make deps` unpacked. And steps as the originals of their tasks take them.
  *
- * A path is relative to the folder of models: the environment variable TCE_MODELS when set, else deps/ in the working directory, in one of the
- * three folders above the task library, or in the checkout that it was built in. Compiling a model with meshes takes half a second, so the
- * compiled form is kept in cache/ of that folder, or where that cannot be written in $XDG_CACHE_HOME/tce (~/.cache/tce); TCE_MODEL_CACHE=0
- * turns that off. A damaged or outdated cache file is replaced.
+ * A path is relative to the folder of models: the environment variable TCE_MODELS when set, else deps/ in one of the three folders above the task
+ * library, or in the checkout that it was built in; never in the working directory. A folder that TCE_MODELS does not name must belong to the user,
+ * to root, or to the owner of the library. The compiled form is kept in a private cache (model_cache.h), unless TCE_MODEL_CACHE=0.
  */
 #ifndef TASKS_MODELS_H
 #define TASKS_MODELS_H

@@ -282,7 +282,7 @@ static int cached_file(const char *folder, char *out)
     snprintf(cache, sizeof cache, "%s/cache", folder);
     DIR *entries = opendir(cache);
     for (struct dirent *entry; entries && (entry = readdir(entries));)
-        if (strlen(entry->d_name) > 4 && strcmp(entry->d_name + strlen(entry->d_name) - 4, ".mjb") == 0) {
+        if (entry->d_name[0] != '.') {
             snprintf(out, MAX_PATH, "%s/%.300s", cache, entry->d_name);
             n++;
         }
@@ -336,6 +336,22 @@ START_TEST(a_compiled_model_is_kept_and_a_damaged_one_replaced)
 }
 END_TEST
 
+START_TEST(a_model_in_the_working_directory_is_not_taken)
+{
+    char folder[TEST_FOLDER], command[512];
+    unsetenv("TCE_MODELS");
+    const double before = one_step();
+    test_make_folder("planted", folder);
+    snprintf(command, sizeof command, "cd %s && mkdir -p deps/fancy_gym/envs/mujoco/box_pushing/assets && "
+             "echo '<mujoco/>' >deps/fancy_gym/envs/mujoco/box_pushing/assets/box_pushing.xml", folder);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(chdir(folder), 0);
+    ck_assert(one_step() == before);
+    ck_assert_int_eq(chdir("/"), 0);
+    test_remove_folder(folder);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("box_pushing");
@@ -358,6 +374,7 @@ int main(void)
     TCase *cache = task_case(suite, "cache", 120);
     tcase_add_checked_fixture(cache, find_tasks, NULL);
     tcase_add_test(cache, a_compiled_model_is_kept_and_a_damaged_one_replaced);
+    tcase_add_test(cache, a_model_in_the_working_directory_is_not_taken);
 
     return test_run(suite);
 }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,7 +89,7 @@ def test_compiled_models_are_kept_by_version(tmp_path) -> None:
     command = [str(program), "bench", "--tasks", "--task", "hopper_jump", "--iterations", "1"]
     shown = subprocess.run(command, env={**os.environ, "TCE_MODELS": str(tmp_path)}, capture_output=True, text=True, check=True).stdout
     version = shown.split("MuJoCo ")[1].split(",")[0]
-    kept, = (tmp_path / "cache").glob("*.mjb")
+    kept, = (tmp_path / "cache").iterdir()
     assert kept.name.startswith(f"hopper_jump.xml-{version}-")
     # one of another version is left alone, not read
     other = kept.with_name(kept.name.replace(version, "3.0.0"))
@@ -95,3 +97,53 @@ def test_compiled_models_are_kept_by_version(tmp_path) -> None:
     before = other.stat().st_mtime_ns
     subprocess.run(command, env={**os.environ, "TCE_MODELS": str(tmp_path)}, capture_output=True, check=True)
     assert kept.exists() and other.stat().st_mtime_ns == before
+
+
+# ---- where models are looked for -----------------------------------------------------------------
+
+HOPPER = Path("fancy_gym/envs/mujoco/hopper_jump/assets/hopper_jump.xml")
+
+MAKE = """
+import os, sys, tce
+library = tce.TaskLibrary(sys.argv[1])
+os.chdir(sys.argv[2])
+library["hopper_jump"].create()
+"""
+
+
+def copied_library(folder: Path) -> Path:
+    """A copy of the task library, in a folder with a model that no task can use in deps/ beside it."""
+    library = Path(os.environ.get("TCE_TASKS", ROOT / "build" / "bin" / "libtce_tasks.so"))
+    if not library.exists() or not (ROOT / "deps" / HOPPER).exists():
+        pytest.skip("make program deps-models first")
+    (folder / "deps" / HOPPER).parent.mkdir(parents=True)
+    (folder / "deps" / HOPPER).write_text("<mujoco/>")
+    return Path(shutil.copy(library, folder / "tasks.so"))
+
+
+def make_task(library: object, folder: Path, **options: object) -> "subprocess.CompletedProcess[str]":
+    """Opens the library, goes into a folder, and makes a task there."""
+    env = {name: value for name, value in os.environ.items() if name != "TCE_MODELS"}
+    libtce = Path(os.environ.get("TCE_LIBRARY", ROOT / "lib" / "libtce.so"))
+    env.update(LD_LIBRARY_PATH=str(libtce.parent), TCE_LIBRARY=str(libtce), PYTHONPATH=str(ROOT / "bindings" / "python"))
+    return subprocess.run([sys.executable, "-c", MAKE, str(library), str(folder)], env=env, capture_output=True, text=True, **options)
+
+
+def test_models_of_another_user_are_not_taken(tmp_path) -> None:
+    library = copied_library(tmp_path)
+    # beside the library, and whose it is
+    result = make_task(library, tmp_path)
+    assert result.returncode == 1 and "another file than" in result.stderr, result.stderr
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    os.chown(tmp_path / "deps", 65534, 65534)
+    result = make_task(library, tmp_path)
+    assert result.returncode == 0, result.stderr  # those of the checkout that the library was built in
+
+
+def test_the_folder_of_the_library_does_not_change_with_the_working_directory(tmp_path) -> None:
+    copied_library(tmp_path / "planted")
+    (tmp_path / "real").mkdir()
+    shutil.copy(tmp_path / "planted" / "tasks.so", tmp_path / "real" / "tasks.so")
+    result = make_task("./tasks.so", tmp_path / "planted", cwd=tmp_path / "real")
+    assert result.returncode == 0, result.stderr
