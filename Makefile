@@ -23,7 +23,7 @@ STATIC  := $(LIB)/libtce.a
 # ---- what has to be on the machine (Debian names) ---------------------------------------------------
 
 BUILD_PACKAGES  := libopenblas-dev liblapacke-dev librandom123-dev libxxhash-dev pkg-config
-TEST_PACKAGES   := check libjansson-dev zlib1g-dev g++ cmake valgrind abigail-tools
+TEST_PACKAGES   := check libjansson-dev zlib1g-dev g++ cmake valgrind abigail-tools locales
 PYTHON_PACKAGES := python3 python3-venv
 FUZZ_PACKAGES   := clang libclang-rt-dev
 

@@ -3,6 +3,7 @@
  */
 #include "options.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,24 @@ static void list_options(size_t n, const task_option *options, char *out, size_t
         used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", options[i].key);
 }
 
+/*
+ * A number with a decimal point, whatever the program that loads the tasks has set its locale to. *out_end: behind it. The locale changes for this
+ * thread alone.
+ */
+static tce_status read_number(const char *text, const char **out_end, double *out)
+{
+    char *end;
+    const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (plain == (locale_t)0)
+        return tce_fail(TCE_E_NOMEM, "no memory for the C locale");
+    const locale_t before = uselocale(plain);
+    *out = strtod(text, &end);
+    uselocale(before);
+    freelocale(plain);
+    *out_end = end;
+    return TCE_OK;
+}
+
 static tce_status read_pair(const char *task, char *word, size_t n, const task_option *options)
 {
     char *equals = strchr(word, '=');
@@ -39,8 +58,11 @@ static tce_status read_pair(const char *task, char *word, size_t n, const task_o
         list_options(n, options, known, sizeof known);
         return tce_fail(TCE_E_VALUE, "%s has no option \"%s\"; there are: %s", task, word, known);
     }
-    char *end;
-    const double value = strtod(equals + 1, &end);
+    const char *end = NULL;
+    double value = 0.0;
+    const tce_status status = read_number(equals + 1, &end, &value);
+    if (status != TCE_OK)
+        return status;
     if (end == equals + 1 || *end != '\0' || !(value >= option->least && value <= option->most))
         return tce_fail(TCE_E_VALUE, "%s: %s = \"%s\", must be a number in %g ... %g", task, word, equals + 1,
                         option->least, option->most);
