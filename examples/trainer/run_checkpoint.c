@@ -15,6 +15,10 @@
 #include "run.h"
 
 #define FORMAT "1"
+
+/* Counts beyond this are no counts: columns of progress.csv and plots are doubles, which hold all whole numbers up to here. */
+#define MOST_STEPS ((int64_t)1 << 53)
+
 #define MAX_CHECKPOINTS 4096
 
 /* May change when a run goes on: they decide how long, how often and where, not what an iteration does. */
@@ -155,16 +159,6 @@ static void remove_old(const char *folder, int64_t newest, size_t keep)
     }
 }
 
-/* A failure to save says what to do. */
-static tce_status with_remedy(tce_status status)
-{
-    char reason[2048];
-    if (status != TCE_E_IO)
-        return status;
-    snprintf(reason, sizeof reason, "%s", tce_error_message());
-    return tce_fail(TCE_E_IO, "%s; free some space, or see to the rights on the folder", reason);
-}
-
 /* ---- saving ------------------------------------------------------------------------------------ */
 
 static tce_status put_mark(tce_store *store, const run_mark *mark)
@@ -207,7 +201,7 @@ tce_status checkpoint_export(const char *folder, const method *way, const learne
     if (status == TCE_OK)
         status = way->export_policy(l, store);
     if (status == TCE_OK)
-        status = with_remedy(tce_store_save(store, path));
+        status = tce_store_save(store, path);
     tce_store_free(store);
     return status;
 }
@@ -226,7 +220,7 @@ tce_status checkpoint_save(const char *folder, const settings *s, const method *
     if (status == TCE_OK)
         status = put_texts(store, s, columns);
     if (status == TCE_OK)
-        status = with_remedy(tce_store_save(store, path));
+        status = tce_store_save(store, path);
     tce_store_free(store);
     if (status == TCE_OK)
         status = checkpoint_export(folder, way, l);
@@ -257,6 +251,21 @@ static tce_status load_1(const tce_store *store, const settings *s, const char *
     return status;
 }
 
+/* What no run could have written. */
+static tce_status check_mark(const run_mark *mark, const char *columns, int64_t iteration, const char *path)
+{
+    if (mark->iteration != iteration)
+        return tce_fail(TCE_E_CORRUPT, "%s: run.iteration = %" PRId64 ", the file's name says %" PRId64, path, mark->iteration, iteration);
+    if (mark->env_steps < 0 || mark->env_steps > MOST_STEPS)
+        return tce_fail(TCE_E_CORRUPT, "%s: run.env_steps = %" PRId64 ", must be in 0 ... 2^53", path, mark->env_steps);
+    if (mark->progress_bytes < 0 || mark->events_bytes < 0)
+        return tce_fail(TCE_E_CORRUPT, "%s: run.progress_bytes = %" PRId64 " and run.events_bytes = %" PRId64 ", neither may be negative", path,
+                        mark->progress_bytes, mark->events_bytes);
+    if (strpbrk(columns, "\r\n"))
+        return tce_fail(TCE_E_CORRUPT, "%s: run.columns has more than one line", path);
+    return TCE_OK;
+}
+
 typedef struct loader {
     const char *format;
     tce_status (*load)(const tce_store *store, const settings *s, const char *path, run_mark *mark, const char **columns);
@@ -265,31 +274,69 @@ typedef struct loader {
 /* Every version there has been. */
 static const loader LOADERS[] = { { "1", load_1 } };
 
-static tce_status load_file(const char *path, const settings *s, const method *way, learner *l, run_mark *mark, char **out_columns)
+static tce_status find_loader(const tce_store *store, const char *path, const loader **out)
+{
+    const char *format = tce_store_get_text(store, "run.format");
+    if (!format)
+        return tce_fail(TCE_E_CORRUPT, "%s is not a checkpoint: it has no run.format", path);
+    for (size_t i = 0; i < sizeof LOADERS / sizeof LOADERS[0]; i++)
+        if (strcmp(format, LOADERS[i].format) == 0) {
+            *out = &LOADERS[i];
+            return TCE_OK;
+        }
+    return tce_fail(TCE_E_VERSION, "%s has format %s, this tce reads up to %s: use the newer one", path, format, FORMAT);
+}
+
+/* The learner's state comes from the store as a whole, or stays what it was. */
+static tce_status load_learner(const method *way, learner *l, const tce_store *store, const char *path)
+{
+    tce_store *before = NULL;
+    tce_status status = tce_store_create(NULL, &before);
+    if (status == TCE_OK)
+        status = way->save(l, before);
+    if (status != TCE_OK) {
+        tce_store_free(before);
+        return status;
+    }
+    status = way->load(l, store);
+    if (status != TCE_OK) {
+        char reason[1024];
+        snprintf(reason, sizeof reason, "%s", tce_error_message());
+        const tce_status back = way->load(l, before);
+        status = back == TCE_OK ? tce_fail(status, "%s: %s", path, reason) : back;
+    }
+    tce_store_free(before);
+    return status;
+}
+
+/* All of it, or nothing: on failure neither l nor *mark nor *out_columns has changed. */
+static tce_status load_file(const char *path, int64_t iteration, const settings *s, const method *way, learner *l, run_mark *mark, char **out_columns)
 {
     tce_store *store = NULL;
-    const char *columns = NULL;
-    tce_status status = tce_store_load(path, NULL, &store);
-    const char *format = status == TCE_OK ? tce_store_get_text(store, "run.format") : NULL;
     const loader *found = NULL;
-    for (size_t i = 0; format && i < sizeof LOADERS / sizeof LOADERS[0]; i++)
-        if (strcmp(format, LOADERS[i].format) == 0)
-            found = &LOADERS[i];
-    if (status == TCE_OK && !format)
-        status = tce_fail(TCE_E_CORRUPT, "%s is not a checkpoint: it has no run.format", path);
-    else if (status == TCE_OK && !found)
-        status = tce_fail(TCE_E_VERSION, "%s has format %s, this tce reads up to %s: use the newer one", path, format, FORMAT);
-
+    const char *columns = NULL;
+    char *copy = NULL;
+    run_mark own = { 0 };
+    tce_status status = tce_store_load(path, NULL, &store);
     if (status == TCE_OK)
-        status = found->load(store, s, path, mark, &columns);
+        status = find_loader(store, path, &found);
     if (status == TCE_OK)
-        status = way->load(l, store);
-    if (status == TCE_E_NOT_FOUND)
-        status = TCE_E_CORRUPT; /* the file is there, but not all that belongs in it */
-    if (status == TCE_OK && !(*out_columns = strdup(columns)))
+        status = found->load(store, s, path, &own, &columns);
+    if (status == TCE_OK)
+        status = check_mark(&own, columns, iteration, path);
+    if (status == TCE_OK && !(copy = strdup(columns)))
         status = tce_fail(TCE_E_NOMEM, "no memory for the columns of progress.csv");
+    if (status == TCE_OK)
+        status = load_learner(way, l, store, path);
     tce_store_free(store);
-    return status;
+    if (status == TCE_OK) {
+        *mark = own;
+        *out_columns = copy;
+        return TCE_OK;
+    }
+    free(copy);
+    /* the file is there, but not all that belongs in it */
+    return status == TCE_E_NOT_FOUND ? TCE_E_CORRUPT : status;
 }
 
 /* Out of the way, not away. */
@@ -310,7 +357,7 @@ tce_status checkpoint_load(const char *folder, const settings *s, const method *
         char path[RUN_PATH];
         tce_status status = checkpoint_path(folder, list[i], path);
         if (status == TCE_OK)
-            status = load_file(path, s, way, l, mark, columns);
+            status = load_file(path, list[i], s, way, l, mark, columns);
         if (status != TCE_E_CORRUPT)
             return status;
         set_aside(path, d);

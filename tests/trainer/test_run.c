@@ -46,22 +46,31 @@ static size_t read_all(const char *name, char *out, size_t size)
     return n;
 }
 
-/* One number is all that this learner knows. */
+/* Two numbers are all that this learner knows, in two arrays. */
 struct learner {
-    double value;
+    double value, twice;
 };
 
-static tce_status save(const learner *l, tce_store *store)
+static tce_status save_half(const learner *l, tce_store *store)
 {
     return tce_store_put(store, "value", TCE_F64, 0, NULL, &l->value);
 }
 
+static tce_status save(const learner *l, tce_store *store)
+{
+    const tce_status status = save_half(l, store);
+    return status == TCE_OK ? tce_store_put(store, "twice", TCE_F64, 0, NULL, &l->twice) : status;
+}
+
 static tce_status load(learner *l, const tce_store *store)
 {
-    return tce_store_read(store, "value", TCE_F64, 1, &l->value);
+    const tce_status status = tce_store_read(store, "value", TCE_F64, 1, &l->value);
+    return status == TCE_OK ? tce_store_read(store, "twice", TCE_F64, 1, &l->twice) : status;
 }
 
 static const method NUMBER = { .name = "number", .save = save, .load = load, .export_policy = save };
+/* As an accident would leave it. */
+static const method HALF = { .name = "number", .save = save_half, .load = load, .export_policy = save };
 
 /* ---- events ------------------------------------------------------------------------------------ */
 
@@ -288,7 +297,7 @@ END_TEST
 
 static void save_at(const settings *s, int64_t iteration, double value)
 {
-    const learner l = { value };
+    const learner l = { value, 2.0 * value };
     const run_mark mark = { iteration, 10 * iteration, 7, 8, 0.5 };
     ck_assert_int_eq(checkpoint_save(folder, s, &NUMBER, &l, &mark, "return"), TCE_OK);
 }
@@ -308,7 +317,7 @@ static tce_status load_newest(const settings *s, learner *l, run_mark *mark)
 START_TEST(a_checkpoint_comes_back_as_it_was_and_old_ones_go)
 {
     settings s;
-    learner l = { 0.0 };
+    learner l = { 0.0, 0.0 };
     run_mark mark;
     settings_init(&s);
     ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_E_NOT_FOUND);
@@ -351,7 +360,7 @@ START_TEST(every_cut_of_a_checkpoint_is_found_and_the_one_before_is_used)
     ck_assert_uint_lt(n, sizeof bytes - 1);
     const int before = silence_stderr();
     for (size_t cut = 0; cut < n; cut += 97) {
-        learner l = { 0.0 };
+        learner l = { 0.0, 0.0 };
         run_mark mark;
         FILE *file = fopen(in_folder(newest), "wb");
         ck_assert_ptr_nonnull(file);
@@ -366,10 +375,60 @@ START_TEST(every_cut_of_a_checkpoint_is_found_and_the_one_before_is_used)
 }
 END_TEST
 
+/* Loading is all or nothing. */
+static void check_nothing_loads(const settings *s)
+{
+    learner l = { 7.0, 14.0 };
+    run_mark mark = { 1, 2, 3, 4, 0.25 };
+    const int before = silence_stderr();
+    ck_assert_int_eq(load_newest(s, &l, &mark), TCE_E_NOT_FOUND);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    ck_assert_double_eq(l.value, 7.0);
+    ck_assert_double_eq(l.twice, 14.0);
+    ck_assert_int_eq(mark.iteration, 1);
+    ck_assert_int_eq(mark.env_steps, 2);
+    ck_assert_int_eq(mark.events_bytes, 4);
+}
+
+START_TEST(a_checkpoint_that_lacks_an_array_changes_nothing)
+{
+    settings s;
+    const learner half = { 0.5, 1.0 };
+    const run_mark at = { 4, 40, 7, 8, 0.5 };
+    settings_init(&s);
+    ck_assert_int_eq(checkpoint_save(folder, &s, &HALF, &half, &at, "return"), TCE_OK);
+    check_nothing_loads(&s);
+    ck_assert_int_eq(access(in_folder("checkpoints/ckpt-00000004.safetensors.damaged"), F_OK), 0);
+}
+END_TEST
+
+START_TEST(a_mark_that_no_run_could_have_left_is_refused)
+{
+    static const run_mark MARKS[] = {
+        { 4, INT64_MAX, 7, 8, 0.5 }, { 4, -1, 7, 8, 0.5 }, { 4, 40, -1, 8, 0.5 }, { 4, 40, 7, INT64_MIN, 0.5 },
+    };
+    settings s;
+    const learner l = { 0.5, 1.0 };
+    settings_init(&s);
+    for (size_t i = 0; i < sizeof MARKS / sizeof MARKS[0]; i++) {
+        ck_assert_int_eq(checkpoint_save(folder, &s, &NUMBER, &l, &MARKS[i], "return"), TCE_OK);
+        check_nothing_loads(&s);
+    }
+
+    /* the iteration is not the one in the file's name */
+    save_at(&s, 3, 0.3);
+    char other[RUN_PATH];
+    snprintf(other, sizeof other, "%s", in_folder("checkpoints/ckpt-00000005.safetensors"));
+    ck_assert_int_eq(rename(in_folder("checkpoints/ckpt-00000003.safetensors"), other), 0);
+    check_nothing_loads(&s);
+}
+END_TEST
+
 START_TEST(only_settings_that_may_change_may_differ)
 {
     settings s;
-    learner l = { 0.0 };
+    learner l = { 0.0, 0.0 };
     run_mark mark;
     settings_init(&s);
     save_at(&s, 1, 0.1);
@@ -558,6 +617,8 @@ int main(void)
     tcase_add_test(errors, a_log_on_a_full_disk_names_the_file_and_the_remedy);
     tcase_add_test(errors, a_locked_folder_is_refused_with_the_process_that_has_it);
     tcase_add_test(errors, a_failure_to_write_comes_with_a_remedy);
+    tcase_add_test(errors, a_checkpoint_that_lacks_an_array_changes_nothing);
+    tcase_add_test(errors, a_mark_that_no_run_could_have_left_is_refused);
     tcase_add_test(errors, only_settings_that_may_change_may_differ);
     tcase_add_test(errors, a_queue_of_a_newer_program_is_refused);
 

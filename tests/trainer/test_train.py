@@ -10,10 +10,11 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import List
+from typing import Any, Dict, List
 
 import pytest
-from running import PROGRAM, begin, checkpoints, compile_tasks, content, environment, on_a_terminal, rows, tce, wait_until
+from running import (PROGRAM, begin, checkpoints, compile_tasks, content, edit_checkpoint, environment, on_a_terminal, rows, tce,
+                     wait_until)
 
 TINY = """
 run: {method: tce, iterations: 12, checkpoint_every: 3, threads: 1}
@@ -252,6 +253,19 @@ def test_a_damaged_checkpoint_is_set_aside(whole: Path, tmp_path: Path, damage: 
     assert "after iteration 9" in done.stdout
     assert content(folder) == content(whole)
     assert newest.with_name(newest.name + ".damaged").exists()
+
+
+@pytest.mark.parametrize("change", [
+    {"without": "policy.mean.layers.0.weight"}, {"without": "critic.count"}, {"without": "trainer.initial_entropy"}, {"without": "run.env_steps"},
+    {"run_env_steps": 2**63 - 1}, {"run_iteration": -2**63}, {"run_iteration": 11}, {"run_progress_bytes": -1}, {"run_events_bytes": -2**63}])
+def test_a_checkpoint_that_no_run_could_have_written_is_set_aside(whole: Path, tmp_path: Path, change: Dict[str, Any]) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    edit_checkpoint(checkpoints(folder)[-1], **change)
+    done = tce("train", "--resume", folder)
+    assert done.returncode == 0, done.stderr
+    assert "damaged checkpoint" in done.stderr and "after iteration 9" in done.stdout
+    assert content(folder) == content(whole)
 
 
 def test_without_a_whole_checkpoint_the_run_begins_again(whole: Path, tmp_path: Path) -> None:
