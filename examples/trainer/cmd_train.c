@@ -22,6 +22,7 @@ static const char OPTIONS[] = "  --task LIST     task.name; several, e.g. reach,
                               "  --steps N       run.steps: end after so many environment steps\n"
                               "  --out DIR       the run folder; default runs/<task>__<method>__<seed>__<time>. Of a queue: the folder around its runs\n"
                               "  --resume DIR    go on with the run or the queue in DIR; CONFIG is not needed then\n"
+                              "  --restart       with --resume of a run: begin again. What is there is moved to DIR/before-restart-<n> first, nothing is lost\n"
                               "  --quiet         only warnings and errors\n"
                               "  --help          this, and every setting\n"
                               "\n"
@@ -34,7 +35,7 @@ enum { SEED, THREADS, STEPS, LIBRARY, TASK, N_OVERRIDES };
 
 typedef struct train_options {
     const char *out, *resume, *seeds, *tasks;
-    int n_jobs, quiet;
+    int n_jobs, quiet, restart;
     int n;                                  /* CONFIG and overrides, those of the options last */
     char **arguments;
     char storage[N_OVERRIDES][TEXT_SIZE + 64]; /* overrides made of options */
@@ -64,7 +65,7 @@ static int parse(train_options *o, int argc, char **argv)
         { "out", required_argument, NULL, 'o' },   { "resume", required_argument, NULL, 'r' },  { "seeds", required_argument, NULL, 'S' },
         { "jobs", required_argument, NULL, 'j' },  { "task", required_argument, NULL, 'T' },    { "quiet", no_argument, NULL, 'q' },
         { "help", no_argument, NULL, 'h' },        { "task-library", required_argument, NULL, 'L' },
-        { 0 },
+        { "restart", no_argument, NULL, 'R' },     { 0 },
     };
     int c;
     optind = 1;
@@ -79,6 +80,7 @@ static int parse(train_options *o, int argc, char **argv)
         case 'r': o->resume = optarg; break;
         case 'S': o->seeds = optarg; break;
         case 'q': o->quiet = 1; break;
+        case 'R': o->restart = 1; break;
         case 'h': return print_help("train", OPTIONS, 1);
         case 'j':
             if (!read_jobs(optarg, &o->n_jobs))
@@ -89,6 +91,8 @@ static int parse(train_options *o, int argc, char **argv)
     }
     if (o->resume && o->out)
         return fail_usage("train", "--resume names the run folder already: leave --out away");
+    if (o->restart && !o->resume)
+        return fail_usage("train", "--restart goes with --resume DIR, the run that begins again");
     if (o->seeds && o->storage[SEED][0])
         return fail_usage("train", "--seeds tells the seeds already: leave --seed away");
     if (optind == argc && !o->resume)
@@ -116,7 +120,7 @@ static tce_status override_all(settings *s, const train_options *o)
     return status == TCE_OK ? settings_check(s) : status;
 }
 
-/* Settings of a run that goes on: its own, with overrides, or those of a CONFIG, which must agree. */
+/* Settings of a run that goes on: its own, with overrides, or those of a CONFIG, which must agree unless the run begins again. */
 static tce_status settings_to_resume(settings *s, const train_options *o)
 {
     char path[RUN_PATH];
@@ -127,9 +131,10 @@ static tce_status settings_to_resume(settings *s, const train_options *o)
         return has_config ? settings_from_arguments(s, o->n, o->arguments)
                           : tce_fail(TCE_E_NOT_FOUND, "%s has neither config.yaml nor queue.csv, so it is no run folder and no queue: name one, or also a "
                                                       "CONFIG to begin with", o->resume);
-    settings_init(&own);
+    if (has_config && o->restart)
+        return settings_from_arguments(s, o->n, o->arguments);
     if (status == TCE_OK)
-        status = settings_load(&own, path);
+        status = run_read_settings(path, &own);
     if (status != TCE_OK)
         return status;
     if (has_config) {
@@ -138,7 +143,11 @@ static tce_status settings_to_resume(settings *s, const train_options *o)
         *s = own;
         status = override_all(s, o);
     }
-    return status == TCE_OK ? run_settings_agree(s, &own, path) : status;
+    if (status != TCE_OK || o->restart)
+        return status;
+    run_keep_schedule(&own, &own);
+    run_keep_schedule(s, &own);
+    return run_settings_agree(s, &own, path);
 }
 
 /* ---- a run ------------------------------------------------------------------------------------- */
@@ -184,10 +193,10 @@ static int report_interrupt(display *d, const char *folder, const settings *s, c
 }
 
 /* Learner and threads are there; the folder is locked. */
-static int train(const char *folder, const settings *s, learner *l, int resume, display *d)
+static int train(const char *folder, const settings *s, learner *l, run_start start, display *d)
 {
     run_result result;
-    const tce_status status = run_train(folder, s, l, resume, d, &result);
+    const tce_status status = run_train(folder, s, l, start, d, &result);
     if (status != TCE_OK)
         return report_failure(d, status, folder, s, &result);
     if (result.interrupted)
@@ -199,7 +208,7 @@ static int train(const char *folder, const settings *s, learner *l, int resume, 
 }
 
 /* Threads, learner, training; each with its end. */
-static int train_locked(const char *folder, const settings *s, const task *t, int resume, display *d)
+static int train_locked(const char *folder, const settings *s, const task *t, run_start start, display *d)
 {
     tce_pool_options options;
     tce_pool *pool = NULL;
@@ -209,7 +218,7 @@ static int train_locked(const char *folder, const settings *s, const task *t, in
     tce_status status = tce_pool_create(&options, NULL, &pool);
     if (status == TCE_OK)
         status = method_of(s)->create(s, t, pool, &l);
-    const int code = status == TCE_OK ? train(folder, s, l, resume, d) : fail();
+    const int code = status == TCE_OK ? train(folder, s, l, start, d) : fail();
     if (l)
         method_of(s)->destroy(l);
     tce_pool_free(pool);
@@ -217,7 +226,7 @@ static int train_locked(const char *folder, const settings *s, const task *t, in
 }
 
 /* The folder first: whoever comes second learns it before any work. */
-static int train_in(const char *folder, const settings *s, int resume, display *d)
+static int train_in(const char *folder, const settings *s, run_start start, display *d)
 {
     task t;
     int lock = -1;
@@ -229,13 +238,13 @@ static int train_in(const char *folder, const settings *s, int resume, display *
         code = EXIT_INTERRUPTED;
     } else if (run_folder_create(folder) != TCE_OK || run_lock(folder, &lock) != TCE_OK) {
         code = fail();
-    } else if (!resume && run_exists(folder)) {
+    } else if (start == RUN_NEW && run_find_state(folder) > RUN_BEGUN) {
         fprintf(stderr, "tce: %s has a run already: go on with --resume %s, or choose another --out\n", folder, folder);
         code = EXIT_FAILED;
     } else {
-        if (!resume)
+        if (start == RUN_NEW)
             display_note(d, "%s", folder);
-        code = train_locked(folder, s, &t, resume, d);
+        code = train_locked(folder, s, &t, start, d);
         run_folder_discard(folder);
     }
     run_unlock(lock);
@@ -276,6 +285,8 @@ static tce_status continue_queue(const train_options *o, const queue *asked, que
         status = task_library_check(s);
     if (status == TCE_OK)
         status = run_path(o->resume, "queue.yaml", path);
+    run_keep_schedule(&own, &own);
+    run_keep_schedule(s, &own);
     return status == TCE_OK ? run_settings_agree(s, &own, path) : status;
 }
 
@@ -289,6 +300,7 @@ static int work_through(const train_options *o, queue *asked, settings *s)
     queue *chosen = there ? &q : asked;
     if (status == TCE_OK && o->n_jobs)
         chosen->n_jobs = o->n_jobs;
+    run_keep_schedule(s, s);
     if (status == TCE_OK)
         status = run_write_settings(chosen->folder, "queue.yaml", s);
     const int code = status == TCE_OK ? jobs_run(chosen, s, o->quiet) : fail();
@@ -301,6 +313,8 @@ static int train_queue(const train_options *o, queue *asked, settings *s)
 {
     const char *folder = asked ? asked->folder : o->resume;
     int lock = -1, code = EXIT_FAILED;
+    if (o->restart)
+        return fail_usage("train", "--restart goes with a run, and %s is a queue: name one of its runs, or begin the queue in another folder", folder);
     if (asked && run_folder_make(folder) != TCE_OK)
         return fail();
     if (run_lock(folder, &lock) != TCE_OK) {
@@ -350,13 +364,14 @@ static int start_run(const train_options *o)
         return fail();
     if (o->n_jobs)
         return fail_usage("train", "--jobs goes with --seeds, several tasks, or a queue that goes on");
+    run_keep_schedule(&s, &s);
     display_init(&d, o->quiet);
     tce_blas_set_threads(1);
     if (o->resume || o->out)
         snprintf(folder, sizeof folder, "%s", o->resume ? o->resume : o->out);
     else
         run_folder_name(&s, "runs", folder, sizeof folder);
-    return train_in(folder, &s, o->resume != NULL, &d);
+    return train_in(folder, &s, o->restart ? RUN_RESTART : o->resume ? RUN_RESUME : RUN_NEW, &d);
 }
 
 /* With --task or --seeds: one run, or a queue. */

@@ -8,6 +8,7 @@
  * The length of a record depends on names and step alone, so a file that was cut and continued has its records where they were.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,9 +171,8 @@ tce_status events_open(const char *path, int64_t keep, events **out)
     snprintf(e->path, sizeof e->path, "%s", path);
 
     /* a file that is shorter than the mark says is begun anew: it only repeats progress.csv */
-    tce_status status = TCE_OK;
-    e->file = fopen(path, "ab");
-    if (!e->file || fseek(e->file, 0, SEEK_END) != 0)
+    tce_status status = run_open(path, O_WRONLY | O_CREAT | O_APPEND, "ab", &e->file);
+    if (status == TCE_OK && fseek(e->file, 0, SEEK_END) != 0)
         status = run_fail_write(path, errno);
     if (status == TCE_OK && ftell(e->file) < keep)
         keep = 0;

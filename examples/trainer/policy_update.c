@@ -124,8 +124,9 @@ static tce_status entropy_bound(policy_learner *pl, const settings *s, int64_t i
         if (status != TCE_OK)
             return status;
     }
+    const int64_t length = s->schedule.entropy_iterations > 0 ? s->schedule.entropy_iterations : s->run.iterations;
     return tce_trpl_entropy_bound(s->projection.entropy_schedule, pl->P, pl->initial_entropy, s->projection.entropy_target,
-                                  s->projection.entropy_temperature, (uint64_t)i, (uint64_t)s->run.iterations, out);
+                                  s->projection.entropy_temperature, (uint64_t)i, (uint64_t)length, out);
 }
 
 /* d_L of -coefficient * mean entropy: -coefficient / (n_factors L_ii) on the diagonals. */

@@ -6,6 +6,7 @@
  *     reacher5,1,done,reacher5__tce__1__20250102-030405,
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -265,14 +266,16 @@ tce_status queue_load(queue *q, const char *folder, settings *s)
         status = run_path(folder, "queue.yaml", path);
     settings_init(s);
     if (status == TCE_OK)
-        status = settings_load(s, path);
+        status = run_read_settings(path, s);
     if (status == TCE_OK)
         status = run_path(folder, "queue.csv", path);
     if (status == TCE_OK) {
-        FILE *file = fopen(path, "r");
-        status = file ? read_rows(q, path, file) : tce_fail(TCE_E_NOT_FOUND, "cannot read %s: %s", path, strerror(errno));
-        if (file)
+        FILE *file;
+        status = run_open(path, O_RDONLY, "r", &file);
+        if (status == TCE_OK) {
+            status = read_rows(q, path, file);
             fclose(file);
+        }
     }
     if (status != TCE_OK)
         queue_free(q);

@@ -41,6 +41,31 @@ tce_status run_path(const char *folder, const char *name, char out[RUN_PATH]);
 /* Whether there is a config.yaml. */
 int run_exists(const char *folder);
 
+/* What a folder tells of the run in it. */
+typedef enum run_state {
+    RUN_ABSENT,  /* no run */
+    RUN_BEGUN,   /* a run that ended before its first row: nothing is lost when another takes its place */
+    RUN_UNSAVED, /* rows, but there was never a checkpoint: the run can only begin again */
+    RUN_TRAINED  /* there was a checkpoint: a policy, a checkpoint, whole or damaged, or rows that come after the first one */
+} run_state;
+
+run_state run_find_state(const char *folder);
+
+/*
+ * Moves all that a run has left in its folder, but for the lock, into before-restart-<n> in it; config.yaml is copied. out: the
+ * name of the new folder; empty when there was nothing to move.
+ */
+tce_status run_set_aside(const char *folder, char out[RUN_PATH]);
+
+/*
+ * Opens a file of a run folder, as fopen would for the flags of open and the mode. Never waits, and never writes through a symbolic
+ * link: what is not a regular file is refused. TCE_E_NOT_FOUND, TCE_E_IO.
+ */
+tce_status run_open(const char *path, int flags, const char *mode, FILE **out);
+
+/* config.yaml or queue.yaml of a folder, over the defaults. An empty one is refused: the program never left it. */
+tce_status run_read_settings(const char *path, settings *out);
+
 /* Writes folder/name, complete or not at all: whoever reads it sees the old content or the new. */
 tce_status run_replace(const char *folder, const char *name, void (*write)(FILE *file, const void *content), const void *content);
 /* The settings, in this way. */
@@ -96,6 +121,12 @@ tce_status run_log_mark(run_log *log, run_mark *mark);
 /* Writes ckpt-<iteration>, then policy.safetensors, then removes checkpoints beyond the newest run.checkpoint_keep. */
 tce_status checkpoint_save(const char *folder, const settings *s, const method *way, const learner *l, const run_mark *mark, const char *columns);
 
+/*
+ * The length of the entropy schedule is fixed when a run begins, whatever run.iterations becomes later: schedule.entropy_iterations, where it
+ * is 0, is that of `then`, the settings of the beginning, which may be s itself.
+ */
+void run_keep_schedule(settings *s, const settings *then);
+
 /* TCE_E_VALUE when a key differs that may not change within a run; `path` is where `then` comes from. */
 tce_status run_settings_agree(const settings *now, const settings *then, const char *path);
 
@@ -119,11 +150,18 @@ typedef struct run_result {
     int interrupted;
 } run_result;
 
+/* How a run begins in its folder. */
+typedef enum run_start {
+    RUN_NEW,     /* there is none yet, or none that got anywhere */
+    RUN_RESUME,  /* from its last checkpoint; from the beginning when there never was one */
+    RUN_RESTART  /* from the beginning; what is there is set aside first */
+} run_start;
+
 /*
- * Trains to the end, or until a signal. The folder is locked; config.yaml is written here, after a checkpoint has agreed with the settings. resume: go on
- * from the last checkpoint. After a failure *out still says what is saved.
+ * Trains to the end, or until a signal. The folder is locked; config.yaml is written here, after a checkpoint has agreed with the settings.
+ * TCE_E_STATE: RUN_RESUME in a folder that had a checkpoint and has none that loads. After a failure *out still says what is saved.
  */
-tce_status run_train(const char *folder, const settings *s, learner *l, int resume, display *d, run_result *out);
+tce_status run_train(const char *folder, const settings *s, learner *l, run_start start, display *d, run_result *out);
 
 /* Ctrl-C and its like: the first asks to stop after the iteration, the second ends the process at once. */
 void run_catch_signals(void);

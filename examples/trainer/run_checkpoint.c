@@ -91,6 +91,10 @@ static tce_status compare_settings(const settings *s, const char *lines, const c
             continue;
         one_line(s, row, now, sizeof now);
 
+        /* older checkpoints do not have it; config.yaml has, or the run.iterations that stood for it */
+        if (strcmp(name, "schedule.entropy_iterations") == 0 && !find_line(lines, name, then, sizeof then))
+            continue;
+
         /* as values, since older files may write a number in another way; texts are kept on one line and compared as they are */
         const int given = find_line(lines, name, then, sizeof then);
         if (!given || (row->type != SETTING_TEXT && settings_set(&old, row->section, row->key, then, path) == TCE_OK))
@@ -100,6 +104,14 @@ static tce_status compare_settings(const settings *s, const char *lines, const c
                                          "run", path, name, then, now);
     }
     return TCE_OK;
+}
+
+void run_keep_schedule(settings *s, const settings *then)
+{
+    if (s->schedule.entropy_iterations == 0)
+        s->schedule.entropy_iterations = then->schedule.entropy_iterations;
+    if (s->schedule.entropy_iterations == 0)
+        s->schedule.entropy_iterations = then->run.iterations;
 }
 
 tce_status run_settings_agree(const settings *now, const settings *then, const char *path)

@@ -4,9 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "run.h"
+
+/* Neither through a link nor waiting. */
+#define OPEN_LOCK (O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK)
 
 static struct flock whole_file(void)
 {
@@ -30,9 +34,14 @@ tce_status run_lock(const char *folder, int *out)
     const tce_status status = run_path(folder, "lock", path);
     if (status != TCE_OK)
         return status;
-    const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    struct stat info;
+    const int file = open(path, O_CREAT | OPEN_LOCK, 0666);
     if (file < 0)
         return run_fail_write(path, errno);
+    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
+        close(file);
+        return run_fail_write(path, ENXIO);
+    }
 
     struct flock whole = whole_file();
     if (fcntl(file, F_SETLK, &whole) == 0) {
@@ -44,7 +53,7 @@ tce_status run_lock(const char *folder, int *out)
     close(file);
     if (error != EACCES && error != EAGAIN)
         return tce_fail(TCE_E_IO, "cannot lock %s: %s", path, strerror(error));
-    return tce_fail(TCE_E_STATE, "%s is in use by process %ld: wait for it, stop it (kill -INT %ld), or choose another --out", folder, other, other);
+    return tce_fail(TCE_E_STATE, "%s is in use by process %ld: wait for it, stop it (kill %ld), or choose another --out", folder, other, other);
 }
 
 void run_unlock(int lock)
@@ -56,7 +65,7 @@ void run_unlock(int lock)
 long run_lock_holder(const char *folder)
 {
     char path[RUN_PATH];
-    const int file = run_path(folder, "lock", path) == TCE_OK ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    const int file = run_path(folder, "lock", path) == TCE_OK ? open(path, OPEN_LOCK) : -1;
     const long other = file < 0 ? 0 : holder(file);
     run_unlock(file);
     return other;

@@ -5,11 +5,13 @@
  * number reads back to itself. Row 0 is the evaluation before any training. timing.csv: iteration and seconds.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "run.h"
@@ -33,9 +35,10 @@ static long timing_length(FILE *file, int64_t iteration)
 /* Opens a log for appending after `keep` bytes. */
 static tce_status open_cut(const char *path, int64_t keep, FILE **out)
 {
-    FILE *file = fopen(path, "a+b");
-    if (!file)
-        return run_fail_write(path, errno);
+    FILE *file;
+    const tce_status status = run_open(path, O_RDWR | O_CREAT | O_APPEND, "a+b", &file);
+    if (status != TCE_OK)
+        return status;
     *out = file;
     if (ftruncate(fileno(file), (off_t)keep) != 0 || fseek(file, 0, SEEK_END) != 0)
         return run_fail_write(path, errno);
@@ -44,21 +47,18 @@ static tce_status open_cut(const char *path, int64_t keep, FILE **out)
 
 static int64_t file_length(const char *path)
 {
-    FILE *file = fopen(path, "rb");
-    long length = 0;
-    if (file && fseek(file, 0, SEEK_END) == 0)
-        length = ftell(file);
-    if (file)
-        fclose(file);
-    return length > 0 ? length : 0;
+    struct stat there;
+    return stat(path, &there) == 0 ? (int64_t)there.st_size : 0;
 }
 
 static tce_status open_timing(run_log *log, int64_t iteration)
 {
-    FILE *old = fopen(log->timing_path, "rb");
-    const long keep = old && iteration > 0 ? timing_length(old, iteration) : 0;
-    if (old)
+    FILE *old;
+    long keep = 0;
+    if (iteration > 0 && run_open(log->timing_path, O_RDONLY, "rb", &old) == TCE_OK) {
+        keep = timing_length(old, iteration);
         fclose(old);
+    }
     const tce_status status = open_cut(log->timing_path, keep, &log->timing);
     if (status == TCE_OK && keep == 0 && fputs("iteration,simulation,critic,policy,evaluation,total\n", log->timing) < 0)
         return run_fail_write(log->timing_path, errno);

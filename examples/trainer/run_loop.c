@@ -134,10 +134,13 @@ static tce_status advance(run *r)
     return status;
 }
 
-/* Goes back to the newest checkpoint that is whole; without one, to the beginning. */
+/* Goes back to the newest checkpoint that is whole; to the beginning when there never was one. */
 static tce_status go_on(run *r, char **columns)
 {
     const tce_status status = checkpoint_load(r->folder, r->s, r->way, r->l, r->d, &r->mark, columns);
+    if (status == TCE_E_NOT_FOUND && run_find_state(r->folder) == RUN_TRAINED)
+        return tce_fail(TCE_E_STATE, "%s was trained, and has no checkpoint that loads: put one back into %s/checkpoints, or begin again with --restart "
+                                     "beside --resume, which first moves what is there into a folder before-restart-<n> in it", r->folder, r->folder);
     if (status == TCE_E_NOT_FOUND) {
         display_note(r->d, "%s has no checkpoint to go on from: starts from the beginning", r->folder);
         return TCE_OK;
@@ -148,18 +151,29 @@ static tce_status go_on(run *r, char **columns)
     return status;
 }
 
-/* Checkpoint, config.yaml, logs, and the evaluation that is row 0. */
-static tce_status prepare(run *r, int resume)
+static tce_status set_aside(run *r)
+{
+    char aside[RUN_PATH];
+    const tce_status status = run_set_aside(r->folder, aside);
+    if (status == TCE_OK && aside[0])
+        display_note(r->d, "what was in %s is in %s", r->folder, aside);
+    return status;
+}
+
+/* Checkpoint, logs, config.yaml, and the evaluation that is row 0. */
+static tce_status prepare(run *r, run_start start)
 {
     char *columns = NULL;
     int cut_short = 0;
     run_folder_clean(r->folder);
-    tce_status status = resume ? go_on(r, &columns) : TCE_OK;
+    tce_status status = start == RUN_RESUME ? go_on(r, &columns) : start == RUN_RESTART ? set_aside(r) : TCE_OK;
     const int fresh = r->mark.iteration == 0;
-    if (status == TCE_OK)
-        status = run_write_settings(r->folder, "config.yaml", r->s);
+
+    /* old rows go before the settings that they were written with: run_find_state reads one by the other */
     if (status == TCE_OK)
         status = run_log_open(&r->log, r->folder, fresh ? NULL : &r->mark, columns, &cut_short);
+    if (status == TCE_OK)
+        status = run_write_settings(r->folder, "config.yaml", r->s);
     free(columns);
     if (status == TCE_OK && cut_short)
         display_warn(r->d, "%s/progress.csv is shorter than it was at the checkpoint: earlier rows are missing", r->folder);
@@ -177,9 +191,9 @@ static tce_status prepare(run *r, int resume)
     return status;
 }
 
-tce_status run_train(const char *folder, const settings *s, learner *l, int resume, display *d, run_result *out)
+tce_status run_train(const char *folder, const settings *s, learner *l, run_start start, display *d, run_result *out)
 {
-    const double start = now_seconds();
+    const double began = now_seconds();
     run r;
     memset(&r, 0, sizeof r);
     memset(out, 0, sizeof *out);
@@ -192,7 +206,7 @@ tce_status run_train(const char *folder, const settings *s, learner *l, int resu
     r.result = out;
     r.mark.eval_success = NAN;
 
-    tce_status status = prepare(&r, resume);
+    tce_status status = prepare(&r, start);
     display_start(d, r.mark.iteration, r.mark.env_steps);
     out->iteration = r.mark.iteration;
     out->env_steps = r.mark.env_steps;
@@ -205,7 +219,7 @@ tce_status run_train(const char *folder, const settings *s, learner *l, int resu
     else if (status == TCE_OK && r.mark.iteration > 0)
         status = checkpoint_export(folder, r.way, l);
     out->interrupted = status == TCE_OK && !finished(&r);
-    out->seconds = now_seconds() - start;
+    out->seconds = now_seconds() - began;
     run_log_close(&r.log);
     display_end(d);
     return status;

@@ -32,7 +32,7 @@ typedef struct settings {
     struct {
         int32_t method;           /* METHOD_… */
         uint64_t seed;
-        int64_t iterations;       /* the whole run; schedules of the entropy bound refer to it */
+        int64_t iterations;       /* the whole run */
         int64_t steps;            /* environment steps after which the run ends; 0: iterations alone decide */
         int32_t threads;          /* 0: all cores */
         double stop_success;      /* ends the run when an evaluation reaches it; 0: never */
@@ -103,6 +103,7 @@ typedef struct settings {
     } objective;
     struct {
         int64_t learning_rate_iterations; /* rates fall to 1 % over these; 0: constant */
+        int64_t entropy_iterations;       /* length of projection.entropy_schedule; 0: run.iterations */
     } schedule;
 } settings;
 

@@ -10,7 +10,7 @@ const setting_row SETTING_ROWS[] = {
     /* section, key, type, place, default, least, most, choices, help */
     { "run", "method", SETTING_CHOICE, AT(run.method), "tce", 0, 0, "tce|bbrl", "training method" },
     { "run", "seed", SETTING_UINT64, AT(run.seed), "1", 0, 1.8e19, NULL, "seed of every random stream" },
-    { "run", "iterations", SETTING_INT64, AT(run.iterations), "7500", 1, 1e12, NULL, "iterations of the whole run; the entropy schedule refers to it" },
+    { "run", "iterations", SETTING_INT64, AT(run.iterations), "7500", 1, 1e12, NULL, "iterations of the whole run" },
     { "run", "steps", SETTING_INT64, AT(run.steps), "0", 0, 1e15, NULL, "environment steps after which the run ends; 0: iterations alone decide" },
     { "run", "threads", SETTING_INT, AT(run.threads), "0", 0, 1024, NULL, "threads; 0: as many as there are cores" },
     { "run", "stop_success", SETTING_REAL, AT(run.stop_success), "0", 0, 1, NULL, "end the run when an evaluation reaches this success rate; 0: never" },
@@ -95,6 +95,7 @@ const setting_row SETTING_ROWS[] = {
     { "objective", "regulariser", SETTING_REAL, AT(objective.regulariser), "1e-4", 0, 1, NULL, "of the segment covariance, times its largest diagonal entry" },
 
     { "schedule", "learning_rate_iterations", SETTING_INT64, AT(schedule.learning_rate_iterations), "10000", 0, 1e12, NULL, "learning rates fall to 1 % over these; 0: constant" },
+    { "schedule", "entropy_iterations", SETTING_INT64, AT(schedule.entropy_iterations), "0", 0, 1e12, NULL, "length of projection.entropy_schedule, kept when a run goes on; 0: run.iterations of its beginning" },
 };
 
 const size_t N_SETTING_ROWS = sizeof SETTING_ROWS / sizeof SETTING_ROWS[0];

@@ -17,7 +17,8 @@ COMMANDS = ["train", "eval", "plot", "export", "bench", "tasks", "config"]
 
 # what the help of a command has to name
 OPTIONS = {
-    "train": ["CONFIG", "--task", "--seed", "--seeds", "--jobs", "--out", "--threads", "--resume", "--steps", "--quiet", "--task-library"],
+    "train": ["CONFIG", "--task", "--seed", "--seeds", "--jobs", "--out", "--threads", "--resume", "--restart", "--steps", "--quiet",
+              "--task-library"],
     "eval": ["RUN", "--episodes", "--video", "--task-library"],
     "plot": ["RUN", "--task-library"],
     "export": ["RUN"],

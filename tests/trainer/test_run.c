@@ -2,6 +2,7 @@
  * Parts of a run: event records, logs and their cutting, lock, folder names, checkpoints, the line of the display, lists of seeds, queues on disk.
  */
 #include <check.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,6 +291,17 @@ START_TEST(a_failure_to_write_comes_with_a_remedy)
     name[RUN_PATH] = '\0';
     ck_assert_int_eq(run_path("x", name, path), TCE_E_VALUE);
     free(name);
+
+    /* the remedy is that of the error */
+    static const struct {
+        int error;
+        const char *part;
+    } REMEDIES[] = {
+        { EMFILE, "ulimit -n" }, { EISDIR, "a folder is in the way" }, { ELOOP, "symbolic link" }, { ENAMETOOLONG, "shorter" },
+        { ENXIO, "regular file" }, { EIO, "healthy" },
+    };
+    for (size_t i = 0; i < sizeof REMEDIES / sizeof REMEDIES[0]; i++)
+        fails(run_fail_write("file", REMEDIES[i].error), TCE_E_IO, REMEDIES[i].part);
 }
 END_TEST
 

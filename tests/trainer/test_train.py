@@ -121,7 +121,7 @@ def test_bbrl_gives_the_same_bytes_on_two_threads_and_resumed(tiny: Path, tmp_pa
 
 def test_a_task_that_carries_state_resumes_to_the_same_bytes(tiny: Path, tmp_path: Path) -> None:
     arguments = ["task.name=metaworld_dial_turn", "task.options=profile=2", "collect.episodes=4", "collect.environments=2",
-                 "evaluate.every=1", "evaluate.episodes=2", "mp.tau=5", "run.checkpoint_every=1"]
+                 "evaluate.every=1", "evaluate.episodes=2", "mp.tau=5", "run.checkpoint_every=1", "schedule.entropy_iterations=3"]
     assert tce("train", tiny, *arguments, "--out", tmp_path / "one", "run.iterations=3").returncode == 0
     assert tce("train", tiny, *arguments, "--out", tmp_path / "two", "--threads", 2, "run.iterations=2").returncode == 0
     assert tce("train", "--resume", tmp_path / "two", "run.iterations=3").returncode == 0
@@ -268,15 +268,87 @@ def test_a_checkpoint_that_no_run_could_have_written_is_set_aside(whole: Path, t
     assert content(folder) == content(whole)
 
 
-def test_without_a_whole_checkpoint_the_run_begins_again(whole: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("loss", ["damaged", "checkpoints", "checkpoints and policy"])
+def test_a_trained_run_without_a_checkpoint_that_loads_is_not_overwritten(whole: Path, tmp_path: Path, loss: str) -> None:
     folder = tmp_path / "run"
     shutil.copytree(whole, folder)
     for path in checkpoints(folder):
-        path.write_bytes(b"x")
-    done = tce("train", "--resume", folder)
+        if loss == "damaged":
+            path.write_bytes(b"x")
+        else:
+            path.unlink()
+    if "policy" in loss:
+        (folder / "policy.safetensors").unlink()
+    names = [name for name in ("progress.csv", "timing.csv", "config.yaml", "policy.safetensors") if (folder / name).exists()]
+    before = {name: (folder / name).read_bytes() for name in names}
+    for arguments in (["--resume", folder], ["--resume", folder, "run.iterations=2"]):
+        done = tce("train", *arguments)
+        assert done.returncode == 1 and "--restart" in done.stderr and str(folder) in done.stderr
+        assert {name: (folder / name).read_bytes() for name in names} == before
+    assert tce("train", folder / "config.yaml", "--out", folder).returncode == 1
+
+    # the way out keeps everything
+    done = tce("train", "--resume", folder, "--restart")
     assert done.returncode == 0, done.stderr
-    assert "from the beginning" in done.stdout
+    aside = folder / "before-restart-1"
+    assert str(aside) in done.stdout
+    assert {name: (aside / name).read_bytes() for name in names} == before
+    assert bool(list(aside.glob("checkpoints/*.damaged"))) == (loss == "damaged")
     assert content(folder) == content(whole)
+
+
+def test_restart_begins_again_with_other_settings_and_keeps_what_was_there(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    before = content(folder)
+    assert tce("train", "--resume", folder, "--restart", "policy.hidden=[4]", "run.iterations=2").returncode == 0
+    assert content(folder / "before-restart-1") == before
+    assert len(rows(folder)) == 3 and "hidden: [4]" in (folder / "config.yaml").read_text(encoding="utf-8")
+    assert tce("train", "--resume", folder / "before-restart-1").returncode == 0
+    assert tce("train", "--resume", folder, "--restart", "run.iterations=1").returncode == 0
+    assert len(rows(folder / "before-restart-2")) == 3 and len(rows(folder)) == 2
+    assert not (folder / "before-restart-2" / "before-restart-1").exists()
+
+
+def test_a_run_that_never_had_a_checkpoint_begins_again(tiny: Path, whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    process = begin("train", tiny, "run.checkpoint_every=1000000", "run.iterations=1000000", "schedule.entropy_iterations=12", "--out", folder)
+    wait_until(lambda: (folder / "progress.csv").exists() and (folder / "progress.csv").stat().st_size > 2000)
+    process.kill()
+    process.communicate()
+    assert not checkpoints(folder)
+    # with rows it is not overwritten by accident, and nothing is there to go on from
+    done = tce("train", tiny, "--out", folder)
+    assert done.returncode == 1 and "--resume" in done.stderr
+    done = tce("train", "--resume", folder, "run.iterations=12", "run.checkpoint_every=3")
+    assert done.returncode == 0 and "from the beginning" in done.stdout, done.stderr
+    assert content(folder) == content(whole)
+
+
+def test_a_run_that_fails_in_its_first_iteration_leaves_its_folder_to_the_next(tiny: Path, tmp_path: Path, faulty: Path) -> None:
+    folder = tmp_path / "run"
+    for options, code in (("from=0", 1), ("from=0", 1), ("from=1000", 0)):
+        done = tce("train", tiny, f"task.library={faulty}", "task.name=fails", f"task.options={options}", "--out", folder)
+        assert done.returncode == code and "already" not in done.stderr, done.stderr
+    assert len(rows(folder)) == 13
+
+
+def test_an_own_settings_file_is_not_taken_for_a_run(tiny: Path, tmp_path: Path) -> None:
+    own = tmp_path / "config.yaml"
+    shutil.copy(tiny, own)
+    done = tce("train", own, "--out", tmp_path)
+    assert done.returncode == 1 and own.read_bytes() == tiny.read_bytes()
+
+
+@pytest.mark.parametrize("text", ["", "# libtce 0.1.0\n", "run: {iterations: 12}\n"])
+def test_settings_that_no_run_wrote_are_refused(whole: Path, tmp_path: Path, text: str) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    before = content(folder)
+    (folder / "config.yaml").write_text(text, encoding="utf-8")
+    done = tce("train", "--resume", folder)
+    assert done.returncode == 1 and "config.yaml" in done.stderr and "task.name" in done.stderr
+    assert content(folder) == before
 
 
 def test_a_checkpoint_of_other_settings_is_refused(whole: Path, tiny: Path, tmp_path: Path) -> None:
@@ -320,6 +392,23 @@ def test_runs_of_every_file_version_go_on(tmp_path: Path, version: str) -> None:
     assert "after iteration 3" in done.stdout
     assert (folder / "progress.csv").read_text(encoding="utf-8").startswith(before)
     assert [int(row["iteration"]) for row in rows(folder)] == list(range(7))
+    assert "  entropy_iterations: 3 " in (folder / "config.yaml").read_text(encoding="utf-8")
+
+
+def test_the_entropy_schedule_has_the_length_that_it_began_with(tiny: Path, tmp_path: Path) -> None:
+    words = [tiny, "projection.entropy=equal", "projection.entropy_target=-5"]
+    whole, raised = tmp_path / "whole", tmp_path / "raised"
+    assert tce("train", *words, "--out", whole).returncode == 0
+    assert tce("train", *words, "run.steps=2000", "--out", raised).returncode == 0
+    assert len(rows(raised)) == 6
+    assert tce("train", "--resume", raised, "run.steps=0", "run.iterations=20").returncode == 0
+    assert [row["entropy"] for row in rows(raised)[:13]] == [row["entropy"] for row in rows(whole)]
+    assert "  entropy_iterations: 12 " in (raised / "config.yaml").read_text(encoding="utf-8")
+    done = tce("train", "--resume", raised, "schedule.entropy_iterations=20")
+    assert done.returncode == 1 and "schedule.entropy_iterations = 12, now it is 20" in done.stderr
+    # a CONFIG says nothing about it, or the same
+    for extra in ([], ["schedule.entropy_iterations=12"]):
+        assert tce("train", *words, *extra, "run.iterations=20", "--resume", raised).returncode == 0
 
 
 def test_resuming_needs_a_run_folder(tmp_path: Path) -> None:
@@ -418,6 +507,36 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(tiny: Path, tmp_path: Path)
         subprocess.run(["umount", str(disk)], check=True)
 
 
+@pytest.mark.parametrize("name", ["progress.csv", "timing.csv", "events.out.tfevents.tce", "lock", ".config.yaml.tmp", "config.yaml",
+                                  "policy.safetensors", "checkpoints", "checkpoints/ckpt-00000003.safetensors"])
+def test_a_run_does_not_write_through_symbolic_links(tiny: Path, tmp_path: Path, name: str) -> None:
+    folder, outside = tmp_path / "run", tmp_path / "outside"
+    (folder / name).parent.mkdir(parents=True)
+    if name == "checkpoints":
+        outside.mkdir()
+    else:
+        outside.write_text("iteration,env_steps\n", encoding="utf-8")
+    (folder / name).symlink_to(outside)
+    done = tce("train", tiny, "--resume", folder)
+    if done.returncode != 0:
+        assert str(folder) in done.stderr and any(word in done.stderr for word in ("symbolic link", "was trained", "config.yaml"))
+    assert list(outside.iterdir()) == [] if name == "checkpoints" else outside.read_text(encoding="utf-8") == "iteration,env_steps\n"
+
+
+@pytest.mark.parametrize("name", ["progress.csv", "timing.csv", "events.out.tfevents.tce", "lock", "config.yaml", ".config.yaml.tmp",
+                                  "policy.safetensors", "checkpoints/ckpt-00000012.safetensors"])
+def test_a_pipe_in_a_run_folder_is_not_waited_for(whole: Path, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    done = tce("train", "--resume", folder, "run.iterations=13")
+    if name == ".config.yaml.tmp":
+        assert done.returncode == 0, done.stderr
+    else:
+        assert done.returncode == 1 and "not a regular file" in done.stderr and Path(name).name in done.stderr
+
+
 def test_a_folder_that_cannot_be_made_is_named(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     done = tce("train", tiny, "--out", tmp_path / "file" / "run")
@@ -439,7 +558,7 @@ def test_no_permission_is_named_with_its_remedy(tiny: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("arguments", [
-    [], ["--jobs", "2"], ["--resume", "a", "--out", "b"], ["--nonsense"]])
+    [], ["--jobs", "2"], ["--resume", "a", "--out", "b"], ["--restart"], ["--nonsense"]])
 def test_wrong_usage(tiny: Path, arguments: List[str]) -> None:
     done = tce("train", *([tiny] if arguments else []), *arguments)
     assert done.returncode == 2
