@@ -170,15 +170,16 @@ static tce_status start_round(episodes *ep, size_t first, size_t n, uint64_t epi
     return TCE_OK;
 }
 
-/* Parameters of a round: drawn, or the mean. */
+/* Parameters of a round: drawn, given, or the mean. */
 static tce_status choose_parameters(episodes *ep, tce_policy *policy, size_t first, size_t n, uint64_t seed, uint64_t number, int explore)
 {
     const size_t P = ep->P;
     double *factor = ep->factor + (ep->contextual ? first * P * P : 0);
     tce_status status = tce_policy_predict(policy, n, ep->inputs + first * ep->O_net, ep->mean + first * P, factor);
-    if (!explore)
-        memcpy(ep->params + first * P, ep->mean + first * P, n * P * sizeof(double));
-    for (size_t i = 0; status == TCE_OK && explore && i < n; i++) {
+    const double *const chosen = explore ? ep->given_params : ep->mean;
+    if (chosen)
+        memcpy(ep->params + first * P, chosen + first * P, n * P * sizeof(double));
+    for (size_t i = 0; status == TCE_OK && !chosen && i < n; i++) {
         const size_t e = first + i;
         tce_random random;
         tce_random_start(&random, seed, PURPOSE_PARAMETERS, number, e);

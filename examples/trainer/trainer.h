@@ -113,6 +113,7 @@ typedef struct episodes {
     double *mean;      /* [E, P] */
     double *factor;    /* [1 or E, P, P] */
     double *params;    /* [E, P], drawn or the mean */
+    const double *given_params; /* NULL, or [E, P] taken instead of drawing: to repeat recorded episodes. The caller's. */
     double *pos, *vel; /* [E, T, D] desired paths */
     double *obs;       /* [E, T+1, O] */
     double *first_obs; /* [N, O], of the present round */
