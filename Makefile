@@ -187,7 +187,7 @@ abi-baseline: $(LIB)/libtce.so | deps-test ## writes tests/abi from this build; 
 
 .PHONY: check-install
 check-install: all | deps-test ## an outside project through pkg-config, CMake and C++ from an installed copy
-	@MAKE='$(MAKE)' CC='$(CC)' BUILD='$(BUILD)' sh tests/install/check.sh
+	@MAKE='$(MAKE)' CC='$(CC)' BUILD='$(BUILD)' JOBS=$(JOBS) sh tests/install/check.sh
 
 .PHONY: replay
 replay: $(BUILD)/replay ## case files through the C API: FILES="a.json b.json.gz", default tests/golden

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs into a temporary place and builds the outside project of this folder against it: through pkg-config (shared and
-# static) and through CMake (shared, static, C++), as DESTDIR stage, moved, and gone again after uninstall.
+# static) and through CMake (shared, static, C++; also from sources), as DESTDIR stage, moved, and gone again after uninstall.
 set -e
 
 here=tests/install
@@ -42,11 +42,25 @@ for program in shared static cpp; do
     "$work/cmake/$program"
 done
 
+# taken in as sources: built inside the outside project, then installed by CMake alone
+run() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }; }
+run cmake -S $here/subdirectory -B "$work/inside" -DTCE_SOURCE="$PWD" -DHOW=subdirectory -DCMAKE_INSTALL_PREFIX="$work/cmake-installed" \
+    -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx"
+run cmake --build "$work/inside" -j "${JOBS:-1}"
+for program in shared static cpp; do
+    say "CMake, sources, $program"
+    "$work/inside/$program"
+done
+run cmake --install "$work/inside/tce"
+run cmake -S $here/subdirectory -B "$work/fetched" -DTCE_SOURCE="$PWD" -DHOW=fetch
+grep -q "<version>$version</version>" package.xml || { echo "package.xml does not say version $version"; exit 1; }
+
 # staged: the same files, under DESTDIR; uninstall leaves nothing
 $make install PREFIX=/usr DESTDIR="$work/stage"
 (cd "$work/stage/usr" && find . ! -type d | sort) >"$work/staged"
 (cd "$work/moved" && find . ! -type d | sort) >"$work/installed"
 diff "$work/staged" "$work/installed"
+(cd "$work/cmake-installed" && find . ! -type d | sort) | diff - "$work/installed"
 grep -q '^prefix=/usr$' "$work/stage/usr/lib/pkgconfig/tce.pc"
 $make uninstall PREFIX=/usr DESTDIR="$work/stage"
 [ -z "$(find "$work/stage" ! -type d)" ]
