@@ -146,6 +146,7 @@ TCE_API TCE_NODISCARD tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_gr
 
 /*
  * Ridge regression to a demonstration: demo [T, D] at times [T], out_params [P]. T >= 2, times increasing, reg >= 0.
+ * The path that is fitted starts with the demonstration: to repeat it, give times[0] as init_time and the first difference as init_vel.
  * TCE_E_UNSUPPORTED with learnt tau or delay.  TCE_E_SINGULAR: the normal equations have no unique solution, or goal_scale is 0 (DMP).
  * Uses the handle's workspace.   No allocation.   Since 0.1.
  */
