@@ -59,6 +59,10 @@ int main(int argc, char **argv)
 
     /* once at the start of a movement: context -> parameters. The last input may be the time, which is 0 there */
     const size_t P = tce_mp_num_params(mp), D = tce_mp_num_dof(mp), O = tce_policy_num_obs(policy);
+    if (tce_policy_num_params(policy) != P) {
+        fprintf(stderr, "the policy has %zu outputs, its primitive %zu parameters\n", tce_policy_num_params(policy), P);
+        return EXIT_FAILURE;
+    }
     double *context = calloc(O, sizeof *context), *params = calloc(P, sizeof *params), *L = calloc(P * P, sizeof *L);
     double *pos = calloc(T * D, sizeof *pos), *now = calloc(2 * D, sizeof *now), times[T];
     if (!context || !params || !L || !pos || !now)

@@ -53,42 +53,65 @@ static int fail_write(const char *path, int error)
     return EXIT_FAILED;
 }
 
+/* The C file in memory, *size bytes, the caller's to free; NULL after saying why the policy, which is from `file`, cannot be exported. */
+static char *make_c(const tce_store *store, const char *file, const char *name, size_t *size)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, size);
+    tce_status status = out ? export_c(store, name, out) : TCE_E_NOMEM;
+    if (!out || fclose(out) != 0)
+        status = tce_fail(TCE_E_NOMEM, "no memory for the C file");
+    if (status == TCE_OK)
+        return text;
+    free(text);
+    (void)tce_fail(status, "%s: %s", file, tce_error_message());
+    fail();
+    return NULL;
+}
+
 /* The whole file or none: written beside its name, then renamed. */
-static int write_c(const tce_store *store, const char *name, const char *path)
+static int write_c(const char *text, size_t size, const char *path)
 {
     char draft[2 * PATH_SIZE + 8];
     snprintf(draft, sizeof draft, "%s.tmp", path);
     FILE *out = fopen(draft, "w");
     if (!out)
         return fail_write(draft, errno);
-    const tce_status status = export_c(store, name, out);
     errno = 0;
-    const int broken = fflush(out) != 0 || ferror(out) || fsync(fileno(out)) != 0;
+    const int broken = fwrite(text, 1, size, out) != size || fflush(out) != 0 || fsync(fileno(out)) != 0;
     const int error = errno ? errno : EIO;
     const int unclosed = fclose(out) != 0;
-    if (status == TCE_OK && !broken && !unclosed && rename(draft, path) == 0)
+    if (!broken && !unclosed && rename(draft, path) == 0)
         return EXIT_FINE;
     const int why = broken ? error : errno;
     remove(draft);
-    return status != TCE_OK ? fail() : fail_write(path, why);
+    return fail_write(path, why);
 }
 
-static int export_to(const tce_store *store, const char *folder, const char *name)
+/* Nothing is written before it is clear that the policy can be exported. */
+static int export_to(const tce_store *store, const char *file, const char *folder, const char *name)
 {
-    char path[2 * PATH_SIZE];
+    char path[2 * PATH_SIZE], c_path[2 * PATH_SIZE];
     struct stat info;
-    if (mkdir(folder, 0777) != 0 && !(errno == EEXIST && stat(folder, &info) == 0 && S_ISDIR(info.st_mode)))
-        return fail_write(folder, errno == EEXIST ? ENOTDIR : errno);
+    size_t size = 0;
+    char *text = make_c(store, file, name, &size);
+    if (!text)
+        return EXIT_FAILED;
 
+    int code = EXIT_FINE;
     snprintf(path, sizeof path, "%s/policy.safetensors", folder);
-    if (tce_store_save(store, path) != TCE_OK)
-        return fail();
-    printf("%s  for libtce: tce_policy_create_from, tce_mp_create_from\n", path);
-
-    snprintf(path, sizeof path, "%s/%s.c", folder, name);
-    const int code = write_c(store, name, path);
+    snprintf(c_path, sizeof c_path, "%s/%s.c", folder, name);
+    if (mkdir(folder, 0777) != 0 && !(errno == EEXIST && stat(folder, &info) == 0 && S_ISDIR(info.st_mode)))
+        code = fail_write(folder, errno == EEXIST ? ENOTDIR : errno);
+    if (code == EXIT_FINE && tce_store_save(store, path) != TCE_OK)
+        code = fail();
     if (code == EXIT_FINE)
-        printf("%s  C99 without dependencies\n", path);
+        code = write_c(text, size, c_path);
+    if (code == EXIT_FINE) {
+        printf("%s  for libtce: tce_policy_create_from, tce_mp_create_from\n", path);
+        printf("%s  C99 without dependencies\n", c_path);
+    }
+    free(text);
     return code;
 }
 
@@ -125,7 +148,7 @@ int cmd_export(int argc, char **argv)
     tce_store *store = NULL;
     if (tce_store_load(file, NULL, &store) != TCE_OK)
         return fail();
-    code = export_to(store, out ? out : target, name);
+    code = export_to(store, file, out ? out : target, name);
     tce_store_free(store);
     return code;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "export_c.h"
+#include "policy_file.h"
 #include "trainer.h"
 
 #define MAX_LAYERS 65
@@ -21,13 +22,9 @@ typedef struct exported {
     FILE *out;
     const tce_store *store;
     export_basis basis;
-    tce_policy *policy;
-    tce_mp *mp;
-    int32_t shape[4]; /* O, O_net, T, D */
-    double dt;
+    policy_file file;
     int32_t activation, precision;
     size_t n_layers, width[MAX_LAYERS + 1];
-    size_t n_context;
 } exported;
 
 /* ---- pieces of text and numbers ---------------------------------------------------------------- */
@@ -296,9 +293,9 @@ static tce_status compute_paths(const exported *x, const double *params, double 
         grid.init_time = &t->start[k];
         grid.init_pos = t->start_pos + k * D;
         grid.init_vel = t->start_vel + k * D;
-        status = tce_mp_trajectory(x->mp, &grid, params, t->pos + k * TEST_TIMES * D, t->vel + k * TEST_TIMES * D, NULL);
+        status = tce_mp_trajectory(x->file.mp, &grid, params, t->pos + k * TEST_TIMES * D, t->vel + k * TEST_TIMES * D, NULL);
         if (status == TCE_OK)
-            status = tce_mp_query(x->mp, times[TEST_TIMES - 1], params, t->start[k], grid.init_pos, grid.init_vel, t->query_pos + k * D,
+            status = tce_mp_query(x->file.mp, times[TEST_TIMES - 1], params, t->start[k], grid.init_pos, grid.init_vel, t->query_pos + k * D,
                                   t->query_vel + k * D, NULL);
     }
     return status;
@@ -320,9 +317,9 @@ static void put_test(const exported *x, const double *context, const double *mea
     put_text(x, "/* ---- test: what libtce computes for one context and two paths */\n\n");
     define_int(x, "TEST_TIMES", TEST_TIMES);
     define_real(x, "TOLERANCE", x->precision == TCE_NET_FLOAT ? 1e-6 : 1e-12);
-    define_int(x, "STEPS", (size_t)x->shape[2]);
-    define_real(x, "STEP", x->dt);
-    put_array(x, "test_context", x->n_context, context);
+    define_int(x, "STEPS", x->file.T);
+    define_real(x, "STEP", x->file.dt);
+    put_array(x, "test_context", x->file.n_context, context);
     put_array(x, "test_mean", P, mean);
     put_array(x, "test_params", P, params);
     put_array(x, "test_start", 2, t->start);
@@ -353,7 +350,7 @@ static tce_status make_test(const exported *x)
         test_paths t;
         tce_random random;
         tce_random_start(&random, TEST_SEED, 0, 0, 0);
-        tce_random_normals(&random, x->n_context, context);
+        tce_random_normals(&random, x->file.n_context, context);
         tce_random_normals(&random, b->P, params);
 
         /* learnt ones near the configured ones: not every drawn duration makes sense */
@@ -364,7 +361,7 @@ static tce_status make_test(const exported *x)
         if (o->learn_delay)
             params[b->lead - 1] = delay;
         carve_paths(block, b->D, &t);
-        status = tce_policy_predict(x->policy, 1, context, mean, factor);
+        status = tce_policy_predict(x->file.policy, 1, context, mean, factor);
         if (status == TCE_OK)
             status = compute_paths(x, params, tau, delay, &random, &t);
         if (status == TCE_OK)
@@ -382,32 +379,30 @@ static tce_status make_test(const exported *x)
 
 static void put_context_note(const exported *x)
 {
-    tce_store_array entries;
-    tce_store_array_init(&entries, sizeof entries);
-    if (tce_store_get(x->store, "input.context", &entries) != TCE_OK) {
-        fprintf(x->out, " * Context: the first observation of an episode, %zu numbers.\n", x->n_context);
+    const policy_file *f = &x->file;
+    if (!f->context) {
+        fprintf(x->out, " * Context: the first observation of an episode, %zu numbers.\n", f->n_context);
         return;
     }
-    fprintf(x->out, " * Context: %zu of the %d numbers of the first observation of an episode:", x->n_context, (int)x->shape[0]);
-    for (size_t i = 0; i < x->n_context; i++)
-        fprintf(x->out, "%s%d", i % 24 == 23 ? "\n * " : " ", (int)((const int32_t *)entries.data)[i]);
+    fprintf(x->out, " * Context: %zu of the %zu numbers of the first observation of an episode:", f->n_context, f->O);
+    for (size_t i = 0; i < f->n_context; i++)
+        fprintf(x->out, "%s%d", i % 24 == 23 ? "\n * " : " ", (int)f->context[i]);
     fprintf(x->out, " (from 0).\n");
 }
 
 /* The task's name goes into a comment: only what cannot end it. */
 static void put_head(const exported *x)
 {
-    const char *task = tce_store_get_text(x->store, "task");
     put_text(x, "/*\n * @: a trained policy as C99. Context in, trajectory out; needs the C library's mathematics only, allocates nothing, keeps no state.\n");
     fprintf(x->out, " * Made by tce export, libtce %s; task ", tce_version_string());
-    for (const char *c = task ? task : ""; *c; c++)
+    for (const char *c = x->file.task; *c; c++)
         fputc(isalnum((unsigned char)*c) || *c == '_' || *c == '-' ? *c : '.', x->out);
     fputs(".\n *\n", x->out);
     put_context_note(x);
     put_text(x, " *\n * Compile it, or #include it. With $_DECLARATIONS_ONLY defined it is a header. With $_MAIN defined it is a program\n"
                 " * that runs the self-test and prints a path: cc -std=c99 -D$_MAIN @.c -lm\n */\n#ifndef $_DECLARED\n#define $_DECLARED\n\n"
                 "#include <stddef.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    define_int(x, "CONTEXT", x->n_context);
+    define_int(x, "CONTEXT", x->file.n_context);
     define_int(x, "DOF", x->basis.D);
     define_int(x, "PARAMS", x->basis.P);
     put_text(x, "\n");
@@ -418,32 +413,12 @@ static void put_head(const exported *x)
 /* Handles and sizes from the store. */
 static tce_status open_policy(exported *x)
 {
-    tce_store_array entries;
-    tce_store_array_init(&entries, sizeof entries);
-    tce_status status = tce_policy_create_from(x->store, "policy", 1, NULL, NULL, &x->policy);
-    if (status == TCE_OK)
-        status = tce_mp_create_from(x->store, "mp", NULL, &x->mp);
-    if (status == TCE_OK)
-        status = tce_store_read(x->store, "input.shape", TCE_I32, 4, x->shape);
-    if (status == TCE_OK)
-        status = tce_store_read(x->store, "input.dt", TCE_F64, 1, &x->dt);
+    tce_status status = policy_file_open(&x->file, x->store, 1, NULL);
     if (status == TCE_OK)
         status = read_network(x);
     if (status == TCE_OK)
         status = export_basis_read(&x->basis, x->store);
-    if (status != TCE_OK)
-        return status;
-    if (tce_policy_num_params(x->policy) != x->basis.P)
-        return tce_fail(TCE_E_SHAPE, "the policy has %zu parameters, its primitive %zu", tce_policy_num_params(x->policy), x->basis.P);
-
-    /* the time, which is 0 at the start of an episode, is the network's last input when the observation alone is shorter */
-    const int picked = tce_store_get(x->store, "input.context", &entries) == TCE_OK;
-    x->n_context = x->width[0];
-    if (picked && (entries.type != TCE_I32 || entries.rank != 1 || entries.shape[0] != x->n_context))
-        return tce_fail(TCE_E_SHAPE, "input.context does not list the %zu inputs of the policy", x->n_context);
-    if (!picked && x->shape[0] > 0 && x->width[0] == (size_t)x->shape[0] + 1)
-        x->n_context--;
-    return TCE_OK;
+    return status;
 }
 
 int export_name_is_fine(const char *name)
@@ -478,8 +453,7 @@ tce_status export_c(const tce_store *store, const char *name, FILE *out)
         fputs("#endif\n", out);
     }
     export_basis_free(&x->basis);
-    tce_policy_free(x->policy);
-    tce_mp_free(x->mp);
+    policy_file_close(&x->file);
     free(x);
     return status;
 }

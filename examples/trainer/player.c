@@ -20,8 +20,7 @@ static const struct {
 void player_close(player *p)
 {
     episodes_free(&p->ep);
-    tce_policy_free(p->policy);
-    tce_mp_free(p->mp);
+    policy_file_close(&p->file);
     tce_store_free(p->store);
     task_close(&p->t);
     memset(p, 0, sizeof *p);
@@ -49,25 +48,45 @@ tce_status player_load(player *p, const char *folder, const char *library)
     return tce_store_load(path, NULL, &p->store);
 }
 
+/* The policy was trained on what this task is. */
+static tce_status check_task(const player *p)
+{
+    const policy_file *f = &p->file;
+    const episodes *ep = &p->ep;
+    const size_t n_context = ep->mask_context ? (size_t)ep->spec->n_context : 0;
+    const size_t of_policy[] = { f->O, f->O_net, f->T, f->D }, of_task[] = { ep->O, ep->O_net, ep->T, ep->D };
+    static const char *const WHAT[] = { "numbers in an observation", "inputs of the policy", "steps", "degrees of freedom" };
+    if (f->task[0] && strcmp(f->task, p->s.task.name) != 0)
+        return tce_fail(TCE_E_VALUE, "policy.safetensors is of the task %s, config.yaml names %s: they are of different runs", f->task,
+                        p->s.task.name);
+    for (size_t i = 0; i < sizeof WHAT / sizeof WHAT[0]; i++)
+        if (of_policy[i] != of_task[i])
+            return tce_fail(TCE_E_SHAPE, "the policy was trained with %zu %s, the task %s has %zu now: its library or config.yaml has changed",
+                            of_policy[i], WHAT[i], p->s.task.name, of_task[i]);
+    if (f->dt != ep->spec->dt)
+        return tce_fail(TCE_E_VALUE, "the policy was trained with steps of %g s, those of the task %s take %g s now: its library has changed", f->dt,
+                        p->s.task.name, ep->spec->dt);
+    if ((f->context ? f->n_context : 0) != n_context || (n_context > 0 && memcmp(f->context, ep->spec->context, n_context * sizeof *f->context) != 0))
+        return tce_fail(TCE_E_SHAPE, "the policy sees other entries of the observation than the task %s shows to it now: its library or config.yaml "
+                                     "has changed", p->s.task.name);
+    return TCE_OK;
+}
+
 tce_status player_create(player *p, int32_t n_episodes, tce_pool *pool)
 {
     const settings *s = &p->s;
-    const int contextual = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL;
-    const episodes_options options = { n_episodes, s->collect.environments, contextual, PURPOSE_EVAL_ENV, "" };
-    tce_status status = tce_mp_create_from(p->store, "mp", NULL, &p->mp);
-    if (status == TCE_OK)
-        status = tce_policy_create_from(p->store, "policy", s->collect.environments, pool, NULL, &p->policy);
+    tce_status status = policy_file_open(&p->file, p->store, s->collect.environments, pool);
     if (status == TCE_OK)
         status = task_open(s, &p->t);
-    if (status == TCE_OK)
+    if (status == TCE_OK) {
+        /* what the policy is decides how large a factor is, not what the settings say of it */
+        const int contextual = tce_policy_num_factors(p->file.policy, 2) > 1;
+        const episodes_options options = { n_episodes, s->collect.environments, contextual, PURPOSE_EVAL_ENV, "" };
         status = episodes_create(&p->ep, &p->t, s, pool, &options);
-    if (status != TCE_OK)
-        return status;
-    if (p->ep.O_net != tce_policy_num_obs(p->policy) || p->ep.D != tce_mp_num_dof(p->mp))
-        return tce_fail(TCE_E_SHAPE, "the policy is for %zu inputs and %zu degrees of freedom, the task %s has %zu and %zu: its "
-                                     "library has changed",
-                        tce_policy_num_obs(p->policy), tce_mp_num_dof(p->mp), s->task.name, p->ep.O_net, p->ep.D);
-    return episodes_allocate(&p->ep, tce_mp_num_params(p->mp));
+    }
+    if (status == TCE_OK)
+        status = check_task(p);
+    return status == TCE_OK ? episodes_allocate(&p->ep, p->file.P) : status;
 }
 
 static tce_status count(void *context, const episodes *ep, size_t first, size_t n)
@@ -82,7 +101,7 @@ tce_status player_play(player *p)
 {
     counter played;
     counter_start(&played, "playing", p->ep.E, "episodes");
-    const tce_status status = episodes_collect(&p->ep, p->policy, p->mp, p->s.run.seed, PLAYER_COLLECTION, 0, count, &played);
+    const tce_status status = episodes_collect(&p->ep, p->file.policy, p->file.mp, p->s.run.seed, PLAYER_COLLECTION, 0, count, &played);
     counter_end(&played);
     return status;
 }

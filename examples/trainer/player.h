@@ -4,6 +4,7 @@
 #ifndef TRAINER_PLAYER_H
 #define TRAINER_PLAYER_H
 
+#include "policy_file.h"
 #include "trainer.h"
 
 /* Collections of training count iterations from 0; those of players are beyond all of them. */
@@ -13,8 +14,7 @@ typedef struct player {
     settings s;
     task t;
     tce_store *store;
-    tce_mp *mp;
-    tce_policy *policy;
+    policy_file file; /* policy and primitive */
     episodes ep; /* of the last player_play */
 } player;
 
@@ -23,7 +23,7 @@ typedef struct player {
  * that the command line names, or NULL; one that only config.yaml names is not loaded. player_close also after a failure. TCE_E_NOT_FOUND: not a run folder, or nothing trained yet.
  */
 tce_status player_load(player *p, const char *folder, const char *library);
-/* Creates policy, primitive and environments for n_episodes. TCE_E_SHAPE: the task has changed since. */
+/* Creates policy, primitive and environments for n_episodes. TCE_E_SHAPE, TCE_E_VALUE: the file's parts do not fit each other, or the task has changed since. */
 tce_status player_create(player *p, int32_t n_episodes, tce_pool *pool);
 void player_close(player *p);
 

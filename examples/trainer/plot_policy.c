@@ -122,7 +122,7 @@ static tce_status write_correlation(const char *folder, const plot_group *g, con
     if (!matrix)
         return tce_fail(TCE_E_NOMEM, "no memory for a matrix of %zu actions", n);
     FILE *file = NULL;
-    tce_status status = action_correlation(p->mp, T, p->ep.times, p->ep.factor, matrix);
+    tce_status status = action_correlation(p->file.mp, T, p->ep.times, p->ep.factor, matrix);
     if (status == TCE_OK)
         status = plot_open(folder, name, &file);
     if (status == TCE_OK) {
