@@ -1,6 +1,8 @@
 /*
  * tce: train, evaluate, plot and export policies. Each command is a file cmd_*.c; this one finds it.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,27 @@ static void restart_for_better_kernels(char **argv)
         execv("/proc/self/exe", argv);
 }
 
-int main(int argc, char **argv)
+/* A file that is opened where stdin, stdout or stderr should be would get what is printed. */
+static void open_missing_descriptors(void)
+{
+    for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
+        while (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
+            if (open("/dev/null", O_RDWR) < 0)
+                _exit(EXIT_FAILED);
+}
+
+/* What was printed has to arrive, or the exit status says that it did not. */
+static int finish(int code)
+{
+    const int failed = ferror(stdout);
+    errno = 0;
+    if (fflush(stdout) == 0 && !failed)
+        return code;
+    fprintf(stderr, "tce: standard output is not complete: %s\n", errno ? strerror(errno) : "an earlier line could not be written");
+    return code == EXIT_FINE ? EXIT_FAILED : code;
+}
+
+static int run_command(int argc, char **argv)
 {
     if (argc < 2) {
         print_overview(stderr);
@@ -45,4 +67,10 @@ int main(int argc, char **argv)
     if (!asks_help)
         restart_for_better_kernels(argv);
     return asks_help ? c->run(2, help_arguments) : c->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    open_missing_descriptors();
+    return finish(run_command(argc, argv));
 }

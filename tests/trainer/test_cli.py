@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
-from running import ROOT, tce
+from running import PROGRAM, ROOT, environment, tce
 
 COMMANDS = ["train", "eval", "plot", "export", "bench", "tasks", "config"]
 
@@ -151,6 +151,16 @@ def test_an_unknown_option_is_wrong_usage(command: str) -> None:
 
 def test_train_without_settings_says_what_to_name() -> None:
     assert "reacher5/tce" in refused("train", status=2)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["config"], ["config", "--markdown"], ["config", "--help"], ["tasks"],
+                                       ["completion", "bash"], ["help", "train"]])
+def test_output_that_does_not_arrive_is_a_failure(arguments: List[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run([str(PROGRAM), *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=environment())
+    assert result.returncode == 1
+    assert "standard output is not complete" in result.stderr
 
 
 # ---- settings --------------------------------------------------------------------------------------

@@ -507,6 +507,26 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(tiny: Path, tmp_path: Path)
         subprocess.run(["umount", str(disk)], check=True)
 
 
+@pytest.mark.parametrize("closed", [[0], [1], [0, 1, 2]])
+def test_a_run_without_standard_descriptors_keeps_its_files_clean(tiny: Path, whole: Path, tmp_path: Path, closed: List[int]) -> None:
+    folder = tmp_path / "run"
+    words = " ".join(["<&-", ">&-", "2>&-"][i] for i in closed)
+    done = subprocess.run(["sh", "-c", f'exec "$@" {words}', "sh", str(PROGRAM), "train", str(tiny), "--out", str(folder)],
+                          env=environment(), timeout=60, stdout=subprocess.DEVNULL)
+    assert done.returncode == 0
+    assert content(folder) == content(whole)
+    assert (folder / "lock").read_bytes() == b"" and len((folder / "timing.csv").read_text(encoding="utf-8").splitlines()) == 13
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_run_whose_output_does_not_arrive_says_so_and_is_complete(tiny: Path, whole: Path, tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([str(PROGRAM), "train", str(tiny), "--out", str(tmp_path / "run")], stdout=full, stderr=subprocess.PIPE,
+                              text=True, timeout=60, env=environment())
+    assert done.returncode == 1 and "standard output" in done.stderr
+    assert content(tmp_path / "run") == content(whole)
+
+
 @pytest.mark.parametrize("name", ["progress.csv", "timing.csv", "events.out.tfevents.tce", "lock", ".config.yaml.tmp", "config.yaml",
                                   "policy.safetensors", "checkpoints", "checkpoints/ckpt-00000003.safetensors"])
 def test_a_run_does_not_write_through_symbolic_links(tiny: Path, tmp_path: Path, name: str) -> None:
