@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "plot.h"
 #include "queue.h"
+#include "shell.h"
 
 static const char OPTIONS[] = "  --task LIST     task.name; several, e.g. reach,door-open, or all, are a queue of runs\n"
                               "  --seed N        run.seed\n"
@@ -154,7 +155,7 @@ static tce_status settings_to_resume(settings *s, const train_options *o)
 
 static void report_end(display *d, const char *folder, const settings *s, const run_result *r)
 {
-    char spent[32], success[32] = "", library[2 * TEXT_SIZE];
+    char spent[32], success[32] = "", library[SHELL_WORD + 32], word[SHELL_WORD];
     display_duration(r->seconds, spent, sizeof spent);
     /* not every task knows success */
     if (!isnan(r->eval_success))
@@ -163,30 +164,31 @@ static void report_end(display *d, const char *folder, const settings *s, const 
     if (!isnan(r->eval_return))
         display_note(d, "mean policy, %d episodes: %sreturn %.4g", (int)s->evaluate.episodes, success, r->eval_return);
     task_library_words(s, library, sizeof library);
-    display_note(d, "%s    (tce eval %s%s, tce plot %s%s)", folder, folder, library, folder, library);
+    shell_word(folder, word, sizeof word);
+    display_note(d, "%s    (tce eval %s%s, tce plot %s%s)", folder, word, library, word, library);
 }
 
 /* What is saved after a failure, and how to go on. */
 static int report_failure(display *d, tce_status status, const char *folder, const settings *s, const run_result *r)
 {
-    char library[2 * TEXT_SIZE];
+    char library[SHELL_WORD + 32], word[SHELL_WORD];
     display_end(d);
     fail();
     if (status == TCE_E_ENV || status == TCE_E_ENV_NAN)
         fprintf(stderr, "tce: collect.on_fault=drop leaves such episodes out and counts them\n");
     if (r->saved > 0)
-        fprintf(stderr, "tce: saved up to iteration %" PRId64 "; go on with:  tce train --resume %s%s\n", r->saved, folder,
-                task_library_words(s, library, sizeof library));
+        fprintf(stderr, "tce: saved up to iteration %" PRId64 "; go on with:  tce train --resume %s%s\n", r->saved,
+                shell_word(folder, word, sizeof word), task_library_words(s, library, sizeof library));
     return EXIT_FAILED;
 }
 
 static int report_interrupt(display *d, const char *folder, const settings *s, const run_result *r)
 {
-    char library[2 * TEXT_SIZE];
+    char library[SHELL_WORD + 32], word[SHELL_WORD];
     display_end(d);
     if (r->saved > 0)
-        fprintf(stderr, "tce: stopped and saved after iteration %" PRId64 "; go on with:  tce train --resume %s%s\n", r->saved, folder,
-                task_library_words(s, library, sizeof library));
+        fprintf(stderr, "tce: stopped and saved after iteration %" PRId64 "; go on with:  tce train --resume %s%s\n", r->saved,
+                shell_word(folder, word, sizeof word), task_library_words(s, library, sizeof library));
     else
         fprintf(stderr, "tce: stopped before the first iteration was done\n");
     return EXIT_INTERRUPTED;
@@ -239,7 +241,8 @@ static int train_in(const char *folder, const settings *s, run_start start, disp
     } else if (run_folder_create(folder) != TCE_OK || run_lock(folder, &lock) != TCE_OK) {
         code = fail();
     } else if (start == RUN_NEW && run_find_state(folder) > RUN_BEGUN) {
-        fprintf(stderr, "tce: %s has a run already: go on with --resume %s, or choose another --out\n", folder, folder);
+        char word[SHELL_WORD];
+        fprintf(stderr, "tce: %s has a run already: go on with --resume %s, or choose another --out\n", folder, shell_word(folder, word, sizeof word));
         code = EXIT_FAILED;
     } else {
         if (start == RUN_NEW)

@@ -21,6 +21,7 @@
 
 #include "commands.h"
 #include "jobs.h"
+#include "shell.h"
 #include "temporary.h"
 
 /*
@@ -295,9 +296,9 @@ static int report(const work *w)
     print_failures(w);
     if (n[QUEUE_DONE] == w->q->n)
         return EXIT_FINE;
-    char library[2 * TEXT_SIZE];
-    fprintf(stderr, "tce: %zu of %zu runs are not done; go on with:  tce train --resume %s%s\n", w->q->n - n[QUEUE_DONE], w->q->n, w->q->folder,
-            task_library_words(w->s, library, sizeof library));
+    char library[SHELL_WORD + 32], word[SHELL_WORD];
+    fprintf(stderr, "tce: %zu of %zu runs are not done; go on with:  tce train --resume %s%s\n", w->q->n - n[QUEUE_DONE], w->q->n,
+            shell_word(w->q->folder, word, sizeof word), task_library_words(w->s, library, sizeof library));
     return n[QUEUE_FAILED] ? EXIT_FAILED : EXIT_INTERRUPTED;
 }
 

@@ -4,6 +4,7 @@
  *     12 of 150 done, 2 running, 136 waiting  ETA 3:20:11
  *       metaworld_door_open  seed 1       120/2000  success 0.350  return 812.4  1932000 steps
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -59,9 +60,12 @@ static void take_row(job_progress *p, const char *row)
 /* A run that goes on cuts its file and writes the same rows again: an offset stays the beginning of a row. */
 void job_progress_update(job_progress *p, const char *folder)
 {
-    char path[RUN_PATH], line[8192];
+    char path[RUN_PATH], *line = NULL;
+    size_t size = 0;
     struct stat there;
-    FILE *file = run_path(folder, "progress.csv", path) == TCE_OK ? fopen(path, "r") : NULL;
+    FILE *file = NULL;
+    if (run_path(folder, "progress.csv", path) == TCE_OK)
+        (void)run_open(path, O_RDONLY, "r", &file);
     if (p->offset == 0 || !file || (fstat(fileno(file), &there) == 0 && there.st_size < p->offset)) {
         memset(p, 0, sizeof *p);
         p->success = p->value = NAN;
@@ -69,7 +73,7 @@ void job_progress_update(job_progress *p, const char *folder)
     if (!file)
         return;
     if (fseek(file, p->offset, SEEK_SET) == 0)
-        while (fgets(line, sizeof line, file) && strchr(line, '\n')) {
+        for (ssize_t n; (n = getline(&line, &size, file)) > 0 && line[n - 1] == '\n';) {
             if (p->offset == 0) {
                 p->success_column = find_column(line, "eval_success");
                 p->return_column = find_column(line, "eval_return");
@@ -78,6 +82,7 @@ void job_progress_update(job_progress *p, const char *folder)
             }
             p->offset = ftell(file);
         }
+    free(line);
     fclose(file);
 }
 

@@ -2,6 +2,8 @@
  * The mean policy of a run folder, for evaluation, pictures and smoothness.
  */
 #include "player.h"
+#include "run.h"
+#include "shell.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,13 +30,12 @@ void player_close(player *p)
 
 tce_status player_load(player *p, const char *folder, const char *library)
 {
-    char path[2 * TEXT_SIZE];
+    char path[2 * TEXT_SIZE], word[SHELL_WORD];
     memset(p, 0, sizeof *p);
     snprintf(path, sizeof path, "%s/config.yaml", folder);
     if (access(path, R_OK) != 0)
         return tce_fail(TCE_E_NOT_FOUND, "%s is not a run folder: it has no config.yaml that can be read", folder);
-    settings_init(&p->s);
-    tce_status status = settings_load(&p->s, path);
+    tce_status status = run_read_settings(path, &p->s);
     if (status == TCE_OK && library)
         status = settings_name_library(&p->s, library);
     if (status == TCE_OK)
@@ -44,7 +45,7 @@ tce_status player_load(player *p, const char *folder, const char *library)
     snprintf(path, sizeof path, "%s/policy.safetensors", folder);
     if (access(path, F_OK) != 0)
         return tce_fail(TCE_E_NOT_FOUND, "%s has no policy.safetensors yet: it comes with the first checkpoint; go on with "
-                                         "`tce train --resume %s`", folder, folder);
+                                         "`tce train --resume %s`", folder, shell_word(folder, word, sizeof word));
     return tce_store_load(path, NULL, &p->store);
 }
 

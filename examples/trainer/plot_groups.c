@@ -77,8 +77,7 @@ static tce_status read_run(plot_data *data, plotted_run *run, const char *label)
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s/config.yaml", run->folder);
-    settings_init(&run->s);
-    tce_status status = settings_load(&run->s, path);
+    tce_status status = run_read_settings(path, &run->s);
     if (status != TCE_OK)
         return status;
     if (label)

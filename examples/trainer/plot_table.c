@@ -2,12 +2,14 @@
  * CSV files of numbers in, CSV files out.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "plot.h"
+#include "run.h"
 
 #define PATH_SIZE (2 * TEXT_SIZE)
 
@@ -95,10 +97,11 @@ static tce_status read_lines(const char *path, FILE *file, table *t)
 tce_status table_read(const char *path, table *out)
 {
     memset(out, 0, sizeof *out);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return tce_fail(errno == ENOENT ? TCE_E_NOT_FOUND : TCE_E_IO, "cannot read %s: %s", path, strerror(errno));
-    const tce_status status = read_lines(path, file, out);
+    FILE *file;
+    tce_status status = run_open(path, O_RDONLY, "r", &file);
+    if (status != TCE_OK)
+        return status;
+    status = read_lines(path, file, out);
     fclose(file);
     if (status != TCE_OK)
         table_free(out);

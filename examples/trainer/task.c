@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "shell.h"
 #include "trainer.h"
 
 /* "." when the system does not tell. */
@@ -48,7 +49,9 @@ tce_status task_library_check(const settings *s)
 
 const char *task_library_words(const settings *s, char *out, size_t size)
 {
-    snprintf(out, size, "%s%s", s->task.library[0] ? " --task-library " : "", s->task.library);
+    char word[SHELL_WORD];
+    snprintf(out, size, "%s%s", s->task.library[0] ? " --task-library " : "",
+             s->task.library[0] ? shell_word(s->task.library, word, sizeof word) : "");
     return out;
 }
 

@@ -439,7 +439,7 @@ def test_failures_are_said(tmp_path: Path) -> None:
             (1, "given twice", [run, run]),
             (1, "--metric", [run, "--metric", "height"]),
             (1, "did you mean eval_success?", [run, "--metric", "eval_sucess"]),
-            (2, "too long", [run, "--metric", "x" * 100]),
+            (2, "too long", [run, "--metric", "x" * 300]),
             (2, "at least 0 and below 1", [run, "--smooth", "1"]),
             (2, "at least 0 and below 1", [run, "--smooth", "much"]),
             (2, "at least 0 and below 1", [run, "--smooth", "nan"]),

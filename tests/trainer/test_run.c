@@ -13,6 +13,7 @@
 
 #include "csv.h"
 #include "queue.h"
+#include "shell.h"
 #include "support.h"
 
 /* ---- a folder and a method for the tests -------------------------------------------------------- */
@@ -509,6 +510,19 @@ START_TEST(durations_read_like_a_clock)
 }
 END_TEST
 
+START_TEST(a_path_in_a_proposed_command_is_one_word)
+{
+    static const char *const WORDS[][2] = {
+        { "runs/a__b-1.2", "runs/a__b-1.2" }, { "my runs", "'my runs'" }, { "it's", "'it'\\''s'" }, { "$HOME;ls", "'$HOME;ls'" },
+        { "", "''" }, { "-q", "./-q" }, { "-q r", "'./-q r'" }, { "~", "'~'" }, { "caf\xc3\xa9", "'caf\xc3\xa9'" },
+    };
+    char word[SHELL_WORD], small[8];
+    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++)
+        ck_assert_str_eq(shell_word(WORDS[i][0], word, sizeof word), WORDS[i][1]);
+    ck_assert_uint_lt(strlen(shell_word("a long name", small, sizeof small)), sizeof small);
+}
+END_TEST
+
 START_TEST(seeds_are_numbers_and_ranges)
 {
     uint64_t *seeds;
@@ -638,6 +652,7 @@ int main(void)
     tcase_add_test(texts, crc32c_gives_the_published_check_values);
     tcase_add_test(texts, the_line_fits_its_width);
     tcase_add_test(texts, durations_read_like_a_clock);
+    tcase_add_test(texts, a_path_in_a_proposed_command_is_one_word);
     tcase_add_test(texts, seeds_are_numbers_and_ranges);
 
     return test_run(suite);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -455,6 +456,14 @@ def test_a_failing_environment_ends_the_run_and_loses_nothing(tiny: Path, tmp_pa
     done = tce("train", "--resume", folder, "--task-library", faulty, "collect.on_fault=drop")
     assert done.returncode == 0, done.stderr
     assert [int(row["dropped"]) for row in rows(folder)[1:]] == [0] * 7 + [2] * 5
+
+
+def test_the_proposed_command_can_be_pasted(tiny: Path, tmp_path: Path, faulty: Path) -> None:
+    folder = tmp_path / "it's a $run"
+    done = tce("train", tiny, f"task.library={faulty}", "task.name=fails", "task.options=from=16", "--out", folder)
+    assert done.returncode == 1
+    command = done.stderr.split("go on with:  ")[1].strip()
+    assert shlex.split(command)[:4] == ["tce", "train", "--resume", str(folder)]
 
 
 def test_a_missing_task_library_leaves_no_folder(tiny: Path, tmp_path: Path) -> None:
