@@ -37,15 +37,6 @@ static int is_free(const char *name)
 
 /* ---- settings as lines ------------------------------------------------------------------------- */
 
-/* A key's value on one line. */
-static void one_line(const settings *s, const setting_row *row, char *out, size_t size)
-{
-    settings_text(s, row, out, size);
-    for (char *c = out; *c; c++)
-        if (*c == '\n' || *c == '\r')
-            *c = ' ';
-}
-
 /* The caller frees it. */
 static char *settings_lines(const settings *s)
 {
@@ -58,7 +49,7 @@ static char *settings_lines(const settings *s)
         const setting_row *row = &SETTING_ROWS[i];
         char name[128], text[4 * TEXT_SIZE];
         snprintf(name, sizeof name, "%s.%s", row->section, row->key);
-        one_line(s, row, text, sizeof text);
+        settings_text(s, row, text, sizeof text);
         if (!is_free(name))
             fprintf(out, "%s=%s\n", name, text);
     }
@@ -89,16 +80,16 @@ static tce_status compare_settings(const settings *s, const char *lines, const c
         snprintf(name, sizeof name, "%s.%s", row->section, row->key);
         if (is_free(name))
             continue;
-        one_line(s, row, now, sizeof now);
+        settings_text(s, row, now, sizeof now);
 
         /* older checkpoints do not have it; config.yaml has, or the run.iterations that stood for it */
         if (strcmp(name, "schedule.entropy_iterations") == 0 && !find_line(lines, name, then, sizeof then))
             continue;
 
-        /* as values, since older files may write a number in another way; texts are kept on one line and compared as they are */
+        /* as values, since older files may write a number in another way; texts are compared as they are */
         const int given = find_line(lines, name, then, sizeof then);
         if (!given || (row->type != SETTING_TEXT && settings_set(&old, row->section, row->key, then, path) == TCE_OK))
-            one_line(&old, row, then, sizeof then);
+            settings_text(&old, row, then, sizeof then);
         if (strcmp(now, then) != 0)
             return tce_fail(TCE_E_VALUE, "wrong checkpoint for the config: %s has %s = %s, now it is %s; leave the key as it was, or start another "
                                          "run", path, name, then, now);

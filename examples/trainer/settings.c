@@ -212,6 +212,40 @@ static tce_status set_list(const setting_row *row, void *place, const char *text
     return TCE_OK;
 }
 
+/*
+ * The character at `text`: its bytes in UTF-8, or 0 when it is none. *out: its number.
+ */
+static size_t take_character(const unsigned char *text, uint32_t *out)
+{
+    static const uint32_t LEAST[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    const size_t n = text[0] < 0x80 ? 1 : (text[0] & 0xe0) == 0xc0 ? 2 : (text[0] & 0xf0) == 0xe0 ? 3 : (text[0] & 0xf8) == 0xf0 ? 4 : 0;
+    if (n == 0)
+        return 0;
+    uint32_t code = n == 1 ? text[0] : text[0] & (0xffu >> (n + 1));
+    for (size_t i = 1; i < n; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (text[i] & 0x3f);
+    }
+    *out = code;
+    return code >= LEAST[n] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? n : 0;
+}
+
+/* Whether a text comes back from a settings file as it was: characters that YAML prints, on one line. */
+static int is_one_line(const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c;) {
+        uint32_t code = 0;
+        const size_t n = take_character(c, &code);
+        const int control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+        const int line_end = code == 0x2028 || code == 0x2029;
+        if (n == 0 || control || line_end || code == 0xfeff || code == 0xfffe || code == 0xffff)
+            return 0;
+        c += n;
+    }
+    return 1;
+}
+
 static tce_status set_row(settings *s, const setting_row *row, const char *text, const char *where)
 {
     void *place = (char *)s + row->offset;
@@ -241,6 +275,9 @@ static tce_status set_row(settings *s, const setting_row *row, const char *text,
     }
     if (strlen(text) >= TEXT_SIZE)
         return fail_value(row, "(long)", where, "shorter than 1024 characters");
+    if (!is_one_line(text))
+        return tce_fail(TCE_E_VALUE, "%s: %s.%s has a line break, a control character or a byte that is not UTF-8, which config.yaml cannot keep: "
+                                     "write it without, and rename a file whose name has them", where, row->section, row->key);
     snprintf(place, TEXT_SIZE, "%s", text);
     return TCE_OK;
 }

@@ -177,6 +177,33 @@ START_TEST(a_dump_reads_back_to_the_same_settings)
 }
 END_TEST
 
+START_TEST(texts_come_back_from_a_file_or_are_refused_by_the_name_of_their_key)
+{
+    static const char *const KEPT[] = { "plain", " spaced out ", "it's \"quoted\" # not a comment", "caf\xc3\xa9", "\xe2\x82\xac \xf0\x9f\x99\x82",
+                                        "a: b", "\\n", "'" };
+    static const char *const REFUSED[] = { "a\nb", "a\rb", "\t", "\x1b[0m", "\x7f", "\xff", "caf\xe9", "\xc3", "\xc0\xaf", "\xed\xa0\x80",
+                                           "\xf5\x80\x80\x80", "\xc2\x85", "\xe2\x80\xa8", "\xef\xbb\xbf" };
+    settings s, again;
+    for (size_t i = 0; i < sizeof KEPT / sizeof KEPT[0]; i++) {
+        settings_init(&s);
+        settings_init(&again);
+        ck_assert_int_eq(settings_set(&s, "task", "options", KEPT[i], "test"), TCE_OK);
+        const char *path = file_with("");
+        FILE *file = fopen(path, "w");
+        ck_assert_ptr_nonnull(file);
+        settings_dump(&s, file);
+        fclose(file);
+        ck_assert_int_eq(settings_load(&again, path), TCE_OK);
+        remove(path);
+        ck_assert_str_eq(again.task.options, KEPT[i]);
+    }
+    for (size_t i = 0; i < sizeof REFUSED / sizeof REFUSED[0]; i++) {
+        fails(settings_set(&s, "task", "options", REFUSED[i], "test"), TCE_E_VALUE, "task.options");
+        ck_assert_str_eq(s.task.options, KEPT[sizeof KEPT / sizeof KEPT[0] - 1]);
+    }
+}
+END_TEST
+
 START_TEST(combinations_without_meaning_are_refused)
 {
     static const char *const BAD[][2] = {
@@ -235,6 +262,7 @@ int main(void)
     tcase_add_test(golden, an_empty_file_and_an_empty_section_change_nothing);
     tcase_add_test(golden, overrides_speak_the_same_language);
     TCase *property = test_case(suite, "property", 60);
+    tcase_add_test(property, texts_come_back_from_a_file_or_are_refused_by_the_name_of_their_key);
     tcase_add_loop_test(property, a_dump_reads_back_to_the_same_settings, 0, 20);
     tcase_add_test(property, damaged_files_are_refused_not_believed);
     TCase *errors = test_case(suite, "errors", 0);
