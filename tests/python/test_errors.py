@@ -80,12 +80,23 @@ def test_a_closed_handle_is_refused() -> None:
     mp = tce.ProDMP()
     mp.close()
     mp.close()
-    with pytest.raises(ctypes.ArgumentError, match="ProDMP is closed"):
+    with pytest.raises(ValueError, match="^ProDMP is closed$"):
         mp.trajectory(np.zeros((1, mp.num_params)), [0.5])
     with tce.Store() as store:
         pass
-    with pytest.raises(ctypes.ArgumentError, match="Store is closed"):
+    with pytest.raises(ValueError, match="^Store is closed$"):
         len(store)
+    net = tce.Net(2, 1, [4], random=tce.Random(1))
+    net.close()
+    with pytest.raises(ValueError, match="^Net is closed$"):
+        net.forward(np.zeros((3, 2)))
+    projection = tce.Projection("kl", 2, 0.1, 0.1)
+    projection.close()
+    for n in (1, 3):
+        with pytest.raises(ValueError, match="^Projection is closed$"):
+            projection.project(np.zeros((n, 2)), np.eye(2), np.zeros((n, 2)), np.eye(2))
+    with pytest.raises(ctypes.ArgumentError, match="argument 2"):
+        tce._library.lib.tce_store_save(tce.Store(), object())
 
 
 def test_errors_can_be_pickled() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import os
 import shutil
 import subprocess
@@ -62,7 +63,7 @@ def test_a_header_that_changed_is_noticed(tmp_path) -> None:
 
 def test_functions_that_return_a_status_raise() -> None:
     for name, (result, _) in _declarations.FUNCTIONS.items():
-        assert (getattr(_library.lib, name).errcheck is not None) == (result is Status), name
+        assert (inspect.unwrap(getattr(_library.lib, name)).errcheck is not None) == (result is Status), name
     informing = {"tce_fail", "tce_rollout_status"}
     statuses = [name for name, (result, _) in _declarations.FUNCTIONS.items() if result is Status]
     assert len(statuses) > 60 and not informing & set(statuses)

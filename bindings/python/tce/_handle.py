@@ -6,7 +6,7 @@ import ctypes
 import difflib
 import threading
 from ctypes import byref, c_void_p
-from typing import Any, Callable, Dict, Iterable, Optional, Type, TypeVar
+from typing import Any, Callable, Dict, Iterable, NoReturn, Optional, Tuple, Type, TypeVar
 
 from ._arrays import integer, number
 from ._library import Struct, lib
@@ -17,30 +17,79 @@ Self = TypeVar("Self", bound="Handle")
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
 
 
+class Owned(c_void_p):
+    """The address of a C handle, which is freed when nothing uses it any more.
+
+    Three things use it: the Python object that has this one, calls under way, whose arguments ctypes holds, and other
+    C handles, which count here. A count is needed because the garbage collector ends the objects of a cycle in any order.
+    """
+
+    def __init__(
+        self, pointer: int, free: Callable[[int], Any], uses: Tuple["Owned", ...] = (), keep: Any = None
+    ) -> None:
+        super().__init__(pointer)
+        self._free, self._uses, self._keep = free, uses, keep
+        # one entry for each user; of threads that pop at once, exactly one gets the lowest
+        self._users = ["this object"]
+        for used in uses:
+            used._users.append("a handle")
+
+    def _release(self) -> None:
+        if self._users.pop() == "this object":
+            self._free(self.value)
+            for used in self._uses:
+                used._release()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_users"):
+            self._release()
+
+
 class Handle:
     """A C handle: freed by ``close()``, by leaving a ``with`` block, or with the last reference.
 
     Calls that write into the handle take its lock, so that Python threads may share it; calls that only
-    read it may overlap.
+    read it may overlap. What another handle or a call under way still uses is freed after that.
     """
 
     _free: str = ""
+    _owned: Optional[Owned] = None
+    _uses: Tuple[Owned, ...] = ()
+    _keep: Any = None  # Python objects that the C handle points to
 
-    def __init__(self, pointer: Optional[int] = None) -> None:
-        self._pointer = pointer
+    def __init__(self, pointer: Optional[int] = None, uses: Iterable[Owned] = ()) -> None:
         self._lock = threading.Lock()
+        self._uses = tuple(uses)
+        self._pointer = pointer
+
+    def _use(self, *others: Optional["Handle"]) -> None:
+        """C handles made for this object from now on use those of the others."""
+        self._uses += tuple(other._as_parameter_ for other in others if other is not None)
 
     @property
-    def _as_parameter_(self) -> c_void_p:
-        if not getattr(self, "_pointer", None):
-            raise ValueError(f"{type(self).__name__} is closed")
-        return c_void_p(self._pointer)
+    def _pointer(self) -> Optional[int]:
+        return None if self._owned is None else self._owned.value
+
+    @_pointer.setter
+    def _pointer(self, pointer: Optional[int]) -> None:
+        self._owned = None if pointer is None else Owned(pointer, getattr(lib, self._free), self._uses, self._keep)
+
+    @property
+    def _title(self) -> str:
+        return type(self).__name__
+
+    def _check_open(self) -> Owned:
+        """The C handle; ValueError when it is closed."""
+        owned = self._owned
+        if owned is None:
+            raise ValueError(f"{self._title} is closed")
+        return owned
+
+    _as_parameter_ = property(_check_open)
 
     def close(self) -> None:
-        """Frees the C handle. Calling it again does nothing."""
-        pointer, self._pointer = getattr(self, "_pointer", None), None
-        if pointer:
-            getattr(lib, self._free)(pointer)
+        """Frees the C handle, now or as soon as nothing uses it any more. Calling it again does nothing."""
+        self._owned = None
 
     def __enter__(self: Self) -> Self:
         return self
@@ -48,11 +97,10 @@ class Handle:
     def __exit__(self, *unused: Any) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        try:
-            self.close()
-        except Exception:  # the interpreter is going down
-            pass
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            f"{self._title} cannot be copied or pickled: it is a handle of the C library. Make another one with the same "
+            "arguments; where there is a method save, a tce.Store carries the state over.")
 
 
 def make(function: Callable[..., Any], *arguments: Any) -> int:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import functools
 import os
 from ctypes import c_char_p, c_int32
 from pathlib import Path
-from typing import Any, List, Tuple
+from typing import Any, Callable, List, Tuple
 
 from ._declarations import FUNCTIONS, TCE_VERSION_MAJOR, TCE_VERSION_MINOR, TCE_VERSION_PATCH
 from ._declarations import AdamOptions, CriticOptions, EnvResult, EnvVtable, MpGrid, MpOptions, MpPlan, MpVia, NetOptions  # noqa: F401
@@ -73,6 +74,22 @@ def _check(status: int, function: Any, arguments: Any) -> int:
     return status
 
 
+def _plain(function: Any) -> Callable[..., Any]:
+    """The function, raising what an argument itself raised (a closed handle) where ctypes has an ArgumentError of its own."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except ctypes.ArgumentError as reason:
+            wrapped = reason
+        for argument in arguments:
+            getattr(argument, "_as_parameter_", None)
+        raise wrapped
+
+    return call
+
+
 def _declare(library: ctypes.CDLL) -> None:
     """Gives every function its types; one that is missing is named."""
     for name, (result, arguments) in FUNCTIONS.items():
@@ -84,6 +101,7 @@ def _declare(library: ctypes.CDLL) -> None:
         function.restype = c_int32 if result is Status else result
         if result is Status:
             function.errcheck = _check
+        setattr(library, name, _plain(function))
 
 
 def _check_version(library: ctypes.CDLL) -> None:

@@ -97,7 +97,8 @@ def random_stream(random: Any) -> Random:
 class Pool(Handle):
     """Threads for the objects that take ``pool=``. Results are the same bytes for any number of them.
 
-    ``n_threads`` 0 means as many as the machine has cores. Objects keep their pool alive.
+    ``n_threads`` 0 means as many as the machine has cores. Objects keep their pool alive: ``close()`` takes effect
+    when the last of them is closed.
     """
 
     _free = "tce_pool_free"
@@ -114,7 +115,10 @@ class Pool(Handle):
         return int(lib.tce_pool_threads(self))
 
     def run(self, n_items: int, chunk_size: int, work: Callable[[int, int, int, int], None]) -> None:
-        """Calls ``work(chunk, begin, end, worker)`` for every chunk. Its exceptions are raised here."""
+        """Calls ``work(chunk, begin, end, worker)`` for every chunk. Its exceptions are raised here.
+
+        Another thread's call waits; one from inside ``work`` runs in its own thread.
+        """
         faults: Dict[int, BaseException] = {}
 
         def call(context: Any, chunk: int, begin: int, end: int, worker: int) -> int:
@@ -127,10 +131,9 @@ class Pool(Handle):
 
         callback = POOL_WORK(call)
         try:
-            with self._lock:
-                lib.tce_pool_run(
-                    self, integer("n_items", n_items, 0), integer("chunk_size", chunk_size, 0),
-                    ctypes.cast(callback, ctypes.c_void_p), None)
+            lib.tce_pool_run(
+                self, integer("n_items", n_items, 0), integer("chunk_size", chunk_size, 0),
+                ctypes.cast(callback, ctypes.c_void_p), None)
         except Exception:
             if faults:
                 raise faults[min(faults)] from None

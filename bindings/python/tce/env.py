@@ -16,10 +16,10 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from ._arrays import AnyArray, Array, Shapes, integer, pointer
-from ._handle import Handle, make
+from ._handle import Handle, Owned, make
 from ._library import ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, lib, status_error
 from .base import RandomSource, random_stream
-from .errors import E_NOT_FOUND, E_UNSUPPORTED, NotFoundError, UnsupportedError
+from .errors import E_ENV, E_NOT_FOUND, E_UNSUPPORTED, NotFoundError, UnsupportedError, error
 
 TASKS_NAME = "libtce_tasks.so"
 
@@ -61,9 +61,10 @@ def read_doubles(n: int, address: int) -> Array:
 class Task:
     """A task that libtce can run: ``vtable`` is a pointer to its functions, ``name`` and ``description`` texts."""
 
-    def __init__(self, vtable: int, keep: Any = None) -> None:
+    def __init__(self, vtable: int, keep: Any = None, uses: Tuple[Owned, ...] = ()) -> None:
         self._vtable = vtable
         self._keep = keep
+        self._uses = uses  # the library that has the table
         self._table = EnvVtable.from_address(vtable)
         lib.tce_env_check(vtable)
         self.name: str = (self._table.name or b"").decode()
@@ -81,29 +82,36 @@ class Task:
         return f"{type(self).__name__}({self.name!r})"
 
 
-class Instance:
+class Instance(Handle):
     """One environment of a task, stepped directly. Use :class:`tce.Rollout` for many."""
 
     def __init__(self, task: Task, settings: Optional[str] = None) -> None:
+        super().__init__(uses=task._uses)
         self.task = task
-        self._instance: Optional[int] = None
         self._event = 0  # sticky over the steps of an episode
         self._functions = {
             name: kind(getattr(task._table, name))
             for name, kind in ENV_FUNCTIONS.items() if getattr(task._table, name)}
         out = c_void_p()
-        self._call("create", None, None if settings is None else settings.encode(), byref(out))
-        self._instance = out.value
+        self._check("create", self._functions["create"](None, None if settings is None else settings.encode(), byref(out)))
+        if not out.value:
+            raise error(E_ENV, "TCE_E_ENV", f"create of {task.name} returned TCE_OK but no instance")
+        self._owned = Owned(out.value, self._functions["destroy"], self._uses, task)
         raw = EnvSpecStruct(struct_size=ctypes.sizeof(EnvSpecStruct))
-        self._call("spec", self._instance, byref(raw))
+        self._call("spec", byref(raw))
         self.spec = read_spec(raw)
+
+    @property
+    def _title(self) -> str:
+        return f"the environment of {self.task.name}"
 
     def _call(self, name: str, *arguments: Any) -> Any:
         if name not in self._functions:
             raise UnsupportedError(E_UNSUPPORTED, "TCE_E_UNSUPPORTED", f"{self.task.name} does not offer {name}")
-        if name != "create" and self._instance is None:
-            raise ValueError(f"the environment of {self.task.name} is closed")
-        result = self._functions[name](*arguments)
+        with self._lock:
+            return self._check(name, self._functions[name](self._check_open(), *arguments))
+
+    def _check(self, name: str, result: Any) -> Any:
         if ENV_FUNCTIONS[name]._restype_ is c_int32 and result != 0:
             causes = self.task.raised()
             raise status_error(result) from (causes[0] if causes else None)
@@ -118,12 +126,12 @@ class Instance:
         obs, pos, vel = np.empty(self.spec.n_obs), np.empty(self.spec.n_dof), np.empty(self.spec.n_dof)
         self._event = 0
         stream = random_stream(random)
-        self._call("reset", self._instance, stream._as_parameter_, pointer(obs), pointer(pos), pointer(vel))
+        self._call("reset", stream._as_parameter_, pointer(obs), pointer(pos), pointer(vel))
         return obs, pos, vel
 
     def _step(self, name: str, *inputs: Array) -> StepResult:
         obs, result = np.empty(self.spec.n_obs), EnvResult(event=self._event)
-        self._call(name, self._instance, *(pointer(x) for x in inputs), pointer(obs), byref(result))
+        self._call(name, *(pointer(x) for x in inputs), pointer(obs), byref(result))
         self._event = result.event
         return StepResult(
             obs, result.reward, bool(result.terminated), bool(result.truncated), bool(result.event))
@@ -142,39 +150,27 @@ class Instance:
         if not self.spec.metric_names:
             return {}
         out = np.empty(len(self.spec.metric_names))
-        self._call("metrics", self._instance, pointer(out))
+        self._call("metrics", pointer(out))
         return dict(zip(self.spec.metric_names, out.tolist()))
 
     def get_state(self) -> Array:
         """The full physics and task state."""
-        out = np.empty(self._call("n_state", self._instance))
-        self._call("get_state", self._instance, pointer(out))
+        out = np.empty(self._call("n_state"))
+        self._call("get_state", pointer(out))
         return out
 
     def set_state(self, state: Any) -> Array:
         """Puts a state back; the observation is returned."""
-        state = Shapes(N=self._call("n_state", self._instance)).array("state", state, "N")
+        state = Shapes(N=self._call("n_state")).array("state", state, "N")
         obs = np.empty(self.spec.n_obs)
-        self._call("set_state", self._instance, pointer(state), pointer(obs))
+        self._call("set_state", pointer(state), pointer(obs))
         return obs
 
     def render(self, width: int = 640, height: int = 480) -> AnyArray:
         """A picture of the present state: uint8 [height, width, 3]."""
         out = np.zeros((integer("height", height, 1), integer("width", width, 1), 3), np.uint8)
-        self._call("render", self._instance, out.shape[1], out.shape[0], pointer(out))
+        self._call("render", out.shape[1], out.shape[0], pointer(out))
         return out
-
-    def close(self) -> None:
-        """Destroys the environment."""
-        instance, self._instance = getattr(self, "_instance", None), None
-        if instance is not None:
-            self._functions["destroy"](instance)
-
-    def __del__(self) -> None:
-        try:
-            self.close()
-        except Exception:  # the interpreter is going down
-            pass
 
 
 def read_spec(raw: Any) -> EnvSpec:
@@ -219,7 +215,7 @@ def find_tasks() -> Path:
 
 
 class TaskLibrary(Handle, Mapping[str, Task]):
-    """The tasks of a shared object, by name; by default the project's own. Environments keep their library loaded."""
+    """The tasks of a shared object, by name; by default the project's own. Tasks and environments keep their library loaded."""
 
     _free = "tce_env_library_free"
 
@@ -235,7 +231,7 @@ class TaskLibrary(Handle, Mapping[str, Task]):
         except LookupError as reason:
             raise KeyError(f"{reason}; list() of the library has all names") from None
         assert out.value is not None
-        return Task(out.value, keep=self)
+        return Task(out.value, uses=(self._check_open(),))
 
     def __len__(self) -> int:
         return int(lib.tce_env_library_count(self))

@@ -319,10 +319,11 @@ def blend(a: Plan, b: Plan, start: float, end: float, times: Any) -> Tuple[Array
             shapes.array("params", plan.params, "P"), shapes.optional("init_pos", plan.init_pos, "D"),
             shapes.optional("init_vel", plan.init_vel, "D")]
         row = struct(MpPlan, lib.tce_mp_plan_init)
-        row.mp = plan.mp._as_parameter_.value
+        owned = plan.mp._check_open()
+        row.mp = owned.value
         row.params, row.init_pos, row.init_vel = (pointer(x) for x in arrays)
         row.init_time = number("init_time", plan.init_time)
-        keep.append(arrays)
+        keep.append((owned, arrays))
         plans.append(row)
     shapes = Shapes(D=a.mp.num_dof)
     times = shapes.array("times", times, "T")

@@ -62,6 +62,7 @@ class Trained(Handle):
         self._options = options
         self._keep = keep  # arrays that the options point to
         self.pool = pool
+        self._use(pool)
         self._started = False
         self._pointer = make(self._function("create"), byref(options), None)
         if random is not None:
@@ -304,8 +305,9 @@ class Policy(Trained):
         policy = cls.__new__(cls)
         Handle.__init__(policy)
         policy.pool, policy._keep, policy._started = pool, store, True
-        policy._options = _Restored(prefix, integer("max_batch", max_batch, 1, 2**31 - 1))
-        policy._pointer = policy._options.create(policy, store)
+        policy._use(pool)
+        policy._options = _Restored(prefix, integer("max_batch", max_batch, 1, 2**31 - 1), pool_pointer(pool))
+        policy._pointer = policy._options.create(store)
         policy.n_obs = int(lib.tce_policy_num_obs(policy))
         policy.n_params = int(lib.tce_policy_num_params(policy))
         return policy
@@ -317,7 +319,7 @@ class Policy(Trained):
         self._options.max_batch = n
         with Store() as state:
             lib.tce_policy_save(self, state, self._options.prefix)
-            larger = self._options.create(self, state)
+            larger = self._options.create(state)
         self.close()
         self._pointer = larger
 
@@ -374,13 +376,13 @@ class Policy(Trained):
 class _Restored:
     """In place of options for a policy whose options are in a store."""
 
-    def __init__(self, prefix: str, max_batch: int) -> None:
+    def __init__(self, prefix: str, max_batch: int, pool: Optional[int]) -> None:
         self.prefix = prefix.encode()
         self.max_batch = max_batch
+        self.pool = pool
 
-    def create(self, policy: Policy, store: Store) -> int:
-        return make(
-            lib.tce_policy_create_from, store, self.prefix, self.max_batch, pool_pointer(policy.pool), None)
+    def create(self, store: Store) -> int:
+        return make(lib.tce_policy_create_from, store, self.prefix, self.max_batch, self.pool, None)
 
 
 @dataclass

@@ -52,6 +52,8 @@ class Rollout(Handle):
     ) -> None:
         super().__init__()
         self.task, self.pool = task, pool
+        self._uses, self._keep = task._uses, task
+        self._use(pool)
         options = struct(RolloutOptions, lib.tce_rollout_options_init)
         fill(options, {"n_envs": n_envs, "on_fault": choice("on_fault", on_fault, ON_FAULT)})
         options.vtable, options.pool = task._vtable, pool_pointer(pool)

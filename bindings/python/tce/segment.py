@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ._arrays import Array, Shapes, choice, factor, integer, number, pointer
 from ._handle import Handle, make, struct
 from ._library import SegmentOptions, SegmentStats, lib
-from .base import Pool, RandomSource, pool_pointer, random_stream
+from .base import Pool, RandomSource, random_stream
 from .mp import MovementPrimitive
 
 SELECTIONS = ("interval", "random")
@@ -178,6 +178,8 @@ class SegmentObjective:
     ) -> None:
         self.mp = mp
         self.pool = pool
+        # closing them later does not take them away from the handles that are made when needed
+        self._mp, self._pool = mp._check_open(), None if pool is None else pool._check_open()
         self.reg = None if reg is None else number("reg", reg)
         shapes = Shapes(P=mp.num_params, D=mp.num_dof)
         times = shapes.array("times", times, "T", "E T")
@@ -201,16 +203,17 @@ class SegmentObjective:
         if handle is not None and n <= room:
             return handle
         options = struct(SegmentOptions, lib.tce_segment_options_init)
-        options.mp = self.mp._as_parameter_.value
+        options.mp = self._mp.value
         options.max_episodes = n
         options.max_steps = self._shapes["T"]
         options.max_pairs = self._shapes["J"]
         options.shared_cov = int(shared)
         options.max_grids = self._starts.size
-        options.pool = pool_pointer(self.pool)
+        options.pool = None if self._pool is None else self._pool.value
         if self.reg is not None:
             options.reg = self.reg
-        handle = _Segment(make(lib.tce_segment_create, byref(options), None))
+        uses = (used for used in (self._mp, self._pool) if used is not None)
+        handle = _Segment(make(lib.tce_segment_create, byref(options), None), uses)
         lib.tce_segment_set_pairs(
             handle, self._starts.size, self._shapes["T"], pointer(self._times), pointer(self._starts),
             self._shapes["J"], pointer(self._pairs))

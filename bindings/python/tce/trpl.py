@@ -53,6 +53,7 @@ class Projection(Handle):
         self.kind = kind
         self.dim = integer("dim", dim, 1, 2**31 - 1)
         self.pool = pool
+        self._use(pool)
         self._options = struct(TrplOptions, lib.tce_trpl_options_init)
         self._options.kind = choice("kind", kind, KINDS)
         self._options.entropy = choice("entropy", entropy, ENTROPY)
@@ -61,14 +62,16 @@ class Projection(Handle):
             "mean_bound": mean_bound, "cov_bound": cov_bound, "pool": pool_pointer(pool)})
         self._last: Optional[Tuple[int, Tuple[int, ...], Tuple[int, ...]]] = None
         # a handle for one row at once, so that wrong options are reported here
-        self._require(1, True)
+        self._options.max_batch = self._options.shared_cov = 1
+        self._pointer = make(lib.tce_trpl_create, byref(self._options), None)
 
     def _require(self, n: int, shared: bool) -> None:
         """Makes the C handle large enough."""
+        self._check_open()
         options = self._options
-        if self._pointer and n <= options.max_batch and int(shared) == options.shared_cov:
+        if n <= options.max_batch and int(shared) == options.shared_cov:
             return
-        options.max_batch = max(n, options.max_batch if self._pointer else 1)
+        options.max_batch = max(n, options.max_batch)
         options.shared_cov = int(shared)
         fresh = make(lib.tce_trpl_create, byref(options), None)
         Handle.close(self)
