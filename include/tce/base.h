@@ -1,6 +1,6 @@
 /*
- * base: what every other header stands on: statuses and their messages, hooks for memory and log,
- * random streams, and the thread pool.
+ * base: what every other header stands on: statuses and their messages, hooks for memory, random
+ * streams, and the thread pool.
  *
  * A function that can fail returns tce_status; tce_error_message() then says, for the calling thread,
  * which argument was wrong, its value and its limit. libtce never prints, exits or aborts.
@@ -62,18 +62,15 @@ TCE_API tce_status tce_fail(tce_status status, const char *format, ...) TCE_PRIN
 
 /* ---- hooks ------------------------------------------------------------------------------------- */
 
-enum { TCE_LOG_INFO = 0, TCE_LOG_WARNING = 1 };
-
 /*
- * How libtce gets memory and where it reports. NULL instead of a tce_hooks, or a NULL member, means the
- * default: aligned memory from the C library, and silence. Hooks are copied at create.
+ * How libtce gets memory. NULL instead of a tce_hooks, or NULL for both functions, means the default: aligned
+ * memory from the C library. Hooks are copied at create.
  */
 typedef struct tce_hooks {
     size_t struct_size;
     void *user;
     void *(*allocate)(void *user, size_t size, size_t alignment); /* NULL when there is none */
     void (*release)(void *user, void *block);
-    void (*log)(void *user, int32_t level, const char *message);
 } tce_hooks;
 
 TCE_API void tce_hooks_init(tce_hooks *hooks, size_t struct_size);

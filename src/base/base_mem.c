@@ -19,13 +19,6 @@ static void default_release(void *user, void *block)
     free(block);
 }
 
-static void default_log(void *user, int32_t level, const char *message)
-{
-    (void)user;
-    (void)level;
-    (void)message;
-}
-
 void tce_hooks_init(tce_hooks *hooks, size_t struct_size)
 {
     const tce_hooks none = { 0 };
@@ -47,8 +40,6 @@ tce_status tce__hooks_read(const tce_hooks *hooks, tce_hooks *out)
         read.allocate = default_allocate;
         read.release = default_release;
     }
-    if (!read.log)
-        read.log = default_log;
     *out = read;
     return TCE_OK;
 }

@@ -31,8 +31,6 @@ TCE_E_SINGULAR = -23
 TCE_E_ENV = -30
 TCE_E_ENV_NAN = -31
 TCE_E_LIBRARY = -32
-TCE_LOG_INFO = 0
-TCE_LOG_WARNING = 1
 TCE_CRITIC_RAW = 0
 TCE_CRITIC_NORMALISE = 1
 TCE_CRITIC_NORMALISED = 2
@@ -84,8 +82,7 @@ class Hooks(Struct):
     """tce_hooks"""
 
     _fields_ = [
-        ("struct_size", c_size_t), ("user", c_void_p), ("allocate", c_void_p), ("release", c_void_p),
-        ("log", c_void_p)]
+        ("struct_size", c_size_t), ("user", c_void_p), ("allocate", c_void_p), ("release", c_void_p)]
 
 
 class Random(Struct):
@@ -263,7 +260,6 @@ NetLoss = CFUNCTYPE(c_int32, c_void_p, c_size_t, c_size_t, c_void_p, c_void_p, c
 HooksFunctions: Dict[str, Any] = {
     "allocate": CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t),
     "release": CFUNCTYPE(None, c_void_p, c_void_p),
-    "log": CFUNCTYPE(None, c_void_p, c_int32, c_char_p),
 }
 EnvVtableFunctions: Dict[str, Any] = {
     "create": CFUNCTYPE(c_int32, c_void_p, c_char_p, c_void_p),
