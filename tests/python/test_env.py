@@ -366,6 +366,54 @@ def test_an_environment_that_cannot_serve_is_closed() -> None:
     assert all(env.closed for env in made)
 
 
+def test_episodes_of_a_rollout_from_streams(task) -> None:
+    rollout = tce.Rollout(task, 3, seed=5)
+    want = rollout.reset(episode=2)
+    streams = [tce.Random(5, 0, i, 2) for i in range(3)]
+    for got, start in zip(rollout.reset_streams(streams), want):
+        np.testing.assert_array_equal(got, start)
+    # streams move on, and some environments alone can be reset
+    assert streams[0].state != tce.Random(5, 0, 0, 2).state
+    obs, _, _ = rollout.reset_streams([tce.Random(5, 0, 0, 2), 7], [1, 2])
+    np.testing.assert_array_equal(obs[0], want[0][0])
+    paths = rollout.run(np.zeros((3, 10, 1)), np.zeros((3, 10, 1)))
+    np.testing.assert_array_equal(paths.obs[:, 0], [want[0][0], obs[0], obs[1]])
+    with pytest.raises(ValueError, match="which"):
+        rollout.reset_streams([1, 2], [2, 1])
+    with pytest.raises(ValueError, match="which: -1"):
+        rollout.reset_streams([1], [-1])
+
+
+def test_one_environment_of_a_rollout_is_drawn_and_put_into_a_state(tasks) -> None:
+    rollout = tce.Rollout(tce.TaskLibrary(tasks)["point"], 2)
+    rollout.reset()
+    states = rollout.get_states()
+    assert rollout.render(1, 8, 6).shape == (6, 8, 3)
+    rollout.set_state(1, states[0])
+    np.testing.assert_array_equal(rollout.get_states(), states[[0, 0]])
+    with pytest.raises(ValueError, match="i: 2"):
+        rollout.render(2)
+    with pytest.raises(tce.UnsupportedError, match="render"):
+        tce.Rollout(tce.TaskLibrary(tasks)["tracker"]).render(0)
+
+
+def test_an_instance_is_not_stepped_outside_of_an_episode(tasks) -> None:
+    # a task that does not look after itself
+    instance = tce.TaskLibrary(tasks)["point"].create()
+    with pytest.raises(tce.StateError, match="point: the episode is over or was never begun"):
+        instance.step_action([0.0, 0.0])
+    instance.reset(1)
+    results = [instance.step_action([0.0, 0.0])]
+    while not (results[-1].terminated or results[-1].truncated):
+        results.append(instance.step_action([0.0, 0.0]))
+    assert len(results) == instance.spec.n_steps and not instance.running
+    with pytest.raises(tce.StateError, match="over"):
+        instance.step_action([0.0, 0.0])
+    # a state that is put back is one to continue from
+    instance.set_state(instance.get_state())
+    assert instance.running
+
+
 # ---- tasks of libraries as Gymnasium environments -----------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ import shutil
 from ctypes import byref, c_char_p, c_int32, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ._arrays import AnyArray, Array, Shapes, integer, pointer
 from ._handle import Handle, Owned, make
 from ._library import ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, lib, status_error
 from .base import RandomSource, random_stream
-from .errors import E_ENV, E_NOT_FOUND, E_UNSUPPORTED, NotFoundError, UnsupportedError, error
+from .errors import E_ENV, E_NOT_FOUND, E_STATE, E_UNSUPPORTED, NotFoundError, StateError, UnsupportedError, error
 
 TASKS_NAME = "libtce_tasks.so"
 
@@ -69,6 +69,18 @@ class Task:
         lib.tce_env_check(vtable)
         self.name: str = (self._table.name or b"").decode()
         self.description: str = (self._table.description or b"").decode()
+        self._functions = {
+            name: kind(getattr(self._table, name)) for name, kind in ENV_FUNCTIONS.items() if getattr(self._table, name)}
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """Calls one of the task's functions; a status that it returns is raised."""
+        if name not in self._functions:
+            raise UnsupportedError(E_UNSUPPORTED, "TCE_E_UNSUPPORTED", f"{self.name} does not offer {name}")
+        result = self._functions[name](*arguments)
+        if ENV_FUNCTIONS[name]._restype_ is c_int32 and result != 0:
+            causes = self.raised()
+            raise status_error(result) from (causes[0] if causes else None)
+        return result
 
     def raised(self) -> List[BaseException]:
         """Exceptions of the task's Python code since the last call of this function."""
@@ -83,20 +95,23 @@ class Task:
 
 
 class Instance(Handle):
-    """One environment of a task, stepped directly. Use :class:`tce.Rollout` for many."""
+    """One environment of a task, stepped directly. Use :class:`tce.Rollout` for many.
+
+    The step that reaches ``spec.n_steps`` ends the episode whatever the task says. Steps before a reset and after the end
+    are a StateError; :meth:`set_state` starts an episode too, whose end is the task's affair alone.
+    """
 
     def __init__(self, task: Task, settings: Optional[str] = None) -> None:
         super().__init__(uses=task._uses)
         self.task = task
         self._event = 0  # sticky over the steps of an episode
-        self._functions = {
-            name: kind(getattr(task._table, name))
-            for name, kind in ENV_FUNCTIONS.items() if getattr(task._table, name)}
+        self._count: Optional[int] = 0  # steps of the episode; None: it started in a state that was put in
+        self.running = False  # there is an episode that can be stepped
         out = c_void_p()
-        self._check("create", self._functions["create"](None, None if settings is None else settings.encode(), byref(out)))
+        task._call("create", None, None if settings is None else settings.encode(), byref(out))
         if not out.value:
             raise error(E_ENV, "TCE_E_ENV", f"create of {task.name} returned TCE_OK but no instance")
-        self._owned = Owned(out.value, self._functions["destroy"], self._uses, task)
+        self._owned = Owned(out.value, task._functions["destroy"], self._uses, task)
         raw = EnvSpecStruct(struct_size=ctypes.sizeof(EnvSpecStruct))
         self._call("spec", byref(raw))
         self.spec = read_spec(raw)
@@ -106,35 +121,37 @@ class Instance(Handle):
         return f"the environment of {self.task.name}"
 
     def _call(self, name: str, *arguments: Any) -> Any:
-        if name not in self._functions:
-            raise UnsupportedError(E_UNSUPPORTED, "TCE_E_UNSUPPORTED", f"{self.task.name} does not offer {name}")
         with self._lock:
-            return self._check(name, self._functions[name](self._check_open(), *arguments))
-
-    def _check(self, name: str, result: Any) -> Any:
-        if ENV_FUNCTIONS[name]._restype_ is c_int32 and result != 0:
-            causes = self.task.raised()
-            raise status_error(result) from (causes[0] if causes else None)
-        return result
+            return self.task._call(name, self._check_open(), *arguments)
 
     def offers(self, name: str) -> bool:
         """Whether the task has an optional function: step_action, metrics, n_state, get_state, set_state, render."""
-        return name in self._functions
+        return name in self.task._functions
 
     def reset(self, random: RandomSource) -> Tuple[Array, Array, Array]:
         """A new episode: (obs [O], pos [D], vel [D])."""
         obs, pos, vel = np.empty(self.spec.n_obs), np.empty(self.spec.n_dof), np.empty(self.spec.n_dof)
-        self._event = 0
         stream = random_stream(random)
+        self.running = False
         self._call("reset", stream._as_parameter_, pointer(obs), pointer(pos), pointer(vel))
+        self._event, self._count, self.running = 0, 0, True
         return obs, pos, vel
 
     def _step(self, name: str, *inputs: Array) -> StepResult:
+        self._check_open()
+        if not self.running and self.offers(name):
+            raise StateError(
+                E_STATE, "TCE_E_STATE",
+                f"{self.task.name}: the episode is over or was never begun: reset the environment before it is stepped")
         obs, result = np.empty(self.spec.n_obs), EnvResult(event=self._event)
         self._call(name, *(pointer(x) for x in inputs), pointer(obs), byref(result))
         self._event = result.event
-        return StepResult(
-            obs, result.reward, bool(result.terminated), bool(result.truncated), bool(result.event))
+        terminated, truncated = bool(result.terminated), bool(result.truncated)
+        if self._count is not None:
+            self._count += 1
+            truncated = truncated or (self._count >= self.spec.n_steps and not terminated)
+        self.running = not (terminated or truncated)
+        return StepResult(obs, result.reward, terminated, truncated, bool(result.event))
 
     def step(self, pos: Any, vel: Any) -> StepResult:
         """Tracks a desired position and velocity [D] for one step."""
@@ -164,13 +181,19 @@ class Instance(Handle):
         state = Shapes(N=self._call("n_state")).array("state", state, "N")
         obs = np.empty(self.spec.n_obs)
         self._call("set_state", pointer(state), pointer(obs))
+        self._count, self.running = None, True
         return obs
 
     def render(self, width: int = 640, height: int = 480) -> AnyArray:
         """A picture of the present state: uint8 [height, width, 3]."""
-        out = np.zeros((integer("height", height, 1), integer("width", width, 1), 3), np.uint8)
-        self._call("render", out.shape[1], out.shape[0], pointer(out))
-        return out
+        return render(self._call, width, height)
+
+
+def render(call: Callable[..., Any], width: int, height: int) -> AnyArray:
+    """A picture that call("render", width, height, address) draws: uint8 [height, width, 3]."""
+    out = np.zeros((integer("height", height, 1), integer("width", width, 1), 3), np.uint8)
+    call("render", out.shape[1], out.shape[0], pointer(out))
+    return out
 
 
 def read_spec(raw: Any) -> EnvSpec:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 from ctypes import byref
 from dataclasses import dataclass
-from typing import Any, Callable, List, Optional, Tuple
+from functools import partial
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import AnyArray, Array, Shapes, choice, integer, pointer
 from ._handle import Handle, fill, make, struct
-from ._library import EnvSpecStruct, RolloutOptions, RolloutPaths, lib
-from .base import MASK, Pool, pool_pointer
-from .env import Task, read_spec
+from ._library import EnvSpecStruct, RandomState, RolloutOptions, RolloutPaths, lib
+from .base import MASK, Pool, RandomSource, pool_pointer, random_stream
+from .env import Task, read_spec, render
 from .errors import TceError, error
 
 ON_FAULT = ("fail", "drop")
@@ -107,6 +109,29 @@ class Rollout(Handle):
             self._first[i] = obs
         return obs, pos, vel
 
+    def reset_streams(
+        self, streams: Sequence[RandomSource], which: Any = None
+    ) -> Tuple[Array, Array, Array]:
+        """Starts episodes from random streams, one for each environment of ``which`` (ascending; None: the first ones), in
+        place of those keyed by seed, purpose and episode: (obs [n, O], pos [n, D], vel [n, D])."""
+        sources = [random_stream(stream) for stream in streams]
+        shapes = Shapes(N=self._count(len(sources)), O=self.spec.n_obs, D=self.spec.n_dof)
+        chosen = np.arange(len(sources)) if which is None else shapes.integers("which", which, "N")
+        if chosen.min() < 0:
+            raise ValueError(f"which: {chosen.min()}, expected 0 to {self.n_envs - 1}")
+        states = (RandomState * len(sources))(*(source._state for source in sources))
+        obs, pos, vel = shapes.empty("N O"), shapes.empty("N D"), shapes.empty("N D")
+        numbers = np.require(chosen, np.uintp, ["C", "A"])
+        self._run(
+            lib.tce_rollout_reset_streams, self, len(sources), pointer(numbers), ctypes.addressof(states), pointer(obs),
+            pointer(pos), pointer(vel))
+        for source, state in zip(sources, states):
+            source.state = bytes(state)
+        known = np.empty((0, self.spec.n_obs)) if self._first is None else self._first
+        self._first = np.concatenate([known, np.zeros((self.n_envs - len(known), self.spec.n_obs))])
+        self._first[chosen] = obs
+        return obs, pos, vel
+
     def run(self, pos: Any, vel: Any) -> Paths:
         """Runs the episodes of the last :meth:`reset` along desired paths pos, vel [n, T, D]."""
         shapes = Shapes(D=self.spec.n_dof, O=self.spec.n_obs, M=len(self.spec.metric_names))
@@ -156,6 +181,23 @@ class Rollout(Handle):
         shapes = Shapes(S=int(lib.tce_rollout_num_state(self)))
         states = shapes.array("states", states, "N S")
         self._run(lib.tce_rollout_set_states, self, self._count(shapes["N"]), pointer(states))
+
+    def set_state(self, i: int, state: Any) -> None:
+        """Puts a state [S] into environment i, which must be reset before it runs or steps; the others stay as they are."""
+        state = Shapes(S=int(lib.tce_rollout_num_state(self))).array("state", state, "S")
+        obs = np.empty(self.spec.n_obs)
+        self._of(i, "set_state", pointer(state), pointer(obs))
+
+    def render(self, i: int, width: int = 640, height: int = 480) -> AnyArray:
+        """A picture of environment i in its present state: uint8 [height, width, 3]."""
+        return render(partial(self._of, i), width, height)
+
+    def _of(self, i: int, name: str, *arguments: Any) -> Any:
+        """Calls one of the task's functions for environment i."""
+        i = integer("i", i, 0, self.n_envs - 1)
+        with self._lock:
+            rollout = self._check_open()  # alive as long as this call
+            return self.task._call(name, lib.tce_rollout_instance(rollout, i), *arguments)
 
     def status(self) -> List[Optional[TceError]]:
         """For each environment None, or the fault it had in the last call."""
