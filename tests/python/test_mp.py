@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tce
+from conftest import ROOT
 
 CONFIG = dict(num_dof=3, num_basis=4, tau=1.0, dt=0.02, alpha=12)
 TIMES = np.linspace(0.02, 1.0, 50)
@@ -279,3 +280,22 @@ def test_one_primitive_serves_many_threads(mp) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_defaults_that_differ_from_those_of_settings_are_said_in_both_places() -> None:
+    defaults = tce._handle.struct(tce._library.MpOptions, tce._library.lib.tce_mp_options_init)
+    page = (ROOT / "docs" / "settings.md").read_text()
+    in_settings = {}
+    for line in page.split("\n## mp\n")[1].split("\n## ")[0].splitlines()[2:]:
+        key, value, text = (cell.strip() for cell in line.strip("| ").split(" | "))
+        library = getattr(defaults, key, None)
+        value = {"true": "1", "false": "0"}.get(value.strip("`"), value.strip("`"))
+        if not isinstance(library, (int, float)) or not value[0].isdigit() or float(value) == library:
+            assert "tce_mp_options" not in text, key
+            continue
+        assert text.endswith(f"; tce_mp_options and Python: {library:g}"), key
+        in_settings[key] = f"{float(value):g}" if key != "dt" else "that of the task"
+    assert set(in_settings) >= {"alpha", "weights_scale"}
+    page = (ROOT / "docs" / "python.md").read_text().replace("\n", " ")
+    said = page.split("which differ: ")[1].split(". ")[0]
+    assert said == ", ".join(f"`{key}` {value}" for key, value in in_settings.items())
