@@ -25,16 +25,19 @@ BY_STEPS = [f"tce/{name}-v0" for name in NAMES]
 BY_EPISODES = [f"tce_ProDMP/{name}-v0" for name in NAMES]
 # those of -v2 start where the episode before left the fixture
 METAWORLD = ["tce/MetaWorld-reach-v3", "tce/MetaWorld-handle-press-v2", "tce_ProDMP/MetaWorld-dial-turn-v2"]
+SMALL = [f"{space}/{name}-v0" for space in ("tce", "tce_ProDMP") for name in ("Reacher5", "PointVia")]
 
 
-@pytest.mark.parametrize("name", BY_STEPS + BY_EPISODES + METAWORLD)
+@pytest.mark.parametrize("name", BY_STEPS + BY_EPISODES + METAWORLD + SMALL)
 def test_a_task_passes_the_checker_of_gymnasium(name: str) -> None:
     from gymnasium.utils.env_checker import check_env
 
-    env = gymnasium.make(name, render_mode="rgb_array", width=64, height=48)
     with warnings.catch_warnings():
-        # unbounded spaces are remarked on, not refused
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("error")
+        # observations have no bounds; the space of actions is that of the task or of the primitive
+        for remark in ("A Box observation space", "For Box action spaces, we recommend"):
+            warnings.filterwarnings("ignore", f".*{remark}")
+        env = gymnasium.make(name, render_mode="rgb_array", width=64, height=48)
         check_env(env.unwrapped)
     picture = env.reset(seed=1) and env.render()
     assert picture.shape == (48, 64, 3) and picture.std() > 5.0
@@ -136,63 +139,139 @@ def test_vectors_made_by_gymnasium_are_the_native_ones() -> None:
     assert gymnasium.make_vec("tce/HopperJump-v0", num_envs=2, vectorization_mode="sync").reset(seed=1)[0].shape == (2, 16)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_vector_steps_like_its_environments_and_resets_the_ended(threads) -> None:
-    n, n_steps = 3, 100
-    vector = gymnasium.make_vec("tce/BoxPushingDense-v0", num_envs=n, threads=threads)
-    obs, _ = vector.reset(seed=7)
-    first = vector._episode
-    envs = [gymnasium.make("tce/BoxPushingDense-v0").unwrapped for _ in range(n)]
-    for i, env in enumerate(envs):
-        np.testing.assert_array_equal(env.reset(options={"stream": (0, 0, i, first)})[0], obs[i])
+MODES = list(gymnasium.vector.AutoresetMode)
+
+
+def pair(name: str, n: int, mode, **keywords):
+    """A native vector, and one of single environments that Gymnasium steps one after the other."""
+    return (
+        gymnasium.make_vec(name, num_envs=n, autoreset_mode=mode, threads=2, **keywords),
+        gymnasium.make_vec(name, num_envs=n, vectorization_mode="sync", vector_kwargs={"autoreset_mode": mode}, **keywords))
+
+
+def assert_same(native, single) -> None:
+    """Equal to the bit, whether numbers, flags, or infos in infos."""
+    assert type(native) is type(single)
+    if isinstance(native, dict):
+        assert set(native) == set(single)
+        for key in native:
+            assert_same(native[key], single[key])
+    elif isinstance(native, (tuple, list)):
+        for one, other in zip(native, single):
+            assert_same(one, other)
+    elif native is not None:
+        assert native.dtype == single.dtype and native.shape == single.shape
+        if native.dtype == object:
+            assert_same(list(native), list(single))
+        else:
+            np.testing.assert_array_equal(native, single)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["tce/PointVia-v0", "tce/HopperJump-v0"])
+def test_a_vector_is_what_gymnasium_makes_of_single_environments(name, mode) -> None:
+    n = 3
+    vectors = pair(name, n, mode)
+    n_steps = vectors[0].task_spec.n_steps
+    assert_same(*(vector.reset(seed=7) for vector in vectors))
     random = np.random.default_rng(1)
-    for step in range(1, n_steps + 1):
-        actions = random.uniform(-1.0, 1.0, (n, 7))
-        obs, rewards, terminated, truncated, infos = vector.step(actions)
-        for i, env in enumerate(envs):
-            mine = env.step(actions[i])
-            np.testing.assert_array_equal(mine[0], obs[i])
-            assert (mine[1], mine[2], mine[3]) == (rewards[i], terminated[i], truncated[i])
-            assert mine[4]["episode_energy"] == infos["episode_energy"][i] and infos["_episode_energy"][i]
-        assert (terminated | truncated).all() == (step == n_steps)
-
-    # the step after the end starts the next episode, whatever the action
-    obs, rewards, terminated, truncated, infos = vector.step(actions)
-    for i, env in enumerate(envs):
-        np.testing.assert_array_equal(env.reset(options={"stream": (0, 0, i, first + 1)})[0], obs[i])
-    assert not rewards.any() and not terminated.any() and not truncated.any() and not infos["_success"].any()
-    assert vector.metadata["autoreset_mode"] == gymnasium.vector.AutoresetMode.NEXT_STEP
-    vector.close()
-
-
-def test_a_vector_of_episodes_is_its_episodes() -> None:
-    n = 4
-    vector = gymnasium.make_vec("tce_ProDMP/TableTennis-v0", num_envs=n, threads=2)
-    contexts, _ = vector.reset(seed=3)
-    first = vector._episode
-    params = 0.5 * np.random.default_rng(2).normal(size=(n, 28))
-    following, returns, terminated, truncated, infos = vector.step(params)
-    assert terminated.all() and not truncated.any()
-    env = gymnasium.make("tce_ProDMP/TableTennis-v0").unwrapped
-    for i in range(n):
-        np.testing.assert_array_equal(env.reset(options={"stream": (0, 0, i, first)})[0], contexts[i])
-        last, total, _, _, info = env.step(params[i])
-        np.testing.assert_array_equal(last, infos["final_obs"][i])
-        np.testing.assert_array_equal(info["step_rewards"], infos["final_info"]["step_rewards"][i])
-        assert total == pytest.approx(returns[i], rel=1e-12)
-        assert info["land_dist_error"] == infos["final_info"]["land_dist_error"][i]
-        np.testing.assert_array_equal(env.reset(options={"stream": (0, 0, i, first + 1)})[0], following[i])
+    ends = 0
+    for step in range(n_steps + 15):
+        if step == 10:
+            # one of them starts anew, so that ends come apart
+            mask = np.array([False, True, False])
+            assert_same(*(vector.reset(seed=[None, 3, 9], options={"reset_mask": mask.copy()}) for vector in vectors))
+        actions = random.uniform(-1.0, 1.0, (n, *vectors[0].single_action_space.shape))
+        results = [vector.step(actions) for vector in vectors]
+        assert_same(*results)
+        over = results[0][2] | results[0][3]
+        ends += int(over.sum())
+        if mode == gymnasium.vector.AutoresetMode.DISABLED and over.any():
+            with pytest.raises(gymnasium.error.ResetNeeded, match=r"environments \[.*over"):
+                vectors[0].step(actions)
+            assert_same(*(vector.reset(options={"reset_mask": over.copy()}) for vector in vectors))
+    assert ends == 3
+    assert vectors[0].metadata["autoreset_mode"] == mode
+    for vector in vectors:
+        vector.close()
 
 
-def test_seeds_of_vectors_repeat_their_episodes() -> None:
-    vector = gymnasium.make_vec("tce/HopperJump-v0", num_envs=2)
-    first = [vector.reset(seed=4)[0], vector.reset()[0]]
-    again = [vector.reset(seed=4)[0], vector.reset()[0]]
-    np.testing.assert_array_equal(first, again)
-    assert len({tuple(obs) for obs in np.concatenate(first)}) == 4
-    assert not np.array_equal(vector.reset(seed=[4, 5])[0], first[0])
-    with pytest.raises(ValueError, match="None"):
-        vector.reset(seed=[4, None])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["tce_ProDMP/PointVia-v0", "tce_ProDMP/HopperJump-v0"])
+def test_a_vector_of_episodes_is_what_gymnasium_makes_of_single_ones(name, mode) -> None:
+    n = 2
+    vectors = pair(name, n, mode)
+    assert_same(*(vector.reset(seed=[3, 8]) for vector in vectors))
+    random = np.random.default_rng(2)
+    for step in range(4):
+        params = 0.5 * random.normal(size=(n, *vectors[0].single_action_space.shape))
+        native, single = (list(vector.step(params)) for vector in vectors)
+        # the sum over the steps of an episode is taken in another order
+        np.testing.assert_allclose(native.pop(1), single.pop(1), rtol=1e-12)
+        assert_same(native, single)
+        if mode == gymnasium.vector.AutoresetMode.DISABLED:
+            with pytest.raises(gymnasium.error.ResetNeeded):
+                vectors[0].step(params)
+            for i in range(n):
+                mask = np.arange(n) == i
+                assert_same(*(vector.reset(options={"reset_mask": mask.copy()}) for vector in vectors))
+        elif mode == gymnasium.vector.AutoresetMode.NEXT_STEP and step == 0:
+            with pytest.raises(ValueError, match="reset_mask.*reset all of them"):
+                vectors[0].reset(options={"reset_mask": np.array([True, False])})
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_environments_of_a_vector_start_like_single_ones_with_their_seeds(threads) -> None:
+    vector = gymnasium.make_vec("tce/HopperJump-v0", num_envs=3, threads=threads)
+    single = gymnasium.make("tce/HopperJump-v0")
+    starts = {seed: [single.reset(seed=seed)[0], single.reset()[0]] for seed in (4, 5, 6, 11)}
+    for seed in (4, np.int64(4), [4, 5, 6]):
+        np.testing.assert_array_equal(vector.reset(seed=seed)[0], [starts[s][0] for s in (4, 5, 6)])
+        np.testing.assert_array_equal(vector.reset()[0], [starts[s][1] for s in (4, 5, 6)])
+    # whatever the others start with; None lets a generator continue
+    vector.reset(seed=[4, 5, 6])
+    np.testing.assert_array_equal(vector.reset(seed=[11, None, 4])[0], [starts[11][0], starts[5][1], starts[4][0]])
+    assert vector.np_random_seed == (11, 5, 4) and len(vector.np_random) == 3
+    assert len({tuple(obs) for obs in gymnasium.make_vec("tce/HopperJump-v0", num_envs=3).reset()[0]}) == 3
+    with pytest.raises(ValueError, match="2 seeds, expected a number or one seed for each of 3"):
+        vector.reset(seed=[4, 5])
+    for mask in ([True, False, True], np.array([1, 0, 1]), np.zeros(3, bool), np.ones(2, bool)):
+        with pytest.raises(ValueError, match="reset_mask.*numpy array of 3 bool"):
+            vector.reset(options={"reset_mask": mask})
+
+
+def test_a_vector_needs_a_reset_before_its_first_step() -> None:
+    for name, shape in (("tce/PointVia-v0", (2, 2)), ("tce_ProDMP/PointVia-v0", (2, 12))):
+        vector = gymnasium.make_vec(name, num_envs=2)
+        with pytest.raises(gymnasium.error.ResetNeeded, match=r"environments \[0, 1\]"):
+            vector.step(np.zeros(shape))
+
+
+def test_the_action_of_an_environment_that_is_reset_is_ignored() -> None:
+    vector = gymnasium.make_vec("tce/PointVia-v0", num_envs=2)
+    vector.reset(seed=1)
+    for _ in range(50):
+        _, _, terminated, truncated, _ = vector.step(np.zeros((2, 2)))
+    assert (terminated | truncated).all()
+    _, rewards, terminated, truncated, infos = vector.step(np.full((2, 2), np.nan))
+    assert not rewards.any() and not (terminated | truncated).any() and infos["_position"].all()
+    with pytest.raises(ValueError, match="actions"):
+        vector.step(np.full((2, 2), np.nan))
+
+
+@pytest.mark.parametrize("name", ["tce/HopperJump-v0", "tce_ProDMP/HopperJump-v0"])
+def test_a_vector_draws_its_environments(name) -> None:
+    vector = gymnasium.make_vec(name, num_envs=2, render_mode="rgb_array", width=64, height=48)
+    single = gymnasium.make(name, render_mode="rgb_array", width=64, height=48)
+    vector.reset(seed=[3, 4])
+    pictures = vector.render()
+    for seed, picture in zip((3, 4), pictures):
+        single.reset(seed=seed)
+        np.testing.assert_array_equal(picture, single.render())
+    assert vector.render_mode == "rgb_array" and vector.metadata["render_modes"] == ["rgb_array"]
+    assert gymnasium.make_vec(name, num_envs=1).render() is None
+    with pytest.raises(ValueError, match="render_mode: 'human'"):
+        gymnasium.make_vec(name, num_envs=1, render_mode="human")
 
 
 def test_a_seed_starts_the_history_of_a_vector_anew() -> None:
@@ -201,6 +280,89 @@ def test_a_seed_starts_the_history_of_a_vector_anew() -> None:
     after_another = vector.reset(seed=4)[0].copy()
     assert not np.array_equal(first, after_another)
     np.testing.assert_array_equal(vector.reset(seed=3)[0], first)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_vector_has_the_histories_of_its_environments(mode) -> None:
+    vectors = pair("tce/MetaWorld-handle-press-v2", 2, mode)
+    random = np.random.default_rng(1)
+    for seed, mask in ((3, None), (None, None), ([None, 4], None), ([5, 6], np.array([False, True]))):
+        options = None if mask is None else {"reset_mask": mask}
+        assert_same(*(vector.reset(seed=seed, options=options and dict(options)) for vector in vectors))
+        for _ in range(5):
+            actions = random.uniform(-1.0, 1.0, (2, 4))
+            assert_same(*(vector.step(actions) for vector in vectors))
+
+
+# ---- what a spec tells, and spaces ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name, limit", [
+    ("tce/PointVia-v0", 50), ("tce/HopperJump-v0", 250), ("tce/TableTennis-v0", 300), ("tce/MetaWorld-reach-v3", 500),
+    ("tce_ProDMP/PointVia-v0", 1), ("tce_ProDMP/HopperJump-v0", 1)])
+def test_a_spec_tells_the_steps_of_an_episode(name, limit) -> None:
+    env = gymnasium.make(name)
+    assert env.spec.max_episode_steps == limit and env.unwrapped.spec.max_episode_steps == limit
+    vector = gymnasium.make_vec(name, num_envs=2)
+    assert vector.spec.max_episode_steps == limit
+    # the task keeps its time by itself: it alone says how an episode ends
+    assert "TimeLimit" not in str(env)
+    # an environment can be made from its spec
+    assert gymnasium.make(env.spec).spec.max_episode_steps == limit
+    assert gymnasium.make_vec(vector.spec).num_envs == 2
+    with pytest.raises(ValueError, match=f"max_episode_steps: 7, an episode of .* has {limit} steps"):
+        gymnasium.make_vec(name, num_envs=2, max_episode_steps=7)
+
+
+def test_a_limit_follows_the_settings() -> None:
+    assert gymnasium.make("tce/TableTennis-v0", settings="terminal=1").spec.max_episode_steps == 350
+
+
+def test_parameters_have_finite_bounds() -> None:
+    env = gymnasium.make("tce_ProDMP/HopperJump-v0")
+    assert env.action_space == gymnasium.spaces.Box(-10.0, 10.0, (12,), np.float64)
+    vector = gymnasium.make_vec("tce_ProDMP/HopperJump-v0", num_envs=2, bound=3.0)
+    assert vector.single_action_space == gymnasium.spaces.Box(-3.0, 3.0, (12,), np.float64)
+    # they say where to look and clip nothing
+    env = gymnasium.make("tce_ProDMP/PointVia-v0", bound=0.1).unwrapped
+    paths = []
+    for scale in (0.1, 1.0):
+        env.reset(seed=1)
+        paths.append(env.step(np.full(12, scale))[4]["positions"])
+    assert np.abs(paths[1] - paths[0]).max() > 0.1
+    # learnt times lie within the episode, and every draw of the space can be run
+    env = gymnasium.make("tce_ProDMP/PointVia-v0", mp={"learn_tau": True, "learn_delay": True})
+    np.testing.assert_allclose(env.action_space.low[:3], [0.2, 0.0, -10.0])
+    np.testing.assert_allclose(env.action_space.high[:3], [1.0, 1.0, 10.0])
+    env.action_space.seed(1)
+    for _ in range(20):
+        env.reset(seed=1)
+        env.step(env.action_space.sample())
+
+
+def test_every_registered_environment_has_bounded_actions() -> None:
+    for task in tce.TaskLibrary().values():
+        # those of Metaworld have one robot
+        if not task.name.startswith("metaworld") or task.name == "metaworld_reach":
+            spec = task.create().spec
+            assert tce.gym.action_box(spec).is_bounded()
+            box = tce.gym.parameter_box(tce.gym.primitive(task, spec, None)[0], spec, tce.gym.PARAMETER_BOUND)
+            assert box.is_bounded()
+
+
+@pytest.mark.parametrize("name", ["tce/PointVia-v0", "tce/HopperJump-v0", "tce/MetaWorld-reach-v2"])
+def test_steps_without_an_episode_are_refused(name) -> None:
+    env = gymnasium.make(name).unwrapped
+    action = np.zeros(env.action_space.shape)
+    with pytest.raises(gymnasium.error.ResetNeeded, match="never begun"):
+        env.step(action)
+    env.reset(seed=1)
+    while not any(env.step(action)[2:4]):
+        pass
+    with pytest.raises(gymnasium.error.ResetNeeded, match="over"):
+        env.step(action)
+    env.reset()
+    env.step(action)
 
 
 # ---- ids and where the library is ---------------------------------------------------------------------------
@@ -213,6 +375,22 @@ def test_every_task_of_the_library_has_its_ids() -> None:
     assert [tuple(r) for r in tce.gym.registrations("metaworld_door_open")] == [
         ("MetaWorld-door-open-v3", "profile=3"), ("MetaWorld-door-open-v2", "profile=2")]
     assert [tuple(r) for r in tce.gym.registrations("reacher5")] == [("Reacher5-v0", None)]
+
+
+def test_no_id_is_out_of_date() -> None:
+    from gymnasium.envs.registration import find_highest_version, parse_env_id
+
+    ids = [name for name in gymnasium.registry if name.startswith(("tce/", "tce_ProDMP/"))]
+    assert "tce/MetaWorld-door-open-v2" in ids and "tce_ProDMP/MetaWorld-door-open-v3" in ids
+    for name in ids:
+        space, plain, version = parse_env_id(name)
+        assert (find_highest_version(space, plain) or 0) <= version, name
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in ("tce/MetaWorld-reach-v2", "tce/MetaWorld-reach-v3", "tce_ProDMP/MetaWorld-reach-v2"):
+            assert gymnasium.make(name).spec.id == name
+            assert gymnasium.make_vec(name, num_envs=1).spec.id == name
+            assert gymnasium.spec(name).kwargs["settings"] == f"profile={name[-1]}"
 
 
 def run(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import gymnasium
 import numpy as np
+from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 
 from ._arrays import AnyArray, Array
 from .base import Pool, Random
 from .env import EnvSpec, Instance, StepResult, Task, TaskLibrary
-from .errors import TceError
+from .errors import E_STATE, StateError, TceError
 from .mp import ProDMP
 from .rollout import Rollout
 
 Library = Union[str, "os.PathLike[str]", TaskLibrary, None]
+Seeds = Union[int, Sequence[Optional[int]], None]
 Box = gymnasium.spaces.Box
 
 # Published primitives: the section mp of examples/configs/<task>/tce.yaml. Others: 5 basis functions, as long as the episode.
@@ -44,6 +46,9 @@ PRODMP_METAWORLD: Dict[str, Any] = dict(
 # ids that exist whether or not the task library is there: making one says what is missing
 OWN_TASKS = ("box_pushing_dense", "box_pushing_sparse", "hopper_jump", "table_tennis", "reacher5", "point_via")
 METAWORLD = "metaworld_"
+# Bound of a primitive's parameters, in standard deviations of an untrained policy, which has mean 0 and standard deviation 1. Of what
+# the trained policies of docs/runs draw, 0.04 percent at most lies beyond it.
+PARAMETER_BOUND = 10.0
 
 
 class Registration(NamedTuple):
@@ -87,21 +92,69 @@ def primitive(task: Task, spec: EnvSpec, mp: Optional[Dict[str, Any]]) -> Tuple[
     return ProDMP(num_dof=spec.n_dof, **keywords), spec.dt * np.arange(1, spec.n_steps + 1)
 
 
+def parameter_box(mp: ProDMP, spec: EnvSpec, bound: float) -> Box:
+    """The space of a primitive's parameters: weights and goals within the bound, times within the episode."""
+    low, high = np.full(mp.num_params, -bound), np.full(mp.num_params, bound)
+    duration = spec.n_steps * spec.dt
+    # a learnt tau, whose table has to reach the end of the episode, then a learnt delay
+    times = [duration / mp.config.get("table_length", 5)] if mp.config.get("learn_tau") else []
+    times += [0.0] if mp.config.get("learn_delay") else []
+    low[: len(times)], high[: len(times)] = times, duration
+    return Box(low, high, (mp.num_params,), np.float64)
+
+
 def context_of(spec: EnvSpec, obs: Array) -> Array:
     """The entries that episodic methods see."""
     return obs[..., list(spec.context)] if spec.context else obs
 
 
+def render_modes(task: Task, render_mode: Optional[str]) -> List[str]:
+    """What the task offers; ValueError for a mode that it does not."""
+    modes = ["rgb_array"] if task._table.render else []
+    if render_mode is not None and render_mode not in modes:
+        raise ValueError(f"render_mode: {render_mode!r}, {task.name} offers {modes}")
+    return modes
+
+
+class ResetNeeded(StateError, gymnasium.error.ResetNeeded):
+    """A step without an episode, as libtce and as Gymnasium report it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(E_STATE, "TCE_E_STATE", message)
+
+
+class _Limited:
+    """An environment whose spec tells how many steps an episode has.
+
+    Gymnasium sets the spec after it has made the environment. The limit is not in its registry, where it would add a
+    TimeLimit: the task keeps its time by itself, and only it knows whether its last step is also its end.
+    """
+
+    _spec: Optional[gymnasium.envs.registration.EnvSpec] = None
+    _max_episode_steps = 1
+
+    @property
+    def spec(self) -> Optional[gymnasium.envs.registration.EnvSpec]:
+        return self._spec
+
+    @spec.setter
+    def spec(self, value: Optional[gymnasium.envs.registration.EnvSpec]) -> None:
+        if value is not None and value.max_episode_steps is None:
+            value.max_episode_steps = self._max_episode_steps
+        self._spec = value
+
+
 # ---- one environment ---------------------------------------------------------------------------------------
 
 
-class TaskEnv(gymnasium.Env[Array, Array]):
+class TaskEnv(_Limited, gymnasium.Env[Array, Array]):
     """A task as a Gymnasium environment.
 
     control "action": step takes the task's raw action. "path": step takes a desired position and velocity, [2 D], which
     the task's own controller tracks. By default "action" where the task offers it. ``info`` has the metrics and
     "event", after reset also the "position" and "velocity" where desired paths start. reset's
-    options={"stream": (seed, purpose, a, b)} starts the episode of exactly that random stream.
+    options={"stream": (seed, purpose, a, b)} starts the episode of exactly that random stream. A step before the first
+    reset or after the end of the episode is a ResetNeeded.
     """
 
     def __init__(
@@ -111,7 +164,7 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         self.task = task
         self._instance = Instance(task, settings)
         self.task_spec = self._instance.spec
-        self._count = 0  # steps since the reset
+        self._max_episode_steps = self.task_spec.n_steps
         # where resets depend on the episodes before, a seed starts that history anew
         self._first = self._instance.get_state() if self.task_spec.carries_state else None
         offered = takes_actions(task, self.task_spec)
@@ -121,10 +174,8 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         if self.control == "action" and not offered:
             raise ValueError(f"control: {task.name} takes no raw action")
 
-        modes: List[str] = ["rgb_array"] if self._instance.offers("render") else []
+        modes = render_modes(task, render_mode)
         self.metadata = {"render_modes": modes, "render_fps": max(1, round(1.0 / self.task_spec.dt))}
-        if render_mode is not None and render_mode not in modes:
-            raise ValueError(f"render_mode: {render_mode!r}, {task.name} offers {modes}")
         self.render_mode = render_mode
         self._size = width, height
 
@@ -141,21 +192,19 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         if stream is None:
             stream = (int(self.np_random.integers(2**63)),)
         obs, pos, vel = self._instance.reset(Random(*stream))
-        self._count = 0
         return obs, {"position": pos, "velocity": vel}
 
     def step(self, action: Any) -> Tuple[Array, float, bool, bool, Dict[str, Any]]:
         result: StepResult
+        if not self._instance.running:
+            raise ResetNeeded(f"{self.task.name}: the episode is over or was never begun: reset the environment before it is stepped")
         if self.control == "path":
             target = np.asarray(action, np.float64).reshape(2, self.task_spec.n_dof)
             result = self._instance.step(target[0], target[1])
         else:
             result = self._instance.step_action(action)
-        # the last step of the spec is an end whatever the task says, as in a roll-out
-        self._count += 1
-        truncated = result.truncated or (self._count >= self.task_spec.n_steps and not result.terminated)
         info: Dict[str, Any] = dict(self._instance.metrics(), event=result.event)
-        return result.obs, result.reward, result.terminated, truncated, info
+        return result.obs, result.reward, result.terminated, result.truncated, info
 
     def render(self) -> Any:
         if self.render_mode != "rgb_array":
@@ -173,12 +222,19 @@ class EpisodeEnv(TaskEnv):
     start and at the end. ``mp`` has keywords of :class:`tce.ProDMP` that are to differ from the published ones. ``info`` after step: the metrics,
     "event", "trajectory_length" n, and for each of the n steps "positions", "velocities" (desired, [n, D]), "step_observations" [n, O] and
     "step_rewards" [n].
+
+    The action space is the Box of all parameters within ``bound``, which counts standard deviations of an untrained policy; a
+    learnt tau or delay has a range of times instead. It says where to look: parameters beyond it are not clipped.
     """
 
-    def __init__(self, task: Task, settings: Optional[str] = None, *, mp: Optional[Dict[str, Any]] = None, **keywords: Any) -> None:
+    def __init__(
+        self, task: Task, settings: Optional[str] = None, *, mp: Optional[Dict[str, Any]] = None,
+        bound: float = PARAMETER_BOUND, **keywords: Any,
+    ) -> None:
         super().__init__(task, settings, control="path", **keywords)
+        self._max_episode_steps = 1
         self.mp, self._times = primitive(task, self.task_spec, mp)
-        self.action_space = unbounded(self.mp.num_params)
+        self.action_space = parameter_box(self.mp, self.task_spec, bound)
         self.observation_space = unbounded(len(self.task_spec.context) or self.task_spec.n_obs)
         self._start: Optional[Tuple[Array, Array]] = None
 
@@ -191,7 +247,7 @@ class EpisodeEnv(TaskEnv):
 
     def step(self, action: Any) -> Tuple[Array, float, bool, bool, Dict[str, Any]]:
         if self._start is None:
-            raise gymnasium.error.ResetNeeded("an episode is over after one step: call reset before the next")
+            raise ResetNeeded("an episode is over after one step: reset the environment before the next")
         params = np.asarray(action, np.float64).reshape(1, -1)
         pos, vel = (path[0] for path in self.mp.trajectory(params, self._times, 0.0, self._start[0][None], self._start[1][None]))
         self._start = None
@@ -211,132 +267,241 @@ class EpisodeEnv(TaskEnv):
 # ---- many at once ------------------------------------------------------------------------------------------
 
 
-class _Vector(gymnasium.vector.VectorEnv[Array, Array, Array]):
-    """What both kinds of vectors share: a roll-out on a thread pool, and which episodes it draws.
+def _seeds(seed: Seeds, n: int) -> List[Optional[int]]:
+    """One seed for each environment: seed + i of a number, those of a list, None where a generator is to continue."""
+    if seed is None:
+        return [None] * n
+    if isinstance(seed, (int, np.integer)):
+        return [int(seed) + i for i in range(n)]
+    if len(seed) != n:
+        raise ValueError(f"seed: {len(seed)} seeds, expected a number or one seed for each of {n} environments")
+    return [None if one is None else int(one) for one in seed]
 
-    reset(seed=) starts a sequence of episodes that depends on the seed alone, not on the threads; environment i draws from streams of its own.
+
+def _chosen(options: Optional[Dict[str, Any]], n: int) -> AnyArray:
+    """Which environments a reset is for: those of the mask in its options, else all."""
+    mask = (options or {}).get("reset_mask")
+    if mask is None:
+        return np.arange(n)
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (n,) or not mask.any():
+        raise ValueError(f"options['reset_mask']: {mask!r}, expected a numpy array of {n} bool that are not all False")
+    return np.flatnonzero(mask)
+
+
+def _put(infos: Dict[str, Any], mask: AnyArray, arrays: Dict[str, Any]) -> None:
+    """Adds arrays [n, …] as Gymnasium has infos of vectors: zero where the mask is not set, with the mask beside them."""
+    if mask.any():
+        for name, array in arrays.items():
+            infos[name] = np.zeros_like(array)
+            infos[name][mask] = array[mask]
+            infos[f"_{name}"] = mask.copy()
+
+
+class _Vector(_Limited, gymnasium.vector.VectorEnv[Array, Array, Array]):
+    """What both kinds of vectors share: a roll-out on a thread pool, a generator for each environment, and when which is reset.
+
+    Environment i draws its episodes from a generator of its own, as a single environment does: reset(seed=s) seeds it
+    with s + i, a list with its own entry, and None, alone or in a list, lets it continue. An environment that is seeded with s starts
+    like a single one with seed s, and the bytes depend neither on the other environments nor on the threads.
+    reset(options={"reset_mask": …}), [n] of bool, resets those that are True.
     """
 
-    def __init__(self, task: Task, num_envs: int, settings: Optional[str], threads: int) -> None:
+    def __init__(
+        self, task: Task, num_envs: int, settings: Optional[str], threads: int,
+        autoreset_mode: Union[str, AutoresetMode], render_mode: Optional[str], width: int, height: int,
+    ) -> None:
+        modes = render_modes(task, render_mode)
         self.task, self.num_envs = task, num_envs
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
         self._pool = Pool(threads)
         self._rollout = Rollout(task, num_envs, settings=settings, pool=self._pool)
         self.task_spec = self._rollout.spec
+        self._max_episode_steps = self.task_spec.n_steps
         self._first = self._rollout.get_states() if self.task_spec.carries_state else None
-        self.metadata = {"render_modes": [], "render_fps": max(1, round(1.0 / self.task_spec.dt))}
-        self.render_mode = None
-        self._episode = 0
+        self.metadata = {
+            "render_modes": modes, "render_fps": max(1, round(1.0 / self.task_spec.dt)), "autoreset_mode": self.autoreset_mode}
+        self.render_mode = render_mode
+        self._size = width, height
+        self._generators = [seeding.np_random() for _ in range(num_envs)]
+        self._running = np.zeros(num_envs, bool)  # there is an episode that can be stepped
+        self._waiting = np.zeros(num_envs, bool)  # the next step resets it
+        self._obs = np.zeros((num_envs, self.task_spec.n_obs))
+        self._start = np.zeros((2, num_envs, self.task_spec.n_dof))  # where desired paths start: position, velocity
+
+    def _check_limit(self, max_episode_steps: Optional[int]) -> None:
+        """Gymnasium hands on the limit of a spec, which is that of the task."""
+        if max_episode_steps not in (None, -1, self._max_episode_steps):
+            raise ValueError(
+                f"max_episode_steps: {max_episode_steps}, an episode of {self.task.name} has {self._max_episode_steps} steps; "
+                'vectorization_mode="sync" can end it earlier')
 
     def _spaces(self, observation: Box, action: Box) -> None:
         self.single_observation_space, self.single_action_space = observation, action
         self.observation_space = gymnasium.vector.utils.batch_space(observation, self.num_envs)
         self.action_space = gymnasium.vector.utils.batch_space(action, self.num_envs)
 
-    def _begin(self, seed: Union[int, List[Optional[int]], None]) -> Tuple[Array, Array, Array]:
-        """New episodes everywhere; a seed starts the count anew."""
-        if isinstance(seed, (list, tuple)):
-            if any(one is None for one in seed):
-                raise ValueError("seed: a number, or one for each environment without None")
-            self._np_random = np.random.default_rng([int(one) for one in seed if one is not None])
-        else:
-            super().reset(seed=seed)
-        if seed is not None and self._first is not None:
-            self._rollout.set_states(self._first)
-        if seed is not None or self._episode == 0:
-            # episodes count up from here
-            self._episode = int(self.np_random.integers(1, 2**62))
-        else:
-            self._episode += 1
-        return self._rollout.reset(self._episode)
+    @property  # type: ignore[misc]
+    def np_random(self) -> Tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """The generators of the environments."""
+        return tuple(generator for generator, _ in self._generators)
 
-    def _metrics(self, metrics: Array) -> Dict[str, Any]:
-        """As Gymnasium has infos of vectors: an array a name, and which entries of it are set."""
-        infos: Dict[str, Any] = dict(zip(self.task_spec.metric_names, np.ascontiguousarray(metrics.T)))
-        infos.update({f"_{name}": np.ones(self.num_envs, bool) for name in list(infos)})
+    @property
+    def np_random_seed(self) -> Tuple[int, ...]:  # type: ignore[override]
+        """What they were seeded with last."""
+        return tuple(seed for _, seed in self._generators)
+
+    def _begin(self, which: AnyArray, infos: Dict[str, Any], stream: Optional[Tuple[int, ...]] = None) -> None:
+        """New episodes of some environments, from their generators or from the stream of a key."""
+        keys = [stream or (int(self._generators[i][0].integers(2**63)),) for i in which]
+        obs, pos, vel = self._rollout.reset_streams([Random(*key) for key in keys], which)
+        self._obs[which], self._start[:, which] = obs, (pos, vel)
+        self._running[which], self._waiting[which] = True, False
+        begun = np.zeros(self.num_envs, bool)
+        begun[which] = True
+        _put(infos, begun, {"position": self._start[0], "velocity": self._start[1]})
+
+    def reset(
+        self, *, seed: Seeds = None, options: Optional[Dict[str, Any]] = None
+    ) -> Tuple[Array, Dict[str, Any]]:
+        which, seeds = _chosen(options, self.num_envs), _seeds(seed, self.num_envs)
+        self._check_mask(which)
+        for i in which:
+            if seeds[i] is not None:
+                self._generators[i] = seeding.np_random(seeds[i])
+                if self._first is not None:
+                    self._rollout.set_state(int(i), self._first[i])
+        infos: Dict[str, Any] = {}
+        self._begin(which, infos, (options or {}).get("stream"))
+        return self._observation(self._obs), infos
+
+    def _check_mask(self, which: AnyArray) -> None:
+        """ValueError for environments that cannot be reset without the others."""
+
+    def _observation(self, obs: Array) -> Array:
+        """A copy of what agents see of observations [n, O]."""
+        return obs.copy()
+
+    def _check_running(self) -> None:
+        """ResetNeeded unless every environment has an episode or gets one by the next step."""
+        stopped = np.flatnonzero(~(self._running | self._waiting))
+        if stopped.size:
+            raise ResetNeeded(
+                f"{self.task.name}: the episodes of environments {stopped.tolist()} are over or were never begun: reset them before they are stepped")
+
+    def _finish(self, stepped: AnyArray, over: AnyArray, last: Dict[str, Any]) -> Dict[str, Any]:
+        """The infos of a step, by which some environments are over, and what becomes of those; last: what there is to say."""
+        infos: Dict[str, Any] = {}
+        self._running[over] = False
+        if self.autoreset_mode == AutoresetMode.NEXT_STEP:
+            self._waiting = over.copy()
+        if self.autoreset_mode != AutoresetMode.SAME_STEP:
+            _put(infos, stepped, last)
+            return infos
+        _put(infos, stepped & ~over, last)
+        if over.any():
+            ends, seen = np.full(self.num_envs, None, object), self._observation(self._obs)
+            for i in np.flatnonzero(over):
+                ends[i] = seen[i]
+            infos.update(final_obs=ends, _final_obs=over.copy(), final_info={}, _final_info=over.copy())
+            _put(infos["final_info"], over, last)
+            self._begin(np.flatnonzero(over), infos)
         return infos
 
+    def _named(self, metrics: Array) -> Dict[str, Any]:
+        return dict(zip(self.task_spec.metric_names, np.ascontiguousarray(metrics.T)))
+
+    def render(self) -> Optional[Tuple[AnyArray, ...]]:
+        """A picture of every environment."""
+        if self.render_mode != "rgb_array":
+            return None
+        return tuple(self._rollout.render(i, *self._size) for i in range(self.num_envs))
+
     def close_extras(self, **keywords: Any) -> None:
-        self._rollout.close()
-        self._pool.close()
+        # of one that could not be made there may be neither
+        for handle in (getattr(self, name, None) for name in ("_rollout", "_pool")):
+            if handle is not None:
+                handle.close()
 
 
 class TaskVectorEnv(_Vector):
     """Environments of one task stepped by raw actions, all in one call of libtce on a thread pool.
 
-    An environment that has ended is reset by the next step, which ignores its action and brings reward 0 (Gymnasium's AutoresetMode.NEXT_STEP).
-    ``threads`` 0: one a processor.
+    ``autoreset_mode``: with NEXT_STEP an environment that has ended is reset by the next step, which ignores its action and
+    brings reward 0; with SAME_STEP at once, and what it ended with is in infos["final_obs"] and ["final_info"]; with
+    DISABLED by the caller, with a reset_mask. ``threads`` 0: one a processor.
     """
 
-    def __init__(self, task: Task, num_envs: int = 1, settings: Optional[str] = None, *, threads: int = 0) -> None:
-        super().__init__(task, num_envs, settings, threads)
+    def __init__(
+        self, task: Task, num_envs: int = 1, settings: Optional[str] = None, *, threads: int = 0,
+        autoreset_mode: Union[str, AutoresetMode] = AutoresetMode.NEXT_STEP, render_mode: Optional[str] = None,
+        width: int = 640, height: int = 480, max_episode_steps: Optional[int] = None,
+    ) -> None:
+        super().__init__(task, num_envs, settings, threads, autoreset_mode, render_mode, width, height)
+        self._check_limit(max_episode_steps)
         if not takes_actions(task, self.task_spec):
             raise ValueError(f"{task.name} takes no raw action")
-        self.metadata["autoreset_mode"] = AutoresetMode.NEXT_STEP
         self._spaces(unbounded(self.task_spec.n_obs), action_box(self.task_spec))
-        self._ended = np.zeros(num_envs, bool)
-
-    def reset(
-        self, *, seed: Union[int, List[Optional[int]], None] = None, options: Optional[Dict[str, Any]] = None
-    ) -> Tuple[Array, Dict[str, Any]]:
-        obs, _, _ = self._begin(seed)
-        self._ended[:] = False
-        return obs, {}
 
     def step(self, actions: Any) -> Tuple[Array, Array, AnyArray, AnyArray, Dict[str, Any]]:
-        obs, results = self._rollout.step(actions)
-        infos = self._metrics(self._rollout.metrics())
-        if self._ended.any():
-            self._episode += 1
-            for i in np.flatnonzero(self._ended):
-                obs[i] = self._rollout.reset_one(int(i), self._episode)[0]
-            results[self._ended] = 0
-            for name in self.task_spec.metric_names:
-                infos[name][self._ended] = 0.0
-                infos[f"_{name}"] = ~self._ended
+        self._check_running()
+        begin = self._waiting
+        if begin.any():
+            actions = np.where(begin[:, None], 0.0, np.asarray(actions, np.float64))
+        self._obs, results = self._rollout.step(actions)
+        results[begin] = 0
+        last = {**self._named(self._rollout.metrics()), "event": results["event"] != 0}
         terminated, truncated = results["terminated"] != 0, results["truncated"] != 0
-        self._ended = terminated | truncated
-        return obs, results["reward"].copy(), terminated, truncated, infos
+        infos = self._finish(~begin, terminated | truncated, last)
+        if begin.any():
+            self._begin(np.flatnonzero(begin), infos)
+        return self._obs.copy(), results["reward"].copy(), terminated, truncated, infos
 
 
 class EpisodeVectorEnv(_Vector):
     """Environments of one task whose step is a whole episode each, as in :class:`EpisodeEnv`, all on a thread pool.
 
-    Every step ends all episodes and starts the next ones: the observation is theirs, the one at the end is in infos["final_obs"]
-    (Gymnasium's AutoresetMode.SAME_STEP), the rest in infos["final_info"].
+    Every step ends all episodes. With ``autoreset_mode`` SAME_STEP it starts the next ones too: the observation is theirs, the one at the end
+    is in infos["final_obs"] and the rest in infos["final_info"]. With NEXT_STEP every second step does nothing but that, and with
+    DISABLED the caller does it.
     """
 
     def __init__(
-        self, task: Task, num_envs: int = 1, settings: Optional[str] = None, *, mp: Optional[Dict[str, Any]] = None, threads: int = 0
+        self, task: Task, num_envs: int = 1, settings: Optional[str] = None, *, mp: Optional[Dict[str, Any]] = None,
+        bound: float = PARAMETER_BOUND, threads: int = 0,
+        autoreset_mode: Union[str, AutoresetMode] = AutoresetMode.SAME_STEP, render_mode: Optional[str] = None,
+        width: int = 640, height: int = 480, max_episode_steps: Optional[int] = None,
     ) -> None:
-        super().__init__(task, num_envs, settings, threads)
-        self.metadata["autoreset_mode"] = AutoresetMode.SAME_STEP
+        super().__init__(task, num_envs, settings, threads, autoreset_mode, render_mode, width, height)
+        self._max_episode_steps = 1
+        self._check_limit(max_episode_steps)
         self.mp, self._times = primitive(task, self.task_spec, mp)
-        self._spaces(unbounded(len(self.task_spec.context) or self.task_spec.n_obs), unbounded(self.mp.num_params))
-        self._start: Optional[Tuple[Array, Array]] = None
+        self._spaces(
+            unbounded(len(self.task_spec.context) or self.task_spec.n_obs), parameter_box(self.mp, self.task_spec, bound))
 
-    def reset(
-        self, *, seed: Union[int, List[Optional[int]], None] = None, options: Optional[Dict[str, Any]] = None
-    ) -> Tuple[Array, Dict[str, Any]]:
-        obs, pos, vel = self._begin(seed)
-        self._start = pos, vel
-        return context_of(self.task_spec, obs), {}
+    def _observation(self, obs: Array) -> Array:
+        return context_of(self.task_spec, obs).copy()
+
+    def _check_mask(self, which: AnyArray) -> None:
+        if self._waiting.any() and which.size < self.num_envs:
+            raise ValueError(
+                "options['reset_mask']: all episodes are over and the next step starts new ones; reset all of them, or none")
 
     def step(self, actions: Any) -> Tuple[Array, Array, AnyArray, AnyArray, Dict[str, Any]]:
-        if self._start is None:
-            raise gymnasium.error.ResetNeeded("call reset before the first step")
+        self._check_running()
+        rows, every, none = np.arange(self.num_envs), np.ones(self.num_envs, bool), np.zeros(self.num_envs, bool)
+        infos: Dict[str, Any] = {}
+        if self._waiting.all():
+            self._begin(rows, infos)
+            return self._observation(self._obs), np.zeros(self.num_envs), none, none.copy(), infos
         pos, vel = self.mp.trajectory(actions, self._times, 0.0, *self._start)
         paths = self._rollout.run(pos, vel)
-        final = self._metrics(paths.metrics)
-        arrays = {
-            "trajectory_length": paths.lengths, "positions": pos, "velocities": vel, "step_observations": paths.obs[:, 1:],
-            "step_rewards": paths.rewards}
-        for name, array in arrays.items():
-            final[name], final[f"_{name}"] = array, np.ones(self.num_envs, bool)
-        ends = context_of(self.task_spec, paths.obs[np.arange(self.num_envs), paths.lengths])
-        every = np.ones(self.num_envs, bool)
-        infos = {"final_obs": ends, "_final_obs": every, "final_info": final, "_final_info": every.copy()}
-        obs, _ = self.reset()
-        return obs, paths.rewards.sum(axis=1), every.copy(), np.zeros(self.num_envs, bool), infos
+        last = {
+            **self._named(paths.metrics), "event": paths.events[rows, paths.lengths - 1] != 0,
+            "trajectory_length": paths.lengths.astype(int), "positions": pos, "velocities": vel,
+            "step_observations": paths.obs[:, 1:], "step_rewards": paths.rewards}
+        self._obs = paths.obs[rows, paths.lengths]
+        infos = self._finish(every, every, last)
+        return self._observation(self._obs), paths.rewards.sum(axis=1), every, none, infos
 
 
 # ---- making and registering ---------------------------------------------------------------------------------
@@ -372,6 +537,10 @@ def register_task(library: Optional[str], task: str, namespace: str, actions: bo
         for identifier, one, many in kinds:
             gymnasium.register(
                 identifier, entry_point=f"tce.gym:{one}", vector_entry_point=f"tce.gym:{many}", kwargs=dict(keywords))
+            if task.startswith(METAWORLD):
+                # both profiles are current: the number is part of the name, not a version that makes the smaller one out of date
+                spec = gymnasium.registry[identifier]
+                spec.name, spec.version = name, None
             ids.append(identifier)
     return ids
 
