@@ -2,6 +2,7 @@
  * tce eval: what the mean policy of a run does on resets that training never saw: return, metrics of the task,
  * smoothness, video and picture.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -229,9 +230,10 @@ static tce_status evaluate(player *p, const eval_options *o, tce_pool **pool)
 static int read_number(const char *text, int64_t least, int64_t most, int64_t *out)
 {
     char *end;
+    errno = 0;
     const long long value = strtoll(text, &end, 10);
     *out = value;
-    return end != text && *end == '\0' && value >= least && value <= most;
+    return errno == 0 && end != text && *end == '\0' && value >= least && value <= most;
 }
 
 /* -1 when the options are read, else the exit status. */
@@ -248,7 +250,9 @@ static int read_options(int argc, char **argv, eval_options *o)
     *o = (eval_options){ .episodes = DEFAULT_EPISODES, .video_episodes = 5, .threads = -1 };
     o->width = 960;
     o->height = 720;
+    settings scratch;
     int c;
+    settings_init(&scratch);
     optind = 1;
     while ((c = getopt_long(argc, argv, "h", LONG, NULL)) != -1) {
         int64_t number = 0;
@@ -264,9 +268,9 @@ static int read_options(int argc, char **argv, eval_options *o)
                 return fail_usage("eval", "--size %s: must be WxH, 16 to 8192 each", optarg);
             continue;
         case 's':
-            if (!read_number(optarg, 0, INT64_MAX, &number))
-                return fail_usage("eval", "--seed %s: must be a whole number", optarg);
-            o->seed = (uint64_t)number;
+            if (settings_set(&scratch, "run", "seed", optarg, "--seed") != TCE_OK)
+                return fail_usage("eval", "%s", tce_error_message());
+            o->seed = scratch.run.seed;
             o->has_seed = 1;
             continue;
         case 'n': case 'e': case 't':

@@ -133,7 +133,7 @@ static tce_status parse_seed(const setting_row *row, const char *text, const cha
     char *end;
     const unsigned long long value = strtoull(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0 || strchr(text, '-'))
-        return fail_value(row, text, where, "a whole number, 0 or more");
+        return fail_value(row, text, where, "a whole number from 0 to 18446744073709551615");
     *out = (uint64_t)value;
     return TCE_OK;
 }

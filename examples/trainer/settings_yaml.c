@@ -136,6 +136,19 @@ static tce_status read_section(reader *r)
     }
 }
 
+/* Behind the last section: nothing more. */
+static tce_status read_end(reader *r)
+{
+    char place[WHERE_SIZE];
+    tce_status status;
+    do
+        status = next_event(r);
+    while (status == TCE_OK && r->event.type == YAML_DOCUMENT_END_EVENT);
+    if (status == TCE_OK && r->event.type != YAML_STREAM_END_EVENT)
+        status = tce_fail(TCE_E_VALUE, "%s: a second document (\"---\") begins here; a settings file has one", where(r, place));
+    return status;
+}
+
 static tce_status read_document(reader *r)
 {
     char place[WHERE_SIZE];
@@ -151,8 +164,10 @@ static tce_status read_document(reader *r)
         return tce_fail(TCE_E_VALUE, "%s: a settings file starts with a section, as in \"policy:\"", where(r, place));
     for (;;) {
         status = next_event(r);
-        if (status != TCE_OK || r->event.type == YAML_MAPPING_END_EVENT)
+        if (status != TCE_OK)
             return status;
+        if (r->event.type == YAML_MAPPING_END_EVENT)
+            return read_end(r);
         status = read_section(r);
         if (status != TCE_OK)
             return status;

@@ -198,6 +198,9 @@ def test_settings_are_found_by_task_and_method(tmp_path) -> None:
     ("policy:\n  epochs: -1\n", 2, ["policy.epochs", "-1"]),
     ("policy:\n  epochs: many\n", 2, ["policy.epochs", "many"]),
     ("projection:\n  kind: k1\n", 2, ["projection.kind", "k1", "kl"]),
+    ("run:\n  seed: 3\n---\nrun:\n  seed: 4\n", 3, ["second document"]),
+    ("---\nrun: {seed: 3}\n...\n---\n", 4, ["second document"]),
+    ("run:\n  seed: 18446744073709551616\n", 2, ["run.seed", "18446744073709551615"]),
 ])
 def test_a_wrong_line_is_named_with_its_number_and_remedy(tmp_path, text, line, words) -> None:
     file = tmp_path / "wrong.yaml"

@@ -85,6 +85,13 @@ def test_same_seed_same_text_for_any_threads(run: Path) -> None:
     assert numbers(tce("eval", run, "--episodes", 20, "--seed", 5).stdout) != numbers(first)
 
 
+def test_every_64_bit_seed_is_taken_as_it_is(run: Path) -> None:
+    seeds = ["9223372036854775807", "9223372036854775808", "18446744073709551615"]
+    texts = [tce("eval", run, "--episodes", 20, "--seed", seed) for seed in seeds]
+    assert all(f"seed {seed}:" in done.stdout for seed, done in zip(seeds, texts))
+    assert len({numbers(done.stdout)["return"] for done in texts}) == 3
+
+
 def test_picture_is_a_png_of_the_size(run: Path, tmp_path: Path) -> None:
     if not draws(run, tmp_path):
         pytest.skip("no OpenGL on this machine: install libegl1 and libgl1-mesa-dri")
@@ -123,7 +130,12 @@ def test_missing_ffmpeg_names_the_package(run: Path, tmp_path: Path) -> None:
     (["a", "b"], 2, "2 given"),
     (["/nowhere"], 1, "not a run folder"),
     (["x", "--episodes", "0"], 2, "not a number of episodes"),
+    (["x", "--episodes", "18446744073709551617"], 2, "not a number of episodes"),
     (["x", "--size", "10"], 2, "WxH"),
+    (["x", "--seed", "18446744073709551616"], 2, "from 0 to 18446744073709551615"),
+    (["x", "--seed", "99999999999999999999999"], 2, "from 0 to 18446744073709551615"),
+    (["x", "--seed", "-1"], 2, "from 0 to 18446744073709551615"),
+    (["x", "--seed", "1.5"], 2, "--seed"),
     (["x", "--wrong"], 2, "--help"),
 ])
 def test_wrong_use(arguments: list, code: int, part: str) -> None:

@@ -82,7 +82,7 @@ START_TEST(mistakes_name_the_line_and_the_remedy)
     assert_refused("policy:\n  min_std: nan\n", TCE_E_VALUE, "a number", ":2:");
     assert_refused("policy:\n  covariance: fulll\n", TCE_E_VALUE, "full|contextual|diagonal", ":2:");
     assert_refused("policy:\n  set_variance: maybe\n", TCE_E_VALUE, "true or false", ":2:");
-    assert_refused("run:\n  seed: -1\n", TCE_E_VALUE, "0 or more", ":2:");
+    assert_refused("run:\n  seed: -1\n", TCE_E_VALUE, "from 0 to 18446744073709551615", ":2:");
     assert_refused("policy:\n  hidden: [1, [2]]\n", TCE_E_VALUE, "plain text", ":2:");
     assert_refused("policy: 3\n", TCE_E_VALUE, "section with keys", ":1:");
     assert_refused("- a\n- b\n", TCE_E_VALUE, "starts with a section", ":1:");
