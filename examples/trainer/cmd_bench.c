@@ -494,7 +494,7 @@ static int parse(bench_options *o, int argc, char **argv)
             if (end == optarg || *end || o->iterations < 1 || o->iterations > 1000000)
                 return fail_usage("bench", "--iterations %s, must be a whole number from 1 to 1000000", optarg);
             break;
-        default: return EXIT_USAGE;
+        default: return fail_option("bench", argv, LONG, 1);
         }
     }
     return -1;

@@ -42,7 +42,7 @@ int cmd_config(int argc, char **argv)
             return print_help("config", OPTIONS, 1);
         if (c == 'm')
             return print_markdown();
-        return EXIT_USAGE;
+        return fail_option("config", argv, LONG, 1);
     }
 
     settings s;

@@ -278,7 +278,7 @@ static int read_options(int argc, char **argv, eval_options *o)
                 return fail_usage("eval", "\"%s\" is not a number of %s", optarg, c == 't' ? "threads" : "episodes");
             *(c == 't' ? &o->threads : c == 'n' ? &o->episodes : &o->video_episodes) = (int32_t)number;
             continue;
-        default: return fail_usage("eval", "unknown option");
+        default: return fail_option("eval", argv, LONG, 0);
         }
     }
     if (argc - optind != 1)

@@ -131,7 +131,7 @@ int cmd_export(int argc, char **argv)
         else if (c == 'c')
             name = optarg;
         else
-            return EXIT_USAGE;
+            return fail_option("export", argv, LONG, 0);
     }
     if (argc - optind != 1)
         return fail_usage("export", "name one run folder");

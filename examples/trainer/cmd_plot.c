@@ -182,7 +182,7 @@ static int read_arguments(int argc, char **argv, plot_arguments *a)
         case 't': o->n_threads = read_count(optarg, MAX_THREADS); break;
         case 'n': o->pictures = 0; break;
         case 's': a->smooth = read_weight(optarg); break;
-        default: return EXIT_USAGE;
+        default: return fail_option("plot", argv, LONG, 0);
         }
         if ((c == 'e' && o->n_episodes < 0) || o->n_threads < 0)
             return fail_usage("plot", "\"%s\" must be a whole number, 0 or more, and not that large", optarg);

@@ -46,7 +46,7 @@ int cmd_tasks(int argc, char **argv)
         if (c == 'h')
             return print_help("tasks", OPTIONS, 0);
         if (c != 'l')
-            return EXIT_USAGE;
+            return fail_option("tasks", argv, LONG, 0);
         if (settings_name_library(&s, optarg) != TCE_OK)
             return fail();
     }

@@ -87,7 +87,7 @@ static int parse(train_options *o, int argc, char **argv)
             if (!read_jobs(optarg, &o->n_jobs))
                 return fail_usage("train", "--jobs %s, must be a whole number from 1 to 1024", optarg);
             break;
-        default: return fail_usage("train", "no such option, or its value is missing");
+        default: return fail_option("train", argv, LONG, 1);
         }
     }
     if (o->resume && o->out)

@@ -1,14 +1,11 @@
 /*
  * What the commands share: their table, messages, help, and settings from a command line.
  */
-#define _XOPEN_SOURCE 700 /* realpath */
-
-#include <errno.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "commands.h"
@@ -60,6 +57,36 @@ int fail_usage(const char *command_name, const char *format, ...)
     return EXIT_USAGE;
 }
 
+/* "--name" is no option: a setting, or something like an option. value: what stands behind it, or NULL. */
+static int fail_unknown_option(const char *command_name, const char *name, const char *value, const struct option *known, int with_settings)
+{
+    const char *words[MAX_LIST];
+    char spelt[TEXT_SIZE];
+    size_t n = 0;
+    if (with_settings && settings_spell(name, value, spelt, sizeof spelt) > 0)
+        return fail_usage(command_name, "--%s is no option but a setting: write %s", name, spelt);
+    for (; known->name && n < MAX_LIST; known++)
+        words[n++] = known->name;
+    const char *near = nearest_word(name, n, words);
+    return fail_usage(command_name, "--%s: no such option%s%s%s", name, near ? ", did you mean --" : "", near ? near : "", near ? "?" : "");
+}
+
+int fail_option(const char *command_name, char *const *argv, const struct option *known, int with_settings)
+{
+    const char *word = argv[optind - 1], *next = argv[optind];
+    char name[TEXT_SIZE];
+    const int is_long = strncmp(word, "--", 2) == 0;
+    snprintf(name, sizeof name, "%.*s", is_long ? (int)strcspn(word + 2, "=") : 0, is_long ? word + 2 : "");
+    if (optopt == 0) {
+        const char *equals = strchr(word, '=');
+        return fail_unknown_option(command_name, name, equals ? equals + 1 : next, known, with_settings);
+    }
+    for (const struct option *option = known; is_long && option->name; option++)
+        if (strncmp(option->name, name, strlen(name)) == 0 && option->val == optopt)
+            return fail_usage(command_name, option->has_arg ? "--%s needs a value" : "--%s takes no value", option->name);
+    return fail_usage(command_name, "-%c: no such option, or its value is missing", optopt);
+}
+
 static void print_settings_help(void)
 {
     const char *section = "";
@@ -89,82 +116,6 @@ int print_help(const char *command_name, const char *options_text, int with_sett
     return EXIT_FINE;
 }
 
-/* A settings file, or the one that a folder stands for. *folder: it is a folder without. */
-static int take_config(char *path, size_t size, int *folder)
-{
-    struct stat found;
-    const size_t length = strlen(path);
-    if (stat(path, &found) != 0)
-        return 0;
-    if (!S_ISDIR(found.st_mode))
-        return 1;
-    snprintf(path + length, size - length, "%stce.yaml", length && path[length - 1] == '/' ? "" : "/");
-    if (access(path, F_OK) == 0)
-        return 1;
-    *folder = 1;
-    return 0;
-}
-
-tce_status find_config(const char *config, char *out, size_t size)
-{
-    char program[TEXT_SIZE], near_program[2 * TEXT_SIZE], installed[2 * TEXT_SIZE];
-    program_folder(program, sizeof program);
-    snprintf(near_program, sizeof near_program, "%s/../../examples/configs/", program);
-    snprintf(installed, sizeof installed, "%s/../share/tce/configs/", program);
-    const char *own = getenv("TCE_CONFIGS");
-    const char *const places[] = { "", own, "examples/configs/", near_program, installed };
-    int folder = 0;
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-        for (int with_ending = i > 0; places[i] && with_ending >= 0; with_ending--) {
-            snprintf(out, size, "%s%s%s%s", places[i], i == 1 ? "/" : "", config, with_ending ? ".yaml" : "");
-            if (take_config(out, size, &folder))
-                return TCE_OK;
-        }
-    if (folder)
-        return tce_fail(TCE_E_NOT_FOUND, "%s: is a folder without tce.yaml: name one of its settings files, for instance %s/bbrl", config, config);
-    return tce_fail(TCE_E_NOT_FOUND, "%s: no such settings file, neither as a path nor in examples/configs or $TCE_CONFIGS", config);
-}
-
-tce_status config_prefix(const char *config, char *out, size_t size)
-{
-    char path[4 * TEXT_SIZE];
-    const tce_status status = find_config(config, path, sizeof path);
-    if (status != TCE_OK)
-        return status;
-    char *full = realpath(path, NULL);
-    if (!full)
-        return tce_fail(TCE_E_IO, "%s: %s", path, strerror(errno));
-    char *end = strrchr(full, '/');
-    *end = '\0';
-    const char *folder = strrchr(full, '/');
-    snprintf(out, size, "%s_", folder ? folder + 1 : "");
-    free(full);
-    return TCE_OK;
-}
-
-/*
- * Whether a settings file is the record of a run or a queue: by its name, which only they give, or by what lies beside it. Such a file may be
- * anybody's, so the library in it stays a record.
- */
-static int is_record(const char *path)
-{
-    static const char *const NAMES[] = { "config.yaml", "queue.yaml" };
-    static const char *const BESIDE[] = { "progress.csv", "checkpoints", "queue.csv" };
-    char *full = realpath(path, NULL), beside[4 * TEXT_SIZE];
-    char *slash = full ? strrchr(full, '/') : NULL;
-    int record = !slash;
-    for (size_t i = 0; slash && i < sizeof NAMES / sizeof NAMES[0]; i++)
-        record |= strcmp(slash + 1, NAMES[i]) == 0;
-    if (slash)
-        *slash = '\0';
-    for (size_t i = 0; slash && i < sizeof BESIDE / sizeof BESIDE[0]; i++) {
-        snprintf(beside, sizeof beside, "%s/%s", full, BESIDE[i]);
-        record |= access(beside, F_OK) == 0;
-    }
-    free(full);
-    return record;
-}
-
 int is_config(const char *word)
 {
     return !strchr(word, '=') || access(word, F_OK) == 0;
@@ -180,7 +131,7 @@ tce_status settings_from_arguments(settings *s, int n, char *const *arguments)
         status = find_config(arguments[0], path, sizeof path);
         if (status == TCE_OK)
             status = settings_load(s, path);
-        if (status == TCE_OK && s->task.library[0] && !is_record(path)) {
+        if (status == TCE_OK && s->task.library[0] && !config_is_record(path)) {
             char library[TEXT_SIZE];
             memcpy(library, s->task.library, sizeof library);
             status = settings_name_library(s, library);

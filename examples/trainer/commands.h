@@ -40,6 +40,13 @@ int fail(void);
 /* Prints "tce COMMAND: " and the message, and where help is; returns EXIT_USAGE. */
 int fail_usage(const char *command, const char *format, ...) TCE_PRINTF(2, 3);
 
+/*
+ * After getopt_long has returned '?' for a word of argv (opterr is 0): says what is wrong with it. A word that is a setting gets its section.key=value
+ * where the command takes settings, any other the nearest option. Returns EXIT_USAGE.
+ */
+struct option;
+int fail_option(const char *command, char *const *argv, const struct option *known, int with_settings);
+
 /* Usage, help and options of a command on stdout; with_settings adds every setting from the table. Returns EXIT_FINE. */
 int print_help(const char *command, const char *options_text, int with_settings);
 
@@ -53,8 +60,14 @@ tce_status settings_from_arguments(settings *s, int n, char *const *arguments);
 /* Whether a word of a command line is a CONFIG, not section.key=value. */
 int is_config(const char *word);
 
-/* Where a configuration lies: writes the path of CONFIG, a folder's being its tce.yaml, or fails listing where it looked. */
+/* Where a configuration lies: writes the path of CONFIG, a folder's being its tce.yaml, or fails saying which there are. */
 tce_status find_config(const char *config, char *out, size_t size);
+
+/*
+ * Whether a settings file is the record of a run or a queue: by its name, which only they give, or by what lies beside it. Such a file may be
+ * anybody's, so the library in it stays a record.
+ */
+int config_is_record(const char *path);
 
 /* How the names of CONFIG's tasks begin: the name of the folder that it lies in, and "_". */
 tce_status config_prefix(const char *config, char *out, size_t size);

@@ -40,6 +40,8 @@ static int finish(int code)
 
 static int run_command(int argc, char **argv)
 {
+    /* the commands say themselves what is wrong with an option, and how to write it */
+    opterr = 0;
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_USAGE;

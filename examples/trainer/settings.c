@@ -321,11 +321,40 @@ tce_status settings_name_library(settings *s, const char *path)
     return status;
 }
 
+size_t settings_spell(const char *name, const char *value, char *out, size_t size)
+{
+    settings scratch;
+    char plain[128], full[128];
+    size_t n = 0, used = 0;
+    out[0] = '\0';
+    snprintf(plain, sizeof plain, "%s", name);
+    for (char *c = plain; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    settings_init(&scratch);
+    for (size_t i = 0; i < N_SETTING_ROWS; i++) {
+        const setting_row *row = &SETTING_ROWS[i];
+        snprintf(full, sizeof full, "%s.%s", row->section, row->key);
+        if (strcmp(row->key, plain) != 0 && strcmp(full, plain) != 0)
+            continue;
+        const int fits = value && set_row(&scratch, row, value, "") == TCE_OK;
+        if (used < size)
+            used += (size_t)snprintf(out + used, size - used, "%s%s=%s", n ? " or " : "", full, fits ? value : "...");
+        n++;
+    }
+    return n;
+}
+
 tce_status settings_override(settings *s, const char *assignment)
 {
     char section[64], key[64];
     const char *dot = strchr(assignment, '.');
     const char *equals = strchr(assignment, '=');
+    if (equals && (!dot || dot > equals)) {
+        char spelt[TEXT_SIZE];
+        snprintf(key, sizeof key, "%.*s", (int)(equals - assignment), assignment);
+        if (settings_spell(key, equals + 1, spelt, sizeof spelt) > 0)
+            return tce_fail(TCE_E_VALUE, "command line: \"%s\" is not section.key=value: write %s", assignment, spelt);
+    }
     if (!dot || !equals || dot > equals || (size_t)(dot - assignment) >= sizeof section || (size_t)(equals - dot - 1) >= sizeof key)
         return tce_fail(TCE_E_VALUE, "command line: \"%s\" is not section.key=value", assignment);
     snprintf(section, sizeof section, "%.*s", (int)(dot - assignment), assignment);

@@ -140,6 +140,12 @@ void settings_init(settings *s);
 /* Sets section.key from text; `where` (a file's line, "command line") begins the message of a failure. Names the nearest key when there is no such key. */
 tce_status settings_set(settings *s, const char *section, const char *key, const char *text, const char *where);
 
+/*
+ * "run.iterations=3" for a key without its section ("iterations") or with it ("run.iterations"), '-' for '_' in it; "a=3 or b=3" when several sections
+ * have it. "..." instead of a value that is NULL or wrong. Returns how many there are.
+ */
+size_t settings_spell(const char *name, const char *value, char *out, size_t size);
+
 /* Reads a YAML file of sections over *s. Unknown and repeated keys, and values out of range, are errors with the line number. */
 tce_status settings_load(settings *s, const char *path);
 

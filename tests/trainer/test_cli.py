@@ -149,6 +149,29 @@ def test_an_unknown_option_is_wrong_usage(command: str) -> None:
     assert result.returncode == 2 and "no-such-option" in result.stderr
 
 
+@pytest.mark.parametrize("words, says", [
+    (["train", "reacher5/tce", "--iterations", "3"], "--iterations is no option but a setting: write run.iterations=3\n"),
+    (["train", "--iterations=3", "reacher5/tce"], "write run.iterations=3\n"),
+    (["train", "reacher5/tce", "--iterations"], "write run.iterations=...\n"),
+    (["train", "reacher5/tce", "--iterations", "many"], "write run.iterations=...\n"),
+    (["train", "--run.iterations", "3", "reacher5/tce"], "write run.iterations=3\n"),
+    (["train", "reacher5/tce", "--learning-rate=0.1"], "write policy.learning_rate=0.1 or critic.learning_rate=0.1\n"),
+    (["bench", "--episodes", "8"], "write collect.episodes=8 or evaluate.episodes=8\n"),
+    (["config", "--num_basis", "8"], "write mp.num_basis=8\n"),
+    (["train", "reacher5/tce", "--sed", "3"], "--sed: no such option, did you mean --seed?\n"),
+    (["eval", "run", "--iterations", "3"], "--iterations: no such option\n"),
+    (["plot", "run", "--epsodes", "3"], "did you mean --episodes?\n"),
+    (["train", "reacher5/tce", "--out"], "--out needs a value\n"),
+    (["train", "reacher5/tce", "--quiet=3"], "--quiet takes no value\n"),
+    (["train", "reacher5/tce", "-x"], "-x: no such option"),
+    (["train", "reacher5/tce", "-o"], "-o: no such option, or its value is missing\n"),
+])
+def test_an_option_that_is_a_setting_is_spelt_out(words, says) -> None:
+    message = refused(*words, status=2)
+    assert says in message and f"tce {words[0]} --help" in message
+    assert message.count("\n") == 2
+
+
 def test_train_without_settings_says_what_to_name() -> None:
     assert "reacher5/tce" in refused("train", status=2)
 
@@ -188,7 +211,25 @@ def test_settings_are_found_by_task_and_method(tmp_path) -> None:
     got = values(fine("config", "mine/tce", env={"TCE_CONFIGS": str(tmp_path)}))
     assert got["run.seed"] == "99"
     message = refused("config", "mine/other", env={"TCE_CONFIGS": str(tmp_path)})
-    assert "mine/other" in message and "TCE_CONFIGS" in message
+    assert "mine/other" in message and "mine/tce" in message
+    assert "TCE_CONFIGS" in refused("config", "other/tce", env={"TCE_CONFIGS": str(tmp_path)})
+
+
+def test_a_settings_file_that_is_not_there_says_which_are(tmp_path) -> None:
+    message = refused("train", "point_via/ppo")
+    assert "for point_via there is point_via/bbrl, point_via/tce." in message and "The methods are tce and bbrl" in message
+    assert "box_pushing_dense/bbrl_cov, box_pushing_dense/bbrl_std, box_pushing_dense/tce." in refused("train", "box_pushing_dense/bbrl")
+    # one's own folder, with its own places; a folder without tce.yaml
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "bbrl.yaml").write_text("run: {seed: 99}\n")
+    for asked in ("mine", "mine/", "mine/tce"):
+        assert "for mine there is mine/bbrl." in refused("train", asked, env={"TCE_CONFIGS": str(tmp_path)})
+        assert "for mine there is mine/bbrl." in refused("train", asked, cwd=tmp_path)
+    # no such folder: the nearest, or none, and all there are
+    message = refused("train", "pint_via/tce")
+    assert "did you mean point_via?" in message and "table_tennis" in message
+    message = refused("train", "zzzz/tce")
+    assert "did you mean" not in message and "There are settings for box_pushing_dense, " in message
 
 
 @pytest.mark.parametrize("text, line, words", [
@@ -223,6 +264,8 @@ def test_a_file_that_is_no_yaml_is_refused(tmp_path) -> None:
     ("run.sed=3", ["run.sed", "run.seed"]),
     ("run.iterations=0", ["run.iterations", "0", "1"]),
     ("projection.kind=none", ["projection.kind", "projection.ratio_clip"]),
+    ("iterations=3", ["write run.iterations=3"]),
+    ("episodes=3", ["write collect.episodes=3 or evaluate.episodes=3"]),
 ])
 def test_a_wrong_override_is_named(override, words) -> None:
     message = refused("config", override)
