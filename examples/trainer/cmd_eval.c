@@ -205,8 +205,13 @@ static tce_status film_episodes(const player *p, const eval_options *o)
 
 /* ---- the command --------------------------------------------------------------------------------- */
 
-static tce_status evaluate(player *p, const eval_options *o, tce_pool **pool)
+/* All that can be had, then what is missing: the remedy is the last line, where it is seen. */
+static tce_status evaluate(player *p, const eval_options *asked, tce_pool **pool)
 {
+    eval_options possible = *asked;
+    const eval_options *o = &possible;
+    if (asked->video && video_check() != TCE_OK)
+        possible.video = NULL;
     tce_status status = player_load(p, o->folder, o->library);
     if (status != TCE_OK)
         return status;
@@ -223,6 +228,10 @@ static tce_status evaluate(player *p, const eval_options *o, tce_pool **pool)
         status = print_report(p);
     if (status == TCE_OK && (o->video || o->picture))
         status = film_episodes(p, o);
+    if (status == TCE_OK && asked->video && !o->video) {
+        status = video_check();
+        status = tce_fail(status, "%s was not made: %s", asked->video, tce_error_message());
+    }
     return status;
 }
 

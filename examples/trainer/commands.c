@@ -42,6 +42,8 @@ int print_overview(FILE *out)
 
 int fail(void)
 {
+    /* the message comes last, also where both go into one file */
+    fflush(stdout);
     fprintf(stderr, "tce: %s\n", tce_error_message());
     return EXIT_FAILED;
 }

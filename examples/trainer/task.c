@@ -149,8 +149,8 @@ static tce_status fail_unknown_task(const tce_env_library *library, const char *
             words[n_words++] = name + strlen(prefix);
     }
     const char *near = words ? nearest_word(plain, n_words, words) : NULL;
-    const tce_status status = tce_fail(TCE_E_NOT_FOUND, "--task %s: no such task%s%s%s; `tce tasks` lists them", asked, near ? ", did you mean " : "",
-                                       near ? near : "", near ? "?" : "");
+    const tce_status status = tce_fail(TCE_E_NOT_FOUND, "--task %s: no such task%s%s%s `tce tasks` lists them", asked, near ? ", did you mean " : "",
+                                       near ? near : "", near ? "?" : ";");
     free(words);
     return status;
 }

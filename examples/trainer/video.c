@@ -97,6 +97,21 @@ struct video {
     char path[1024];
 };
 
+tce_status video_check(void)
+{
+    /* as posix_spawnp looks for it */
+    const char *at = getenv("PATH");
+    for (at = at ? at : "/bin:/usr/bin"; *at;) {
+        char path[4096];
+        const size_t length = strcspn(at, ":");
+        const int n = snprintf(path, sizeof path, "%.*s%sffmpeg", (int)length, at, length ? "/" : "");
+        if (n > 0 && (size_t)n < sizeof path && access(path, X_OK) == 0)
+            return TCE_OK;
+        at += length + (at[length] == ':');
+    }
+    return tce_fail(TCE_E_NOT_FOUND, "videos need the program ffmpeg, which is not there; install it with:  sudo apt-get install -y ffmpeg");
+}
+
 static int start_ffmpeg(video *v, int32_t width, int32_t height, double rate, int input)
 {
     char size[32], frames[32];
@@ -143,8 +158,8 @@ tce_status video_open(const char *path, int32_t width, int32_t height, double fr
     if (error) {
         close(ends[1]);
         free(v);
-        if (error == ENOENT)
-            return tce_fail(TCE_E_NOT_FOUND, "videos need the program ffmpeg: install the Debian package ffmpeg");
+        if (error == ENOENT && video_check() != TCE_OK)
+            return TCE_E_NOT_FOUND;
         return tce_fail(TCE_E_IO, "cannot start ffmpeg: %s", strerror(error));
     }
     struct sigaction ignore;

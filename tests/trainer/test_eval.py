@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Dict
 
 import pytest
-from running import ROOT, on_a_terminal, tce
+from running import PROGRAM, ROOT, environment, on_a_terminal, tce
 
 TINY = """
 run: {{method: tce, iterations: 2, threads: 1}}
@@ -118,11 +118,20 @@ def test_video_has_all_frames(run: Path, tmp_path: Path) -> None:
     assert f"nb_read_frames={2 * (1 + steps - 1 + 25)}" in probe and "width=64" in probe and "avg_frame_rate=50/1" in probe
 
 
-def test_missing_ffmpeg_names_the_package(run: Path, tmp_path: Path) -> None:
+def test_a_missing_ffmpeg_is_the_last_word_and_all_else_is_made(run: Path, tmp_path: Path) -> None:
     if not draws(run, tmp_path):
         pytest.skip("no OpenGL on this machine: install libegl1 and libgl1-mesa-dri")
-    done = tce("eval", run, "--episodes", 1, "--video", tmp_path / "v.mp4", env={"PATH": str(tmp_path)})
-    assert done.returncode == 1 and "Debian package ffmpeg" in done.stderr
+    arguments = ["eval", run, "--episodes", 2, "--video", tmp_path / "v.mp4", "--picture", tmp_path / "p.png", "--size", "64x48"]
+    done = tce(*arguments, env={"PATH": str(tmp_path)})
+    assert done.returncode == 1
+    assert done.stderr == (f"tce: {tmp_path}/v.mp4 was not made: videos need the program ffmpeg, which is not there; "
+                           "install it with:  sudo apt-get install -y ffmpeg\n")
+    assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG" and "return" in numbers(done.stdout)
+
+    # behind the numbers, also where both go into one file
+    together = subprocess.run([str(PROGRAM), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
+                              env={**environment(), "PATH": str(tmp_path)})
+    assert together.stdout == done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("arguments, code, part", [

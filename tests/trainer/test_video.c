@@ -92,12 +92,12 @@ START_TEST(a_place_that_cannot_be_written_is_named)
 }
 END_TEST
 
-START_TEST(without_ffmpeg_the_package_is_named)
+START_TEST(without_ffmpeg_the_remedy_is_named)
 {
     video *v = (video *)path;
     setenv("PATH", folder, 1);
     ck_assert_int_eq(video_open(path, 16, 16, 25.0, &v), TCE_E_NOT_FOUND);
-    ck_assert_ptr_nonnull(strstr(tce_error_message(), "Debian package ffmpeg"));
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "apt-get install -y ffmpeg"));
     ck_assert_ptr_null(v);
     ck_assert_int_eq(video_open(path, 15, 16, 25.0, &v), TCE_E_VALUE);
 }
@@ -135,7 +135,7 @@ int main(void)
     TCase *errors = test_case(suite, "errors", 0);
     tcase_add_checked_fixture(errors, make_folder, remove_folder);
     tcase_add_test(errors, a_place_that_cannot_be_written_is_named);
-    tcase_add_test(errors, without_ffmpeg_the_package_is_named);
+    tcase_add_test(errors, without_ffmpeg_the_remedy_is_named);
     tcase_add_test(errors, an_ffmpeg_that_gives_up_is_an_error);
 
     return test_run(suite);
