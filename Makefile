@@ -248,22 +248,8 @@ bench: $(BUILD)/bench | deps-python ## speed; PEERS=1 installs mp_pytorch and to
 
 # ---- what is missing on this machine ------------------------------------------------------------------
 
-# Installs the Debian packages among $(1) that are missing: as root by apt, one at a time whatever -j says, else says what to type. Silent when there
-# is nothing to do.
-define install_packages
-	@missing=; \
-	have=" $$(dpkg-query -W -f='$${db:Status-Status}:$${Package} ' $(1) 2>/dev/null) "; \
-	for p in $(1); do case "$$have" in *" installed:$$p "*) ;; *) missing="$$missing $$p";; esac; done; \
-	if [ -z "$$missing" ]; then exit 0; fi; \
-	if ! command -v apt-get >/dev/null; then \
-	    echo "cannot check for the libraries here: needs what Debian calls$$missing (NO_DEPS=1 goes on without)" >&2; exit 1; fi; \
-	if [ "$$(id -u)" != 0 ]; then \
-	    echo "missing packages; please run:  sudo apt-get install -y$$missing" >&2; exit 1; fi; \
-	echo "installing$$missing" >&2; \
-	export DEBIAN_FRONTEND=noninteractive; \
-	mkdir -p deps && exec 9>deps/apt.lock && flock 9; \
-	apt-get -qq update >&2 && apt-get -qq install -y --no-install-recommends -o DPkg::Lock::Timeout=600 $$missing </dev/null >/dev/null
-endef
+# Installs the Debian packages among $(1) that are missing, or says what to type.
+install_packages = @sh tests/install_packages.sh $(1)
 
 .PHONY: deps deps-build deps-test deps-draw deps-python deps-peers
 deps: deps-build deps-test deps-python ## installs what is missing (apt when root, wheels into deps/)
@@ -278,24 +264,20 @@ deps-test: | deps-build
 deps-draw: $(VENV)/drawing
 deps-python: $(VENV)/ready
 
-# some wheels are gigabytes: pip shows how far it is where somebody looks
-PIP_INSTALL = -m pip install $$([ -t 2 ] || echo -q) --disable-pip-version-check
-
-# A virtual environment $(1) with the wheels of the requirements files $(2); one make at a time, the second finds it done.
-define install_wheels
-	@mkdir -p deps
-	@flock deps/lock sh -c '[ $@ -nt $(firstword $(2)) ] && exit; \
-	    { $(1)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(1); } && \
-	    echo "installing the wheels of $(2) into $(1)" >&2 && \
-	    $(1)/bin/python $(PIP_INSTALL) $(2:%=-r %) && touch $@'
-endef
+# A virtual environment $(1) with the wheels of the requirements files $(2), whose hashes these have.
+# $(3): options of pip.
+install_wheels = @sh tests/install_wheels.sh $(PYTHON) $(1) $@ $(2) $(if $(3),-- $(3))
 
 $(VENV)/drawing: tests/python/drawing.txt | deps-build
 	$(if $(NO_DEPS),,$(call install_packages,$(PYTHON_PACKAGES)))
 	$(call install_wheels,$(VENV),$<)
 
-$(VENV)/ready: tests/python/requirements.txt | deps-test deps-draw
+$(VENV)/wheels: tests/python/requirements.txt | deps-test deps-draw
 	$(call install_wheels,$(VENV),$<)
+
+# built by the setuptools that is there: pip would fetch one that nobody has pinned
+$(VENV)/ready: tests/python/source.txt $(VENV)/wheels
+	$(call install_wheels,$(VENV),$<,--no-deps --no-build-isolation --use-pep517)
 
 deps-peers: $(PEERS_VENV)/ready
 

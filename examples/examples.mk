@@ -177,9 +177,11 @@ check-oracle-metaworld: program $(BUILD)/tests/oracle/loops.so $(METAWORLD_VENV)
 $(FANCY_VENV)/needed: tests/oracle/requirements.txt | deps-python
 	$(call install_wheels,$(FANCY_VENV),$<)
 
+$(FANCY_VENV)/originals: tests/oracle/originals.txt $(FANCY_VENV)/needed
+	$(call install_wheels,$(FANCY_VENV),$<,--no-deps --only-binary=:all:)
+
 # The box's model has an attribute that MuJoCo 3 refuses; it asked for the default.
-$(FANCY_VENV)/ready: tests/oracle/originals.txt $(FANCY_VENV)/needed
-	$(Q)$(FANCY_VENV)/bin/python $(PIP_INSTALL) --no-deps -r $<
+$(FANCY_VENV)/ready: $(FANCY_VENV)/originals
 	$(Q)sed -i 's/ collision="all"//' $(FANCY_VENV)/lib/python3*/site-packages/fancy_gym/envs/mujoco/box_pushing/assets/box_pushing.xml
 	$(Q)touch $@
 

@@ -1,6 +1,8 @@
 # wheel.sh: a PyPI wheel without a Python package, for the scripts that fetch MuJoCo and models; they source it, with $version, $folder, $python
 # and $here set. A wheel is only unpacked: nothing of it is installed into a Python, none of its Python runs.
 
+. "$here/../../tests/network.sh"
+
 # fetch_wheel NAME REMEDY [pip options]: downloads and unpacks NAME into $work/wheel. Its checksum must be the one in wheels.sha256; with
 # unlisted=yes a wheel may be missing there, and pip's own check is all there is.
 fetch_wheel() {
@@ -12,8 +14,11 @@ fetch_wheel() {
     mkdir -p "$work/wheel"
     trap 'rm -rf "$work"' EXIT
 
-    "$python" -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: "$@" -d "$work" "$name==$version" >&2 || {
-        echo "$0: cannot download the wheel $name==$version; needs the network, or $remedy" >&2
+    fetch "the wheel $name==$version" "$remedy" \
+        "$python" -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: \
+        "$@" -d "$work" "$name==$version" >&2 || {
+        [ "$offline" = yes ] ||
+            echo "$0: cannot download the wheel $name==$version; try again, or $remedy" >&2
         exit 1
     }
     wheel=$(basename "$work/$name"-*.whl)
