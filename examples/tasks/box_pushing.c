@@ -134,6 +134,7 @@ static tce_status create(const char *name, int sparse, const task_draws *draws, 
         destroy(env);
         return status;
     }
+    env->step = N_STEPS;
     *out = env;
     return TCE_OK;
 }
@@ -305,6 +306,9 @@ static tce_status step_action(void *instance, const double *action, double *out_
     box_pushing *env = instance;
     mjData *data = env->data;
     double effort = 0.0;
+    tce_status status = task_check_running(env->name, env->step >= N_STEPS);
+    if (status != TCE_OK)
+        return status;
     for (int i = 0; i < N_JOINTS; i++)
         if (!isfinite(action[i]))
             return tce_fail(TCE_E_VALUE, "%s: action[%d] = %g, must be finite", env->name, i, action[i]);
@@ -313,7 +317,7 @@ static tce_status step_action(void *instance, const double *action, double *out_
         data->ctrl[i] = fmin(fmax(torque + data->qfrc_bias[i], -MAX_TORQUE[i]), MAX_TORQUE[i]);
         effort += torque * torque;
     }
-    const tce_status status = clearing_step(&env->clearing, N_SUB);
+    status = clearing_step(&env->clearing, N_SUB);
     if (status != TCE_OK)
         return status;
     env->step += 1.0;

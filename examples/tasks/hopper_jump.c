@@ -98,6 +98,7 @@ static tce_status create(void *user, const char *settings, void **out)
         destroy(env);
         return status;
     }
+    env->task[STATE_STEP] = N_STEPS;
     *out = env;
     return TCE_OK;
 }
@@ -217,6 +218,8 @@ static tce_status step_action(void *instance, const double *action, double *out_
     hopper_jump *env = instance;
     double cost = 0.0;
     tce_status status = check_finite("hopper_jump", "action", N_JOINTS, action);
+    if (status == TCE_OK)
+        status = task_check_running("hopper_jump", env->task[STATE_STEP] >= N_STEPS);
     if (status != TCE_OK)
         return status;
     for (int i = 0; i < N_JOINTS; i++) {

@@ -87,3 +87,8 @@ tce_status task_options_read(const char *task, const char *text, size_t n, const
     }
     return TCE_OK;
 }
+
+tce_status task_check_running(const char *task, int over)
+{
+    return over ? tce_fail(TCE_E_STATE, "%s: the episode is over or was never begun: reset it before the next step", task) : TCE_OK;
+}

@@ -58,6 +58,7 @@ static tce_status create(void *user, const char *settings, void **out)
         free(env);
         return status;
     }
+    env->state[STEP] = N_STEPS;
     *out = env;
     return TCE_OK;
 }
@@ -101,6 +102,9 @@ static tce_status step_action(void *instance, const double *action, double *out_
     double *s = ((point_via *)instance)->state;
     double force[2];
     double cost = 0.0;
+    const tce_status status = task_check_running("point_via", s[STEP] >= N_STEPS);
+    if (status != TCE_OK)
+        return status;
     for (int i = 0; i < 2; i++) {
         force[i] = fmin(fmax(action[i], -MAX_FORCE), MAX_FORCE);
         cost += force[i] * force[i];

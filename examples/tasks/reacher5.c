@@ -156,6 +156,7 @@ static tce_status create(void *user, const char *settings, void **out)
         destroy(env);
         return status;
     }
+    env->task[STATE_STEP] = N_STEPS;
     *out = env;
     return TCE_OK;
 }
@@ -248,13 +249,16 @@ static tce_status step_action(void *instance, const double *action, double *out_
 {
     reacher5 *env = instance;
     double effort = 0.0;
+    tce_status status = task_check_running("reacher5", env->task[STATE_STEP] >= N_STEPS);
+    if (status != TCE_OK)
+        return status;
     for (int i = 0; i < N_JOINTS; i++) {
         const double torque = fmin(fmax(action[i], MIN_TORQUE[i]), MAX_TORQUE[i]);
         const double share = torque / MAX_TORQUE[i];
         env->data->ctrl[i] = torque;
         effort += share * share / N_JOINTS;
     }
-    const tce_status status = mujoco_advance(env->model, env->data, N_SUB);
+    status = mujoco_advance(env->model, env->data, N_SUB);
     if (status != TCE_OK)
         return status;
     env->task[STATE_STEP] += 1.0;

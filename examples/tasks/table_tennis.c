@@ -134,6 +134,7 @@ static tce_status create(void *user, const char *settings, void **out)
         destroy(env);
         return status;
     }
+    env->task[STATE_STEP] = N_STEPS_TERMINAL;
     *out = env;
     return TCE_OK;
 }
@@ -406,9 +407,18 @@ static tce_status simulate(table_tennis *env, const double *action, double *out_
     return status;
 }
 
+/* Once the rally is over so is a terminal episode, but for paths of which every step is looked at. */
+static tce_status check_running(const table_tennis *env, int whole)
+{
+    const int rally_over = env->terminal != 0.0 && !whole && env->task[TENNIS_OVER] != 0.0;
+    return task_check_running("table_tennis", rally_over || env->task[STATE_STEP] >= n_steps(env));
+}
+
 static tce_status step_action(void *instance, const double *action, double *out_obs, tce_env_result *out)
 {
-    const tce_status status = check_finite("table_tennis", "action", N_JOINTS, action);
+    tce_status status = check_finite("table_tennis", "action", N_JOINTS, action);
+    if (status == TCE_OK)
+        status = check_running(instance, 0);
     return status == TCE_OK ? simulate(instance, action, out_obs, out) : status;
 }
 
@@ -446,6 +456,8 @@ static tce_status step(void *instance, const double *pos, const double *vel, dou
     tce_status status = check_finite("table_tennis", "desired position", N_JOINTS, pos);
     if (status == TCE_OK)
         status = check_finite("table_tennis", "desired velocity", N_JOINTS, vel);
+    if (status == TCE_OK)
+        status = check_running(env, whole);
     if (status != TCE_OK)
         return status;
     const double outside = excess(pos);

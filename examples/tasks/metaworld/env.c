@@ -210,6 +210,7 @@ tce_status mw_create(const char *name, const mw_task *task, void *user, const ch
         return status;
     }
     choose_boxes(env);
+    env->step = MW_N_STEPS;
     *out = env;
     return TCE_OK;
 }
@@ -282,10 +283,10 @@ tce_status mw_step_action(void *instance, const double *action, double *out_obs,
 {
     mw_env *env = instance;
     tce_status status = check_finite(env->name, "action", MW_N_ACTION, action);
+    if (status == TCE_OK)
+        status = task_check_running(env->name, env->step >= MW_N_STEPS);
     if (status != TCE_OK)
         return status;
-    if (env->step >= MW_N_STEPS)
-        return tce_fail(TCE_E_STATE, "%s: the episode was over after %d steps; reset it", env->name, MW_N_STEPS);
     memcpy(env->action, action, sizeof env->action);
     status = mujoco_try(advance, env);
     if (status != TCE_OK)
