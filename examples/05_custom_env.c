@@ -1,7 +1,7 @@
 /*
  * Your own environment as a table of functions: rolled out here, and a task library for `tce train`.   Run: make check-examples
- * A cart has to stand at a drawn goal after one second. To train on it, compile this same file as a task library:
- *     cc -shared -fPIC -Iinclude -o cart.so examples/05_custom_env.c
+ * A cart has to stand at a drawn goal after one second. As a task library, to check it and to train on it:
+ *     cc -shared -fPIC -Iinclude -o cart.so examples/05_custom_env.c && tce tasks --check ./cart.so
  *     tce train point_via/bbrl --task-library ./cart.so task.name=cart
  */
 #include <math.h>
@@ -15,7 +15,7 @@ static const double DT = 0.02; /* seconds a step */
 
 typedef struct cart {
     double y, v, goal; /* what is observed, in this order */
-    int step;
+    int left;          /* steps until the end; 0: no episode */
 } cart;
 
 static tce_status cart_create(void *user, const char *settings, void **out)
@@ -37,7 +37,7 @@ static tce_status cart_spec(void *instance, tce_env_spec *out)
 static tce_status cart_reset(void *instance, tce_random *random, double *obs, double *pos, double *vel)
 {
     cart *c = instance;
-    *c = (cart){ .goal = 2.0 * tce_random_uniform(random) - 1.0 };
+    *c = (cart){ .goal = 2.0 * tce_random_uniform(random) - 1.0, .left = T };
     obs[0] = c->y, obs[1] = c->v, obs[2] = c->goal;
     pos[0] = vel[0] = 0.0;
     return TCE_OK;
@@ -47,9 +47,11 @@ static tce_status cart_reset(void *instance, tce_random *random, double *obs, do
 static tce_status cart_step(void *instance, const double *pos, const double *vel, double *obs, tce_env_result *out)
 {
     cart *c = instance;
+    if (c->left == 0)
+        return tce_fail(TCE_E_STATE, "no episode: reset the cart");
     c->v += DT * (200.0 * (*pos - c->y) + 28.0 * (*vel - c->v));
     c->y += DT * c->v;
-    out->truncated = ++c->step == T;
+    out->truncated = --c->left == 0;
     out->reward = out->truncated ? -(c->y - c->goal) * (c->y - c->goal) : 0.0;
     obs[0] = c->y, obs[1] = c->v, obs[2] = c->goal;
     return TCE_OK;
@@ -58,7 +60,7 @@ static tce_status cart_step(void *instance, const double *pos, const double *vel
 static tce_status cart_metrics(void *instance, double *out)
 {
     const cart *c = instance;
-    *out = c->step == T && fabs(c->y - c->goal) < 0.05;
+    *out = c->left == 0 && fabs(c->y - c->goal) < 0.05;
     return TCE_OK;
 }
 

@@ -151,7 +151,114 @@ START_TEST(a_name_like_none_gets_no_suggestion)
 }
 END_TEST
 
+/* ---- inspection ---------------------------------------------------------------------------------- */
+
+/* What tce_env_inspect should find in the tasks of tests/tasks/broken.c: a part of the only sentence, or NULL for none. */
+static const struct {
+    const char *task;
+    int32_t severity;
+    const char *part;
+} BROKEN[] = {
+    { "sound", TCE_ENV_FAULT, NULL },
+    { "carries_state", TCE_ENV_FAULT, NULL },
+    { "one_start", TCE_ENV_REMARK, "all episodes start alike" },
+    { "constant_context", TCE_ENV_REMARK, "list what differs in context" },
+    { "tracks_no_path", TCE_ENV_REMARK, "the task can be stepped by raw actions only" },
+    { "ignores_the_path", TCE_ENV_REMARK, "step does not depend on the desired position" },
+    { "no_steps", TCE_ENV_FAULT, "an environment cannot be made: n_steps = 0" },
+    { "same_names", TCE_ENV_FAULT, "metric_names[0] and [1] are both \"distance\": give each metric a name of its own" },
+    { "comma_in_a_name", TCE_ENV_FAULT, "metric_names[1] = \"distance, m\" has a comma" },
+    { "writes_beyond", TCE_ENV_FAULT, "reset writes beyond its observation: room is for n_obs = 2 numbers" },
+    { "does_not_write", TCE_ENV_FAULT, "observation[1] = nan after reset: it is not finite or was not written" },
+    { "draws_elsewhere", TCE_ENV_FAULT, "a second environment gives another episode for the same stream: observation[1] at the start" },
+    { "leaves_something", TCE_ENV_FAULT, "a used environment gives another episode for the same stream than a new one: metric[1] after step 20" },
+    { "shares_memory", TCE_ENV_FAULT, "two environments stepped in turns disturb each other: observation[0] after step" },
+    { "draws_in_a_step", TCE_ENV_FAULT, "step draws from the stream of reset" },
+    { "fails_midway", TCE_ENV_FAULT, "step fails at step 4 of an episode" },
+    { "infinite_reward", TCE_ENV_FAULT, "the reward of step 20 is -inf" },
+    { "odd_flags", TCE_ENV_FAULT, "step 20 has terminated = 7, truncated = 1, event = 1: each is 0 or 1" },
+    { "forgets_its_event", TCE_ENV_FAULT, "event is set before step 4 and not after it" },
+    { "steps_after_the_end", TCE_ENV_FAULT, "step accepts a step after the end of the episode: return tce_fail(TCE_E_STATE, ...)" },
+    { "steps_before_a_reset", TCE_ENV_FAULT, "step accepts a step before the first reset: return tce_fail(TCE_E_STATE, ...)" },
+    { "starts_elsewhere", TCE_ENV_FAULT, "the first step moves observation[0] from 0.7 to 0, and nothing moves after it: have reset give" },
+    { "half_a_success", TCE_ENV_FAULT, "metric \"success\" is 0.5: it is 0 or 1" },
+    { "metric_is_nan", TCE_ENV_FAULT, "metric \"distance\" is nan at the end of an episode" },
+    { "state_lacks_something", TCE_ENV_FAULT, "continue in another environment differs: metric[1] after step 20" },
+    { "goal_is_not_set", TCE_ENV_FAULT, "set_state gives another observation than there was when get_state was called: observation[1]" },
+};
+
+typedef struct findings {
+    int32_t n, severity;
+    char message[1000]; /* the last one */
+} findings;
+
+static void remember(void *context, int32_t severity, const char *message)
+{
+    findings *found = context;
+
+    found->n++;
+    found->severity = severity;
+    snprintf(found->message, sizeof found->message, "%s", message);
+}
+
+START_TEST(a_broken_task_is_found_out_and_a_sound_one_passes)
+{
+    tce_env_inspect_options options;
+    tce_env_library *library;
+    findings found = { .n = 0 };
+    int32_t n_faults = -1;
+
+    ok(tce_env_library_open(library_path("broken"), NULL, &library));
+    ck_assert_uint_eq(tce_env_library_count(library), sizeof BROKEN / sizeof BROKEN[0]);
+    tce_env_inspect_options_init(&options, sizeof options);
+    ok(tce_env_library_find(library, BROKEN[_i].task, &options.vtable));
+    options.report = remember;
+    options.context = &found;
+    tce_fail(TCE_E_IO, "something said before");
+    ok(tce_env_inspect(&options, NULL, &n_faults));
+    ck_assert_str_eq(tce_error_message(), "something said before");
+    if (BROKEN[_i].part) {
+        ck_assert_msg(found.n == 1, "%s: %d findings, the last: %s", BROKEN[_i].task, (int)found.n, found.message);
+        ck_assert_msg(strstr(found.message, BROKEN[_i].part) != NULL, "%s: %s", BROKEN[_i].task, found.message);
+        ck_assert_int_eq(found.severity, BROKEN[_i].severity);
+    } else {
+        ck_assert_msg(found.n == 0, "%s: %s", BROKEN[_i].task, found.message);
+    }
+    ck_assert_int_eq(n_faults, found.n == 1 && BROKEN[_i].severity == TCE_ENV_FAULT);
+
+    /* without a listener they are counted all the same */
+    options.report = NULL;
+    ok(tce_env_inspect(&options, NULL, &n_faults));
+    ck_assert_int_eq(n_faults, found.n == 1 && BROKEN[_i].severity == TCE_ENV_FAULT);
+    ok(tce_env_inspect(&options, NULL, NULL));
+    tce_env_library_free(library);
+}
+END_TEST
+
 /* ---- errors -------------------------------------------------------------------------------------- */
+
+START_TEST(an_inspection_needs_options_and_a_table)
+{
+    tce_env_vtable table = POINT_TASK("point");
+    tce_env_inspect_options options;
+    findings found = { .n = 0 };
+    int32_t n_faults = 77;
+
+    fails(tce_env_inspect(NULL, NULL, &n_faults), TCE_E_ARGUMENT, "tce_env_inspect_options");
+    tce_env_inspect_options_init(&options, sizeof options);
+    fails(tce_env_inspect(&options, NULL, &n_faults), TCE_E_ARGUMENT, "options.vtable");
+    ck_assert_int_eq(n_faults, 77);
+
+    /* a table that cannot be used is a finding */
+    table.step = NULL;
+    options.vtable = &table;
+    options.report = remember;
+    options.context = &found;
+    ok(tce_env_inspect(&options, NULL, &n_faults));
+    ck_assert_int_eq(n_faults, 1);
+    ck_assert_ptr_nonnull(strstr(found.message, "the table cannot be used: task \"point\": step is NULL"));
+}
+END_TEST
 
 START_TEST(a_table_without_a_required_entry_is_refused)
 {
@@ -283,6 +390,27 @@ START_TEST(opening_takes_one_block_and_gives_it_back)
 }
 END_TEST
 
+START_TEST(an_inspection_gives_its_block_back)
+{
+    test_memory memory = { .budget = 0 };
+    tce_hooks hooks;
+    tce_env_inspect_options options;
+    tce_env_library *library;
+    int32_t n_faults;
+
+    ok(tce_env_library_open(library_path("broken"), NULL, &library));
+    tce_env_inspect_options_init(&options, sizeof options);
+    ok(tce_env_library_find(library, "sound", &options.vtable));
+    test_hooks(&memory, &hooks);
+    fails(tce_env_inspect(&options, &hooks, &n_faults), TCE_E_NOMEM, "tce_env_inspect");
+    memory.budget = SIZE_MAX;
+    ok(tce_env_inspect(&options, &hooks, &n_faults));
+    ck_assert_uint_eq(memory.n_alloc, 1);
+    ck_assert_uint_eq(memory.live, 0);
+    tce_env_library_free(library);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("env");
@@ -298,6 +426,9 @@ int main(void)
     tcase_add_test(property, at_most_three_names_are_suggested_best_first);
     tcase_add_test(property, a_name_like_none_gets_no_suggestion);
 
+    tcase_add_loop_test(property, a_broken_task_is_found_out_and_a_sound_one_passes, 0, sizeof BROKEN / sizeof BROKEN[0]);
+
+    tcase_add_test(errors, an_inspection_needs_options_and_a_table);
     tcase_add_test(errors, a_table_without_a_required_entry_is_refused);
     tcase_add_test(errors, half_a_state_is_refused);
     tcase_add_test(errors, a_library_that_is_not_there_is_not_found);
@@ -306,6 +437,7 @@ int main(void)
     tcase_add_test(errors, questions_to_nothing_are_answered);
 
     tcase_add_test(memory, opening_takes_one_block_and_gives_it_back);
+    tcase_add_test(memory, an_inspection_gives_its_block_back);
 
     return test_run(suite);
 }

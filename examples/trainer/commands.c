@@ -16,7 +16,7 @@ const command COMMANDS[] = {
     { "plot", cmd_plot, "RUN ... [options]", "curves, statistics and smoothness of runs" },
     { "export", cmd_export, "RUN [options]", "write the policy for a robot: one file, or C source" },
     { "bench", cmd_bench, "[CONFIG] [options]", "time an iteration and its parts" },
-    { "tasks", cmd_tasks, "[--task-library FILE]", "list the tasks there are" },
+    { "tasks", cmd_tasks, "[--task-library FILE] [--check [LIBRARY][:TASK] [task.options=...]]", "list the tasks there are, or check them" },
     { "config", cmd_config, "[CONFIG] [section.key=value ...]", "print the effective settings" },
     { "completion", cmd_completion, "bash", "print a completion script for the shell" },
 };

@@ -84,6 +84,35 @@ typedef struct tce_env_vtable {
  */
 TCE_API TCE_NODISCARD tce_status tce_env_check(const tce_env_vtable *vtable);
 
+/* ---- whether a task keeps its contract ------------------------------------------------------------ */
+
+/* A fault breaks training, or that a run can be repeated; a remark may be meant as it is. */
+enum { TCE_ENV_REMARK = 0, TCE_ENV_FAULT = 1 };
+
+/* A finding: a sentence that says what is wrong and what to do, valid during the call. */
+typedef void (*tce_env_report)(void *context, int32_t severity, const char *message);
+
+typedef struct tce_env_inspect_options {
+    size_t struct_size;
+    const tce_env_vtable *vtable;
+    void *user;           /* given to vtable->create */
+    const char *settings; /* given to vtable->create */
+    uint64_t seed;        /* 1; of the streams that episodes are drawn from */
+    tce_env_report report; /* called with each finding when it is made; NULL: findings are only counted */
+    void *context;         /* given to report */
+} tce_env_inspect_options;
+
+TCE_API void tce_env_inspect_options_init(tce_env_inspect_options *options, size_t struct_size);
+/*
+ * Runs about five episodes of a task in up to three environments and reports what breaks its contract: tables and specs that make no sense,
+ * metrics without a good name; resets that do not repeat for equal streams, steps that draw from the stream, environments that differ after
+ * use or disturb each other; outputs that are not written, not finite or overrun; flags and events that contradict each other; steps that
+ * are accepted before a reset or after an end; starts elsewhere than where reset says; states that do not lead back. Each kind of finding is
+ * reported once. *out_n_faults may be NULL. An inspected task may still be wrong: docs/api/env.md says what is looked at.
+ * TCE_OK whatever was found.  TCE_E_ARGUMENT, TCE_E_VERSION: options.  TCE_E_NOMEM.   Allocates, and frees it.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_env_inspect(const tce_env_inspect_options *options, const tce_hooks *hooks, int32_t *out_n_faults);
+
 /* ---- task libraries ---------------------------------------------------------------------------- */
 
 /* What a task library exports under the name "tce_tasks": tables [*n], and the TCE_ENV_ABI it was compiled with. */

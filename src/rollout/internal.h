@@ -6,7 +6,7 @@
 
 #include <tce/rollout.h>
 
-#include "base/internal.h"
+#include "env/internal.h"
 
 /* Room for what an environment says when it fails. */
 #define TCE__ROLLOUT_MESSAGE 256
@@ -38,22 +38,5 @@ struct tce_rollout {
     double *obs;          /* [n_envs, O]: the last good observation */
     double *scratch;      /* [n_envs, O + 2 D]: what the caller does not want */
 };
-
-/* ---- callbacks (rollout_callback.c) -------------------------------------------------------------- */
-
-/* The thread's message, put aside while callbacks run, so that theirs can be told from what was said before. */
-typedef struct tce__aside {
-    char text[4 * TCE__ROLLOUT_MESSAGE];
-} tce__aside;
-
-void tce__aside_put(tce__aside *aside);
-/* Brings the old message back, for a call that succeeds. */
-void tce__aside_return(const tce__aside *aside);
-
-/*
- * What to make of a callback's status: TCE_OK and negative ones as they are, with a message in any case; positive ones
- * are the task's mistake, TCE_E_ENV.
- */
-tce_status tce__judge(const char *callback, tce_status status);
 
 #endif

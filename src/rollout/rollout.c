@@ -6,9 +6,8 @@
 
 #include <string.h>
 
-/* Most environments of one handle; also the largest of a task's sizes. */
+/* Most environments of one handle. */
 #define MAX_ENVS 1000000
-#define MAX_SIZE 1000000
 
 void tce_rollout_options_init(tce_rollout_options *options, size_t struct_size)
 {
@@ -24,61 +23,7 @@ void tce_rollout_paths_init(tce_rollout_paths *paths, size_t struct_size)
     tce__struct_init(paths, struct_size, &none, sizeof none);
 }
 
-/* ---- what a task says of itself ------------------------------------------------------------------ */
-
-/* The sizes, and that the arrays that go with them are there. */
-static tce_status check_sizes(const tce_env_spec *spec)
-{
-    tce_status status;
-
-    if ((status = tce__check_int("n_obs", spec->n_obs, 1, MAX_SIZE)) ||
-        (status = tce__check_int("n_dof", spec->n_dof, 1, MAX_SIZE)) ||
-        (status = tce__check_int("n_action", spec->n_action, 0, MAX_SIZE)) ||
-        (status = tce__check_int("n_steps", spec->n_steps, 1, INT32_MAX)) ||
-        (status = tce__check_int("n_metrics", spec->n_metrics, 0, MAX_SIZE)) ||
-        (status = tce__check_int("n_context", spec->n_context, 0, spec->n_obs)) ||
-        (status = tce__check_int("carries_state", spec->carries_state, 0, 1)) ||
-        (status = tce__check_positive("dt", spec->dt)))
-        return status;
-    if (spec->n_metrics > 0 && (status = tce__check_pointer("metric_names", spec->metric_names)))
-        return status;
-    if (spec->n_context > 0 && (status = tce__check_pointer("context", spec->context)))
-        return status;
-    if (spec->n_action > 0 && ((status = tce__check_pointer("action_low", spec->action_low)) ||
-                               (status = tce__check_pointer("action_high", spec->action_high))))
-        return status;
-    return TCE_OK;
-}
-
-static tce_status check_spec(const tce_env_spec *spec, const tce_env_vtable *table)
-{
-    tce_status status = check_sizes(spec);
-    if (status)
-        return status;
-
-    /* entries that the sizes call for */
-    if (spec->n_metrics > 0 && !table->metrics)
-        return tce_fail(TCE_E_ARGUMENT, "n_metrics = %d, but the table has no metrics", (int)spec->n_metrics);
-    if (spec->n_action > 0 && !table->step_action)
-        return tce_fail(TCE_E_ARGUMENT, "n_action = %d, but the table has no step_action", (int)spec->n_action);
-
-    if (spec->carries_state && !(table->n_state && table->get_state && table->set_state))
-        return tce_fail(TCE_E_ARGUMENT, "carries_state = 1, but the table has no n_state, get_state or set_state");
-
-    /* what is in the arrays */
-    for (int32_t i = 0; i < spec->n_metrics; i++)
-        if (!spec->metric_names[i] || spec->metric_names[i][0] == '\0')
-            return tce_fail(TCE_E_ARGUMENT, "metric_names[%d] is NULL or empty", (int)i);
-    for (int32_t i = 0; i < spec->n_context; i++)
-        if (spec->context[i] < 0 || spec->context[i] >= spec->n_obs)
-            return tce_fail(TCE_E_VALUE, "context[%d] = %d, must be 0 to %d", (int)i, (int)spec->context[i],
-                            (int)spec->n_obs - 1);
-    for (int32_t i = 0; i < spec->n_action; i++)
-        if (!(spec->action_low[i] < spec->action_high[i]))
-            return tce_fail(TCE_E_VALUE, "action_low[%d] = %g, must be below action_high = %g", (int)i,
-                            spec->action_low[i], spec->action_high[i]);
-    return TCE_OK;
-}
+/* ---- making environments ------------------------------------------------------------------------- */
 
 /* One size of environment i against environment 0. */
 static tce_status compare_size(const char *name, int32_t value, int32_t first)
@@ -99,30 +44,17 @@ static tce_status compare_specs(const tce_env_spec *spec, const tce_env_spec *fi
     return TCE_OK;
 }
 
-/* ---- making environments ------------------------------------------------------------------------- */
-
 /* An instance and its spec; neither is left behind on failure. */
 static tce_status make_instance(const tce_env_vtable *table, const tce_rollout_options *options, size_t i, void **out,
                                 tce_env_spec *out_spec)
 {
-    const tce_env_spec empty = { .struct_size = sizeof empty };
     tce__aside aside;
-    void *instance = NULL;
 
     tce__aside_put(&aside);
-    *out_spec = empty;
-    tce_status status = tce__judge("create", table->create(options->user, options->settings, &instance));
-    if (!status && !instance)
-        status = tce_fail(TCE_E_ENV, "create returned TCE_OK but no instance");
-    if (!status && (status = tce__judge("spec", table->spec(instance, out_spec))) == TCE_OK)
-        status = check_spec(out_spec, table);
-    if (status) {
-        if (instance)
-            table->destroy(instance);
+    const tce_status status = tce__env_create(table, options->user, options->settings, out, out_spec);
+    if (status)
         return tce_fail(status, "environment %zu of \"%s\": %s", i, table->name, tce_error_message());
-    }
     tce__aside_return(&aside);
-    *out = instance;
     return TCE_OK;
 }
 
@@ -198,15 +130,6 @@ static tce_status read_options(const tce_rollout_options *options, tce_rollout_o
     return TCE_OK;
 }
 
-/* As much of the task's table as this libtce knows. */
-static tce_env_vtable copy_table(const tce_env_vtable *vtable)
-{
-    tce_env_vtable table = { 0 };
-
-    memcpy(&table, vtable, vtable->struct_size < sizeof table ? vtable->struct_size : sizeof table);
-    return table;
-}
-
 tce_status tce_rollout_create(const tce_rollout_options *options, const tce_hooks *hooks, tce_rollout **out)
 {
     tce_rollout_options read;
@@ -222,7 +145,7 @@ tce_status tce_rollout_create(const tce_rollout_options *options, const tce_hook
 
     /* the first environment tells the sizes */
     tce_rollout rollout = {
-        .table = copy_table(read.vtable), .pool = read.pool, .seed = read.seed, .purpose = read.purpose,
+        .table = tce__env_table(read.vtable), .pool = read.pool, .seed = read.seed, .purpose = read.purpose,
         .n_envs = (size_t)read.n_envs, .on_fault = read.on_fault,
     };
     if ((status = make_instance(&rollout.table, &read, 0, &first, &given)))

@@ -23,8 +23,12 @@ static tce_status create(void *user, const char *settings, void **out)
     (void)user;
     if (settings != NULL && strcmp(settings, "broken") == 0)
         return TCE_E_ENV;
-    *out = calloc(1, sizeof(point));
-    return *out != NULL ? TCE_OK : TCE_E_NOMEM;
+    point *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return TCE_E_NOMEM;
+    p->step = STEPS; /* no episode yet */
+    *out = p;
+    return TCE_OK;
 }
 
 static void destroy(void *instance)
@@ -87,6 +91,8 @@ static tce_status step_action(void *instance, const double *action, double *out_
 {
     point *p = instance;
 
+    if (p->step >= STEPS)
+        return TCE_E_STATE;
     out->reward = 0.0;
     for (int d = 0; d < D; d++) {
         p->vel[d] += DT * action[d];

@@ -265,6 +265,97 @@ def test_environments_are_closed_with_their_rollout() -> None:
     assert reference() is None and Line.alive == before
 
 
+# ---- the checker ---------------------------------------------------------------------------------------------
+
+
+class Unfinished(Line):
+    def step(self, pos, vel):
+        result = super().step(pos, vel)
+        result.obs[1] = np.nan if self.count == 4 else 0.0
+        return result
+
+
+class Remembers(Line):
+    travelled = 0.0
+
+    def step(self, pos, vel):
+        self.travelled += abs(pos[0])
+        result = super().step(pos, vel)
+        result.reward -= self.travelled
+        return result
+
+
+class Noisy(Line):
+    def reset(self, random):
+        super().reset(random)
+        self.x = float(np.random.default_rng().uniform())
+        return [self.x, 0.0], [self.x], [0.0]
+
+
+class Elsewhere(Line):
+    def reset(self, random):
+        obs, pos, vel = super().reset(random)
+        return [self.x, 0.0], [0.0], vel
+
+
+class Forgets(Line):
+    def step(self, pos, vel):
+        result = super().step(pos, vel)
+        result.event = self.count == 3
+        return result
+
+
+class Undecided(Line):
+    def metrics(self):
+        return [self.travel, 0.5]
+
+
+class Raises(Line):
+    def step(self, pos, vel):
+        raise RuntimeError("fell off")
+
+
+def test_sound_environments_pass_the_checker(tasks) -> None:
+    assert tce.check_env(Line) == []
+    assert tce.check_env(Line()) == []
+    assert tce.check_env(lambda settings: Line(settings)) == []
+    assert tce.check_env(tce.PythonTask(Unmarked)) == []
+    assert tce.check_env(tce.GymTask(Mass, n_steps=12, position=[0], velocity=[1], kp=100.0, kd=15.0)) == []
+    assert tce.check_env(tce.TaskLibrary(tasks)["point"]) == []
+    with pytest.raises(TypeError, match="expected a tce.Task"):
+        tce.check_env(3)
+
+
+def test_what_may_be_meant_is_returned() -> None:
+    class Always(Line):
+        def reset(self, random):
+            return super().reset(tce.Random(1))
+
+    assert [text[:24] for text in tce.check_env(Always)] == ["all episodes start alike"]
+    remarks = tce.check_env(tce.GymTask(Mass, n_steps=12))
+    assert len(remarks) == 1 and "a controller or position" in remarks[0]
+
+
+@pytest.mark.parametrize("env, words", [
+    (Unfinished, r"Unfinished: observation\[1\] = nan after step: it is not finite"),
+    (Remembers, "a used environment gives another episode .*: the reward of step 1 is .*; have reset set all"),
+    (Noisy, r"a second environment gives another episode .*observation\[0\] at the start .*from the tce_random of reset alone"),
+    (Elsewhere, r"the first step moves observation\[0\] .*have reset give the position"),
+    (Forgets, "event is set before step 4 and not after it: once set it stays set"),
+    (Undecided, 'metric "success" is 0.5: it is 0 or 1'),
+    (Raises, "step fails at step 1 of an episode: RuntimeError: fell off"),
+])
+def test_broken_environments_fail_the_checker(env, words) -> None:
+    with pytest.raises(tce.EnvironmentFault, match=words):
+        tce.check_env(env)
+
+
+def test_the_cause_of_a_fault_is_kept() -> None:
+    with pytest.raises(tce.EnvironmentFault) as caught:
+        tce.check_env(Raises)
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
 # ---- Gymnasium environments for libtce ------------------------------------------------------------------
 
 

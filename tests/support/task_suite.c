@@ -3,6 +3,7 @@
  */
 #include "task_suite.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,26 @@ void task_refuses(const tce_env_vtable *task, const char *settings, tce_status s
 
     fails(task->create(NULL, settings, &env), status, part);
     ck_assert_ptr_null(env);
+}
+
+static void fail_with(void *context, int32_t severity, const char *message)
+{
+    (void)severity;
+    ck_abort_msg("%s: %s", (const char *)context, message);
+}
+
+void task_inspect(const tce_env_vtable *task, const char *settings)
+{
+    char name[200];
+    tce_env_inspect_options options;
+
+    snprintf(name, sizeof name, "%s, \"%s\"", task->name, settings ? settings : "");
+    tce_env_inspect_options_init(&options, sizeof options);
+    options.vtable = task;
+    options.settings = settings;
+    options.report = fail_with;
+    options.context = name;
+    ok(tce_env_inspect(&options, NULL, NULL));
 }
 
 /* ---- threads ------------------------------------------------------------------------------------- */

@@ -25,6 +25,9 @@ void *task_create(const tce_env_vtable *task, const char *settings);
 /* Fails the test unless the task refuses these settings with the status and a message that has `part` in it. */
 void task_refuses(const tce_env_vtable *task, const char *settings, tce_status status, const char *part);
 
+/* Fails the test when tce_env_inspect finds anything, be it a remark. */
+void task_inspect(const tce_env_vtable *task, const char *settings);
+
 /*
  * Fails the test unless one thread and three give the same bytes: rounds of TASK_N_ENVS episodes, T steps each, that hold their start while the
  * first joint moves by `drift` a step. out_rewards [TASK_N_ENVS, T] are those of the last round.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
-from running import PROGRAM, ROOT, environment, tce
+from running import PROGRAM, ROOT, compile_tasks, environment, tce
 
 COMMANDS = ["train", "eval", "plot", "export", "bench", "tasks", "config"]
 
@@ -293,6 +293,61 @@ def test_tasks_are_listed_with_their_sizes() -> None:
     assert sum("metrics: success" in line for line in lines) >= 2
 
 
+@pytest.fixture(scope="session")
+def broken(tmp_path_factory) -> Path:
+    library = tmp_path_factory.mktemp("broken") / "broken.so"
+    compile_tasks(library, first=ROOT / "tests" / "tasks" / "broken.c")
+    return library
+
+
+def test_tasks_that_keep_the_contract_pass_the_check(broken) -> None:
+    assert fine("tasks", "--check", ":point_via") == "point_via\n  fine\n"
+    assert fine("tasks", "--check", f"{broken}:sound").splitlines() == ["sound", "  fine"]
+    assert fine("tasks", "--check", "--task-library", broken, ":sound").splitlines() == ["sound", "  fine"]
+    # a remark is no fault
+    assert fine("tasks", "--check", f"{broken}:one_start").splitlines()[1].startswith("  remark: all episodes start alike")
+
+
+@pytest.mark.parametrize("task, words", [
+    ("no_steps", "n_steps = 0, must be in 1"),
+    ("same_names", "give each metric a name of its own"),
+    ("writes_beyond", "give the right n_obs in spec, or write fewer"),
+    ("does_not_write", "write all n_obs = 2 numbers in every call"),
+    ("draws_elsewhere", "no rand(), no clock, no static variable that is written"),
+    ("leaves_something", "have reset set all that an episode changes"),
+    ("shares_memory", "keep all that is written in the instance"),
+    ("draws_in_a_step", "draw all that the episode needs in reset"),
+    ("infinite_reward", "the reward of step 20 is -inf: it has to be finite"),
+    ("forgets_its_event", "once set it stays set until the next reset"),
+    ("steps_after_the_end", "after the end of the episode: return tce_fail(TCE_E_STATE, ...)"),
+    ("steps_before_a_reset", "before the first reset: return tce_fail(TCE_E_STATE, ...)"),
+    ("starts_elsewhere", "have reset give the position and velocity that the environment is in"),
+    ("metric_is_nan", "give a number for every episode"),
+    ("state_lacks_something", "put all that a step and metrics read into the state"),
+])
+def test_a_broken_task_fails_the_check_with_the_remedy(broken, task, words) -> None:
+    done = tce("tasks", "--check", f"{broken}:{task}")
+    assert done.returncode == 1 and done.stderr == ""
+    name, finding = done.stdout.splitlines()
+    assert name == task and finding.startswith("  fault: ") and words in finding
+
+
+def test_the_check_of_a_whole_library_goes_through_all_its_tasks(broken) -> None:
+    done = tce("tasks", "--check", broken)
+    assert done.returncode == 1
+    names = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
+    assert len(names) == 26 and names[0] == "sound" and names[-1] == "carries_state"
+
+
+def test_the_check_takes_options_of_a_task() -> None:
+    done = tce("tasks", "--check", ":reacher5", "task.options=goal_near=2")
+    assert done.returncode == 1 and "goal_near" in done.stdout
+    fine("tasks", "--check", ":reacher5", "task.options=goal_near=0.5 goal_far=0.6")
+    assert "no task" in refused("tasks", "--check", ":reacher")
+    assert "no task library" in refused("tasks", "--check", "/nowhere/tasks.so:point")
+    assert "--check" in refused("tasks", "reacher5", status=2)
+
+
 def test_completion_is_a_script_that_knows_commands_and_settings(tmp_path) -> None:
     script = tmp_path / "completion"
     script.write_text(fine("completion", "bash"))
@@ -359,6 +414,7 @@ def test_a_run_has_to_be_named(command) -> None:
 
 def test_an_own_environment_is_learnt(cart, tmp_path) -> None:
     assert "cart" in fine("tasks", "--task-library", cart)
+    assert fine("tasks", "--check", cart) == "cart\n  fine\n"
     (tmp_path / "cart.yaml").write_text(CART)
     result = tce("train", tmp_path / "cart.yaml", f"task.library={cart}", "--out", tmp_path / "run")
     assert result.returncode == 0, result.stderr

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import gauss
 from .base import Pool, Random, better_blas_kernels, blas_threads, set_blas_threads, version
+from .check import check_env
 from .env import EnvSpec, Instance, StepResult, Task, TaskLibrary, find_tasks
 from .errors import (
     ArgumentError, CorruptError, EnvironmentFault, FileError, LibraryError, NotFoundError, NumericalError,
@@ -39,7 +40,7 @@ __all__ = [
     "EpisodeVectorEnv", "FileError", "GymTask", "Instance", "LibraryError", "MovementPrimitive", "Net", "NotFoundError", "NumericalError", "OutOfMemoryError",
     "Paths", "Plan", "Policy", "Pool", "ProDMP", "ProMP", "Projection", "PythonTask", "Random", "Rollout",
     "SegmentObjective", "StateError", "StepResult", "Store", "SurrogateStats", "Task", "TaskEnv", "TaskLibrary",
-    "TaskVectorEnv", "TceError", "ThreadError", "UnsupportedError", "VersionError", "Via", "better_blas_kernels", "blas_threads", "blend",
+    "TaskVectorEnv", "TceError", "ThreadError", "UnsupportedError", "VersionError", "Via", "better_blas_kernels", "blas_threads", "blend", "check_env",
     "clip_factor", "entropy_bound", "entropy_control", "entropy_control_backward", "episode_env", "find_tasks", "gae", "gauss", "gym_env",
     "linear_schedule", "monte_carlo", "normalise", "rewards_to_event", "segment_advantage", "set_blas_threads",
     "surrogate", "time_pairs", "version"]

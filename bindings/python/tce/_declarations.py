@@ -34,6 +34,8 @@ TCE_E_LIBRARY = -32
 TCE_CRITIC_RAW = 0
 TCE_CRITIC_NORMALISE = 1
 TCE_CRITIC_NORMALISED = 2
+TCE_ENV_REMARK = 0
+TCE_ENV_FAULT = 1
 TCE_MP_PRODMP = 0
 TCE_MP_PROMP = 1
 TCE_MP_DMP = 2
@@ -135,6 +137,14 @@ class EnvVtable(Struct):
         ("description", c_char_p), ("create", c_void_p), ("destroy", c_void_p), ("spec", c_void_p),
         ("reset", c_void_p), ("step", c_void_p), ("step_action", c_void_p), ("metrics", c_void_p),
         ("n_state", c_void_p), ("get_state", c_void_p), ("set_state", c_void_p), ("render", c_void_p)]
+
+
+class EnvInspectOptions(Struct):
+    """tce_env_inspect_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t), ("vtable", c_void_p), ("user", c_void_p), ("settings", c_char_p),
+        ("seed", c_uint64), ("report", c_void_p), ("context", c_void_p)]
 
 
 class MpOptions(Struct):
@@ -253,6 +263,7 @@ class TrplOptions(Struct):
 
 # callbacks that are passed as arguments
 PoolWork = CFUNCTYPE(c_int32, c_void_p, c_size_t, c_size_t, c_size_t, c_int32)
+EnvReport = CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
 TasksFunction = CFUNCTYPE(c_void_p, c_void_p, c_void_p)
 NetLoss = CFUNCTYPE(c_int32, c_void_p, c_size_t, c_size_t, c_void_p, c_void_p, c_void_p)
 
@@ -313,6 +324,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_critic_save": (Status, [Pointer, Pointer, c_char_p]),
     "tce_critic_load": (Status, [Pointer, Pointer, c_char_p]),
     "tce_env_check": (Status, [Pointer]),
+    "tce_env_inspect_options_init": (None, [Pointer, c_size_t]),
+    "tce_env_inspect": (Status, [Pointer, Pointer, Int32]),
     "tce_env_library_open": (Status, [c_char_p, Pointer, Pointer]),
     "tce_env_library_free": (None, [Pointer]),
     "tce_env_library_count": (c_size_t, [Pointer]),

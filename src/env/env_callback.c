@@ -1,7 +1,7 @@
 /*
  * Calling into a task: which message is the callback's own, and what its status means.
  */
-#include "rollout/internal.h"
+#include "env/internal.h"
 
 #include <stdio.h>
 

@@ -1,0 +1,62 @@
+"""Whether a task keeps its contract: :func:`check_env`."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+from ctypes import byref, c_int32, c_void_p
+from typing import Any, Callable, List, Optional, Tuple, Union
+
+from ._declarations import TCE_ENV_FAULT, EnvInspectOptions, EnvReport
+from ._handle import struct
+from ._library import lib
+from .env import Task
+from .errors import E_ENV, EnvironmentFault, StateError
+from .python_env import Env, PythonTask
+
+
+def as_task(task: Union[Task, Env, Callable[[Optional[str]], Env]]) -> Task:
+    """A task, or one made from a Python environment or from what makes one."""
+    if isinstance(task, Task):
+        return task
+    if isinstance(task, Env):
+        env = task
+        return PythonTask(lambda settings: copy.deepcopy(env), type(env).__name__)
+    if callable(task):
+        return PythonTask(task, getattr(task, "__name__", "python"))
+    raise TypeError(f"task: {task!r}, expected a tce.Task, a tce.Env, or a function that makes one from its settings")
+
+
+def check_env(task: Union[Task, Env, Callable[[Optional[str]], Env]], settings: Optional[str] = None) -> List[str]:
+    """Runs a few episodes of a task and raises EnvironmentFault with all that breaks the contract of a task, each with its remedy.
+
+    task      a :class:`tce.Task` (of a TaskLibrary, a PythonTask, a GymTask), a class derived from :class:`tce.Env`, an instance of one
+              that was not used yet (copies of it are), or a function that makes one from its settings
+    settings  text for the task's create function, "key=value" lines
+
+    What may be meant as it is, such as episodes that all start alike, is returned: a list of sentences. The program ``tce tasks --check`` finds the same.
+    """
+    task = as_task(task)
+    findings: List[Tuple[int, str]] = []
+
+    @EnvReport
+    def report(context: Any, severity: int, message: bytes) -> None:
+        findings.append((severity, message.decode(errors="replace")))
+
+    options = struct(EnvInspectOptions, lib.tce_env_inspect_options_init)
+    options.vtable = task._vtable
+    options.settings = None if settings is None else settings.encode()
+    options.report = ctypes.cast(report, c_void_p)
+    n_faults = c_int32()
+    task.raised()
+    lib.tce_env_inspect(byref(options), None, byref(n_faults))
+    # steps that had to be refused are none
+    causes = [cause for cause in task.raised() if not isinstance(cause, StateError)]
+    for cause in causes:
+        if not isinstance(cause, Exception):
+            raise cause
+    faults = [message for severity, message in findings if severity == TCE_ENV_FAULT]
+    if faults:
+        text = "\n".join(f"{task.name}: {message}" for message in faults)
+        raise EnvironmentFault(E_ENV, "TCE_E_ENV", text) from (causes[0] if causes else None)
+    return [message for _, message in findings]
