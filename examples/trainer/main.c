@@ -63,7 +63,7 @@ static int run_command(int argc, char **argv)
         for (size_t i = 0; i < N_COMMANDS; i++)
             names[i] = COMMANDS[i].name;
         const char *near = nearest_word(name, N_COMMANDS, names);
-        fprintf(stderr, "tce: no command \"%s\"%s%s%s; `tce --help` lists them\n", name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
+        fprintf(stderr, "tce: no command \"%s\"%s%s%s `tce --help` lists them\n", name, near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
         return EXIT_USAGE;
     }
     if (!asks_help)

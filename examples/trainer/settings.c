@@ -75,8 +75,8 @@ static tce_status fail_unknown(const char *section, const char *key, const char 
     }
     if (n == 0) {
         const char *near = nearest_word(section, n_sections, sections);
-        return tce_fail(TCE_E_NOT_FOUND, "%s: %s: no such section%s%s%s; `tce config --help` lists them", where, section,
-                        near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
+        return tce_fail(TCE_E_NOT_FOUND, "%s: %s: no such section%s%s%s `tce config --help` lists them", where, section,
+                        near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
     }
     const char *near = nearest_word(key, n, words);
     if (near)

@@ -38,21 +38,21 @@ static void default_library(char *out, size_t size)
     snprintf(out, size, places[0], folder);
 }
 
-tce_status task_library_check(const settings *s)
-{
-    if (!s->task.library[0] || s->task.library_named)
-        return TCE_OK;
-    return tce_fail(TCE_E_STATE, "this run used the task library %s, which is not loaded from here: a run folder is data, and a library is code. If "
-                    "you trust it, name it on the command line, where it is now:  --task-library %s",
-                    s->task.library, s->task.library);
-}
-
 const char *task_library_words(const settings *s, char *out, size_t size)
 {
     char word[SHELL_WORD];
     snprintf(out, size, "%s%s", s->task.library[0] ? " --task-library " : "",
              s->task.library[0] ? shell_word(s->task.library, word, sizeof word) : "");
     return out;
+}
+
+tce_status task_library_check(const settings *s)
+{
+    char words[SHELL_WORD + 32];
+    if (!s->task.library[0] || s->task.library_named)
+        return TCE_OK;
+    return tce_fail(TCE_E_STATE, "this run used the task library %s, which is not loaded from here: a run folder is data, and a library is code. If "
+                    "you trust it, name it on the command line, where it is now: %s", s->task.library, task_library_words(s, words, sizeof words));
 }
 
 tce_status task_library_open(const settings *s, task *out)
