@@ -86,12 +86,10 @@ static void keep_message(const job *j, int signal_number)
 /* In the child: this program with the run's own arguments. Does not return. */
 static void become(const job *j, const work *w, pid_t parent)
 {
-    char seed[32], share[32], task_name[TASK_NAME + 16], config[RUN_PATH], program[TEXT_SIZE];
+    char seed[32], share[32], task_name[TASK_NAME + 16], config[RUN_PATH];
     char library[TEXT_SIZE + 32];
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length <= 0 || run_path(w->q->folder, "queue.yaml", config) != TCE_OK)
+    if (run_path(w->q->folder, "queue.yaml", config) != TCE_OK)
         _exit(EXIT_FAILED);
-    program[length] = '\0';
     snprintf(task_name, sizeof task_name, "task.name=%s", j->entry->task);
     snprintf(seed, sizeof seed, "run.seed=%" PRIu64, j->entry->seed);
     snprintf(share, sizeof share, "run.threads=%d", w->threads);
@@ -110,7 +108,9 @@ static void become(const job *j, const work *w, pid_t parent)
     dup2(nothing, STDIN_FILENO);
     dup2(nothing, STDOUT_FILENO);
     dup2(fileno(j->messages), STDERR_FILENO);
-    execv(program, list);
+    /* not by its path: all runs are this program's, also when it was built anew or removed since */
+    execv("/proc/self/exe", list);
+    fprintf(stderr, "tce: cannot start this program again: %s\n", strerror(errno));
     _exit(EXIT_FAILED);
 }
 

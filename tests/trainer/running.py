@@ -71,6 +71,12 @@ def on_a_terminal(*arguments: Any, errors: bool = False, **more: str) -> str:
     return shown.decode()
 
 
+def folder_of_libtce() -> Path:
+    """Where a copy of the program elsewhere finds its library."""
+    said = subprocess.run(["ldd", str(PROGRAM)], capture_output=True, text=True).stdout
+    return Path(next(line.split("=>")[1].split()[0] for line in said.splitlines() if "libtce.so" in line)).parent
+
+
 def rows(folder: Path) -> List[Dict[str, str]]:
     with open(folder / "progress.csv", newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))

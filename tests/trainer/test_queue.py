@@ -8,12 +8,14 @@ import random
 import resource
 import shutil
 import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
-from running import begin, compile_tasks, content, ignore, listen, on_a_terminal, rows, tce, wait_until
+from running import (PROGRAM, begin, compile_tasks, content, environment, folder_of_libtce, ignore, listen,
+                     on_a_terminal, rows, tce, wait_until)
 
 TINY = """
 run: {method: tce, iterations: 12, checkpoint_every: 3, threads: 1}
@@ -370,6 +372,20 @@ def test_a_run_that_is_killed_is_told(config: Path, tmp_path: Path) -> None:
     assert "ended by signal 9" in said
     assert sorted(row["state"] for row in queue(folder)) == ["done", "failed"]
     assert tce("train", "--resume", folder, *library(config)).returncode == 0
+
+
+def test_a_queue_does_not_need_the_file_of_its_program(config: Path, tmp_path: Path) -> None:
+    """As when the program is built anew meanwhile."""
+    folder, program = tmp_path / "queue", tmp_path / "tce"
+    shutil.copy(PROGRAM, program)
+    command = [program, "train", config, "--seeds", "1-3", "--jobs", 1, "run.iterations=200", "--out", folder]
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, env={**environment(), "LD_LIBRARY_PATH": str(folder_of_libtce())})
+    wait_until(lambda: list(folder.glob("*/progress.csv")))
+    program.unlink()
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert [row["state"] for row in queue(folder)] == ["done"] * 3
 
 
 def few_files() -> None:
