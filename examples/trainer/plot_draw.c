@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,17 +29,32 @@
 
 extern char **environ;
 
+/* Modules do not come from the working directory, where anybody's files may lie. */
+#define NOT_FROM_HERE "import sys; sys.path[:] = [place for place in sys.path if place]\n"
+
 /* Runs a file without putting its folder among the places of modules. */
-static const char RUN_FILE[] = "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')";
+static const char RUN_FILE[] = NOT_FROM_HERE "import runpy; sys.argv = sys.argv[1:]\n"
+                               "runpy.run_path(sys.argv[0], run_name='__main__')\n";
 
 /* The same for plot.py of an installed package, which is not imported. */
-static const char RUN_INSTALLED[] = "import importlib.util, os, runpy, sys\n"
+static const char RUN_INSTALLED[] = NOT_FROM_HERE "import importlib.util, os, runpy\n"
                                     "found = importlib.util.find_spec('tce')\n"
                                     "places = list(found.submodule_search_locations or []) if found else []\n"
                                     "files = [p for p in (os.path.join(place, 'plot.py') for place in places) if os.path.exists(p)]\n"
                                     "sys.exit(4) if not files else runpy.run_path(files[0], run_name='__main__')\n";
 
-/* A file of the source tree around the program; 0 when there is none. */
+/* Whether a file belongs to the user, to root, or to the owner of this program. */
+static int is_trusted(const char *path)
+{
+    struct stat file, program;
+    if (lstat(path, &file) != 0)
+        return 0;
+    if (file.st_uid == geteuid() || file.st_uid == 0)
+        return 1;
+    return stat("/proc/self/exe", &program) == 0 && file.st_uid == program.st_uid;
+}
+
+/* A file of the source tree around the program, and of nobody else's; 0 when there is none. */
 static int find_in_tree(const char *name, char *out, size_t size)
 {
     char folder[TEXT_SIZE];
@@ -49,7 +65,7 @@ static int find_in_tree(const char *name, char *out, size_t size)
             return 0;
         *slash = '\0';
         snprintf(out, size, "%s/%s", folder, name);
-        if (access(out, R_OK) == 0)
+        if (access(out, R_OK) == 0 && is_trusted(out))
             return 1;
     }
     return 0;

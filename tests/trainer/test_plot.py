@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 import pytest
+from running import folder_of_libtce
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
@@ -378,10 +379,8 @@ def test_outside_its_tree_the_program_says_one_clear_line(tmp_path: Path) -> Non
     away = tmp_path / "away"
     away.mkdir()
     shutil.copy(PROGRAM, away / "tce")
-    libraries = subprocess.run(["ldd", str(PROGRAM)], capture_output=True, text=True).stdout
-    where = next(line.split("=>")[1].split()[0] for line in libraries.splitlines() if "libtce.so" in line)
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    env.update(LD_LIBRARY_PATH=str(Path(where).parent), TCE_PYTHON=sys.executable, OPENBLAS_NUM_THREADS="1")
+    env.update(LD_LIBRARY_PATH=str(folder_of_libtce()), TCE_PYTHON=sys.executable, OPENBLAS_NUM_THREADS="1")
 
     def plot(**more: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run([str(away / "tce"), "plot", str(run), "--out", str(tmp_path / "plots"), "--episodes", "0"],
@@ -403,6 +402,42 @@ def test_inside_its_tree_the_program_draws_from_any_folder(tmp_path: Path) -> No
                           cwd=tmp_path, timeout=60)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     picture_size(tmp_path / "plots" / "curves.png")
+
+
+def test_modules_do_not_come_from_the_working_directory(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", [(0, 0), (10, 0.5)])
+    for name in ("runpy", "matplotlib", "csv"):
+        (tmp_path / f"{name}.py").write_text("open('planted', 'w'); raise SystemExit(9)\n")
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    env.update(TCE_PYTHON=sys.executable, OPENBLAS_NUM_THREADS="1")
+    done = subprocess.run([str(PROGRAM), "plot", run.name, "--out", "plots", "--episodes", "0"],
+                          capture_output=True, text=True, env=env, cwd=tmp_path, timeout=60)
+    assert done.returncode == 0 and not (tmp_path / "planted").exists(), done.stderr
+
+
+def test_a_python_of_another_user_beside_the_program_is_not_run(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    run = write_run(tmp_path / "a", [(0, 0), (10, 0.5)])
+    away = tmp_path / "build" / "bin" / "tce"
+    away.parent.mkdir(parents=True)
+    shutil.copy(PROGRAM, away)
+    planted = tmp_path / "deps" / "venv" / "bin" / "python"
+    planted.parent.mkdir(parents=True)
+    planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/planted\n")
+    planted.chmod(0o755)
+    env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "TCE_PYTHON")}
+    env.update(LD_LIBRARY_PATH=str(folder_of_libtce()), OPENBLAS_NUM_THREADS="1")
+
+    def is_run() -> bool:
+        subprocess.run([str(away), "plot", str(run), "--out", str(tmp_path / "plots"), "--episodes", "0"],
+                       capture_output=True, env=env, timeout=60)
+        return (tmp_path / "planted").exists()
+
+    os.chown(planted, 65534, 65534)
+    assert not is_run()
+    os.chown(planted, 0, 0)
+    assert is_run()
 
 
 def test_what_python_says_last_is_in_the_message(tmp_path: Path) -> None:
