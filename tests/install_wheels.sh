@@ -21,9 +21,9 @@ for file in $files; do set -- "$@" -r "$file"; done
 mkdir -p deps
 exec 9>deps/lock
 flock 9
-done=yes
-for file in $files; do [ "$stamp" -nt "$file" ] || done=no; done
-if [ $done = yes ]; then
+current=yes
+for file in $files; do [ "$stamp" -nt "$file" ] || current=no; done
+if [ $current = yes ]; then
     touch "$stamp"
     exit 0
 fi

@@ -4,18 +4,20 @@
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "settings.h"
 #include "support.h"
 
-/* Writes text to a file of this process and returns its name. */
+/* Writes text to a new file and returns its name. */
 static const char *file_with(const char *text)
 {
     static char path[64];
-    snprintf(path, sizeof path, "/tmp/tce-settings-%ld.yaml", (long)getpid());
-    FILE *file = fopen(path, "w");
+    snprintf(path, sizeof path, "/tmp/tce-settings-XXXXXX");
+    const int descriptor = mkstemp(path);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w");
     ck_assert_ptr_nonnull(file);
     fputs(text, file);
     fclose(file);
