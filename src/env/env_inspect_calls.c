@@ -1,0 +1,282 @@
+/*
+ * Calls into a task on trial. Outputs are filled with NaN before a call, so that what is not
+ * written is found, and end in a guard, so that what is written beyond them is found.
+ */
+#include "env/inspect.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What stands behind each output. */
+#define GUARD 8.7654321e-123
+
+/*
+ * How far the desired path has moved away from the start after the whole episode, in units of the
+ * task.
+ */
+#define SWAY 0.1
+
+/* ---- findings -------------------------------------------------------------------------------- */
+
+/* Reports a finding unless one of its kind was; returns 0. */
+int tce__inspect_say(tce__inspection *in, int kind, int32_t severity, const char *format, ...)
+{
+    char message[TCE__INSPECT_MESSAGE];
+    va_list arguments;
+
+    if (in->reported >> kind & 1)
+        return 0;
+    in->reported |= (uint64_t)1 << kind;
+    in->n_faults += severity == TCE_ENV_FAULT;
+    va_start(arguments, format);
+    (void)vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (in->options.report)
+        in->options.report(in->options.context, severity, message);
+    return 0;
+}
+
+/* An output [n] before a call. */
+static void clear(double *x, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        x[k] = NAN;
+    for (size_t k = n; k < n + TCE__INSPECT_GUARD; k++)
+        x[k] = GUARD;
+}
+
+/* 1 when the guard behind an output [n] is whole. */
+static int check_guard(tce__inspection *in, const char *call, const char *name, const char *size,
+                       size_t n, const double *x)
+{
+    for (size_t k = n; k < n + TCE__INSPECT_GUARD; k++)
+        if (memcmp(&x[k], &(double){ GUARD }, sizeof *x) != 0)
+            return tce__inspect_say(in, TCE__INSPECT_OVERRUN, TCE_ENV_FAULT,
+                                    "%s writes beyond its %s: room is for %s = %zu numbers; give "
+                                    "the right %s in spec, or write fewer",
+                                    call, name, size, n, size);
+    return 1;
+}
+
+/* 1 when an output [n] was written, with finite numbers. */
+static int check_output(tce__inspection *in, const char *call, const char *name, const char *size,
+                        size_t n, const double *x)
+{
+    const size_t k = tce__first_not_finite(n, x);
+
+    if (!check_guard(in, call, name, size, n, x))
+        return 0;
+    if (k < n)
+        return tce__inspect_say(in, TCE__INSPECT_FINITE, TCE_ENV_FAULT,
+                                "%s[%zu] = %g after %s: it is not finite or was not written; "
+                                "write all %s = %zu numbers in every call",
+                                name, k, x[k], call, size, n);
+    return 1;
+}
+
+/* 1 when x [n] has the same bytes as `before`; else `text` says where not. */
+int tce__inspect_same(size_t n, const double *x, const double *before, const char *name, int32_t t,
+                      char *text, size_t size)
+{
+    for (size_t k = 0; k < n; k++)
+        if (memcmp(&x[k], &before[k], sizeof *x) != 0) {
+            char when[32];
+            (void)snprintf(when, sizeof when, t > 0 ? "after step %d" : "at the start", (int)t);
+            (void)snprintf(text, size, "%s[%zu] %s is %.9g and was %.9g", name, k, when, x[k],
+                           before[k]);
+            return 0;
+        }
+    return 1;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+int tce__inspect_put_state(tce__inspection *in, tce__actor *a, const double *state)
+{
+    clear(in->obs, in->O);
+    if (tce__judge("set_state", in->table.set_state(a->instance, state, in->obs)))
+        return tce__inspect_say(in, TCE__INSPECT_STATE, TCE_ENV_FAULT,
+                                "set_state refuses what get_state gave: %s", tce_error_message());
+    return check_output(in, "set_state", "observation", "n_obs", in->O, in->obs);
+}
+
+int tce__inspect_take_state(tce__inspection *in, tce__actor *a)
+{
+    if (in->table.n_state(a->instance) != in->S)
+        return tce__inspect_say(in, TCE__INSPECT_STATE, TCE_ENV_FAULT,
+                                "n_state returns %zu, and returned %zu before: a state has the "
+                                "same number of numbers in every instance, all the time",
+                                in->table.n_state(a->instance), in->S);
+    clear(in->state, in->S);
+    if (tce__judge("get_state", in->table.get_state(a->instance, in->state)))
+        return tce__inspect_say(in, TCE__INSPECT_STATE, TCE_ENV_FAULT,
+                                "get_state fails: %s; it has to give the state at any time",
+                                tce_error_message());
+    return check_guard(in, "get_state", "state", "n_state", in->S, in->state);
+}
+
+/* Starts the episode of a stream; its start is in in->obs and in the actor. */
+int tce__inspect_begin(tce__inspection *in, tce__actor *a, uint64_t stream)
+{
+    if (in->spec.carries_state && !tce__inspect_put_state(in, a, in->first_state))
+        return 0;
+    clear(in->obs, in->O);
+    clear(in->pos, in->D);
+    clear(in->vel, in->D);
+    tce_random_start(&a->random, in->options.seed, 0, 0, stream);
+    if (tce__judge("reset", in->table.reset(a->instance, &a->random, in->obs, in->pos, in->vel)))
+        return tce__inspect_say(
+            in, TCE__INSPECT_RESET, TCE_ENV_FAULT,
+            "reset fails: %s; it has to start an episode from any stream, whatever the "
+            "environment did before",
+            tce_error_message());
+    if (!check_output(in, "reset", "observation", "n_obs", in->O, in->obs) ||
+        !check_output(in, "reset", "position", "n_dof", in->D, in->pos) ||
+        !check_output(in, "reset", "velocity", "n_dof", in->D, in->vel))
+        return 0;
+    memcpy(a->start_pos, in->pos, in->D * sizeof *in->pos);
+    memcpy(a->start_vel, in->vel, in->D * sizeof *in->vel);
+    a->after = a->random;
+    a->event = 0;
+    a->t = 0;
+    a->over = 0;
+    return 1;
+}
+
+/* The desired position and velocity of the next step, or its action. */
+static void choose(tce__inspection *in, const tce__actor *a, int drive)
+{
+    const double duration = in->spec.dt * (double)in->T;
+    const double time = in->spec.dt * (a->t + 1);
+    tce_random random;
+
+    for (size_t d = 0; d < in->D; d++) {
+        const double speed =
+            drive == TCE__DRIVE_SWAY ? (d % 2 ? -SWAY : SWAY) / duration : a->start_vel[d];
+        in->want_vel[d] = speed;
+        in->want_pos[d] = a->start_pos[d] + speed * time;
+    }
+    tce_random_start(&random, in->options.seed, 1, 0, (uint64_t)a->t);
+    for (size_t k = 0; k < in->A; k++) {
+        const double low = fmax(in->spec.action_low[k], -1.0 + fmin(in->spec.action_high[k], 0.0));
+        const double high = fmin(in->spec.action_high[k], 1.0 + fmax(in->spec.action_low[k], 0.0));
+        in->action[k] = low + (high - low) * tce_random_uniform(&random);
+    }
+}
+
+/* Calls step or step_action; the status is judged. */
+static tce_status call_step(tce__inspection *in, tce__actor *a, int drive, tce_env_result *result)
+{
+    const tce_env_result nothing = { .event = drive == TCE__DRIVE_ACTIONS ? 0 : a->event };
+
+    *result = nothing;
+    choose(in, a, drive);
+    clear(in->obs, in->O);
+    if (drive == TCE__DRIVE_ACTIONS)
+        return tce__judge("step_action",
+                          in->table.step_action(a->instance, in->action, in->obs, result));
+    return tce__judge("step",
+                      in->table.step(a->instance, in->want_pos, in->want_vel, in->obs, result));
+}
+
+static int is_flag(int32_t value)
+{
+    return value == 0 || value == 1;
+}
+
+/* One step, and what must hold of it alone. */
+int tce__inspect_advance(tce__inspection *in, tce__actor *a, int drive, tce_env_result *result)
+{
+    const char *call = drive == TCE__DRIVE_ACTIONS ? "step_action" : "step";
+    const tce_status status = call_step(in, a, drive, result);
+
+    /* a task for raw actions alone says so at the first step of all */
+    if (status == TCE_E_UNSUPPORTED && drive == TCE__DRIVE_SWAY && a->t == 0 && in->length == 0 &&
+        in->A > 0) {
+        (void)tce__inspect_say(
+            in, TCE__INSPECT_NO_PATHS, TCE_ENV_REMARK,
+            "step is not supported: %s; the task can be stepped by raw actions only, not trained "
+            "on by episodic methods",
+            tce_error_message());
+        in->drive = TCE__DRIVE_ACTIONS;
+        return tce__inspect_advance(in, a, TCE__DRIVE_ACTIONS, result);
+    }
+    if (status)
+        return tce__inspect_say(
+            in, TCE__INSPECT_STEP, TCE_ENV_FAULT,
+            "%s fails at step %d of an episode: %s; it has to work until the episode's end", call,
+            (int)a->t + 1, tce_error_message());
+    if (memcmp(&a->random, &a->after, sizeof a->after) != 0)
+        return tce__inspect_say(
+            in, TCE__INSPECT_DRAWS, TCE_ENV_FAULT,
+            "%s draws from the stream of reset, which is gone by then: draw all that the episode "
+            "needs in reset, or keep a copy of the tce_random there",
+            call);
+    if (!check_output(in, call, "observation", "n_obs", in->O, in->obs))
+        return 0;
+    if (!isfinite(result->reward))
+        return tce__inspect_say(in, TCE__INSPECT_FINITE, TCE_ENV_FAULT,
+                                "the reward of step %d is %g: it has to be finite", (int)a->t + 1,
+                                result->reward);
+    if (!is_flag(result->terminated) || !is_flag(result->truncated) || !is_flag(result->event))
+        return tce__inspect_say(
+            in, TCE__INSPECT_FLAGS, TCE_ENV_FAULT,
+            "step %d has terminated = %d, truncated = %d, event = %d: each is 0 or 1",
+            (int)a->t + 1, (int)result->terminated, (int)result->truncated, (int)result->event);
+    if (a->event && !result->event)
+        return tce__inspect_say(
+            in, TCE__INSPECT_EVENT, TCE_ENV_FAULT,
+            "event is set before step %d and not after it: once set it stays set until the next "
+            "reset",
+            (int)a->t + 1);
+    a->event = result->event;
+    a->t++;
+    a->over = result->terminated || result->truncated || (size_t)a->t >= in->T;
+    return 1;
+}
+
+/* Metrics of an environment, at its end finite too. */
+int tce__inspect_measure(tce__inspection *in, tce__actor *a)
+{
+    if (in->M == 0)
+        return 1;
+    clear(in->metrics, in->M);
+    if (tce__judge("metrics", in->table.metrics(a->instance, in->metrics)))
+        return tce__inspect_say(in, TCE__INSPECT_METRICS, TCE_ENV_FAULT,
+                                "metrics fails %s: %s; it has to work at any time after a reset",
+                                a->over ? "at the end of an episode" : "after a reset",
+                                tce_error_message());
+    if (!check_guard(in, "metrics", "metrics", "n_metrics", in->M, in->metrics))
+        return 0;
+    for (size_t k = 0; a->over && k < in->M; k++) {
+        const char *name = in->spec.metric_names[k];
+        const double value = in->metrics[k];
+        if (!isfinite(value))
+            return tce__inspect_say(
+                in, TCE__INSPECT_METRICS, TCE_ENV_FAULT,
+                "metric \"%s\" is %g at the end of an episode: it is not finite or was not "
+                "written; give a number for every episode",
+                name, value);
+        if (strcmp(name, "success") == 0 && value != 0.0 && value != 1.0)
+            return tce__inspect_say(
+                in, TCE__INSPECT_SUCCESS, TCE_ENV_FAULT,
+                "metric \"success\" is %g: it is 0 or 1; give another name to a degree of success",
+                value);
+    }
+    return 1;
+}
+
+/* A step that must be refused. */
+int tce__inspect_refused(tce__inspection *in, tce__actor *a, int drive, int kind)
+{
+    tce_env_result result;
+
+    if (call_step(in, a, drive, &result))
+        return 1;
+    return tce__inspect_say(
+        in, kind, TCE_ENV_FAULT,
+        "%s accepts a step %s: return tce_fail(TCE_E_STATE, ...) there, until the next reset",
+        drive == TCE__DRIVE_ACTIONS ? "step_action" : "step",
+        kind == TCE__INSPECT_AFTER_END ? "after the end of the episode" : "before the first reset");
+}
