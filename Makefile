@@ -225,17 +225,6 @@ check-valgrind: suites ## suites under valgrind, without the long loops of prope
 	@$(SLOW) CASES="golden errors memory" WRAP="valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \
 	    --errors-for-leak-kinds=definite,indirect" $(RUN) $(SUITES)
 
-# mutated files are in the store's suite as well; this one goes on looking, guided by coverage
-FUZZ_SECONDS ?= 60
-FUZZ := $(BUILD)/fuzz
-
-.PHONY: fuzz
-fuzz: | deps-build ## hostile files for the store under libFuzzer, for FUZZ_SECONDS (60)
-	$(if $(NO_DEPS),,$(call install_packages,$(FUZZ_PACKAGES)))
-	@$(MAKE) CC=clang BUILD=$(FUZZ) SANITIZE=address,undefined,fuzzer-no-link $(FUZZ)/lib/libtce.a
-	$(Q)clang -std=c99 -g -fsanitize=fuzzer,address,undefined -Iinclude -o $(FUZZ)/store tests/fuzz/fuzz_store.c $(FUZZ)/lib/libtce.a $(LIBS)
-	$(Q)mkdir -p $(FUZZ)/corpus && $(FUZZ)/store -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 $(FUZZ)/corpus
-
 .PHONY: check-python
 check-python: $(LIB)/libtce.so | deps-python ## pytest on bindings/python
 	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/python

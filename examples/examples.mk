@@ -104,7 +104,7 @@ endif
 
 # ---- tests -------------------------------------------------------------------------------------------
 
-PARTS := $(filter-out check-python,$(PARTS)) check-trainer check-python
+PARTS := $(filter-out check-python,$(PARTS)) check-fuzz check-trainer check-python
 
 # cases of tasks
 replay: export TCE_TASKS := $(abspath $(TASKS))
@@ -145,6 +145,47 @@ check-trainer: export TCE_TASKS := $(abspath $(TASKS))
 check-trainer: program $(TRAINER_SUITES) | deps-python deps-pictures deps-models ## the training system: suites, then the program by pytest
 	@$(RUN) $(TRAINER_SUITES)
 	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/trainer
+
+# ---- fuzzers: readers of files that come from elsewhere -----------------------------------------------------
+
+FUZZ_TARGETS := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(filter-out tests/fuzz/fuzz_file.c,$(wildcard tests/fuzz/fuzz_*.c))))
+FUZZERS      := $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz/%)
+FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fuzz/*.c))
+# who calls the targets: a main that takes one file, or libFuzzer
+FUZZ_MAIN    ?= $(BUILD)/tests/fuzz/one_file.o
+FUZZ_LINK    ?=
+FUZZ_SECONDS ?= 60
+FUZZ         := $(BUILD)/fuzz
+
+$(FUZZ_OBJECTS): $(BUILD)/%.o: %.c $(BUILD)/flags | deps-build deps-train
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(COMPILE) -Iexamples/trainer -MMD -MP -c -o $@ $<
+
+.SECONDARY: $(FUZZ_OBJECTS)
+
+$(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/fuzz_file.o $(FUZZ_MAIN) $(TRAINER_ARCHIVE) $(STATIC)
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(FUZZ_LINK) -o $@ $^ $(TRAINER_LIBS) $(LIBS)
+
+.PHONY: check-fuzz
+check-fuzz: ## the corpora of the fuzzers under the address and undefined-behaviour sanitizers
+	@$(MAKE) BUILD=$(BUILD)/san SANITIZE=address,undefined $(FUZZERS:$(BUILD)/%=$(BUILD)/san/%)
+	@sh tests/fuzz/check.sh $(BUILD)/san/tests/fuzz $(FUZZ_TARGETS)
+
+.PHONY: fuzz
+fuzz: | deps-build deps-train ## hostile files under libFuzzer, for FUZZ_SECONDS (60) each: store, settings, queue, policy
+	$(if $(NO_DEPS),,$(call install_packages,$(FUZZ_PACKAGES)))
+	@$(MAKE) CC=clang BUILD=$(FUZZ) SANITIZE=address,undefined,fuzzer-no-link FUZZ_MAIN= FUZZ_LINK=-fsanitize=fuzzer $(FUZZERS:$(BUILD)/%=$(FUZZ)/%)
+	@$(MAKE) -k $(FUZZ_TARGETS:%=fuzz-%)
+
+# finds stay in build/fuzz as <target>-crash-...: they belong into the corpus, with what they were a sign of mended
+.PHONY: $(FUZZ_TARGETS:%=fuzz-%)
+$(FUZZ_TARGETS:%=fuzz-%): fuzz-%:
+	@mkdir -p $(FUZZ)/corpus/$*
+	@$(FUZZ)/tests/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -max_len=$(if $(filter policy,$*),32768,4096) -artifact_prefix=$(FUZZ)/$*- \
+	    -print_final_stats=1 $(FUZZ)/corpus/$* tests/fuzz/corpus/$* >$(FUZZ)/$*.log 2>&1 || { tail -n 60 $(FUZZ)/$*.log; exit 1; }
+	@echo "fuzz $*: $$(sed -n 's/^stat::number_of_executed_units: *//p' $(FUZZ)/$*.log) inputs in $(FUZZ_SECONDS) s, nothing found"
 
 # the tasks as Gymnasium environments
 check-python: export TCE_TASKS := $(abspath $(TASKS))
@@ -192,4 +233,4 @@ check-oracle: $(TASKS) $(FANCY_VENV)/ready | deps-models ## the original environ
 	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(FANCY_VENV)/bin/python tests/oracle/oracle.py \
 	    $(TASKS) --episodes $(EPISODES)
 
--include $(TASK_OBJECTS:.o=.d) $(TRAINER_OBJECTS:.o=.d) $(TRAINER_SUITES:%=%.d)
+-include $(TASK_OBJECTS:.o=.d) $(TRAINER_OBJECTS:.o=.d) $(TRAINER_SUITES:%=%.d) $(FUZZ_OBJECTS:.o=.d)

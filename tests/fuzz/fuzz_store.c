@@ -1,22 +1,13 @@
 /*
  * Fuzz target: hostile bytes for tce_store_parse. A store that comes out of it must be whole: every array readable to
  * its last byte, names in order, and found under their names. test_store.c includes this file and feeds it mutated
- * seeds; `make fuzz` runs it under libFuzzer.
+ * seeds.
  */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <tce/store.h>
 
-/* abort() is how a fuzz target says that it has found something */
-static void must(int holds)
-{
-    if (!holds)
-        abort();
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
