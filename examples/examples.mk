@@ -104,7 +104,7 @@ endif
 
 # ---- tests -------------------------------------------------------------------------------------------
 
-PARTS := $(filter-out check-python,$(PARTS)) check-fuzz check-trainer check-python
+PARTS := $(filter-out check-python,$(PARTS)) check-san-trainer check-fuzz check-trainer check-python
 
 # cases of tasks
 replay: export TCE_TASKS := $(abspath $(TASKS))
@@ -145,6 +145,38 @@ check-trainer: export TCE_TASKS := $(abspath $(TASKS))
 check-trainer: program $(TRAINER_SUITES) | deps-python deps-pictures deps-models ## the training system: suites, then the program by pytest
 	@$(RUN) $(TRAINER_SUITES)
 	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/trainer
+
+# ---- the training system under the sanitizers and valgrind ----------------------------------------------------
+
+# both episodes of every task
+EPISODES_PROGRAM := $(BUILD)/tests/sanitize/episodes
+
+$(EPISODES_PROGRAM): $(EPISODES_PROGRAM).o $(LIB)/libtce.so
+	$(call say,LD,$@)
+	$(Q)$(LINK) -o $@ $< $(LINK_TCE) -lm
+
+# Leaks are looked for at the end, when the program has unloaded the tasks, and MuJoCo with them: what these still hold would count as lost, and what is
+# lost would have no names. So they are loaded before and stay, after the sanitizer's own library, which has to be first. $(1): the folder of the build.
+STAYS = env LD_PRELOAD=$$(ldd $(1)/bin/tce | awk '/lib[at]san/ { printf "%s:", $$3 }')$(abspath $(1))/bin/libtce_tasks.so
+
+TASK_SUITES := $(patsubst %.c,$(BUILD)/%,$(shell grep -l task_suite.h tests/trainer/test_*.c))
+# compiles dozens of exported policies
+EXPORT_SUITE := $(BUILD)/tests/trainer/test_export
+SAN_BUILD   = $(MAKE) BUILD=$(BUILD)/san SANITIZE=address,undefined
+SAN_SUITES  = TCE_TASKS=$(abspath $(BUILD))/san/bin/libtce_tasks.so TCE_PROGRAM=$(abspath $(BUILD))/san/bin/tce \
+              TCE_TEST_BUILD=$(abspath $(BUILD))/san/tests $(SLOW)
+
+.PHONY: check-san-trainer check-san-long
+check-san-trainer: | deps-models ## the training system and every task under the address and undefined-behaviour sanitizers
+	+@$(SAN_BUILD) program $(EPISODES_PROGRAM:$(BUILD)/%=$(BUILD)/san/%) $(TRAINER_SUITES:$(BUILD)/%=$(BUILD)/san/%)
+	@$(SAN_SUITES) $(RUN) $(patsubst $(BUILD)/%,$(BUILD)/san/%,$(filter-out $(TASK_SUITES) $(EXPORT_SUITE),$(TRAINER_SUITES)))
+	@$(SAN_SUITES) WRAP="$(call STAYS,$(BUILD)/san)" $(RUN) $(TASK_SUITES:$(BUILD)/%=$(BUILD)/san/%)
+	@sh tests/sanitize/program.sh $(BUILD)/san/bin/tce $(call STAYS,$(BUILD)/san)
+	@$(call STAYS,$(BUILD)/san) $(BUILD)/san/tests/sanitize/episodes $(BUILD)/san/bin/libtce_tasks.so
+
+check-san-long: ## export's suite under the address and undefined-behaviour sanitizers
+	+@$(SAN_BUILD) $(EXPORT_SUITE:$(BUILD)/%=$(BUILD)/san/%)
+	@$(SAN_SUITES) LIMIT=1200 $(RUN) $(EXPORT_SUITE:$(BUILD)/%=$(BUILD)/san/%)
 
 # ---- fuzzers: readers of files that come from elsewhere -----------------------------------------------------
 
@@ -233,4 +265,4 @@ check-oracle: $(TASKS) $(FANCY_VENV)/ready | deps-models ## the original environ
 	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(FANCY_VENV)/bin/python tests/oracle/oracle.py \
 	    $(TASKS) --episodes $(EPISODES)
 
--include $(TASK_OBJECTS:.o=.d) $(TRAINER_OBJECTS:.o=.d) $(TRAINER_SUITES:%=%.d) $(FUZZ_OBJECTS:.o=.d)
+-include $(TASK_OBJECTS:.o=.d) $(TRAINER_OBJECTS:.o=.d) $(TRAINER_SUITES:%=%.d) $(FUZZ_OBJECTS:.o=.d) $(EPISODES_PROGRAM).d

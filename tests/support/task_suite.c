@@ -16,10 +16,14 @@
 
 tce_env_library *task_library;
 
+/* What a test does to TCE_MODELS must not reach the next one where both are in one process. */
+static char *models;
+
 static void open_library(void)
 {
-    const char *path = getenv("TCE_TASKS");
+    const char *path = getenv("TCE_TASKS"), *folder = getenv("TCE_MODELS");
 
+    models = folder ? strdup(folder) : NULL;
     ck_assert_msg(path != NULL, "TCE_TASKS is not set: run `make check-trainer`");
     ok(tce_env_library_open(path, NULL, &task_library));
 }
@@ -27,6 +31,11 @@ static void open_library(void)
 static void close_library(void)
 {
     tce_env_library_free(task_library);
+    if (models)
+        setenv("TCE_MODELS", models, 1);
+    else
+        unsetenv("TCE_MODELS");
+    free(models);
 }
 
 TCase *task_case(Suite *suite, const char *name, double timeout)

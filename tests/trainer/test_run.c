@@ -171,7 +171,7 @@ START_TEST(many_metrics_with_long_names_are_all_written)
     const timings spent = { 0 };
     for (int i = 0; i < N; i++) {
         memset(names[i], 'a', LENGTH);
-        snprintf(names[i] + LENGTH - 3, 4, "%03d", i);
+        snprintf(names[i] + LENGTH - 3, 4, "%03u", (unsigned)i % 1000u);
         metrics_put(&m, names[i], i);
     }
     ck_assert_int_eq(m.n, N);
