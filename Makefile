@@ -150,11 +150,16 @@ suites: $(SUITES) $(TEST_TASKS)
 
 # python comes last: pytest's own summary ends the output
 PARTS := check check-headers check-map check-layers check-replay replay check-abi check-install check-docs check-examples \
-         check-san check-tsan check-valgrind check-python
+         check-san check-tsan check-python
+LONG_PARTS := check-valgrind check-tsan-all
 
 .PHONY: test
-test: | deps ## everything; what CI runs
+test: | deps ## everything that takes minutes; what CI runs
 	@sh tests/parts.sh "$(MAKE) -s -j$(JOBS) --no-print-directory" $(PARTS)
+
+.PHONY: test-long
+test-long: | deps ## what takes longer: valgrind, threads, kills, five seeds, fuzzers; before an issue is closed
+	@sh tests/parts.sh "$(MAKE) -s -j$(JOBS) --no-print-directory" $(LONG_PARTS)
 
 .PHONY: check
 check: suites ## the C suites, under a minute
@@ -214,16 +219,24 @@ check-san: ## suites under the address and undefined-behaviour sanitizers
 	@$(MAKE) BUILD=$(BUILD)/san SANITIZE=address,undefined suites
 	@$(SLOW) TCE_TEST_BUILD=$(abspath $(BUILD))/san/tests $(RUN) $(SUITES:$(BUILD)/%=$(BUILD)/san/%)
 
-.PHONY: check-tsan
-check-tsan: ## suites with threads under the thread sanitizer
-	@$(MAKE) BUILD=$(BUILD)/tsan SANITIZE=thread $(THREADED:$(BUILD)/%=$(BUILD)/tsan/%) $(TEST_TASKS:$(BUILD)/%=$(BUILD)/tsan/%)
-	@$(SLOW) TCE_TEST_BUILD=$(abspath $(BUILD))/tsan/tests \
-	    WRAP="$$(setarch -R true 2>/dev/null && echo setarch -R)" $(RUN) $(THREADED:$(BUILD)/%=$(BUILD)/tsan/%)
+# the thread sanitizer cannot live with some layouts of the address space
+UNSHUFFLED = $$(setarch -R true 2>/dev/null && echo setarch -R)
+TSAN_QUICK := $(BUILD)/tests/test_base $(BUILD)/tests/test_rollout
+check-tsan: TSAN_SUITES := $(TSAN_QUICK)
+check-tsan-all: TSAN_SUITES := $(THREADED)
+
+.PHONY: check-tsan check-tsan-all
+check-tsan: ## suites of the thread pool and of roll-outs under the thread sanitizer
+check-tsan-all: ## all suites with threads under the thread sanitizer
+check-tsan check-tsan-all:
+	@$(MAKE) BUILD=$(BUILD)/tsan SANITIZE=thread $(TSAN_SUITES:$(BUILD)/%=$(BUILD)/tsan/%) $(TEST_TASKS:$(BUILD)/%=$(BUILD)/tsan/%)
+	@$(SLOW) TCE_TEST_BUILD=$(abspath $(BUILD))/tsan/tests WRAP="$(UNSHUFFLED)" $(RUN) $(TSAN_SUITES:$(BUILD)/%=$(BUILD)/tsan/%)
+
+VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect
 
 .PHONY: check-valgrind
 check-valgrind: suites ## suites under valgrind, without the long loops of property and gradient
-	@$(SLOW) CASES="golden errors memory" WRAP="valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \
-	    --errors-for-leak-kinds=definite,indirect" $(RUN) $(SUITES)
+	@$(SLOW) LIMIT=1800 CASES="golden errors memory" WRAP="$(VALGRIND)" $(RUN) $(SUITES)
 
 .PHONY: check-python
 check-python: $(LIB)/libtce.so | deps-python ## pytest on bindings/python
@@ -306,7 +319,7 @@ distclean: clean ## and what deps fetched
 	$(Q)rm -rf deps
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-23s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 include examples/examples.mk
 

@@ -104,7 +104,8 @@ endif
 
 # ---- tests -------------------------------------------------------------------------------------------
 
-PARTS := $(filter-out check-python,$(PARTS)) check-san-trainer check-fuzz check-trainer check-python
+PARTS := $(filter-out check-python,$(PARTS)) check-san-trainer check-fuzz check-learn check-trainer check-python
+LONG_PARTS += check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long check-kills
 
 # cases of tasks
 replay: export TCE_TASKS := $(abspath $(TASKS))
@@ -146,6 +147,21 @@ check-trainer: program $(TRAINER_SUITES) | deps-python deps-pictures deps-models
 	@$(RUN) $(TRAINER_SUITES)
 	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/trainer
 
+.PHONY: check-kills
+check-kills: export TCE_PROGRAM := $(abspath $(PROGRAM))
+check-kills: export TCE_TEST_LONG := 1
+check-kills: program | deps-python ## a hundred kills of a run, and of a queue
+	@$(VENV)/bin/python -m pytest -q tests/trainer -k kills
+
+SEEDS ?= 1
+
+.PHONY: check-learn check-learn-seeds
+check-learn: program ## the reacher as `make train` trains it succeeds in more than 0.9 of its episodes; SEEDS="1 2"
+	@sh tests/learn.sh $(PROGRAM) $(SEEDS)
+
+check-learn-seeds: program ## the same with five seeds
+	@sh tests/learn.sh $(PROGRAM) 1 2 3 4 5
+
 # ---- the training system under the sanitizers and valgrind ----------------------------------------------------
 
 # both episodes of every task
@@ -177,6 +193,20 @@ check-san-trainer: | deps-models ## the training system and every task under the
 check-san-long: ## export's suite under the address and undefined-behaviour sanitizers
 	+@$(SAN_BUILD) $(EXPORT_SUITE:$(BUILD)/%=$(BUILD)/san/%)
 	@$(SAN_SUITES) LIMIT=1200 $(RUN) $(EXPORT_SUITE:$(BUILD)/%=$(BUILD)/san/%)
+
+.PHONY: check-tsan-trainer
+check-tsan-trainer: | deps-models ## the training system and every task under the thread sanitizer
+	@$(MAKE) BUILD=$(BUILD)/tsan SANITIZE=thread program $(EPISODES_PROGRAM:$(BUILD)/%=$(BUILD)/tsan/%)
+	@sh tests/sanitize/program.sh $(BUILD)/tsan/bin/tce $(UNSHUFFLED)
+	@$(UNSHUFFLED) $(BUILD)/tsan/tests/sanitize/episodes $(BUILD)/tsan/bin/libtce_tasks.so
+
+# one task of each family: a step takes forty times as long
+VALGRIND_TASKS := reacher5 point_via box_pushing_dense hopper_jump table_tennis metaworld_door_open metaworld_assembly
+
+.PHONY: check-valgrind-trainer
+check-valgrind-trainer: program $(EPISODES_PROGRAM) | deps-models ## the training system and a task of each family under valgrind
+	@LIMIT=3600 sh tests/sanitize/program.sh $(PROGRAM) $(VALGRIND) --trace-children=yes
+	@$(VALGRIND) $(EPISODES_PROGRAM) $(TASKS) $(VALGRIND_TASKS)
 
 # ---- fuzzers: readers of files that come from elsewhere -----------------------------------------------------
 
@@ -210,6 +240,10 @@ fuzz: | deps-build deps-train ## hostile files under libFuzzer, for FUZZ_SECONDS
 	$(if $(NO_DEPS),,$(call install_packages,$(FUZZ_PACKAGES)))
 	@$(MAKE) CC=clang BUILD=$(FUZZ) SANITIZE=address,undefined,fuzzer-no-link FUZZ_MAIN= FUZZ_LINK=-fsanitize=fuzzer $(FUZZERS:$(BUILD)/%=$(FUZZ)/%)
 	@$(MAKE) -k $(FUZZ_TARGETS:%=fuzz-%)
+
+.PHONY: fuzz-long
+fuzz-long: ## the same for ten minutes each
+	@$(MAKE) fuzz FUZZ_SECONDS=600
 
 # finds stay in build/fuzz as <target>-crash-...: they belong into the corpus, with what they were a sign of mended
 .PHONY: $(FUZZ_TARGETS:%=fuzz-%)

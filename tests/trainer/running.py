@@ -17,6 +17,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
+# loops as long as `make test-long` wants them
+LONG = os.environ.get("TCE_TEST_LONG", "") == "1"
 
 
 def environment() -> Dict[str, str]:
