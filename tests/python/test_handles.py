@@ -1,50 +1,17 @@
 """Life time of handles: what is closed, copied, shared or forked while it is in use.
 
-Each program runs in an interpreter of its own, where a crash or a hang is a failure like any other.
+Programs that may crash or hang run in an interpreter of their own.
 """
 
 from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
-import sys
-import textwrap
 
 import pytest
 
 import tce
-
-START = """
-import copy, faulthandler, gc, os, signal, sys, threading, time
-faulthandler.dump_traceback_later(40, exit=True)
-import numpy as np
-import tce
-
-class Line(tce.Env):
-    spec = tce.EnvSpec(n_obs=1, n_dof=1, n_steps=1000000, dt=0.1, n_action=1)
-    def __init__(self, settings=None):
-        pass
-    def reset(self, random):
-        return [0.0], [0.0], [0.0]
-    def step(self, pos, vel):
-        return pos, 0.0
-    def step_action(self, action):
-        return action, 0.0
-
-def run(rollout, T=5):
-    path = np.zeros((rollout.n_envs, T, 1))
-    return rollout.run(path, path)
-"""
-
-
-def python(program: str, *arguments: object) -> str:
-    """What a program prints; its failure fails the test."""
-    result = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", START + textwrap.dedent(program), *map(str, arguments)], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, timeout=60, text=True)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+from conftest import python
 
 
 @pytest.mark.parametrize("order", ["library, environments", "environments, library", "cycle"])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import byref
-from typing import Any, Callable, Dict, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import Array, integer, pointer
+from ._callbacks import Chunks
 from ._handle import Handle, fill, make, struct
-from ._library import POOL_WORK, PoolOptions, RandomState, fail, lib
-from .errors import E_ARGUMENT
+from ._library import POOL_WORK, PoolOptions, RandomState, lib
 
 MASK = 2**64 - 1
 
@@ -115,29 +115,20 @@ class Pool(Handle):
         return int(lib.tce_pool_threads(self))
 
     def run(self, n_items: int, chunk_size: int, work: Callable[[int, int, int, int], None]) -> None:
-        """Calls ``work(chunk, begin, end, worker)`` for every chunk. Its exceptions are raised here.
+        """Calls ``work(chunk, begin, end, worker)`` for every chunk. Its exceptions are raised here, that of the first
+        chunk when there are several; after KeyboardInterrupt no more chunks are started.
 
         Another thread's call waits; one from inside ``work`` runs in its own thread.
         """
-        faults: Dict[int, BaseException] = {}
+        chunks = Chunks()
 
         def call(context: Any, chunk: int, begin: int, end: int, worker: int) -> int:
-            try:
-                work(chunk, begin, end, worker)
-                return 0
-            except BaseException as fault:  # nothing may unwind through C
-                faults[chunk] = fault
-                return fail(E_ARGUMENT, f"work failed in chunk {chunk}: {fault!r}")
+            return chunks.run(chunk, work, chunk, begin, end, worker)
 
         callback = POOL_WORK(call)
-        try:
-            lib.tce_pool_run(
-                self, integer("n_items", n_items, 0), integer("chunk_size", chunk_size, 0),
-                ctypes.cast(callback, ctypes.c_void_p), None)
-        except Exception:
-            if faults:
-                raise faults[min(faults)] from None
-            raise
+        chunks.call(
+            lib.tce_pool_run, self, integer("n_items", n_items, 0), integer("chunk_size", chunk_size, 0),
+            ctypes.cast(callback, ctypes.c_void_p), None)
 
 
 def pool_pointer(pool: Optional[Pool]) -> Optional[int]:

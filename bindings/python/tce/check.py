@@ -8,6 +8,7 @@ from ctypes import byref, c_int32, c_void_p
 from typing import Any, Callable, List, Optional, Tuple, Union
 
 from ._declarations import TCE_ENV_FAULT, EnvInspectOptions, EnvReport
+from ._callbacks import Faults, Group, call
 from ._handle import struct
 from ._library import lib
 from .env import Task
@@ -48,13 +49,11 @@ def check_env(task: Union[Task, Env, Callable[[Optional[str]], Env]], settings: 
     options.settings = None if settings is None else settings.encode()
     options.report = ctypes.cast(report, c_void_p)
     n_faults = c_int32()
-    task.raised()
-    lib.tce_env_inspect(byref(options), None, byref(n_faults))
+    group, raised = Group(), Faults()
+    with task._creating(group):
+        call(group, lib.tce_env_inspect, byref(options), None, byref(n_faults), faults=raised)
     # steps that had to be refused are none
-    causes = [cause for cause in task.raised() if not isinstance(cause, StateError)]
-    for cause in causes:
-        if not isinstance(cause, Exception):
-            raise cause
+    causes = [cause for cause in raised.causes if not isinstance(cause, StateError)]
     faults = [message for severity, message in findings if severity == TCE_ENV_FAULT]
     if faults:
         text = "\n".join(f"{task.name}: {message}" for message in faults)

@@ -5,6 +5,7 @@ Tasks written in Python are in ``python_env``.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -16,6 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 import numpy as np
 
 from ._arrays import AnyArray, Array, Shapes, integer, pointer
+from ._callbacks import Group, call
 from ._handle import Handle, Owned, make
 from ._library import ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, lib, status_error
 from .base import RandomSource, random_stream
@@ -61,6 +63,8 @@ def read_doubles(n: int, address: int) -> Array:
 class Task:
     """A task that libtce can run: ``vtable`` is a pointer to its functions, ``name`` and ``description`` texts."""
 
+    _in_python = False  # its environments are Python code
+
     def __init__(self, vtable: int, keep: Any = None, uses: Tuple[Owned, ...] = ()) -> None:
         self._vtable = vtable
         self._keep = keep
@@ -78,13 +82,13 @@ class Task:
             raise UnsupportedError(E_UNSUPPORTED, "TCE_E_UNSUPPORTED", f"{self.name} does not offer {name}")
         result = self._functions[name](*arguments)
         if ENV_FUNCTIONS[name]._restype_ is c_int32 and result != 0:
-            causes = self.raised()
-            raise status_error(result) from (causes[0] if causes else None)
+            raise status_error(result)
         return result
 
-    def raised(self) -> List[BaseException]:
-        """Exceptions of the task's Python code since the last call of this function."""
-        return []
+    @contextlib.contextmanager
+    def _creating(self, group: Group) -> Iterator[None]:
+        """Environments that are created within report the exceptions of their Python code to the group."""
+        yield
 
     def create(self, settings: Optional[str] = None) -> "Instance":
         """One environment, to be stepped directly."""
@@ -107,8 +111,10 @@ class Instance(Handle):
         self._event = 0  # sticky over the steps of an episode
         self._count: Optional[int] = 0  # steps of the episode; None: it started in a state that was put in
         self.running = False  # there is an episode that can be stepped
+        self._group = Group()
         out = c_void_p()
-        task._call("create", None, None if settings is None else settings.encode(), byref(out))
+        with task._creating(self._group):
+            self._invoke("create", None, None if settings is None else settings.encode(), byref(out))
         if not out.value:
             raise error(E_ENV, "TCE_E_ENV", f"create of {task.name} returned TCE_OK but no instance")
         self._owned = Owned(out.value, task._functions["destroy"], self._uses, task)
@@ -122,7 +128,12 @@ class Instance(Handle):
 
     def _call(self, name: str, *arguments: Any) -> Any:
         with self._lock:
-            return self.task._call(name, self._check_open(), *arguments)
+            return self._invoke(name, self._check_open(), *arguments)
+
+    def _invoke(self, name: str, *arguments: Any) -> Any:
+        if self.task._in_python:
+            return call(self._group, self.task._call, name, *arguments)
+        return self.task._call(name, *arguments)
 
     def offers(self, name: str) -> bool:
         """Whether the task has an optional function: step_action, metrics, n_state, get_state, set_state, render."""

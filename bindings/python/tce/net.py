@@ -10,10 +10,11 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from ._arrays import Array, Shapes, choice, factor_gradient, integer, number, one_factor, pointer
+from ._callbacks import Chunks
 from ._handle import Handle, fill, make, struct, unknown
-from ._library import NET_LOSS, AdamOptions, CriticOptions, NetOptions, PolicyOptions, fail, lib
+from ._library import NET_LOSS, AdamOptions, CriticOptions, NetOptions, PolicyOptions, lib
 from .base import Pool, RandomSource, pool_pointer, random_stream
-from .errors import E_ARGUMENT, E_STATE, StateError
+from .errors import E_STATE, StateError
 from .store import Store
 
 ACTIVATIONS = ("relu", "leaky_relu", "tanh", "linear")
@@ -210,32 +211,25 @@ class Net(Trained):
         shapes = Shapes(I=self.n_in)
         x = shapes.array("x", x, "N I")
         rows, n = self._rows(rows, shapes["N"])
-        faults = []
+        chunks = Chunks()
+
+        def part_of(begin: int, end: int, out: int, d_out: int, total: int) -> None:
+            count = (end - begin) * self.n_out
+            given = np.array((c_double * count).from_address(out)).reshape(-1, self.n_out)
+            gradient, part = loss(begin, end, given)
+            gradient = Shapes(N=end - begin, O=self.n_out).array("d_out", gradient, "N O")
+            ctypes.memmove(d_out, gradient.ctypes.data, gradient.nbytes)
+            c_double.from_address(total).value += float(part)
 
         def call(context: Any, begin: int, end: int, out: int, d_out: int, total: int) -> int:
-            try:
-                count = (end - begin) * self.n_out
-                given = np.array((c_double * count).from_address(out)).reshape(-1, self.n_out)
-                gradient, part = loss(begin, end, given)
-                gradient = Shapes(N=end - begin, O=self.n_out).array("d_out", gradient, "N O")
-                ctypes.memmove(d_out, gradient.ctypes.data, gradient.nbytes)
-                c_double.from_address(total).value += float(part)
-                return 0
-            except BaseException as fault:  # nothing may unwind through C
-                faults.append((begin, fault))
-                return fail(E_ARGUMENT, f"the loss failed in rows {begin} to {end - 1}: {fault!r}")
+            return chunks.run(begin, part_of, begin, end, out, d_out, total)
 
         callback = NET_LOSS(call)
         result = c_double()
-        try:
-            with self._lock:
-                lib.tce_net_pass(
-                    self, n, pointer(x), pointer(rows), ctypes.cast(callback, ctypes.c_void_p), None,
-                    byref(result))
-        except Exception:
-            if faults:
-                raise min(faults, key=lambda pair: pair[0])[1] from None
-            raise
+        with self._lock:
+            chunks.call(
+                lib.tce_net_pass, self, n, pointer(x), pointer(rows), ctypes.cast(callback, ctypes.c_void_p), None,
+                byref(result))
         return result.value
 
     @property

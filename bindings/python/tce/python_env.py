@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import threading
 import traceback
 from ctypes import c_char_p, c_double, c_int32, c_void_p
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from ._arrays import Array
+from ._callbacks import Group, user_code
 from ._library import ENV_ABI, ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, RandomState, fail
 from .base import Random
 from .env import EnvSpec, StepResult, Task, read_doubles
@@ -66,6 +68,7 @@ class _Live:
     env: Env
     spec: EnvSpec
     left: int = 0  # steps until the end of the episode; 0: it is over, or none has begun
+    group: Group = field(default_factory=Group)
     raw: Any = None
     keep: List[Any] = field(default_factory=list)
 
@@ -75,8 +78,10 @@ class PythonTask(Task):
 
     Exceptions in the environment become TCE_E_ENV with the last line of the traceback as the message; the
     exception itself is the ``__cause__`` of what Rollout raises. With a pool, environments run in its threads,
-    one at a time for the interpreter's lock.
+    one at a time for the interpreter's lock. KeyboardInterrupt and SystemExit end the call and are raised as they are.
     """
+
+    _in_python = True
 
     def __init__(
         self, factory: Callable[[Optional[str]], Env], name: str = "python", description: str = "",
@@ -84,8 +89,8 @@ class PythonTask(Task):
         self._factory = factory
         self._live: Dict[int, _Live] = {}
         self._numbers = itertools.count(1)
-        self._faults: List[BaseException] = []
         self._guard = threading.Lock()
+        self._thread = threading.local()  # group: of the handle that is creating its environments
         table = EnvVtable(struct_size=ctypes.sizeof(EnvVtable), abi=ENV_ABI)
         texts = name.encode(), description.encode()
         table.name, table.description = texts
@@ -95,18 +100,31 @@ class PythonTask(Task):
             setattr(table, entry, ctypes.cast(callbacks[entry], c_void_p))
         super().__init__(ctypes.addressof(table), keep=(table, callbacks, texts))
 
-    def raised(self) -> List[BaseException]:
-        with self._guard:
-            faults, self._faults = self._faults, []
-        return faults
+    @contextlib.contextmanager
+    def _creating(self, group: Group) -> Iterator[None]:
+        before, self._thread.group = getattr(self._thread, "group", None), group
+        try:
+            yield
+        finally:
+            self._thread.group = before
+
+    def _group(self, entry: str, arguments: Tuple[Any, ...]) -> Group:
+        """Who is told of exceptions in a C entry."""
+        if entry == "create":
+            return getattr(self._thread, "group", None) or Group()
+        live = self._live.get(arguments[0])
+        return Group() if live is None else live.group
 
     def _guarded(self, entry: str) -> Callable[..., Any]:
         """The C entry: exceptions end here, as a status and a message."""
         function = getattr(self, "_on_" + entry)
 
         def call(*arguments: Any) -> Any:
+            faults = self._group(entry, arguments).faults
+            if faults.interrupt is not None and entry != "destroy":
+                return fail(E_ENV, f"not started: the call was ended by {type(faults.interrupt).__name__}")
             try:
-                function(*arguments)
+                user_code(function, *arguments)
                 return 0
             except NotImplementedError as reason:
                 return fail(E_UNSUPPORTED, str(reason))
@@ -116,8 +134,7 @@ class PythonTask(Task):
             except BaseException as fault:  # nothing may unwind through C
                 status, text = E_ENV, traceback.format_exception_only(type(fault), fault)[-1].strip()
                 reason_ = fault
-            with self._guard:
-                self._faults.append(reason_)
+            faults.add(reason_)
             return fail(status, text)
 
         if entry == "destroy":
@@ -127,7 +144,7 @@ class PythonTask(Task):
     def _on_create(self, user: Any, settings: Optional[bytes], out: int) -> None:
         env = self._factory(None if settings is None else settings.decode())
         spec = env.spec
-        live = _Live(env, spec)
+        live = _Live(env, spec, group=self._group("create", ()))
         names = (c_char_p * len(spec.metric_names))(*(name.encode() for name in spec.metric_names))
         context = (c_int32 * len(spec.context))(*spec.context)
         low = np.full(spec.n_action, -np.inf) if spec.action_low is None else spec.action_low

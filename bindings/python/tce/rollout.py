@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import AnyArray, Array, Shapes, choice, integer, pointer
+from ._callbacks import Faults, Group, call, call_aside, in_main_thread
 from ._handle import Handle, fill, make, struct
 from ._library import EnvSpecStruct, RandomState, RolloutOptions, RolloutPaths, lib
 from .base import MASK, Pool, RandomSource, pool_pointer, random_stream
@@ -19,6 +20,7 @@ from .env import Task, read_spec, render
 from .errors import TceError, error
 
 ON_FAULT = ("fail", "drop")
+LONG = 1000  # steps of a task in C that Ctrl-C does not wait for
 
 RESULT = np.dtype([
     ("reward", np.float64), ("terminated", np.int32), ("truncated", np.int32), ("event", np.int32),
@@ -56,33 +58,33 @@ class Rollout(Handle):
         self.task, self.pool = task, pool
         self._uses, self._keep = task._uses, task
         self._use(pool)
+        self._threads = 1 if pool is None else pool.threads
         options = struct(RolloutOptions, lib.tce_rollout_options_init)
         fill(options, {"n_envs": n_envs, "on_fault": choice("on_fault", on_fault, ON_FAULT)})
         options.vtable, options.pool = task._vtable, pool_pointer(pool)
         options.seed, options.purpose = integer("seed", seed, 0, MASK), integer("purpose", purpose, 0, MASK)
         options.settings = None if settings is None else settings.encode()
-        self._pointer = self._run(make, lib.tce_rollout_create, byref(options), None)
+        self._group = Group()
+        with task._creating(self._group):
+            self._pointer = self._run(make, lib.tce_rollout_create, byref(options), None)
         self.spec = read_spec(EnvSpecStruct.from_address(lib.tce_rollout_spec(self)))
         self.n_envs = int(lib.tce_rollout_num_envs(self))
         self._first: Optional[Array] = None
 
-    def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _run(self, function: Callable[..., Any], *arguments: Any, faults: Optional[Faults] = None) -> Any:
         """A call that may run Python environments: their exceptions become causes, an interrupt is raised itself."""
-        self.task.raised()
-        failure: Optional[TceError] = None
-        result = None
         with self._lock:
-            try:
-                result = function(*arguments)
-            except TceError as reason:
-                failure = reason
-        causes = self.task.raised()
-        for cause in causes:
-            if not isinstance(cause, Exception):
-                raise cause
-        if failure is not None:
-            raise failure from (causes[0] if causes else None)
-        return result
+            if not self.task._in_python:
+                return function(*arguments)
+            return call(self._group, function, *arguments, faults=faults)
+
+    def _run_long(self, n_steps: int, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The same for whole episodes, which Ctrl-C need not wait for. ctypes holds the arrays among the arguments."""
+        # Python environments without a pool stay in the thread that made them; a few steps in C take no time
+        short = self._threads == 1 if self.task._in_python else n_steps < LONG
+        if short or not in_main_thread():
+            return self._run(function, *arguments)
+        return call_aside(lambda faults: self._run(function, *arguments, faults=faults), self.task._in_python)
 
     def _count(self, n: Optional[int]) -> int:
         return self.n_envs if n is None else integer("n", n, 1, self.n_envs)
@@ -149,7 +151,8 @@ class Rollout(Handle):
         raw.dones, raw.events = pointer(paths.dones), pointer(paths.events)
         raw.lengths = pointer(paths.lengths)
         raw.metrics = pointer(paths.metrics) if paths.metrics.size else None
-        self._run(lib.tce_rollout_run, self, n, T, pointer(pos), pointer(vel), byref(raw))
+        raw.arrays = paths  # kept with the struct that points to them
+        self._run_long(n * T, lib.tce_rollout_run, self, n, T, pos, vel, byref(raw))
         return paths
 
     def step(self, actions: Any) -> Tuple[Array, AnyArray]:
