@@ -67,8 +67,7 @@ static tce_status cart_metrics(void *instance, double *out)
 static const tce_env_vtable CART = { .struct_size = sizeof CART, .abi = TCE_ENV_ABI, .name = "cart", .description = "a cart and a goal",
     .create = cart_create, .destroy = free, .spec = cart_spec, .reset = cart_reset, .step = cart_step, .metrics = cart_metrics };
 
-/* what a task library exports */
-TCE_API const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n)
+TCE_API const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n) /* what a task library exports */
 {
     static const tce_env_vtable *const TASKS[] = { &CART };
     *abi = TCE_ENV_ABI, *n = 1;
@@ -90,10 +89,9 @@ int main(void)
     const tce_rollout_options options = { .struct_size = sizeof options, .vtable = &CART, .n_envs = 1 };
     tce_rollout *rollout;
     check(tce_rollout_create(&options, NULL, &rollout));
-    /* a desired path that is at the goal at once: what a policy has to find out */
     check(tce_rollout_reset(rollout, 1, 0, obs, NULL, NULL));
     for (int t = 0; t < T; t++)
-        pos[t] = obs[2];
+        pos[t] = obs[2]; /* at the goal at once: what a policy has to find out */
     check(tce_rollout_run(rollout, 1, T, pos, vel, &paths));
     printf("goal %.3f, last reward %.2e, success %g\n", obs[2], rewards[T - 1], success);
     tce_rollout_free(rollout);
