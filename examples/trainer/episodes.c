@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "trainer.h"
 
 static size_t smaller(size_t a, size_t b)
@@ -26,41 +27,56 @@ static char *prefixed(const episodes *ep, const char *name, int *failed)
     return full;
 }
 
+/* All arrays but the names. */
+static void take_arrays(episodes *ep, memory *m)
+{
+    const size_t E = ep->E, T = ep->T, D = ep->D, P = ep->P;
+    const size_t n_factors = ep->contextual ? E : 1;
+    ep->times = memory_doubles(m, T);
+    ep->inputs = memory_doubles(m, E * ep->O_net);
+    ep->init_pos = memory_doubles(m, E * D);
+    ep->init_vel = memory_doubles(m, E * D);
+    ep->mean = memory_doubles(m, E * P);
+    ep->factor = memory_doubles(m, n_factors * P * P);
+    ep->params = memory_doubles(m, E * P);
+    ep->pos = memory_doubles(m, E * T * D);
+    ep->vel = memory_doubles(m, E * T * D);
+    ep->obs = memory_doubles(m, E * (T + 1) * ep->O);
+    ep->first_obs = memory_doubles(m, ep->N * ep->O);
+    ep->work = memory_doubles(m, tce_gauss_work(1, P));
+    ep->rewards = memory_doubles(m, E * T);
+    ep->dones = memory_take(m, E * T, sizeof(uint8_t));
+    ep->events = memory_take(m, E * T, sizeof(uint8_t));
+    ep->lengths = memory_take(m, E, sizeof(int32_t));
+    ep->results = memory_doubles(m, E * ep->M);
+    ep->names = memory_take(m, ep->M + 2, sizeof *ep->names);
+}
+
+double episodes_bytes(const episodes *ep, size_t P)
+{
+    episodes measured = *ep;
+    memory m = { .measure = 1 };
+    measured.P = P;
+    take_arrays(&measured, &m);
+    return m.bytes;
+}
+
 tce_status episodes_allocate(episodes *ep, size_t P)
 {
-    const size_t E = ep->E, T = ep->T, D = ep->D;
-    const size_t n_factors = ep->contextual ? E : 1;
+    memory m = { 0 };
     ep->P = P;
-    int failed = 0;
-    ep->times = array_of(T, sizeof(double), &failed);
-    ep->inputs = array_of(E * ep->O_net, sizeof(double), &failed);
-    ep->init_pos = array_of(E * D, sizeof(double), &failed);
-    ep->init_vel = array_of(E * D, sizeof(double), &failed);
-    ep->mean = array_of(E * P, sizeof(double), &failed);
-    ep->factor = array_of(n_factors * P * P, sizeof(double), &failed);
-    ep->params = array_of(E * P, sizeof(double), &failed);
-    ep->pos = array_of(E * T * D, sizeof(double), &failed);
-    ep->vel = array_of(E * T * D, sizeof(double), &failed);
-    ep->obs = array_of(E * (T + 1) * ep->O, sizeof(double), &failed);
-    ep->first_obs = array_of(ep->N * ep->O, sizeof(double), &failed);
-    ep->work = array_of(tce_gauss_work(1, P), sizeof(double), &failed);
-    ep->rewards = array_of(E * T, sizeof(double), &failed);
-    ep->dones = array_of(E * T, sizeof(uint8_t), &failed);
-    ep->events = array_of(E * T, sizeof(uint8_t), &failed);
-    ep->lengths = array_of(E, sizeof(int32_t), &failed);
-    ep->results = array_of(E * ep->M, sizeof(double), &failed);
-    ep->names = array_of(ep->M + 2, sizeof *ep->names, &failed);
-    for (size_t i = 0; !failed && i < ep->M; i++)
-        ep->names[i] = prefixed(ep, ep->spec->metric_names[i], &failed);
-    if (!failed) {
-        ep->names[ep->M] = prefixed(ep, "return", &failed);
-        ep->names[ep->M + 1] = prefixed(ep, "length", &failed);
+    take_arrays(ep, &m);
+    for (size_t i = 0; !m.failed && i < ep->M; i++)
+        ep->names[i] = prefixed(ep, ep->spec->metric_names[i], &m.failed);
+    if (!m.failed) {
+        ep->names[ep->M] = prefixed(ep, "return", &m.failed);
+        ep->names[ep->M + 1] = prefixed(ep, "length", &m.failed);
     }
-    if (failed)
-        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes of %zu steps: lower collect.episodes", E, T);
+    if (m.failed)
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes of %zu steps: lower their number", ep->E, ep->T);
 
     /* the path is sampled at the end of each step: dt, 2 dt, …, T dt */
-    for (size_t i = 0; i < T; i++)
+    for (size_t i = 0; i < ep->T; i++)
         ep->times[i] = ep->spec->dt * (double)(i + 1);
     return TCE_OK;
 }

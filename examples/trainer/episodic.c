@@ -69,7 +69,8 @@ static tce_status create_primitive(const settings *s, const tce_env_spec *spec, 
     return tce_mp_create(&mp, NULL, out);
 }
 
-static tce_status create_critic(learner *l, tce_pool *pool, int32_t normalise, size_t max_batch)
+/* hooks: NULL, or those of memory.h */
+static tce_status create_critic(learner *l, tce_pool *pool, int32_t normalise, size_t max_batch, const tce_hooks *hooks)
 {
     const settings *s = &l->s;
     tce_critic_options critic;
@@ -83,7 +84,7 @@ static tce_status create_critic(learner *l, tce_pool *pool, int32_t normalise, s
     critic.max_batch = (int32_t)max_batch;
     critic.normalise = normalise;
     critic.pool = pool;
-    const tce_status status = tce_critic_create(&critic, NULL, &l->critic);
+    const tce_status status = tce_critic_create(&critic, hooks, &l->critic);
     if (status != TCE_OK)
         return status;
     tce_random random;
@@ -91,8 +92,39 @@ static tce_status create_critic(learner *l, tce_pool *pool, int32_t normalise, s
     return tce_critic_start(l->critic, &random);
 }
 
+/* What the parts are made for. */
+typedef struct part_sizes {
+    size_t P;
+    size_t critic_batch; /* rows that the critic judges at once */
+    size_t policy_batch;
+} part_sizes;
+
+/* All that will be taken, against all that there is: a run that does not fit ends before it takes anything. */
+static tce_status check_memory(learner *l, tce_pool *pool, const episodic_options *options, const part_sizes *sizes)
+{
+    const settings *s = &l->s;
+    char remedy[256];
+    memory m = { .measure = 1 };
+    tce_hooks hooks;
+    double policy = 0.0;
+    snprintf(remedy, sizeof remedy, "lower collect.episodes = %d, evaluate.episodes = %d or the widths of the networks", (int)s->collect.episodes,
+             (int)s->evaluate.episodes);
+    if (sizes->critic_batch > INT32_MAX)
+        return tce_fail(TCE_E_NOMEM, "an iteration has %zu steps, the limit is %d: %s", sizes->critic_batch, INT32_MAX, remedy);
+
+    memory_hooks(&m, &hooks);
+    m.bytes += episodes_bytes(&l->train, sizes->P) + episodes_bytes(&l->test, sizes->P);
+    m.bytes += (double)(l->train.E + l->test.E) * sizeof(double);
+    tce_status status = memory_measured(create_critic(l, pool, options->normalise, sizes->critic_batch, &hooks));
+    if (status == TCE_OK)
+        status = policy_learner_bytes(s, pool, l->train.O_net, sizes->P, sizes->policy_batch, &policy);
+    if (status == TCE_OK)
+        status = options->measure(l, pool, sizes->P, &m);
+    return status == TCE_OK ? memory_check(m.bytes + policy, "this run", remedy) : status;
+}
+
 /* Environments first: they tell the sizes of everything else. */
-static tce_status create_parts(learner *l, const task *t, tce_pool *pool, int32_t normalise, int step_values)
+static tce_status create_parts(learner *l, const task *t, tce_pool *pool, const episodic_options *options)
 {
     const settings *s = &l->s;
     const int contextual = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL;
@@ -106,32 +138,37 @@ static tce_status create_parts(learner *l, const task *t, tce_pool *pool, int32_
         status = check_duration(s, l->train.spec);
     if (status == TCE_OK)
         status = create_primitive(s, l->train.spec, &l->mp);
-    if (status == TCE_OK)
-        status = episodes_allocate(&l->train, tce_mp_num_params(l->mp));
-    if (status == TCE_OK)
-        status = episodes_allocate(&l->test, tce_mp_num_params(l->mp));
-    if (status == TCE_OK)
-        status = create_critic(l, pool, normalise, step_values ? l->train.E * (l->train.T + 1) : l->train.E);
     if (status != TCE_OK)
         return status;
 
-    const size_t max_batch = l->train.E > l->test.N ? l->train.E : l->test.N;
+    const part_sizes sizes = { tce_mp_num_params(l->mp), options->step_values ? l->train.E * (l->train.T + 1) : l->train.E,
+                               l->train.E > l->test.N ? l->train.E : l->test.N };
+    status = check_memory(l, pool, options, &sizes);
+    if (status == TCE_OK)
+        status = episodes_allocate(&l->train, sizes.P);
+    if (status == TCE_OK)
+        status = episodes_allocate(&l->test, sizes.P);
+    if (status == TCE_OK)
+        status = create_critic(l, pool, options->normalise, sizes.critic_batch, NULL);
+    if (status != TCE_OK)
+        return status;
+
     int failed = 0;
     l->returns = array_of_doubles(l->train.E, &failed);
     l->test_returns = array_of_doubles(l->test.E, &failed);
     if (failed)
         return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes: lower collect.episodes", l->train.E);
-    return policy_learner_create(&l->policy, s, pool, l->train.O_net, l->train.P, max_batch);
+    return policy_learner_create(&l->policy, s, pool, l->train.O_net, l->train.P, sizes.policy_batch);
 }
 
-tce_status episodic_create(const settings *s, const task *t, tce_pool *pool, int32_t normalise, int step_values, learner **out)
+tce_status episodic_create(const settings *s, const task *t, tce_pool *pool, const episodic_options *options, learner **out)
 {
     *out = NULL;
     learner *l = calloc(1, sizeof *l);
     if (!l)
         return tce_fail(TCE_E_NOMEM, "no memory for a learner");
     l->s = *s;
-    const tce_status status = create_parts(l, t, pool, normalise, step_values);
+    const tce_status status = create_parts(l, t, pool, options);
     if (status != TCE_OK) {
         episodic_destroy(l);
         return status;

@@ -5,6 +5,7 @@
 #ifndef TRAINER_EPISODIC_H
 #define TRAINER_EPISODIC_H
 
+#include "memory.h"
 #include "policy_update.h"
 #include "trainer.h"
 
@@ -19,8 +20,15 @@ struct learner {
     void *own;            /* the method's */
 };
 
-/* normalise: TCE_CRITIC_… of the critic. step_values: the critic judges every state, not only the first of each episode. */
-tce_status episodic_create(const settings *s, const task *t, tce_pool *pool, int32_t normalise, int step_values, learner **out);
+/* How the parts of a method differ. */
+typedef struct episodic_options {
+    int32_t normalise; /* TCE_CRITIC_… of the critic */
+    int step_values;   /* the critic judges every state, not only the first of each episode */
+    /* Counts the memory of the method's own data, for P parameters. */
+    tce_status (*measure)(const learner *l, tce_pool *pool, size_t P, memory *m);
+} episodic_options;
+
+tce_status episodic_create(const settings *s, const task *t, tce_pool *pool, const episodic_options *options, learner **out);
 /* Frees all but `own`. */
 void episodic_destroy(learner *l);
 

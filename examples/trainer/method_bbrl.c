@@ -34,32 +34,44 @@ static void destroy(learner *l)
     episodic_destroy(l);
 }
 
+static void take_arrays(const learner *l, size_t P, bbrl_data *d, memory *m)
+{
+    const size_t E = l->train.E;
+    d->values = memory_doubles(m, E);
+    d->advantages = memory_doubles(m, E);
+    d->log_prob = memory_doubles(m, E);
+    d->old_log_prob = memory_doubles(m, E);
+    d->d_log_prob = memory_doubles(m, E);
+    d->work = memory_doubles(m, tce_gauss_work(E, P));
+    d->fit_inputs = memory_doubles(m, E * l->train.O_net);
+    d->fit_targets = memory_doubles(m, E);
+    d->mask = memory_take(m, E, sizeof(uint8_t));
+}
+
+static tce_status measure(const learner *l, tce_pool *pool, size_t P, memory *m)
+{
+    bbrl_data d;
+    (void)pool;
+    take_arrays(l, P, &d, m);
+    return TCE_OK;
+}
+
 static tce_status create(const settings *s, const task *t, tce_pool *pool, learner **out)
 {
-    const int32_t normalise = s->critic.normalise ? TCE_CRITIC_NORMALISED : TCE_CRITIC_RAW;
-    const tce_status status = episodic_create(s, t, pool, normalise, 0, out);
+    const episodic_options options = { s->critic.normalise ? TCE_CRITIC_NORMALISED : TCE_CRITIC_RAW, 0, measure };
+    const tce_status status = episodic_create(s, t, pool, &options, out);
     if (status != TCE_OK)
         return status;
 
     learner *l = *out;
-    const size_t E = l->train.E;
-    int failed = 0;
-    bbrl_data *d = l->own = array_of(1, sizeof *d, &failed);
-    if (!failed) {
-        d->values = array_of_doubles(E, &failed);
-        d->advantages = array_of_doubles(E, &failed);
-        d->log_prob = array_of_doubles(E, &failed);
-        d->old_log_prob = array_of_doubles(E, &failed);
-        d->d_log_prob = array_of_doubles(E, &failed);
-        d->work = array_of_doubles(tce_gauss_work(E, l->train.P), &failed);
-        d->fit_inputs = array_of_doubles(E * l->train.O_net, &failed);
-        d->fit_targets = array_of_doubles(E, &failed);
-        d->mask = array_of(E, sizeof(uint8_t), &failed);
-    }
-    if (failed) {
+    memory m = { 0 };
+    bbrl_data *d = l->own = memory_take(&m, 1, sizeof *d);
+    if (!m.failed)
+        take_arrays(l, l->train.P, d, &m);
+    if (m.failed) {
         destroy(l);
         *out = NULL;
-        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes: lower collect.episodes", E);
+        return tce_fail(TCE_E_NOMEM, "no memory for %d episodes: lower collect.episodes", (int)s->collect.episodes);
     }
     return TCE_OK;
 }

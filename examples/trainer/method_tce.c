@@ -38,7 +38,8 @@ static void destroy(learner *l)
     episodic_destroy(l);
 }
 
-static tce_status create_segment(learner *l, tce_data *d, tce_pool *pool)
+/* hooks: NULL, or those of memory.h */
+static tce_status create_segment(const learner *l, tce_data *d, tce_pool *pool, const tce_hooks *hooks)
 {
     tce_segment_options segment;
     tce_segment_options_init(&segment, sizeof segment);
@@ -49,41 +50,55 @@ static tce_status create_segment(learner *l, tce_data *d, tce_pool *pool)
     segment.shared_cov = !l->train.contextual;
     segment.reg = l->s.objective.regulariser;
     segment.pool = pool;
-    return tce_segment_create(&segment, NULL, &d->segment);
+    return tce_segment_create(&segment, hooks, &d->segment);
+}
+
+static void take_arrays(const learner *l, tce_data *d, memory *m)
+{
+    const episodes *ep = &l->train;
+    const size_t E = ep->E, T = ep->T;
+    d->max_pairs = tce_time_pairs_max(T, (size_t)l->s.objective.time_points);
+    d->states = memory_doubles(m, E * (T + 1) * ep->O_net);
+    d->values = memory_doubles(m, E * (T + 1));
+    d->advantages = memory_doubles(m, E * T);
+    d->targets = memory_doubles(m, E * T);
+    d->fit_inputs = memory_doubles(m, E * (T + 1) * ep->O_net);
+    d->fit_targets = memory_doubles(m, E * T);
+    d->pairs = memory_take(m, d->max_pairs * 2, sizeof(int32_t));
+    d->segment_adv = memory_doubles(m, E * d->max_pairs);
+    d->old_log_prob = memory_doubles(m, E * d->max_pairs);
+    d->mask = memory_take(m, E * d->max_pairs, sizeof(uint8_t));
+}
+
+static tce_status measure(const learner *l, tce_pool *pool, size_t P, memory *m)
+{
+    tce_data d;
+    tce_hooks hooks;
+    const size_t K = (size_t)l->s.objective.time_points;
+    (void)P;
+    if (K > l->train.T)
+        return tce_fail(TCE_E_VALUE, "objective.time_points = %zu, the task has only %zu steps", K, l->train.T);
+    memset(&d, 0, sizeof d);
+    take_arrays(l, &d, m);
+    memory_hooks(m, &hooks);
+    return memory_measured(create_segment(l, &d, pool, &hooks));
 }
 
 static tce_status create_data(learner *l, tce_pool *pool)
 {
-    const episodes *ep = &l->train;
-    const size_t E = ep->E, T = ep->T;
-    const size_t K = (size_t)l->s.objective.time_points;
-    if (K > T)
-        return tce_fail(TCE_E_VALUE, "objective.time_points = %zu, the task has only %zu steps", K, T);
-
-    int failed = 0;
-    tce_data *d = l->own = array_of(1, sizeof *d, &failed);
-    if (failed)
-        return tce_fail(TCE_E_NOMEM, "no memory for a learner");
-    d->max_pairs = tce_time_pairs_max(T, K);
-    d->states = array_of_doubles(E * (T + 1) * ep->O_net, &failed);
-    d->values = array_of_doubles(E * (T + 1), &failed);
-    d->advantages = array_of_doubles(E * T, &failed);
-    d->targets = array_of_doubles(E * T, &failed);
-    d->fit_inputs = array_of_doubles(E * (T + 1) * ep->O_net, &failed);
-    d->fit_targets = array_of_doubles(E * T, &failed);
-    d->pairs = array_of(d->max_pairs * 2, sizeof(int32_t), &failed);
-    d->segment_adv = array_of_doubles(E * d->max_pairs, &failed);
-    d->old_log_prob = array_of_doubles(E * d->max_pairs, &failed);
-    d->mask = array_of(E * d->max_pairs, sizeof(uint8_t), &failed);
-    if (failed)
-        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes of %zu steps: lower collect.episodes", E, T);
-    return create_segment(l, d, pool);
+    memory m = { 0 };
+    tce_data *d = l->own = memory_take(&m, 1, sizeof *d);
+    if (!m.failed)
+        take_arrays(l, d, &m);
+    if (m.failed)
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes of %zu steps: lower collect.episodes", l->train.E, l->train.T);
+    return create_segment(l, d, pool, NULL);
 }
 
 static tce_status create(const settings *s, const task *t, tce_pool *pool, learner **out)
 {
-    const int32_t normalise = s->critic.normalise ? TCE_CRITIC_NORMALISED : TCE_CRITIC_RAW;
-    tce_status status = episodic_create(s, t, pool, normalise, 1, out);
+    const episodic_options options = { s->critic.normalise ? TCE_CRITIC_NORMALISED : TCE_CRITIC_RAW, 1, measure };
+    tce_status status = episodic_create(s, t, pool, &options, out);
     if (status == TCE_OK)
         status = create_data(*out, pool);
     if (status != TCE_OK) {

@@ -2,6 +2,7 @@
  * The mean policy of a run folder, for evaluation, pictures and smoothness.
  */
 #include "player.h"
+#include "memory.h"
 #include "run.h"
 #include "shell.h"
 
@@ -87,6 +88,8 @@ tce_status player_create(player *p, int32_t n_episodes, tce_pool *pool)
     }
     if (status == TCE_OK)
         status = check_task(p);
+    if (status == TCE_OK)
+        status = memory_check(episodes_bytes(&p->ep, p->file.P), "this number of episodes", "lower --episodes");
     return status == TCE_OK ? episodes_allocate(&p->ep, p->file.P) : status;
 }
 

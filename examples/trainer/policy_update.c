@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "policy_update.h"
 
-static tce_status create_policy(policy_learner *pl, const settings *s, tce_pool *pool, size_t n_inputs, size_t max_batch)
+/* hooks: NULL, or those of memory.h */
+static tce_status create_policy(policy_learner *pl, const settings *s, tce_pool *pool, size_t n_inputs, size_t max_batch, const tce_hooks *hooks)
 {
     tce_policy_options policy;
     tce_policy_options_init(&policy, sizeof policy);
@@ -24,7 +26,7 @@ static tce_status create_policy(policy_learner *pl, const settings *s, tce_pool 
     policy.min_std = s->policy.min_std;
     policy.initial_std = s->policy.initial_std;
     policy.pool = pool;
-    tce_status status = tce_policy_create(&policy, NULL, &pl->policy);
+    tce_status status = tce_policy_create(&policy, hooks, &pl->policy);
     if (status != TCE_OK)
         return status;
 
@@ -33,7 +35,7 @@ static tce_status create_policy(policy_learner *pl, const settings *s, tce_pool 
     return tce_policy_start(pl->policy, &random);
 }
 
-static tce_status create_projection(policy_learner *pl, const settings *s, tce_pool *pool)
+static tce_status create_projection(policy_learner *pl, const settings *s, tce_pool *pool, const tce_hooks *hooks)
 {
     const int clipped = s->projection.ratio_clip > 0.0;
     tce_trpl_options trpl;
@@ -48,30 +50,49 @@ static tce_status create_projection(policy_learner *pl, const settings *s, tce_p
     trpl.mean_bound = s->projection.mean_bound;
     trpl.cov_bound = s->projection.cov_bound;
     trpl.pool = pool;
-    return tce_trpl_create(&trpl, NULL, &pl->trpl);
+    return tce_trpl_create(&trpl, hooks, &pl->trpl);
 }
 
-tce_status policy_learner_create(policy_learner *pl, const settings *s, tce_pool *pool, size_t n_inputs, size_t P, size_t max_batch)
+/* Sizes, then the arrays. */
+static void take_arrays(policy_learner *pl, const settings *s, size_t P, memory *m)
 {
     memset(pl, 0, sizeof *pl);
     pl->E = (size_t)s->collect.episodes;
     pl->P = P;
     pl->n_factors = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL ? pl->E : 1;
     pl->initial_entropy = NAN;
+    pl->mean = memory_doubles(m, pl->E * P);
+    pl->L = memory_doubles(m, pl->n_factors * P * P);
+    pl->proj_mean = memory_doubles(m, pl->E * P);
+    pl->proj_L = memory_doubles(m, pl->n_factors * P * P);
+    pl->d_mean = memory_doubles(m, pl->E * P);
+    pl->d_L = memory_doubles(m, pl->n_factors * P * P);
+    pl->entropy = memory_doubles(m, pl->n_factors);
+}
 
-    int failed = 0;
-    pl->mean = array_of_doubles(pl->E * P, &failed);
-    pl->L = array_of_doubles(pl->n_factors * P * P, &failed);
-    pl->proj_mean = array_of_doubles(pl->E * P, &failed);
-    pl->proj_L = array_of_doubles(pl->n_factors * P * P, &failed);
-    pl->d_mean = array_of_doubles(pl->E * P, &failed);
-    pl->d_L = array_of_doubles(pl->n_factors * P * P, &failed);
-    pl->entropy = array_of_doubles(pl->n_factors, &failed);
-    tce_status status = failed ? tce_fail(TCE_E_NOMEM, "no memory for a policy of %zu parameters", P) : TCE_OK;
+tce_status policy_learner_bytes(const settings *s, tce_pool *pool, size_t n_inputs, size_t P, size_t max_batch, double *out)
+{
+    policy_learner pl;
+    memory m = { .measure = 1 };
+    tce_hooks hooks;
+    take_arrays(&pl, s, P, &m);
+    memory_hooks(&m, &hooks);
+    tce_status status = memory_measured(create_policy(&pl, s, pool, n_inputs, max_batch, &hooks));
     if (status == TCE_OK)
-        status = create_policy(pl, s, pool, n_inputs, max_batch);
+        status = memory_measured(create_projection(&pl, s, pool, &hooks));
+    *out = m.bytes;
+    return status;
+}
+
+tce_status policy_learner_create(policy_learner *pl, const settings *s, tce_pool *pool, size_t n_inputs, size_t P, size_t max_batch)
+{
+    memory m = { 0 };
+    take_arrays(pl, s, P, &m);
+    tce_status status = m.failed ? tce_fail(TCE_E_NOMEM, "no memory for a policy of %zu parameters", P) : TCE_OK;
     if (status == TCE_OK)
-        status = create_projection(pl, s, pool);
+        status = create_policy(pl, s, pool, n_inputs, max_batch, NULL);
+    if (status == TCE_OK)
+        status = create_projection(pl, s, pool, NULL);
     if (status != TCE_OK)
         policy_learner_free(pl);
     return status;

@@ -20,6 +20,8 @@ typedef struct policy_learner {
 } policy_learner;
 
 tce_status policy_learner_create(policy_learner *pl, const settings *s, tce_pool *pool, size_t n_inputs, size_t P, size_t max_batch);
+/* Bytes that it will take. */
+tce_status policy_learner_bytes(const settings *s, tce_pool *pool, size_t n_inputs, size_t P, size_t max_batch, double *out);
 void policy_learner_free(policy_learner *pl);
 tce_status policy_learner_save(const policy_learner *pl, tce_store *store);
 tce_status policy_learner_load(policy_learner *pl, const tce_store *store);

@@ -140,6 +140,8 @@ typedef struct episodes_options {
 /* Creates the environments, then, with the number of parameters, which depends on their spec, the arrays. */
 tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_pool *pool, const episodes_options *options);
 tce_status episodes_allocate(episodes *ep, size_t P);
+/* Bytes that the arrays will take. */
+double episodes_bytes(const episodes *ep, size_t P);
 void episodes_free(episodes *ep);
 
 /* Called after each round with its first episode and its number of episodes (running normalisers); may be NULL. */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import resource
 import shlex
 import shutil
@@ -493,6 +494,27 @@ def test_files_that_may_not_grow_stop_the_run_and_lose_nothing(tiny: Path, whole
     done = tce("train", tiny, "--resume", folder)
     assert done.returncode == 0, done.stderr
     assert content(folder) == content(whole)
+
+
+@pytest.mark.parametrize("arguments", [["collect.episodes=1000000", "critic.hidden=[4096]"], ["evaluate.episodes=1000000"],
+                                       [*BBRL, "collect.episodes=1000000", "policy.hidden=[65536]"]])
+def test_a_run_that_does_not_fit_into_memory_is_refused_before_it_takes_any(tiny: Path, tmp_path: Path, arguments: List[str]) -> None:
+    limit = 5 * 10**9
+
+    def small() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    process = subprocess.Popen([str(PROGRAM), "train", str(tiny), *arguments, "--out", str(tmp_path / "run")], stderr=subprocess.PIPE,
+                               stdout=subprocess.DEVNULL, preexec_fn=small, env=environment(), text=True)
+    said = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 1
+    need, available = map(float, re.findall(r"([0-9.]+) GB", said))
+    assert need > available and available < limit / 1e9
+    assert "collect.episodes = " in said and "evaluate.episodes = " in said
+    assert used.ru_maxrss < 300_000
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
