@@ -90,6 +90,32 @@ def test_a_store_is_a_dictionary_of_arrays_and_texts(tmp_path) -> None:
     np.testing.assert_array_equal(first, arrays["a"])
 
 
+def test_texts_are_not_cut_at_a_nul_character(tmp_path) -> None:
+    store = tce.Store({"note": "whole"})
+    with pytest.raises(ValueError, match=r"note: 'first\\x00second' has a NUL character, .* np.frombuffer"):
+        store["note"] = "first\0second"
+    assert store["note"] == "whole"
+    with pytest.raises(ValueError, match="name: .* has a NUL character"):
+        store["note\0more"] = "text"
+    assert "note\0more" not in store
+    with pytest.raises(KeyError, match="NUL"):
+        store["note\0more"]
+    # the remedy
+    store["bytes"] = np.frombuffer("first\0second".encode(), np.uint8)
+    store.save(tmp_path / "x")
+    assert tce.Store.load(tmp_path / "x")["bytes"].tobytes().decode() == "first\0second"
+    # nowhere else either
+    net = tce.Net(2, 1, [4], random=tce.Random(1))
+    for refused in (
+        lambda: tce.Store.load(f"{tmp_path / 'x'}\0y"), lambda: store.save(f"{tmp_path / 'x'}\0y"), lambda: net.save(store, "a\0b"),
+        lambda: tce.TaskLibrary("x.so\0y"), lambda: tce.PythonTask(tce.Env, "a\0b"),
+        lambda: tce.Rollout(tce.PythonTask(tce.Env), settings="a=1\0b=2"),
+    ):
+        with pytest.raises(ValueError, match="NUL character"):
+            refused()
+
+
+
 def test_a_network_computes_and_differentiates() -> None:
     net = tce.Net(3, 2, [8], activation="tanh", precision="double", random=tce.Random(1))
     x, d_out = RNG.normal(size=(5, 3)), RNG.normal(size=(5, 2))

@@ -6,6 +6,7 @@ what each letter stands for, so that arrays of one call must fit each other.
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -122,6 +123,19 @@ class Shapes:
             raise ValueError(f"{name}: expected a C-contiguous float64 array that can be written")
         self.match(name, value, shape)
         return value
+
+
+def text(name: str, value: str, remedy: str = "leave it out") -> bytes:
+    """A text for C, which would end at a NUL character: that is refused."""
+    if "\0" in value:
+        raise ValueError(f"{name}: {value!r} has a NUL character, at which C would cut it; {remedy}")
+    return value.encode()
+
+
+def file_name(path: Union[str, "os.PathLike[str]"]) -> bytes:
+    """The same for the path of a file, in the encoding of the file system."""
+    text("path", os.fspath(path))
+    return os.fsencode(path)
 
 
 def number(name: str, value: Any) -> float:

@@ -8,6 +8,7 @@ from ctypes import byref, c_int32, c_void_p
 from typing import Any, Callable, List, Optional, Tuple, Union
 
 from ._declarations import TCE_ENV_FAULT, EnvInspectOptions, EnvReport
+from ._arrays import text
 from ._callbacks import Faults, Group, call
 from ._handle import struct
 from ._library import lib
@@ -46,7 +47,7 @@ def check_env(task: Union[Task, Env, Callable[[Optional[str]], Env]], settings: 
 
     options = struct(EnvInspectOptions, lib.tce_env_inspect_options_init)
     options.vtable = task._vtable
-    options.settings = None if settings is None else settings.encode()
+    options.settings = None if settings is None else text("settings", settings)
     options.report = ctypes.cast(report, c_void_p)
     n_faults = c_int32()
     group, raised = Group(), Faults()
@@ -56,6 +57,6 @@ def check_env(task: Union[Task, Env, Callable[[Optional[str]], Env]], settings: 
     causes = [cause for cause in raised.causes if not isinstance(cause, StateError)]
     faults = [message for severity, message in findings if severity == TCE_ENV_FAULT]
     if faults:
-        text = "\n".join(f"{task.name}: {message}" for message in faults)
-        raise EnvironmentFault(E_ENV, "TCE_E_ENV", text) from (causes[0] if causes else None)
+        sentences = "\n".join(f"{task.name}: {message}" for message in faults)
+        raise EnvironmentFault(E_ENV, "TCE_E_ENV", sentences) from (causes[0] if causes else None)
     return [message for _, message in findings]

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 import numpy as np
 
-from ._arrays import AnyArray, Array, Shapes, integer, pointer
+from ._arrays import AnyArray, Array, Shapes, file_name, integer, pointer, text
 from ._callbacks import Group, call
 from ._handle import Handle, Owned, make
 from ._library import ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, lib, status_error
@@ -114,7 +114,7 @@ class Instance(Handle):
         self._group = Group()
         out = c_void_p()
         with task._creating(self._group):
-            self._invoke("create", None, None if settings is None else settings.encode(), byref(out))
+            self._invoke("create", None, None if settings is None else text("settings", settings), byref(out))
         if not out.value:
             raise error(E_ENV, "TCE_E_ENV", f"create of {task.name} returned TCE_OK but no instance")
         self._owned = Owned(out.value, task._functions["destroy"], self._uses, task)
@@ -256,20 +256,22 @@ class TaskLibrary(Handle, Mapping[str, Task]):
     def __init__(self, path: Union[str, "os.PathLike[str]", None] = None) -> None:
         super().__init__()
         self.path = os.fspath(find_tasks() if path is None else path)
-        self._pointer = make(lib.tce_env_library_open, os.fsencode(self.path), None)
+        self._pointer = make(lib.tce_env_library_open, file_name(self.path), None)
 
     def __getitem__(self, name: str) -> Task:
+        library = self._check_open()
         out = c_void_p()
         try:
-            lib.tce_env_library_find(self, name.encode(), byref(out))
+            lib.tce_env_library_find(library, text("name", name), byref(out))
         except LookupError as reason:
             raise KeyError(f"{reason}; list() of the library has all names") from None
         assert out.value is not None
-        return Task(out.value, uses=(self._check_open(),))
+        return Task(out.value, uses=(library,))
 
     def __len__(self) -> int:
         return int(lib.tce_env_library_count(self))
 
     def __iter__(self) -> Iterator[str]:
-        tables = (EnvVtable.from_address(lib.tce_env_library_at(self, i)) for i in range(len(self)))
+        library = self._check_open()  # loaded until the names are copied
+        tables = [EnvVtable.from_address(lib.tce_env_library_at(library, i)) for i in range(len(self))]
         return iter([table.name.decode() for table in tables])

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
-from ._arrays import Array, Shapes, choice, factor, integer, number, one_factor, pointer
+from ._arrays import Array, Shapes, choice, factor, integer, number, one_factor, pointer, text
 from ._handle import Handle, fill, make, struct, unknown
 from ._library import MpGrid, MpOptions, MpPlan, MpVia, lib
 from . import gauss
@@ -66,11 +66,11 @@ class MovementPrimitive(Handle):
     @classmethod
     def from_store(cls, store: Store, prefix: str) -> "MovementPrimitive":
         """A primitive from the options that :meth:`save` left under a prefix."""
-        return MovementPrimitive(make(lib.tce_mp_create_from, store, prefix.encode(), None))
+        return MovementPrimitive(make(lib.tce_mp_create_from, store, text("prefix", prefix), None))
 
     def save(self, store: Store, prefix: str) -> None:
         """Puts the options into a store."""
-        lib.tce_mp_save(self, store, prefix.encode())
+        lib.tce_mp_save(self, store, text("prefix", prefix))
 
     def _shapes(self) -> Shapes:
         return Shapes(P=self.num_params, D=self.num_dof)

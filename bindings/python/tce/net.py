@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._arrays import Array, Shapes, choice, factor_gradient, integer, number, one_factor, pointer
+from ._arrays import Array, Shapes, choice, factor_gradient, integer, number, one_factor, pointer, text
 from ._callbacks import Chunks
 from ._handle import Handle, fill, make, struct, unknown
 from ._library import NET_LOSS, AdamOptions, CriticOptions, NetOptions, PolicyOptions, lib
@@ -126,12 +126,12 @@ class Trained(Handle):
     def save(self, store: Store, prefix: str) -> None:
         """Puts all state (weights, Adam) into a store."""
         with self._lock:
-            self._function("save")(self, store, prefix.encode())
+            self._function("save")(self, store, text("prefix", prefix))
 
     def load(self, store: Store, prefix: str) -> None:
         """Takes all state from a store."""
         with self._lock:
-            self._function("load")(self, store, prefix.encode())
+            self._function("load")(self, store, text("prefix", prefix))
             self._started = True
 
 
@@ -371,7 +371,7 @@ class _Restored:
     """In place of options for a policy whose options are in a store."""
 
     def __init__(self, prefix: str, max_batch: int, pool: Optional[int]) -> None:
-        self.prefix = prefix.encode()
+        self.prefix = text("prefix", prefix)
         self.max_batch = max_batch
         self.pool = pool
 

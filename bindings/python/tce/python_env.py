@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 import numpy as np
 
-from ._arrays import Array
+from ._arrays import Array, text
 from ._callbacks import Group, user_code
 from ._library import ENV_ABI, ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, RandomState, fail
 from .base import Random
@@ -92,7 +92,7 @@ class PythonTask(Task):
         self._guard = threading.Lock()
         self._thread = threading.local()  # group: of the handle that is creating its environments
         table = EnvVtable(struct_size=ctypes.sizeof(EnvVtable), abi=ENV_ABI)
-        texts = name.encode(), description.encode()
+        texts = text("name", name), text("description", description)
         table.name, table.description = texts
         callbacks = {}
         for entry in ("create", "destroy", "spec", "reset", "step", "step_action", "metrics"):
@@ -145,7 +145,7 @@ class PythonTask(Task):
         env = self._factory(None if settings is None else settings.decode())
         spec = env.spec
         live = _Live(env, spec, group=self._group("create", ()))
-        names = (c_char_p * len(spec.metric_names))(*(name.encode() for name in spec.metric_names))
+        names = (c_char_p * len(spec.metric_names))(*(text("metric_names", name) for name in spec.metric_names))
         context = (c_int32 * len(spec.context))(*spec.context)
         low = np.full(spec.n_action, -np.inf) if spec.action_low is None else spec.action_low
         high = np.full(spec.n_action, np.inf) if spec.action_high is None else spec.action_high

@@ -11,7 +11,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import AnyArray, Array, Shapes, choice, integer, pointer
+from ._arrays import AnyArray, Array, Shapes, choice, integer, pointer, text
 from ._callbacks import Faults, Group, call, call_aside, in_main_thread
 from ._handle import Handle, fill, make, struct
 from ._library import EnvSpecStruct, RandomState, RolloutOptions, RolloutPaths, lib
@@ -63,7 +63,7 @@ class Rollout(Handle):
         fill(options, {"n_envs": n_envs, "on_fault": choice("on_fault", on_fault, ON_FAULT)})
         options.vtable, options.pool = task._vtable, pool_pointer(pool)
         options.seed, options.purpose = integer("seed", seed, 0, MASK), integer("purpose", purpose, 0, MASK)
-        options.settings = None if settings is None else settings.encode()
+        options.settings = None if settings is None else text("settings", settings)
         self._group = Group()
         with task._creating(self._group):
             self._pointer = self._run(make, lib.tce_rollout_create, byref(options), None)

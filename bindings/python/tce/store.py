@@ -9,7 +9,7 @@ from typing import Any, Iterator, List, Mapping, Optional, Union
 
 import numpy as np
 
-from ._arrays import pointer
+from ._arrays import file_name, pointer, text
 from ._handle import Handle, make, struct
 from ._library import StoreArray, lib
 from .errors import NotFoundError
@@ -23,7 +23,8 @@ class Store(Handle, Mapping[str, Any]):
     """A dictionary of arrays and texts that is saved to and loaded from one file.
 
     ``store["name"] = array`` copies an array in (float64, float32, int64, uint64, int32, uint8 or bool), a
-    ``str`` is kept as text in the file's metadata. Reading gives a copy. Iteration goes over the arrays by name.
+    ``str`` without NUL characters is kept as text in the file's metadata. Reading gives a copy. Iteration goes over the
+    arrays by name.
     Saving replaces the file atomically; loading verifies everything first.
     """
 
@@ -37,7 +38,7 @@ class Store(Handle, Mapping[str, Any]):
     @classmethod
     def load(cls, path: Path) -> "Store":
         """Reads a file."""
-        return cls(_pointer=make(lib.tce_store_load, os.fsencode(path), None))
+        return cls(_pointer=make(lib.tce_store_load, file_name(path), None))
 
     @classmethod
     def parse(cls, data: bytes) -> "Store":
@@ -48,12 +49,14 @@ class Store(Handle, Mapping[str, Any]):
     def save(self, path: Path) -> None:
         """Writes the file; on any failure the old one is still there, whole."""
         with self._lock:
-            lib.tce_store_save(self, os.fsencode(path))
+            lib.tce_store_save(self, file_name(path))
 
     def __setitem__(self, name: str, value: Any) -> None:
+        key = text("name", name)
         with self._lock:
             if isinstance(value, str):
-                lib.tce_store_put_text(self, name.encode(), value.encode())
+                remedy = "keep it as an array, np.frombuffer(text.encode(), np.uint8)"
+                lib.tce_store_put_text(self, key, text(name, value, remedy))
                 return
             array = np.asarray(value)
             if array.dtype == np.bool_:
@@ -63,26 +66,31 @@ class Store(Handle, Mapping[str, Any]):
                 raise TypeError(f"{name}: an array of {array.dtype}, expected {', '.join(TYPES)} or text")
             array = np.require(array, kind, ["C", "A"])
             shape = (ctypes.c_size_t * max(array.ndim, 1))(*array.shape)
-            lib.tce_store_put(self, name.encode(), TYPES.index(kind), array.ndim, shape, pointer(array))
+            lib.tce_store_put(self, key, TYPES.index(kind), array.ndim, shape, pointer(array))
 
     def __getitem__(self, name: str) -> Any:
+        if "\0" in name:
+            raise KeyError(f"no array or text {name!r}: names have no NUL characters")
         out = struct(StoreArray, lib.tce_store_array_init)
         try:
-            lib.tce_store_get(self, name.encode(), byref(out))
+            # until the copy is made, nobody may replace the array or free the store
+            with self._lock:
+                store = self._check_open()
+                lib.tce_store_get(store, name.encode(), byref(out))
+                array = np.empty(tuple(out.shape[: out.rank]), TYPES[out.type])
+                if array.nbytes:
+                    ctypes.memmove(array.ctypes.data, out.data, array.nbytes)
         except NotFoundError as reason:
-            text = self.text(name)
-            if text is None:
+            found = self.text(name)
+            if found is None:
                 raise KeyError(reason.message) from None
-            return text
-        shape = tuple(out.shape[: out.rank])
-        array = np.empty(shape, TYPES[out.type])
-        if array.nbytes:
-            ctypes.memmove(array.ctypes.data, out.data, array.nbytes)
+            return found
         return array
 
     def text(self, name: str) -> Optional[str]:
         """The text under a name, or None."""
-        value = lib.tce_store_get_text(self, name.encode())
+        with self._lock:
+            value = lib.tce_store_get_text(self, text("name", name))
         return None if value is None else value.decode("utf-8", "replace")
 
     def __contains__(self, name: object) -> bool:
@@ -98,9 +106,11 @@ class Store(Handle, Mapping[str, Any]):
     def __iter__(self) -> Iterator[str]:
         names: List[str] = []
         out = struct(StoreArray, lib.tce_store_array_init)
-        for i in range(len(self)):
-            lib.tce_store_at(self, i, byref(out))
-            names.append(out.name.decode())
+        with self._lock:
+            store = self._check_open()
+            for i in range(lib.tce_store_count(store)):
+                lib.tce_store_at(store, i, byref(out))
+                names.append(out.name.decode())
         return iter(names)
 
     def __repr__(self) -> str:
