@@ -16,6 +16,7 @@
 
 #include "commands.h"
 #include "plot.h"
+#include "run.h"
 #include "temporary.h"
 
 #define PATH_SIZE (2 * TEXT_SIZE)
@@ -151,8 +152,9 @@ tce_status plot_draw(const char *folder, int quiet)
 static const char *const CURVE_COLUMNS[] = { "iteration", "env_steps", "success", "eval_success", "return", "eval_return", "entropy" };
 enum { N_CURVE_COLUMNS = sizeof CURVE_COLUMNS / sizeof CURVE_COLUMNS[0] };
 
-static void write_columns(FILE *file, const table *t)
+static void write_columns(FILE *file, const void *content)
 {
+    const table *t = content;
     size_t columns[N_CURVE_COLUMNS], n = 0;
     for (size_t i = 0; i < N_CURVE_COLUMNS; i++) {
         const size_t c = table_column(t, CURVE_COLUMNS[i]);
@@ -170,20 +172,29 @@ static void write_columns(FILE *file, const table *t)
         }
 }
 
+/* The picture is written by Python, which would follow a link, or wait for a pipe. */
+static void remove_unless_regular(const char *path)
+{
+    struct stat there;
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        unlink(path);
+}
+
 tce_status plot_run(const char *folder)
 {
-    char path[PATH_SIZE];
+    char path[RUN_PATH];
     table t;
-    FILE *file = NULL;
-    snprintf(path, sizeof path, "%s/progress.csv", folder);
-    tce_status status = table_read(path, &t);
+    tce_status status = run_path(folder, "progress.csv", path);
+    if (status == TCE_OK)
+        status = table_read(path, &t);
     if (status != TCE_OK)
         return status;
-    status = plot_open(folder, "curve.csv", &file);
-    if (status == TCE_OK) {
-        write_columns(file, &t);
-        status = plot_close(folder, "curve.csv", file);
-    }
+    status = run_replace(folder, "curve.csv", write_columns, &t);
     table_free(&t);
-    return status == TCE_OK ? plot_draw(folder, 1) : status;
+    if (status == TCE_OK)
+        status = run_path(folder, "curve.png", path);
+    if (status != TCE_OK)
+        return status;
+    remove_unless_regular(path);
+    return plot_draw(folder, 1);
 }

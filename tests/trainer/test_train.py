@@ -560,7 +560,7 @@ def test_a_run_whose_output_does_not_arrive_says_so_and_is_complete(tiny: Path, 
 
 
 @pytest.mark.parametrize("name", ["progress.csv", "timing.csv", "events.out.tfevents.tce", "lock", ".config.yaml.tmp", "config.yaml",
-                                  "policy.safetensors", "checkpoints", "checkpoints/ckpt-00000003.safetensors"])
+                                  "policy.safetensors", "checkpoints", "checkpoints/ckpt-00000003.safetensors", "curve.csv", "curve.png"])
 def test_a_run_does_not_write_through_symbolic_links(tiny: Path, tmp_path: Path, name: str) -> None:
     folder, outside = tmp_path / "run", tmp_path / "outside"
     (folder / name).parent.mkdir(parents=True)
