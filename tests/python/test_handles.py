@@ -158,6 +158,20 @@ def test_a_pool_inside_itself_and_an_environment_that_uses_the_pool_of_its_rollo
         rollout = tce.Rollout(tce.PythonTask(Thinking), 6, pool=pool)
         rollout.reset()
         print(run(rollout, 3).lengths.tolist())
+
+        # another thread that uses the same policy waits for the pool, but does not keep the policy from the environments
+        stop = threading.Event()
+        def other():
+            while not stop.is_set():
+                policy.predict(np.zeros((600, 1)))
+        thread = threading.Thread(target=other)
+        thread.start()
+        for _ in range(10):
+            rollout.reset()
+            run(rollout, 3)
+            pool.run(3, 1, lambda *chunk: policy.predict(np.zeros((600, 1))))
+        stop.set()
+        thread.join()
         """)
     assert out == "[3, 3, 3, 3, 3, 3]\n"
 

@@ -63,6 +63,11 @@ def user_code(function: Callable[..., Any], *arguments: Any) -> Any:
         _thread.inside = before
 
 
+def in_callback() -> bool:
+    """Whether this thread is in Python code that C has called."""
+    return _thread.inside
+
+
 def in_main_thread() -> bool:
     """Whether signals are handled in this thread, which is not inside a callback."""
     return threading.current_thread() is threading.main_thread() and not _thread.inside

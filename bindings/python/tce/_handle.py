@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import difflib
 import threading
 from ctypes import byref, c_void_p
-from typing import Any, Callable, Dict, Iterable, NoReturn, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, NoReturn, Optional, Tuple, Type, TypeVar
 
 from ._arrays import integer, number
+from ._callbacks import in_callback
 from ._library import Struct, lib
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
@@ -45,6 +47,12 @@ class Owned(c_void_p):
             self._release()
 
 
+@contextlib.contextmanager
+def both(first: threading.Lock, second: threading.Lock) -> Iterator[None]:
+    with first, second:
+        yield
+
+
 class Handle:
     """A C handle: freed by ``close()``, by leaving a ``with`` block, or with the last reference.
 
@@ -56,15 +64,28 @@ class Handle:
     _owned: Optional[Owned] = None
     _uses: Tuple[Owned, ...] = ()
     _keep: Any = None  # Python objects that the C handle points to
+    _gate: Optional[threading.Lock] = None  # of the pool
 
     def __init__(self, pointer: Optional[int] = None, uses: Iterable[Owned] = ()) -> None:
-        self._lock = threading.Lock()
+        self._own_lock = threading.Lock()
         self._uses = tuple(uses)
         self._pointer = pointer
 
     def _use(self, *others: Optional["Handle"]) -> None:
         """C handles made for this object from now on use those of the others."""
-        self._uses += tuple(other._as_parameter_ for other in others if other is not None)
+        for other in others:
+            if other is not None:
+                self._uses += (other._check_open(),)
+                self._gate = other._gate or self._gate
+
+    @property
+    def _lock(self) -> ContextManager[Any]:
+        """To hold during a call that writes into the handle.
+
+        C waits while the pool serves another thread. A thread waits for that here, before it takes the handle, which the work on
+        the pool may need. In a callback C does not wait.
+        """
+        return self._own_lock if self._gate is None or in_callback() else both(self._gate, self._own_lock)
 
     @property
     def _pointer(self) -> Optional[int]:

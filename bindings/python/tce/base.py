@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import threading
 from ctypes import byref
 from typing import Any, Callable, Optional, Union
 
@@ -10,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import Array, integer, pointer
-from ._callbacks import Chunks
+from ._callbacks import Chunks, in_callback
 from ._handle import Handle, fill, make, struct
 from ._library import POOL_WORK, PoolOptions, RandomState, lib
 
@@ -105,6 +107,7 @@ class Pool(Handle):
 
     def __init__(self, n_threads: int = 0) -> None:
         super().__init__()
+        self._gate = threading.Lock()
         options = struct(PoolOptions, lib.tce_pool_options_init)
         fill(options, {"n_threads": n_threads})
         self._pointer = make(lib.tce_pool_create, byref(options), None)
@@ -126,9 +129,9 @@ class Pool(Handle):
             return chunks.run(chunk, work, chunk, begin, end, worker)
 
         callback = POOL_WORK(call)
-        chunks.call(
-            lib.tce_pool_run, self, integer("n_items", n_items, 0), integer("chunk_size", chunk_size, 0),
-            ctypes.cast(callback, ctypes.c_void_p), None)
+        sizes = integer("n_items", n_items, 0), integer("chunk_size", chunk_size, 0)
+        with contextlib.nullcontext() if in_callback() else self._gate:
+            chunks.call(lib.tce_pool_run, self, *sizes, ctypes.cast(callback, ctypes.c_void_p), None)
 
 
 def pool_pointer(pool: Optional[Pool]) -> Optional[int]:

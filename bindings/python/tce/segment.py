@@ -214,6 +214,7 @@ class SegmentObjective:
             options.reg = self.reg
         uses = (used for used in (self._mp, self._pool) if used is not None)
         handle = _Segment(make(lib.tce_segment_create, byref(options), None), uses)
+        handle._gate = None if self.pool is None else self.pool._gate
         lib.tce_segment_set_pairs(
             handle, self._starts.size, self._shapes["T"], pointer(self._times), pointer(self._starts),
             self._shapes["J"], pointer(self._pairs))
