@@ -104,7 +104,7 @@ def test_iterations_are_the_formulas(preset: str, steps: int, words: Sequence[st
     "policy.covariance=contextual projection.kind=frobenius objective.selection=random",
     "policy.set_variance=true",
     "schedule.learning_rate_iterations=2",
-    "mp.auto_scale_basis=false mp.alpha=15 mp.delay=0.1 mp.dt=0.03",
+    "mp.auto_scale_basis=false mp.alpha=15 mp.delay=0.1 mp.tau=0.9 mp.dt=0.03",
     "run.method=bbrl policy.set_variance=true critic.normalise=false",
     "run.method=bbrl policy.covariance=contextual projection.kind=w2 collect.mask_context=true critic.normalise=false",
     "run.method=bbrl projection.kind=none projection.ratio_clip=0.2 critic.normalise=false",
