@@ -311,6 +311,10 @@ uninstall: ## removes what install wrote
 	$(Q)rm -f $(DESTDIR)$(LIBDIR)/libtce.a $(DESTDIR)$(LIBDIR)/libtce.so $(DESTDIR)$(LIBDIR)/$(SONAME) \
 	    $(DESTDIR)$(LIBDIR)/libtce.so.$(VERSION) $(DESTDIR)$(LIBDIR)/pkgconfig/tce.pc
 
+.PHONY: format
+format: ## lays out the C and C++ sources by .clang-format (clang-format 14)
+	@git ls-files '*.c' '*.h' '*.cpp' '*.hpp' | xargs clang-format -i
+
 .PHONY: clean distclean help
 clean: ## removes what was built
 	$(Q)rm -rf $(BUILD) $(LIB)

@@ -1,5 +1,6 @@
 /*
- * A ProDMP path from parameters, and replanning halfway without a jump.   Run: make check-examples, or build/examples/01_trajectory
+ * A ProDMP path from parameters, and replanning halfway without a jump.   Run: make check-examples,
+ * or build/examples/01_trajectory
  */
 #include <math.h>
 #include <stdio.h>
@@ -31,8 +32,8 @@ int main(void)
 
     /* parameters: weights of the forcing, then the goal, joint by joint */
     double params[P] = { 0 };
-    params[1] = 3.0;  /* joint 0 swings out early … */
-    params[B] = 1.0;  /* … and goes to its goal */
+    params[1] = 3.0; /* joint 0 swings out early … */
+    params[B] = 1.0; /* … and goes to its goal */
     params[2 * B + 1] = -0.5;
 
     /* the whole path at eleven times, from rest at zero */

@@ -1,5 +1,6 @@
 /*
- * A Gaussian that moved too far is brought back into the trust region of the old one.   Run: make check-examples
+ * A Gaussian that moved too far is brought back into the trust region of the old one.   Run: make
+ * check-examples
  */
 #include <math.h>
 #include <stdio.h>
@@ -40,10 +41,15 @@ int main(void)
     check(tce_gauss_kl(1, DIM, 1, mean, L, 1, old_mean, old_L, work, &before[0], &before[1]));
     check(tce_trpl_project(trpl, 1, mean, L, old_mean, old_L, 0.0, new_mean, new_L));
     check(tce_gauss_kl(1, DIM, 1, new_mean, new_L, 1, old_mean, old_L, work, &after[0], &after[1]));
-    printf("KL of the mean:       %.6f -> %.6f (bound %g)\n", before[0], after[0], options.mean_bound);
-    printf("KL of the covariance: %.6f -> %.6f (bound %g)\n", before[1], after[1], options.cov_bound);
+    printf("KL of the mean:       %.6f -> %.6f (bound %g)\n", before[0], after[0],
+           options.mean_bound);
+    printf("KL of the covariance: %.6f -> %.6f (bound %g)\n", before[1], after[1],
+           options.cov_bound);
 
-    /* a loss on the projected factor, here its trace, differentiated back to the network's own factor */
+    /*
+     * a loss on the projected factor, here its trace, differentiated back to the network's own
+     * factor
+     */
     const double d_mean[DIM] = { 0 };
     const double d_L[DIM * DIM] = { 1, 0, 0, 0, 1, 0, 0, 0, 1 };
     double back_mean[DIM], back_L[DIM * DIM];
@@ -51,6 +57,7 @@ int main(void)
     printf("d trace / d L[1,0] = %.6f\n", back_L[DIM]);
 
     tce_trpl_free(trpl);
-    const int met = fabs(after[0] / options.mean_bound - 1.0) < 1e-8 && fabs(after[1] / options.cov_bound - 1.0) < 1e-8;
+    const int met = fabs(after[0] / options.mean_bound - 1.0) < 1e-8 &&
+                    fabs(after[1] / options.cov_bound - 1.0) < 1e-8;
     return met ? EXIT_SUCCESS : EXIT_FAILURE;
 }

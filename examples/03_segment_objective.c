@@ -1,5 +1,6 @@
 /*
- * Which segments of movements were good, how likely they were, and the gradient of TCE's objective.   Run: make check-examples
+ * Which segments of movements were good, how likely they were, and the gradient of TCE's objective.
+ * Run: make check-examples
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@ static void check(tce_status status)
     }
 }
 
-static double mean[E * P], L[P * P], params[E * P], pos[E * T * D], vel[E * T * D], times[T], rewards[E * T];
+static double mean[E * P], L[P * P], params[E * P], pos[E * T * D], vel[E * T * D], times[T],
+    rewards[E * T];
 static double advantages[E * MAX_J], log_prob[E * MAX_J], d_mean[E * P], d_L[P * P];
 
 int main(void)
@@ -48,7 +50,8 @@ int main(void)
     int32_t pairs[2 * MAX_J];
     size_t J;
     check(tce_time_pairs(TCE_TIME_POINTS_INTERVAL, T, K, &random, pairs, &J));
-    check(tce_segment_advantage(TCE_SEGMENT_REWARD, E, T, J, rewards, NULL, NULL, pairs, NULL, 1.0, 0, advantages, NULL));
+    check(tce_segment_advantage(TCE_SEGMENT_REWARD, E, T, J, rewards, NULL, NULL, pairs, NULL, 1.0,
+                                0, advantages, NULL));
 
     /* how likely the policy made the two positions at the ends of each segment */
     tce_segment_options options;
@@ -64,16 +67,22 @@ int main(void)
     check(tce_segment_log_prob(segment, E, pos, mean, L, NULL, NULL, log_prob));
     printf("segment   steps   log-likelihood  advantage   (movement 0)\n");
     for (size_t j = 0; j < J; j++)
-        printf("%7zu  %2d … %2d  %14.4f  %9.4f\n", j, pairs[2 * j], pairs[2 * j + 1], log_prob[j], advantages[j]);
+        printf("%7zu  %2d … %2d  %14.4f  %9.4f\n", j, pairs[2 * j], pairs[2 * j + 1], log_prob[j],
+               advantages[j]);
 
-    /* the objective and its gradient; a small step against it raises the likelihood of the good segments */
+    /*
+     * the objective and its gradient; a small step against it raises the likelihood of the good
+     * segments
+     */
     tce_segment_stats before, after;
     tce_segment_stats_init(&before, sizeof before);
     tce_segment_stats_init(&after, sizeof after);
-    check(tce_segment_surrogate(segment, E, pos, mean, L, NULL, NULL, log_prob, advantages, NULL, 0.0, &before, NULL, d_mean, d_L));
+    check(tce_segment_surrogate(segment, E, pos, mean, L, NULL, NULL, log_prob, advantages, NULL,
+                                0.0, &before, NULL, d_mean, d_L));
     for (int i = 0; i < E * P; i++)
         mean[i] -= 0.1 * d_mean[i];
-    check(tce_segment_surrogate(segment, E, pos, mean, L, NULL, NULL, log_prob, advantages, NULL, 0.0, &after, NULL, NULL, NULL));
+    check(tce_segment_surrogate(segment, E, pos, mean, L, NULL, NULL, log_prob, advantages, NULL,
+                                0.0, &after, NULL, NULL, NULL));
     printf("loss %.6f -> %.6f, largest ratio %.3f\n", before.loss, after.loss, after.ratio_max);
 
     tce_segment_free(segment);

@@ -1,8 +1,10 @@
 /*
- * One iteration of TCE from the library's handles, forty times: the return rises.   Run: make check-examples
+ * One iteration of TCE from the library's handles, forty times: the return rises.   Run: make
+ * check-examples
  *
- * The movement itself is the task: the path of one joint ought to be near a drawn goal all the time. Each block below is a step of the
- * algorithm; `tce train` adds environments, schedules, evaluation and files.
+ * The movement itself is the task: the path of one joint ought to be near a drawn goal all the
+ * time. Each block below is a step of the algorithm; `tce train` adds environments, schedules,
+ * evaluation and files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,17 @@
 
 #include <tce/tce.h>
 
-enum { E = 32, T = 50, K = 10, B = 3, P = B + 1, O = 3, MAX_J = T, N_ITERATIONS = 40, N_EPOCHS = 20 };
+enum {
+    E = 32,
+    T = 50,
+    K = 10,
+    B = 3,
+    P = B + 1,
+    O = 3,
+    MAX_J = T,
+    N_ITERATIONS = 40,
+    N_EPOCHS = 20
+};
 #define DT 0.02
 #define GAMMA 1.0
 #define LAMBDA 0.95
@@ -73,8 +85,10 @@ static void destroy(learner *l)
 }
 
 /* arrays of an iteration; the factors are shared by all contexts */
-static double goal[E], mean[E * P], L[P * P], old_mean[E * P], old_L[P * P], near_mean[E * P], near_L[P * P], d_mean[E * P], d_L[P * P];
-static double params[E * P], times[T], pos[E * T], vel[E * T], obs[E * (T + 1) * O], rewards[E * T], values[E * (T + 1)], returns[E * T];
+static double goal[E], mean[E * P], L[P * P], old_mean[E * P], old_L[P * P], near_mean[E * P],
+    near_L[P * P], d_mean[E * P], d_L[P * P];
+static double params[E * P], times[T], pos[E * T], vel[E * T], obs[E * (T + 1) * O], rewards[E * T],
+    values[E * (T + 1)], returns[E * T];
 static double inputs[E * T * O], advantages[E * MAX_J], old_log_prob[E * MAX_J];
 static uint8_t dones[E * T];
 
@@ -114,7 +128,8 @@ static double iterate(learner *l)
     size_t J;
     const double start = 0.0;
     check(tce_time_pairs(TCE_TIME_POINTS_INTERVAL, T, K, &l->random, pairs, &J));
-    check(tce_segment_advantage(TCE_SEGMENT_VALUE, E, T, J, rewards, values, NULL, pairs, NULL, GAMMA, 1, advantages, NULL));
+    check(tce_segment_advantage(TCE_SEGMENT_VALUE, E, T, J, rewards, values, NULL, pairs, NULL,
+                                GAMMA, 1, advantages, NULL));
 
     /* 6: how likely they were */
     check(tce_segment_set_pairs(l->segment, 1, T, times, &start, J, pairs));
@@ -125,13 +140,14 @@ static double iterate(learner *l)
     tce_adam_options_init(&adam, sizeof adam);
     adam.learning_rate = 3e-3;
     for (int epoch = 0; epoch < N_EPOCHS; epoch++)
-        check(tce_critic_fit_epoch(l->critic, E * T, inputs, returns, 1, NULL, &adam, 1.0, 0.0, NULL));
+        check(tce_critic_fit_epoch(l->critic, E * T, inputs, returns, 1, NULL, &adam, 1.0, 0.0,
+                                   NULL));
     for (int epoch = 0; epoch < N_EPOCHS; epoch++) {
         double trust_loss;
         check(tce_policy_predict(l->policy, E, goal, mean, L));
         check(tce_trpl_project(l->trpl, E, mean, L, old_mean, old_L, 0.0, near_mean, near_L));
-        check(tce_segment_surrogate(l->segment, E, pos, near_mean, near_L, NULL, NULL, old_log_prob, advantages, NULL, 0.0, NULL, NULL,
-                                    d_mean, d_L));
+        check(tce_segment_surrogate(l->segment, E, pos, near_mean, near_L, NULL, NULL, old_log_prob,
+                                    advantages, NULL, 0.0, NULL, NULL, d_mean, d_L));
         check(tce_trpl_backward(l->trpl, E, d_mean, d_L, d_mean, d_L));
         check(tce_trpl_regression(l->trpl, E, mean, L, 1.0, 1, &trust_loss, d_mean, d_L));
         check(tce_policy_backward(l->policy, E, d_mean, d_L));
@@ -155,5 +171,6 @@ int main(void)
             printf("iteration %2d  mean return %8.3f\n", i, last);
     }
     destroy(&l);
-    return last > 0.5 * first ? EXIT_SUCCESS : EXIT_FAILURE; /* returns are negative: at least halved */
+    /* returns are negative: at least halved */
+    return last > 0.5 * first ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,6 +1,7 @@
 /*
- * Your own environment as a table of functions: rolled out here, and a task library for `tce train`.   Run: make check-examples
- * A cart has to stand at a drawn goal after one second. As a task library, to check it and to train on it:
+ * Your own environment as a table of functions: rolled out here, and a task library for `tce
+ * train`.   Run: make check-examples A cart has to stand at a drawn goal after one second. As a
+ * task library, to check it and to train on it:
  *     cc -shared -fPIC -Iinclude -o cart.so examples/05_custom_env.c && tce tasks --check ./cart.so
  *     tce train point_via/bbrl --task-library ./cart.so task.name=cart
  */
@@ -29,12 +30,14 @@ static tce_status cart_spec(void *instance, tce_env_spec *out)
 {
     static const char *const METRICS[] = { "success" };
     (void)instance;
-    out->n_obs = 3, out->n_dof = 1, out->n_steps = T, out->dt = DT, out->n_metrics = 1, out->metric_names = METRICS;
+    out->n_obs = 3, out->n_dof = 1, out->n_steps = T, out->dt = DT, out->n_metrics = 1,
+    out->metric_names = METRICS;
     return TCE_OK;
 }
 
 /* a new episode: what is observed, and where desired paths start */
-static tce_status cart_reset(void *instance, tce_random *random, double *obs, double *pos, double *vel)
+static tce_status cart_reset(void *instance, tce_random *random, double *obs, double *pos,
+                             double *vel)
 {
     cart *c = instance;
     *c = (cart){ .goal = 2.0 * tce_random_uniform(random) - 1.0, .left = T };
@@ -44,7 +47,8 @@ static tce_status cart_reset(void *instance, tce_random *random, double *obs, do
 }
 
 /* one step of the cart's own controller after a desired position and velocity */
-static tce_status cart_step(void *instance, const double *pos, const double *vel, double *obs, tce_env_result *out)
+static tce_status cart_step(void *instance, const double *pos, const double *vel, double *obs,
+                            tce_env_result *out)
 {
     cart *c = instance;
     if (c->left == 0)
@@ -64,10 +68,19 @@ static tce_status cart_metrics(void *instance, double *out)
     return TCE_OK;
 }
 
-static const tce_env_vtable CART = { .struct_size = sizeof CART, .abi = TCE_ENV_ABI, .name = "cart", .description = "a cart and a goal",
-    .create = cart_create, .destroy = free, .spec = cart_spec, .reset = cart_reset, .step = cart_step, .metrics = cart_metrics };
+static const tce_env_vtable CART = { .struct_size = sizeof CART,
+                                     .abi = TCE_ENV_ABI,
+                                     .name = "cart",
+                                     .description = "a cart and a goal",
+                                     .create = cart_create,
+                                     .destroy = free,
+                                     .spec = cart_spec,
+                                     .reset = cart_reset,
+                                     .step = cart_step,
+                                     .metrics = cart_metrics };
 
-TCE_API const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n) /* what a task library exports */
+TCE_API const tce_env_vtable *const *tce_tasks(int32_t *abi,
+                                               size_t *n) /* what a task library exports */
 {
     static const tce_env_vtable *const TASKS[] = { &CART };
     *abi = TCE_ENV_ABI, *n = 1;
@@ -85,8 +98,12 @@ static void check(tce_status status)
 int main(void)
 {
     double obs[3], pos[T], vel[T] = { 0 }, rewards[T], success;
-    const tce_rollout_paths paths = { .struct_size = sizeof paths, .rewards = rewards, .metrics = &success };
-    const tce_rollout_options options = { .struct_size = sizeof options, .vtable = &CART, .n_envs = 1 };
+    const tce_rollout_paths paths = { .struct_size = sizeof paths,
+                                      .rewards = rewards,
+                                      .metrics = &success };
+    const tce_rollout_options options = { .struct_size = sizeof options,
+                                          .vtable = &CART,
+                                          .n_envs = 1 };
     tce_rollout *rollout;
     check(tce_rollout_create(&options, NULL, &rollout));
     check(tce_rollout_reset(rollout, 1, 0, obs, NULL, NULL));

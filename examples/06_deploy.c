@@ -1,6 +1,7 @@
 /*
- * A trained policy on a robot: load policy.safetensors, context in, trajectory out, then one time after the other as a control loop asks.
- * Run: build/examples/06_deploy runs/.../policy.safetensors; without a file it makes an untrained one to show the way.
+ * A trained policy on a robot: load policy.safetensors, context in, trajectory out, then one time
+ * after the other as a control loop asks. Run: build/examples/06_deploy
+ * runs/.../policy.safetensors; without a file it makes an untrained one to show the way.
  */
 #include <math.h>
 #include <stdio.h>
@@ -57,13 +58,18 @@ int main(int argc, char **argv)
     check(tce_mp_create_from(store, "mp", NULL, &mp));
     tce_store_free(store);
 
-    /* once at the start of a movement: context -> parameters. The last input may be the time, which is 0 there */
+    /*
+     * once at the start of a movement: context -> parameters. The last input may be the time, which
+     * is 0 there
+     */
     const size_t P = tce_mp_num_params(mp), D = tce_mp_num_dof(mp), O = tce_policy_num_obs(policy);
     if (tce_policy_num_params(policy) != P) {
-        fprintf(stderr, "the policy has %zu outputs, its primitive %zu parameters\n", tce_policy_num_params(policy), P);
+        fprintf(stderr, "the policy has %zu outputs, its primitive %zu parameters\n",
+                tce_policy_num_params(policy), P);
         return EXIT_FAILURE;
     }
-    double *context = calloc(O, sizeof *context), *params = calloc(P, sizeof *params), *L = calloc(P * P, sizeof *L);
+    double *context = calloc(O, sizeof *context), *params = calloc(P, sizeof *params),
+           *L = calloc(P * P, sizeof *L);
     double *pos = calloc(T * D, sizeof *pos), *now = calloc(2 * D, sizeof *now), times[T];
     if (!context || !params || !L || !pos || !now)
         return EXIT_FAILURE;

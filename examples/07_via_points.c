@@ -1,5 +1,6 @@
 /*
- * A distribution over movements, conditioned on points to pass, and two movements blended into one.   Run: make check-examples
+ * A distribution over movements, conditioned on points to pass, and two movements blended into one.
+ * Run: make check-examples
  */
 #include <math.h>
 #include <stdio.h>
@@ -63,5 +64,6 @@ int main(void)
         printf("blend y(%.1f) = %.4f\n", times[i], path[i]);
 
     tce_mp_free(mp);
-    return fabs(pos - 0.2) < 0.01 && fabs(end - 1.0) < 0.01 && fabs(path[5]) < 1e-12 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return fabs(pos - 0.2) < 0.01 && fabs(end - 1.0) < 0.01 && fabs(path[5]) < 1e-12 ? EXIT_SUCCESS
+                                                                                     : EXIT_FAILURE;
 }

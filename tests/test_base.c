@@ -1,5 +1,6 @@
 /*
- * base: statuses, structs that grow, random streams, thread pool; and linalg, which has no header of its own.
+ * base: statuses, structs that grow, random streams, thread pool; and linalg, which has no header
+ * of its own.
  */
 #include <check.h>
 #include <pthread.h>
@@ -16,13 +17,15 @@
 #include "linalg/linalg.h"
 #include "support.h"
 
-/* ---- statuses and structs ---------------------------------------------------------------------- */
+/* ---- statuses and structs -------------------------------------------------------------------- */
 
 START_TEST(every_status_has_its_own_name_and_text)
 {
-    const tce_status all[] = { TCE_OK, TCE_E_ARGUMENT, TCE_E_SHAPE, TCE_E_VALUE, TCE_E_VERSION, TCE_E_STATE, TCE_E_UNSUPPORTED,
-                               TCE_E_NOMEM, TCE_E_IO, TCE_E_CORRUPT, TCE_E_NOT_FOUND, TCE_E_THREAD, TCE_E_NOT_PD, TCE_E_NO_CONVERGE,
-                               TCE_E_NOT_FINITE, TCE_E_SINGULAR, TCE_E_ENV, TCE_E_ENV_NAN, TCE_E_LIBRARY };
+    const tce_status all[] = { TCE_OK,        TCE_E_ARGUMENT,    TCE_E_SHAPE,       TCE_E_VALUE,
+                               TCE_E_VERSION, TCE_E_STATE,       TCE_E_UNSUPPORTED, TCE_E_NOMEM,
+                               TCE_E_IO,      TCE_E_CORRUPT,     TCE_E_NOT_FOUND,   TCE_E_THREAD,
+                               TCE_E_NOT_PD,  TCE_E_NO_CONVERGE, TCE_E_NOT_FINITE,  TCE_E_SINGULAR,
+                               TCE_E_ENV,     TCE_E_ENV_NAN,     TCE_E_LIBRARY };
     const size_t n = sizeof all / sizeof all[0];
     for (size_t i = 0; i < n; i++) {
         ck_assert_str_ne(tce_status_name(all[i]), tce_status_name(-999));
@@ -56,7 +59,8 @@ END_TEST
 START_TEST(the_running_version_is_the_one_of_the_headers)
 {
     char text[32];
-    snprintf(text, sizeof text, "%d.%d.%d", TCE_VERSION_MAJOR, TCE_VERSION_MINOR, TCE_VERSION_PATCH);
+    snprintf(text, sizeof text, "%d.%d.%d", TCE_VERSION_MAJOR, TCE_VERSION_MINOR,
+             TCE_VERSION_PATCH);
     ck_assert_str_eq(tce_version_string(), text);
     ck_assert_int_eq(tce_version(), TCE_VERSION_NUMBER);
 }
@@ -131,7 +135,7 @@ START_TEST(a_nan_is_found_wherever_it_hides)
 }
 END_TEST
 
-/* ---- random streams ---------------------------------------------------------------------------- */
+/* ---- random streams -------------------------------------------------------------------------- */
 
 START_TEST(philox_gives_the_numbers_of_its_authors)
 {
@@ -147,7 +151,9 @@ END_TEST
 
 START_TEST(streams_differ_in_every_part_of_their_key)
 {
-    const uint64_t keys[5][4] = { { 1, 2, 3, 4 }, { 9, 2, 3, 4 }, { 1, 9, 3, 4 }, { 1, 2, 9, 4 }, { 1, 2, 3, 9 } };
+    const uint64_t keys[5][4] = {
+        { 1, 2, 3, 4 }, { 9, 2, 3, 4 }, { 1, 9, 3, 4 }, { 1, 2, 9, 4 }, { 1, 2, 3, 9 }
+    };
     uint64_t first[5];
     for (int i = 0; i < 5; i++) {
         tce_random random;
@@ -212,7 +218,7 @@ START_TEST(a_permutation_holds_every_number_once)
 }
 END_TEST
 
-/* ---- thread pool ------------------------------------------------------------------------------- */
+/* ---- thread pool ----------------------------------------------------------------------------- */
 
 static tce_pool *new_pool(int32_t n_threads)
 {
@@ -326,7 +332,9 @@ static tce_status count_item(void *context, size_t chunk, size_t begin, size_t e
     self->counts[begin]++;
     if (chunk % 4 == 0)
         (void)nanosleep(&moment, NULL); /* so that other callers come in between */
-    return chunk < 9 ? TCE_OK : tce_fail(TCE_E_VALUE, "chunk %zu of caller %d fails", chunk, (int)self->number);
+    return chunk < 9
+               ? TCE_OK
+               : tce_fail(TCE_E_VALUE, "chunk %zu of caller %d fails", chunk, (int)self->number);
 }
 
 static void *call_often(void *argument)
@@ -341,9 +349,12 @@ static void *call_often(void *argument)
         const tce_status status = tce_pool_run(self->pool, n, 1, count_item, self);
         for (size_t i = 0; i < 16; i++)
             if (self->counts[i] != (i < n))
-                (void)snprintf(self->wrong, sizeof self->wrong, "run %d did item %zu %d times", repeat, i, (int)self->counts[i]);
-        if (status != (n > 9 ? TCE_E_VALUE : TCE_OK) || (status && strcmp(tce_error_message(), message) != 0))
-            (void)snprintf(self->wrong, sizeof self->wrong, "run %d: %d, %s", repeat, (int)status, tce_error_message());
+                (void)snprintf(self->wrong, sizeof self->wrong, "run %d did item %zu %d times",
+                               repeat, i, (int)self->counts[i]);
+        if (status != (n > 9 ? TCE_E_VALUE : TCE_OK) ||
+            (status && strcmp(tce_error_message(), message) != 0))
+            (void)snprintf(self->wrong, sizeof self->wrong, "run %d: %d, %s", repeat, (int)status,
+                           tce_error_message());
     }
     return NULL;
 }
@@ -398,7 +409,8 @@ static tce_status run_nest(nest *level)
     const tce_status status = tce_pool_run(level->pools[0], NEST_ITEMS, 1, nest_item, level);
     for (int i = 0; status == TCE_OK && i < NEST_ITEMS; i++)
         if (level->done[i] != 1)
-            return tce_fail(TCE_E_STATE, "depth %d: item %d was done %d times", (int)level->depth, i, (int)level->done[i]);
+            return tce_fail(TCE_E_STATE, "depth %d: item %d was done %d times", (int)level->depth,
+                            i, (int)level->done[i]);
     return status;
 }
 
@@ -407,14 +419,19 @@ static void *nest_often(void *argument)
     caller *self = argument;
     tce_pool **pools = self->pools;
     for (int repeat = 0; repeat < 20 && !self->wrong[0]; repeat++) {
-        nest level = { .pools = { pools[self->number % 2], pools[1 - self->number % 2] }, .depth = 4 };
+        nest level = { .pools = { pools[self->number % 2], pools[1 - self->number % 2] },
+                       .depth = 4 };
         if (run_nest(&level) != TCE_OK)
-            (void)snprintf(self->wrong, sizeof self->wrong, "run %d: %s", repeat, tce_error_message());
+            (void)snprintf(self->wrong, sizeof self->wrong, "run %d: %s", repeat,
+                           tce_error_message());
     }
     return NULL;
 }
 
-/* A runs B runs A runs B, and from another thread B runs A runs B runs A: nothing is lost and nothing waits for itself */
+/*
+ * A runs B runs A runs B, and from another thread B runs A runs B runs A: nothing is lost and
+ * nothing waits for itself
+ */
 START_TEST(pools_inside_each_other_do_every_item_once)
 {
     tce_pool *pools[2] = { new_pool(3), new_pool(2) };
@@ -435,7 +452,10 @@ START_TEST(pools_inside_each_other_do_every_item_once)
 }
 END_TEST
 
-/* in a child that was forked while other threads may be inside the pool: a run, and the end of the pool */
+/*
+ * in a child that was forked while other threads may be inside the pool: a run, and the end of the
+ * pool
+ */
 static void fork_and_use(tce_pool *pool)
 {
     const pid_t child = fork();
@@ -452,7 +472,8 @@ static void fork_and_use(tce_pool *pool)
     int result = 0;
     ck_assert_int_gt(child, 0);
     ck_assert_int_eq(waitpid(child, &result, 0), child);
-    ck_assert_msg(WIFEXITED(result) && WEXITSTATUS(result) == 0, "the child ended with 0x%x", (unsigned)result);
+    ck_assert_msg(WIFEXITED(result) && WEXITSTATUS(result) == 0, "the child ended with 0x%x",
+                  (unsigned)result);
 }
 
 START_TEST(a_forked_child_runs_and_frees_a_pool_without_its_threads)
@@ -507,11 +528,14 @@ START_TEST(a_pool_asks_for_memory_once_and_gives_it_back)
 }
 END_TEST
 
-/* ---- linalg ------------------------------------------------------------------------------------ */
+/* ---- linalg ---------------------------------------------------------------------------------- */
 
 enum { N = 7 };
 
-/* A random lower factor with a diagonal in [0.5, 1.5]; small enough below it that differences stay accurate. */
+/*
+ * A random lower factor with a diagonal in [0.5, 1.5]; small enough below it that differences stay
+ * accurate.
+ */
 static void random_factor(uint64_t seed, double *L)
 {
     tce_random random;

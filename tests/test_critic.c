@@ -25,7 +25,7 @@ enum { O = 5 };
 
 static const int32_t HIDDEN[] = { 32, 16 };
 
-/* ---- critics ------------------------------------------------------------------------------------- */
+/* ---- critics --------------------------------------------------------------------------------- */
 
 static tce_critic_options options_of(int32_t precision, int32_t max_batch, tce_pool *pool)
 {
@@ -106,7 +106,7 @@ static double *normals(uint64_t seed, size_t n)
     return x;
 }
 
-/* ---- golden -------------------------------------------------------------------------------------- */
+/* ---- golden ---------------------------------------------------------------------------------- */
 
 /* the update of tasks-fancy.md 1.6, written down for one column */
 static void reference_update(size_t n, const double *obs, size_t column, double *mean, double *var,
@@ -156,7 +156,7 @@ START_TEST(running_statistics_follow_the_published_update)
 }
 END_TEST
 
-/* ---- property ------------------------------------------------------------------------------------ */
+/* ---- property -------------------------------------------------------------------------------- */
 
 START_TEST(normalised_observations_have_mean_zero_and_variance_one)
 {
@@ -452,7 +452,7 @@ START_TEST(float_is_close_to_double)
 }
 END_TEST
 
-/* ---- errors -------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 START_TEST(options_out_of_range_are_refused_by_name)
 {
@@ -517,8 +517,8 @@ START_TEST(a_target_that_is_not_finite_changes_nothing)
     double loss = SENTINEL;
 
     target[7] = NAN;
-    fails(tce_critic_fit_epoch(critic, N, obs, target, 1, NULL, &adam, 1.0, 0.0, &loss), TCE_E_NOT_FINITE,
-          "gradient norm");
+    fails(tce_critic_fit_epoch(critic, N, obs, target, 1, NULL, &adam, 1.0, 0.0, &loss),
+          TCE_E_NOT_FINITE, "gradient norm");
     assert_same_parameters(critic, net);
     ck_assert_double_eq(loss, SENTINEL);
     tce_critic_free(critic);
@@ -541,18 +541,19 @@ START_TEST(bad_calls_leave_outputs_untouched)
     fails(tce_critic_value(critic, N + 1, obs, out), TCE_E_SHAPE, "max_batch");
     fails(tce_critic_value(critic, N, NULL, out), TCE_E_ARGUMENT, "obs");
     ck_assert_double_eq(out[0], SENTINEL);
-    fails(tce_critic_fit_epoch(critic, N + 1, obs, obs, 1, NULL, &adam, 1.0, 0.0, NULL), TCE_E_SHAPE,
-          "max_batch");
+    fails(tce_critic_fit_epoch(critic, N + 1, obs, obs, 1, NULL, &adam, 1.0, 0.0, NULL),
+          TCE_E_SHAPE, "max_batch");
     fails(tce_critic_fit_epoch(critic, N, obs, obs, 0, NULL, &adam, 1.0, 0.0, NULL), TCE_E_SHAPE,
           "n_minibatches");
-    fails(tce_critic_fit_epoch(critic, N, obs, obs, N + 1, &random, &adam, 1.0, 0.0, NULL), TCE_E_SHAPE,
-          "n_minibatches");
+    fails(tce_critic_fit_epoch(critic, N, obs, obs, N + 1, &random, &adam, 1.0, 0.0, NULL),
+          TCE_E_SHAPE, "n_minibatches");
     fails(tce_critic_fit_epoch(critic, N, obs, obs, 2, NULL, &adam, 1.0, 0.0, NULL), TCE_E_ARGUMENT,
           "random");
     fails(tce_critic_fit_epoch(critic, N, obs, obs, 1, NULL, &adam, NAN, 0.0, NULL), TCE_E_VALUE,
           "rate_factor");
     adam.epsilon = 0.0;
-    fails(tce_critic_fit_epoch(critic, N, obs, obs, 1, NULL, &adam, 1.0, 0.0, NULL), TCE_E_VALUE, "epsilon");
+    fails(tce_critic_fit_epoch(critic, N, obs, obs, 1, NULL, &adam, 1.0, 0.0, NULL), TCE_E_VALUE,
+          "epsilon");
     tce_critic_free(critic);
     free(obs);
 }
@@ -582,7 +583,7 @@ START_TEST(a_store_that_does_not_fit_changes_nothing)
 }
 END_TEST
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(nothing_allocates_after_create)
 {
@@ -617,7 +618,7 @@ START_TEST(nothing_allocates_after_create)
 }
 END_TEST
 
-/* ---- suite --------------------------------------------------------------------------------------- */
+/* ---- suite ----------------------------------------------------------------------------------- */
 
 int main(void)
 {

@@ -1,6 +1,6 @@
 /*
- * env: which tables can be used, and task libraries: good ones, broken ones, and what is said about them. The libraries
- * are built from tests/tasks.
+ * env: which tables can be used, and task libraries: good ones, broken ones, and what is said about
+ * them. The libraries are built from tests/tasks.
  */
 #include <check.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void fails_to_open(const char *name, tce_status expected, const char *par
     ck_assert_ptr_nonnull(strstr(tce_error_message(), path));
 }
 
-/* ---- property ------------------------------------------------------------------------------------ */
+/* ---- property -------------------------------------------------------------------------------- */
 
 START_TEST(a_complete_table_is_accepted)
 {
@@ -100,16 +100,20 @@ START_TEST(names_that_are_like_it_are_suggested)
     static const struct {
         const char *wrong, *right;
     } CASES[] = {
-        { "reacher", "nearest is \"reacher5\"" },     { "Reacher5", "nearest is \"reacher5\"" },
-        { "piont", "nearest is \"point\"" },          { "box_pushing", "nearest is \"box_pushing_dense\"" },
-        { "box-pushing-dense", "nearest is \"box_" }, { "dense", "nearest is \"box_pushing_dense\"" },
+        { "reacher", "nearest is \"reacher5\"" },
+        { "Reacher5", "nearest is \"reacher5\"" },
+        { "piont", "nearest is \"point\"" },
+        { "box_pushing", "nearest is \"box_pushing_dense\"" },
+        { "box-pushing-dense", "nearest is \"box_" },
+        { "dense", "nearest is \"box_pushing_dense\"" },
     };
     tce_env_library *library;
     const tce_env_vtable *table = NULL;
 
     ok(tce_env_library_open(library_path("good"), NULL, &library));
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
-        fails(tce_env_library_find(library, CASES[i].wrong, &table), TCE_E_NOT_FOUND, CASES[i].right);
+        fails(tce_env_library_find(library, CASES[i].wrong, &table), TCE_E_NOT_FOUND,
+              CASES[i].right);
     ck_assert_ptr_null(table);
     tce_env_library_free(library);
 }
@@ -122,8 +126,10 @@ START_TEST(at_most_three_names_are_suggested_best_first)
 
     ok(tce_env_library_open(library_path("many"), NULL, &library));
     fails(tce_env_library_find(library, "task_0", &table), TCE_E_NOT_FOUND,
-          "no task \"task_0\" among the 12 of the library; the nearest are \"task_01\", \"task_02\", \"task_03\"");
-    fails(tce_env_library_find(library, "task_07x", &table), TCE_E_NOT_FOUND, "the nearest are \"task_07\", ");
+          "no task \"task_0\" among the 12 of the library; the nearest are \"task_01\", "
+          "\"task_02\", \"task_03\"");
+    fails(tce_env_library_find(library, "task_07x", &table), TCE_E_NOT_FOUND,
+          "the nearest are \"task_07\", ");
     tce_env_library_free(library);
 }
 END_TEST
@@ -137,23 +143,28 @@ START_TEST(a_name_like_none_gets_no_suggestion)
 
     ok(tce_env_library_open(library_path("good"), NULL, &library));
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        fails(tce_env_library_find(library, NAMES[i], &table), TCE_E_NOT_FOUND, "among the 3 of the library");
+        fails(tce_env_library_find(library, NAMES[i], &table), TCE_E_NOT_FOUND,
+              "among the 3 of the library");
         ck_assert_ptr_null(strstr(tce_error_message(), "nearest"));
     }
 
     /* a very long name neither overflows nor fills the message */
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    fails(tce_env_library_find(library, name, &table), TCE_E_NOT_FOUND, "among the 3 of the library");
+    fails(tce_env_library_find(library, name, &table), TCE_E_NOT_FOUND,
+          "among the 3 of the library");
     ck_assert_uint_lt(strlen(tce_error_message()), 200);
     ck_assert_ptr_null(table);
     tce_env_library_free(library);
 }
 END_TEST
 
-/* ---- inspection ---------------------------------------------------------------------------------- */
+/* ---- inspection ------------------------------------------------------------------------------ */
 
-/* What tce_env_inspect should find in the tasks of tests/tasks/broken.c: a part of the only sentence, or NULL for none. */
+/*
+ * What tce_env_inspect should find in the tasks of tests/tasks/broken.c: a part of the only
+ * sentence, or NULL for none.
+ */
 static const struct {
     const char *task;
     int32_t severity;
@@ -166,25 +177,41 @@ static const struct {
     { "tracks_no_path", TCE_ENV_REMARK, "the task can be stepped by raw actions only" },
     { "ignores_the_path", TCE_ENV_REMARK, "step does not depend on the desired position" },
     { "no_steps", TCE_ENV_FAULT, "an environment cannot be made: n_steps = 0" },
-    { "same_names", TCE_ENV_FAULT, "metric_names[0] and [1] are both \"distance\": give each metric a name of its own" },
+    { "same_names", TCE_ENV_FAULT,
+      "metric_names[0] and [1] are both \"distance\": give each metric a name of its own" },
     { "comma_in_a_name", TCE_ENV_FAULT, "metric_names[1] = \"distance, m\" has a comma" },
-    { "writes_beyond", TCE_ENV_FAULT, "reset writes beyond its observation: room is for n_obs = 2 numbers" },
-    { "does_not_write", TCE_ENV_FAULT, "observation[1] = nan after reset: it is not finite or was not written" },
-    { "draws_elsewhere", TCE_ENV_FAULT, "a second environment gives another episode for the same stream: observation[1] at the start" },
-    { "leaves_something", TCE_ENV_FAULT, "a used environment gives another episode for the same stream than a new one: metric[1] after step 20" },
-    { "shares_memory", TCE_ENV_FAULT, "two environments stepped in turns disturb each other: observation[0] after step" },
+    { "writes_beyond", TCE_ENV_FAULT,
+      "reset writes beyond its observation: room is for n_obs = 2 numbers" },
+    { "does_not_write", TCE_ENV_FAULT,
+      "observation[1] = nan after reset: it is not finite or was not written" },
+    { "draws_elsewhere", TCE_ENV_FAULT,
+      "a second environment gives another episode for the same stream: observation[1] at the "
+      "start" },
+    { "leaves_something", TCE_ENV_FAULT,
+      "a used environment gives another episode for the same stream than a new one: metric[1] "
+      "after step 20" },
+    { "shares_memory", TCE_ENV_FAULT,
+      "two environments stepped in turns disturb each other: observation[0] after step" },
     { "draws_in_a_step", TCE_ENV_FAULT, "step draws from the stream of reset" },
     { "fails_midway", TCE_ENV_FAULT, "step fails at step 4 of an episode" },
     { "infinite_reward", TCE_ENV_FAULT, "the reward of step 20 is -inf" },
-    { "odd_flags", TCE_ENV_FAULT, "step 20 has terminated = 7, truncated = 1, event = 1: each is 0 or 1" },
+    { "odd_flags", TCE_ENV_FAULT,
+      "step 20 has terminated = 7, truncated = 1, event = 1: each is 0 or 1" },
     { "forgets_its_event", TCE_ENV_FAULT, "event is set before step 4 and not after it" },
-    { "steps_after_the_end", TCE_ENV_FAULT, "step accepts a step after the end of the episode: return tce_fail(TCE_E_STATE, ...)" },
-    { "steps_before_a_reset", TCE_ENV_FAULT, "step accepts a step before the first reset: return tce_fail(TCE_E_STATE, ...)" },
-    { "starts_elsewhere", TCE_ENV_FAULT, "the first step moves observation[0] from 0.7 to 0, and nothing moves after it: have reset give" },
+    { "steps_after_the_end", TCE_ENV_FAULT,
+      "step accepts a step after the end of the episode: return tce_fail(TCE_E_STATE, ...)" },
+    { "steps_before_a_reset", TCE_ENV_FAULT,
+      "step accepts a step before the first reset: return tce_fail(TCE_E_STATE, ...)" },
+    { "starts_elsewhere", TCE_ENV_FAULT,
+      "the first step moves observation[0] from 0.7 to 0, and nothing moves after it: have reset "
+      "give" },
     { "half_a_success", TCE_ENV_FAULT, "metric \"success\" is 0.5: it is 0 or 1" },
     { "metric_is_nan", TCE_ENV_FAULT, "metric \"distance\" is nan at the end of an episode" },
-    { "state_lacks_something", TCE_ENV_FAULT, "continue in another environment differs: metric[1] after step 20" },
-    { "goal_is_not_set", TCE_ENV_FAULT, "set_state gives another observation than there was when get_state was called: observation[1]" },
+    { "state_lacks_something", TCE_ENV_FAULT,
+      "continue in another environment differs: metric[1] after step 20" },
+    { "goal_is_not_set", TCE_ENV_FAULT,
+      "set_state gives another observation than there was when get_state was called: "
+      "observation[1]" },
 };
 
 typedef struct findings {
@@ -218,8 +245,10 @@ START_TEST(a_broken_task_is_found_out_and_a_sound_one_passes)
     ok(tce_env_inspect(&options, NULL, &n_faults));
     ck_assert_str_eq(tce_error_message(), "something said before");
     if (BROKEN[_i].part) {
-        ck_assert_msg(found.n == 1, "%s: %d findings, the last: %s", BROKEN[_i].task, (int)found.n, found.message);
-        ck_assert_msg(strstr(found.message, BROKEN[_i].part) != NULL, "%s: %s", BROKEN[_i].task, found.message);
+        ck_assert_msg(found.n == 1, "%s: %d findings, the last: %s", BROKEN[_i].task, (int)found.n,
+                      found.message);
+        ck_assert_msg(strstr(found.message, BROKEN[_i].part) != NULL, "%s: %s", BROKEN[_i].task,
+                      found.message);
         ck_assert_int_eq(found.severity, BROKEN[_i].severity);
     } else {
         ck_assert_msg(found.n == 0, "%s: %s", BROKEN[_i].task, found.message);
@@ -235,7 +264,7 @@ START_TEST(a_broken_task_is_found_out_and_a_sound_one_passes)
 }
 END_TEST
 
-/* ---- errors -------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 START_TEST(an_inspection_needs_options_and_a_table)
 {
@@ -256,7 +285,8 @@ START_TEST(an_inspection_needs_options_and_a_table)
     options.context = &found;
     ok(tce_env_inspect(&options, NULL, &n_faults));
     ck_assert_int_eq(n_faults, 1);
-    ck_assert_ptr_nonnull(strstr(found.message, "the table cannot be used: task \"point\": step is NULL"));
+    ck_assert_ptr_nonnull(
+        strstr(found.message, "the table cannot be used: task \"point\": step is NULL"));
 }
 END_TEST
 
@@ -318,7 +348,8 @@ START_TEST(a_library_that_is_not_there_is_not_found)
     tce_env_library *library;
 
     fails_to_open("missing", TCE_E_NOT_FOUND, "check the path");
-    fails(tce_env_library_open("libtce_test_missing.so", NULL, &library), TCE_E_LIBRARY, "write ./");
+    fails(tce_env_library_open("libtce_test_missing.so", NULL, &library), TCE_E_LIBRARY,
+          "write ./");
     fails(tce_env_library_open("", NULL, &library), TCE_E_ARGUMENT, "path");
     fails(tce_env_library_open(NULL, NULL, &library), TCE_E_ARGUMENT, "path");
     fails(tce_env_library_open("x", NULL, NULL), TCE_E_ARGUMENT, "out");
@@ -368,7 +399,7 @@ START_TEST(questions_to_nothing_are_answered)
 }
 END_TEST
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(opening_takes_one_block_and_gives_it_back)
 {
@@ -378,7 +409,8 @@ START_TEST(opening_takes_one_block_and_gives_it_back)
     const tce_env_vtable *table;
 
     test_hooks(&memory, &hooks);
-    fails(tce_env_library_open(library_path("good"), &hooks, &library), TCE_E_NOMEM, "tce_env_library");
+    fails(tce_env_library_open(library_path("good"), &hooks, &library), TCE_E_NOMEM,
+          "tce_env_library");
     ck_assert_ptr_null(library);
     memory.budget = SIZE_MAX;
     ok(tce_env_library_open(library_path("good"), &hooks, &library));
@@ -426,7 +458,8 @@ int main(void)
     tcase_add_test(property, at_most_three_names_are_suggested_best_first);
     tcase_add_test(property, a_name_like_none_gets_no_suggestion);
 
-    tcase_add_loop_test(property, a_broken_task_is_found_out_and_a_sound_one_passes, 0, sizeof BROKEN / sizeof BROKEN[0]);
+    tcase_add_loop_test(property, a_broken_task_is_found_out_and_a_sound_one_passes, 0,
+                        sizeof BROKEN / sizeof BROKEN[0]);
 
     tcase_add_test(errors, an_inspection_needs_options_and_a_table);
     tcase_add_test(errors, a_table_without_a_required_entry_is_refused);

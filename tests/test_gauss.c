@@ -1,6 +1,6 @@
 /*
- * Gaussians on Cholesky factors: densities against the definition, gradients against differences, statuses,
- * memory.
+ * Gaussians on Cholesky factors: densities against the definition, gradients against differences,
+ * statuses, memory.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,12 +17,16 @@
 /* Sums of some hundred terms in double, in another order. */
 #define TOLERANCE 1e-11
 
-/* Central differences with step eps^(1/3): eps^(2/3) times the third derivative's size, with room. */
+/*
+ * Central differences with step eps^(1/3): eps^(2/3) times the third derivative's size, with room.
+ */
 #define DIFFERENCE_TOLERANCE 2e-7
 
 enum { N = 4, DIM = 5, SIZE = DIM * DIM };
 
-/* Two batches of Gaussians and points; [N, ...] arrays of which a shared covariance uses the first. */
+/*
+ * Two batches of Gaussians and points; [N, ...] arrays of which a shared covariance uses the first.
+ */
 typedef struct batch {
     size_t n_cov;
     size_t n_other_cov;
@@ -72,7 +76,7 @@ static void forward_solve(const double *L, const double *y, double *z)
     }
 }
 
-/* ---- properties -------------------------------------------------------------------------------------- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
 START_TEST(log_prob_is_the_definition)
 {
@@ -98,7 +102,10 @@ END_TEST
 
 START_TEST(entropy_is_minus_the_expected_log_prob)
 {
-    /* in closed form: E[-log p] = P/2 log 2 pi e + log det L; here from the quadratic form's mean, P */
+    /*
+     * in closed form: E[-log p] = P/2 log 2 pi e + log det L; here from the quadratic form's mean,
+     * P
+     */
     batch b;
     double entropy[N], at_mean[N];
     fill(&b, (uint64_t)_i, N, 1);
@@ -115,8 +122,8 @@ START_TEST(kl_is_the_definition_and_not_negative)
         batch b;
         double mean_part[N], cov_part[N];
         fill(&b, (uint64_t)_i, shared & 1 ? 1 : N, shared & 2 ? 1 : N);
-        ck_assert_int_eq(tce_gauss_kl(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov, b.other_mean, b.other_L,
-                                      b.work, mean_part, cov_part),
+        ck_assert_int_eq(tce_gauss_kl(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov, b.other_mean,
+                                      b.other_L, b.work, mean_part, cov_part),
                          TCE_OK);
         for (size_t i = 0; i < N; i++) {
             const double *L = factor(b.L, b.n_cov, i);
@@ -157,8 +164,10 @@ START_TEST(a_tiny_divergence_keeps_its_digits)
         const double L = 1.0 + STEPS[k];
         const double h = L - 1.0;
         double work[8], got;
-        ck_assert_int_eq(tce_gauss_kl(1, 1, 1, &mean, &L, 1, &mean, &one, work, NULL, &got), TCE_OK);
-        const double want = h * h * (1.0 - h * (1.0 / 3.0 - h * (1.0 / 4.0 - h * (1.0 / 5.0 - h / 6.0))));
+        ck_assert_int_eq(tce_gauss_kl(1, 1, 1, &mean, &L, 1, &mean, &one, work, NULL, &got),
+                         TCE_OK);
+        const double want = h * h *
+                            (1.0 - h * (1.0 / 3.0 - h * (1.0 / 4.0 - h * (1.0 / 5.0 - h / 6.0))));
         ck_assert_double_eq_tol(got, want, 1e-11 * want);
     }
 }
@@ -178,7 +187,10 @@ START_TEST(samples_have_the_mean_and_covariance)
     tce_random_start(&random, 9, 9, (uint64_t)_i, 0);
     ck_assert_int_eq(tce_gauss_sample(DRAWS, DIM, 1, mean, b.L, &random, work, out), TCE_OK);
 
-    /* six standard errors: of a mean, and of a product of two normals, both relative to the deviations */
+    /*
+     * six standard errors: of a mean, and of a product of two normals, both relative to the
+     * deviations
+     */
     for (size_t i = 0; i < DIM; i++) {
         double sigma_i = 0.0;
         for (size_t k = 0; k <= i; k++)
@@ -195,7 +207,8 @@ START_TEST(samples_have_the_mean_and_covariance)
             }
             for (size_t r = 0; r < DRAWS; r++)
                 got += (out[r * DIM + i] - b.mean[i]) * (out[r * DIM + j] - b.mean[j]);
-            ck_assert_double_le(fabs(got / DRAWS - want), 6.0 * sqrt(2.0 * sigma_i * sigma_j / DRAWS));
+            ck_assert_double_le(fabs(got / DRAWS - want),
+                                6.0 * sqrt(2.0 * sigma_i * sigma_j / DRAWS));
         }
     }
     free(mean), free(out), free(work);
@@ -211,7 +224,8 @@ START_TEST(a_sample_is_mean_plus_factor_times_the_stream)
         tce_random random;
         tce_random_start(&random, 1, 2, 3, 4);
         tce_random copy = random;
-        ck_assert_int_eq(tce_gauss_sample(N, DIM, n_cov, b.mean, b.L, &random, b.work, got), TCE_OK);
+        ck_assert_int_eq(tce_gauss_sample(N, DIM, n_cov, b.mean, b.L, &random, b.work, got),
+                         TCE_OK);
         tce_random_normals(&copy, N * DIM, z);
         for (size_t i = 0; i < N; i++)
             for (size_t r = 0; r < DIM; r++) {
@@ -224,7 +238,7 @@ START_TEST(a_sample_is_mean_plus_factor_times_the_stream)
 }
 END_TEST
 
-/* ---- gradients --------------------------------------------------------------------------------------- */
+/* ---- gradients ------------------------------------------------------------------------------- */
 
 /* Which array of the batch varies, and which function of it is a scalar. */
 typedef enum { LOG_PROB, ENTROPY, KL } function;
@@ -244,12 +258,13 @@ static double value(void *context, const double *x)
     double sum = 0.0;
     memcpy(v->at, x, v->n * sizeof *x);
     if (v->f == LOG_PROB)
-        ck_assert_int_eq(tce_gauss_log_prob(N, DIM, b->n_cov, b->x, b->mean, b->L, b->work, first), TCE_OK);
+        ck_assert_int_eq(tce_gauss_log_prob(N, DIM, b->n_cov, b->x, b->mean, b->L, b->work, first),
+                         TCE_OK);
     else if (v->f == ENTROPY)
         ck_assert_int_eq(tce_gauss_entropy(b->n_cov, DIM, b->L, first), TCE_OK);
     else
-        ck_assert_int_eq(tce_gauss_kl(N, DIM, b->n_cov, b->mean, b->L, b->n_other_cov, b->other_mean,
-                                      b->other_L, b->work, first, second),
+        ck_assert_int_eq(tce_gauss_kl(N, DIM, b->n_cov, b->mean, b->L, b->n_other_cov,
+                                      b->other_mean, b->other_L, b->work, first, second),
                          TCE_OK);
     for (size_t i = 0; i < N; i++)
         sum += b->d_a[i] * first[i] + b->d_b[i] * second[i];
@@ -272,9 +287,9 @@ START_TEST(log_prob_backward_matches_differences)
         batch b;
         double d_x[N * DIM], d_mean[N * DIM], d_L[N * SIZE];
         fill(&b, (uint64_t)_i, n_cov, 1);
-        ck_assert_int_eq(
-            tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work, d_x, d_mean, d_L),
-            TCE_OK);
+        ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work,
+                                                     d_x, d_mean, d_L),
+                         TCE_OK);
         check_gradient(&b, LOG_PROB, b.x, N * DIM, d_x);
         check_gradient(&b, LOG_PROB, b.mean, N * DIM, d_mean);
         check_gradient(&b, LOG_PROB, b.L, n_cov * SIZE, d_L);
@@ -282,13 +297,13 @@ START_TEST(log_prob_backward_matches_differences)
 
         /* each output may be left out */
         double alone[N * SIZE];
-        ck_assert_int_eq(
-            tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work, NULL, NULL, alone),
-            TCE_OK);
+        ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work,
+                                                     NULL, NULL, alone),
+                         TCE_OK);
         ck_assert_mem_eq(alone, d_L, n_cov * SIZE * sizeof *d_L);
-        ck_assert_int_eq(
-            tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work, alone, NULL, NULL),
-            TCE_OK);
+        ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work,
+                                                     alone, NULL, NULL),
+                         TCE_OK);
         ck_assert_mem_eq(alone, d_x, sizeof d_x);
     }
 }
@@ -310,15 +325,17 @@ START_TEST(kl_backward_matches_differences)
         batch b;
         double d_mean[N * DIM], d_L[N * SIZE], zeros[N * SIZE] = { 0 };
         fill(&b, (uint64_t)_i, shared & 1 ? 1 : N, shared & 2 ? 1 : N);
-        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov, b.other_mean,
-                                               b.other_L, b.d_a, b.d_b, b.work, d_mean, d_L),
+        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov,
+                                               b.other_mean, b.other_L, b.d_a, b.d_b, b.work,
+                                               d_mean, d_L),
                          TCE_OK);
         check_gradient(&b, KL, b.mean, N * DIM, d_mean);
         check_gradient(&b, KL, b.L, b.n_cov * SIZE, d_L);
 
         /* NULL means zeros */
-        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov, b.other_mean,
-                                               b.other_L, NULL, NULL, b.work, d_mean, d_L),
+        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov,
+                                               b.other_mean, b.other_L, NULL, NULL, b.work, d_mean,
+                                               d_L),
                          TCE_OK);
         ck_assert_mem_eq(d_mean, zeros, sizeof d_mean);
         ck_assert_mem_eq(d_L, zeros, b.n_cov * SIZE * sizeof *d_L);
@@ -326,7 +343,7 @@ START_TEST(kl_backward_matches_differences)
 }
 END_TEST
 
-/* ---- errors ------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 START_TEST(a_factor_that_is_none_is_refused_by_entry)
 {
@@ -341,7 +358,8 @@ START_TEST(a_factor_that_is_none_is_refused_by_entry)
         ck_assert_int_eq(tce_gauss_log_prob(N, DIM, 1, b.x, b.mean, b.L, b.work, out), want);
         ck_assert_ptr_nonnull(strstr(tce_error_message(), "L[2,2]"));
         ck_assert_int_eq(tce_gauss_entropy(1, DIM, b.L, out), want);
-        ck_assert_int_eq(tce_gauss_kl(N, DIM, 1, b.mean, b.other_L, 1, b.mean, b.L, b.work, out, out), want);
+        ck_assert_int_eq(
+            tce_gauss_kl(N, DIM, 1, b.mean, b.other_L, 1, b.mean, b.L, b.work, out, out), want);
         ck_assert_ptr_nonnull(strstr(tce_error_message(), "other_L[2,2]"));
         ck_assert_double_eq(out[0], SENTINEL);
     }
@@ -367,7 +385,8 @@ START_TEST(shapes_and_numbers_are_checked_before_anything_is_written)
     ck_assert_int_eq(tce_gauss_log_prob(N, DIM, 2, b.x, b.mean, b.L, b.work, out), TCE_E_SHAPE);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "n_cov = 2"));
     ck_assert_int_eq(tce_gauss_log_prob(N, 0, 1, b.x, b.mean, b.L, b.work, out), TCE_E_SHAPE);
-    ck_assert_int_eq(tce_gauss_kl(N, DIM, 1, b.mean, b.L, 3, b.mean, b.L, b.work, out, out), TCE_E_SHAPE);
+    ck_assert_int_eq(tce_gauss_kl(N, DIM, 1, b.mean, b.L, 3, b.mean, b.L, b.work, out, out),
+                     TCE_E_SHAPE);
     ck_assert_int_eq(tce_gauss_sample(N, DIM, 3, b.mean, b.L, &random, b.work, d), TCE_E_SHAPE);
     ck_assert_int_eq(tce_gauss_log_prob(N, DIM, 1, NULL, b.mean, b.L, b.work, out), TCE_E_ARGUMENT);
     ck_assert_int_eq(tce_gauss_log_prob(N, DIM, 1, b.x, b.mean, b.L, NULL, out), TCE_E_ARGUMENT);
@@ -378,15 +397,16 @@ START_TEST(shapes_and_numbers_are_checked_before_anything_is_written)
     b.x[3] = 0.0;
     b.d_a[1] = INFINITY;
     d[0] = SENTINEL;
-    ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, 1, b.x, b.mean, b.L, b.d_a, b.work, NULL, NULL, d),
-                     TCE_E_VALUE);
+    ck_assert_int_eq(
+        tce_gauss_log_prob_backward(N, DIM, 1, b.x, b.mean, b.L, b.d_a, b.work, NULL, NULL, d),
+        TCE_E_VALUE);
     ck_assert_double_eq(d[0], SENTINEL);
     ck_assert_double_eq(out[0], SENTINEL);
     ck_assert_int_eq(tce_gauss_log_prob(0, DIM, 1, NULL, NULL, b.L, b.work, out), TCE_OK);
 }
 END_TEST
 
-/* ---- memory ------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(scratch_is_used_no_further_than_promised)
 {
@@ -400,16 +420,17 @@ START_TEST(scratch_is_used_no_further_than_promised)
         fill(&b, 1, n_cov, n_cov);
         b.work[n_work] = SENTINEL;
         ck_assert_int_eq(tce_gauss_log_prob(N, DIM, n_cov, b.x, b.mean, b.L, b.work, out), TCE_OK);
-        ck_assert_int_eq(
-            tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work, NULL, d_mean, d_L),
-            TCE_OK);
-        ck_assert_int_eq(
-            tce_gauss_kl(N, DIM, n_cov, b.mean, b.L, n_cov, b.other_mean, b.other_L, b.work, out, second),
-            TCE_OK);
-        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, n_cov, b.mean, b.L, n_cov, b.other_mean, b.other_L,
-                                               b.d_a, b.d_b, b.work, d_mean, d_L),
+        ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work,
+                                                     NULL, d_mean, d_L),
                          TCE_OK);
-        ck_assert_int_eq(tce_gauss_sample(N, DIM, n_cov, b.mean, b.L, &random, b.work, sample), TCE_OK);
+        ck_assert_int_eq(tce_gauss_kl(N, DIM, n_cov, b.mean, b.L, n_cov, b.other_mean, b.other_L,
+                                      b.work, out, second),
+                         TCE_OK);
+        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, n_cov, b.mean, b.L, n_cov, b.other_mean,
+                                               b.other_L, b.d_a, b.d_b, b.work, d_mean, d_L),
+                         TCE_OK);
+        ck_assert_int_eq(tce_gauss_sample(N, DIM, n_cov, b.mean, b.L, &random, b.work, sample),
+                         TCE_OK);
         ck_assert_double_eq(b.work[n_work], SENTINEL);
     }
 }

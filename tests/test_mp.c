@@ -16,15 +16,20 @@
 /* fits: the normal equations of the cases have condition numbers up to 1e7 */
 #define FIT_TOLERANCE 1e-9
 
-/* central differences in double: eps^(2/3) times a scale of about 100 from the chain through 1/tau and alpha */
+/*
+ * central differences in double: eps^(2/3) times a scale of about 100 from the chain through 1/tau
+ * and alpha
+ */
 #define GRADIENT_TOLERANCE 1e-7
 
-/* ---- case files --------------------------------------------------------------------------------- */
+/* ---- case files ------------------------------------------------------------------------------ */
 
 static int option_int(const json_t *config, const char *key, int fallback)
 {
     const json_t *value = json_object_get(config, key);
-    return !value ? fallback : json_is_boolean(value) ? json_is_true(value) : (int)json_integer_value(value);
+    return !value                   ? fallback
+           : json_is_boolean(value) ? json_is_true(value)
+                                    : (int)json_integer_value(value);
 }
 
 static double option_number(const json_t *config, const char *key, double fallback)
@@ -52,7 +57,8 @@ static tce_mp *mp_of_case(const json_t *config, int kind)
     o.dt = option_number(config, "dt", o.dt);
     o.alpha = option_number(config, "alpha", o.alpha);
     o.alpha_phase = option_number(config, "alpha_phase", o.alpha_phase);
-    o.basis_bandwidth_factor = option_number(config, "basis_bandwidth_factor", o.basis_bandwidth_factor);
+    o.basis_bandwidth_factor = option_number(config, "basis_bandwidth_factor",
+                                             o.basis_bandwidth_factor);
     o.goal_scale = option_number(config, "goal_scale", o.goal_scale);
 
     double *scales = NULL;
@@ -127,8 +133,8 @@ static void replay_fit(const json_t *c, tce_mp *mp)
     double *demo = test_field(c, "demo", T * D);
     double *want = test_field(c, "params", P);
     double *got = malloc(P * sizeof *got);
-    ck_assert_int_eq(tce_mp_fit(mp, T, times, demo, json_number_value(json_object_get(c, "reg")), got),
-                     TCE_OK);
+    ck_assert_int_eq(
+        tce_mp_fit(mp, T, times, demo, json_number_value(json_object_get(c, "reg")), got), TCE_OK);
     test_assert_close(got, want, P, FIT_TOLERANCE);
 
     /* the path of what was fitted */
@@ -196,7 +202,8 @@ static void replay_file(const char *file, size_t n_least)
     size_t n = 0;
     size_t i;
     const json_t *c;
-    json_array_foreach(cases, i, c) {
+    json_array_foreach(cases, i, c)
+    {
         const char *const name = json_string_value(json_object_get(c, "kind"));
         const int kind = kind_of(name);
         if (kind < 0)
@@ -227,7 +234,10 @@ START_TEST(the_primitives_with_every_option_match_the_reference)
 }
 END_TEST
 
-/* Positions from mp_pytorch 0.1.4, eight digits: at the start's own time a DMP is still there, not a step on. */
+/*
+ * Positions from mp_pytorch 0.1.4, eight digits: at the start's own time a DMP is still there, not
+ * a step on.
+ */
 START_TEST(a_dmp_is_integrated_from_the_start_time)
 {
     const double want[2][4] = { { 0.30720786, 0.31703531, 0.3289737, 0.34258421 },
@@ -261,7 +271,8 @@ START_TEST(a_dmp_is_integrated_from_the_start_time)
 
         /* the times are a dt apart, but for their last bits: a query's steps are the same */
         for (size_t t = 0; t < 4; t++) {
-            ck_assert_int_eq(tce_mp_query(mp, times[t], params, init_times[k], &start, &speed, at, at + 1, at + 2),
+            ck_assert_int_eq(tce_mp_query(mp, times[t], params, init_times[k], &start, &speed, at,
+                                          at + 1, at + 2),
                              TCE_OK);
             ck_assert_double_eq_tol(at[0], pos[t], 1e-14);
             ck_assert_double_eq_tol(at[1], vel[t], 1e-13);
@@ -277,7 +288,8 @@ START_TEST(phases_and_the_rhythmic_basis_match_the_reference)
     json_t *cases = test_golden("core_options.json");
     size_t i, n = 0;
     const json_t *c;
-    json_array_foreach(cases, i, c) {
+    json_array_foreach(cases, i, c)
+    {
         if (strcmp(json_string_value(json_object_get(c, "kind")), "phases") != 0)
             continue;
         const char *const names[3] = { "linear", "smooth", "rhythmic" };
@@ -291,7 +303,8 @@ START_TEST(phases_and_the_rhythmic_basis_match_the_reference)
             o.kind = TCE_MP_PROMP;
             o.phase = phase;
             o.num_basis = B;
-            o.basis_bandwidth_factor = json_number_value(json_object_get(c, "basis_bandwidth_factor"));
+            o.basis_bandwidth_factor = json_number_value(
+                json_object_get(c, "basis_bandwidth_factor"));
             tce_mp *mp = NULL;
             ck_assert_int_eq(tce_mp_create(&o, NULL, &mp), TCE_OK);
             ck_assert_int_eq(tce_mp_phase(mp, T, times, got), TCE_OK);
@@ -315,7 +328,7 @@ START_TEST(phases_and_the_rhythmic_basis_match_the_reference)
 }
 END_TEST
 
-/* ---- gradient ----------------------------------------------------------------------------------- */
+/* ---- gradient -------------------------------------------------------------------------------- */
 
 enum { E = 2, T = 7, D = 2, MAX_P = 32 };
 
@@ -405,14 +418,17 @@ static void check_gradient(int kind, unsigned variant)
     make_problem(&p, kind, variant);
     const size_t n = E * tce_mp_num_params(p.mp);
     double got[E * MAX_P], want[E * MAX_P];
-    ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, p.d_vel, got), TCE_OK);
+    ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, p.d_vel, got),
+                     TCE_OK);
     test_finite_difference(loss, &p, n, p.params, want);
     test_assert_close_gradient(got, want, n, GRADIENT_TOLERANCE);
 
     /* each half alone, and both together by linearity */
     double half[E * MAX_P], other[E * MAX_P];
-    ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, NULL, half), TCE_OK);
-    ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, NULL, p.d_vel, other), TCE_OK);
+    ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, NULL, half),
+                     TCE_OK);
+    ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, NULL, p.d_vel, other),
+                     TCE_OK);
     for (size_t i = 0; i < n; i++)
         half[i] += other[i];
     test_assert_close_gradient(half, got, n, 1e-12);
@@ -443,7 +459,8 @@ START_TEST(a_shared_start_gives_the_gradient_of_separate_ones)
     make_problem(&p, TCE_MP_PRODMP, 0);
     const size_t P = tce_mp_num_params(p.mp);
     double got[E * MAX_P], want[MAX_P];
-    ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, p.d_vel, got), TCE_OK);
+    ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, p.d_vel, got),
+                     TCE_OK);
     for (size_t e = 0; e < E; e++) {
         tce_mp_grid one = p.grid;
         one.E = one.n_init_times = 1;
@@ -451,9 +468,9 @@ START_TEST(a_shared_start_gives_the_gradient_of_separate_ones)
         one.init_pos += e * D;
         one.init_vel += e * D;
         const size_t at = e * T * D;
-        ck_assert_int_eq(
-            tce_mp_trajectory_backward(p.mp, &one, p.params + e * P, p.d_pos + at, p.d_vel + at, want),
-            TCE_OK);
+        ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &one, p.params + e * P, p.d_pos + at,
+                                                    p.d_vel + at, want),
+                         TCE_OK);
         test_assert_close_gradient(got + e * P, want, P, 1e-14);
     }
     tce_mp_free(p.mp);

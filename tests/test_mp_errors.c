@@ -1,5 +1,6 @@
 /*
- * mp: every status that the header promises, with outputs that must stay untouched or become NaN; and memory.
+ * mp: every status that the header promises, with outputs that must stay untouched or become NaN;
+ * and memory.
  */
 #include <check.h>
 #include <math.h>
@@ -42,17 +43,18 @@ static void check_outputs(tce_status status, size_t n, const double *out)
 
 static void check_message(const char *part)
 {
-    ck_assert_msg(strstr(tce_error_message(), part) != NULL, "\"%s\" does not name %s", tce_error_message(),
-                  part);
+    ck_assert_msg(strstr(tce_error_message(), part) != NULL, "\"%s\" does not name %s",
+                  tce_error_message(), part);
 }
 
-/* ---- create --------------------------------------------------------------------------------------- */
+/* ---- create ---------------------------------------------------------------------------------- */
 
 static void check_create(const tce_mp_options *o, tce_status want, const char *part)
 {
     tce_mp *mp = (tce_mp *)&mp;
     const tce_status status = tce_mp_create(o, NULL, &mp);
-    ck_assert_msg(status == want, "%s: %d, want %d: %s", part, (int)status, (int)want, tce_error_message());
+    ck_assert_msg(status == want, "%s: %d, want %d: %s", part, (int)status, (int)want,
+                  tce_error_message());
     ck_assert_ptr_null(mp);
     check_message(part);
 }
@@ -61,11 +63,11 @@ START_TEST(create_refuses_what_it_cannot_make)
 {
     /* every field out of its range, one after the other */
     tce_mp_options o;
-#define REFUSE(field, value, kind_, status, part)                                                            \
-    do {                                                                                                     \
-        o = options(kind_);                                                                                  \
-        o.field = value;                                                                                     \
-        check_create(&o, status, part);                                                                      \
+#define REFUSE(field, value, kind_, status, part) \
+    do {                                          \
+        o = options(kind_);                       \
+        o.field = value;                          \
+        check_create(&o, status, part);           \
     } while (0)
     REFUSE(kind, 3, TCE_MP_PRODMP, TCE_E_ARGUMENT, "kind");
     REFUSE(phase, -1, TCE_MP_PROMP, TCE_E_ARGUMENT, "phase");
@@ -133,7 +135,7 @@ START_TEST(options_that_a_kind_does_not_use_are_not_checked)
 }
 END_TEST
 
-/* ---- trajectories --------------------------------------------------------------------------------- */
+/* ---- trajectories ---------------------------------------------------------------------------- */
 
 typedef struct inputs {
     tce_mp_grid grid;
@@ -175,7 +177,8 @@ static void refuse(const tce_mp *mp, const inputs *in, tce_status want, const ch
 
     const double zeros[E * T * D] = { 0 };
     preset(n, d_params);
-    ck_assert_int_eq(tce_mp_trajectory_backward(mp, &in->grid, in->params, zeros, zeros, d_params), want);
+    ck_assert_int_eq(tce_mp_trajectory_backward(mp, &in->grid, in->params, zeros, zeros, d_params),
+                     want);
     check_outputs(want, n, d_params);
 }
 
@@ -231,7 +234,8 @@ START_TEST(shapes_that_do_not_fit_are_refused)
     ck_assert_int_eq(tce_mp_trajectory(NULL, &in.grid, in.params, pos, NULL, NULL), TCE_E_ARGUMENT);
     ck_assert_int_eq(tce_mp_trajectory(mp, NULL, in.params, pos, NULL, NULL), TCE_E_ARGUMENT);
     ck_assert_int_eq(tce_mp_trajectory(mp, &in.grid, NULL, pos, NULL, NULL), TCE_E_ARGUMENT);
-    ck_assert_int_eq(tce_mp_trajectory_backward(mp, &in.grid, in.params, pos, NULL, NULL), TCE_E_ARGUMENT);
+    ck_assert_int_eq(tce_mp_trajectory_backward(mp, &in.grid, in.params, pos, NULL, NULL),
+                     TCE_E_ARGUMENT);
     tce_mp_free(mp);
 }
 END_TEST
@@ -297,7 +301,8 @@ START_TEST(a_start_whose_conditions_underflow_is_singular)
     in.init_time[1] = 2.9;
     refuse(mp, &in, TCE_E_SINGULAR, "underflow");
     preset(D, pos);
-    ck_assert_int_eq(tce_mp_query(mp, 0.1, in.params, 2.9, NULL, NULL, pos, NULL, NULL), TCE_E_SINGULAR);
+    ck_assert_int_eq(tce_mp_query(mp, 0.1, in.params, 2.9, NULL, NULL, pos, NULL, NULL),
+                     TCE_E_SINGULAR);
     check_outputs(TCE_E_SINGULAR, D, pos);
     tce_mp_free(mp);
 
@@ -345,7 +350,7 @@ START_TEST(missing_starts_are_zeros)
 }
 END_TEST
 
-/* ---- the other calls ------------------------------------------------------------------------------ */
+/* ---- the other calls ------------------------------------------------------------------------- */
 
 START_TEST(a_query_refuses_what_a_trajectory_refuses)
 {
@@ -355,7 +360,8 @@ START_TEST(a_query_refuses_what_a_trajectory_refuses)
     o.delay = 0.1;
     tce_mp *mp = test_mp(&o);
     preset(D, pos);
-    ck_assert_int_eq(tce_mp_query(NULL, 0.5, params, 0.0, NULL, NULL, pos, NULL, NULL), TCE_E_ARGUMENT);
+    ck_assert_int_eq(tce_mp_query(NULL, 0.5, params, 0.0, NULL, NULL, pos, NULL, NULL),
+                     TCE_E_ARGUMENT);
     ck_assert_int_eq(tce_mp_query(mp, 0.5, NULL, 0.0, NULL, NULL, pos, NULL, NULL), TCE_E_ARGUMENT);
     ck_assert_int_eq(tce_mp_query(mp, NAN, params, 0.0, NULL, NULL, pos, NULL, NULL), TCE_E_VALUE);
     ck_assert_int_eq(tce_mp_query(mp, 0.5, params, NAN, NULL, NULL, pos, NULL, NULL), TCE_E_VALUE);
@@ -389,7 +395,8 @@ START_TEST(a_dmp_far_from_its_start_is_refused_before_it_is_integrated)
     tce_mp *mp = test_mp(&o);
     preset(D, pos);
     for (size_t i = 0; i < sizeof far / sizeof far[0]; i++) {
-        ck_assert_int_eq(tce_mp_query(mp, far[i], params, 0.0, NULL, NULL, pos, NULL, NULL), TCE_E_VALUE);
+        ck_assert_int_eq(tce_mp_query(mp, far[i], params, 0.0, NULL, NULL, pos, NULL, NULL),
+                         TCE_E_VALUE);
         check_message("init_time");
         check_outputs(TCE_E_VALUE, D, pos);
 
@@ -397,13 +404,17 @@ START_TEST(a_dmp_far_from_its_start_is_refused_before_it_is_integrated)
         tce_mp_plan_init(&plan, sizeof plan);
         plan.mp = mp;
         plan.params = params;
-        ck_assert_int_eq(tce_mp_blend(&plan, &plan, 0.0, 1.0, 1, &far[i], pos, NULL, NULL), TCE_E_VALUE);
+        ck_assert_int_eq(tce_mp_blend(&plan, &plan, 0.0, 1.0, 1, &far[i], pos, NULL, NULL),
+                         TCE_E_VALUE);
         check_message("times[0]");
         check_outputs(TCE_E_VALUE, D, pos);
     }
 
-    /* the limit counts from the start: late times are fine, and so is the last step that is allowed */
-    ck_assert_int_eq(tce_mp_query(mp, 1.8e9 + 1.0, params, 1.8e9, NULL, NULL, pos, NULL, NULL), TCE_OK);
+    /*
+     * the limit counts from the start: late times are fine, and so is the last step that is allowed
+     */
+    ck_assert_int_eq(tce_mp_query(mp, 1.8e9 + 1.0, params, 1.8e9, NULL, NULL, pos, NULL, NULL),
+                     TCE_OK);
     const double last = o.dt * (TCE_MP_MAX_STEPS - 1);
     ck_assert_int_eq(tce_mp_query(mp, last, params, 0.0, NULL, NULL, pos, NULL, NULL), TCE_OK);
     tce_mp_free(mp);
@@ -422,8 +433,10 @@ START_TEST(linear_calls_refuse_what_is_not_linear)
         double mean[P + 1] = { 0 }, L[(P + 1) * (P + 1)] = { 0 }, out[64];
         preset(64, out);
         ck_assert_int_eq(tce_mp_basis(mp, 2, times, 0.0, out, NULL, NULL), TCE_E_UNSUPPORTED);
-        ck_assert_int_eq(tce_mp_covariance(mp, 2, times, 0.0, L, 0.0, 0, out, NULL), TCE_E_UNSUPPORTED);
-        ck_assert_int_eq(tce_mp_condition(mp, 1, &via, 0.0, NULL, NULL, mean, L, mean, L), TCE_E_UNSUPPORTED);
+        ck_assert_int_eq(tce_mp_covariance(mp, 2, times, 0.0, L, 0.0, 0, out, NULL),
+                         TCE_E_UNSUPPORTED);
+        ck_assert_int_eq(tce_mp_condition(mp, 1, &via, 0.0, NULL, NULL, mean, L, mean, L),
+                         TCE_E_UNSUPPORTED);
         if (variant)
             ck_assert_int_eq(tce_mp_fit(mp, 2, times, demo, 1e-9, out), TCE_E_UNSUPPORTED);
         check_outputs(TCE_E_UNSUPPORTED, 64, out);
@@ -503,9 +516,12 @@ START_TEST(sampling_needs_a_stream_and_a_place)
     tce_random_start(&r, 1, 2, 3, 4);
     double L[(P + 1) * (P + 1)] = { 0 }, params[E * (P + 1)], pos[E * T * D];
     preset(E * P, params);
-    ck_assert_int_eq(tce_mp_sample(mp, &in.grid, in.params, L, NULL, params, pos, NULL), TCE_E_ARGUMENT);
-    ck_assert_int_eq(tce_mp_sample(mp, &in.grid, in.params, L, &r, NULL, pos, NULL), TCE_E_ARGUMENT);
-    ck_assert_int_eq(tce_mp_sample(mp, &in.grid, in.params, NULL, &r, params, pos, NULL), TCE_E_ARGUMENT);
+    ck_assert_int_eq(tce_mp_sample(mp, &in.grid, in.params, L, NULL, params, pos, NULL),
+                     TCE_E_ARGUMENT);
+    ck_assert_int_eq(tce_mp_sample(mp, &in.grid, in.params, L, &r, NULL, pos, NULL),
+                     TCE_E_ARGUMENT);
+    ck_assert_int_eq(tce_mp_sample(mp, &in.grid, in.params, NULL, &r, params, pos, NULL),
+                     TCE_E_ARGUMENT);
     L[3] = NAN;
     ck_assert_int_eq(tce_mp_sample(mp, &in.grid, in.params, L, &r, params, pos, NULL), TCE_E_VALUE);
     check_outputs(TCE_E_VALUE, E * P, params);
@@ -565,7 +581,8 @@ START_TEST(conditioning_checks_its_via_points)
     check_outputs(TCE_E_VALUE, P, out_mean);
     check_outputs(TCE_E_VALUE, P * P, out_L);
     L[P + 1] = 0.0;
-    ck_assert_int_eq(tce_mp_condition(mp, 1, &good, 0.0, NULL, NULL, mean, L, out_mean, out_L), TCE_E_NOT_PD);
+    ck_assert_int_eq(tce_mp_condition(mp, 1, &good, 0.0, NULL, NULL, mean, L, out_mean, out_L),
+                     TCE_E_NOT_PD);
     check_message("L[1,1]");
     check_outputs(TCE_E_NOT_PD, P, out_mean);
     check_outputs(TCE_E_NOT_PD, P * P, out_L);
@@ -639,7 +656,7 @@ START_TEST(a_store_without_a_primitive_is_refused)
 }
 END_TEST
 
-/* ---- memory --------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(create_asks_once_and_fails_cleanly)
 {
@@ -691,11 +708,13 @@ START_TEST(nothing_allocates_after_create)
         make_inputs(&in);
         tce_random r;
         tce_random_start(&r, 1, 1, 1, 1);
-        double pos[E * T * D], vel[E * T * D], acc[E * T * D], d_params[E * P], L[P * P] = { 0 }, big[400];
+        double pos[E * T * D], vel[E * T * D], acc[E * T * D], d_params[E * P], L[P * P] = { 0 },
+                                                                                      big[400];
         for (size_t i = 0; i < P; i++)
             L[i * tce_mp_num_params(mp) % (P * P)] = 1.0;
         ck_assert_int_eq(tce_mp_trajectory(mp, &in.grid, in.params, pos, vel, acc), TCE_OK);
-        ck_assert_int_eq(tce_mp_trajectory_backward(mp, &in.grid, in.params, pos, vel, d_params), TCE_OK);
+        ck_assert_int_eq(tce_mp_trajectory_backward(mp, &in.grid, in.params, pos, vel, d_params),
+                         TCE_OK);
         ck_assert_int_eq(tce_mp_query(mp, 0.3, in.params, 0.0, NULL, NULL, pos, vel, acc), TCE_OK);
         ck_assert_int_eq(tce_mp_fit(mp, T, in.times, pos, 1e-6, d_params), TCE_OK);
         ck_assert_int_eq(tce_mp_sample(mp, &in.grid, in.params, L, &r, d_params, pos, vel), TCE_OK);

@@ -39,7 +39,7 @@ static void fill_times(double *times)
         times[t] = 0.05 + 0.03 * (double)t;
 }
 
-/* ---- covariance and sampling --------------------------------------------------------------------- */
+/* ---- covariance and sampling ----------------------------------------------------------------- */
 
 START_TEST(the_covariance_is_the_basis_on_both_sides)
 {
@@ -57,9 +57,11 @@ START_TEST(the_covariance_is_the_basis_on_both_sides)
     double *want = cov + n * n;
     test_random_cholesky(&r, P, 1e3, 1.0, L);
     fill_times(times);
-    ck_assert_int_eq(tce_mp_basis(mp, T, times, 0.01, order ? NULL : H, order ? H : NULL, NULL), TCE_OK);
+    ck_assert_int_eq(tce_mp_basis(mp, T, times, 0.01, order ? NULL : H, order ? H : NULL, NULL),
+                     TCE_OK);
     ck_assert_int_eq(tce_mp_covariance(mp, T, times, 0.01, L, 1e-3, order, cov, std), TCE_OK);
-    ck_assert_int_eq(tce_mp_covariance(mp, T, times, 0.01, L, 1e-3, order, NULL, std_alone), TCE_OK);
+    ck_assert_int_eq(tce_mp_covariance(mp, T, times, 0.01, L, 1e-3, order, NULL, std_alone),
+                     TCE_OK);
 
     /* entry by entry: sum over k of (h L_d)_k (h' L_d')_k */
     double largest = 0.0;
@@ -82,7 +84,8 @@ START_TEST(the_covariance_is_the_basis_on_both_sides)
         want[i * n + i] += 1e-3 * largest;
     test_assert_close(cov, want, n * n, SUM_TOLERANCE);
     for (size_t i = 0; i < n; i++)
-        ck_assert_double_eq_tol(std[i % T * D + i / T], sqrt(want[i * n + i]), 1e-9 * sqrt(largest));
+        ck_assert_double_eq_tol(std[i % T * D + i / T], sqrt(want[i * n + i]),
+                                1e-9 * sqrt(largest));
     test_assert_close(std_alone, std, n, SUM_TOLERANCE);
     free(cov);
     tce_mp_free(mp);
@@ -121,13 +124,14 @@ START_TEST(sampled_paths_have_the_mean_and_spread_of_the_gaussian)
     /* five standard errors */
     for (size_t d = 0; d < D; d++) {
         ck_assert_double_lt(fabs(sum[d] / DRAWS), 5.0 * std[d] / sqrt(DRAWS));
-        ck_assert_double_lt(fabs(squares[d] / DRAWS / (std[d] * std[d]) - 1.0), 5.0 * sqrt(2.0 / DRAWS));
+        ck_assert_double_lt(fabs(squares[d] / DRAWS / (std[d] * std[d]) - 1.0),
+                            5.0 * sqrt(2.0 / DRAWS));
     }
     tce_mp_free(mp);
 }
 END_TEST
 
-/* ---- via-points ---------------------------------------------------------------------------------- */
+/* ---- via-points ------------------------------------------------------------------------------ */
 
 enum { N_VIA = 4 };
 
@@ -172,18 +176,22 @@ START_TEST(conditioning_matches_the_dense_formula)
         via[i].dof = (int32_t)tce_random_below(&r, D);
         via[i].order = (int32_t)(i % 2);
     }
-    ck_assert_int_eq(tce_mp_condition(mp, N_VIA, via, 0.1, start, speed, mean, L, out_mean, out_L), TCE_OK);
+    ck_assert_int_eq(tce_mp_condition(mp, N_VIA, via, 0.1, start, speed, mean, L, out_mean, out_L),
+                     TCE_OK);
 
     /* G [N, P] and residuals; K = S G' (G S G' + R)^-1 */
-    double G[N_VIA * MAX_P] = { 0 }, residual[N_VIA], S[MAX_P * MAX_P], GS[N_VIA * MAX_P], A[N_VIA * N_VIA];
+    double G[N_VIA * MAX_P] = { 0 }, residual[N_VIA], S[MAX_P * MAX_P], GS[N_VIA * MAX_P],
+                     A[N_VIA * N_VIA];
     for (size_t i = 0; i < N_VIA; i++) {
         const size_t d = (size_t)via[i].dof;
         const double times[2] = { via[i].time, via[i].time + o.dt };
         double h[2 * (B + 1)], at[2][D];
         ck_assert_int_eq(
-            tce_mp_basis(mp, 2, times, 0.1, via[i].order ? NULL : h, via[i].order ? h : NULL, NULL), TCE_OK);
+            tce_mp_basis(mp, 2, times, 0.1, via[i].order ? NULL : h, via[i].order ? h : NULL, NULL),
+            TCE_OK);
         memcpy(G + i * P + d * C, h, C * sizeof *h);
-        ck_assert_int_eq(tce_mp_query(mp, via[i].time, mean, 0.1, start, speed, at[0], at[1], NULL), TCE_OK);
+        ck_assert_int_eq(tce_mp_query(mp, via[i].time, mean, 0.1, start, speed, at[0], at[1], NULL),
+                         TCE_OK);
         residual[i] = via[i].value - at[via[i].order][d];
     }
     for (size_t i = 0; i < P; i++)
@@ -266,11 +274,14 @@ START_TEST(a_tight_via_point_is_passed)
 }
 END_TEST
 
-/* ---- fit ----------------------------------------------------------------------------------------- */
+/* ---- fit ------------------------------------------------------------------------------------- */
 
 START_TEST(a_fit_solves_the_normal_equations)
 {
-    /* any demonstration: H' (path - demo) + reg w = 0, path and H from the calls that are checked elsewhere */
+    /*
+     * any demonstration: H' (path - demo) + reg w = 0, path and H from the calls that are checked
+     * elsewhere
+     */
     tce_mp_options o = options(_i % 2 ? TCE_MP_PROMP : TCE_MP_PRODMP);
     o.delay = _i % 4 == 2 ? 0.2 : 0.0;
     o.disable_goal = o.kind == TCE_MP_PRODMP && _i >= 4;
@@ -335,7 +346,8 @@ START_TEST(a_dmp_with_enough_functions_repeats_any_demonstration)
     ck_assert_int_eq(tce_mp_trajectory(mp, &grid, params, path, NULL, NULL), TCE_OK);
     test_assert_close(path, demo, SAMPLES * D, 1e-5);
     for (size_t d = 0; d < D; d++)
-        ck_assert_double_eq_tol(o.goal_scale * params[d * 11 + 10], demo[(SAMPLES - 1) * D + d], 1e-14);
+        ck_assert_double_eq_tol(o.goal_scale * params[d * 11 + 10], demo[(SAMPLES - 1) * D + d],
+                                1e-14);
     tce_mp_free(mp);
 }
 END_TEST
@@ -367,7 +379,7 @@ START_TEST(a_demonstration_that_rests_before_the_delay_is_fitted_exactly)
 }
 END_TEST
 
-/* ---- blend --------------------------------------------------------------------------------------- */
+/* ---- blend ----------------------------------------------------------------------------------- */
 
 typedef struct scene {
     tce_mp *a, *b;
@@ -411,8 +423,8 @@ START_TEST(outside_its_interval_a_blend_is_one_primitive)
     ck_assert_int_eq(tce_mp_blend(&s.plan_a, &s.plan_b, 0.5, 0.8, 4, times, pos, vel, acc), TCE_OK);
     for (size_t t = 0; t < 4; t++) {
         const tce_mp_plan *p = t < 2 ? &s.plan_a : &s.plan_b;
-        ck_assert_int_eq(tce_mp_query(p->mp, times[t], p->params, p->init_time, p->init_pos, p->init_vel,
-                                      want[0], want[1], want[2]),
+        ck_assert_int_eq(tce_mp_query(p->mp, times[t], p->params, p->init_time, p->init_pos,
+                                      p->init_vel, want[0], want[1], want[2]),
                          TCE_OK);
         test_assert_close(pos + t * D, want[0], D, 1e-15);
         test_assert_close(vel + t * D, want[1], D, 1e-15);
@@ -434,7 +446,8 @@ START_TEST(a_blend_is_continuous_and_its_derivatives_are_its_own)
     const double ends[2] = { 0.5, 0.8 };
     for (size_t i = 0; i < 2; i++) {
         const double times[2] = { ends[i] - step, ends[i] + step };
-        ck_assert_int_eq(tce_mp_blend(&s.plan_a, &s.plan_b, 0.5, 0.8, 2, times, pos, vel, acc), TCE_OK);
+        ck_assert_int_eq(tce_mp_blend(&s.plan_a, &s.plan_b, 0.5, 0.8, 2, times, pos, vel, acc),
+                         TCE_OK);
         ck_assert_double_lt(test_difference(D, pos, pos + D), 1e-6);
         ck_assert_double_lt(test_difference(D, vel, vel + D), 1e-6);
         ck_assert_double_lt(test_difference(D, acc, acc + D), 1e-4);
@@ -444,11 +457,14 @@ START_TEST(a_blend_is_continuous_and_its_derivatives_are_its_own)
     const double h = 2e-4;
     for (double time = 0.51; time < 0.8; time += 0.02) {
         const double times[5] = { time - 2.0 * h, time - h, time, time + h, time + 2.0 * h };
-        ck_assert_int_eq(tce_mp_blend(&s.plan_a, &s.plan_b, 0.5, 0.8, 5, times, pos, vel, acc), TCE_OK);
+        ck_assert_int_eq(tce_mp_blend(&s.plan_a, &s.plan_b, 0.5, 0.8, 5, times, pos, vel, acc),
+                         TCE_OK);
         double d_pos[D], d_vel[D];
         for (size_t d = 0; d < D; d++) {
-            d_pos[d] = (8.0 * (pos[3 * D + d] - pos[D + d]) - (pos[4 * D + d] - pos[d])) / (12.0 * h);
-            d_vel[d] = (8.0 * (vel[3 * D + d] - vel[D + d]) - (vel[4 * D + d] - vel[d])) / (12.0 * h);
+            d_pos[d] = (8.0 * (pos[3 * D + d] - pos[D + d]) - (pos[4 * D + d] - pos[d])) /
+                       (12.0 * h);
+            d_vel[d] = (8.0 * (vel[3 * D + d] - vel[D + d]) - (vel[4 * D + d] - vel[d])) /
+                       (12.0 * h);
         }
         test_assert_close(vel + 2 * D, d_pos, D, 1e-8);
         test_assert_close(acc + 2 * D, d_vel, D, 1e-8);

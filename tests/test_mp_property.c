@@ -1,5 +1,6 @@
 /*
- * mp: what must hold for every path, whatever its parameters: starts, replanning, derivatives, sharing, phases.
+ * mp: what must hold for every path, whatever its parameters: starts, replanning, derivatives,
+ * sharing, phases.
  */
 #include <check.h>
 #include <math.h>
@@ -16,7 +17,9 @@
 /* composite Simpson with 40,000 intervals: its own error is below 1e-13 for these bases */
 #define QUADRATURE_TOLERANCE 1e-12
 
-/* differences of fourth order: 1e-15 times a fifth derivative of up to 1e6, and 1e-12 from rounding */
+/*
+ * differences of fourth order: 1e-15 times a fifth derivative of up to 1e6, and 1e-12 from rounding
+ */
 #define DIFFERENCE_STEP 2e-4
 #define DIFFERENCE_TOLERANCE 1e-8
 
@@ -51,7 +54,7 @@ static tce_mp_options random_prodmp(tce_random *r, int basis)
     return o;
 }
 
-/* ---- starts and replanning ---------------------------------------------------------------------- */
+/* ---- starts and replanning ------------------------------------------------------------------- */
 
 /*
  * 100 handles, 100 plans each: the old plan's state at a random time starts the new plan, which
@@ -72,12 +75,15 @@ static void check_replanning(int basis, uint64_t seed)
         tce_random_normals(&r, P, params);
         const double next = between(&r, o.delay, o.delay + 1.2 * o.tau);
         double old_pos[D], old_vel[D];
-        ck_assert_int_eq(tce_mp_query(mp, next, params, start, pos, vel, old_pos, old_vel, NULL), TCE_OK);
-        tce_random_normals(&r, P, params);
-        ck_assert_int_eq(tce_mp_query(mp, next, params, next, old_pos, old_vel, new_pos, new_vel, NULL),
+        ck_assert_int_eq(tce_mp_query(mp, next, params, start, pos, vel, old_pos, old_vel, NULL),
                          TCE_OK);
-        ck_assert_double_lt(test_difference(D, new_pos, old_pos), JUMP_TOLERANCE * test_scale(D, old_pos));
-        ck_assert_double_lt(test_difference(D, new_vel, old_vel), JUMP_TOLERANCE * test_scale(D, old_vel));
+        tce_random_normals(&r, P, params);
+        ck_assert_int_eq(
+            tce_mp_query(mp, next, params, next, old_pos, old_vel, new_pos, new_vel, NULL), TCE_OK);
+        ck_assert_double_lt(test_difference(D, new_pos, old_pos),
+                            JUMP_TOLERANCE * test_scale(D, old_pos));
+        ck_assert_double_lt(test_difference(D, new_vel, old_vel),
+                            JUMP_TOLERANCE * test_scale(D, old_vel));
 
         /* a fresh start now and then: from anywhere, at any time, with any velocity */
         start = between(&r, o.delay, o.delay + o.tau);
@@ -110,8 +116,9 @@ START_TEST(a_path_rests_until_the_delay)
         double params[MAX_P], start[D], pos[D], vel[D], acc[D];
         tce_random_normals(&r, tce_mp_num_params(mp), params);
         tce_random_normals(&r, D, start);
-        ck_assert_int_eq(tce_mp_query(mp, between(&r, 0.0, 0.39), params, 0.1, start, NULL, pos, vel, acc),
-                         TCE_OK);
+        ck_assert_int_eq(
+            tce_mp_query(mp, between(&r, 0.0, 0.39), params, 0.1, start, NULL, pos, vel, acc),
+            TCE_OK);
         for (size_t d = 0; d < D; d++) {
             ck_assert_double_eq(pos[d], start[d]);
             ck_assert_double_eq(vel[d], 0.0);
@@ -122,7 +129,7 @@ START_TEST(a_path_rests_until_the_delay)
 }
 END_TEST
 
-/* ---- exact basis -------------------------------------------------------------------------------- */
+/* ---- exact basis ----------------------------------------------------------------------------- */
 
 START_TEST(exact_velocity_and_acceleration_are_derivatives)
 {
@@ -142,8 +149,9 @@ START_TEST(exact_velocity_and_acceleration_are_derivatives)
         double pos[5][D], vel[5][D], acc[5][D], d_pos[D], d_vel[D];
         for (int i = 0; i < 5; i++) {
             const double at = t + (i - 2) * h;
-            ck_assert_int_eq(tce_mp_query(mp, at, params, init_time, start, speed, pos[i], vel[i], acc[i]),
-                             TCE_OK);
+            ck_assert_int_eq(
+                tce_mp_query(mp, at, params, init_time, start, speed, pos[i], vel[i], acc[i]),
+                TCE_OK);
         }
         for (size_t d = 0; d < D; d++) {
             d_pos[d] = (8.0 * (pos[3][d] - pos[1][d]) - (pos[4][d] - pos[0][d])) / (12.0 * h);
@@ -156,7 +164,9 @@ START_TEST(exact_velocity_and_acceleration_are_derivatives)
 }
 END_TEST
 
-/* x phi_i(x) at scaled time s, written anew from the definition, for a natural phase without delay */
+/*
+ * x phi_i(x) at scaled time s, written anew from the definition, for a natural phase without delay
+ */
 static double forcing(const tce_mp_options *o, int i, double s)
 {
     const double x = exp(-o->alpha_phase * s);
@@ -223,13 +233,15 @@ START_TEST(an_exact_path_ends_at_its_goal_however_late)
     const double start = 3.0, speed = -2.0;
     for (double time = 20.0; time < 1e100; time *= 1e7) {
         double pos, vel, acc;
-        ck_assert_int_eq(tce_mp_query(mp, time, params, 0.25, &start, &speed, &pos, &vel, &acc), TCE_OK);
+        ck_assert_int_eq(tce_mp_query(mp, time, params, 0.25, &start, &speed, &pos, &vel, &acc),
+                         TCE_OK);
         ck_assert_double_eq_tol(pos, 1.7, 1e-12);
         ck_assert_double_eq_tol(vel, 0.0, 1e-12);
         ck_assert_double_eq_tol(acc, 0.0, 1e-12);
 
         /* and starts again from there */
-        ck_assert_int_eq(tce_mp_query(mp, time, params, time, &start, &speed, &pos, &vel, NULL), TCE_OK);
+        ck_assert_int_eq(tce_mp_query(mp, time, params, time, &start, &speed, &pos, &vel, NULL),
+                         TCE_OK);
         ck_assert_double_eq(pos, start);
         ck_assert_double_eq(vel, speed);
     }
@@ -273,7 +285,10 @@ START_TEST(many_narrow_functions_stay_exact)
     o.basis_bandwidth_factor = 20.0;
     tce_mp *mp = test_mp(&o);
 
-    /* normalised functions sum to 1: equal weights over the scales give the path of the forcing x alone */
+    /*
+     * normalised functions sum to 1: equal weights over the scales give the path of the forcing x
+     * alone
+     */
     tce_mp_options one = o;
     one.auto_scale_basis = 0;
     tce_mp *plain = test_mp(&one);
@@ -293,7 +308,7 @@ START_TEST(many_narrow_functions_stay_exact)
 }
 END_TEST
 
-/* ---- one path, many paths ----------------------------------------------------------------------- */
+/* ---- one path, many paths -------------------------------------------------------------------- */
 
 enum { E = 5, T = 300 };
 
@@ -321,7 +336,10 @@ START_TEST(a_batch_gives_each_path_the_bytes_it_has_alone)
         for (size_t i = 0; i < E * T; i++)
             times[i] = 0.3 + 0.002 * (double)(i % T);
 
-        /* three ways to say the same: rows once, rows an episode, and start times of which one differs */
+        /*
+         * three ways to say the same: rows once, rows an episode, and start times of which one
+         * differs
+         */
         for (int way = 0; way < 3; way++) {
             tce_mp_grid grid;
             tce_mp_grid_init(&grid, sizeof grid);
@@ -335,7 +353,8 @@ START_TEST(a_batch_gives_each_path_the_bytes_it_has_alone)
             grid.init_time = init_time;
             grid.init_pos = start;
             grid.init_vel = start + E * dof;
-            ck_assert_int_eq(tce_mp_trajectory(mp, &grid, params, out, out + E * n, out + 2 * E * n), TCE_OK);
+            ck_assert_int_eq(
+                tce_mp_trajectory(mp, &grid, params, out, out + E * n, out + 2 * E * n), TCE_OK);
             for (size_t e = 0; e < E; e++) {
                 tce_mp_grid alone = grid;
                 alone.E = alone.n_time_rows = alone.n_init_times = 1;
@@ -344,8 +363,9 @@ START_TEST(a_batch_gives_each_path_the_bytes_it_has_alone)
                 alone.init_vel += e * dof;
                 if (way == 0)
                     alone.init_time = init_time;
-                ck_assert_int_eq(tce_mp_trajectory(mp, &alone, params + e * P, one, one + n, one + 2 * n),
-                                 TCE_OK);
+                ck_assert_int_eq(
+                    tce_mp_trajectory(mp, &alone, params + e * P, one, one + n, one + 2 * n),
+                    TCE_OK);
                 for (size_t k = 0; k < 3; k++)
                     ck_assert_mem_eq(one + k * n, out + (k * E + e) * n, n * sizeof *one);
             }
@@ -387,15 +407,15 @@ START_TEST(a_query_has_the_numbers_of_the_trajectory)
             grid.times = grid.init_time = times;
             grid.init_pos = start;
             grid.init_vel = speed;
-            ck_assert_int_eq(tce_mp_trajectory(mp, &grid, params, out, out + T * 10, out + 2 * T * 10),
-                             TCE_OK);
+            ck_assert_int_eq(
+                tce_mp_trajectory(mp, &grid, params, out, out + T * 10, out + 2 * T * 10), TCE_OK);
 
             /* the last two differences of a ProMP are repeated, a query's are not */
             for (size_t t = 0; t < T - 2; t++) {
                 double got[30];
-                ck_assert_int_eq(
-                    tce_mp_query(mp, times[t], params, times[0], start, speed, got, got + 10, got + 20),
-                    TCE_OK);
+                ck_assert_int_eq(tce_mp_query(mp, times[t], params, times[0], start, speed, got,
+                                              got + 10, got + 20),
+                                 TCE_OK);
                 for (size_t k = 0; k < 3; k++)
                     test_assert_close(got + 10 * k, out + (k * T + t) * 10, 10,
                                       kind == TCE_MP_PROMP ? 1e-9 : 0.0);
@@ -426,7 +446,10 @@ START_TEST(the_most_basis_functions_work_across_tiles)
         grid.times = times;
         ck_assert_int_eq(tce_mp_trajectory(mp, &grid, params, path, path + 41, path + 82), TCE_OK);
 
-        /* a ProMP's velocity is the difference of its positions, in every tile, the last repeated, and so on */
+        /*
+         * a ProMP's velocity is the difference of its positions, in every tile, the last repeated,
+         * and so on
+         */
         for (size_t t = 0; o.kind == TCE_MP_PROMP && t < 41; t++) {
             const size_t i = t < 40 ? t : 39;
             ck_assert_double_eq_tol(path[41 + t], (path[i + 1] - path[i]) / 0.025, 1e-10);
@@ -439,7 +462,7 @@ START_TEST(the_most_basis_functions_work_across_tiles)
 }
 END_TEST
 
-/* ---- options ------------------------------------------------------------------------------------ */
+/* ---- options --------------------------------------------------------------------------------- */
 
 START_TEST(a_relative_goal_adds_the_goal_column_times_the_start)
 {
@@ -465,8 +488,10 @@ START_TEST(a_relative_goal_adds_the_goal_column_times_the_start)
     tce_random_normals(&r, D, speed);
     const double init_time = o.delay + between(&r, 0.0, o.tau);
     const double time = o.delay + between(&r, 0.0, 2.0 * o.tau);
-    ck_assert_int_eq(tce_mp_query(absolute, time, params, init_time, start, speed, a[0], a[1], a[2]), TCE_OK);
-    ck_assert_int_eq(tce_mp_query(relative, time, params, init_time, start, speed, b[0], b[1], b[2]), TCE_OK);
+    ck_assert_int_eq(
+        tce_mp_query(absolute, time, params, init_time, start, speed, a[0], a[1], a[2]), TCE_OK);
+    ck_assert_int_eq(
+        tce_mp_query(relative, time, params, init_time, start, speed, b[0], b[1], b[2]), TCE_OK);
     ck_assert_int_eq(tce_mp_basis(goal, 1, &time, init_time, &H[0], &H[1], &H[2]), TCE_OK);
     for (size_t k = 0; k < 3; k++) {
         for (size_t d = 0; d < D; d++)
@@ -492,15 +517,18 @@ START_TEST(a_rhythmic_promp_repeats_itself)
     for (double time = -1.0; time < 2.0; time += 0.07) {
         double a, b;
         ck_assert_int_eq(tce_mp_query(mp, time, params, 0.0, NULL, NULL, &a, NULL, NULL), TCE_OK);
-        ck_assert_int_eq(tce_mp_query(mp, time + 2.0 * o.tau, params, 0.0, NULL, NULL, &b, NULL, NULL),
-                         TCE_OK);
+        ck_assert_int_eq(
+            tce_mp_query(mp, time + 2.0 * o.tau, params, 0.0, NULL, NULL, &b, NULL, NULL), TCE_OK);
         ck_assert_double_eq_tol(a, b, 1e-12);
     }
     tce_mp_free(mp);
 }
 END_TEST
 
-/* A DMP of one DoF, step by step from the definition; the basis comes from a ProMP with the same phase. */
+/*
+ * A DMP of one DoF, step by step from the definition; the basis comes from a ProMP with the same
+ * phase.
+ */
 START_TEST(a_dmps_phase_chooses_the_basis_and_its_factor_follows_the_rule)
 {
     tce_mp_options o;
@@ -539,7 +567,8 @@ START_TEST(a_dmps_phase_chooses_the_basis_and_its_factor_follows_the_rule)
         ck_assert_int_eq(tce_mp_basis(promp, 1, &at, 0.0, phi, NULL, NULL), TCE_OK);
         double f = 0.0;
         for (size_t i = 0; i < 5; i++)
-            f += phi[i] * params[i] * (o.phase == TCE_MP_PHASE_RHYTHMIC ? 1.0 : exp(-o.alpha_phase * u));
+            f += phi[i] * params[i] *
+                 (o.phase == TCE_MP_PHASE_RHYTHMIC ? 1.0 : exp(-o.alpha_phase * u));
         const double bracket = o.alpha * (0.25 * o.alpha * (o.goal_scale * params[5] - y) - z) + f;
         ck_assert_double_eq_tol(acc[t], times[t] < o.delay ? 0.0 : bracket / (o.tau * o.tau), 1e-9);
         if (t + 1 < 60) {
@@ -567,7 +596,8 @@ START_TEST(a_stored_primitive_comes_back_the_same)
     tce_mp *back = NULL;
     ck_assert_int_eq(tce_store_create(NULL, &store), TCE_OK);
     ck_assert_int_eq(tce_mp_save(mp, store, "policy.mp"), TCE_OK);
-    ck_assert_msg(tce_mp_create_from(store, "policy.mp", NULL, &back) == TCE_OK, "%s", tce_error_message());
+    ck_assert_msg(tce_mp_create_from(store, "policy.mp", NULL, &back) == TCE_OK, "%s",
+                  tce_error_message());
     tce_store_free(store);
 
     const double time = o.delay + 0.77 * o.tau;
@@ -599,7 +629,8 @@ int main(void)
     tcase_add_test(property, the_most_basis_functions_work_across_tiles);
     tcase_add_loop_test(property, a_relative_goal_adds_the_goal_column_times_the_start, 0, 40);
     tcase_add_test(property, a_rhythmic_promp_repeats_itself);
-    tcase_add_loop_test(property, a_dmps_phase_chooses_the_basis_and_its_factor_follows_the_rule, 1, 3);
+    tcase_add_loop_test(property, a_dmps_phase_chooses_the_basis_and_its_factor_follows_the_rule, 1,
+                        3);
     tcase_add_loop_test(property, a_stored_primitive_comes_back_the_same, 0, 12);
 
     return test_run(suite);

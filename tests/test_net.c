@@ -19,7 +19,10 @@
 /* core_network.json (algorithm.md 8). */
 #define TOL_GOLDEN 1e-8
 #define TOL_GOLDEN_GRADIENT 1e-6
-/* Central differences with step eps^(1/3): eps^(2/3) = 4e-11 times third derivatives and widths up to 1e3. */
+/*
+ * Central differences with step eps^(1/3): eps^(2/3) = 4e-11 times third derivatives and widths up
+ * to 1e3.
+ */
 #define TOL_DIFFERENCE 1e-7
 /* Float against double: 1e-7 times the roundings of three layers of 64 terms. */
 #define TOL_FLOAT 1e-4
@@ -28,7 +31,7 @@
 
 #define N_SEEDS 100
 
-/* ---- networks ------------------------------------------------------------------------------------ */
+/* ---- networks -------------------------------------------------------------------------------- */
 
 /* A network n_in -> hidden [n_hidden] -> n_out, not started. */
 static tce_net *create(int32_t n_in, int32_t n_hidden, const int32_t *hidden, int32_t n_out,
@@ -101,8 +104,8 @@ static void step(tce_net *net, double learning_rate)
 }
 
 /* sum of out + out^2/2 over everything; its gradient is 1 + out */
-static tce_status smooth_loss(void *context, size_t begin, size_t end, const double *out, double *d_out,
-                              double *loss)
+static tce_status smooth_loss(void *context, size_t begin, size_t end, const double *out,
+                              double *d_out, double *loss)
 {
     const size_t n_out = *(const size_t *)context;
 
@@ -113,7 +116,7 @@ static tce_status smooth_loss(void *context, size_t begin, size_t end, const dou
     return TCE_OK;
 }
 
-/* ---- golden -------------------------------------------------------------------------------------- */
+/* ---- golden ---------------------------------------------------------------------------------- */
 
 /* weights and biases of all layers, in the order of a parameter vector */
 static double *flat_layers(const json_t *layers, size_t n)
@@ -227,7 +230,7 @@ START_TEST(ten_adam_steps_match_the_reference)
 }
 END_TEST
 
-/* ---- gradient ------------------------------------------------------------------------------------ */
+/* ---- gradient -------------------------------------------------------------------------------- */
 
 /* A network, and the inputs of the function whose differences are taken. */
 typedef struct probe {
@@ -298,7 +301,7 @@ START_TEST(gradients_equal_differences_for_every_activation_and_depth)
 }
 END_TEST
 
-/* ---- property ------------------------------------------------------------------------------------ */
+/* ---- property -------------------------------------------------------------------------------- */
 
 /* Everything that a call may write, for comparison by bytes. */
 typedef struct record {
@@ -402,8 +405,8 @@ START_TEST(a_pass_does_what_forward_loss_and_backward_do)
         tce_random random;
         tce_random_start(&random, seed, 5, 0, 0);
         const size_t n = 1 + (size_t)tce_random_below(&random, 400);
-        tce_net *net =
-            started((int32_t)(seed % 4), TCE_NET_TANH, (int32_t)(seed % 2), (int32_t)n, NULL, seed);
+        tce_net *net = started((int32_t)(seed % 4), TCE_NET_TANH, (int32_t)(seed % 2), (int32_t)n,
+                               NULL, seed);
         const size_t n_parameters = tce_net_num_parameters(net);
         double *x = test_normals(seed, n * IN);
         double *out = malloc(n * OUT * sizeof *out);
@@ -418,7 +421,8 @@ START_TEST(a_pass_does_what_forward_loss_and_backward_do)
         ok(smooth_loss(&n_out, 0, n, out, d_out, &want));
         ok(tce_net_backward(net, n, d_out, NULL));
         double *gradient = gradient_of(net);
-        ck_assert_msg(memcmp(passed, gradient, n_parameters * sizeof *passed) == 0, "seed %d", (int)seed);
+        ck_assert_msg(memcmp(passed, gradient, n_parameters * sizeof *passed) == 0, "seed %d",
+                      (int)seed);
         test_assert_close(&loss, &want, 1, 1e-12);
         tce_net_free(net);
         free(x);
@@ -465,7 +469,9 @@ START_TEST(rows_choose_and_order_the_batch)
 }
 END_TEST
 
-/* rows (out <= in) or columns (out >= in) of W [out, in] have length `gain` and are at right angles */
+/*
+ * rows (out <= in) or columns (out >= in) of W [out, in] have length `gain` and are at right angles
+ */
 static void check_orthogonal(size_t in, size_t out, double gain, const double *W)
 {
     const size_t few = in < out ? in : out;
@@ -485,7 +491,8 @@ START_TEST(the_orthogonal_start_has_orthogonal_layers_and_no_biases)
     for (uint64_t seed = 0; seed < 10; seed++) {
         tce_net *net = started(3, TCE_NET_TANH, TCE_NET_DOUBLE, 1, NULL, seed);
         double *parameters = parameters_of(net);
-        const size_t widths[] = { IN, (size_t)HIDDEN[0], (size_t)HIDDEN[1], (size_t)HIDDEN[2], OUT };
+        const size_t widths[] = { IN, (size_t)HIDDEN[0], (size_t)HIDDEN[1], (size_t)HIDDEN[2],
+                                  OUT };
         const double *at = parameters;
 
         for (size_t l = 0; l < 4; l++) {
@@ -605,7 +612,7 @@ START_TEST(the_norm_is_the_gradients_and_scaling_scales_it)
 }
 END_TEST
 
-/* ---- errors -------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 START_TEST(options_out_of_range_are_refused_by_name)
 {
@@ -667,8 +674,8 @@ START_TEST(calls_out_of_order_or_shape_leave_outputs_untouched)
 }
 END_TEST
 
-static tce_status failing_loss(void *context, size_t begin, size_t end, const double *out, double *d_out,
-                               double *loss)
+static tce_status failing_loss(void *context, size_t begin, size_t end, const double *out,
+                               double *d_out, double *loss)
 {
     (void)out;
     (void)loss;
@@ -769,8 +776,8 @@ START_TEST(bad_parameters_and_adam_options_are_refused)
 END_TEST
 
 /* loading `store` into a network of this kind fails and changes nothing */
-static void refuses_load(const tce_store *store, int32_t n_hidden, int32_t activation, tce_status status,
-                         const char *word)
+static void refuses_load(const tce_store *store, int32_t n_hidden, int32_t activation,
+                         tce_status status, const char *word)
 {
     tce_net *net = started(n_hidden, activation, TCE_NET_FLOAT, 1, NULL, 9);
     double *before = parameters_of(net);
@@ -817,7 +824,7 @@ START_TEST(a_store_that_does_not_fit_changes_nothing)
 }
 END_TEST
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(nothing_allocates_after_create)
 {
@@ -868,7 +875,7 @@ START_TEST(nothing_allocates_after_create)
 }
 END_TEST
 
-/* ---- suite --------------------------------------------------------------------------------------- */
+/* ---- suite ----------------------------------------------------------------------------------- */
 
 int main(void)
 {

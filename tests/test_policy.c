@@ -18,7 +18,10 @@
 
 /* core_update.json, core_options.json (algorithm.md 8). */
 #define TOL_GOLDEN 1e-8
-/* Central differences with step eps^(1/3): eps^(2/3) = 4e-11 times third derivatives and sums up to 1e3. */
+/*
+ * Central differences with step eps^(1/3): eps^(2/3) = 4e-11 times third derivatives and sums up to
+ * 1e3.
+ */
 #define TOL_DIFFERENCE 1e-7
 /* softplus and its inverse: a few roundings. */
 #define TOL_INVERSE 1e-14
@@ -27,12 +30,13 @@
 
 enum { O = 5, P = 4, N = 7, N_FORMS = 3 };
 
-/* ---- policies ------------------------------------------------------------------------------------ */
+/* ---- policies -------------------------------------------------------------------------------- */
 
 static const int32_t HIDDEN[] = { 12, 9 };
 static const int32_t COV_HIDDEN[] = { 10 };
 
-static tce_policy_options options_of(int32_t form, int32_t precision, int32_t max_batch, tce_pool *pool)
+static tce_policy_options options_of(int32_t form, int32_t precision, int32_t max_batch,
+                                     tce_pool *pool)
 {
     tce_policy_options options;
 
@@ -51,7 +55,8 @@ static tce_policy_options options_of(int32_t form, int32_t precision, int32_t ma
     return options;
 }
 
-static tce_policy *started(int32_t form, int32_t precision, int32_t max_batch, tce_pool *pool, uint64_t seed)
+static tce_policy *started(int32_t form, int32_t precision, int32_t max_batch, tce_pool *pool,
+                           uint64_t seed)
 {
     const tce_policy_options options = options_of(form, precision, max_batch, pool);
     tce_policy *policy = NULL;
@@ -70,15 +75,18 @@ static double *parameters_of(const tce_policy *policy)
     return p;
 }
 
-/* raw numbers of the covariance, or parameters of the second network: what comes behind the mean network */
+/*
+ * raw numbers of the covariance, or parameters of the second network: what comes behind the mean
+ * network
+ */
 static size_t num_mean_parameters(void)
 {
     return 12 * (O + 1) + 9 * (12 + 1) + P * (9 + 1);
 }
 
 /* one update with fixed gradients: a stand-in for an objective */
-static void update(tce_policy *policy, size_t n, const double *obs, const double *d_mean, const double *d_L,
-                   double clip)
+static void update(tce_policy *policy, size_t n, const double *obs, const double *d_mean,
+                   const double *d_L, double clip)
 {
     const tce_adam_options adam = test_adam(1e-2);
     double *mean = malloc(n * P * sizeof *mean);
@@ -91,7 +99,7 @@ static void update(tce_policy *policy, size_t n, const double *obs, const double
     free(L);
 }
 
-/* ---- golden -------------------------------------------------------------------------------------- */
+/* ---- golden ---------------------------------------------------------------------------------- */
 
 static size_t append(const json_t *value, double *out)
 {
@@ -135,15 +143,16 @@ static tce_policy *policy_of_case(const json_t *item, const char *layers, const 
     options.hidden = hidden;
     for (size_t l = 0; l + 1 < json_array_size(mean); l++)
         hidden[l] = (int32_t)json_array_size(json_object_get(json_array_get(mean, l), "bias"));
-    options.n_obs =
-        (int32_t)json_array_size(json_array_get(json_object_get(json_array_get(mean, 0), "weight"), 0));
-    options.n_params =
-        (int32_t)json_array_size(json_object_get(json_array_get(mean, json_array_size(mean) - 1), "bias"));
+    options.n_obs = (int32_t)json_array_size(
+        json_array_get(json_object_get(json_array_get(mean, 0), "weight"), 0));
+    options.n_params = (int32_t)json_array_size(
+        json_object_get(json_array_get(mean, json_array_size(mean) - 1), "bias"));
     if (form == TCE_POLICY_FULL_CONTEXTUAL) {
         options.n_cov_hidden = (int32_t)json_array_size(cov) - 1;
         options.cov_hidden = cov_hidden;
         for (size_t l = 0; l + 1 < json_array_size(cov); l++)
-            cov_hidden[l] = (int32_t)json_array_size(json_object_get(json_array_get(cov, l), "bias"));
+            cov_hidden[l] = (int32_t)json_array_size(
+                json_object_get(json_array_get(cov, l), "bias"));
     }
     ck_assert_str_eq(json_string_value(json_object_get(item, "activation")), "leaky_relu");
     options.form = form;
@@ -237,7 +246,9 @@ START_TEST(first_predictions_of_all_forms_match_the_reference)
 }
 END_TEST
 
-/* a set covariance is its own factor's, so setting that factor again gives the reference's vector */
+/*
+ * a set covariance is its own factor's, so setting that factor again gives the reference's vector
+ */
 START_TEST(set_variance_matches_the_reference)
 {
     json_t *cases = test_golden("core_options.json");
@@ -252,8 +263,8 @@ START_TEST(set_variance_matches_the_reference)
         size_t n_obs;
         double *raw = test_array(json_object_get(item, "final_covariance"), &n_raw);
         double *obs = test_array(json_object_get(item, "contexts"), &n_obs);
-        tce_policy *policy =
-            policy_of_case(item, "final_weights", "final_covariance", TCE_POLICY_FULL_SHARED, 1);
+        tce_policy *policy = policy_of_case(item, "final_weights", "final_covariance",
+                                            TCE_POLICY_FULL_SHARED, 1);
         const size_t size = tce_policy_num_params(policy);
         double *mean = malloc(size * sizeof *mean);
         double *L = malloc(size * size * sizeof *L);
@@ -261,7 +272,8 @@ START_TEST(set_variance_matches_the_reference)
         ok(tce_policy_predict(policy, 1, obs, mean, L));
         ok(tce_policy_set_covariance(policy, L));
         double *parameters = parameters_of(policy);
-        test_assert_close(parameters + tce_policy_num_parameters(policy) - n_raw, raw, n_raw, TOL_GOLDEN);
+        test_assert_close(parameters + tce_policy_num_parameters(policy) - n_raw, raw, n_raw,
+                          TOL_GOLDEN);
         n_checked++;
         tce_policy_free(policy);
         free(raw);
@@ -275,9 +287,11 @@ START_TEST(set_variance_matches_the_reference)
 }
 END_TEST
 
-/* ---- gradient ------------------------------------------------------------------------------------ */
+/* ---- gradient -------------------------------------------------------------------------------- */
 
-/* A random function of a prediction: sum of a mean + b L + (mean^2 + L^2)/2 over means and factors. */
+/*
+ * A random function of a prediction: sum of a mean + b L + (mean^2 + L^2)/2 over means and factors.
+ */
 typedef struct probe {
     tce_policy *policy;
     const double *obs;
@@ -326,7 +340,8 @@ static void check_gradient(int32_t form)
     for (size_t e = 0; e < tce_policy_num_factors(policy, N); e++)
         for (size_t i = 0; i < P; i++)
             for (size_t j = 0; j < P; j++)
-                L[(e * P + i) * P + j] = j > i ? NAN : L[(e * P + i) * P + j] + b[(e * P + i) * P + j];
+                L[(e * P + i) * P + j] = j > i ? NAN
+                                               : L[(e * P + i) * P + j] + b[(e * P + i) * P + j];
     ok(tce_policy_backward(policy, N, mean, L));
     tce_policy_get_gradient(policy, got);
 
@@ -350,7 +365,7 @@ START_TEST(gradients_equal_differences_for_every_form)
 }
 END_TEST
 
-/* ---- property ------------------------------------------------------------------------------------ */
+/* ---- property -------------------------------------------------------------------------------- */
 
 START_TEST(a_started_policy_has_the_published_covariance)
 {
@@ -397,7 +412,8 @@ START_TEST(a_set_factor_is_predicted)
         tce_random_start(&random, seed, 7, 0, 0);
 
         /* scales from 1e-3 to 1e6 */
-        test_random_cholesky(&random, P, 10.0, pow(10.0, -5.0 + 17.0 * tce_random_uniform(&random)), L);
+        test_random_cholesky(&random, P, 10.0, pow(10.0, -5.0 + 17.0 * tce_random_uniform(&random)),
+                             L);
         for (size_t i = 0; form == TCE_POLICY_DIAGONAL_SHARED && i < P * P; i++)
             L[i] = i % (P + 1) == 0 ? L[i] : 0.0;
         ok(tce_policy_set_covariance(policy, L));
@@ -514,7 +530,8 @@ START_TEST(the_covariance_vector_is_double_with_float_networks)
     double *narrow = train(TCE_POLICY_FULL_SHARED, TCE_NET_FLOAT, N, 1);
     double *wide = train(TCE_POLICY_FULL_SHARED, TCE_NET_DOUBLE, N, 1);
 
-    ck_assert_mem_eq(narrow + num_mean_parameters(), wide + num_mean_parameters(), N_RAW * sizeof *wide);
+    ck_assert_mem_eq(narrow + num_mean_parameters(), wide + num_mean_parameters(),
+                     N_RAW * sizeof *wide);
     free(narrow);
     free(wide);
 }
@@ -600,7 +617,7 @@ START_TEST(a_saved_policy_goes_on_with_the_same_bytes)
 }
 END_TEST
 
-/* ---- errors -------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 START_TEST(options_out_of_range_are_refused_by_name)
 {
@@ -678,7 +695,8 @@ START_TEST(a_gradient_that_is_not_finite_changes_nothing)
         ok(tce_policy_predict(policy, N, obs, mean, L));
         d_L[form == TCE_POLICY_DIAGONAL_SHARED ? 0 : P] = INFINITY;
         ok(tce_policy_backward(policy, N, d_mean, d_L));
-        fails(tce_policy_adam_step(policy, &adam, 1.0, 0.0, &norm), TCE_E_NOT_FINITE, "gradient norm");
+        fails(tce_policy_adam_step(policy, &adam, 1.0, 0.0, &norm), TCE_E_NOT_FINITE,
+              "gradient norm");
         ck_assert_double_eq(norm, SENTINEL);
         double *after = parameters_of(policy);
         ck_assert_mem_eq(before, after, tce_policy_num_parameters(policy) * sizeof *before);
@@ -715,8 +733,8 @@ START_TEST(factors_that_cannot_be_set_are_refused)
 }
 END_TEST
 
-static void refuses_load(const tce_store *store, const tce_policy_options *options, tce_status status,
-                         const char *word)
+static void refuses_load(const tce_store *store, const tce_policy_options *options,
+                         tce_status status, const char *word)
 {
     tce_policy *policy;
     tce_random random;
@@ -760,14 +778,15 @@ START_TEST(a_store_that_does_not_fit_changes_nothing)
     const double few[3] = { 0.0 };
     ok(tce_store_put(store, "p.covariance.raw", TCE_F64, 1, &n, few));
     refuses_load(store, &options, TCE_E_SHAPE, "p.covariance.raw");
-    fails(tce_policy_create_from(store, "p", 1, NULL, NULL, &made), TCE_E_SHAPE, "p.covariance.raw");
+    fails(tce_policy_create_from(store, "p", 1, NULL, NULL, &made), TCE_E_SHAPE,
+          "p.covariance.raw");
     ck_assert_ptr_null(made);
     tce_store_free(store);
     tce_policy_free(policy);
 }
 END_TEST
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(nothing_allocates_after_create)
 {
@@ -824,7 +843,7 @@ START_TEST(create_from_survives_a_failing_allocator)
 }
 END_TEST
 
-/* ---- suite --------------------------------------------------------------------------------------- */
+/* ---- suite ----------------------------------------------------------------------------------- */
 
 int main(void)
 {

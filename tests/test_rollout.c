@@ -1,6 +1,6 @@
 /*
- * rollout: episodes of a point mass on the pool, the same bytes for any number of threads, faults of every kind kept to
- * the environment that has them, and memory.
+ * rollout: episodes of a point mass on the pool, the same bytes for any number of threads, faults
+ * of every kind kept to the environment that has them, and memory.
  */
 #include <check.h>
 #include <math.h>
@@ -20,7 +20,7 @@
 #define SENTINEL 77.0
 #define MAX_ENVS 16
 
-/* ---- the task: a point mass in the plane, pulled to where it should be ----------------------------- */
+/* ---- the task: a point mass in the plane, pulled to where it should be ----------------------- */
 
 /* What goes wrong, and where: given to every environment as `user`, which counts itself in. */
 typedef struct plan {
@@ -35,9 +35,9 @@ typedef struct plan {
 
 enum {
     FINE,
-    SAYS_SO,        /* a negative status and a message */
-    SAYS_NOTHING,   /* a negative status alone */
-    POSITIVE,       /* a status that does not exist */
+    SAYS_SO,      /* a negative status and a message */
+    SAYS_NOTHING, /* a negative status alone */
+    POSITIVE,     /* a status that does not exist */
     NAN_REWARD,
     INF_OBSERVATION,
     RESET_SAYS_SO,
@@ -104,25 +104,60 @@ static tce_status point_spec(void *instance, tce_env_spec *out)
     out->action_low = LOW;
     out->action_high = HIGH;
     switch (self->plan->odd_spec) {
-    case 1: out->n_obs = 0; break;
-    case 2: out->n_dof = -1; break;
-    case 3: out->n_steps = 0; break;
-    case 4: out->dt = NAN; break;
-    case 5: out->dt = 0.0; break;
-    case 6: out->metric_names = NULL; break;
-    case 7: out->metric_names = no_names; break;
-    case 8: out->context = far; break;
-    case 9: out->context = NULL; break;
-    case 10: out->n_context = O + 1; break;
-    case 11: out->action_low = NULL; break;
-    case 12: out->action_low = nan_low; break;
-    case 13: out->n_metrics = -1; break;
-    case 14: return tce_fail(TCE_E_VALUE, "spec is out");
-    case 15: out->n_obs = self->index == 2 ? O + 1 : O; break; /* differs from the first */
-    case 16: return 4;
-    case 17: out->carries_state = 2; break;
-    case CARRIES: out->carries_state = 1; break;
-    default: break;
+    case 1:
+        out->n_obs = 0;
+        break;
+    case 2:
+        out->n_dof = -1;
+        break;
+    case 3:
+        out->n_steps = 0;
+        break;
+    case 4:
+        out->dt = NAN;
+        break;
+    case 5:
+        out->dt = 0.0;
+        break;
+    case 6:
+        out->metric_names = NULL;
+        break;
+    case 7:
+        out->metric_names = no_names;
+        break;
+    case 8:
+        out->context = far;
+        break;
+    case 9:
+        out->context = NULL;
+        break;
+    case 10:
+        out->n_context = O + 1;
+        break;
+    case 11:
+        out->action_low = NULL;
+        break;
+    case 12:
+        out->action_low = nan_low;
+        break;
+    case 13:
+        out->n_metrics = -1;
+        break;
+    case 14:
+        return tce_fail(TCE_E_VALUE, "spec is out");
+    case 15:
+        out->n_obs = self->index == 2 ? O + 1 : O;
+        break; /* differs from the first */
+    case 16:
+        return 4;
+    case 17:
+        out->carries_state = 2;
+        break;
+    case CARRIES:
+        out->carries_state = 1;
+        break;
+    default:
+        break;
     }
     return TCE_OK;
 }
@@ -146,7 +181,8 @@ static int goes_wrong(const point *self, int kind)
     return is_bad(self, kind) && self->step == self->plan->bad_step;
 }
 
-static tce_status point_reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+static tce_status point_reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                              double *out_vel)
 {
     point *self = instance;
 
@@ -169,7 +205,8 @@ static tce_status point_reset(void *instance, tce_random *random, double *out_ob
 }
 
 /* One step under an acceleration. */
-static tce_status advance(point *self, const double *acceleration, double *out_obs, tce_env_result *out)
+static tce_status advance(point *self, const double *acceleration, double *out_obs,
+                          tce_env_result *out)
 {
     double distance = 0.0;
 
@@ -197,7 +234,8 @@ static tce_status advance(point *self, const double *acceleration, double *out_o
     return TCE_OK;
 }
 
-static tce_status point_step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status point_step(void *instance, const double *pos, const double *vel, double *out_obs,
+                             tce_env_result *out)
 {
     point *self = instance;
     double acceleration[D];
@@ -207,7 +245,8 @@ static tce_status point_step(void *instance, const double *pos, const double *ve
     return advance(self, acceleration, out_obs, out);
 }
 
-static tce_status point_step_action(void *instance, const double *action, double *out_obs, tce_env_result *out)
+static tce_status point_step_action(void *instance, const double *action, double *out_obs,
+                                    tce_env_result *out)
 {
     return advance(instance, action, out_obs, out);
 }
@@ -260,13 +299,23 @@ static tce_status point_set_state(void *instance, const double *state, double *o
 }
 
 static const tce_env_vtable POINT = {
-    .struct_size = sizeof POINT, .abi = TCE_ENV_ABI, .name = "point", .description = "a point mass",
-    .create = point_create, .destroy = point_destroy, .spec = point_spec, .reset = point_reset, .step = point_step,
-    .step_action = point_step_action, .metrics = point_metrics, .n_state = point_n_state, .get_state = point_get_state,
+    .struct_size = sizeof POINT,
+    .abi = TCE_ENV_ABI,
+    .name = "point",
+    .description = "a point mass",
+    .create = point_create,
+    .destroy = point_destroy,
+    .spec = point_spec,
+    .reset = point_reset,
+    .step = point_step,
+    .step_action = point_step_action,
+    .metrics = point_metrics,
+    .n_state = point_n_state,
+    .get_state = point_get_state,
     .set_state = point_set_state,
 };
 
-/* ---- helpers ------------------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 /* Everything that a rollout writes. */
 typedef struct outputs {
@@ -292,7 +341,8 @@ static tce_rollout_options default_options(plan *p, int32_t n_envs)
     return options;
 }
 
-static tce_rollout *make(plan *p, int32_t n_envs, int32_t on_fault, tce_pool *pool, const tce_hooks *hooks)
+static tce_rollout *make(plan *p, int32_t n_envs, int32_t on_fault, tce_pool *pool,
+                         const tce_hooks *hooks)
 {
     tce_rollout_options options = default_options(p, n_envs);
     tce_rollout *rollout;
@@ -346,15 +396,15 @@ static tce_status episode(tce_rollout *rollout, size_t n, uint64_t number, outpu
     for (size_t k = 0; k < sizeof *out / sizeof(double); k++)
         ((double *)(void *)out)[k] = SENTINEL;
     desired(n, pos, vel);
-    const tce_status first =
-        tce_rollout_reset(rollout, n, number, out->start_obs[0], out->start_pos[0], out->start_vel[0]);
+    const tce_status first = tce_rollout_reset(rollout, n, number, out->start_obs[0],
+                                               out->start_pos[0], out->start_vel[0]);
     for (size_t i = 0; i < n; i++)
         memcpy(out->obs[i][0], out->start_obs[i], sizeof out->start_obs[i]);
     const tce_status second = tce_rollout_run(rollout, n, T, pos, vel, &paths);
     return first ? first : second;
 }
 
-/* ---- property ------------------------------------------------------------------------------------ */
+/* ---- property -------------------------------------------------------------------------------- */
 
 START_TEST(an_episode_is_what_the_environment_alone_would_do)
 {
@@ -429,16 +479,23 @@ START_TEST(an_episode_from_a_stream_of_the_caller)
     ck_assert_mem_eq(obs[1], want->start_obs[1], sizeof obs[1]);
     double path[N * T * D] = { 0.0 };
     const tce_rollout_paths paths = paths_of(out);
-    fails(tce_rollout_run(rollout, N, T, path, path, &paths), TCE_E_STATE, "environment 0 has no episode");
+    fails(tce_rollout_run(rollout, N, T, path, path, &paths), TCE_E_STATE,
+          "environment 0 has no episode");
 
-    fails(tce_rollout_reset_streams(rollout, 2, FAR, streams, NULL, NULL, NULL), TCE_E_SHAPE, "which[1] = 4");
-    fails(tce_rollout_reset_streams(rollout, 2, BACK, streams, NULL, NULL, NULL), TCE_E_VALUE, "which[1] = 1 after 3");
-    fails(tce_rollout_reset_streams(rollout, 2, TWICE, streams, NULL, NULL, NULL), TCE_E_VALUE, "ascending");
-    fails(tce_rollout_reset_streams(rollout, 2, NULL, NULL, NULL, NULL, NULL), TCE_E_ARGUMENT, "streams");
-    fails(tce_rollout_reset_streams(rollout, N + 1, NULL, streams, NULL, NULL, NULL), TCE_E_SHAPE, "n = 5");
+    fails(tce_rollout_reset_streams(rollout, 2, FAR, streams, NULL, NULL, NULL), TCE_E_SHAPE,
+          "which[1] = 4");
+    fails(tce_rollout_reset_streams(rollout, 2, BACK, streams, NULL, NULL, NULL), TCE_E_VALUE,
+          "which[1] = 1 after 3");
+    fails(tce_rollout_reset_streams(rollout, 2, TWICE, streams, NULL, NULL, NULL), TCE_E_VALUE,
+          "ascending");
+    fails(tce_rollout_reset_streams(rollout, 2, NULL, NULL, NULL, NULL, NULL), TCE_E_ARGUMENT,
+          "streams");
+    fails(tce_rollout_reset_streams(rollout, N + 1, NULL, streams, NULL, NULL, NULL), TCE_E_SHAPE,
+          "n = 5");
     p.bad_env = 2;
     p.kind = RESET_SAYS_SO;
-    fails(tce_rollout_reset_streams(rollout, N, NULL, streams, obs[0], NULL, NULL), TCE_E_ENV, "environment 2, reset of episode");
+    fails(tce_rollout_reset_streams(rollout, N, NULL, streams, obs[0], NULL, NULL), TCE_E_ENV,
+          "environment 2, reset of episode");
     ck_assert_double_eq(obs[2][0], 0.0);
     tce_rollout_free(rollout);
     free(want);
@@ -454,13 +511,16 @@ START_TEST(one_two_and_five_threads_give_the_same_bytes)
 
     for (uint64_t seed = 0; seed < 20; seed++) {
         for (size_t k = 0; k < 3; k++) {
-            plan p = { .bad_env = seed % 2 ? 4 : -1, .bad_step = 3, .kind = NAN_REWARD, .ends_at = seed % 3 ? 0 : 7 };
+            plan p = { .bad_env = seed % 2 ? 4 : -1,
+                       .bad_step = 3,
+                       .kind = NAN_REWARD,
+                       .ends_at = seed % 3 ? 0 : 7 };
             tce_pool *pool = make_pool(THREADS[k]);
             tce_rollout *rollout = make(&p, N, TCE_ROLLOUT_DROP, pool, NULL);
             for (uint64_t number = 0; number < 3; number++)
                 ok(episode(rollout, N, seed + number, k ? other : first));
-            ck_assert_msg(k == 0 || memcmp(first, other, sizeof *first) == 0, "seed %d, %d threads", (int)seed,
-                          (int)THREADS[k]);
+            ck_assert_msg(k == 0 || memcmp(first, other, sizeof *first) == 0, "seed %d, %d threads",
+                          (int)seed, (int)THREADS[k]);
             tce_rollout_free(rollout);
             tce_pool_free(pool);
         }
@@ -574,7 +634,8 @@ START_TEST(the_last_step_is_an_end_whatever_the_task_says)
     ck_assert_int_eq(((point *)tce_rollout_instance(rollout, 1))->step, T);
     ok(tce_rollout_metrics(rollout, N, metrics[0]));
     ck_assert_double_eq(metrics[1][0], 1.0);
-    fails(tce_rollout_run(rollout, N, T, pos, pos, &paths), TCE_E_STATE, "environment 0 has no episode");
+    fails(tce_rollout_run(rollout, N, T, pos, pos, &paths), TCE_E_STATE,
+          "environment 0 has no episode");
     ok(tce_rollout_reset_one(rollout, 0, 1, NULL, NULL, NULL));
     ok(tce_rollout_step(rollout, N, actions, obs[0], results));
     ck_assert_int_eq(results[0].truncated, 0);
@@ -705,8 +766,12 @@ END_TEST
 
 START_TEST(rewards_move_to_the_deciding_event)
 {
-    const uint8_t events[4][5] = { { 0, 0, 1, 1, 1 }, { 1, 1, 1, 1, 1 }, { 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 1 } };
-    const double expected[4][5] = { { 1, 2, 12, 0, 0 }, { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 } };
+    const uint8_t events[4][5] = {
+        { 0, 0, 1, 1, 1 }, { 1, 1, 1, 1, 1 }, { 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 1 }
+    };
+    const double expected[4][5] = {
+        { 1, 2, 12, 0, 0 }, { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 }
+    };
     double rewards[4][5];
 
     for (int i = 0; i < 20; i++)
@@ -717,7 +782,7 @@ START_TEST(rewards_move_to_the_deciding_event)
 }
 END_TEST
 
-/* ---- errors: faults of the environments ---------------------------------------------------------- */
+/* ---- errors: faults of the environments ------------------------------------------------------ */
 
 static const struct {
     int kind;
@@ -736,7 +801,8 @@ static const struct {
 };
 
 /* Environments 1 and 4 of 6 are lost, the others are as if nothing had happened. */
-static void assert_only_the_bad_are_lost(const tce_rollout *rollout, int fault, const outputs *out, const outputs *good)
+static void assert_only_the_bad_are_lost(const tce_rollout *rollout, int fault, const outputs *out,
+                                         const outputs *good)
 {
     for (size_t i = 0; i < 6; i++) {
         if (i != 1 && i != 4) {
@@ -764,7 +830,8 @@ static void assert_only_the_bad_are_lost(const tce_rollout *rollout, int fault, 
 START_TEST(a_fault_is_reported_and_loses_nothing_else)
 {
     const int fault = _i / 2;
-    const int in_reset = FAULTS[fault].kind >= RESET_SAYS_SO && FAULTS[fault].kind <= RESET_NAN_POSITION;
+    const int in_reset = FAULTS[fault].kind >= RESET_SAYS_SO &&
+                         FAULTS[fault].kind <= RESET_NAN_POSITION;
     plan p = { .bad_env = -1 };
     tce_pool *pool = _i % 2 ? make_pool(3) : NULL;
     outputs *good = malloc(sizeof *good), *out = malloc(sizeof *out);
@@ -851,16 +918,18 @@ START_TEST(a_step_that_fails_returns_the_lowest_index)
     ck_assert_int_eq(tce_rollout_status(rollout, 4), TCE_E_UNSUPPORTED);
     ck_assert_int_eq(tce_rollout_status(rollout, 5), TCE_OK);
     p.kind = RESET_SAYS_SO;
-    fails(tce_rollout_reset_one(rollout, 4, 6, obs[0], NULL, NULL), TCE_E_ENV, "environment 4, reset of episode 6");
+    fails(tce_rollout_reset_one(rollout, 4, 6, obs[0], NULL, NULL), TCE_E_ENV,
+          "environment 4, reset of episode 6");
     p.kind = METRICS_SAY_SO;
     ok(tce_rollout_reset(rollout, N, 3, obs[0], NULL, NULL));
-    fails(tce_rollout_metrics(rollout, N, metrics[0]), TCE_E_ENV, "environment 1, metrics: the tape is torn");
+    fails(tce_rollout_metrics(rollout, N, metrics[0]), TCE_E_ENV,
+          "environment 1, metrics: the tape is torn");
     ck_assert_double_gt(metrics[5][1], 0.0);
     tce_rollout_free(rollout);
 }
 END_TEST
 
-/* ---- errors: create and arguments ---------------------------------------------------------------- */
+/* ---- errors: create and arguments ------------------------------------------------------------ */
 
 START_TEST(a_failing_create_destroys_what_was_made)
 {
@@ -869,7 +938,8 @@ START_TEST(a_failing_create_destroys_what_was_made)
     tce_rollout *rollout = (tce_rollout *)&p;
 
     options.settings = "fail=3";
-    fails(tce_rollout_create(&options, NULL, &rollout), TCE_E_ENV, "environment 3 of \"point\": the motor is off");
+    fails(tce_rollout_create(&options, NULL, &rollout), TCE_E_ENV,
+          "environment 3 of \"point\": the motor is off");
     ck_assert_ptr_null(rollout);
     ck_assert_int_eq(p.n_created, 3);
     ck_assert_int_eq(p.n_destroyed, 3);
@@ -926,8 +996,10 @@ START_TEST(states_that_cannot_be_had_are_refused)
     tce_rollout *rollout = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
     double states[MAX_ENVS][S] = { { SENTINEL } };
 
-    fails(tce_rollout_get_states(rollout, N, states[0]), TCE_E_ENV, "environment 1, get_state: the encoder is off");
-    fails(tce_rollout_set_states(rollout, N, states[0]), TCE_E_ENV, "environment 1, set_state: set_state returned 3");
+    fails(tce_rollout_get_states(rollout, N, states[0]), TCE_E_ENV,
+          "environment 1, get_state: the encoder is off");
+    fails(tce_rollout_set_states(rollout, N, states[0]), TCE_E_ENV,
+          "environment 1, set_state: set_state returned 3");
     fails(tce_rollout_get_states(rollout, N + 1, states[0]), TCE_E_SHAPE, "n = 5");
     fails(tce_rollout_get_states(rollout, N, NULL), TCE_E_ARGUMENT, "out");
     fails(tce_rollout_set_states(rollout, N, NULL), TCE_E_ARGUMENT, "states");
@@ -1002,13 +1074,16 @@ START_TEST(bad_arguments_touch_nothing)
 
     out->rewards[0][0] = SENTINEL;
     desired(N, pos, vel);
-    fails(tce_rollout_run(rollout, N, T, pos, vel, &paths), TCE_E_STATE, "environment 0 has no episode");
-    fails(tce_rollout_step(rollout, N, actions, out->obs[0][0], results), TCE_E_STATE, "environment 0 has no episode");
+    fails(tce_rollout_run(rollout, N, T, pos, vel, &paths), TCE_E_STATE,
+          "environment 0 has no episode");
+    fails(tce_rollout_step(rollout, N, actions, out->obs[0][0], results), TCE_E_STATE,
+          "environment 0 has no episode");
     fails(tce_rollout_reset(rollout, N + 1, 0, NULL, NULL, NULL), TCE_E_SHAPE, "n = 4");
     fails(tce_rollout_reset(NULL, 0, 0, NULL, NULL, NULL), TCE_E_ARGUMENT, "rollout");
     fails(tce_rollout_reset_one(rollout, N, 0, NULL, NULL, NULL), TCE_E_SHAPE, "i = 3");
     ok(tce_rollout_reset(rollout, 2, 0, NULL, NULL, NULL));
-    fails(tce_rollout_run(rollout, N, T, pos, vel, &paths), TCE_E_STATE, "environment 2 has no episode");
+    fails(tce_rollout_run(rollout, N, T, pos, vel, &paths), TCE_E_STATE,
+          "environment 2 has no episode");
     ok(tce_rollout_reset(rollout, N, 0, NULL, NULL, NULL));
     fails(tce_rollout_run(rollout, N + 1, T, pos, vel, &paths), TCE_E_SHAPE, "n = 4");
     fails(tce_rollout_run(rollout, N, 0, pos, vel, &paths), TCE_E_SHAPE, "T = 0");
@@ -1022,10 +1097,12 @@ START_TEST(bad_arguments_touch_nothing)
     fails(tce_rollout_run(rollout, N, T, pos, vel, &paths), TCE_E_ARGUMENT, "rewards");
     paths.rewards = out->rewards[0];
     actions[3] = INFINITY;
-    fails(tce_rollout_step(rollout, N, actions, out->obs[0][0], results), TCE_E_VALUE, "actions[3]");
+    fails(tce_rollout_step(rollout, N, actions, out->obs[0][0], results), TCE_E_VALUE,
+          "actions[3]");
     actions[3] = 0.0;
     fails(tce_rollout_step(rollout, N, actions, NULL, results), TCE_E_ARGUMENT, "out_obs");
-    fails(tce_rollout_step(rollout, N, actions, out->obs[0][0], NULL), TCE_E_ARGUMENT, "out_results");
+    fails(tce_rollout_step(rollout, N, actions, out->obs[0][0], NULL), TCE_E_ARGUMENT,
+          "out_results");
     fails(tce_rollout_metrics(rollout, N, NULL), TCE_E_ARGUMENT, "out");
     ck_assert_double_eq(out->rewards[0][0], SENTINEL);
 
@@ -1069,13 +1146,14 @@ START_TEST(a_task_without_actions_and_metrics_says_so)
     options.vtable = &table;
     ok(tce_rollout_create(&options, NULL, &rollout));
     ok(tce_rollout_reset(rollout, 1, 0, NULL, NULL, NULL));
-    fails(tce_rollout_step(rollout, 1, x, x, &result), TCE_E_UNSUPPORTED, "\"point\" takes no raw actions");
+    fails(tce_rollout_step(rollout, 1, x, x, &result), TCE_E_UNSUPPORTED,
+          "\"point\" takes no raw actions");
     ok(tce_rollout_metrics(rollout, 1, NULL));
     tce_rollout_free(rollout);
 }
 END_TEST
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(create_takes_one_block_or_fails_cleanly)
 {

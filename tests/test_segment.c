@@ -18,7 +18,10 @@
 #define TOL_GOLDEN_GRADIENT 1e-6
 /* Two ways of computing the same sum: a few hundred roundings of numbers of size 1 to 100. */
 #define TOL_ROUNDING 1e-11
-/* Central differences with step eps^(1/3): about eps^(2/3) = 4e-11 times third derivatives, which reach 1e3 here. */
+/*
+ * Central differences with step eps^(1/3): about eps^(2/3) = 4e-11 times third derivatives, which
+ * reach 1e3 here.
+ */
 #define TOL_DIFFERENCE 2e-7
 
 #define N_SEEDS 20
@@ -30,7 +33,7 @@ static void fill_sentinel(size_t n, double *x)
         x[i] = SENTINEL;
 }
 
-/* ---- a random batch ------------------------------------------------------------------------------ */
+/* ---- a random batch -------------------------------------------------------------------------- */
 
 enum { E = 6, T = 50, D = 2, C = 4, P = D * C, J = 9, K = J + 1 };
 
@@ -147,7 +150,8 @@ static tce_segment *create_segment(const tce_mp *mp, int32_t shared, int32_t gri
 }
 
 /* a handle with the pairs of the batch */
-static tce_segment *prepare(const batch *b, int32_t shared, int32_t grids, double reg, tce_pool *pool)
+static tce_segment *prepare(const batch *b, int32_t shared, int32_t grids, double reg,
+                            tce_pool *pool)
 {
     tce_segment *const seg = create_segment(b->mp, shared, grids, reg, pool, NULL);
 
@@ -165,17 +169,19 @@ static void fill_old(batch *b, tce_segment *seg)
     ok(tce_segment_log_prob(seg, E, b->positions, mean, b->L, b->init_pos, b->init_vel, b->old));
 }
 
-static void evaluate(const batch *b, tce_segment *seg, const uint8_t *mask, double clip, result *out)
+static void evaluate(const batch *b, tce_segment *seg, const uint8_t *mask, double clip,
+                     result *out)
 {
     tce_segment_stats_init(&out->stats, sizeof out->stats);
     fill_sentinel(E * J, out->log_prob);
     fill_sentinel(E * P, out->d_mean);
     fill_sentinel(E * P * P, out->d_L);
     ok(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old,
-                             b->advantages, mask, clip, &out->stats, out->log_prob, out->d_mean, out->d_L));
+                             b->advantages, mask, clip, &out->stats, out->log_prob, out->d_mean,
+                             out->d_L));
 }
 
-/* ---- golden -------------------------------------------------------------------------------------- */
+/* ---- golden ---------------------------------------------------------------------------------- */
 
 static double number(const json_t *object, const char *key)
 {
@@ -250,7 +256,8 @@ static void load_objective(const json_t *test, const char *params_key, int32_t s
     o->n_D = tce_mp_num_dof(o->mp);
     o->n_P = tce_mp_num_params(o->mp);
     o->init_pos = test_field(test, "init_pos", o->n_E * o->n_D);
-    o->init_vel = json_object_get(test, "init_vel") ? test_field(test, "init_vel", o->n_E * o->n_D) : NULL;
+    o->init_vel = json_object_get(test, "init_vel") ? test_field(test, "init_vel", o->n_E * o->n_D)
+                                                    : NULL;
 
     /* desired paths */
     double *const params = test_field(test, params_key, o->n_E * o->n_P);
@@ -288,8 +295,8 @@ static void free_objective(objective *o)
     tce_mp_free(o->mp);
 }
 
-static void check_log_prob(const json_t *test, objective *o, const char *mean_key, const char *chol_key,
-                           const char *want_key, size_t n_L)
+static void check_log_prob(const json_t *test, objective *o, const char *mean_key,
+                           const char *chol_key, const char *want_key, size_t n_L)
 {
     double *const mean = test_field(test, mean_key, o->n_E * o->n_P);
     double *const L = test_field(test, chol_key, n_L * o->n_P * o->n_P);
@@ -304,8 +311,8 @@ static void check_log_prob(const json_t *test, objective *o, const char *mean_ke
     free(got);
 }
 
-static void check_surrogate(const json_t *test, objective *o, const char *advantage_key, double clip,
-                            size_t n_L)
+static void check_surrogate(const json_t *test, objective *o, const char *advantage_key,
+                            double clip, size_t n_L)
 {
     const size_t n_mean = o->n_E * o->n_P;
     const size_t n_chol = n_L * o->n_P * o->n_P;
@@ -330,7 +337,8 @@ static void check_surrogate(const json_t *test, objective *o, const char *advant
     test_assert_close_gradient(d_mean, want_d_mean, n_mean, TOL_GOLDEN_GRADIENT);
     test_assert_close_gradient(d_L, want_d_L, n_chol, TOL_GOLDEN_GRADIENT);
     if (clip > 0.0)
-        ck_assert_double_eq_tol(stats.fraction_clipped, number(test, "fraction_clipped"), TOL_GOLDEN);
+        ck_assert_double_eq_tol(stats.fraction_clipped, number(test, "fraction_clipped"),
+                                TOL_GOLDEN);
     free(mean);
     free(L);
     free(old);
@@ -344,14 +352,16 @@ static void check_surrogate(const json_t *test, objective *o, const char *advant
 }
 
 /* calls check for every case of the kind; fails when there is none */
-static void for_each(const char *file, const char *kind, const char *key, void (*check)(const json_t *test))
+static void for_each(const char *file, const char *kind, const char *key,
+                     void (*check)(const json_t *test))
 {
     json_t *const cases = test_golden(file);
     json_t *test;
     size_t index;
     size_t n = 0;
 
-    json_array_foreach (cases, index, test) {
+    json_array_foreach(cases, index, test)
+    {
         if (strcmp(json_string_value(json_object_get(test, "kind")), kind) == 0 &&
             json_object_get(test, key)) {
             check(test);
@@ -390,8 +400,8 @@ static void check_returns(const json_t *test, const char *const keys[4])
         double *const want_returns = test_field(test, keys[2 * kind + 1], n);
 
         if (kind == 0)
-            ok(tce_gae(n_E, n_T, rewards, values, dones, gamma, number(test, "gae_lambda"), advantages,
-                       returns));
+            ok(tce_gae(n_E, n_T, rewards, values, dones, gamma, number(test, "gae_lambda"),
+                       advantages, returns));
         else
             ok(tce_monte_carlo(n_E, n_T, rewards, values, dones, gamma, advantages, returns));
         test_assert_close(advantages, want_advantages, n, TOL_GOLDEN);
@@ -413,7 +423,8 @@ static void check_advantage(const json_t *test, int32_t kind, int32_t normalise,
     size_t n_pairs;
     double *const rewards = test_field(test, "rewards", n_E * n_T);
     double *const values = test_field(test, "values", n_E * (n_T + 1));
-    double *const steps = kind == TCE_SEGMENT_SUM ? test_field(test, "step_advantages", n_E * n_T) : NULL;
+    double *const steps = kind == TCE_SEGMENT_SUM ? test_field(test, "step_advantages", n_E * n_T)
+                                                  : NULL;
     int32_t *const pairs = integers(json_object_get(test, "pairs"), &n_pairs);
     const size_t n = n_E * n_pairs / 2;
     double *const want = test_field(test, key, n);
@@ -559,7 +570,7 @@ START_TEST(time_points_match_the_reference)
 }
 END_TEST
 
-/* ---- property: returns, pairs, advantages -------------------------------------------------------- */
+/* ---- property: returns, pairs, advantages ---------------------------------------------------- */
 
 START_TEST(gae_with_lambda_one_is_monte_carlo)
 {
@@ -603,8 +614,8 @@ START_TEST(interval_pairs_are_consecutive_and_within_their_bound)
             ck_assert_uint_ge(most, k - 1);
             for (size_t first = 0; first < t / k + t % k; first++) {
                 ok(tce_time_pairs_from(t, k, first, pairs, &n));
-                ck_assert_msg(n >= k - 1 && n <= most, "T %zu, K %zu, first %zu: %zu pairs", t, k, first,
-                              n);
+                ck_assert_msg(n >= k - 1 && n <= most, "T %zu, K %zu, first %zu: %zu pairs", t, k,
+                              first, n);
                 ck_assert_int_eq(pairs[0], (int32_t)first);
                 for (size_t j = 0; j < n; j++) {
                     ck_assert_int_eq(pairs[2 * j + 1] - pairs[2 * j], (int32_t)(t / k));
@@ -653,15 +664,16 @@ START_TEST(random_points_are_sorted_distinct_and_unbiased)
     for (int i = 0; i < TRIALS; i++) {
         ok(tce_time_pairs(TCE_TIME_POINTS_RANDOM, STEPS, POINTS, &random, pairs, &n));
         ck_assert_uint_eq(n, POINTS - 1);
-        ck_assert(0 <= pairs[0] && pairs[0] < pairs[1] && pairs[1] == pairs[2] && pairs[2] < pairs[3] &&
-                  pairs[3] < STEPS);
+        ck_assert(0 <= pairs[0] && pairs[0] < pairs[1] && pairs[1] == pairs[2] &&
+                  pairs[2] < pairs[3] && pairs[3] < STEPS);
         seen[1 << pairs[0] | 1 << pairs[1] | 1 << pairs[3]]++;
     }
 
     /* each of the 20 sets: 300 expected, standard deviation 17 */
     for (int i = 0; i < 1 << STEPS; i++) {
         sets += seen[i] > 0;
-        ck_assert_msg(seen[i] == 0 || (seen[i] > 200 && seen[i] < 400), "set %x: %d", (unsigned)i, seen[i]);
+        ck_assert_msg(seen[i] == 0 || (seen[i] > 200 && seen[i] < 400), "set %x: %d", (unsigned)i,
+                      seen[i]);
     }
     ck_assert_int_eq(sets, SETS);
 
@@ -684,11 +696,11 @@ START_TEST(undiscounted_segments_add_up_to_the_whole)
     tce_random_normals(&random, T, rewards);
     tce_random_normals(&random, T + 1, values);
     ok(tce_time_pairs_from(T, K, 3, pairs, &n));
-    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 1, T, J, rewards, values, NULL, pairs, NULL, 1.0, 0, parts,
-                             NULL));
+    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 1, T, J, rewards, values, NULL, pairs, NULL, 1.0, 0,
+                             parts, NULL));
     const int32_t ends[2] = { pairs[0], pairs[2 * J - 1] };
-    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 1, T, 1, rewards, values, NULL, ends, NULL, 1.0, 0, &whole,
-                             NULL));
+    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 1, T, 1, rewards, values, NULL, ends, NULL, 1.0, 0,
+                             &whole, NULL));
 
     double sum = 0.0;
     for (size_t j = 0; j < J; j++)
@@ -740,8 +752,8 @@ START_TEST(rewards_and_step_sums_stop_at_an_early_end)
 
     /* reward: the mean over the one episode that is left is the reward itself */
     const double reward[8] = { 0, -0.25, 0.5, 0, 0, 0.25, -0.5, 0 };
-    ok(tce_segment_advantage(TCE_SEGMENT_REWARD, 2, 6, 4, END_REWARDS, NULL, NULL, END_PAIRS, END_LENGTHS,
-                             0.5, 1, got, mask));
+    ok(tce_segment_advantage(TCE_SEGMENT_REWARD, 2, 6, 4, END_REWARDS, NULL, NULL, END_PAIRS,
+                             END_LENGTHS, 0.5, 1, got, mask));
     test_assert_close(got, reward, 8, TOL_ROUNDING);
 
     /* sum: nine steps are normalised, then summed over a ... b */
@@ -755,8 +767,8 @@ START_TEST(rewards_and_step_sums_stop_at_an_early_end)
                             steps[7] + steps[8],
                             steps[8],
                             0 };
-    ok(tce_segment_advantage(TCE_SEGMENT_SUM, 2, 6, 4, NULL, NULL, END_REWARDS, END_PAIRS, END_LENGTHS, 0.5,
-                             0, got, mask));
+    ok(tce_segment_advantage(TCE_SEGMENT_SUM, 2, 6, 4, NULL, NULL, END_REWARDS, END_PAIRS,
+                             END_LENGTHS, 0.5, 0, got, mask));
     test_assert_close(got, sum, 8, TOL_ROUNDING);
 }
 END_TEST
@@ -768,10 +780,10 @@ START_TEST(a_full_length_is_no_early_end)
     uint8_t mask[8];
 
     for (int32_t kind = TCE_SEGMENT_VALUE; kind <= TCE_SEGMENT_REWARD; kind++) {
-        ok(tce_segment_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS, full, 0.9,
-                                 1, with, mask));
-        ok(tce_segment_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS, NULL, 0.9,
-                                 1, without, NULL));
+        ok(tce_segment_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS,
+                                 full, 0.9, 1, with, mask));
+        ok(tce_segment_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS,
+                                 NULL, 0.9, 1, without, NULL));
         ck_assert_mem_eq(with, without, sizeof with);
         for (size_t i = 0; i < 8; i++)
             ck_assert_uint_eq(mask[i], 1);
@@ -806,7 +818,7 @@ START_TEST(normalised_numbers_have_mean_zero_and_deviation_one)
 }
 END_TEST
 
-/* ---- property: likelihood ------------------------------------------------------------------------ */
+/* ---- property: likelihood -------------------------------------------------------------------- */
 
 /* log N(r; 0, S), S destroyed: an elimination written out */
 static double dense_log_density(size_t n, double *S, double *r)
@@ -845,7 +857,8 @@ static double dense_segment(const batch *b, size_t e, size_t j, double reg)
     ok(tce_mp_trajectory(b->mp, &grid, b->mean + e * P, path, NULL, NULL));
     for (size_t d = 0; d < D; d++) {
         for (size_t s = 0; s < 2; s++)
-            r[2 * d + s] = b->positions[(e * T + (size_t)b->pairs[2 * j + s]) * D + d] - path[s * D + d];
+            r[2 * d + s] = b->positions[(e * T + (size_t)b->pairs[2 * j + s]) * D + d] -
+                           path[s * D + d];
     }
     return dense_log_density(2 * D, cov, r);
 }
@@ -859,7 +872,8 @@ START_TEST(likelihood_is_that_of_the_dense_gaussian)
     for (size_t j = 0; j < J; j++) {
         double got[E], want[E];
         ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 1, b->pairs + 2 * j));
-        ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, got));
+        ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel,
+                                got));
         for (size_t e = 0; e < E; e++)
             want[e] = dense_segment(b, e, j, 1e-4);
         test_assert_close(got, want, E, 1e-9);
@@ -882,7 +896,8 @@ START_TEST(pairs_may_come_in_any_order_and_overlap)
     ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, all));
     for (size_t j = 0; j < J; j++) {
         ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 1, PAIRS + 2 * j));
-        ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, one));
+        ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel,
+                                one));
         for (size_t e = 0; e < E; e++)
             ck_assert_double_eq_tol(all[e * J + j], one[e], 1e-8 * fmax(1.0, fabs(one[e])));
     }
@@ -936,7 +951,10 @@ START_TEST(equal_grids_are_one_grid)
 }
 END_TEST
 
-/* without a regulariser a batch of own grids is the sum of its episodes, each of which takes the shared path alone */
+/*
+ * without a regulariser a batch of own grids is the sum of its episodes, each of which takes the
+ * shared path alone
+ */
 START_TEST(episodes_with_their_own_grids_add_up)
 {
     batch *const b = create_batch((uint64_t)_i, 0.01);
@@ -957,7 +975,8 @@ START_TEST(episodes_with_their_own_grids_add_up)
         ok(tce_segment_set_pairs(one, 1, T, b->times + e * T, b->init_time + e, J, b->pairs));
         ok(tce_segment_surrogate(one, 1, b->positions + e * T * D, b->mean + e * P, b->L,
                                  b->init_pos + e * D, b->init_vel + e * D, b->old + e * J,
-                                 b->advantages + e * J, NULL, 0.0, &stats, NULL, d_mean + e * P, part));
+                                 b->advantages + e * J, NULL, 0.0, &stats, NULL, d_mean + e * P,
+                                 part));
         loss += stats.loss / E;
         for (size_t i = 0; i < P * P; i++)
             d_L[i] += part[i] / E;
@@ -1048,12 +1067,24 @@ START_TEST(one_two_and_five_threads_give_the_same_bytes)
 }
 END_TEST
 
-/* A batch that the pool is woken for also where all episodes are one group: 7 joints, 80 episodes, 24 segments. */
+/*
+ * A batch that the pool is woken for also where all episodes are one group: 7 joints, 80 episodes,
+ * 24 segments.
+ */
 START_TEST(a_large_batch_gives_the_same_bytes_on_one_and_three_threads)
 {
-    enum { LARGE_D = 7, LARGE_E = 80, LARGE_T = 100, LARGE_K = 25, LARGE_J = LARGE_K - 1, LARGE_P = LARGE_D * 9 };
-    static double times[LARGE_T], mean[LARGE_E * LARGE_P], L[LARGE_P * LARGE_P], start[LARGE_E * LARGE_D], rest[LARGE_E * LARGE_D];
-    static double positions[LARGE_E * LARGE_T * LARGE_D], old[LARGE_E * LARGE_J], advantages[LARGE_E * LARGE_J];
+    enum {
+        LARGE_D = 7,
+        LARGE_E = 80,
+        LARGE_T = 100,
+        LARGE_K = 25,
+        LARGE_J = LARGE_K - 1,
+        LARGE_P = LARGE_D * 9
+    };
+    static double times[LARGE_T], mean[LARGE_E * LARGE_P], L[LARGE_P * LARGE_P],
+        start[LARGE_E * LARGE_D], rest[LARGE_E * LARGE_D];
+    static double positions[LARGE_E * LARGE_T * LARGE_D], old[LARGE_E * LARGE_J],
+        advantages[LARGE_E * LARGE_J];
     static double d_mean[2][LARGE_E * LARGE_P], d_L[2][LARGE_P * LARGE_P];
     static int32_t pairs[2 * LARGE_J];
     tce_segment_stats stats[2];
@@ -1108,7 +1139,8 @@ START_TEST(a_large_batch_gives_the_same_bytes_on_one_and_three_threads)
         for (size_t k = 0; i == 0 && k < LARGE_E * LARGE_J; k++)
             old[k] -= 0.1;
         tce_segment_stats_init(&stats[i], sizeof stats[i]);
-        ok(tce_segment_surrogate(seg, LARGE_E, positions, mean, L, start, rest, old, advantages, NULL, 0.0, &stats[i], NULL, d_mean[i], d_L[i]));
+        ok(tce_segment_surrogate(seg, LARGE_E, positions, mean, L, start, rest, old, advantages,
+                                 NULL, 0.0, &stats[i], NULL, d_mean[i], d_L[i]));
         tce_segment_free(seg);
         tce_pool_free(pool);
     }
@@ -1152,8 +1184,8 @@ START_TEST(masked_segments_take_part_in_nothing)
 
         /* a NaN that counts is refused */
         tail[-1] = NAN;
-        fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old,
-                                    b->advantages, b->mask, 0.0, NULL, NULL, NULL, NULL),
+        fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel,
+                                    b->old, b->advantages, b->mask, 0.0, NULL, NULL, NULL, NULL),
               TCE_E_VALUE, "positions[5,");
         memcpy(tail, kept, n_tail * sizeof(double));
         tail[-1] = 0.0;
@@ -1216,7 +1248,8 @@ START_TEST(both_surrogates_agree)
     for (int clipped = 0; clipped < 2; clipped++) {
         evaluate(b, seg, b->mask, 0.1 * clipped, &want);
         tce_segment_stats_init(&stats, sizeof stats);
-        ok(tce_surrogate(E * J, want.log_prob, b->old, b->advantages, b->mask, 0.1 * clipped, &stats, d));
+        ok(tce_surrogate(E * J, want.log_prob, b->old, b->advantages, b->mask, 0.1 * clipped,
+                         &stats, d));
         test_assert_close(&stats.loss, &want.stats.loss, 5, TOL_ROUNDING);
         ck_assert(clipped == (stats.fraction_clipped > 0.0));
     }
@@ -1262,7 +1295,7 @@ START_TEST(a_promp_has_no_start_and_is_scored_all_the_same)
 }
 END_TEST
 
-/* ---- gradient ------------------------------------------------------------------------------------ */
+/* ---- gradient -------------------------------------------------------------------------------- */
 
 /* The loss as a function of a few of its inputs. */
 typedef struct loss_context {
@@ -1282,12 +1315,15 @@ static double loss_of(void *context, const double *x)
     tce_segment_stats_init(&stats, sizeof stats);
     memmove(c->target, x, c->n * sizeof(double));
     ok(tce_segment_surrogate(c->seg, E, c->b->positions, c->b->mean, c->b->L, c->b->init_pos,
-                             c->b->init_vel, c->b->old, c->b->advantages, c->mask, c->clip, &stats, NULL,
-                             NULL, NULL));
+                             c->b->init_vel, c->b->old, c->b->advantages, c->mask, c->clip, &stats,
+                             NULL, NULL, NULL));
     return stats.loss;
 }
 
-/* gradients of the first n_L factors and of all means against differences; above the diagonal there is nothing */
+/*
+ * gradients of the first n_L factors and of all means against differences; above the diagonal there
+ * is nothing
+ */
 static void check_gradient(batch *b, tce_segment *seg, size_t n_L, const uint8_t *mask, double clip)
 {
     static result got;
@@ -1339,7 +1375,10 @@ START_TEST(gradients_with_own_grids_are_the_central_differences)
 }
 END_TEST
 
-/* the last episode has the largest variance and is masked: the others vary under a constant regulariser */
+/*
+ * the last episode has the largest variance and is masked: the others vary under a constant
+ * regulariser
+ */
 START_TEST(gradients_hold_the_regulariser_constant)
 {
     batch *const b = create_batch((uint64_t)_i, 0.01);
@@ -1355,7 +1394,7 @@ START_TEST(gradients_hold_the_regulariser_constant)
 }
 END_TEST
 
-/* ---- errors -------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void all_equal(size_t n, const double *x, double want)
 {
@@ -1365,7 +1404,8 @@ static void all_equal(size_t n, const double *x, double want)
 
 START_TEST(bad_returns_arguments_are_refused)
 {
-    const double rewards[2] = { 1.0, 2.0 }, values[3] = { 1.0, 2.0, 3.0 }, bad[3] = { 1.0, NAN, 3.0 };
+    const double rewards[2] = { 1.0, 2.0 }, values[3] = { 1.0, 2.0, 3.0 },
+                 bad[3] = { 1.0, NAN, 3.0 };
     const uint8_t dones[2] = { 0, 0 };
     double out[2];
 
@@ -1390,10 +1430,13 @@ START_TEST(bad_time_points_are_refused)
 
     tce_random_start(&random, 1, 0, 0, 0);
     fails(tce_time_pairs(2, 10, 5, &random, pairs, &n), TCE_E_ARGUMENT, "selection");
-    fails(tce_time_pairs(TCE_TIME_POINTS_INTERVAL, 10, 1, &random, pairs, &n), TCE_E_VALUE, "K = 1");
-    fails(tce_time_pairs(TCE_TIME_POINTS_RANDOM, 10, 11, &random, pairs, &n), TCE_E_VALUE, "K = 11");
+    fails(tce_time_pairs(TCE_TIME_POINTS_INTERVAL, 10, 1, &random, pairs, &n), TCE_E_VALUE,
+          "K = 1");
+    fails(tce_time_pairs(TCE_TIME_POINTS_RANDOM, 10, 11, &random, pairs, &n), TCE_E_VALUE,
+          "K = 11");
     fails(tce_time_pairs(TCE_TIME_POINTS_RANDOM, 10, 5, NULL, pairs, &n), TCE_E_ARGUMENT, "random");
-    fails(tce_time_pairs(TCE_TIME_POINTS_RANDOM, 10, 5, &random, NULL, &n), TCE_E_ARGUMENT, "out_pairs");
+    fails(tce_time_pairs(TCE_TIME_POINTS_RANDOM, 10, 5, &random, NULL, &n), TCE_E_ARGUMENT,
+          "out_pairs");
     fails(tce_time_pairs_from(10, 5, 2, pairs, &n), TCE_E_VALUE, "first = 2");
     fails(tce_time_pairs_from(10, 5, 0, pairs, NULL), TCE_E_ARGUMENT, "out_J");
     ck_assert_int_eq(pairs[0], -7);
@@ -1409,28 +1452,35 @@ START_TEST(bad_advantage_arguments_are_refused)
     double out[1] = { SENTINEL };
     double bad[6] = { 0, 0, 0, INFINITY, 0, 0 };
 
-    fails(tce_segment_advantage(3, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, out, NULL),
+    fails(tce_segment_advantage(3, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, out,
+                                NULL),
           TCE_E_ARGUMENT, "kind");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, NULL, NULL, 1, 1, out, NULL),
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, NULL, NULL, 1, 1, out,
+                                NULL),
           TCE_E_ARGUMENT, "pairs");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, outside, NULL, 1, 1, out, NULL),
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, outside, NULL, 1, 1, out,
+                                NULL),
           TCE_E_VALUE, "pairs[0]");
-    fails(
-        tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, backwards, NULL, 1, 1, out, NULL),
-        TCE_E_VALUE, "(2, 2)");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, negative, NULL, 1, 1, out, NULL),
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, backwards, NULL, 1, 1,
+                                out, NULL),
+          TCE_E_VALUE, "(2, 2)");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, negative, NULL, 1, 1,
+                                out, NULL),
           TCE_E_VALUE, "(-1, 2)");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, long_one, 1, 1, out, NULL),
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, long_one, 1, 1,
+                                out, NULL),
           TCE_E_VALUE, "lengths[0]");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 2, 1, out, NULL),
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 2, 1, out,
+                                NULL),
           TCE_E_VALUE, "gamma");
     fails(tce_segment_advantage(0, 1, 6, 1, bad, END_VALUES, NULL, pair, NULL, 1, 1, out, NULL),
           TCE_E_VALUE, "rewards[3]");
     fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, NULL, NULL, pair, NULL, 1, 1, out, NULL),
           TCE_E_ARGUMENT, "values");
-    fails(tce_segment_advantage(1, 1, 6, 1, NULL, NULL, NULL, pair, NULL, 1, 1, out, NULL), TCE_E_ARGUMENT,
-          "step_advantages");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, NULL, NULL),
+    fails(tce_segment_advantage(1, 1, 6, 1, NULL, NULL, NULL, pair, NULL, 1, 1, out, NULL),
+          TCE_E_ARGUMENT, "step_advantages");
+    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, NULL,
+                                NULL),
           TCE_E_ARGUMENT, "out");
     all_equal(1, out, SENTINEL);
 }
@@ -1495,16 +1545,26 @@ START_TEST(bad_pairs_are_refused)
     fill_sentinel(E * J, out);
     fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_STATE,
           "set_pairs");
-    fails(tce_segment_set_pairs(NULL, 1, T, b->times, b->init_time, J, b->pairs), TCE_E_ARGUMENT, "seg");
-    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J, NULL), TCE_E_ARGUMENT, "pairs");
-    fails(tce_segment_set_pairs(seg, 1, T, NULL, b->init_time, J, b->pairs), TCE_E_ARGUMENT, "times");
-    fails(tce_segment_set_pairs(seg, 1, T, b->times, NULL, J, b->pairs), TCE_E_ARGUMENT, "init_time");
-    fails(tce_segment_set_pairs(seg, E, T, b->times, b->init_time, J, b->pairs), TCE_E_SHAPE, "n_grids");
-    fails(tce_segment_set_pairs(seg, 1, T + 1, b->times, b->init_time, J, b->pairs), TCE_E_SHAPE, "T = 51");
-    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J + 1, b->pairs), TCE_E_SHAPE, "J = 10");
-    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 0, b->pairs), TCE_E_SHAPE, "J = 0");
-    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 1, outside), TCE_E_VALUE, "(3, 50)");
-    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 1, backwards), TCE_E_VALUE, "(5, 4)");
+    fails(tce_segment_set_pairs(NULL, 1, T, b->times, b->init_time, J, b->pairs), TCE_E_ARGUMENT,
+          "seg");
+    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J, NULL), TCE_E_ARGUMENT,
+          "pairs");
+    fails(tce_segment_set_pairs(seg, 1, T, NULL, b->init_time, J, b->pairs), TCE_E_ARGUMENT,
+          "times");
+    fails(tce_segment_set_pairs(seg, 1, T, b->times, NULL, J, b->pairs), TCE_E_ARGUMENT,
+          "init_time");
+    fails(tce_segment_set_pairs(seg, E, T, b->times, b->init_time, J, b->pairs), TCE_E_SHAPE,
+          "n_grids");
+    fails(tce_segment_set_pairs(seg, 1, T + 1, b->times, b->init_time, J, b->pairs), TCE_E_SHAPE,
+          "T = 51");
+    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J + 1, b->pairs), TCE_E_SHAPE,
+          "J = 10");
+    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 0, b->pairs), TCE_E_SHAPE,
+          "J = 0");
+    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 1, outside), TCE_E_VALUE,
+          "(3, 50)");
+    fails(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 1, backwards), TCE_E_VALUE,
+          "(5, 4)");
 
     /* a time beyond the table is the primitive's to refuse; the old pairs are gone then */
     ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J, b->pairs));
@@ -1529,35 +1589,39 @@ START_TEST(bad_batches_are_refused_and_outputs_stay)
 
     fill_old(b, seg);
     fill_sentinel(E * J, out);
-    fails(tce_segment_log_prob(NULL, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_ARGUMENT,
-          "seg");
-    fails(tce_segment_log_prob(seg, E, NULL, b->mean, b->L, NULL, NULL, out), TCE_E_ARGUMENT, "positions");
-    fails(tce_segment_log_prob(seg, E, b->positions, NULL, b->L, NULL, NULL, out), TCE_E_ARGUMENT, "mean");
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, NULL, NULL, NULL, out), TCE_E_ARGUMENT, "L");
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL), TCE_E_ARGUMENT,
-          "out");
-    fails(tce_segment_log_prob(seg, E + 1, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE,
-          "E = 7");
-    fails(tce_segment_log_prob(seg, 0, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE, "E = 0");
-    fails(tce_segment_log_prob(seg, E - 1, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE,
-          "grids");
-    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old, b->advantages,
-                                NULL, -0.1, NULL, out, NULL, NULL),
+    fails(tce_segment_log_prob(NULL, E, b->positions, b->mean, b->L, NULL, NULL, out),
+          TCE_E_ARGUMENT, "seg");
+    fails(tce_segment_log_prob(seg, E, NULL, b->mean, b->L, NULL, NULL, out), TCE_E_ARGUMENT,
+          "positions");
+    fails(tce_segment_log_prob(seg, E, b->positions, NULL, b->L, NULL, NULL, out), TCE_E_ARGUMENT,
+          "mean");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, NULL, NULL, NULL, out),
+          TCE_E_ARGUMENT, "L");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL),
+          TCE_E_ARGUMENT, "out");
+    fails(tce_segment_log_prob(seg, E + 1, b->positions, b->mean, b->L, NULL, NULL, out),
+          TCE_E_SHAPE, "E = 7");
+    fails(tce_segment_log_prob(seg, 0, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE,
+          "E = 0");
+    fails(tce_segment_log_prob(seg, E - 1, b->positions, b->mean, b->L, NULL, NULL, out),
+          TCE_E_SHAPE, "grids");
+    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old,
+                                b->advantages, NULL, -0.1, NULL, out, NULL, NULL),
           TCE_E_VALUE, "clip");
-    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL, b->advantages, NULL,
-                                0.0, NULL, out, NULL, NULL),
+    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL,
+                                b->advantages, NULL, 0.0, NULL, out, NULL, NULL),
           TCE_E_ARGUMENT, "log_prob_old");
     b->advantages[3] = INFINITY;
-    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old, b->advantages,
-                                NULL, 0.0, NULL, out, NULL, NULL),
+    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old,
+                                b->advantages, NULL, 0.0, NULL, out, NULL, NULL),
           TCE_E_VALUE, "advantages[3]");
     b->mean[2] = NAN;
     fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_VALUE,
           "mean[2]");
     b->mean[2] = 0.0;
     b->init_vel[1] = NAN;
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, b->init_vel, out), TCE_E_VALUE,
-          "init_vel[1]");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, b->init_vel, out),
+          TCE_E_VALUE, "init_vel[1]");
     b->positions[((E - 1) * T + (size_t)b->pairs[0]) * D] = NAN;
     fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_VALUE,
           "positions[5,4,0]");
@@ -1567,15 +1631,20 @@ START_TEST(bad_batches_are_refused_and_outputs_stay)
 }
 END_TEST
 
-/* runs a surrogate that has to fail numerically, and looks for NaN in all that it should have written */
-static void fails_with_nan(const batch *b, tce_segment *seg, size_t n_L, tce_status want, const char *word)
+/*
+ * runs a surrogate that has to fail numerically, and looks for NaN in all that it should have
+ * written
+ */
+static void fails_with_nan(const batch *b, tce_segment *seg, size_t n_L, tce_status want,
+                           const char *word)
 {
     static result got;
 
     fill_sentinel(E * P * P, got.d_L);
     tce_segment_stats_init(&got.stats, sizeof got.stats);
-    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old,
-                                b->advantages, NULL, 0.0, &got.stats, got.log_prob, got.d_mean, got.d_L),
+    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel,
+                                b->old, b->advantages, NULL, 0.0, &got.stats, got.log_prob,
+                                got.d_mean, got.d_L),
           want, word);
     all_equal(5, &got.stats.loss, NAN);
     all_equal(E * J, got.log_prob, NAN);
@@ -1636,8 +1705,8 @@ START_TEST(segments_before_the_delay_are_singular_and_have_no_velocity)
     fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, out),
           TCE_E_VALUE, "init_vel[0,0]");
     all_equal(E * J, out, SENTINEL);
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, NULL, out), TCE_E_SINGULAR,
-          "delay");
+    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, NULL, out),
+          TCE_E_SINGULAR, "delay");
     all_equal(E * J, out, NAN);
     tce_segment_free(seg);
     free_batch(b);
@@ -1646,12 +1715,14 @@ END_TEST
 
 START_TEST(an_overflow_in_the_plain_surrogate_is_reported)
 {
-    double log_prob[3] = { 0.0, 1000.0, 0.0 }, old[3] = { 0 }, advantages[3] = { 1.0, 1.0, 1.0 }, d[3];
+    double log_prob[3] = { 0.0, 1000.0, 0.0 }, old[3] = { 0 }, advantages[3] = { 1.0, 1.0, 1.0 },
+           d[3];
     const uint8_t mask[3] = { 1, 0, 1 };
     tce_segment_stats stats;
 
     tce_segment_stats_init(&stats, sizeof stats);
-    fails(tce_surrogate(3, log_prob, old, advantages, NULL, 0.0, &stats, d), TCE_E_NOT_FINITE, "entry 1");
+    fails(tce_surrogate(3, log_prob, old, advantages, NULL, 0.0, &stats, d), TCE_E_NOT_FINITE,
+          "entry 1");
     all_equal(3, d, NAN);
     all_equal(5, &stats.loss, NAN);
     ok(tce_surrogate(3, log_prob, old, advantages, mask, 0.0, &stats, d));
@@ -1662,12 +1733,13 @@ START_TEST(an_overflow_in_the_plain_surrogate_is_reported)
           "log_prob_old");
     fails(tce_surrogate(3, log_prob, old, advantages, NULL, NAN, &stats, d), TCE_E_VALUE, "clip");
     advantages[0] = NAN;
-    fails(tce_surrogate(3, log_prob, old, advantages, mask, 0.0, &stats, d), TCE_E_VALUE, "advantages[0]");
+    fails(tce_surrogate(3, log_prob, old, advantages, mask, 0.0, &stats, d), TCE_E_VALUE,
+          "advantages[0]");
     all_equal(3, d, SENTINEL);
 }
 END_TEST
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(a_failing_allocator_fails_create_and_leaks_nothing)
 {
@@ -1763,7 +1835,8 @@ int main(void)
     tcase_add_loop_test(property, episodes_with_their_own_grids_add_up, 0, N_SEEDS);
     tcase_add_loop_test(property, a_call_leaves_no_trace_in_the_next_one, 0, 4);
     tcase_add_loop_test(property, one_two_and_five_threads_give_the_same_bytes, 0, N_SEEDS);
-    tcase_add_loop_test(property, a_large_batch_gives_the_same_bytes_on_one_and_three_threads, 0, 3);
+    tcase_add_loop_test(property, a_large_batch_gives_the_same_bytes_on_one_and_three_threads, 0,
+                        3);
     tcase_add_loop_test(property, masked_segments_take_part_in_nothing, 0, N_SEEDS);
     tcase_add_test(property, a_mask_of_zeros_gives_zeros);
     tcase_add_loop_test(property, at_the_old_parameters_every_ratio_is_one, 0, N_SEEDS);
@@ -1771,7 +1844,8 @@ int main(void)
     tcase_add_test(property, clipping_stops_the_gradient_on_the_side_of_the_advantage_only);
     tcase_add_test(property, a_promp_has_no_start_and_is_scored_all_the_same);
 
-    tcase_add_loop_test(gradient, gradients_of_a_shared_factor_are_the_central_differences, 0, N_SEEDS);
+    tcase_add_loop_test(gradient, gradients_of_a_shared_factor_are_the_central_differences, 0,
+                        N_SEEDS);
     tcase_add_loop_test(gradient, gradients_with_own_grids_are_the_central_differences, 0, N_SEEDS);
     tcase_add_loop_test(gradient, gradients_hold_the_regulariser_constant, 0, N_SEEDS);
 

@@ -25,12 +25,16 @@
 #define MAX_FILE 65536
 
 /* A header's entry for an array; one of 8 bytes. */
-#define ARRAY(dtype, shape, offsets) "{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
+#define ARRAY(dtype, shape, offsets) \
+    "{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 #define A8 ARRAY("F64", "[1]", "[0,8]")
 
-/* ---- a disk that fails on demand ----------------------------------------------------------------- */
+/* ---- a disk that fails on demand ------------------------------------------------------------- */
 
-/* The library's calls of these functions end here; everything is passed on to the kernel until armed. */
+/*
+ * The library's calls of these functions end here; everything is passed on to the kernel until
+ * armed.
+ */
 static struct {
     int armed;
     int write_error;  /* errno of write() once `allowance` bytes have been written; 0: none */
@@ -89,7 +93,7 @@ int rename(const char *from, const char *to)
     return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
-/* ---- helpers ------------------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 static char folder[TEST_FOLDER];
 static char path[96];
@@ -187,13 +191,14 @@ static void assert_sample(const tce_store *store)
     ck_assert_mem_eq(array.data, &COUNT, sizeof COUNT);
     ok(tce_store_get(store, "none", &array));
     ck_assert_uint_eq(array.shape[1], 4);
-    ck_assert_str_eq(tce_store_get_text(store, "note"), "a \"quote\", a \\,\na line, \xc3\xa9 and \x01");
+    ck_assert_str_eq(tce_store_get_text(store, "note"),
+                     "a \"quote\", a \\,\na line, \xc3\xa9 and \x01");
     ck_assert_str_eq(tce_store_get_text(store, "empty"), "");
     ck_assert_ptr_null(tce_store_get_text(store, "policy.mean"));
     ck_assert_ptr_null(tce_store_get_text(store, "tce.checksum"));
 }
 
-/* ---- golden -------------------------------------------------------------------------------------- */
+/* ---- golden ---------------------------------------------------------------------------------- */
 
 /*
  * The checksum was computed with Python's xxhash 4.1.0 from the recipe in docs/api/store.md:
@@ -202,10 +207,11 @@ static void assert_sample(const tce_store *store)
  */
 START_TEST(the_file_is_known_to_the_byte)
 {
-    static const char HEADER[] = "{\"__metadata__\":{\"tce.checksum\":\"bc9de9624b95a56e93029f16c531e208\","
-                                 "\"tce.format\":\"1\",\"note\":\"hi\"},"
-                                 "\"x\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[0,8]},"
-                                 "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[8,10]}}";
+    static const char HEADER[] =
+        "{\"__metadata__\":{\"tce.checksum\":\"bc9de9624b95a56e93029f16c531e208\","
+        "\"tce.format\":\"1\",\"note\":\"hi\"},"
+        "\"x\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[0,8]},"
+        "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[8,10]}}";
     static const double X = 1.5;
     unsigned char bytes[MAX_FILE];
     uint64_t length;
@@ -232,13 +238,17 @@ START_TEST(the_file_is_known_to_the_byte)
 }
 END_TEST
 
-/* As another writer may spell it: other order, blanks, escapes, metadata last, no padding, data that is not aligned. */
+/*
+ * As another writer may spell it: other order, blanks, escapes, metadata last, no padding, data
+ * that is not aligned.
+ */
 START_TEST(a_file_of_another_program_loads)
 {
-    static const char HEADER[] = "{ \"b\\u0065\\ud83d\\ude00\" : "
-                                 "{\"shape\":[ 3 ], \"data_offsets\":[0,3], \"dtype\":\"U8\"},\r\n"
-                                 "\t\"x\":{\"data_offsets\":[3,11],\"dtype\":\"F64\",\"shape\":[1,1]} ,"
-                                 "\"__metadata__\":{\"format\":\"p\\n\\/t\"}}  ";
+    static const char HEADER[] =
+        "{ \"b\\u0065\\ud83d\\ude00\" : "
+        "{\"shape\":[ 3 ], \"data_offsets\":[0,3], \"dtype\":\"U8\"},\r\n"
+        "\t\"x\":{\"data_offsets\":[3,11],\"dtype\":\"F64\",\"shape\":[1,1]} ,"
+        "\"__metadata__\":{\"format\":\"p\\n\\/t\"}}  ";
     unsigned char bytes[MAX_FILE];
     tce_store_array array;
     tce_store *store;
@@ -261,7 +271,7 @@ START_TEST(a_file_of_another_program_loads)
 }
 END_TEST
 
-/* ---- property ------------------------------------------------------------------------------------ */
+/* ---- property -------------------------------------------------------------------------------- */
 
 START_TEST(what_was_saved_is_loaded)
 {
@@ -350,7 +360,8 @@ START_TEST(a_put_replaces_and_may_take_from_the_store_itself)
 
     tce_store_array_init(&array, sizeof array);
     ok(tce_store_get(store, "policy.mean", &array));
-    ok(tce_store_put(store, "policy.mean", TCE_F64, 1, (const size_t[]){ 2 }, (const double *)array.data + 1));
+    ok(tce_store_put(store, "policy.mean", TCE_F64, 1, (const size_t[]){ 2 },
+                     (const double *)array.data + 1));
     ok(tce_store_put_text(store, "note", tce_store_get_text(store, "note") + 2));
     ck_assert_uint_eq(tce_store_count(store), 5);
     ok(tce_store_read(store, "policy.mean", TCE_F32, 2, mean));
@@ -398,7 +409,8 @@ START_TEST(every_flipped_bit_is_noticed_or_harmless)
         const tce_status status = tce_store_parse(copy, n, NULL, &loaded);
         free(copy);
         ck_assert_msg(status == TCE_OK || status == TCE_E_CORRUPT || status == TCE_E_UNSUPPORTED ||
-                          status == TCE_E_VERSION, "bit %zu: %s", bit, tce_status_name(status));
+                          status == TCE_E_VERSION,
+                      "bit %zu: %s", bit, tce_status_name(status));
         if (status == TCE_OK) {
             assert_sample(loaded);
             n_harmless++;
@@ -432,13 +444,35 @@ START_TEST(every_shorter_or_longer_file_is_refused)
 }
 END_TEST
 
-/* One mutation of bytes [*n]: change, insert, delete, copy a piece, or write a piece of a header. */
+/*
+ * One mutation of bytes [*n]: change, insert, delete, copy a piece, or write a piece of a header.
+ */
 static void mutate(tce_random *random, unsigned char *bytes, size_t *n)
 {
     static const char *const PIECES[] = {
-        "{", "}", "[", "]", ",", ":", "\"", "\\u0000", "\\ud800", "-1", "1e3", "18446744073709551615", "00", "F64",
-        "U8", "\xff", "\"shape\":[", "\"data_offsets\":[0,0]", "\"dtype\":\"F64\"", "\"__metadata__\":{",
-        "\"tce.format\":\"2\"", "null", "true",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"",
+        "\\u0000",
+        "\\ud800",
+        "-1",
+        "1e3",
+        "18446744073709551615",
+        "00",
+        "F64",
+        "U8",
+        "\xff",
+        "\"shape\":[",
+        "\"data_offsets\":[0,0]",
+        "\"dtype\":\"F64\"",
+        "\"__metadata__\":{",
+        "\"tce.format\":\"2\"",
+        "null",
+        "true",
     };
     const size_t at = (size_t)tce_random_below(random, *n + 1);
 
@@ -488,8 +522,10 @@ START_TEST(mutated_files_never_harm)
     static const char *const SEEDS[] = {
         "{}",
         ("{\"a\":" ARRAY("F64", "[2]", "[0,16]") "}"),
-        ("{\"__metadata__\":{\"k\":\"v\",\"w\":\"\\u00e9\"},\"a\":" ARRAY("U8", "[2,3,1]", "[0,6]")
-         ",\"b\":" ARRAY("I32", "[]", "[6,10]") ",\"c\":" ARRAY("F32", "[0]", "[6,6]") "}"),
+        ("{\"__metadata__\":{\"k\":\"v\",\"w\":\"\\u00e9\"},\"a\":" ARRAY(
+            "U8", "[2,3,1]", "[0,6]") ",\"b\":" ARRAY("I32", "[]",
+                                                      "[6,10]") ",\"c\":" ARRAY("F32", "[0]",
+                                                                                "[6,6]") "}"),
     };
     static const size_t N_DATA[] = { 0, 16, 10 };
     unsigned char *bytes = malloc(MAX_FILE), *real = malloc(MAX_FILE);
@@ -531,8 +567,8 @@ START_TEST(many_arrays_in_reverse_order_load_at_once)
 
     json[at++] = '{';
     for (int i = 0; i < N; i++)
-        at += (size_t)sprintf(json + at, "%s\"%06d\":" ARRAY("U8", "[1]", "[%d,%d]"), i ? "," : "", N - 1 - i, i,
-                              i + 1);
+        at += (size_t)sprintf(json + at, "%s\"%06d\":" ARRAY("U8", "[1]", "[%d,%d]"), i ? "," : "",
+                              N - 1 - i, i, i + 1);
     strcpy(json + at, "}");
     ok(tce_store_parse(bytes, make_file(json, N, bytes), NULL, &store));
     ck_assert_uint_eq(tce_store_count(store), N);
@@ -605,7 +641,7 @@ START_TEST(a_path_without_a_folder_is_in_the_present_one)
 }
 END_TEST
 
-/* ---- errors -------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 START_TEST(bad_arguments_are_refused_and_nothing_is_written)
 {
@@ -628,11 +664,14 @@ START_TEST(bad_arguments_are_refused_and_nothing_is_written)
     fails(tce_store_put(store, "__metadata__", TCE_F64, 0, NULL, &out), TCE_E_VALUE, "reserved");
     fails(tce_store_put(store, "a", 6, 0, NULL, &out), TCE_E_ARGUMENT, "type = 6");
     fails(tce_store_put(store, "a", -1, 0, NULL, &out), TCE_E_ARGUMENT, "type = -1");
-    fails(tce_store_put(store, "a", TCE_F64, 5, (const size_t[]){ 1, 1, 1, 1, 1 }, &out), TCE_E_VALUE, "rank");
+    fails(tce_store_put(store, "a", TCE_F64, 5, (const size_t[]){ 1, 1, 1, 1, 1 }, &out),
+          TCE_E_VALUE, "rank");
     fails(tce_store_put(store, "a", TCE_F64, -1, NULL, &out), TCE_E_VALUE, "rank");
     fails(tce_store_put(store, "a", TCE_F64, 1, NULL, &out), TCE_E_ARGUMENT, "shape");
-    fails(tce_store_put(store, "a", TCE_F64, 1, (const size_t[]){ 1 }, NULL), TCE_E_ARGUMENT, "data");
-    fails(tce_store_put(store, "a", TCE_F64, 2, (const size_t[]){ SIZE_MAX / 8, 16 }, &out), TCE_E_SHAPE, "shape[");
+    fails(tce_store_put(store, "a", TCE_F64, 1, (const size_t[]){ 1 }, NULL), TCE_E_ARGUMENT,
+          "data");
+    fails(tce_store_put(store, "a", TCE_F64, 2, (const size_t[]){ SIZE_MAX / 8, 16 }, &out),
+          TCE_E_SHAPE, "shape[");
     fails(tce_store_put_text(store, "a", NULL), TCE_E_ARGUMENT, "text");
     fails(tce_store_put_text(store, "a", "\xed\xa0\x80"), TCE_E_VALUE, "UTF-8");
     fails(tce_store_put_text(store, "tce.format", "1"), TCE_E_VALUE, "tce.format");
@@ -718,10 +757,13 @@ static const struct {
     { "{\"a\\", TCE_E_CORRUPT, "does not end" },
     { "{\"a\\ud800\\u", TCE_E_CORRUPT, "hexadecimal" },
     { "{\"a\":{\"dtype\":\"F64\",\"shape\":[1]}}", TCE_E_CORRUPT, "expected ','" },
-    { "{\"a\":{\"dtype\":\"F64\",\"dtype\":\"F64\",\"data_offsets\":[0,8]}}", TCE_E_CORRUPT, "each once" },
-    { "{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8],\"x\":1}}", TCE_E_CORRUPT, "expected '}'" },
+    { "{\"a\":{\"dtype\":\"F64\",\"dtype\":\"F64\",\"data_offsets\":[0,8]}}", TCE_E_CORRUPT,
+      "each once" },
+    { "{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8],\"x\":1}}", TCE_E_CORRUPT,
+      "expected '}'" },
     { "{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"x\":[0,8]}}", TCE_E_CORRUPT, "each once" },
-    { "{\"a\":{\"dtype\":64,\"shape\":[1],\"data_offsets\":[0,8]}}", TCE_E_CORRUPT, "expected '\"'" },
+    { "{\"a\":{\"dtype\":64,\"shape\":[1],\"data_offsets\":[0,8]}}", TCE_E_CORRUPT,
+      "expected '\"'" },
     { "{\"a\":" ARRAY("", "[1]", "[0,8]") "}", TCE_E_CORRUPT, "dtype" },
     { "{\"a\":" ARRAY("\\u001b[2J", "[1]", "[0,8]") "}", TCE_E_CORRUPT, "dtype" },
     { "{\"a\":" ARRAY("F6464646464646464", "[1]", "[0,8]") "}", TCE_E_CORRUPT, "dtype" },
@@ -745,18 +787,22 @@ static const struct {
     { "{\"a\":" ARRAY("F64", "[1]", "[0,8,8]") "}", TCE_E_CORRUPT, "two numbers" },
     { "{\"a\":" ARRAY("U8", "[4]", "[0,4]") "}", TCE_E_CORRUPT, "end at byte 4" },
     { "{\"a\":" ARRAY("U8", "[4]", "[4,8]") "}", TCE_E_CORRUPT, "start at 0" },
-    { "{\"a\":" ARRAY("U8", "[4]", "[0,4]") ",\"b\":" ARRAY("U8", "[3]", "[5,8]") "}", TCE_E_CORRUPT, "start at 4" },
-    { "{\"a\":" ARRAY("U8", "[5]", "[0,5]") ",\"b\":" ARRAY("U8", "[4]", "[4,8]") "}", TCE_E_CORRUPT, "start at 5" },
+    { "{\"a\":" ARRAY("U8", "[4]", "[0,4]") ",\"b\":" ARRAY("U8", "[3]", "[5,8]") "}",
+      TCE_E_CORRUPT, "start at 4" },
+    { "{\"a\":" ARRAY("U8", "[5]", "[0,5]") ",\"b\":" ARRAY("U8", "[4]", "[4,8]") "}",
+      TCE_E_CORRUPT, "start at 5" },
     { "{\"a\":" A8 ",\"b\":" A8 "}", TCE_E_CORRUPT, "start at 8" },
     { "{\"__metadata__\":{\"a\":1},\"a\":" A8 "}", TCE_E_CORRUPT, "expected '\"'" },
     { "{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"},\"a\":" A8 "}", TCE_E_CORRUPT, "twice" },
     { "{\"__metadata__\":{},\"__metadata__\":{},\"a\":" A8 "}", TCE_E_CORRUPT, "twice" },
     { "{\"__metadata__\":\"x\",\"a\":" A8 "}", TCE_E_CORRUPT, "expected '{'" },
-    { "{\"__metadata__\":{\"tce.format\":\"2\"},\"a\":" ARRAY("F4", "[1]", "[0,8]") "}", TCE_E_VERSION, "newer" },
+    { "{\"__metadata__\":{\"tce.format\":\"2\"},\"a\":" ARRAY("F4", "[1]", "[0,8]") "}",
+      TCE_E_VERSION, "newer" },
     { "{\"__metadata__\":{\"tce.format\":\"one\"},\"a\":" A8 "}", TCE_E_CORRUPT, "tce.format" },
     { "{\"__metadata__\":{\"tce.format\":\"1\"},\"a\":" A8 "}", TCE_E_CORRUPT, "no tce.checksum" },
     { "{\"__metadata__\":{\"tce.checksum\":\"1\"},\"a\":" A8 "}", TCE_E_CORRUPT, "no tce.format" },
-    { "{\"__metadata__\":{\"tce.format\":\"1\",\"tce.checksum\":\"0\"},\"a\":" A8 "}", TCE_E_CORRUPT, "checksum" },
+    { "{\"__metadata__\":{\"tce.format\":\"1\",\"tce.checksum\":\"0\"},\"a\":" A8 "}",
+      TCE_E_CORRUPT, "checksum" },
 };
 
 START_TEST(a_hostile_file_is_refused_with_the_reason)
@@ -793,7 +839,8 @@ END_TEST
 START_TEST(deep_nesting_does_not_exhaust_the_stack)
 {
     enum { N = 1000000 };
-    static const char *const OPENINGS[] = { "{", "[", "{\"a\":", "{\"__metadata__\":{\"a\":", "{\"a\":{\"shape\":[" };
+    static const char *const OPENINGS[] = { "{", "[", "{\"a\":", "{\"__metadata__\":{\"a\":",
+                                            "{\"a\":{\"shape\":[" };
     char *json = malloc(N * 24 + 1);
     unsigned char *bytes = malloc(N * 24 + 16);
     tce_store *store;
@@ -803,7 +850,8 @@ START_TEST(deep_nesting_does_not_exhaust_the_stack)
         for (size_t i = 0; i < N; i++)
             memcpy(json + i * n, OPENINGS[k], n);
         json[N * n] = '\0';
-        ck_assert_int_eq(tce_store_parse(bytes, make_file(json, 0, bytes), NULL, &store), TCE_E_CORRUPT);
+        ck_assert_int_eq(tce_store_parse(bytes, make_file(json, 0, bytes), NULL, &store),
+                         TCE_E_CORRUPT);
     }
     free(json);
     free(bytes);
@@ -959,7 +1007,7 @@ START_TEST(interrupted_and_short_writes_are_continued)
 }
 END_TEST
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(failing_memory_is_reported_and_changes_nothing)
 {
@@ -1006,7 +1054,8 @@ START_TEST(a_put_without_memory_leaves_the_store_as_it_was)
     tce_store *store = sample(&hooks);
     for (size_t budget = 0; budget < 1; budget++) {
         memory.budget = budget;
-        fails(tce_store_put(store, "policy.mean", TCE_F64, 0, NULL, MEAN), TCE_E_NOMEM, "no memory");
+        fails(tce_store_put(store, "policy.mean", TCE_F64, 0, NULL, MEAN), TCE_E_NOMEM,
+              "no memory");
         fails(tce_store_put(store, "new", TCE_F64, 0, NULL, MEAN), TCE_E_NOMEM, "no memory");
         fails(tce_store_put_text(store, "note", "new"), TCE_E_NOMEM, "no memory");
         fails(tce_store_save(store, path), TCE_E_NOMEM, "no memory");
@@ -1051,7 +1100,7 @@ START_TEST(getting_and_reading_do_not_allocate)
 }
 END_TEST
 
-/* ---- suite --------------------------------------------------------------------------------------- */
+/* ---- suite ----------------------------------------------------------------------------------- */
 
 static TCase *add_case(Suite *suite, const char *name)
 {

@@ -20,7 +20,9 @@
 #define TOLERANCE 1e-8
 #define GRADIENT_TOLERANCE 1e-6
 
-/* Central differences with step eps^(1/3): eps^(2/3) times the third derivative's size, with room. */
+/*
+ * Central differences with step eps^(1/3): eps^(2/3) times the third derivative's size, with room.
+ */
 #define DIFFERENCE_TOLERANCE 2e-6
 
 static tce_trpl *create(int32_t kind, size_t dim, size_t batch, double mean_bound, double cov_bound)
@@ -75,7 +77,7 @@ static void factor(size_t n, const double *A, double *L)
         }
 }
 
-/* ---- golden ---------------------------------------------------------------------------------------- */
+/* ---- golden ---------------------------------------------------------------------------------- */
 
 static void check_kl_cov(const json_t *c, size_t dim)
 {
@@ -161,7 +163,8 @@ START_TEST(reference_projections_are_reproduced)
     size_t n_checked = 0;
     size_t index;
     json_t *c;
-    json_array_foreach(cases, index, c) {
+    json_array_foreach(cases, index, c)
+    {
         const char *kind = json_string_value(json_object_get(c, "kind"));
         const size_t dim = (size_t)json_integer_value(json_object_get(c, "dim"));
         n_checked++;
@@ -261,11 +264,12 @@ static void check_entropy_control(const json_t *c)
 static void check_entropy_schedule(const json_t *c)
 {
     const char *name = json_string_value(json_object_get(c, "schedule"));
-    const int32_t schedule =
-        strcmp(name, "linear") == 0 ? TCE_TRPL_SCHEDULE_LINEAR : TCE_TRPL_SCHEDULE_EXPONENTIAL;
+    const int32_t schedule = strcmp(name, "linear") == 0 ? TCE_TRPL_SCHEDULE_LINEAR
+                                                         : TCE_TRPL_SCHEDULE_EXPONENTIAL;
     double bound;
-    ck_assert_int_eq(tce_trpl_entropy_bound(schedule, (size_t)number(c, "dim", 0.0), number(c, "initial", 0.0),
-                                            number(c, "target", 0.0), number(c, "temperature", 0.0),
+    ck_assert_int_eq(tce_trpl_entropy_bound(schedule, (size_t)number(c, "dim", 0.0),
+                                            number(c, "initial", 0.0), number(c, "target", 0.0),
+                                            number(c, "temperature", 0.0),
                                             (uint64_t)number(c, "iteration", 0.0),
                                             (uint64_t)number(c, "iterations", 0.0), &bound),
                      TCE_OK);
@@ -279,10 +283,12 @@ START_TEST(reference_options_are_reproduced)
     size_t n_entropy = 0;
     size_t index;
     json_t *c;
-    json_array_foreach(cases, index, c) {
+    json_array_foreach(cases, index, c)
+    {
         const char *kind = json_string_value(json_object_get(c, "kind"));
         if (strcmp(kind, "projection") == 0) {
-            const int diagonal = strcmp(json_string_value(json_object_get(c, "covariance")), "diagonal") == 0;
+            const int diagonal = strcmp(json_string_value(json_object_get(c, "covariance")),
+                                        "diagonal") == 0;
             check_projection(c, 0);
             if (diagonal)
                 check_projection(c, 1);
@@ -301,7 +307,7 @@ START_TEST(reference_options_are_reproduced)
 }
 END_TEST
 
-/* ---- a random problem -------------------------------------------------------------------------------- */
+/* ---- a random problem ------------------------------------------------------------------------ */
 
 /* Inputs of a projection, gradients of its outputs, and room for results. */
 typedef struct problem {
@@ -312,7 +318,10 @@ typedef struct problem {
     double entropy_bound;
 } problem;
 
-/* new factors are old ones perturbed by `distance`; a diagonal problem has zeros below the diagonal too */
+/*
+ * new factors are old ones perturbed by `distance`; a diagonal problem has zeros below the diagonal
+ * too
+ */
 static problem problem_create(uint64_t seed, size_t n, size_t n_cov, size_t dim, double condition,
                               double distance, int diagonal)
 {
@@ -358,45 +367,58 @@ static void problem_free(problem *p)
 
 static tce_status run(tce_trpl *tr, const problem *p)
 {
-    return tce_trpl_project(tr, p->n, p->mean, p->L, p->old_mean, p->old_L, p->entropy_bound, p->out_mean,
-                            p->out_L);
+    return tce_trpl_project(tr, p->n, p->mean, p->L, p->old_mean, p->old_L, p->entropy_bound,
+                            p->out_mean, p->out_L);
 }
 
-/* ---- properties -------------------------------------------------------------------------------------- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
-/* What the bound is met to: 1e-8, or what storing an ill-conditioned factor in double leaves of a tiny one. */
+/*
+ * What the bound is met to: 1e-8, or what storing an ill-conditioned factor in double leaves of a
+ * tiny one.
+ */
 static double bound_tolerance(double condition, double bound)
 {
     return fmax(1e-8, 32.0 * 2.2e-16 * sqrt(condition / bound));
 }
 
-/* Check notes every assertion in a file: loops over many draws go without until something is wrong. */
-#define EXPECT(condition, ...)                                                                                 \
-    do {                                                                                                       \
-        if (!(condition))                                                                                      \
-            ck_abort_msg(__VA_ARGS__);                                                                         \
+/*
+ * Check notes every assertion in a file: loops over many draws go without until something is wrong.
+ */
+#define EXPECT(condition, ...)         \
+    do {                               \
+        if (!(condition))              \
+            ck_abort_msg(__VA_ARGS__); \
     } while (0)
 
-/* distance of L from old_L; KL by tce_gauss_kl, the others by a projection that leaves everything alone */
-static double distance_of(int32_t kind, size_t dim, const double *L, const double *old_L, double *work)
+/*
+ * distance of L from old_L; KL by tce_gauss_kl, the others by a projection that leaves everything
+ * alone
+ */
+static double distance_of(int32_t kind, size_t dim, const double *L, const double *old_L,
+                          double *work)
 {
     double distance;
     double *mean = doubles(dim);
     if (kind == TCE_TRPL_KL) {
-        EXPECT(tce_gauss_kl(1, dim, 1, mean, L, 1, mean, old_L, work, NULL, &distance) == TCE_OK, "%s",
-               tce_error_message());
+        EXPECT(tce_gauss_kl(1, dim, 1, mean, L, 1, mean, old_L, work, NULL, &distance) == TCE_OK,
+               "%s", tce_error_message());
     } else {
         tce_trpl *tr = create(kind, dim, 1, 1.0, 1e300);
         EXPECT(tce_trpl_project(tr, 1, mean, L, mean, old_L, 0.0, mean, work) == TCE_OK, "%s",
                tce_error_message());
-        EXPECT(tce_trpl_distances(tr, 1, NULL, &distance, NULL) == TCE_OK, "%s", tce_error_message());
+        EXPECT(tce_trpl_distances(tr, 1, NULL, &distance, NULL) == TCE_OK, "%s",
+               tce_error_message());
         tce_trpl_free(tr);
     }
     free(mean);
     return distance;
 }
 
-/* one draw: dimension up to 64, mostly small; conditions to 1e8; bounds from 1e-9 to 10; far and near */
+/*
+ * one draw: dimension up to 64, mostly small; conditions to 1e8; bounds from 1e-9 to 10; far and
+ * near
+ */
 static int check_draw(uint64_t seed, int32_t kind)
 {
     enum { MOST = 64 };
@@ -412,9 +434,11 @@ static int check_draw(uint64_t seed, int32_t kind)
     const double condition = pow(10.0, 8.0 * tce_random_uniform(&random));
     const double bound = pow(10.0, 10.0 * tce_random_uniform(&random) - 9.0);
     const double mean_bound = pow(10.0, 10.0 * tce_random_uniform(&random) - 9.0);
-    test_random_cholesky(&random, dim, condition, pow(10.0, 4.0 * tce_random_uniform(&random) - 2.0), old_L);
+    test_random_cholesky(&random, dim, condition,
+                         pow(10.0, 4.0 * tce_random_uniform(&random) - 2.0), old_L);
     if (tce_random_below(&random, 2) == 0)
-        test_perturb_cholesky(&random, dim, pow(10.0, -5.0 * tce_random_uniform(&random)), old_L, L);
+        test_perturb_cholesky(&random, dim, pow(10.0, -5.0 * tce_random_uniform(&random)), old_L,
+                              L);
     else
         test_random_cholesky(&random, dim, pow(10.0, 8.0 * tce_random_uniform(&random)),
                              pow(10.0, 8.0 * tce_random_uniform(&random) - 4.0), L);
@@ -422,30 +446,33 @@ static int check_draw(uint64_t seed, int32_t kind)
     memset(old_mean, 0, sizeof old_mean);
 
     tce_trpl *tr = create(kind, dim, 1, mean_bound, bound);
-    EXPECT(tce_trpl_project(tr, 1, mean, L, old_mean, old_L, 0.0, out_mean, out_L) == TCE_OK, "seed %d: %s",
-           (int)seed, tce_error_message());
+    EXPECT(tce_trpl_project(tr, 1, mean, L, old_mean, old_L, 0.0, out_mean, out_L) == TCE_OK,
+           "seed %d: %s", (int)seed, tce_error_message());
     double cov_distance, mean_distance;
-    EXPECT(tce_trpl_distances(tr, 1, &mean_distance, &cov_distance, NULL) == TCE_OK, "%s", tce_error_message());
+    EXPECT(tce_trpl_distances(tr, 1, &mean_distance, &cov_distance, NULL) == TCE_OK, "%s",
+           tce_error_message());
 
     /* identity inside, on the bound outside */
     const int active = cov_distance > bound;
     if (!active) {
-        EXPECT(memcmp(out_L, L, dim * dim * sizeof *L) == 0, "seed %d: moved inside the bound", (int)seed);
+        EXPECT(memcmp(out_L, L, dim * dim * sizeof *L) == 0, "seed %d: moved inside the bound",
+               (int)seed);
     } else {
         const double got = distance_of(kind, dim, out_L, old_L, work);
         EXPECT(fabs(got / bound - 1.0) <= bound_tolerance(condition, bound),
                "seed %d, dim %d: %.17g, bound %.17g", (int)seed, (int)dim, got, bound);
     }
     if (mean_distance <= mean_bound) {
-        EXPECT(memcmp(out_mean, mean, dim * sizeof *mean) == 0, "seed %d: mean moved inside the bound",
-               (int)seed);
+        EXPECT(memcmp(out_mean, mean, dim * sizeof *mean) == 0,
+               "seed %d: mean moved inside the bound", (int)seed);
     } else {
         double maha;
-        EXPECT(tce_gauss_kl(1, dim, 1, out_mean, old_L, 1, old_mean, old_L, work, &maha, NULL) == TCE_OK, "%s",
-               tce_error_message());
+        EXPECT(tce_gauss_kl(1, dim, 1, out_mean, old_L, 1, old_mean, old_L, work, &maha, NULL) ==
+                   TCE_OK,
+               "%s", tce_error_message());
         maha *= kind == TCE_TRPL_KL ? 1.0 : 2.0;
-        EXPECT(fabs(maha / mean_bound - 1.0) <= 1e-8, "seed %d: mean %.17g, bound %.17g", (int)seed, maha,
-               mean_bound);
+        EXPECT(fabs(maha / mean_bound - 1.0) <= 1e-8, "seed %d: mean %.17g, bound %.17g", (int)seed,
+               maha, mean_bound);
     }
 
     /* gradients exist */
@@ -515,8 +542,9 @@ START_TEST(a_diagonal_handle_agrees_with_the_full_one)
             ck_assert_int_eq(run(tr, &p), TCE_OK);
             double d_L[49] = { 0 };
             ck_assert_int_eq(tce_trpl_backward(tr, 2, p.d_mean, p.d_L, d_mean, d_L), TCE_OK);
-            ck_assert_int_eq(tce_trpl_regression(tr, 2, p.mean, p.L, 1.5, 1, &loss, loss_d_mean, loss_d_L),
-                             TCE_OK);
+            ck_assert_int_eq(
+                tce_trpl_regression(tr, 2, p.mean, p.L, 1.5, 1, &loss, loss_d_mean, loss_d_L),
+                TCE_OK);
             for (size_t k = 0; k < 49; k += 8) {
                 d_L[k] += loss_d_L[k];
                 if (diagonal) {
@@ -557,11 +585,12 @@ static double *contextual(const problem *p, int32_t kind, tce_pool *pool, size_t
     ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
     double *d_mean = all + n_mean + n_L;
     double *d_L = d_mean + n_mean;
-    ck_assert_int_eq(
-        tce_trpl_project(tr, p->n, p->mean, p->L, p->old_mean, p->old_L, p->entropy_bound, all, all + n_mean),
-        TCE_OK);
+    ck_assert_int_eq(tce_trpl_project(tr, p->n, p->mean, p->L, p->old_mean, p->old_L,
+                                      p->entropy_bound, all, all + n_mean),
+                     TCE_OK);
     ck_assert_int_eq(tce_trpl_backward(tr, p->n, p->d_mean, p->d_L, d_mean, d_L), TCE_OK);
-    ck_assert_int_eq(tce_trpl_regression(tr, p->n, p->mean, p->L, 2.0, 1, d_L + n_L, d_mean, d_L), TCE_OK);
+    ck_assert_int_eq(tce_trpl_regression(tr, p->n, p->mean, p->L, 2.0, 1, d_L + n_L, d_mean, d_L),
+                     TCE_OK);
     tce_trpl_free(tr);
     *out_n = 2 * (n_mean + n_L) + 1;
     return all;
@@ -671,14 +700,16 @@ START_TEST(without_a_schedule_the_entropy_bound_is_minus_infinity)
     double bound = SENTINEL;
     double L[4] = { 1.0, 0.0, 0.5, 2.0 };
     double out[4];
-    ck_assert_int_eq(tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_NONE, 2, 1.0, 1.0, 0.7, 1, 10, &bound), TCE_OK);
+    ck_assert_int_eq(
+        tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_NONE, 2, 1.0, 1.0, 0.7, 1, 10, &bound), TCE_OK);
     ck_assert(isinf(bound) && bound < 0.0);
     ck_assert_int_eq(tce_trpl_entropy_control(1, 2, L, bound, 0, out), TCE_OK);
     ck_assert_mem_eq(out, L, sizeof L);
     double last;
-    ck_assert_int_eq(tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, 1.0, 3.0, 0.7, 10, 10, &bound),
-                     TCE_OK);
-    ck_assert_int_eq(tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, 1.0, 3.0, 0.7, 99, 10, &last), TCE_OK);
+    ck_assert_int_eq(
+        tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, 1.0, 3.0, 0.7, 10, 10, &bound), TCE_OK);
+    ck_assert_int_eq(
+        tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, 1.0, 3.0, 0.7, 99, 10, &last), TCE_OK);
     ck_assert_double_eq(bound, last);
 }
 END_TEST
@@ -710,7 +741,7 @@ START_TEST(a_minus_infinite_entropy_bound_controls_nothing)
 }
 END_TEST
 
-/* ---- the linear algebra underneath ------------------------------------------------------------------- */
+/* ---- the linear algebra underneath ----------------------------------------------------------- */
 
 static const size_t SIZES[] = { 1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 97, 100, 101, 130 };
 enum { N_SIZES = sizeof SIZES / sizeof SIZES[0] };
@@ -773,9 +804,10 @@ START_TEST(triangles_in_halves_agree_with_whole_squares)
             tce__solve_lower(TCE__LEFT, trans, n, n, 1.0, L, n, want, n);
         else
             tce__multiply_lower(TCE__LEFT, trans, n, n, 1.0, L, n, want, n);
-        static void (*const functions[])(size_t, const double *, size_t, double *, size_t) = {
-            tce__lower_solve, tce__lower_multiply, tce__lower_solve_transposed, tce__lower_multiply_transposed
-        };
+        static void (*const functions[])(size_t, const double *, size_t, double *,
+                                         size_t) = { tce__lower_solve, tce__lower_multiply,
+                                                     tce__lower_solve_transposed,
+                                                     tce__lower_multiply_transposed };
         functions[which](n, L, n, got, n);
         for (size_t i = 0; i < n && which < 2; i++)
             for (size_t j = i + 1; j < n; j++)
@@ -793,9 +825,12 @@ START_TEST(triangles_in_halves_agree_with_whole_squares)
 }
 END_TEST
 
-/* ---- gradients --------------------------------------------------------------------------------------- */
+/* ---- gradients ------------------------------------------------------------------------------- */
 
-/* A projection as a scalar function <d_mean, out_mean> + <d_L, out_L> of the mean and of L's lower triangle. */
+/*
+ * A projection as a scalar function <d_mean, out_mean> + <d_L, out_L> of the mean and of L's lower
+ * triangle.
+ */
 typedef struct layer {
     tce_trpl *tr;
     problem *p;
@@ -832,14 +867,17 @@ static double layer_value(void *context, const double *x)
     return sum;
 }
 
-/* One combination of options: kind, shared or not, diagonal or not, entropy control, inside or outside. */
-static void check_layer_gradient(int32_t kind, int32_t shared, int32_t diagonal, int32_t entropy, int32_t first,
-                                 double bound)
+/*
+ * One combination of options: kind, shared or not, diagonal or not, entropy control, inside or
+ * outside.
+ */
+static void check_layer_gradient(int32_t kind, int32_t shared, int32_t diagonal, int32_t entropy,
+                                 int32_t first, double bound)
 {
     const size_t n = 3;
     const size_t dim = 5;
-    problem p = problem_create((uint64_t)(kind * 100 + entropy * 10 + first), n, shared ? 1 : n, dim, 30.0, 0.3,
-                               diagonal);
+    problem p = problem_create((uint64_t)(kind * 100 + entropy * 10 + first), n, shared ? 1 : n,
+                               dim, 30.0, 0.3, diagonal);
     tce_trpl_options opt;
     tce_trpl_options_init(&opt, sizeof opt);
     opt.kind = kind;
@@ -886,7 +924,10 @@ START_TEST(backward_matches_differences_for_every_option)
 }
 END_TEST
 
-/* The W2 regression loss of one factor from its definition, with the symmetric root by eigenvectors. */
+/*
+ * The W2 regression loss of one factor from its definition, with the symmetric root by
+ * eigenvectors.
+ */
 typedef struct root_loss {
     size_t dim;
     const double *projected; /* L~ [dim, dim] */
@@ -939,9 +980,9 @@ static double given_loss_value(void *context, const double *x)
     const problem *p = g->p;
     double loss;
     double *d = doubles(n_free(p));
-    ck_assert_int_eq(
-        tce_trpl_regression(g->tr, p->n, x, x + p->n * p->dim, 0.7, g->with_cov, &loss, d, d + p->n * p->dim),
-        TCE_OK);
+    ck_assert_int_eq(tce_trpl_regression(g->tr, p->n, x, x + p->n * p->dim, 0.7, g->with_cov, &loss,
+                                         d, d + p->n * p->dim),
+                     TCE_OK);
     free(d);
     return loss;
 }
@@ -982,7 +1023,8 @@ START_TEST(the_regression_gradient_matches_differences)
         memcpy(x + n_mean, p.L, p.n_cov * dim * dim * sizeof *x);
         for (size_t k = 0; k < size; k++)
             got[k] = 1.0;
-        ck_assert_int_eq(tce_trpl_regression(g.tr, n, p.mean, p.L, 0.7, 1, &loss, got, got + n_mean), TCE_OK);
+        ck_assert_int_eq(
+            tce_trpl_regression(g.tr, n, p.mean, p.L, 0.7, 1, &loss, got, got + n_mean), TCE_OK);
         for (size_t k = 0; k < size; k++)
             got[k] -= 1.0;
 
@@ -992,11 +1034,13 @@ START_TEST(the_regression_gradient_matches_differences)
                 root_loss r = { dim, p.out_L + e * dim * dim };
                 double *part = want + n_mean + e * dim * dim;
                 sum += root_loss_value(&r, p.L + e * dim * dim);
-                test_finite_difference(root_loss_value, &r, dim * dim, x + n_mean + e * dim * dim, part);
+                test_finite_difference(root_loss_value, &r, dim * dim, x + n_mean + e * dim * dim,
+                                       part);
                 for (size_t k = 0; k < dim * dim; k++)
                     part[k] *= 0.7 / (double)p.n_cov;
             }
-            test_assert_close_gradient(got + n_mean, want + n_mean, size - n_mean, DIFFERENCE_TOLERANCE);
+            test_assert_close_gradient(got + n_mean, want + n_mean, size - n_mean,
+                                       DIFFERENCE_TOLERANCE);
             g.with_cov = 0;
             ck_assert_double_eq_tol(loss, given_loss_value(&g, x) + 0.7 * sum / (double)p.n_cov,
                                     1e-10 * fmax(1.0, loss));
@@ -1004,7 +1048,8 @@ START_TEST(the_regression_gradient_matches_differences)
         test_finite_difference(given_loss_value, &g, size, x, want);
         test_assert_close_gradient(got, want, n_mean, DIFFERENCE_TOLERANCE);
         if (g.with_cov)
-            test_assert_close_gradient(got + n_mean, want + n_mean, size - n_mean, DIFFERENCE_TOLERANCE);
+            test_assert_close_gradient(got + n_mean, want + n_mean, size - n_mean,
+                                       DIFFERENCE_TOLERANCE);
 
         tce_trpl_free(g.tr);
         free(x), free(got), free(want);
@@ -1021,8 +1066,9 @@ START_TEST(the_kl_regression_loss_is_the_mean_divergence)
     tce_trpl *tr = create(TCE_TRPL_KL, 6, 4, 0.05, 5e-4);
     ck_assert_int_eq(run(tr, &p), TCE_OK);
     ck_assert_int_eq(tce_trpl_regression(tr, 4, p.mean, p.L, 2.5, 1, &loss, d_mean, d_L), TCE_OK);
-    ck_assert_int_eq(tce_gauss_kl(4, 6, 1, p.mean, p.L, 1, p.out_mean, p.out_L, work, mean_part, cov_part),
-                     TCE_OK);
+    ck_assert_int_eq(
+        tce_gauss_kl(4, 6, 1, p.mean, p.L, 1, p.out_mean, p.out_L, work, mean_part, cov_part),
+        TCE_OK);
     double want = 0.0;
     for (size_t i = 0; i < 4; i++)
         want += 2.5 * (mean_part[i] + cov_part[i]) / 4.0;
@@ -1033,7 +1079,7 @@ START_TEST(the_kl_regression_loss_is_the_mean_divergence)
 }
 END_TEST
 
-/* ---- errors ------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void expect_untouched(const problem *p)
 {
@@ -1078,12 +1124,15 @@ START_TEST(bad_inputs_are_named_and_outputs_untouched)
     ck_assert_int_eq(run(tr, &p), TCE_E_SHAPE);
     p.n = 2;
     expect_untouched(&p);
-    ck_assert_int_eq(tce_trpl_project(tr, 2, NULL, p.L, p.old_mean, p.old_L, 0.0, p.out_mean, p.out_L),
-                     TCE_E_ARGUMENT);
-    ck_assert_int_eq(tce_trpl_project(tr, 2, p.mean, p.L, p.old_mean, p.old_L, 0.0, p.out_mean, NULL),
-                     TCE_E_ARGUMENT);
-    ck_assert_int_eq(tce_trpl_project(NULL, 2, p.mean, p.L, p.old_mean, p.old_L, 0.0, p.out_mean, p.out_L),
-                     TCE_E_ARGUMENT);
+    ck_assert_int_eq(
+        tce_trpl_project(tr, 2, NULL, p.L, p.old_mean, p.old_L, 0.0, p.out_mean, p.out_L),
+        TCE_E_ARGUMENT);
+    ck_assert_int_eq(
+        tce_trpl_project(tr, 2, p.mean, p.L, p.old_mean, p.old_L, 0.0, p.out_mean, NULL),
+        TCE_E_ARGUMENT);
+    ck_assert_int_eq(
+        tce_trpl_project(NULL, 2, p.mean, p.L, p.old_mean, p.old_L, 0.0, p.out_mean, p.out_L),
+        TCE_E_ARGUMENT);
 
     /* what lies above the diagonal is never read */
     p.L[1] = p.old_L[2] = NAN;
@@ -1100,7 +1149,8 @@ START_TEST(calls_out_of_order_are_refused)
     tce_trpl *tr = create(TCE_TRPL_KL, 3, 2, 0.05, 5e-4);
     double loss = SENTINEL;
     ck_assert_int_eq(tce_trpl_backward(tr, 2, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_E_STATE);
-    ck_assert_int_eq(tce_trpl_regression(tr, 2, p.mean, p.L, 1.0, 1, &loss, p.out_mean, p.out_L), TCE_E_STATE);
+    ck_assert_int_eq(tce_trpl_regression(tr, 2, p.mean, p.L, 1.0, 1, &loss, p.out_mean, p.out_L),
+                     TCE_E_STATE);
     ck_assert_int_eq(tce_trpl_distances(tr, 2, NULL, NULL, NULL), TCE_E_STATE);
     ck_assert_double_eq(loss, SENTINEL);
     ck_assert_int_eq(run(tr, &p), TCE_OK);
@@ -1127,7 +1177,8 @@ START_TEST(a_numerical_failure_gives_nan_and_a_usable_handle)
         const tce_status status = run(tr, &p);
         ck_assert(status == TCE_E_NOT_FINITE || status == TCE_E_NO_CONVERGE);
         ck_assert(isnan(p.out_L[0]) && isnan(p.out_mean[2]));
-        ck_assert_int_eq(tce_trpl_backward(tr, 1, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_E_STATE);
+        ck_assert_int_eq(tce_trpl_backward(tr, 1, p.d_mean, p.d_L, p.out_mean, p.out_L),
+                         TCE_E_STATE);
         p.L[0] = good;
         p.old_L[0] = good_old;
         ck_assert_int_eq(run(tr, &p), TCE_OK);
@@ -1165,17 +1216,20 @@ START_TEST(options_out_of_range_are_refused)
 
     double bound = SENTINEL;
     ck_assert_int_eq(tce_trpl_entropy_bound(3, 2, 1.0, 1.0, 0.7, 1, 10, &bound), TCE_E_VALUE);
-    ck_assert_int_eq(tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, NAN, 1.0, 0.7, 1, 10, &bound),
-                     TCE_E_VALUE);
-    ck_assert_int_eq(tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, 1.0, 1.0, 0.7, 1, 0, &bound),
-                     TCE_E_VALUE);
-    ck_assert_int_eq(tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_EXPONENTIAL, 2, 1.0, 1.0, 0.0, 1, 10, &bound),
-                     TCE_E_VALUE);
+    ck_assert_int_eq(
+        tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, NAN, 1.0, 0.7, 1, 10, &bound),
+        TCE_E_VALUE);
+    ck_assert_int_eq(
+        tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, 1.0, 1.0, 0.7, 1, 0, &bound),
+        TCE_E_VALUE);
+    ck_assert_int_eq(
+        tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_EXPONENTIAL, 2, 1.0, 1.0, 0.0, 1, 10, &bound),
+        TCE_E_VALUE);
     ck_assert_double_eq(bound, SENTINEL);
 }
 END_TEST
 
-/* ---- memory ------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(memory_is_asked_for_once_and_only_at_create)
 {
@@ -1209,7 +1263,8 @@ START_TEST(memory_is_asked_for_once_and_only_at_create)
         memory.budget = 0;
         ck_assert_int_eq(run(tr, &p), TCE_OK);
         ck_assert_int_eq(tce_trpl_backward(tr, 4, p.d_mean, p.d_L, p.d_mean, p.d_L), TCE_OK);
-        ck_assert_int_eq(tce_trpl_regression(tr, 4, p.mean, p.L, 1.0, 1, &loss, p.d_mean, p.d_L), TCE_OK);
+        ck_assert_int_eq(tce_trpl_regression(tr, 4, p.mean, p.L, 1.0, 1, &loss, p.d_mean, p.d_L),
+                         TCE_OK);
         ck_assert_uint_eq(memory.n_alloc, 1);
         tce_trpl_free(tr);
         ck_assert_uint_eq(memory.live, 0);

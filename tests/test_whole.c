@@ -1,7 +1,8 @@
 /*
- * The whole library at work: complete iterations of TCE over all handles. What one module's suite cannot see: a shared
- * covariance is the contextual one with copies, gradients hold through the whole chain, threads and checkpoints change
- * no byte, nothing allocates, and every failed allocation is reported.
+ * The whole library at work: complete iterations of TCE over all handles. What one module's suite
+ * cannot see: a shared covariance is the contextual one with copies, gradients hold through the
+ * whole chain, threads and checkpoints change no byte, nothing allocates, and every failed
+ * allocation is reported.
  */
 #include <check.h>
 #include <math.h>
@@ -12,7 +13,7 @@
 #include "support/support.h"
 #include "support/world.h"
 
-/* ---- watching the C library's allocator ---------------------------------------------------------- */
+/* ---- watching the C library's allocator ------------------------------------------------------ */
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -24,8 +25,9 @@
 #endif
 
 /*
- * This program's malloc stands before the C library's for every library it loads, LAPACKE and OpenBLAS too. Counting
- * and failing are on between watch_begin and watch_end. Sanitizers bring their own malloc, so they do without.
+ * This program's malloc stands before the C library's for every library it loads, LAPACKE and
+ * OpenBLAS too. Counting and failing are on between watch_begin and watch_end. Sanitizers bring
+ * their own malloc, so they do without.
  */
 static struct {
     int32_t on;
@@ -118,11 +120,12 @@ void free(void *block)
 }
 #endif
 
-/* ---- helpers ------------------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 static const world_options plain = { TCE_NET_DOUBLE, TCE_POLICY_FULL_SHARED, TCE_TRPL_KL, 0, 1, 3 };
 
-static const int32_t forms[] = { TCE_POLICY_FULL_SHARED, TCE_POLICY_FULL_CONTEXTUAL, TCE_POLICY_DIAGONAL_SHARED };
+static const int32_t forms[] = { TCE_POLICY_FULL_SHARED, TCE_POLICY_FULL_CONTEXTUAL,
+                                 TCE_POLICY_DIAGONAL_SHARED };
 static const int32_t projections[] = { TCE_TRPL_KL, TCE_TRPL_W2, TCE_TRPL_FROBENIUS };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -152,12 +155,12 @@ static double *state_of(const world *w, size_t *n)
     return state;
 }
 
-/* ---- property: forms of the covariance ----------------------------------------------------------- */
+/* ---- property: forms of the covariance ------------------------------------------------------- */
 
 /*
- * Gives the contextual policy the shared one's weights, and a covariance network that is 0 but for its last biases,
- * which are the shared vector: the same factor for every context, now and after every update, since only those biases
- * get a gradient.
+ * Gives the contextual policy the shared one's weights, and a covariance network that is 0 but for
+ * its last biases, which are the shared vector: the same factor for every context, now and after
+ * every update, since only those biases get a gradient.
  */
 static void copy_to_contextual(const tce_policy *shared, tce_policy *contextual)
 {
@@ -178,7 +181,10 @@ static void copy_to_contextual(const tce_policy *shared, tce_policy *contextual)
 
 START_TEST(shared_covariance_equals_contextual_with_copies)
 {
-    /* sums run in another order; Adam divides gradients by their own size, so what is left is far above eps */
+    /*
+     * sums run in another order; Adam divides gradients by their own size, so what is left is far
+     * above eps
+     */
     const double tol = 1e-9;
     world_options options = plain;
     world shared;
@@ -231,7 +237,7 @@ START_TEST(return_improves_over_the_iterations)
 }
 END_TEST
 
-/* ---- property: threads and checkpoints ----------------------------------------------------------- */
+/* ---- property: threads and checkpoints ------------------------------------------------------- */
 
 /* _i counts form and precision. */
 START_TEST(same_bytes_for_any_number_of_threads)
@@ -251,7 +257,8 @@ START_TEST(same_bytes_for_any_number_of_threads)
         double *state = state_of(&w, &n);
         if (expected == NULL)
             expected = state;
-        ck_assert_msg(memcmp(state, expected, n * sizeof *state) == 0, "%d threads differ from none", (int)threads[i]);
+        ck_assert_msg(memcmp(state, expected, n * sizeof *state) == 0,
+                      "%d threads differ from none", (int)threads[i]);
         if (state != expected)
             free(state);
         world_end(&w);
@@ -297,7 +304,7 @@ START_TEST(loaded_state_goes_on_with_the_same_bytes)
 }
 END_TEST
 
-/* ---- gradient ------------------------------------------------------------------------------------ */
+/* ---- gradient -------------------------------------------------------------------------------- */
 
 typedef struct chain {
     update_settings settings;
@@ -321,7 +328,10 @@ static double chain_loss(void *context, const double *step)
     return c->work->stats.loss - c->settings.bonus * c->work->entropy;
 }
 
-/* Slope of the loss along n random directions: differences against gradient . direction, to tol of the largest. */
+/*
+ * Slope of the loss along n random directions: differences against gradient . direction, to tol of
+ * the largest.
+ */
 static void check_slopes(chain *c, int n, const double *gradient, double tol)
 {
     double *slopes = calloc(2 * (size_t)n, sizeof *slopes);
@@ -346,7 +356,10 @@ static void check_slopes(chain *c, int n, const double *gradient, double tol)
 /* _i counts form and projection. */
 START_TEST(gradient_of_the_whole_chain_matches_finite_differences)
 {
-    /* central differences err by eps^(2/3) = 4e-11 of the loss's scale, times the projection's large curvature */
+    /*
+     * central differences err by eps^(2/3) = 4e-11 of the loss's scale, times the projection's
+     * large curvature
+     */
     const double tol = 1e-6;
     const int n_directions = quick() ? 3 : 20;
     world_options options = plain;
@@ -369,13 +382,24 @@ START_TEST(gradient_of_the_whole_chain_matches_finite_differences)
     segment.reg = 1e-13;
     ok(tce_segment_create(&segment, NULL, &w.segment));
     ok(tce_segment_set_pairs(w.segment, 1, WORLD_T, w.times, &w.init_time, w.J, w.pairs));
-    ok(tce_segment_log_prob(w.segment, WORLD_E, w.pos, w.old_mean, w.old_L, w.init_pos, w.init_vel, w.log_prob));
+    ok(tce_segment_log_prob(w.segment, WORLD_E, w.pos, w.old_mean, w.old_L, w.init_pos, w.init_vel,
+                            w.log_prob));
 
-    c.batch = (update_batch){ .E = WORLD_E, .contexts = w.contexts, .old_mean = w.old_mean, .old_L = w.old_L,
-        .positions = w.pos, .init_pos = w.init_pos, .init_vel = w.init_vel, .log_prob_old = w.log_prob,
-        .advantages = w.advantages, .mask = w.mask };
-    c.settings = (update_settings){ .policy = w.policy, .trpl = w.trpl, .segment = w.segment, .bonus = 0.1,
-        .entropy_bound = -1e3 };
+    c.batch = (update_batch){ .E = WORLD_E,
+                              .contexts = w.contexts,
+                              .old_mean = w.old_mean,
+                              .old_L = w.old_L,
+                              .positions = w.pos,
+                              .init_pos = w.init_pos,
+                              .init_vel = w.init_vel,
+                              .log_prob_old = w.log_prob,
+                              .advantages = w.advantages,
+                              .mask = w.mask };
+    c.settings = (update_settings){ .policy = w.policy,
+                                    .trpl = w.trpl,
+                                    .segment = w.segment,
+                                    .bonus = 0.1,
+                                    .entropy_bound = -1e3 };
 
     /* the policy has moved on from the roll-out's, so that the trust region is active */
     c.n = tce_policy_num_parameters(w.policy);
@@ -396,7 +420,7 @@ START_TEST(gradient_of_the_whole_chain_matches_finite_differences)
 }
 END_TEST
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* _i counts form and precision. */
 START_TEST(complete_iteration_allocates_nothing)
@@ -445,8 +469,12 @@ START_TEST(the_watch_sees_an_allocation)
 END_TEST
 #endif
 
-/* Handles, a store with all their state in it, and a policy built from the store: everything that may allocate. */
-static tce_status create_everything(world *w, const tce_hooks *hooks, tce_store **store, tce_policy **copy, tce_mp **mp)
+/*
+ * Handles, a store with all their state in it, and a policy built from the store: everything that
+ * may allocate.
+ */
+static tce_status create_everything(world *w, const tce_hooks *hooks, tce_store **store,
+                                    tce_policy **copy, tce_mp **mp)
 {
     tce_status st = world_create(w, hooks);
 
@@ -492,7 +520,8 @@ START_TEST(every_failed_allocation_is_reported_and_leaks_nothing)
 
         test_hooks(&memory, &hooks);
         st = create_everything(&w, &hooks, &store, &copy, &mp);
-        ck_assert_msg(st == TCE_OK || st == TCE_E_NOMEM, "budget %zu: %s", budget, tce_status_name(st));
+        ck_assert_msg(st == TCE_OK || st == TCE_E_NOMEM, "budget %zu: %s", budget,
+                      tce_status_name(st));
         if (st != TCE_OK)
             ck_assert_str_ne(tce_error_message(), "");
         free_everything(&w, store, copy, mp);
@@ -504,7 +533,10 @@ START_TEST(every_failed_allocation_is_reported_and_leaks_nothing)
 END_TEST
 
 #ifdef WATCHED
-/* The same below the hooks: whatever asks the C library, with no pool, whose threads ask for their own. */
+/*
+ * The same below the hooks: whatever asks the C library, with no pool, whose threads ask for their
+ * own.
+ */
 START_TEST(every_failed_malloc_is_reported_and_leaks_nothing)
 {
     world_options options = plain;
@@ -526,7 +558,8 @@ START_TEST(every_failed_malloc_is_reported_and_leaks_nothing)
         st = create_everything(&w, NULL, &store, &copy, &mp);
         free_everything(&w, store, copy, mp);
         watch_end();
-        ck_assert_msg(st == TCE_OK || st == TCE_E_NOMEM, "budget %d: %s", (int)budget, tce_status_name(st));
+        ck_assert_msg(st == TCE_OK || st == TCE_E_NOMEM, "budget %d: %s", (int)budget,
+                      tce_status_name(st));
         ck_assert_msg(watch.live == 0, "budget %d: %d blocks leaked", (int)budget, (int)watch.live);
         ck_assert_int_lt(budget, 10000);
     }
@@ -535,7 +568,7 @@ START_TEST(every_failed_malloc_is_reported_and_leaks_nothing)
 END_TEST
 #endif
 
-/* ---- handles that are not there --------------------------------------------------------------------- */
+/* ---- handles that are not there -------------------------------------------------------------- */
 
 START_TEST(a_getter_takes_NULL_for_an_empty_handle)
 {
@@ -573,7 +606,7 @@ START_TEST(a_getter_takes_NULL_for_an_empty_handle)
 }
 END_TEST
 
-/* ---- suite --------------------------------------------------------------------------------------- */
+/* ---- suite ----------------------------------------------------------------------------------- */
 
 int main(void)
 {
@@ -587,12 +620,14 @@ int main(void)
     const int n_combinations = quick() ? 2 : 2 * n_forms; /* of form and precision */
 
     tce_blas_set_threads(1);
-    tcase_add_loop_test(property, shared_covariance_equals_contextual_with_copies, 0, n_projections);
+    tcase_add_loop_test(property, shared_covariance_equals_contextual_with_copies, 0,
+                        n_projections);
     if (!quick())
         tcase_add_test(property, return_improves_over_the_iterations);
     tcase_add_loop_test(property, same_bytes_for_any_number_of_threads, 0, n_combinations);
     tcase_add_loop_test(property, loaded_state_goes_on_with_the_same_bytes, 0, n_combinations);
-    tcase_add_loop_test(gradient, gradient_of_the_whole_chain_matches_finite_differences, 0, n_forms * n_projections);
+    tcase_add_loop_test(gradient, gradient_of_the_whole_chain_matches_finite_differences, 0,
+                        n_forms * n_projections);
     tcase_add_loop_test(memory, complete_iteration_allocates_nothing, 0, n_combinations);
     tcase_add_loop_test(memory, every_failed_allocation_is_reported_and_leaks_nothing, 0, n_forms);
     tcase_add_test(errors, a_getter_takes_NULL_for_an_empty_handle);

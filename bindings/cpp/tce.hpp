@@ -1,10 +1,11 @@
 /*
- * tce.hpp: libtce for C++11. One class a handle, freed by its destructor; a status that is not TCE_OK becomes
- * tce::error.
+ * tce.hpp: libtce for C++11. One class a handle, freed by its destructor; a status that is not
+ * TCE_OK becomes tce::error.
  *
- * Classes are move-only and hold nothing but the C handle: get() gives it to any C function. Options are the
- * C structs with their defaults filled in. Arrays are pointers as in C; std::vector overloads where a size
- * can be checked. Handles that use a pool or a primitive must not outlive it. Header only: link with -ltce.
+ * Classes are move-only and hold nothing but the C handle: get() gives it to any C function.
+ * Options are the C structs with their defaults filled in. Arrays are pointers as in C; std::vector
+ * overloads where a size can be checked. Handles that use a pool or a primitive must not outlive
+ * it. Header only: link with -ltce.
  *
  *     tce::mp_options o;  o.num_dof = 7;  o.tau = 2.0;
  *     tce::mp mp(o);
@@ -34,14 +35,15 @@ using std::uint64_t;
 using std::uint8_t;
 using doubles = std::vector<double>;
 
-/* ---- errors ------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* What a failing call returned and said. */
 class error : public std::exception
 {
 public:
     error(tce_status status, const std::string &message)
-        : status_(status), message_(message), what_(std::string(tce_status_name(status)) + ": " + message)
+        : status_(status), message_(message),
+          what_(std::string(tce_status_name(status)) + ": " + message)
     {
     }
 
@@ -73,7 +75,10 @@ inline void need(bool ok, const char *what)
 }
 
 /* NULL for an empty vector: "zeros" or "not wanted" in the C API. */
-template <class T> const T *in(const std::vector<T> &x) { return x.empty() ? nullptr : x.data(); }
+template <class T> const T *in(const std::vector<T> &x)
+{
+    return x.empty() ? nullptr : x.data();
+}
 
 /* A C options struct with its defaults. */
 template <class Struct, void (*Init)(Struct *, size_t)> struct options : Struct {
@@ -129,7 +134,7 @@ using rollout_options = detail::options<tce_rollout_options, tce_rollout_options
 using rollout_paths = detail::options<tce_rollout_paths, tce_rollout_paths_init>;
 using store_array = detail::options<tce_store_array, tce_store_array_init>;
 
-/* ---- base -------------------------------------------------------------------------------------- */
+/* ---- base ------------------------------------------------------------------------------------ */
 
 /* A random stream, keyed by what it is for. A value: copies go on with the same numbers. */
 class random
@@ -195,7 +200,7 @@ private:
     }
 };
 
-/* ---- store ------------------------------------------------------------------------------------- */
+/* ---- store ----------------------------------------------------------------------------------- */
 
 /* Named arrays and texts in one file. */
 class store : public detail::handle<tce_store, tce_store_free>
@@ -222,7 +227,8 @@ public:
         const size_t shape[1] = { x.size() };
         check(tce_store_put(pointer_, name.c_str(), TCE_F64, 1, shape, detail::in(x)));
     }
-    void put(const std::string &name, int32_t type, const std::vector<size_t> &shape, const void *data)
+    void put(const std::string &name, int32_t type, const std::vector<size_t> &shape,
+             const void *data)
     {
         check(tce_store_put(pointer_, name.c_str(), type, static_cast<int32_t>(shape.size()),
                             detail::in(shape), data));
@@ -266,12 +272,15 @@ private:
     explicit store(tce_store *owned) : handle(owned) {}
 };
 
-/* ---- movement primitives ----------------------------------------------------------------------- */
+/* ---- movement primitives --------------------------------------------------------------------- */
 
 class mp : public detail::handle<tce_mp, tce_mp_free>
 {
 public:
-    explicit mp(const tce_mp_options &options) { check(tce_mp_create(&options, nullptr, &pointer_)); }
+    explicit mp(const tce_mp_options &options)
+    {
+        check(tce_mp_create(&options, nullptr, &pointer_));
+    }
     mp(const store &from, const std::string &prefix)
     {
         check(tce_mp_create_from(from.get(), prefix.c_str(), nullptr, &pointer_));
@@ -291,10 +300,13 @@ public:
     {
         check(tce_mp_trajectory(pointer_, &grid, params, pos, vel, acc));
     }
-    /* One path from init_time on: params [P], times [T], starts [D] or empty for zeros; pos and vel become
-     * [T, D]. */
-    void trajectory(const doubles &params, const doubles &times, double init_time, const doubles &init_pos,
-                    const doubles &init_vel, doubles &pos, doubles &vel) const
+    /*
+     * One path from init_time on: params [P], times [T], starts [D] or empty for zeros; pos and vel
+     * become [T, D].
+     */
+    void trajectory(const doubles &params, const doubles &times, double init_time,
+                    const doubles &init_pos, const doubles &init_vel, doubles &pos,
+                    doubles &vel) const
     {
         check_start(params, init_pos, init_vel);
         mp_grid grid;
@@ -327,8 +339,8 @@ public:
         check_start(params, init_pos, init_vel);
         pos.resize(num_dof());
         vel.resize(num_dof());
-        query(time, params.data(), init_time, detail::in(init_pos), detail::in(init_vel), pos.data(),
-              vel.data());
+        query(time, params.data(), init_time, detail::in(init_pos), detail::in(init_vel),
+              pos.data(), vel.data());
     }
     void phase(const doubles &times, doubles &out) const
     {
@@ -345,8 +357,8 @@ public:
     {
         check(tce_mp_covariance(pointer_, T, times, init_time, L, reg, order, cov, std_dev));
     }
-    void sample(const tce_mp_grid &grid, const double *mean, const double *L, random &stream, double *params,
-                double *pos, double *vel) const
+    void sample(const tce_mp_grid &grid, const double *mean, const double *L, random &stream,
+                double *params, double *pos, double *vel) const
     {
         check(tce_mp_sample(pointer_, &grid, mean, L, stream.get(), params, pos, vel));
     }
@@ -362,16 +374,18 @@ public:
                    const double *init_vel, const double *mean, const double *L, double *out_mean,
                    double *out_L)
     {
-        check(tce_mp_condition(pointer_, via.size(), via.data(), init_time, init_pos, init_vel, mean, L,
-                               out_mean, out_L));
+        check(tce_mp_condition(pointer_, via.size(), via.data(), init_time, init_pos, init_vel,
+                               mean, L, out_mean, out_L));
     }
 
 private:
     void check_start(const doubles &params, const doubles &init_pos, const doubles &init_vel) const
     {
         detail::need(params.size() == num_params(), "params is not [P]");
-        detail::need(init_pos.empty() || init_pos.size() == num_dof(), "init_pos is neither empty nor [D]");
-        detail::need(init_vel.empty() || init_vel.size() == num_dof(), "init_vel is neither empty nor [D]");
+        detail::need(init_pos.empty() || init_pos.size() == num_dof(),
+                     "init_pos is neither empty nor [D]");
+        detail::need(init_vel.empty() || init_vel.size() == num_dof(),
+                     "init_vel is neither empty nor [D]");
     }
 };
 
@@ -381,29 +395,34 @@ inline void blend(const tce_mp_plan &a, const tce_mp_plan &b, double from, doubl
     check(tce_mp_blend(&a, &b, from, to, T, times, pos, vel, acc));
 }
 
-/* ---- trust region ------------------------------------------------------------------------------ */
+/* ---- trust region ---------------------------------------------------------------------------- */
 
 class trpl : public detail::handle<tce_trpl, tce_trpl_free>
 {
 public:
-    explicit trpl(const tce_trpl_options &options) { check(tce_trpl_create(&options, nullptr, &pointer_)); }
+    explicit trpl(const tce_trpl_options &options)
+    {
+        check(tce_trpl_create(&options, nullptr, &pointer_));
+    }
 
     void set_bounds(double mean_bound, double cov_bound)
     {
         check(tce_trpl_set_bounds(pointer_, mean_bound, cov_bound));
     }
-    void project(size_t n, const double *mean, const double *L, const double *old_mean, const double *old_L,
-                 double *out_mean, double *out_L, double entropy_bound = 0.0)
+    void project(size_t n, const double *mean, const double *L, const double *old_mean,
+                 const double *old_L, double *out_mean, double *out_L, double entropy_bound = 0.0)
     {
-        check(tce_trpl_project(pointer_, n, mean, L, old_mean, old_L, entropy_bound, out_mean, out_L));
+        check(tce_trpl_project(pointer_, n, mean, L, old_mean, old_L, entropy_bound, out_mean,
+                               out_L));
     }
-    void backward(size_t n, const double *d_mean, const double *d_L, double *out_d_mean, double *out_d_L)
+    void backward(size_t n, const double *d_mean, const double *d_L, double *out_d_mean,
+                  double *out_d_L)
     {
         check(tce_trpl_backward(pointer_, n, d_mean, d_L, out_d_mean, out_d_L));
     }
     /* returns the loss; gradients are added */
-    double regression(size_t n, const double *mean, const double *L, double coefficient, bool with_cov,
-                      double *d_mean, double *d_L)
+    double regression(size_t n, const double *mean, const double *L, double coefficient,
+                      bool with_cov, double *d_mean, double *d_L)
     {
         double loss = 0.0;
         check(tce_trpl_regression(pointer_, n, mean, L, coefficient, with_cov, &loss, d_mean, d_L));
@@ -415,7 +434,7 @@ public:
     }
 };
 
-/* ---- segment objective ------------------------------------------------------------------------- */
+/* ---- segment objective ----------------------------------------------------------------------- */
 
 class segment : public detail::handle<tce_segment, tce_segment_free>
 {
@@ -436,26 +455,34 @@ public:
         check(tce_segment_log_prob(pointer_, E, positions, mean, L, init_pos, init_vel, out));
     }
     segment_stats surrogate(size_t E, const double *positions, const double *mean, const double *L,
-                            const double *init_pos, const double *init_vel, const double *log_prob_old,
-                            const double *advantages, const uint8_t *mask, double clip, double *out_log_prob,
+                            const double *init_pos, const double *init_vel,
+                            const double *log_prob_old, const double *advantages,
+                            const uint8_t *mask, double clip, double *out_log_prob,
                             double *out_d_mean, double *out_d_L)
     {
         segment_stats stats;
-        check(tce_segment_surrogate(pointer_, E, positions, mean, L, init_pos, init_vel, log_prob_old,
-                                    advantages, mask, clip, &stats, out_log_prob, out_d_mean, out_d_L));
+        check(tce_segment_surrogate(pointer_, E, positions, mean, L, init_pos, init_vel,
+                                    log_prob_old, advantages, mask, clip, &stats, out_log_prob,
+                                    out_d_mean, out_d_L));
         return stats;
     }
 };
 
-/* ---- networks ---------------------------------------------------------------------------------- */
+/* ---- networks -------------------------------------------------------------------------------- */
 
 class net : public detail::handle<tce_net, tce_net_free>
 {
 public:
-    explicit net(const tce_net_options &options) { check(tce_net_create(&options, nullptr, &pointer_)); }
+    explicit net(const tce_net_options &options)
+    {
+        check(tce_net_create(&options, nullptr, &pointer_));
+    }
 
     void start(random &stream) { check(tce_net_start(pointer_, stream.get())); }
-    void forward(size_t n, const double *x, double *out) { check(tce_net_forward(pointer_, n, x, out)); }
+    void forward(size_t n, const double *x, double *out)
+    {
+        check(tce_net_forward(pointer_, n, x, out));
+    }
     void backward(size_t n, const double *d_out, double *out_d_x = nullptr)
     {
         check(tce_net_backward(pointer_, n, d_out, out_d_x));
@@ -515,9 +542,11 @@ public:
     {
         check(tce_policy_create(&options, nullptr, &pointer_));
     }
-    policy(const store &from, const std::string &prefix, int32_t max_batch = 1, tce_pool *workers = nullptr)
+    policy(const store &from, const std::string &prefix, int32_t max_batch = 1,
+           tce_pool *workers = nullptr)
     {
-        check(tce_policy_create_from(from.get(), prefix.c_str(), max_batch, workers, nullptr, &pointer_));
+        check(tce_policy_create_from(from.get(), prefix.c_str(), max_batch, workers, nullptr,
+                                     &pointer_));
     }
 
     void start(random &stream) { check(tce_policy_start(pointer_, stream.get())); }
@@ -584,15 +613,19 @@ public:
     {
         check(tce_critic_normalise(pointer_, n, obs, out));
     }
-    void value(size_t n, const double *obs, double *out) { check(tce_critic_value(pointer_, n, obs, out)); }
+    void value(size_t n, const double *obs, double *out)
+    {
+        check(tce_critic_value(pointer_, n, obs, out));
+    }
     /* returns the loss; stream may be nullptr with one minibatch */
-    double fit_epoch(size_t n, const double *obs, const double *target, const tce_adam_options &adam,
-                     size_t n_minibatches = 1, random *stream = nullptr, double rate_factor = 1.0,
-                     double clip_norm = 0.0)
+    double fit_epoch(size_t n, const double *obs, const double *target,
+                     const tce_adam_options &adam, size_t n_minibatches = 1,
+                     random *stream = nullptr, double rate_factor = 1.0, double clip_norm = 0.0)
     {
         double loss = 0.0;
-        check(tce_critic_fit_epoch(pointer_, n, obs, target, n_minibatches, stream ? stream->get() : nullptr,
-                                   &adam, rate_factor, clip_norm, &loss));
+        check(tce_critic_fit_epoch(pointer_, n, obs, target, n_minibatches,
+                                   stream ? stream->get() : nullptr, &adam, rate_factor, clip_norm,
+                                   &loss));
         return loss;
     }
     void statistics(double *mean, double *var, double *count) const
@@ -623,7 +656,7 @@ public:
     }
 };
 
-/* ---- environments ------------------------------------------------------------------------------ */
+/* ---- environments ---------------------------------------------------------------------------- */
 
 /* The tasks of a shared object. Must outlive their environments. */
 class env_library : public detail::handle<tce_env_library, tce_env_library_free>
@@ -664,7 +697,8 @@ public:
     {
         check(tce_rollout_reset_one(pointer_, i, episode, obs, pos, vel));
     }
-    void reset_streams(size_t n, const size_t *which, tce_random *streams, double *obs, double *pos, double *vel)
+    void reset_streams(size_t n, const size_t *which, tce_random *streams, double *obs, double *pos,
+                       double *vel)
     {
         check(tce_rollout_reset_streams(pointer_, n, which, streams, obs, pos, vel));
     }
@@ -680,7 +714,10 @@ public:
     void *instance(size_t i) { return tce_rollout_instance(pointer_, i); }
     size_t num_state() const { return tce_rollout_num_state(pointer_); }
     void get_states(size_t n, double *out) { check(tce_rollout_get_states(pointer_, n, out)); }
-    void set_states(size_t n, const double *states) { check(tce_rollout_set_states(pointer_, n, states)); }
+    void set_states(size_t n, const double *states)
+    {
+        check(tce_rollout_set_states(pointer_, n, states));
+    }
 };
 
 } // namespace tce

@@ -1,8 +1,9 @@
 /*
- * Differential inverse kinematics. With pose error e = (e_p, e_r) of the hand, Jacobian J [6, 7], null-space motion n towards the home pose and
- * away from the limits, and gains K:
+ * Differential inverse kinematics. With pose error e = (e_p, e_r) of the hand, Jacobian J [6, 7],
+ * null-space motion n towards the home pose and away from the limits, and gains K:
  *     (J J' + 1e-6 I) y = K e - J n,    v = J' y + n,    q <- clip(q + s v)
- * A round that makes the error larger is undone and s shrinks by 0.7; after a good one s grows by 1.025.
+ * A round that makes the error larger is undone and s shrinks by 0.7; after a good one s grows by
+ * 1.025.
  */
 #include "arm_search.h"
 
@@ -24,12 +25,14 @@ enum { N = ARM_JOINTS, N_POSE_ERROR = 6, MAX_ROUNDS = 1000 };
 const double ARM_HIGH[N] = { 2.8973, 1.7628, 2.8973, -0.0698, 2.8973, 3.7525, 2.8973 };
 const double ARM_LOW[N] = { -2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -0.0175, -2.8973 };
 
-static const double HOME[N] = { 3.57795216e-9, 0.174532920, 3.30500960e-8, -0.872664630, -1.14096181e-7, 1.22173047, 0.785398126 };
-static const double GAIN[N_POSE_ERROR] = { 33.9403713446798, 30.9403713446798, 33.9403713446798,
+static const double HOME[N] = { 3.57795216e-9,  0.174532920, 3.30500960e-8, -0.872664630,
+                                -1.14096181e-7, 1.22173047,  0.785398126 };
+static const double GAIN[N_POSE_ERROR] = { 33.9403713446798,  30.9403713446798,  33.9403713446798,
                                            27.69370238555632, 33.98706171459314, 30.9185531893281 };
 /* five times these */
-static const double HOME_GAIN[N] = { 7.675519770796831, 2.676935478437176, 8.539040163444975, 1.270446361314313,
-                                     8.87752182480855, 2.186782233762969, 4.414432577659688 };
+static const double HOME_GAIN[N] = { 7.675519770796831, 2.676935478437176, 8.539040163444975,
+                                     1.270446361314313, 8.87752182480855,  2.186782233762969,
+                                     4.414432577659688 };
 
 static double clip(double x, double low, double high)
 {
@@ -37,7 +40,8 @@ static double clip(double x, double low, double high)
 }
 
 /* e [6] from the hand's present pose to the wanted one; returns |e_p|^2 + |c - turn|^2. */
-static double pose_error(const double *x, const double *quat, const double *goal, const double *turn, double *e)
+static double pose_error(const double *x, const double *quat, const double *goal,
+                         const double *turn, double *e)
 {
     double c[4], cross[3];
     double minus = 0.0, plus = 0.0, sum = 0.0;
@@ -82,7 +86,8 @@ static void velocity(const double *jacobian, int nv, const double *q, const doub
     for (int i = 0; i < N_POSE_ERROR; i++) {
         const double *row = jacobian + i * nv;
         for (int j = 0; j < N_POSE_ERROR; j++)
-            A[i * N_POSE_ERROR + j] = mju_dot(row, jacobian + j * nv, N) + (i == j ? REGULARISER : 0.0);
+            A[i * N_POSE_ERROR + j] = mju_dot(row, jacobian + j * nv, N) +
+                                      (i == j ? REGULARISER : 0.0);
         y[i] = GAIN[i] * e[i] - mju_dot(row, n, N);
     }
     mju_cholFactor(A, N_POSE_ERROR, 0.0);
@@ -94,7 +99,8 @@ static void velocity(const double *jacobian, int nv, const double *q, const doub
     }
 }
 
-void arm_search_run(arm_search *search, const mjModel *model, mjData *data, const double *goal, const double *turn)
+void arm_search_run(arm_search *search, const mjModel *model, mjData *data, const double *goal,
+                    const double *turn)
 {
     enum { MAX_NV = 32 };
     double q[N], before[N], v[N] = { 0 }, e[N_POSE_ERROR], jacobian[N_POSE_ERROR * MAX_NV];
@@ -115,7 +121,8 @@ void arm_search_run(arm_search *search, const mjModel *model, mjData *data, cons
         search->tries += 1.0;
 
         /* back, when it was too long */
-        search->error = pose_error(data->xpos + 3 * search->body, data->xquat + 4 * search->body, goal, turn, e);
+        search->error = pose_error(data->xpos + 3 * search->body, data->xquat + 4 * search->body,
+                                   goal, turn, e);
         if (search->error > last) {
             memcpy(q, before, sizeof q);
             s *= SHRINK;

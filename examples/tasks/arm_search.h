@@ -1,5 +1,6 @@
 /*
- * Where the arm of Box Pushing starts: joint angles that bring its hand to a pose, by differential inverse kinematics with a step that adapts.
+ * Where the arm of Box Pushing starts: joint angles that bring its hand to a pose, by differential
+ * inverse kinematics with a step that adapts.
  */
 #ifndef TASKS_ARM_SEARCH_H
 #define TASKS_ARM_SEARCH_H
@@ -17,9 +18,10 @@ typedef struct arm_search {
 } arm_search;
 
 /*
- * Moves qpos[0..6] of data until the body has position goal [3] and quaternion turn [4] (squared error below 1e-5, or 1000 rounds). Only
- * kinematics are computed: the caller derives the rest.
+ * Moves qpos[0..6] of data until the body has position goal [3] and quaternion turn [4] (squared
+ * error below 1e-5, or 1000 rounds). Only kinematics are computed: the caller derives the rest.
  */
-void arm_search_run(arm_search *search, const mjModel *model, mjData *data, const double *goal, const double *turn);
+void arm_search_run(arm_search *search, const mjModel *model, mjData *data, const double *goal,
+                    const double *turn);
 
 #endif

@@ -1,12 +1,16 @@
 /*
- * Box Pushing with random start, dense and temporally sparse: a seven-joint arm with a rod, inside a tray of 10 cm, has to move it to a random
- * target pose within 2 s. Model and numbers of fancy_gym 0.3.0; written from the published description of the task.
+ * Box Pushing with random start, dense and temporally sparse: a seven-joint arm with a rod, inside
+ * a tray of 10 cm, has to move it to a random target pose within 2 s. Model and numbers of
+ * fancy_gym 0.3.0; written from the published description of the task.
  *
- * q, q' angles and velocities of the arm; b, beta position and quaternion of the box; g, gamma those of the target; r tip of the rod, rho its
- * quaternion. A step of 0.02 s is ten physics steps under torques held constant,
- *     u = clip(a + bias(q, q'), +-u_max),   a = 10 clip(action, +-1),   and for trajectories   action = Kp (p - q) + Kd (w - q')
- * with bias, gravity and Coriolis forces, from the physics step before. All but q and q' in reward and observation is that old, as in
- * the original. With d = |b - g|, phi = angle(beta, gamma), omega = angle(rho, straight down), E = sum a^2, L the violation of joint limits:
+ * q, q' angles and velocities of the arm; b, beta position and quaternion of the box; g, gamma
+ * those of the target; r tip of the rod, rho its quaternion. A step of 0.02 s is ten physics steps
+ * under torques held constant,
+ *     u = clip(a + bias(q, q'), +-u_max),   a = 10 clip(action, +-1),
+ *     and for trajectories   action = Kp (p - q) + Kd (w - q')
+ * with bias, gravity and Coriolis forces, from the physics step before. All but q and q' in reward
+ * and observation is that old, as in the original. With d = |b - g|, phi = angle(beta, gamma),
+ * omega = angle(rho, straight down), E = sum a^2, L the violation of joint limits:
  *     common   c = L - 2 clip(|b - r|, 0.05, 100) - [omega > pi/4] omega / pi
  *     dense    c - 3.5 d - phi / pi - 0.0005 E
  *     sparse   c - 0.02 E, and at the last step - 350 d - 100 phi / pi - 50 |q'|
@@ -23,7 +27,15 @@
 #include "options.h"
 #include "tasks.h"
 
-enum { N_JOINTS = ARM_JOINTS, N_STEPS = 100, N_SUB = 10, NQ = BOX_NQ, NV = BOX_NV, N_POSE = 7, QPOS_BOX = 9 };
+enum {
+    N_JOINTS = ARM_JOINTS,
+    N_STEPS = 100,
+    N_SUB = 10,
+    NQ = BOX_NQ,
+    NV = BOX_NV,
+    N_POSE = 7,
+    QPOS_BOX = 9
+};
 /* where the parts of an observation begin; a pose is position and quaternion */
 enum { OBS_POSITION = 0, OBS_VELOCITY = 7, OBS_BOX = 14, OBS_TARGET = 21, N_OBS = 28 };
 
@@ -51,16 +63,20 @@ static const double HIGH[3] = { 0.6, 0.45, -0.01 };
 #define MIN_DISTANCE 0.3
 #define ARM_HEIGHT 0.15
 
-/* Between the posts of the frame that the table stands in: above the table's edge, and between its front and back beam. Nothing of the frame is there
- * but what the box can touch. */
+/*
+ * Between the posts of the frame that the table stands in: above the table's edge, and between its
+ * front and back beam. Nothing of the frame is there but what the box can touch.
+ */
 static const clearing_space SPACES[] = {
     { { -10.0, -0.96, -0.02 }, { 10.0, 0.96, 1.24 } },
     { { -0.27, -0.96, -0.445 }, { 10.0, 0.96, 1.24 } },
 };
 enum { N_SPACES = sizeof SPACES / sizeof SPACES[0] };
 
-static const char *const METRICS[] = { "success", "box_goal_pos_dist", "box_goal_rot_dist", "episode_energy" };
-static const int32_t CONTEXT[] = { 0, 1, 2, 3, 4, 5, 6, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27 };
+static const char *const METRICS[] = { "success", "box_goal_pos_dist", "box_goal_rot_dist",
+                                       "episode_energy" };
+static const int32_t CONTEXT[] = { 0,  1,  2,  3,  4,  5,  6,  14, 15, 16, 17,
+                                   18, 19, 20, 21, 22, 23, 24, 25, 26, 27 };
 
 /* What rewards are made of, for the state reached. */
 typedef struct box_terms {
@@ -86,7 +102,7 @@ typedef struct box_pushing {
     box_terms terms;
 } box_pushing;
 
-/* ---- life ---------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void destroy(void *instance)
 {
@@ -101,19 +117,25 @@ static void destroy(void *instance)
 static tce_status find_parts(box_pushing *env)
 {
     const mujoco_part parts[] = {
-        { mjOBJ_BODY, "box_0", &env->box },       { mjOBJ_BODY, "push_rod", &env->rod },
-        { mjOBJ_SITE, "rod_tip", &env->rod_tip }, { mjOBJ_BODY, "tcp", &env->search.body },
+        { mjOBJ_BODY, "box_0", &env->box },
+        { mjOBJ_BODY, "push_rod", &env->rod },
+        { mjOBJ_SITE, "rod_tip", &env->rod_tip },
+        { mjOBJ_BODY, "tcp", &env->search.body },
     };
     const mujoco_part marks[] = {
-        { mjOBJ_BODY, "target_pos", &env->target[0] }, { mjOBJ_BODY, "replan_target_pos", &env->target[1] },
+        { mjOBJ_BODY, "target_pos", &env->target[0] },
+        { mjOBJ_BODY, "replan_target_pos", &env->target[1] },
     };
     tce_status status = mujoco_check_sizes(env->model, env->name, NQ, NV, N_JOINTS);
     if (status == TCE_OK)
         status = mujoco_find_parts(env->model, sizeof parts / sizeof parts[0], parts);
-    return status == TCE_OK ? mujoco_find_parts(env->clearing.whole, sizeof marks / sizeof marks[0], marks) : status;
+    return status == TCE_OK
+               ? mujoco_find_parts(env->clearing.whole, sizeof marks / sizeof marks[0], marks)
+               : status;
 }
 
-static tce_status create(const char *name, int sparse, const task_draws *draws, const char *settings, void **out)
+static tce_status create(const char *name, int sparse, const task_draws *draws,
+                         const char *settings, void **out)
 {
     box_pushing *env = calloc(1, sizeof *env);
     if (!env)
@@ -122,10 +144,13 @@ static tce_status create(const char *name, int sparse, const task_draws *draws, 
     env->sparse = sparse;
     env->draws = draws;
     env->random_start = 1.0;
-    const task_option options[] = { { "random_start", &env->random_start, 0.0, 1.0 }, { "whole", &env->whole, 0.0, 1.0 } };
-    tce_status status = task_options_read(name, settings, sizeof options / sizeof options[0], options);
+    const task_option options[] = { { "random_start", &env->random_start, 0.0, 1.0 },
+                                    { "whole", &env->whole, 0.0, 1.0 } };
+    tce_status status = task_options_read(name, settings, sizeof options / sizeof options[0],
+                                          options);
     if (status == TCE_OK)
-        status = clearing_open(&env->clearing, MODEL, MODEL_BLANK, env->whole != 0.0 ? 0 : N_SPACES, SPACES);
+        status = clearing_open(&env->clearing, MODEL, MODEL_BLANK, env->whole != 0.0 ? 0 : N_SPACES,
+                               SPACES);
     env->model = env->clearing.model;
     env->data = env->clearing.data;
     if (status == TCE_OK)
@@ -166,7 +191,7 @@ static tce_status spec(void *instance, tce_env_spec *out)
     return TCE_OK;
 }
 
-/* ---- what is seen and paid ------------------------------------------------------------------------- */
+/* ---- what is seen and paid ------------------------------------------------------------------- */
 
 static void observe(const box_pushing *env, double *out)
 {
@@ -237,7 +262,7 @@ static int success(const box_pushing *env)
     return env->step >= N_STEPS && env->terms.distance < 0.05 && env->terms.angle < 0.5;
 }
 
-/* ---- episodes -------------------------------------------------------------------------------------- */
+/* ---- episodes -------------------------------------------------------------------------------- */
 
 /* Sine and cosine are the other way round than usual, as in the original: the yaw is pi - theta. */
 static void draw_pose(box_pushing *env, double *out)
@@ -287,7 +312,8 @@ static void begin(void *context)
     measure(env);
 }
 
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                        double *out_vel)
 {
     box_pushing *env = instance;
     env->random = random;
@@ -301,7 +327,8 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
     return TCE_OK;
 }
 
-static tce_status step_action(void *instance, const double *action, double *out_obs, tce_env_result *out)
+static tce_status step_action(void *instance, const double *action, double *out_obs,
+                              tce_env_result *out)
 {
     box_pushing *env = instance;
     mjData *data = env->data;
@@ -311,7 +338,8 @@ static tce_status step_action(void *instance, const double *action, double *out_
         return status;
     for (int i = 0; i < N_JOINTS; i++)
         if (!isfinite(action[i]))
-            return tce_fail(TCE_E_VALUE, "%s: action[%d] = %g, must be finite", env->name, i, action[i]);
+            return tce_fail(TCE_E_VALUE, "%s: action[%d] = %g, must be finite", env->name, i,
+                            action[i]);
     for (int i = 0; i < N_JOINTS; i++) {
         const double torque = ACTION_SCALE * fmin(fmax(action[i], -1.0), 1.0);
         data->ctrl[i] = fmin(fmax(torque + data->qfrc_bias[i], -MAX_TORQUE[i]), MAX_TORQUE[i]);
@@ -333,7 +361,8 @@ static tce_status step_action(void *instance, const double *action, double *out_
     return TCE_OK;
 }
 
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
+                       tce_env_result *out)
 {
     const mjData *data = ((const box_pushing *)instance)->data;
     double action[N_JOINTS];
@@ -353,7 +382,7 @@ static tce_status metrics(void *instance, double *out)
     return TCE_OK;
 }
 
-/* ---- state and picture ----------------------------------------------------------------------------- */
+/* ---- state and picture ----------------------------------------------------------------------- */
 
 static size_t n_state(void *instance)
 {
@@ -374,8 +403,9 @@ static tce_status get_state(void *instance, double *out)
     memcpy(out + BOX_STATE_BIAS, data->qfrc_bias, N_JOINTS * sizeof *out);
     memcpy(out + BOX_STATE_BOX, data->xpos + 3 * env->box, 3 * sizeof *out);
     memcpy(out + BOX_STATE_BOX + 3, data->xquat + 4 * env->box, 4 * sizeof *out);
-    const double rest[] = { env->terms.distance, env->terms.angle, env->terms.tilt, env->terms.limits,
-                            env->search.rounds,  env->search.tries, env->search.error };
+    const double rest[] = { env->terms.distance, env->terms.angle,   env->terms.tilt,
+                            env->terms.limits,   env->search.rounds, env->search.tries,
+                            env->search.error };
     memcpy(out + BOX_STATE_TERMS, rest, sizeof rest);
     return TCE_OK;
 }
@@ -409,7 +439,9 @@ static void put_state(void *context)
     if (isnan(state[BOX_STATE_WARM]))
         return;
 
-    /* what the last physics step left; forward has normalised the quaternion, so the positions too */
+    /*
+     * what the last physics step left; forward has normalised the quaternion, so the positions too
+     */
     put_physics(data, state);
     memcpy(env->pose, state + BOX_STATE_TARGET, sizeof env->pose);
     memcpy(data->qacc_warmstart, state + BOX_STATE_WARM, NV * sizeof *state);
@@ -428,14 +460,18 @@ static tce_status set_state(void *instance, const double *state, double *out_obs
     state_job job = { instance, state };
     for (int i = 0; i < BOX_STATE_WARM; i++)
         if (!isfinite(state[i]))
-            return tce_fail(TCE_E_VALUE, "%s: state[%d] = %g, must be finite", job.env->name, i, state[i]);
+            return tce_fail(TCE_E_VALUE, "%s: state[%d] = %g, must be finite", job.env->name, i,
+                            state[i]);
     const tce_status status = mujoco_try(put_state, &job);
     if (status == TCE_OK)
         observe(job.env, out_obs);
     return status;
 }
 
-/* Pictures have a model and data of their own: the target stands in that model, and drawing leaves the episode as it was. */
+/*
+ * Pictures have a model and data of their own: the target stands in that model, and drawing leaves
+ * the episode as it was.
+ */
 static tce_status open_picture(box_pushing *env)
 {
     env->picture_model = mj_copyModel(NULL, env->clearing.whole);
@@ -461,20 +497,25 @@ static tce_status render(void *instance, int32_t width, int32_t height, uint8_t 
         return status;
     for (int i = 0; i < 2; i++) {
         memcpy(env->picture_model->body_pos + 3 * env->target[i], env->pose, 3 * sizeof *env->pose);
-        memcpy(env->picture_model->body_quat + 4 * env->target[i], env->pose + 3, 4 * sizeof *env->pose);
+        memcpy(env->picture_model->body_quat + 4 * env->target[i], env->pose + 3,
+               4 * sizeof *env->pose);
     }
     memcpy(env->picture_data->qpos, env->data->qpos, NQ * sizeof *env->data->qpos);
-    return mujoco_render(&env->renderer, env->picture_model, env->picture_data, NULL, width, height, rgb);
+    return mujoco_render(&env->renderer, env->picture_model, env->picture_data, NULL, width, height,
+                         rgb);
 }
 
-#define BOX_TABLE(NAME, DESCRIPTION, CREATE)                                                                              \
-    {                                                                                                                     \
-        .struct_size = sizeof(tce_env_vtable), .abi = TCE_ENV_ABI, .name = NAME, .description = DESCRIPTION,              \
-        .create = CREATE, .destroy = destroy, .spec = spec, .reset = reset, .step = step, .step_action = step_action,     \
-        .metrics = metrics, .n_state = n_state, .get_state = get_state, .set_state = set_state, .render = render,         \
+#define BOX_TABLE(NAME, DESCRIPTION, CREATE)                                                  \
+    {                                                                                         \
+        .struct_size = sizeof(tce_env_vtable), .abi = TCE_ENV_ABI, .name = NAME,              \
+        .description = DESCRIPTION, .create = CREATE, .destroy = destroy, .spec = spec,       \
+        .reset = reset, .step = step, .step_action = step_action, .metrics = metrics,         \
+        .n_state = n_state, .get_state = get_state, .set_state = set_state, .render = render, \
     }
 
-const tce_env_vtable TASK_BOX_PUSHING_DENSE =
-    BOX_TABLE("box_pushing_dense", "Panda arm pushes a box to a random pose (MuJoCo, fancy_gym's model); a reward each step", create_dense);
-const tce_env_vtable TASK_BOX_PUSHING_SPARSE =
-    BOX_TABLE("box_pushing_sparse", "the same; where the box is counts at the last step only", create_sparse);
+const tce_env_vtable TASK_BOX_PUSHING_DENSE = BOX_TABLE(
+    "box_pushing_dense",
+    "Panda arm pushes a box to a random pose (MuJoCo, fancy_gym's model); a reward each step",
+    create_dense);
+const tce_env_vtable TASK_BOX_PUSHING_SPARSE = BOX_TABLE(
+    "box_pushing_sparse", "the same; where the box is counts at the last step only", create_sparse);

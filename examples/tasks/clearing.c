@@ -7,19 +7,25 @@
 
 #include "models.h"
 
-/* Touching is told from not touching with this to spare, m: far above rounding, far below what matters. */
+/*
+ * Touching is told from not touching with this to spare, m: far above rounding, far below what
+ * matters.
+ */
 #define SPARE 1e-6
 
-/* What a step starts from; xfrc_applied, whose size depends on the number of bodies, is not used. */
+/*
+ * What a step starts from; xfrc_applied, whose size depends on the number of bodies, is not used.
+ */
 enum { STEP_STATE = mjSTATE_PHYSICS | mjSTATE_TIME | mjSTATE_WARMSTART | mjSTATE_CTRL };
 
-/* ---- what can be left out -------------------------------------------------------------------------- */
+/* ---- what can be left out -------------------------------------------------------------------- */
 
 /* Whether the box around a geom of the whole model overlaps a space. */
 static int in_spaces(const clearing *c, int geom)
 {
     const mjData *data = c->whole_data;
-    const mjtNum *box = c->whole->geom_aabb + 6 * geom; /* centre and half sizes in the geom's frame */
+    /* centre and half sizes in the geom's frame */
+    const mjtNum *box = c->whole->geom_aabb + 6 * geom;
     const mjtNum *R = data->geom_xmat + 9 * geom;
     double centre[3], half[3];
     for (int i = 0; i < 3; i++) {
@@ -33,18 +39,23 @@ static int in_spaces(const clearing *c, int geom)
     for (int s = 0; s < c->n_spaces; s++) {
         int apart = 0;
         for (int i = 0; i < 3; i++)
-            apart = apart || centre[i] + half[i] < c->spaces[s].low[i] + 0.5 * SPARE || centre[i] - half[i] > c->spaces[s].high[i] - 0.5 * SPARE;
+            apart = apart || centre[i] + half[i] < c->spaces[s].low[i] + 0.5 * SPARE ||
+                    centre[i] - half[i] > c->spaces[s].high[i] - 0.5 * SPARE;
         if (!apart)
             return 1;
     }
     return 0;
 }
 
-/* A body that never moves, carries nothing but geoms, touches only what it meets, and has no geom in a space. */
+/*
+ * A body that never moves, carries nothing but geoms, touches only what it meets, and has no geom
+ * in a space.
+ */
 static int can_go(const clearing *c, int body)
 {
     const mjModel *model = c->whole;
-    if (body == 0 || model->body_weldid[body] != 0 || model->body_geomnum[body] == 0 || model->body_margin[body] != 0.0)
+    if (body == 0 || model->body_weldid[body] != 0 || model->body_geomnum[body] == 0 ||
+        model->body_margin[body] != 0.0)
         return 0;
     for (int b = 0; b < model->nbody; b++)
         if (b != body && model->body_parentid[b] == body)
@@ -71,10 +82,11 @@ static const char **names_to_drop(const clearing *c)
 
 static int moves(const mjModel *model, int geom)
 {
-    return model->body_weldid[model->geom_bodyid[geom]] != 0 && (model->geom_contype[geom] || model->geom_conaffinity[geom]);
+    return model->body_weldid[model->geom_bodyid[geom]] != 0 &&
+           (model->geom_contype[geom] || model->geom_conaffinity[geom]);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void derive(void *context)
 {
@@ -106,7 +118,8 @@ static tce_status open_smaller(clearing *c, const char *path, const char *blank)
     return TCE_OK;
 }
 
-tce_status clearing_open(clearing *c, const char *path, const char *blank, int n_spaces, const clearing_space *spaces)
+tce_status clearing_open(clearing *c, const char *path, const char *blank, int n_spaces,
+                         const clearing_space *spaces)
 {
     c->spaces = spaces;
     c->n_spaces = n_spaces;
@@ -128,7 +141,7 @@ void clearing_close(clearing *c)
     free(c->before);
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* Whether a ball lies in one of the spaces. */
 static int is_clear(const clearing *c, const mjtNum *centre, double radius)
@@ -137,7 +150,8 @@ static int is_clear(const clearing *c, const mjtNum *centre, double radius)
         const clearing_space *space = &c->spaces[s];
         int inside = 1;
         for (int i = 0; i < 3; i++)
-            inside = inside && centre[i] - radius > space->low[i] && centre[i] + radius < space->high[i];
+            inside = inside && centre[i] - radius > space->low[i] &&
+                     centre[i] + radius < space->high[i];
         if (inside)
             return 1;
     }
@@ -150,7 +164,8 @@ static int was_clear(const clearing *c)
     const mjModel *model = c->model;
     for (int i = 0; i < c->n_moving; i++) {
         const int g = c->moving[i];
-        if (!is_clear(c, c->data->geom_xpos + 3 * g, model->geom_rbound[g] + model->geom_margin[g] + SPARE))
+        if (!is_clear(c, c->data->geom_xpos + 3 * g,
+                      model->geom_rbound[g] + model->geom_margin[g] + SPARE))
             return 0;
     }
     return 1;
@@ -159,13 +174,18 @@ static int was_clear(const clearing *c)
 /* After a bad number MuJoCo resets the data: then positions tell nothing of where they were. */
 static int was_reset(const mjData *data)
 {
-    return data->warning[mjWARN_BADQPOS].number + data->warning[mjWARN_BADQVEL].number + data->warning[mjWARN_BADQACC].number > 0;
+    return data->warning[mjWARN_BADQPOS].number + data->warning[mjWARN_BADQVEL].number +
+               data->warning[mjWARN_BADQACC].number >
+           0;
 }
 
 /* mj_step or mj_forward. */
 typedef void (*clearing_work)(const mjModel *model, mjData *data);
 
-/* The work once more, from `before`, with everything there. What is derived depends on the furniture only when one of the two was reset. */
+/*
+ * The work once more, from `before`, with everything there. What is derived depends on the
+ * furniture only when one of the two was reset.
+ */
 static void do_whole(clearing *c, clearing_work work)
 {
     mj_setState(c->whole, c->whole_data, c->before, STEP_STATE);

@@ -1,10 +1,12 @@
 /*
- * Faster steps for a model with much furniture: static bodies that nothing moving is near are left out, and put back for the steps in which
- * something comes near them.
+ * Faster steps for a model with much furniture: static bodies that nothing moving is near are left
+ * out, and put back for the steps in which something comes near them.
  *
- * A task names spaces, boxes of the world. `model` is the whole model without the static bodies that lie outside of all spaces. A step is taken
- * in it first; when every moving geom was inside a space, with its bounding sphere and margin, no body that was left out can have been touched, and
- * the step is the whole model's, to the last bit. Otherwise it is taken back and taken again in the whole model.
+ * A task names spaces, boxes of the world. `model` is the whole model without the static bodies
+ * that lie outside of all spaces. A step is taken in it first; when every moving geom was inside a
+ * space, with its bounding sphere and margin, no body that was left out can have been touched, and
+ * the step is the whole model's, to the last bit. Otherwise it is taken back and taken again in the
+ * whole model.
  */
 #ifndef TASKS_CLEARING_H
 #define TASKS_CLEARING_H
@@ -18,22 +20,27 @@ typedef struct clearing_space {
 
 typedef struct clearing {
     const mjModel *whole, *model; /* the same one when nothing can be left out */
-    mjData *whole_data, *data;    /* whole_data NULL then; positions, velocities and what is derived from them are in `data` */
+    /* whole_data NULL then; positions, velocities and what is derived from them are in `data` */
+    mjData *whole_data, *data;
     const clearing_space *spaces; /* [n_spaces] */
     int n_spaces;
     int n_moving;
-    int *moving;     /* [n_moving] geoms of `model` that move and collide */
-    mjtNum *before;  /* the state before a step */
+    int *moving;    /* [n_moving] geoms of `model` that move and collide */
+    mjtNum *before; /* the state before a step */
 } clearing;
 
 /*
- * Opens the model of a file as models_open does, and what goes with it. `spaces` must stay; n_spaces 0: the whole model is stepped. c is all zero
- * before, and clearing_close may be called whatever the status.
+ * Opens the model of a file as models_open does, and what goes with it. `spaces` must stay;
+ * n_spaces 0: the whole model is stepped. c is all zero before, and clearing_close may be called
+ * whatever the status.
  */
-tce_status clearing_open(clearing *c, const char *path, const char *blank, int n_spaces, const clearing_space *spaces);
+tce_status clearing_open(clearing *c, const char *path, const char *blank, int n_spaces,
+                         const clearing_space *spaces);
 void clearing_close(clearing *c);
 
-/* mj_forward of the whole model, within mujoco_try: what is derived, and where the solver starts. */
+/*
+ * mj_forward of the whole model, within mujoco_try: what is derived, and where the solver starts.
+ */
 void clearing_forward(clearing *c);
 
 /* n steps of the whole model, as models_step. */

@@ -1,11 +1,15 @@
 /*
- * hopper_jump: a one-legged hopper falls from 0.25 m, jumps once as high as it can and lands at a goal. Model hopper_jump.xml of fancy_gym 0.3.0.
+ * hopper_jump: a one-legged hopper falls from 0.25 m, jumps once as high as it can and lands at a
+ * goal. Model hopper_jump.xml of fancy_gym 0.3.0.
  *
- * z height of the torso, top its maximum, D = |foot - goal|, cost = 0.001 |a|^2 for the action a of 3 torques. An action is held for 4 substeps.
- *     sparse (default)   -cost;  at the last step also  -3 D + 10 top - 2 (D at landing, or 5 when it has not landed) + 2 [healthy]
+ * z height of the torso, top its maximum, D = |foot - goal|, cost = 0.001 |a|^2 for the action a of
+ * 3 torques. An action is held for 4 substeps.
+ *     sparse (default)   -cost;  at the last step also
+ *                      -3 D + 10 top - 2 (D at landing, or 5 when it has not landed) + 2 [healthy]
  *     dense (dense=1)    -3 D + 3 z + [healthy] - cost
- * The controller is a = clip(p - q + 0.1 (w - q'), -1, 1) for the desired position p and velocity w of the three joints. The deciding event is that the
- * foot leaves the floor. Heights, distances and contacts are those that the last substep derived before its end, as in the original.
+ * The controller is a = clip(p - q + 0.1 (w - q'), -1, 1) for the desired position p and velocity w
+ * of the three joints. The deciding event is that the foot leaves the floor. Heights, distances and
+ * contacts are those that the last substep derived before its end, as in the original.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +38,8 @@ enum { OBS_POSITION = 0, OBS_VELOCITY = NQ, OBS_FOOT = 2 * NQ, OBS_GOAL = OBS_FO
 #define LAND_NEVER 5.0 /* counts as the distance of a landing that did not happen */
 #define HEALTHY_SPARSE 2.0
 #define HEALTHY_DENSE 1.0
-#define HEALTHY_STATE 100.0 /* angles and velocities must stay below, the torso above HEALTHY_HEIGHT */
+#define HEALTHY_STATE \
+    100.0 /* angles and velocities must stay below, the torso above HEALTHY_HEIGHT */
 #define HEALTHY_HEIGHT 0.5
 #define MAX_SEEN_VELOCITY 10.0
 
@@ -53,11 +58,12 @@ typedef struct hopper_jump {
     double task[HOPPER_N_TASK];
 } hopper_jump;
 
-static const char *const METRICS[] = { "max_height", "goal_dist", "height_rew", "healthy_reward", "contact_dist", "has_left_floor" };
+static const char *const METRICS[] = { "max_height",     "goal_dist",    "height_rew",
+                                       "healthy_reward", "contact_dist", "has_left_floor" };
 /* start angles and the goal: all that changes between episodes */
 static const int32_t CONTEXT[] = { FIRST_JOINT, FIRST_JOINT + 1, FIRST_JOINT + 2, OBS_GOAL };
 
-/* ---- life ---------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void destroy(void *instance)
 {
@@ -72,12 +78,15 @@ static void destroy(void *instance)
 static tce_status find_parts(hopper_jump *env)
 {
     const mujoco_part parts[] = {
-        { mjOBJ_BODY, "torso", &env->torso },         { mjOBJ_BODY, "goal_site_body", &env->goal_body },
-        { mjOBJ_GEOM, "floor", &env->floor },         { mjOBJ_GEOM, "foot_geom", &env->foot_geom },
+        { mjOBJ_BODY, "torso", &env->torso },
+        { mjOBJ_BODY, "goal_site_body", &env->goal_body },
+        { mjOBJ_GEOM, "floor", &env->floor },
+        { mjOBJ_GEOM, "foot_geom", &env->foot_geom },
         { mjOBJ_SITE, "foot_site", &env->foot_site },
     };
     const tce_status status = mujoco_check_sizes(env->model, "hopper_jump", NQ, NQ, N_JOINTS);
-    return status == TCE_OK ? mujoco_find_parts(env->model, sizeof parts / sizeof parts[0], parts) : status;
+    return status == TCE_OK ? mujoco_find_parts(env->model, sizeof parts / sizeof parts[0], parts)
+                            : status;
 }
 
 static tce_status create(void *user, const char *settings, void **out)
@@ -87,7 +96,8 @@ static tce_status create(void *user, const char *settings, void **out)
         return tce_fail(TCE_E_NOMEM, "hopper_jump: no memory");
     env->draws = user;
     const task_option options[] = { { "dense", &env->dense, 0.0, 1.0 } };
-    tce_status status = task_options_read("hopper_jump", settings, sizeof options / sizeof options[0], options);
+    tce_status status = task_options_read("hopper_jump", settings,
+                                          sizeof options / sizeof options[0], options);
     if (status == TCE_OK)
         status = models_open(MODEL_PATH, NULL, &env->model);
     if (status == TCE_OK)
@@ -120,7 +130,7 @@ static tce_status spec(void *instance, tce_env_spec *out)
     return TCE_OK;
 }
 
-/* ---- episodes ------------------------------------------------------------------------------------ */
+/* ---- episodes -------------------------------------------------------------------------------- */
 
 /* Vector from the goal, on the floor, to the foot. */
 static void foot_from_goal(const hopper_jump *env, double *out)
@@ -141,7 +151,8 @@ static int is_healthy(const hopper_jump *env)
     const mjData *data = env->data;
     int fine = data->qpos[1] > HEALTHY_HEIGHT;
     for (int i = 0; i < NQ; i++)
-        fine = fine && (i < 2 || fabs(data->qpos[i]) < HEALTHY_STATE) && fabs(data->qvel[i]) < HEALTHY_STATE;
+        fine = fine && (i < 2 || fabs(data->qpos[i]) < HEALTHY_STATE) &&
+               fabs(data->qvel[i]) < HEALTHY_STATE;
     return fine;
 }
 
@@ -149,7 +160,8 @@ static void observe(const hopper_jump *env, double *out)
 {
     for (int i = 0; i < NQ; i++) {
         out[OBS_POSITION + i] = env->data->qpos[i];
-        out[OBS_VELOCITY + i] = fmin(fmax(env->data->qvel[i], -MAX_SEEN_VELOCITY), MAX_SEEN_VELOCITY);
+        out[OBS_VELOCITY + i] = fmin(fmax(env->data->qvel[i], -MAX_SEEN_VELOCITY),
+                                     MAX_SEEN_VELOCITY);
     }
     foot_from_goal(env, out + OBS_FOOT);
     out[OBS_GOAL] = env->task[HOPPER_GOAL];
@@ -163,7 +175,8 @@ static void read_derived(hopper_jump *env)
 }
 
 /* Draws the goal, then all six coordinates: the first three have an empty range. */
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                        double *out_vel)
 {
     static const double AT_REST[NQ] = { 0 };
     hopper_jump *env = instance;
@@ -184,7 +197,10 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
     return TCE_OK;
 }
 
-/* Touched, left, landed, in this order, looked at once a step. The contact list is not asked any more after landing. */
+/*
+ * Touched, left, landed, in this order, looked at once a step. The contact list is not asked any
+ * more after landing.
+ */
 static void follow_jump(hopper_jump *env)
 {
     double *task = env->task;
@@ -205,15 +221,21 @@ static double step_reward(const hopper_jump *env, double cost)
     const double *task = env->task;
     const double distance = goal_distance(env);
     if (env->dense != 0.0)
-        return -GOAL_WEIGHT * distance + HEIGHT_WEIGHT * task[HOPPER_HEIGHT] + HEALTHY_DENSE * is_healthy(env) - cost;
+        return -GOAL_WEIGHT * distance + HEIGHT_WEIGHT * task[HOPPER_HEIGHT] +
+               HEALTHY_DENSE * is_healthy(env) - cost;
     if (task[STATE_STEP] < N_STEPS)
         return -cost;
     const double landing = task[HOPPER_LAND_DIST] != 0.0 ? task[HOPPER_LAND_DIST] : LAND_NEVER;
-    return -cost - GOAL_WEIGHT * distance + TOP_WEIGHT * task[HOPPER_TOP] - LAND_WEIGHT * landing + HEALTHY_SPARSE * is_healthy(env);
+    return -cost - GOAL_WEIGHT * distance + TOP_WEIGHT * task[HOPPER_TOP] - LAND_WEIGHT * landing +
+           HEALTHY_SPARSE * is_healthy(env);
 }
 
-/* The action is not clipped here, as in the original: the motors do that, but its cost is that of what was asked for. */
-static tce_status step_action(void *instance, const double *action, double *out_obs, tce_env_result *out)
+/*
+ * The action is not clipped here, as in the original: the motors do that, but its cost is that of
+ * what was asked for.
+ */
+static tce_status step_action(void *instance, const double *action, double *out_obs,
+                              tce_env_result *out)
 {
     hopper_jump *env = instance;
     double cost = 0.0;
@@ -243,7 +265,8 @@ static tce_status step_action(void *instance, const double *action, double *out_
     return TCE_OK;
 }
 
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
+                       tce_env_result *out)
 {
     const mjData *data = ((const hopper_jump *)instance)->data;
     double action[N_JOINTS];
@@ -253,7 +276,8 @@ static tce_status step(void *instance, const double *pos, const double *vel, dou
     if (status != TCE_OK)
         return status;
     for (int i = 0; i < N_JOINTS; i++) {
-        const double a = KP * (pos[i] - data->qpos[FIRST_JOINT + i]) + KD * (vel[i] - data->qvel[FIRST_JOINT + i]);
+        const double a = KP * (pos[i] - data->qpos[FIRST_JOINT + i]) +
+                         KD * (vel[i] - data->qvel[FIRST_JOINT + i]);
         action[i] = fmin(fmax(a, -1.0), 1.0);
     }
     return step_action(instance, action, out_obs, out);
@@ -271,7 +295,7 @@ static tce_status metrics(void *instance, double *out)
     return TCE_OK;
 }
 
-/* ---- state and picture --------------------------------------------------------------------------- */
+/* ---- state and picture ----------------------------------------------------------------------- */
 
 static size_t n_state(void *instance)
 {
@@ -288,7 +312,8 @@ static tce_status get_state(void *instance, double *out)
 static tce_status set_state(void *instance, const double *state, double *out_obs)
 {
     hopper_jump *env = instance;
-    const tce_status status = packed_set("hopper_jump", env->model, env->data, HOPPER_N_TASK, env->task, state);
+    const tce_status status = packed_set("hopper_jump", env->model, env->data, HOPPER_N_TASK,
+                                         env->task, state);
     if (status != TCE_OK)
         return status;
     if (env->task[STATE_FRESH] != 0.0)
@@ -303,7 +328,8 @@ static tce_status render(void *instance, int32_t width, int32_t height, uint8_t 
     static const picture_view VIEW = { { 0.5, 0.0, 0.9 }, 2.4, 90.0F, -12.0F, 2.5 };
     hopper_jump *env = instance;
     const double goal[3] = { env->task[HOPPER_GOAL], 0.0, 0.0 };
-    return picture_draw(&env->picture, env->model, env->data, &VIEW, env->goal_body, goal, width, height, rgb);
+    return picture_draw(&env->picture, env->model, env->data, &VIEW, env->goal_body, goal, width,
+                        height, rgb);
 }
 
 const tce_env_vtable TASK_HOPPER_JUMP = {

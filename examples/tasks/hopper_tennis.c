@@ -13,7 +13,7 @@ int touching(const mjData *data, int geom_a, int geom_b)
     return 0;
 }
 
-/* ---- pictures ------------------------------------------------------------------------------------ */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 typedef struct copy_job {
     const mjModel *model;
@@ -41,8 +41,8 @@ static void arrange(mjModel *model, const picture_view *view, int mark)
             mju_scl3(model->geom_size + 3 * i, model->geom_size + 3 * i, view->mark);
 }
 
-tce_status picture_draw(picture *p, const mjModel *model, mjData *data, const picture_view *view, int mark, const double *place, int32_t width,
-                        int32_t height, uint8_t *rgb)
+tce_status picture_draw(picture *p, const mjModel *model, mjData *data, const picture_view *view,
+                        int mark, const double *place, int32_t width, int32_t height, uint8_t *rgb)
 {
     if (!p->model) {
         copy_job job = { model, NULL };

@@ -27,8 +27,8 @@ static const char MAGIC[8] = "tcemodl1";
 typedef struct entry_header {
     char magic[8];
     uint64_t sources;
-    uint64_t sum;     /* of the model's bytes */
-    uint64_t n_path;  /* bytes of the path that follows */
+    uint64_t sum;    /* of the model's bytes */
+    uint64_t n_path; /* bytes of the path that follows */
 } entry_header;
 
 /* Eight bytes at a time: xor, multiply, fold. */

@@ -19,10 +19,10 @@
 
 /* What an entry is found by. */
 typedef struct model_key {
-    const char *root;   /* folder of models */
-    const char *file;   /* path of the model's file, without links */
-    uint64_t variant;   /* what was changed in it before it was compiled */
-    uint64_t sources;   /* hash of all files that it is made of */
+    const char *root; /* folder of models */
+    const char *file; /* path of the model's file, without links */
+    uint64_t variant; /* what was changed in it before it was compiled */
+    uint64_t sources; /* hash of all files that it is made of */
 } model_key;
 
 /* Finds damage and change, not malice. */

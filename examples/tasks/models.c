@@ -1,7 +1,8 @@
 /*
  * Finds a model's file, compiles it or takes the compiled form from the cache, steps it.
  *
- * A compiled form is of all files in the folder that the model is made of: contents of XML files, and size and time of the others.
+ * A compiled form is of all files in the folder that the model is made of: contents of XML files,
+ * and size and time of the others.
  */
 #define _GNU_SOURCE /* dladdr1 */
 
@@ -18,7 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* deps/ is looked for in this many folders above the library: build/bin/libtce_tasks.so is two deep */
+/*
+ * deps/ is looked for in this many folders above the library: build/bin/libtce_tasks.so is two deep
+ */
 enum { N_ABOVE = 3, MAX_DEPTH = 16, ERROR_SIZE = 1000 };
 
 #define PATH_SIZE 4096
@@ -27,17 +30,18 @@ enum { N_ABOVE = 3, MAX_DEPTH = 16, ERROR_SIZE = 1000 };
 typedef struct model_job {
     const char *path, *blank;
     const char *const *drop; /* names of bodies, NULL after the last; NULL: none */
-    char root[PATH_SIZE];  /* folder of models */
-    char file[PATH_SIZE];  /* the model's file */
-    char real[PATH_SIZE];  /* the same without links */
-    char refused[PATH_SIZE]; /* a folder that has it, but is another user's; "" when there is none */
+    char root[PATH_SIZE];    /* folder of models */
+    char file[PATH_SIZE];    /* the model's file */
+    char real[PATH_SIZE];    /* the same without links */
+    /* a folder that has it, but is another user's; "" when there is none */
+    char refused[PATH_SIZE];
     mjModel *model;
     unsigned char *bytes; /* a file that was read */
     size_t n_bytes;
     char error[ERROR_SIZE];
 } model_job;
 
-/* ---- folders --------------------------------------------------------------------------------------- */
+/* ---- folders --------------------------------------------------------------------------------- */
 
 /* out = folder/name; 1 when it fits. */
 static int join(char *out, const char *folder, const char *name)
@@ -105,7 +109,8 @@ static tce_status find_file(model_job *job)
     if (given && *given) {
         if (try_root(job, given))
             return TCE_OK;
-        return tce_fail(TCE_E_NOT_FOUND, "TCE_MODELS = \"%s\" has no %s; %s", given, job->path, REMEDY);
+        return tce_fail(TCE_E_NOT_FOUND, "TCE_MODELS = \"%s\" has no %s; %s", given, job->path,
+                        REMEDY);
     }
 
     /* beside the library and above it */
@@ -120,16 +125,21 @@ static tce_status find_file(model_job *job)
                 return TCE_OK;
     }
 
-    /* a copy of the library elsewhere, as in an installed Python package: the checkout that it was built in */
+    /*
+     * a copy of the library elsewhere, as in an installed Python package: the checkout that it was
+     * built in
+     */
     if (try_found(job, TASKS_DEPS, owner))
         return TCE_OK;
     if (job->refused[0])
-        return tce_fail(TCE_E_NOT_FOUND, "the models in %s belong to another user: set TCE_MODELS to "
-                        "this folder if you trust them, or run `make deps`", job->refused);
+        return tce_fail(TCE_E_NOT_FOUND,
+                        "the models in %s belong to another user: set TCE_MODELS to "
+                        "this folder if you trust them, or run `make deps`",
+                        job->refused);
     return tce_fail(TCE_E_NOT_FOUND, "the model deps/%s is missing: %s", job->path, REMEDY);
 }
 
-/* ---- hashes ---------------------------------------------------------------------------------------- */
+/* ---- hashes ---------------------------------------------------------------------------------- */
 
 /* The whole file into job->bytes; 1 when it was read. */
 static int read_bytes(model_job *job, const char *path)
@@ -163,14 +173,16 @@ static uint64_t hash_folder(model_job *job, const char *folder, int depth)
     for (struct dirent *entry; (entry = readdir(entries));) {
         char path[PATH_SIZE];
         struct stat about;
-        if (entry->d_name[0] == '.' || !join(path, folder, entry->d_name) || stat(path, &about) != 0)
+        if (entry->d_name[0] == '.' || !join(path, folder, entry->d_name) ||
+            stat(path, &about) != 0)
             continue;
         const size_t length = strlen(entry->d_name);
         uint64_t h = model_hash((uint64_t)depth, entry->d_name, length);
         if (S_ISDIR(about.st_mode)) {
             const uint64_t below = hash_folder(job, path, depth - 1);
             h = model_hash(h, &below, sizeof below);
-        } else if (length > 4 && strcmp(entry->d_name + length - 4, ".xml") == 0 && read_bytes(job, path)) {
+        } else if (length > 4 && strcmp(entry->d_name + length - 4, ".xml") == 0 &&
+                   read_bytes(job, path)) {
             h = model_hash(h, job->bytes, job->n_bytes);
         } else {
             const int64_t facts[] = { about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec };
@@ -182,9 +194,12 @@ static uint64_t hash_folder(model_job *job, const char *folder, int depth)
     return sum;
 }
 
-/* ---- what a compiled form is of ------------------------------------------------------------------- */
+/* ---- what a compiled form is of -------------------------------------------------------------- */
 
-/* The folder whose files a model may be made of: the nearest one called assets above the file, else the file's own. */
+/*
+ * The folder whose files a model may be made of: the nearest one called assets above the file, else
+ * the file's own.
+ */
 static void assets_folder(const char *file, char *out)
 {
     snprintf(out, PATH_SIZE, "%s", file);
@@ -211,7 +226,7 @@ static int find_key(model_job *job, model_key *out)
     return 1;
 }
 
-/* ---- loading --------------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 /* This has had several forms; with a version whose form was not tried nothing is taken out. */
 static void take_out(mjSpec *spec, const char *name)
@@ -241,7 +256,10 @@ static mjModel *compile_without(model_job *job, const mjVFS *files)
     return model;
 }
 
-/* Parses the file; the text with its blanks goes before the one on disk, while what it includes still comes from its folder. */
+/*
+ * Parses the file; the text with its blanks goes before the one on disk, while what it includes
+ * still comes from its folder.
+ */
 static void compile(void *context)
 {
     model_job *job = context;
@@ -249,7 +267,8 @@ static void compile(void *context)
     mjVFS files;
     mj_defaultVFS(&files);
     if (!job->blank || mj_addBufferVFS(&files, base, job->bytes, (int)job->n_bytes) == 0)
-        job->model = job->drop ? compile_without(job, &files) : mj_loadXML(job->file, &files, job->error, sizeof job->error);
+        job->model = job->drop ? compile_without(job, &files)
+                               : mj_loadXML(job->file, &files, job->error, sizeof job->error);
     else
         snprintf(job->error, sizeof job->error, "it does not fit into memory");
     mj_deleteVFS(&files);
@@ -268,7 +287,9 @@ static tce_status compile_file(model_job *job)
     const tce_status status = mujoco_try(compile, job);
     if (status != TCE_OK)
         return status;
-    return job->model ? TCE_OK : tce_fail(TCE_E_ENV, "MuJoCo refused the model %s: %s", job->file, job->error);
+    return job->model
+               ? TCE_OK
+               : tce_fail(TCE_E_ENV, "MuJoCo refused the model %s: %s", job->file, job->error);
 }
 
 static tce_status load(void *context, mjModel **out)
@@ -287,7 +308,8 @@ static tce_status load(void *context, mjModel **out)
     return status;
 }
 
-tce_status models_open_without(const char *path, const char *blank, const char *const *drop, const mjModel **out)
+tce_status models_open_without(const char *path, const char *blank, const char *const *drop,
+                               const mjModel **out)
 {
     model_job *job = calloc(1, sizeof *job);
     if (!job)
@@ -311,7 +333,7 @@ tce_status models_open(const char *path, const char *blank, const mjModel **out)
     return models_open_without(path, blank, NULL, out);
 }
 
-/* ---- stepping and drawing -------------------------------------------------------------------------- */
+/* ---- stepping and drawing -------------------------------------------------------------------- */
 
 typedef struct step_job {
     const mjModel *model;

@@ -11,7 +11,7 @@
 
 #define MESSAGE_SIZE 1000
 
-/* ---- errors and warnings ----------------------------------------------------------------------- */
+/* ---- errors and warnings --------------------------------------------------------------------- */
 
 /* Where an error of this thread jumps to; NULL outside of mujoco_try. */
 typedef struct guard {
@@ -22,7 +22,9 @@ typedef struct guard {
 static __thread guard *current_guard;
 static void (*former_error)(const char *message);
 
-/* Called by MuJoCo, must not return: what follows an error in MuJoCo's code does not expect to run. */
+/*
+ * Called by MuJoCo, must not return: what follows an error in MuJoCo's code does not expect to run.
+ */
 static void error_handler(const char *message)
 {
     guard *g = current_guard;
@@ -36,8 +38,10 @@ static void error_handler(const char *message)
     abort();
 }
 
-/* MuJoCo counts warnings in mjData, where mujoco_advance finds them; without a handler it would also write
- * MUJOCO_LOG.TXT. */
+/*
+ * MuJoCo counts warnings in mjData, where mujoco_advance finds them; without a handler it would
+ * also write MUJOCO_LOG.TXT.
+ */
 static void warning_handler(const char *message)
 {
     (void)message;
@@ -57,7 +61,7 @@ tce_status mujoco_try(void (*work)(void *context), void *context)
     return tce_fail(TCE_E_ENV, "MuJoCo: %s", here.message);
 }
 
-/* ---- models ------------------------------------------------------------------------------------ */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 /* One model in use, in a list of all of them. */
 typedef struct shared_model {
@@ -83,10 +87,11 @@ static tce_status check_version(void)
         return TCE_OK;
     char compiled[32];
     version_text(mjVERSION_HEADER, compiled, sizeof compiled);
-    return tce_fail(TCE_E_VERSION,
-                    "the tasks were compiled for MuJoCo %s, but the library that was loaded is %s: build them "
-                    "again with `make clean && make program`, or check MUJOCO_DIR and LD_LIBRARY_PATH",
-                    compiled, mj_versionString());
+    return tce_fail(
+        TCE_E_VERSION,
+        "the tasks were compiled for MuJoCo %s, but the library that was loaded is %s: build them "
+        "again with `make clean && make program`, or check MUJOCO_DIR and LD_LIBRARY_PATH",
+        compiled, mj_versionString());
 }
 
 typedef struct parse_job {
@@ -138,7 +143,8 @@ static tce_status add_model(const char *name, mjModel *model, shared_model **out
     return TCE_OK;
 }
 
-tce_status mujoco_model_share(const char *name, tce_status (*load)(void *context, mjModel **out), void *context, const mjModel **out)
+tce_status mujoco_model_share(const char *name, tce_status (*load)(void *context, mjModel **out),
+                              void *context, const mjModel **out)
 {
     tce_status status = check_version();
     if (status != TCE_OK)
@@ -190,7 +196,10 @@ void mujoco_model_close(const mjModel *model)
     if (!models && mju_user_error == error_handler) {
         mju_user_error = former_error;
         mju_user_warning = NULL;
-        /* MuJoCo keeps the last parsed file, for its own saving; unloaded with us, nobody could free it */
+        /*
+         * MuJoCo keeps the last parsed file, for its own saving; unloaded with us, nobody could
+         * free it
+         */
         mj_freeLastXML();
     }
     pthread_mutex_unlock(&models_lock);
@@ -199,7 +208,8 @@ void mujoco_model_close(const mjModel *model)
 tce_status mujoco_find(const mjModel *model, int type, const char *name, int *out)
 {
     *out = mj_name2id(model, type, name);
-    return *out >= 0 ? TCE_OK : tce_fail(TCE_E_ENV, "the model has no %s \"%s\"", mju_type2Str(type), name);
+    return *out >= 0 ? TCE_OK
+                     : tce_fail(TCE_E_ENV, "the model has no %s \"%s\"", mju_type2Str(type), name);
 }
 
 tce_status mujoco_find_parts(const mjModel *model, size_t n, const mujoco_part *parts)
@@ -214,11 +224,13 @@ tce_status mujoco_check_sizes(const mjModel *model, const char *task, int nq, in
 {
     if (model->nq == nq && model->nv == nv && model->nu == nu)
         return TCE_OK;
-    return tce_fail(TCE_E_ENV, "%s: the model has %d positions, %d velocities and %d motors, not %d, %d and %d: another file than `make deps` fetches", task,
-                    (int)model->nq, (int)model->nv, (int)model->nu, nq, nv, nu);
+    return tce_fail(TCE_E_ENV,
+                    "%s: the model has %d positions, %d velocities and %d motors, not %d, %d and "
+                    "%d: another file than `make deps` fetches",
+                    task, (int)model->nq, (int)model->nv, (int)model->nu, nq, nv, nu);
 }
 
-/* ---- physics ----------------------------------------------------------------------------------- */
+/* ---- physics --------------------------------------------------------------------------------- */
 
 /* Arguments of the guarded calls. */
 typedef struct physics_job {
@@ -261,8 +273,11 @@ static tce_status check_warnings(const mjData *data)
     for (size_t i = 0; i < sizeof FATAL / sizeof FATAL[0]; i++) {
         const mjWarningStat *warning = &data->warning[FATAL[i]];
         if (warning->number > 0)
-            return tce_fail(TCE_E_ENV, "MuJoCo: NaN, infinite or huge %s in degree of freedom %d near t = %g s: the simulation "
-                                       "is unstable", WHAT[i], warning->lastinfo, data->time);
+            return tce_fail(TCE_E_ENV,
+                            "MuJoCo: NaN, infinite or huge %s in degree of freedom %d near t = %g "
+                            "s: the simulation "
+                            "is unstable",
+                            WHAT[i], warning->lastinfo, data->time);
     }
     return TCE_OK;
 }
@@ -283,13 +298,14 @@ static void restart(void *context)
     mj_kinematics(job->model, job->data);
 }
 
-tce_status mujoco_restart(const mjModel *model, mjData *data, void (*change)(void *context), void *context)
+tce_status mujoco_restart(const mjModel *model, mjData *data, void (*change)(void *context),
+                          void *context)
 {
     physics_job job = { .model = model, .data = data, .change = change, .context = context };
     return mujoco_try(restart, &job);
 }
 
-/* ---- states ------------------------------------------------------------------------------------ */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 size_t mujoco_n_state(const mjModel *model)
 {

@@ -1,9 +1,10 @@
 /*
- * Pictures without a display. OpenGL comes from EGL without a surface (Mesa's llvmpipe on a machine without a
- * graphics card), else from OSMesa; both are looked for when the first picture is asked for, so that training needs
- * neither.
+ * Pictures without a display. OpenGL comes from EGL without a surface (Mesa's llvmpipe on a machine
+ * without a graphics card), else from OSMesa; both are looked for when the first picture is asked
+ * for, so that training needs neither.
  *
- * An OpenGL context belongs to one thread at a time: it is made current for a picture and given back afterwards.
+ * An OpenGL context belongs to one thread at a time: it is made current for a picture and given
+ * back afterwards.
  */
 #include "mujoco_common.h"
 
@@ -13,7 +14,7 @@
 
 #define MAX_GEOMS 1000
 
-/* ---- EGL: the few declarations that are used here, so that no header has to be installed ----------- */
+/* ---- EGL: the few declarations that are used here, so that no header has to be installed ----- */
 
 typedef void *egl_handle;
 
@@ -36,16 +37,20 @@ typedef struct egl_functions {
     egl_handle (*get_platform_display)(unsigned platform, void *native, const intptr_t *attributes);
     unsigned (*initialize)(egl_handle display, int32_t *major, int32_t *minor);
     unsigned (*bind_api)(unsigned api);
-    unsigned (*choose_config)(egl_handle display, const int32_t *attributes, egl_handle *configs, int32_t size,
-                              int32_t *n);
-    egl_handle (*create_context)(egl_handle display, egl_handle config, egl_handle share, const int32_t *attributes);
-    unsigned (*make_current)(egl_handle display, egl_handle draw, egl_handle read, egl_handle context);
+    unsigned (*choose_config)(egl_handle display, const int32_t *attributes, egl_handle *configs,
+                              int32_t size, int32_t *n);
+    egl_handle (*create_context)(egl_handle display, egl_handle config, egl_handle share,
+                                 const int32_t *attributes);
+    unsigned (*make_current)(egl_handle display, egl_handle draw, egl_handle read,
+                             egl_handle context);
     unsigned (*destroy_context)(egl_handle display, egl_handle context);
 } egl_functions;
 
 typedef struct osmesa_functions {
-    void *(*create)(unsigned format, int depth_bits, int stencil_bits, int accumulation_bits, void *share);
-    unsigned char (*make_current)(void *context, void *buffer, unsigned type, int width, int height);
+    void *(*create)(unsigned format, int depth_bits, int stencil_bits, int accumulation_bits,
+                    void *share);
+    unsigned char (*make_current)(void *context, void *buffer, unsigned type, int width,
+                                  int height);
     void (*destroy)(void *context);
 } osmesa_functions;
 
@@ -54,7 +59,8 @@ struct mujoco_renderer {
     egl_functions egl;
     egl_handle display, context; /* EGL's, or context alone: OSMesa's */
     osmesa_functions osmesa;
-    uint8_t pixel[4];            /* what OSMesa takes for its screen; pictures are drawn into MuJoCo's own buffer */
+    /* what OSMesa takes for its screen; pictures are drawn into MuJoCo's own buffer */
+    uint8_t pixel[4];
     int32_t width, height;
     int has_scene, has_gl;
     mjvScene scene;
@@ -63,7 +69,10 @@ struct mujoco_renderer {
     mjrContext gl;
 };
 
-/* ISO C has no cast from a data pointer to a function pointer; POSIX says that their bytes are the same. */
+/*
+ * ISO C has no cast from a data pointer to a function pointer; POSIX says that their bytes are the
+ * same.
+ */
 static int find_function(void *library, const char *name, void *function)
 {
     void *const symbol = dlsym(library, name);
@@ -85,20 +94,25 @@ static int load_egl(egl_functions *egl)
            find_function(library, "eglDestroyContext", &egl->destroy_context);
 }
 
-/* A context on the first display that has one: no surface at all (Mesa), a device (vendors' drivers), whatever is
- * the default. */
+/*
+ * A context on the first display that has one: no surface at all (Mesa), a device (vendors'
+ * drivers), whatever is the default.
+ */
 static int open_egl(mujoco_renderer *r)
 {
     static const int32_t WANT[] = { EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE,
-                                    EGL_OPENGL_BIT, EGL_DEPTH_SIZE, 24, EGL_NONE };
+                                    EGL_OPENGL_BIT,   EGL_DEPTH_SIZE,  24,
+                                    EGL_NONE };
     static const unsigned PLATFORMS[] = { EGL_PLATFORM_SURFACELESS, EGL_PLATFORM_DEVICE, 0 };
     if (!load_egl(&r->egl))
         return 0;
     for (size_t i = 0; i < sizeof PLATFORMS / sizeof PLATFORMS[0]; i++) {
         egl_handle config;
         int32_t n = 0;
-        r->display = PLATFORMS[i] ? r->egl.get_platform_display(PLATFORMS[i], NULL, NULL) : r->egl.get_display(NULL);
-        if (!r->display || !r->egl.initialize(r->display, NULL, NULL) || !r->egl.bind_api(EGL_OPENGL_API))
+        r->display = PLATFORMS[i] ? r->egl.get_platform_display(PLATFORMS[i], NULL, NULL)
+                                  : r->egl.get_display(NULL);
+        if (!r->display || !r->egl.initialize(r->display, NULL, NULL) ||
+            !r->egl.bind_api(EGL_OPENGL_API))
             continue;
         if (!r->egl.choose_config(r->display, WANT, &config, 1, &n) || n < 1)
             continue;
@@ -127,7 +141,8 @@ static int open_osmesa(mujoco_renderer *r)
 static tce_status enter(mujoco_renderer *r)
 {
     const int fine = r->display ? r->egl.make_current(r->display, NULL, NULL, r->context) != 0
-                                : r->osmesa.make_current(r->context, r->pixel, GL_UNSIGNED_BYTE, 1, 1) != 0;
+                                : r->osmesa.make_current(r->context, r->pixel, GL_UNSIGNED_BYTE, 1,
+                                                         1) != 0;
     return fine ? TCE_OK : tce_fail(TCE_E_ENV, "OpenGL cannot be used in this thread");
 }
 
@@ -165,8 +180,10 @@ static tce_status create_renderer(const mjModel *model, const char *camera, mujo
         status = mujoco_find(model, mjOBJ_CAMERA, camera, &r->camera.fixedcamid);
     }
     if (status == TCE_OK && !open_egl(r) && !open_osmesa(r))
-        status = tce_fail(TCE_E_NOT_FOUND, "pictures need OpenGL without a display, and there is none: install the Debian "
-                                           "packages libegl1 and libgl1-mesa-dri (or libosmesa6)");
+        status = tce_fail(
+            TCE_E_NOT_FOUND,
+            "pictures need OpenGL without a display, and there is none: install the Debian "
+            "packages libegl1 and libgl1-mesa-dri (or libosmesa6)");
     if (status == TCE_OK)
         status = enter(r);
     if (status == TCE_OK) {
@@ -241,8 +258,8 @@ static void flip(int32_t width, int32_t height, uint8_t *rgb)
     }
 }
 
-tce_status mujoco_render(mujoco_renderer **renderer, const mjModel *model, mjData *data, const char *camera,
-                         int32_t width, int32_t height, uint8_t *rgb)
+tce_status mujoco_render(mujoco_renderer **renderer, const mjModel *model, mjData *data,
+                         const char *camera, int32_t width, int32_t height, uint8_t *rgb)
 {
     tce_status status = TCE_OK;
     if (width < 1 || height < 1)

@@ -28,8 +28,8 @@ static void list_options(size_t n, const task_option *options, char *out, size_t
 }
 
 /*
- * A number with a decimal point, whatever the program that loads the tasks has set its locale to. *out_end: behind it. The locale changes for this
- * thread alone.
+ * A number with a decimal point, whatever the program that loads the tasks has set its locale to.
+ * *out_end: behind it. The locale changes for this thread alone.
  */
 static tce_status read_number(const char *text, const char **out_end, double *out)
 {
@@ -64,20 +64,22 @@ static tce_status read_pair(const char *task, char *word, size_t n, const task_o
     if (status != TCE_OK)
         return status;
     if (end == equals + 1 || *end != '\0' || !(value >= option->least && value <= option->most))
-        return tce_fail(TCE_E_VALUE, "%s: %s = \"%s\", must be a number in %g ... %g", task, word, equals + 1,
-                        option->least, option->most);
+        return tce_fail(TCE_E_VALUE, "%s: %s = \"%s\", must be a number in %g ... %g", task, word,
+                        equals + 1, option->least, option->most);
     *option->value = value;
     return TCE_OK;
 }
 
-tce_status task_options_read(const char *task, const char *text, size_t n, const task_option *options)
+tce_status task_options_read(const char *task, const char *text, size_t n,
+                             const task_option *options)
 {
     static const char GAP[] = " \t\r\n,";
     while (text && *(text += strspn(text, GAP)) != '\0') {
         char word[WORD_SIZE];
         const size_t length = strcspn(text, GAP);
         if (length >= sizeof word)
-            return tce_fail(TCE_E_VALUE, "%s: an option is longer than %d characters", task, WORD_SIZE - 1);
+            return tce_fail(TCE_E_VALUE, "%s: an option is longer than %d characters", task,
+                            WORD_SIZE - 1);
         memcpy(word, text, length);
         word[length] = '\0';
         const tce_status status = read_pair(task, word, n, options);
@@ -90,5 +92,9 @@ tce_status task_options_read(const char *task, const char *text, size_t n, const
 
 tce_status task_check_running(const char *task, int over)
 {
-    return over ? tce_fail(TCE_E_STATE, "%s: the episode is over or was never begun: reset it before the next step", task) : TCE_OK;
+    return over ? tce_fail(
+                      TCE_E_STATE,
+                      "%s: the episode is over or was never begun: reset it before the next step",
+                      task)
+                : TCE_OK;
 }

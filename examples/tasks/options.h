@@ -1,5 +1,6 @@
 /*
- * What every task does the same way: options, "key=value key=value", and refusing steps outside of an episode.
+ * What every task does the same way: options, "key=value key=value", and refusing steps outside of
+ * an episode.
  */
 #ifndef TASKS_OPTIONS_H
 #define TASKS_OPTIONS_H
@@ -12,11 +13,17 @@ typedef struct task_option {
     double least, most;
 } task_option;
 
-/* Reads text (NULL: nothing) into the options of a task. Unknown key, no number, out of range: TCE_E_VALUE, with the
- * remedy. */
-tce_status task_options_read(const char *task, const char *text, size_t n, const task_option *options);
+/*
+ * Reads text (NULL: nothing) into the options of a task. Unknown key, no number, out of range:
+ * TCE_E_VALUE, with the remedy.
+ */
+tce_status task_options_read(const char *task, const char *text, size_t n,
+                             const task_option *options);
 
-/* Before a step: TCE_E_STATE when the episode is over. A task begins its life as after an end, so that its first step needs a reset too. */
+/*
+ * Before a step: TCE_E_STATE when the episode is over. A task begins its life as after an end, so
+ * that its first step needs a reset too.
+ */
 tce_status task_check_running(const char *task, int over);
 
 #endif

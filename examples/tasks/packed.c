@@ -75,7 +75,8 @@ void packed_get(const mjModel *model, const mjData *data, size_t n, const double
     out[4 * model->nmocap] = data->time;
 }
 
-tce_status packed_set(const char *name, const mjModel *model, mjData *data, size_t n, double *task, const double *state)
+tce_status packed_set(const char *name, const mjModel *model, mjData *data, size_t n, double *task,
+                      const double *state)
 {
     const double *qpos = state + n;
     const double *qvel = qpos + model->nq;
@@ -83,7 +84,9 @@ tce_status packed_set(const char *name, const mjModel *model, mjData *data, size
     const double *ctrl = warmstart + model->nv;
     const double *mocap = ctrl + model->nu;
     const int fresh = state[STATE_FRESH] != 0.0;
-    state_job job = { model, data, qpos, qvel, fresh ? NULL : warmstart, ctrl, mocap, mocap[7 * model->nmocap] };
+    state_job job = {
+        model, data, qpos, qvel, fresh ? NULL : warmstart, ctrl, mocap, mocap[7 * model->nmocap]
+    };
     tce_status status = check_finite(name, "state", packed_size(model, n), state);
     if (status == TCE_OK)
         status = mujoco_try(put, &job);

@@ -1,9 +1,10 @@
 /*
  * Steps of the physics, and what they cost alone.
  *
- * While measuring, each thread keeps a tape: a copy of the whole mjData (the warm start and all that is derived too) and, from there on, what a task changes
- * before its steps: controls and places of mocap bodies. After a stretch of steps the tape is run on the copy, mj_step after mj_step with nothing
- * around them, and timed as one. It must end where the task is.
+ * While measuring, each thread keeps a tape: a copy of the whole mjData (the warm start and all
+ * that is derived too) and, from there on, what a task changes before its steps: controls and
+ * places of mocap bodies. After a stretch of steps the tape is run on the copy, mj_step after
+ * mj_step with nothing around them, and timed as one. It must end where the task is.
  */
 #include "physics.h"
 
@@ -25,8 +26,8 @@ typedef struct tape {
     double time;          /* of the source after the last call */
     unsigned session;     /* a model of another session may have had the same address */
     mjData *copy;
-    mjtNum *inputs;       /* [MAX_CALLS, n_inputs] */
-    int n[MAX_CALLS];     /* steps of each call */
+    mjtNum *inputs;   /* [MAX_CALLS, n_inputs] */
+    int n[MAX_CALLS]; /* steps of each call */
     int n_calls, n_steps;
 } tape;
 
@@ -137,7 +138,8 @@ static void repeat(tape *t, const mjData *data)
     pthread_mutex_lock(&lock);
     sums.bare += spent;
     sums.n_bare += t->n_steps;
-    sums.n_different += memcmp(t->copy->qpos, data->qpos, (size_t)model->nq * sizeof *data->qpos) != 0;
+    sums.n_different += memcmp(t->copy->qpos, data->qpos, (size_t)model->nq * sizeof *data->qpos) !=
+                        0;
     pthread_mutex_unlock(&lock);
     t->n_calls = 0;
 }

@@ -1,11 +1,14 @@
 /*
- * point_via: a point mass in the plane that has to pass a via-point at half time and rest at a goal at the end. Pure C,
- * no simulator: it serves the tests and shows what an environment needs.
+ * point_via: a point mass in the plane that has to pass a via-point at half time and rest at a goal
+ * at the end. Pure C, no simulator: it serves the tests and shows what an environment needs.
  *
- * State: position y, velocity v (2 numbers each), unit mass. One step of dt is N_SUB semi-implicit Euler steps of h,
- *     v <- v + h a,   y <- y + h v,   a = clip(Kp (p - y) + Kd (w - v), -MAX_FORCE, MAX_FORCE), held over the step,
- * for the desired position p and velocity w. Reward of each step: -ACTION_COST |a|^2; after step T/2 in addition
- * -WEIGHT |y - via|^2, after step T -WEIGHT |y - goal|^2 - SPEED_COST |v|^2. Success: both within the tolerance.
+ * State: position y, velocity v (2 numbers each), unit mass. One step of dt is N_SUB semi-implicit
+ * Euler steps of h,
+ *     v <- v + h a,   y <- y + h v,
+ *     a = clip(Kp (p - y) + Kd (w - v), -MAX_FORCE, MAX_FORCE), held over the step,
+ * for the desired position p and velocity w. Reward of each step: -ACTION_COST |a|^2; after step
+ * T/2 in addition -WEIGHT |y - via|^2, after step T -WEIGHT |y - goal|^2 - SPEED_COST |v|^2.
+ * Success: both within the tolerance.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -81,7 +84,8 @@ static tce_status spec(void *instance, tce_env_spec *out)
 }
 
 /* The mass starts at rest in the origin; via-point to one side, goal farther out, both drawn. */
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                        double *out_vel)
 {
     double *s = ((point_via *)instance)->state;
     memset(s, 0, N_STATE * sizeof *s);
@@ -97,7 +101,8 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
 }
 
 /* Integrates one step with a force held over it, and pays for it. */
-static tce_status step_action(void *instance, const double *action, double *out_obs, tce_env_result *out)
+static tce_status step_action(void *instance, const double *action, double *out_obs,
+                              tce_env_result *out)
 {
     double *s = ((point_via *)instance)->state;
     double force[2];
@@ -131,7 +136,8 @@ static tce_status step_action(void *instance, const double *action, double *out_
     return TCE_OK;
 }
 
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
+                       tce_env_result *out)
 {
     const double *s = ((const point_via *)instance)->state;
     double force[2];
@@ -170,7 +176,7 @@ static tce_status set_state(void *instance, const double *state, double *out_obs
     return TCE_OK;
 }
 
-/* ---- picture: discs on a light ground, edges blended over a pixel --------------------------------------------- */
+/* ---- picture: discs on a light ground, edges blended over a pixel ---------------------------- */
 
 /* Half the height of what is in view. */
 #define VIEW 1.35
@@ -219,7 +225,8 @@ const tce_env_vtable TASK_POINT_VIA = {
     .struct_size = sizeof(tce_env_vtable),
     .abi = TCE_ENV_ABI,
     .name = "point_via",
-    .description = "point mass in the plane: pass a via-point at half time, rest at a goal at the end",
+    .description =
+        "point mass in the plane: pass a via-point at half time, rest at a goal at the end",
     .create = create,
     .destroy = free,
     .spec = spec,

@@ -1,13 +1,13 @@
 /*
- * reacher5: an arm of five links in the horizontal plane has to hold its tip at a random goal when the time is up.
- * The model is ours and is compiled in.
+ * reacher5: an arm of five links in the horizontal plane has to hold its tip at a random goal when
+ * the time is up. The model is ours and is compiled in.
  *
- * Joint angles q, velocities q' (5 numbers each), tip x(q), goal g. A step of 0.02 s is N_SUB physics steps under
- * torques held constant,
+ * Joint angles q, velocities q' (5 numbers each), tip x(q), goal g. A step of 0.02 s is N_SUB
+ * physics steps under torques held constant,
  *     u = clip(Kp (p - q) + Kd (w - q'), -u_max, u_max)
- * for the desired position p and velocity w. Reward of each step: -control_cost * mean_i (u_i / u_max,i)^2; of the
- * last one in addition -GOAL_WEIGHT |x - g| - SPEED_WEIGHT |q'|. So nothing tells an agent about its goal before the
- * last step. Success: |x - g| < tolerance then.
+ * for the desired position p and velocity w. Reward of each step: -control_cost * mean_i (u_i /
+ * u_max,i)^2; of the last one in addition -GOAL_WEIGHT |x - g| - SPEED_WEIGHT |q'|. So nothing
+ * tells an agent about its goal before the last step. Success: |x - g| < tolerance then.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +20,10 @@
 enum { N_JOINTS = 5, N_STEPS = 100, N_SUB = 2 };
 /* where the parts of an observation begin */
 enum { OBS_SIN = 0, OBS_COS = 5, OBS_VELOCITY = 10, OBS_GOAL = 15, OBS_TIP = 17, N_OBS = 19 };
-/* the task's own part of the state, after MuJoCo's: steps taken, goal, sum of the squared torques so far */
+/*
+ * the task's own part of the state, after MuJoCo's: steps taken, goal, sum of the squared torques
+ * so far
+ */
 enum { STATE_STEP, STATE_GOAL, STATE_EFFORT = 3, N_TASK_STATE };
 
 #define DT 0.02
@@ -42,13 +45,16 @@ static const char MODEL[] =
     "<option timestep='0.01' gravity='0 0 0' integrator='implicitfast'>"
     "<flag contact='disable' autoreset='disable'/></option>"
     "<visual><global offwidth='1280' offheight='960'/><quality shadowsize='2048' offsamples='4'/>"
-    "<headlight ambient='.36 .36 .36' diffuse='.16 .16 .16' specular='0 0 0'/><map znear='0.1' zfar='30'/></visual>"
+    "<headlight ambient='.36 .36 .36' diffuse='.16 .16 .16' specular='0 0 0'/><map znear='0.1' "
+    "zfar='30'/></visual>"
     "<asset>"
-    "<texture name='sky' type='skybox' builtin='gradient' rgb1='.96 .97 .99' rgb2='.80 .85 .91' width='256'"
+    "<texture name='sky' type='skybox' builtin='gradient' rgb1='.96 .97 .99' rgb2='.80 .85 .91' "
+    "width='256'"
     " height='256'/>"
     "<texture name='floor' type='2d' builtin='checker' rgb1='.88 .89 .905' rgb2='.835 .85 .87'"
     " mark='edge' markrgb='.76 .78 .81' width='512' height='512'/>"
-    "<material name='floor' texture='floor' texrepeat='2.5 2.5' texuniform='true' reflectance='0' specular='0'/>"
+    "<material name='floor' texture='floor' texrepeat='2.5 2.5' texuniform='true' reflectance='0' "
+    "specular='0'/>"
     "<material name='link' rgba='.13 .42 .72 1' specular='.35' shininess='.5'/>"
     "<material name='joint' rgba='.86 .87 .90 1' specular='.4' shininess='.6'/>"
     "<material name='base' rgba='.25 .27 .30 1' specular='.3'/>"
@@ -68,15 +74,20 @@ static const char MODEL[] =
     "<geom name='floor' type='plane' size='4 4 .1' material='floor'/>"
     "<geom class='deco' type='cylinder' size='.065 .03' pos='0 0 .03' material='base'/>"
     "<body name='link1' pos='0 0 .09'><joint name='joint1' armature='0.3'/>"
-    "<geom type='capsule' size='.030' fromto='0 0 0 .2 0 0'/><geom class='deco' type='cylinder' size='.040 .034'/>"
+    "<geom type='capsule' size='.030' fromto='0 0 0 .2 0 0'/><geom class='deco' type='cylinder' "
+    "size='.040 .034'/>"
     "<body name='link2' pos='.2 0 0'><joint name='joint2' armature='0.2'/>"
-    "<geom type='capsule' size='.027' fromto='0 0 0 .2 0 0'/><geom class='deco' type='cylinder' size='.036 .031'/>"
+    "<geom type='capsule' size='.027' fromto='0 0 0 .2 0 0'/><geom class='deco' type='cylinder' "
+    "size='.036 .031'/>"
     "<body name='link3' pos='.2 0 0'><joint name='joint3' armature='0.1'/>"
-    "<geom type='capsule' size='.024' fromto='0 0 0 .2 0 0'/><geom class='deco' type='cylinder' size='.032 .028'/>"
+    "<geom type='capsule' size='.024' fromto='0 0 0 .2 0 0'/><geom class='deco' type='cylinder' "
+    "size='.032 .028'/>"
     "<body name='link4' pos='.2 0 0'><joint name='joint4' armature='0.06'/>"
-    "<geom type='capsule' size='.021' fromto='0 0 0 .2 0 0'/><geom class='deco' type='cylinder' size='.028 .025'/>"
+    "<geom type='capsule' size='.021' fromto='0 0 0 .2 0 0'/><geom class='deco' type='cylinder' "
+    "size='.028 .025'/>"
     "<body name='link5' pos='.2 0 0'><joint name='joint5' armature='0.03'/>"
-    "<geom type='capsule' size='.018' fromto='0 0 0 .2 0 0'/><geom class='deco' type='cylinder' size='.024 .022'/>"
+    "<geom type='capsule' size='.018' fromto='0 0 0 .2 0 0'/><geom class='deco' type='cylinder' "
+    "size='.024 .022'/>"
     "<geom class='deco' type='sphere' size='.026' pos='.2 0 0' material='tip'/>"
     "<site name='tip' pos='.2 0 0' size='.001' rgba='0 0 0 0'/>"
     "</body></body></body></body></body>"
@@ -106,7 +117,7 @@ static const char *const METRICS[] = { "success", "distance", "speed", "effort" 
 /* the goal: all that changes between episodes */
 static const int32_t CONTEXT[] = { OBS_GOAL, OBS_GOAL + 1 };
 
-/* ---- life ---------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void destroy(void *instance)
 {
@@ -132,10 +143,11 @@ static tce_status read_options(reacher5 *env, const char *settings)
         { "goal_far", &env->goal_far, 0.0, 1.0 },
         { "goal_angle", &env->goal_angle, 0.0, 180.0 },
     };
-    const tce_status status = task_options_read("reacher5", settings, sizeof options / sizeof options[0], options);
+    const tce_status status = task_options_read("reacher5", settings,
+                                                sizeof options / sizeof options[0], options);
     if (status == TCE_OK && env->goal_near > env->goal_far)
-        return tce_fail(TCE_E_VALUE, "reacher5: goal_near = %g is farther than goal_far = %g", env->goal_near,
-                        env->goal_far);
+        return tce_fail(TCE_E_VALUE, "reacher5: goal_near = %g is farther than goal_far = %g",
+                        env->goal_near, env->goal_far);
     return status;
 }
 
@@ -178,7 +190,7 @@ static tce_status spec(void *instance, tce_env_spec *out)
     return TCE_OK;
 }
 
-/* ---- episodes ------------------------------------------------------------------------------------ */
+/* ---- episodes -------------------------------------------------------------------------------- */
 
 /* Vector from the goal to the tip. */
 static void difference(const reacher5 *env, double *out)
@@ -224,7 +236,8 @@ static void set_start(void *context)
 }
 
 /* The arm rests bent; the goal is uniform over a sector of a ring, by area. */
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                        double *out_vel)
 {
     reacher5 *env = instance;
     const double near = env->goal_near * env->goal_near;
@@ -245,7 +258,8 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
     return TCE_OK;
 }
 
-static tce_status step_action(void *instance, const double *action, double *out_obs, tce_env_result *out)
+static tce_status step_action(void *instance, const double *action, double *out_obs,
+                              tce_env_result *out)
 {
     reacher5 *env = instance;
     double effort = 0.0;
@@ -274,7 +288,8 @@ static tce_status step_action(void *instance, const double *action, double *out_
     return TCE_OK;
 }
 
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
+                       tce_env_result *out)
 {
     const mjData *data = ((const reacher5 *)instance)->data;
     double torque[N_JOINTS];
@@ -295,7 +310,7 @@ static tce_status metrics(void *instance, double *out)
     return TCE_OK;
 }
 
-/* ---- state and picture --------------------------------------------------------------------------- */
+/* ---- state and picture ----------------------------------------------------------------------- */
 
 static size_t n_state(void *instance)
 {
@@ -331,7 +346,8 @@ const tce_env_vtable TASK_REACHER5 = {
     .struct_size = sizeof(tce_env_vtable),
     .abi = TCE_ENV_ABI,
     .name = "reacher5",
-    .description = "arm of five links in the plane (MuJoCo): hold the tip at a random goal when the time is up",
+    .description = "arm of five links in the plane (MuJoCo): hold the tip at a random goal when "
+                   "the time is up",
     .create = create,
     .destroy = destroy,
     .spec = spec,

@@ -1,18 +1,29 @@
 /*
- * table_tennis: an arm with seven joints returns a ball to a random place on the other half of the table. Model of fancy_gym 0.3.0.
+ * table_tennis: an arm with seven joints returns a ball to a random place on the other half of the
+ * table. Model of fancy_gym 0.3.0.
  *
- * A = least distance of ball and bat, B = least distance of ball and goal in the plane, over the track of the ball; miss = distance of the ball's landing
- * after the hit and the goal; f(s) = 1 - tanh(s). An action of 7 torques is held for 4 substeps; contacts are looked at after each substep.
- *     per step (default)      0.005 f(A^2) before the hit, 2 in the step of the hit, 0.02 f(B^2) while the ball flies, 4 f(miss^2) + [landing x < 0]
- *                             in the step of the landing, 0 afterwards; the track begins anew with the hit. 300 steps.
- *     terminal=1              nothing until the ball has landed or 350 steps are over, then 0.2 f(A^2) without a hit, 2 f(A^2) + f(B^2) without a landing,
- *                             2 f(A^2) + 4 f(miss^2) + [landing x < 0]. The arm starts at one place.
- *     markov=1 (raw actions)  the step in which ball and bat part simulates the rest of the episode without torque and pays for it.
- * The deciding event is the hit. Positions and contacts are those that a substep derived before its end, as in the original.
+ * A = least distance of ball and bat, B = least distance of ball and goal in the plane, over the
+ * track of the ball; miss = distance of the ball's landing after the hit and the goal; f(s) = 1 -
+ * tanh(s). An action of 7 torques is held for 4 substeps; contacts are looked at after each
+ * substep.
+ *     per step (default)      0.005 f(A^2) before the hit, 2 in the step of the hit,
+ *                             0.02 f(B^2) while the ball flies, 4 f(miss^2) + [landing x < 0]
+ *                             in the step of the landing, 0 afterwards; the track begins anew
+ *                             with the hit. 300 steps.
+ *     terminal=1              nothing until the ball has landed or 350 steps are over, then
+ *                             0.2 f(A^2) without a hit, 2 f(A^2) + f(B^2) without a landing,
+ *                             2 f(A^2) + 4 f(miss^2) + [landing x < 0]. The arm starts at
+ *                             one place.
+ *     markov=1 (raw actions)  the step in which ball and bat part simulates the rest of the
+ *                             episode without torque and pays for it.
+ * The deciding event is the hit. Positions and contacts are those that a substep derived before its
+ * end, as in the original.
  *
- * A desired position outside of the joint limits: this and all later steps of the episode earn minus the mean excess of their own desired position
- * instead. With whole_path=1 (always so with terminal=1), for methods that see nothing but the return, the rewards sum to minus the mean excess
- * over all steps, as if the path had been refused before it began: the first step outside takes back what was earned, and the rest is not simulated.
+ * A desired position outside of the joint limits: this and all later steps of the episode earn
+ * minus the mean excess of their own desired position instead. With whole_path=1 (always so with
+ * terminal=1), for methods that see nothing but the return, the rewards sum to minus the mean
+ * excess over all steps, as if the path had been refused before it began: the first step outside
+ * takes back what was earned, and the rest is not simulated.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -22,9 +33,22 @@
 #include "options.h"
 #include "tasks.h"
 
-enum { N_JOINTS = TENNIS_NU, NQ = TENNIS_NQ, BALL = N_JOINTS, N_STEPS = 300, N_STEPS_TERMINAL = 350, N_SUB = 4 };
+enum {
+    N_JOINTS = TENNIS_NU,
+    NQ = TENNIS_NQ,
+    BALL = N_JOINTS,
+    N_STEPS = 300,
+    N_STEPS_TERMINAL = 350,
+    N_SUB = 4
+};
 /* where the parts of an observation begin */
-enum { OBS_POSITION = 0, OBS_VELOCITY = N_JOINTS, OBS_BALL = 2 * N_JOINTS, OBS_GOAL = OBS_BALL + 3, N_OBS = OBS_GOAL + 2 };
+enum {
+    OBS_POSITION = 0,
+    OBS_VELOCITY = N_JOINTS,
+    OBS_BALL = 2 * N_JOINTS,
+    OBS_GOAL = OBS_BALL + 3,
+    N_OBS = OBS_GOAL + 2
+};
 
 #define MODEL_PATH "fancy_gym/envs/mujoco/table_tennis/assets/xml/table_tennis_env.xml"
 #define DT 0.008
@@ -35,18 +59,18 @@ enum { OBS_POSITION = 0, OBS_VELOCITY = N_JOINTS, OBS_BALL = 2 * N_JOINTS, OBS_G
 #define X_HIGH -0.2
 #define Y_LOW -0.65
 #define Y_HIGH 0.65
-#define BALL_Z 1.75        /* slide coordinate */
-#define BALL_OFFSET 0.1    /* world height = slide coordinate + this */
+#define BALL_Z 1.75     /* slide coordinate */
+#define BALL_OFFSET 0.1 /* world height = slide coordinate + this */
 #define TABLE_TOP 0.77
 #define NET_HEIGHT 0.1
-#define NET_X 0.05         /* the ball must be beyond when it has fallen to the height of the net */
-#define LANDING_X 1.1      /* and come down before this, with |y| up to LANDING_Y */
+#define NET_X 0.05    /* the ball must be beyond when it has fallen to the height of the net */
+#define LANDING_X 1.1 /* and come down before this, with |y| up to LANDING_Y */
 #define LANDING_Y 0.6
-#define START_NOISE 0.1    /* of the joints' ranges */
+#define START_NOISE 0.1 /* of the joints' ranges */
 
-#define MISS_NEVER 10.0    /* counts as the distance of a landing that did not happen */
+#define MISS_NEVER 10.0 /* counts as the distance of a landing that did not happen */
 #define SUCCESS_MISS 0.2
-#define FAR_AWAY 1e300     /* least distance, squared, over an empty track */
+#define FAR_AWAY 1e300 /* least distance, squared, over an empty track */
 
 static const double BALL_VELOCITY[3] = { 2.5, 0.0, 0.5 };
 static const double START[N_JOINTS] = { 0.0, 0.0, 0.0, 1.5, 0.0, 0.0, 1.5 };
@@ -67,11 +91,13 @@ typedef struct table_tennis {
     double task[TENNIS_N_TASK];
 } table_tennis;
 
-static const char *const METRICS[] = { "success", "hit_ball", "ball_returned_success", "land_dist_error", "num_steps" };
+static const char *const METRICS[] = { "success", "hit_ball", "ball_returned_success",
+                                       "land_dist_error", "num_steps" };
 /* the arm's start, x and y of the ball, the goal; without the arm where that does not change */
-static const int32_t CONTEXT[] = { 0, 1, 2, 3, 4, 5, 6, OBS_BALL, OBS_BALL + 1, OBS_GOAL, OBS_GOAL + 1 };
+static const int32_t CONTEXT[] = { 0,        1,           2, 3, 4, 5, 6, OBS_BALL, OBS_BALL + 1,
+                                   OBS_GOAL, OBS_GOAL + 1 };
 
-/* ---- life ---------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void destroy(void *instance)
 {
@@ -92,11 +118,14 @@ static tce_status read_options(table_tennis *env, const char *settings)
         { "markov", &env->markov, 0.0, 1.0 },
         { "whole_path", &env->whole_path, 0.0, 1.0 },
     };
-    const tce_status status = task_options_read("table_tennis", settings, sizeof options / sizeof options[0], options);
+    const tce_status status = task_options_read("table_tennis", settings,
+                                                sizeof options / sizeof options[0], options);
     if (status != TCE_OK)
         return status;
     if (env->terminal != 0.0 && env->markov != 0.0)
-        return tce_fail(TCE_E_VALUE, "table_tennis: terminal=1 and markov=1 are two different rewards: give one of them");
+        return tce_fail(
+            TCE_E_VALUE,
+            "table_tennis: terminal=1 and markov=1 are two different rewards: give one of them");
     /* what is not given depends on the variant */
     if (env->random_arm < 0.0)
         env->random_arm = env->terminal == 0.0;
@@ -108,13 +137,17 @@ static tce_status read_options(table_tennis *env, const char *settings)
 static tce_status find_parts(table_tennis *env)
 {
     const mujoco_part parts[] = {
-        { mjOBJ_BODY, "target_ball", &env->ball_body },   { mjOBJ_BODY, "target_point", &env->goal_body },
-        { mjOBJ_GEOM, "target_ball_contact", &env->ball }, { mjOBJ_GEOM, "bat", &env->bat },
-        { mjOBJ_GEOM, "bat_back", &env->bat_back },       { mjOBJ_GEOM, "floor", &env->floor },
+        { mjOBJ_BODY, "target_ball", &env->ball_body },
+        { mjOBJ_BODY, "target_point", &env->goal_body },
+        { mjOBJ_GEOM, "target_ball_contact", &env->ball },
+        { mjOBJ_GEOM, "bat", &env->bat },
+        { mjOBJ_GEOM, "bat_back", &env->bat_back },
+        { mjOBJ_GEOM, "floor", &env->floor },
         { mjOBJ_GEOM, "table_tennis_table", &env->table },
     };
     const tce_status status = mujoco_check_sizes(env->model, "table_tennis", NQ, NQ, N_JOINTS);
-    return status == TCE_OK ? mujoco_find_parts(env->model, sizeof parts / sizeof parts[0], parts) : status;
+    return status == TCE_OK ? mujoco_find_parts(env->model, sizeof parts / sizeof parts[0], parts)
+                            : status;
 }
 
 static tce_status create(void *user, const char *settings, void **out)
@@ -162,10 +195,11 @@ static tce_status spec(void *instance, tce_env_spec *out)
     return TCE_OK;
 }
 
-/* ---- start --------------------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 /*
- * Whether a ball that flies from (x, y, BALL_Z) passes the net and meets the near half: it is at height z' over the table at
+ * Whether a ball that flies from (x, y, BALL_Z) passes the net and meets the near half: it is at
+ * height z' over the table at
  *     t = v_z / g + sqrt(v_z^2 / g^2 + 2 (h - z') / g),    h its first height over the table.
  */
 static int ball_is_playable(double x, double y)
@@ -174,7 +208,8 @@ static int ball_is_playable(double x, double y)
     const double rise = BALL_VELOCITY[2] / GRAVITY;
     const double at_net = rise + sqrt(rise * rise + 2.0 * (h - NET_HEIGHT) / GRAVITY);
     const double at_table = rise + sqrt(rise * rise + 2.0 * h / GRAVITY);
-    return x <= X_HIGH && BALL_VELOCITY[0] >= 0.0 && x + BALL_VELOCITY[0] * at_net >= NET_X && x + BALL_VELOCITY[0] * at_table <= LANDING_X &&
+    return x <= X_HIGH && BALL_VELOCITY[0] >= 0.0 && x + BALL_VELOCITY[0] * at_net >= NET_X &&
+           x + BALL_VELOCITY[0] * at_table <= LANDING_X &&
            fabs(y + BALL_VELOCITY[1] * at_table) <= LANDING_Y;
 }
 
@@ -183,7 +218,8 @@ static void draw_arm(const table_tennis *env, tce_random *random, double *out)
 {
     for (int j = 0; j < N_JOINTS; j++) {
         const double noise = START_NOISE * task_draw(env->draws, random, -1.0, 1.0);
-        out[j] = fmin(fmax(START[j] + noise * (JOINT_HIGH[j] - JOINT_LOW[j]), JOINT_LOW[j]), JOINT_HIGH[j]);
+        out[j] = fmin(fmax(START[j] + noise * (JOINT_HIGH[j] - JOINT_LOW[j]), JOINT_LOW[j]),
+                      JOINT_HIGH[j]);
     }
     for (int j = 0; j < N_JOINTS; j++)
         task_draw(env->draws, random, -1.0, 1.0);
@@ -203,7 +239,8 @@ static void observe(const table_tennis *env, double *out)
     memcpy(out + OBS_GOAL, env->task + TENNIS_GOAL, 2 * sizeof *out);
 }
 
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                        double *out_vel)
 {
     table_tennis *env = instance;
     double qpos[NQ], qvel[NQ] = { 0 };
@@ -234,7 +271,7 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
     return TCE_OK;
 }
 
-/* ---- the ball ------------------------------------------------------------------------------------ */
+/* ---- the ball -------------------------------------------------------------------------------- */
 
 static const double *ball_place(const table_tennis *env)
 {
@@ -258,7 +295,10 @@ static void land(table_tennis *env)
     env->task[TENNIS_OVER] = 1.0;
 }
 
-/* Hit, and the first contact with floor or table after it; a bounce before the hit and the net are not looked at. */
+/*
+ * Hit, and the first contact with floor or table after it; a bounce before the hit and the net are
+ * not looked at.
+ */
 static void follow_ball(table_tennis *env)
 {
     double *task = env->task;
@@ -284,12 +324,14 @@ static void extend_tracks(table_tennis *env)
 {
     const double *ball = ball_place(env);
     const double *bat = env->data->geom_xpos + 3 * env->bat;
-    const double to_goal[2] = { ball[0] - env->task[TENNIS_GOAL], ball[1] - env->task[TENNIS_GOAL + 1] };
+    const double to_goal[2] = { ball[0] - env->task[TENNIS_GOAL],
+                                ball[1] - env->task[TENNIS_GOAL + 1] };
     double bat_square = 0.0;
     for (int i = 0; i < 3; i++)
         bat_square += (ball[i] - bat[i]) * (ball[i] - bat[i]);
     env->task[TENNIS_NEAR_BAT] = fmin(env->task[TENNIS_NEAR_BAT], bat_square);
-    env->task[TENNIS_NEAR_GOAL] = fmin(env->task[TENNIS_NEAR_GOAL], to_goal[0] * to_goal[0] + to_goal[1] * to_goal[1]);
+    env->task[TENNIS_NEAR_GOAL] = fmin(env->task[TENNIS_NEAR_GOAL],
+                                       to_goal[0] * to_goal[0] + to_goal[1] * to_goal[1]);
 }
 
 static double miss(const table_tennis *env)
@@ -297,7 +339,8 @@ static double miss(const table_tennis *env)
     const double *task = env->task;
     if (task[TENNIS_HAS_LANDING] == 0.0)
         return MISS_NEVER;
-    return hypot(task[TENNIS_LANDING] - task[TENNIS_GOAL], task[TENNIS_LANDING + 1] - task[TENNIS_GOAL + 1]);
+    return hypot(task[TENNIS_LANDING] - task[TENNIS_GOAL],
+                 task[TENNIS_LANDING + 1] - task[TENNIS_GOAL + 1]);
 }
 
 /* f(s) of the file's head. */
@@ -334,7 +377,7 @@ static double terminal_reward(const table_tennis *env)
     return 2.0 * near(task[TENNIS_NEAR_BAT]) + landing_reward(env);
 }
 
-/* ---- steps --------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* One step of physics under the action; *now and *down: hit, landing came with it. */
 static tce_status advance(table_tennis *env, const double *action, int *now, int *down)
@@ -358,7 +401,9 @@ static tce_status advance(table_tennis *env, const double *action, int *now, int
     return TCE_OK;
 }
 
-/* The rest of the episode without torque, once ball and bat have parted: 2 and what its steps earn. */
+/*
+ * The rest of the episode without torque, once ball and bat have parted: 2 and what its steps earn.
+ */
 static tce_status fly_to_the_end(table_tennis *env, double *reward)
 {
     static const double NO_TORQUE[N_JOINTS] = { 0 };
@@ -375,7 +420,8 @@ static tce_status fly_to_the_end(table_tennis *env, double *reward)
 }
 
 /* One step of the simulation, its reward and end. */
-static tce_status simulate(table_tennis *env, const double *action, double *out_obs, tce_env_result *out)
+static tce_status simulate(table_tennis *env, const double *action, double *out_obs,
+                           tce_env_result *out)
 {
     int now, down;
     tce_status status = advance(env, action, &now, &down);
@@ -387,7 +433,8 @@ static tce_status simulate(table_tennis *env, const double *action, double *out_
     out->truncated = 0;
     const int landed = env->task[TENNIS_HAS_LANDING] != 0.0;
     if (env->terminal != 0.0) {
-        out->terminated = env->task[TENNIS_OVER] != 0.0 || env->task[STATE_STEP] >= N_STEPS_TERMINAL;
+        out->terminated = env->task[TENNIS_OVER] != 0.0 ||
+                          env->task[STATE_STEP] >= N_STEPS_TERMINAL;
         out->reward = out->terminated ? terminal_reward(env) : 0.0;
     } else if (env->markov != 0.0 && env->task[TENNIS_HIT] != 0.0 && !ball_touches_bat(env)) {
         status = fly_to_the_end(env, &out->reward);
@@ -407,14 +454,17 @@ static tce_status simulate(table_tennis *env, const double *action, double *out_
     return status;
 }
 
-/* Once the rally is over so is a terminal episode, but for paths of which every step is looked at. */
+/*
+ * Once the rally is over so is a terminal episode, but for paths of which every step is looked at.
+ */
 static tce_status check_running(const table_tennis *env, int whole)
 {
     const int rally_over = env->terminal != 0.0 && !whole && env->task[TENNIS_OVER] != 0.0;
     return task_check_running("table_tennis", rally_over || env->task[STATE_STEP] >= n_steps(env));
 }
 
-static tce_status step_action(void *instance, const double *action, double *out_obs, tce_env_result *out)
+static tce_status step_action(void *instance, const double *action, double *out_obs,
+                              tce_env_result *out)
 {
     tce_status status = check_finite("table_tennis", "action", N_JOINTS, action);
     if (status == TCE_OK)
@@ -445,10 +495,11 @@ static void stand_still(table_tennis *env, double *out_obs, tce_env_result *out)
 }
 
 /*
- * With whole_path every step of the path is looked at, so the episode does not end early; a path that leaves the limits sums to minus the mean
- * of its excess over all steps.
+ * With whole_path every step of the path is looked at, so the episode does not end early; a path
+ * that leaves the limits sums to minus the mean of its excess over all steps.
  */
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
+                       tce_env_result *out)
 {
     table_tennis *env = instance;
     double *task = env->task;
@@ -465,12 +516,14 @@ static tce_status step(void *instance, const double *pos, const double *vel, dou
     if (outside > 0.0)
         task[TENNIS_INVALID] = 1.0;
 
-    if (whole && (task[TENNIS_INVALID] != 0.0 || (env->terminal != 0.0 && task[TENNIS_OVER] != 0.0))) {
+    if (whole &&
+        (task[TENNIS_INVALID] != 0.0 || (env->terminal != 0.0 && task[TENNIS_OVER] != 0.0))) {
         stand_still(env, out_obs, out);
     } else {
         double action[N_JOINTS];
         for (int j = 0; j < N_JOINTS; j++) {
-            const double a = KP[j] * (pos[j] - env->data->qpos[j]) + KD[j] * (vel[j] - env->data->qvel[j]);
+            const double a = KP[j] * (pos[j] - env->data->qpos[j]) +
+                             KD[j] * (vel[j] - env->data->qvel[j]);
             action[j] = fmin(fmax(a, -1.0), 1.0);
         }
         status = simulate(env, action, out_obs, out);
@@ -499,7 +552,7 @@ static tce_status metrics(void *instance, double *out)
     return TCE_OK;
 }
 
-/* ---- state and picture --------------------------------------------------------------------------- */
+/* ---- state and picture ----------------------------------------------------------------------- */
 
 static size_t n_state(void *instance)
 {
@@ -516,7 +569,8 @@ static tce_status get_state(void *instance, double *out)
 static tce_status set_state(void *instance, const double *state, double *out_obs)
 {
     table_tennis *env = instance;
-    const tce_status status = packed_set("table_tennis", env->model, env->data, TENNIS_N_TASK, env->task, state);
+    const tce_status status = packed_set("table_tennis", env->model, env->data, TENNIS_N_TASK,
+                                         env->task, state);
     if (status == TCE_OK)
         observe(env, out_obs);
     return status;
@@ -528,7 +582,8 @@ static tce_status render(void *instance, int32_t width, int32_t height, uint8_t 
     static const picture_view VIEW = { { 0.55, 0.0, 1.0 }, 2.8, 75.0F, -42.0F, 2.5 };
     table_tennis *env = instance;
     const double goal[3] = { env->task[TENNIS_GOAL], env->task[TENNIS_GOAL + 1], TABLE_TOP };
-    return picture_draw(&env->picture, env->model, env->data, &VIEW, env->goal_body, goal, width, height, rgb);
+    return picture_draw(&env->picture, env->model, env->data, &VIEW, env->goal_body, goal, width,
+                        height, rgb);
 }
 
 const tce_env_vtable TASK_TABLE_TENNIS = {

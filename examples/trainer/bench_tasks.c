@@ -1,10 +1,12 @@
 /*
  * tce bench --tasks: what a step of each task costs beside bare mj_step calls on the same states.
  *
- * Roll-outs on the thread pool along random paths of a ProDMP, in rounds. A round runs the same episodes twice: as in training, for the processor time of
- * all threads; and with the task library repeating the physics alone, from a copy of the same states (examples/tasks/physics.h). With c the cost of a step
- * and b that of its bare mj_step calls, both in processor time with as many threads busy, roll-outs reach b / c of what n threads of bare calls would.
- * Printed are medians over rounds, which other programs on the machine disturb least.
+ * Roll-outs on the thread pool along random paths of a ProDMP, in rounds. A round runs the same
+ * episodes twice: as in training, for the processor time of all threads; and with the task library
+ * repeating the physics alone, from a copy of the same states (examples/tasks/physics.h). With c
+ * the cost of a step and b that of its bare mj_step calls, both in processor time with as many
+ * threads busy, roll-outs reach b / c of what n threads of bare calls would. Printed are medians
+ * over rounds, which other programs on the machine disturb least.
  */
 #define _GNU_SOURCE /* dladdr */
 
@@ -63,7 +65,8 @@ static tasks_physics_function physics_of(const tce_env_vtable *vtable)
 
 static void close_run(task_run *r)
 {
-    double *const arrays[] = { r->params, r->times, r->start_pos, r->start_vel, r->pos, r->vel, r->rewards, r->rounds[0], r->rounds[1], r->rounds[2] };
+    double *const arrays[] = { r->params, r->times,   r->start_pos, r->start_vel, r->pos,
+                               r->vel,    r->rewards, r->rounds[0], r->rounds[1], r->rounds[2] };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         free(arrays[i]);
     free(r->lengths);
@@ -71,7 +74,8 @@ static void close_run(task_run *r)
     tce_mp_free(r->mp);
 }
 
-static tce_status open_run(task_run *r, const tce_env_vtable *vtable, const char *settings_text, tce_pool *pool, int64_t rounds)
+static tce_status open_run(task_run *r, const tce_env_vtable *vtable, const char *settings_text,
+                           tce_pool *pool, int64_t rounds)
 {
     memset(r, 0, sizeof *r);
     r->n = ENVS_PER_THREAD * (size_t)tce_pool_threads(pool);
@@ -116,15 +120,20 @@ static tce_status open_run(task_run *r, const tce_env_vtable *vtable, const char
     r->lengths = calloc(r->n, sizeof *r->lengths);
     for (size_t t = 0; !failed && t < r->T; t++)
         r->times[t] = (double)(t + 1) * spec->dt;
-    return failed || !r->lengths ? tce_fail(TCE_E_NOMEM, "no memory to measure %s", vtable->name) : TCE_OK;
+    return failed || !r->lengths ? tce_fail(TCE_E_NOMEM, "no memory to measure %s", vtable->name)
+                                 : TCE_OK;
 }
 
-/* Episodes of a round from their resets on, of which only the steps count: processor seconds and steps taken. */
+/*
+ * Episodes of a round from their resets on, of which only the steps count: processor seconds and
+ * steps taken.
+ */
 static tce_status run_round(task_run *r, uint64_t round, double *out_seconds, double *out_steps)
 {
     static const double NOW = 0.0;
     tce_random random;
-    tce_status status = tce_rollout_reset(r->rollout, r->n, round, NULL, r->start_pos, r->start_vel);
+    tce_status status = tce_rollout_reset(r->rollout, r->n, round, NULL, r->start_pos,
+                                          r->start_vel);
     if (status != TCE_OK)
         return status;
     tce_random_start(&random, SEED, 1, round, 0);
@@ -168,7 +177,8 @@ static double median(double *x, int64_t n)
     return n % 2 == 1 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
 
-static tce_status measure(task_run *r, tasks_physics_function physics, int64_t rounds, task_cost *out)
+static tce_status measure(task_run *r, tasks_physics_function physics, int64_t rounds,
+                          task_cost *out)
 {
     tasks_physics cost;
     double seconds, steps;
@@ -207,21 +217,27 @@ static void print_head(tasks_physics_function physics, int32_t threads, int64_t 
         physics(0, &about);
         printf("MuJoCo %s, ", about.version);
     }
-    printf("%d threads, medians of %lld rounds, processor time\n\n", (int)threads, (long long)rounds);
+    printf("%d threads, medians of %lld rounds, processor time\n\n", (int)threads,
+           (long long)rounds);
     printf("%-28s %10s %10s %10s %11s\n", "task", "us a step", "bare", "an mj_step", "reached");
 }
 
-static void print_cost(const char *name, const task_cost *c, int32_t threads, int64_t rounds, int json)
+static void print_cost(const char *name, const task_cost *c, int32_t threads, int64_t rounds,
+                       int json)
 {
     const int has_physics = c->calls > 0.0;
     if (json) {
-        printf("{\"task\": \"%s\", \"threads\": %d, \"rounds\": %lld, \"microseconds_per_step\": %.6g", name, (int)threads, (long long)rounds, c->step);
+        printf(
+            "{\"task\": \"%s\", \"threads\": %d, \"rounds\": %lld, \"microseconds_per_step\": %.6g",
+            name, (int)threads, (long long)rounds, c->step);
         if (has_physics)
-            printf(", \"mujoco\": \"%s\", \"bare_microseconds_per_step\": %.6g, \"mj_steps_per_step\": %.6g, \"reached\": %.6g, \"same_states\": %s", c->version, c->bare,
-                   c->calls, c->reached, c->different == 0 ? "true" : "false");
+            printf(", \"mujoco\": \"%s\", \"bare_microseconds_per_step\": %.6g, "
+                   "\"mj_steps_per_step\": %.6g, \"reached\": %.6g, \"same_states\": %s",
+                   c->version, c->bare, c->calls, c->reached, c->different == 0 ? "true" : "false");
         printf("}\n");
     } else if (has_physics) {
-        printf("%-28s %10.2f %10.2f %10.2f %9.1f %%%s\n", name, c->step, c->bare, c->bare / c->calls, 100.0 * c->reached,
+        printf("%-28s %10.2f %10.2f %10.2f %9.1f %%%s\n", name, c->step, c->bare,
+               c->bare / c->calls, 100.0 * c->reached,
                c->different == 0 ? "" : "  (other states: approximate)");
     } else {
         printf("%-28s %10.2f %10s %10s %11s\n", name, c->step, "-", "-", "-");

@@ -6,7 +6,10 @@
 
 #include "settings.h"
 
-/* All tasks of the settings' library, or `only` one, with the settings' options and threads; returns the exit status. */
+/*
+ * All tasks of the settings' library, or `only` one, with the settings' options and threads;
+ * returns the exit status.
+ */
 int bench_tasks(const settings *s, const char *only, int64_t rounds, int json);
 
 #endif

@@ -1,12 +1,17 @@
 /*
  * tce bench: what an iteration costs and where the time goes.
  *
- * Whole iterations of a method run as in training. Their processor time (all threads, so that other programs on the machine do not count) is compared
- * with two parts that are measured alone, right after each iteration, by every thread at once for itself, so that cores share what they share in training:
- *     environment   its episodes once more: same resets, same desired paths, straight through the task's functions
- *     products      the matrix products of the networks' passes and of the segment likelihoods, same shapes and as many, straight through cblas_?gemm
- * What is left is the trainer's and the library's own: primitive, factorisations, projection, Adam, activations, copies, threads.
- * Reported is the iteration whose rest is the median share of it: its numbers belong together, and a moment when the machine was busy does not count.
+ * Whole iterations of a method run as in training. Their processor time (all threads, so that other
+ * programs on the machine do not count) is compared with two parts that are measured alone, right
+ * after each iteration, by every thread at once for itself, so that cores share what they share in
+ * training:
+ *     environment   its episodes once more: same resets, same desired paths, straight through the
+ *                   task's functions
+ *     products      the matrix products of the networks' passes and of the segment likelihoods,
+ *                   same shapes and as many, straight through cblas_?gemm
+ * What is left is the trainer's and the library's own: primitive, factorisations, projection, Adam,
+ * activations, copies, threads. Reported is the iteration whose rest is the median share of it: its
+ * numbers belong together, and a moment when the machine was busy does not count.
  */
 #include <dlfcn.h>
 #include <getopt.h>
@@ -24,19 +29,25 @@
 #define DEFAULT_ITERATIONS 10
 /* Seconds that a set of products is repeated for. */
 #define LEAST_SECONDS 0.02
-/* How a network cuts a batch: chunks of 64 to 256 rows, at least 16 of them where there are enough rows. */
+/*
+ * How a network cuts a batch: chunks of 64 to 256 rows, at least 16 of them where there are enough
+ * rows.
+ */
 #define LEAST_ROWS 64
 #define MOST_ROWS 256
 #define CHUNKS 16
 
-static const char OPTIONS[] = "  --tasks           a step of each task (of --task alone) beside bare mj_step calls instead\n"
-                              "  --task NAME       task.name\n"
-                              "  --task-library FILE\n"
-                              "                    task.library: a library of your own tasks; one that only a run folder names is not loaded\n"
-                              "  --iterations N    iterations, or rounds of --tasks, that are timed, after one that is not [10]\n"
-                              "  --threads N       run.threads\n"
-                              "  --json            one JSON object instead of the table\n"
-                              "  --help            this, and every setting\n";
+static const char OPTIONS[] =
+    "  --tasks           a step of each task (of --task alone) beside bare mj_step calls instead\n"
+    "  --task NAME       task.name\n"
+    "  --task-library FILE\n"
+    "                    task.library: a library of your own tasks; one that only a run folder "
+    "names is not loaded\n"
+    "  --iterations N    iterations, or rounds of --tasks, that are timed, after one that is not "
+    "[10]\n"
+    "  --threads N       run.threads\n"
+    "  --json            one JSON object instead of the table\n"
+    "  --help            this, and every setting\n";
 
 typedef struct bench {
     int64_t iterations;
@@ -45,9 +56,9 @@ typedef struct bench {
     double simulation, critic, policy; /* of wall */
     double steps;                      /* environment steps an iteration */
     double environment;                /* processor seconds an iteration, replayed */
-    double products;                   /* the same of the networks' products; NaN: no cblas to call */
-    double gflops;                     /* rate of these, of one thread beside the others */
-    int same_rewards;                  /* the replay brought what the iteration saw */
+    double products;  /* the same of the networks' products; NaN: no cblas to call */
+    double gflops;    /* rate of these, of one thread beside the others */
+    int same_rewards; /* the replay brought what the iteration saw */
 } bench;
 
 static double clock_seconds(clockid_t id)
@@ -57,16 +68,21 @@ static double clock_seconds(clockid_t id)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- environment alone ------------------------------------------------------------------------- */
+/* ---- environment alone ----------------------------------------------------------------------- */
 
-/* Episode e: reset from its own stream, then its desired path. *same: the return is the iteration's to the bit. */
-static tce_status replay_episode(const tce_env_vtable *vtable, void *instance, const learner *l, uint64_t number, size_t e, double *work, int *same)
+/*
+ * Episode e: reset from its own stream, then its desired path. *same: the return is the iteration's
+ * to the bit.
+ */
+static tce_status replay_episode(const tce_env_vtable *vtable, void *instance, const learner *l,
+                                 uint64_t number, size_t e, double *work, int *same)
 {
     const episodes *ep = &l->train;
     const size_t n_rounds = (ep->E + ep->N - 1) / ep->N;
     double *obs = work, *pos = work + ep->O, *vel = pos + ep->D;
     tce_random random;
-    tce_random_start(&random, l->s.run.seed, PURPOSE_TRAIN_ENV, e % ep->N, number * n_rounds + e / ep->N);
+    tce_random_start(&random, l->s.run.seed, PURPOSE_TRAIN_ENV, e % ep->N,
+                     number * n_rounds + e / ep->N);
     tce_status status = vtable->reset(instance, &random, obs, pos, vel);
     double sum = 0.0;
     int32_t event = 0;
@@ -83,7 +99,8 @@ static tce_status replay_episode(const tce_env_vtable *vtable, void *instance, c
 }
 
 /* The episodes of collection `number`; *same as above. */
-static tce_status time_environment(const tce_env_vtable *vtable, const learner *l, uint64_t number, double *seconds, int *same)
+static tce_status time_environment(const tce_env_vtable *vtable, const learner *l, uint64_t number,
+                                   double *seconds, int *same)
 {
     const episodes *ep = &l->train;
     void *instance = NULL;
@@ -105,11 +122,13 @@ static tce_status time_environment(const tce_env_vtable *vtable, const learner *
     return status;
 }
 
-/* ---- matrix products alone --------------------------------------------------------------------- */
+/* ---- matrix products alone ------------------------------------------------------------------- */
 
-typedef void (*gemm_float)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *A, int lda, const float *B, int ldb, float beta,
-                           float *C, int ldc);
-typedef void (*gemm_double)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *A, int lda, const double *B, int ldb, double beta,
+typedef void (*gemm_float)(int order, int ta, int tb, int m, int n, int k, float alpha,
+                           const float *A, int lda, const float *B, int ldb, float beta, float *C,
+                           int ldc);
+typedef void (*gemm_double)(int order, int ta, int tb, int m, int n, int k, double alpha,
+                            const double *A, int lda, const double *B, int ldb, double beta,
                             double *C, int ldc);
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
 
@@ -134,7 +153,10 @@ static void multiply(products *p, int ta, int tb, int m, int n, int k)
         p->d(ROW_MAJOR, ta, tb, m, n, k, 1.0, p->a, lda, p->b, ldb, 0.0, p->c, n);
 }
 
-/* One chunk forward, and backward when asked. Layers with one output are dot products in the library and not counted here. */
+/*
+ * One chunk forward, and backward when asked. Layers with one output are dot products in the
+ * library and not counted here.
+ */
 static void one_chunk(products *p, int rows, int backward)
 {
     for (int l = 0; l < p->n_layers; l++)
@@ -170,7 +192,10 @@ static double time_pass(products *p, size_t batch, int backward, double *operati
     return (now - start) / passes;
 }
 
-/* Finds cblas in the program and takes memory for operands of at most n rows and columns. *missing: no cblas to call. */
+/*
+ * Finds cblas in the program and takes memory for operands of at most n rows and columns. *missing:
+ * no cblas to call.
+ */
 static tce_status products_create(products *p, size_t n, int *missing)
 {
     memset(p, 0, sizeof *p);
@@ -200,7 +225,8 @@ static size_t larger(size_t a, size_t b)
 }
 
 /* Adds n_full passes forward and backward and n_forward passes forward only of a network. */
-static tce_status add_network(double *seconds, const settings *s, size_t n_in, const setting_ints *hidden, size_t n_out, size_t batch, double n_full,
+static tce_status add_network(double *seconds, const settings *s, size_t n_in,
+                              const setting_ints *hidden, size_t n_out, size_t batch, double n_full,
                               double n_forward, double *operations)
 {
     size_t widest = larger(larger(n_in, n_out), MOST_ROWS);
@@ -227,7 +253,10 @@ static tce_status add_network(double *seconds, const settings *s, size_t n_in, c
     return status;
 }
 
-/* The products of a likelihood of J segments and its gradients, for n episodes that share a covariance; see src/segment/likelihood.c. */
+/*
+ * The products of a likelihood of J segments and its gradients, for n episodes that share a
+ * covariance; see src/segment/likelihood.c.
+ */
 static void one_likelihood(products *p, int n, int D, int C, int J)
 {
     const int K = J + 1, dim = 2 * D;
@@ -246,14 +275,16 @@ static void one_likelihood(products *p, int n, int D, int C, int J)
 }
 
 /* Adds one likelihood with gradients for each policy epoch. */
-static tce_status add_likelihoods(double *seconds, const settings *s, const episodes *ep, double *operations)
+static tce_status add_likelihoods(double *seconds, const settings *s, const episodes *ep,
+                                  double *operations)
 {
     const int contextual = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL;
     const int n = contextual ? 1 : (int)ep->E, groups = contextual ? (int)ep->E : 1;
     const int J = (int)s->objective.time_points - 1;
     products p;
     int missing;
-    const tce_status status = products_create(&p, larger(larger(ep->E, ep->P), (size_t)J + 1), &missing);
+    const tce_status status = products_create(&p, larger(larger(ep->E, ep->P), (size_t)J + 1),
+                                              &missing);
     if (status == TCE_OK && !missing) {
         int repeats = 0;
         const double start = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
@@ -274,29 +305,49 @@ static tce_status time_products(const learner *l, double *seconds, double *opera
     const episodes *ep = &l->train;
     const int each_step = s->run.method == METHOD_TCE;
 
-    /* values once, then the epochs in minibatches; the mean for the roll-out, for each epoch and at the end */
+    /*
+     * values once, then the epochs in minibatches; the mean for the roll-out, for each epoch and at
+     * the end
+     */
     const size_t rows = each_step ? (size_t)ep->n_steps : ep->E;
-    const size_t parts = (size_t)s->critic.minibatches < rows ? (size_t)s->critic.minibatches : rows;
+    const size_t parts = (size_t)s->critic.minibatches < rows ? (size_t)s->critic.minibatches
+                                                              : rows;
     *seconds = *operations = 0.0;
-    tce_status status = add_network(seconds, s, ep->O_net, &s->critic.hidden, 1, rows / parts, (double)s->critic.epochs * (double)parts, (double)parts,
+    tce_status status = add_network(seconds, s, ep->O_net, &s->critic.hidden, 1, rows / parts,
+                                    (double)s->critic.epochs * (double)parts, (double)parts,
                                     operations);
     if (status == TCE_OK)
-        status = add_network(seconds, s, ep->O_net, &s->policy.hidden, ep->P, ep->E, s->policy.epochs, 2.0, operations);
+        status = add_network(seconds, s, ep->O_net, &s->policy.hidden, ep->P, ep->E,
+                             s->policy.epochs, 2.0, operations);
     if (status == TCE_OK && s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL)
-        status = add_network(seconds, s, ep->O_net, &s->policy.hidden, ep->P * (ep->P + 1) / 2, ep->E, s->policy.epochs, 2.0, operations);
+        status = add_network(seconds, s, ep->O_net, &s->policy.hidden, ep->P * (ep->P + 1) / 2,
+                             ep->E, s->policy.epochs, 2.0, operations);
     if (status == TCE_OK && each_step)
         status = add_likelihoods(seconds, s, ep, operations);
     return status;
 }
 
-/* ---- whole iterations, each with its parts ------------------------------------------------------ */
+/* ---- whole iterations, each with its parts --------------------------------------------------- */
 
 /* What is measured of an iteration. */
-enum { WALL, PROCESSOR, SIMULATION, CRITIC, POLICY, STEPS, ENVIRONMENT, PRODUCTS, GFLOPS, N_NUMBERS };
+enum {
+    WALL,
+    PROCESSOR,
+    SIMULATION,
+    CRITIC,
+    POLICY,
+    STEPS,
+    ENVIRONMENT,
+    PRODUCTS,
+    GFLOPS,
+    N_NUMBERS
+};
 
 static double rest_of(const double *numbers)
 {
-    return (numbers[PROCESSOR] - numbers[ENVIRONMENT] - (isnan(numbers[PRODUCTS]) ? 0.0 : numbers[PRODUCTS])) / numbers[PROCESSOR];
+    return (numbers[PROCESSOR] - numbers[ENVIRONMENT] -
+            (isnan(numbers[PRODUCTS]) ? 0.0 : numbers[PRODUCTS])) /
+           numbers[PROCESSOR];
 }
 
 /* by the share of what is left */
@@ -325,12 +376,14 @@ static tce_status time_parts(void *context, size_t chunk, size_t begin, size_t e
     parts *p = &job->all[chunk];
     (void)begin, (void)end, (void)worker;
     p->same = 1;
-    const tce_status status = time_environment(job->vtable, job->l, job->number, &p->environment, &p->same);
+    const tce_status status = time_environment(job->vtable, job->l, job->number, &p->environment,
+                                               &p->same);
     return status == TCE_OK ? time_products(job->l, &p->products, &p->operations) : status;
 }
 
 /* Iteration i and its parts, into numbers [N_NUMBERS]. */
-static tce_status time_iteration(const method *way, const task *t, learner *l, tce_pool *pool, int64_t i, double *numbers, bench *b)
+static tce_status time_iteration(const method *way, const task *t, learner *l, tce_pool *pool,
+                                 int64_t i, double *numbers, bench *b)
 {
     metrics m = { 0 };
     timings spent = { 0 };
@@ -363,7 +416,8 @@ static tce_status time_iteration(const method *way, const task *t, learner *l, t
     return status;
 }
 
-static tce_status time_iterations(const method *way, const task *t, learner *l, tce_pool *pool, bench *b)
+static tce_status time_iterations(const method *way, const task *t, learner *l, tce_pool *pool,
+                                  bench *b)
 {
     const size_t n = (size_t)b->iterations;
     int failed = 0;
@@ -378,31 +432,39 @@ static tce_status time_iterations(const method *way, const task *t, learner *l, 
         status = time_iteration(way, t, l, pool, (int64_t)i + 2, all + i * N_NUMBERS, b);
     qsort(all, n, N_NUMBERS * sizeof *all, ascending);
 
-    double *const out[N_NUMBERS] = { &b->wall, &b->processor, &b->simulation, &b->critic, &b->policy, &b->steps, &b->environment, &b->products,
-                                     &b->gflops };
+    double *const out[N_NUMBERS] = { &b->wall,        &b->processor, &b->simulation,
+                                     &b->critic,      &b->policy,    &b->steps,
+                                     &b->environment, &b->products,  &b->gflops };
     for (size_t k = 0; status == TCE_OK && k < N_NUMBERS; k++)
         *out[k] = all[(n - 1) / 2 * N_NUMBERS + k];
     free(all);
     return status;
 }
 
-/* ---- report ------------------------------------------------------------------------------------ */
+/* ---- report ---------------------------------------------------------------------------------- */
 
 static double own_share(const bench *b)
 {
-    return (b->processor - b->environment - (isnan(b->products) ? 0.0 : b->products)) / b->processor;
+    return (b->processor - b->environment - (isnan(b->products) ? 0.0 : b->products)) /
+           b->processor;
 }
 
 static void print_json(const settings *s, const bench *b)
 {
-    printf("{\"task\": \"%s\", \"method\": \"%s\", \"threads\": %d, \"iterations\": %" PRId64 ", \"episodes\": %d, ", s->task.name, method_of(s)->name,
-           (int)b->threads, b->iterations, (int)s->collect.episodes);
-    printf("\"seconds\": %.9g, \"simulation\": %.9g, \"critic\": %.9g, \"policy\": %.9g, ", b->wall, b->simulation, b->critic, b->policy);
-    printf("\"processor_seconds\": %.9g, \"environment_seconds\": %.9g, ", b->processor, b->environment);
+    printf("{\"task\": \"%s\", \"method\": \"%s\", \"threads\": %d, \"iterations\": %" PRId64
+           ", \"episodes\": %d, ",
+           s->task.name, method_of(s)->name, (int)b->threads, b->iterations,
+           (int)s->collect.episodes);
+    printf("\"seconds\": %.9g, \"simulation\": %.9g, \"critic\": %.9g, \"policy\": %.9g, ", b->wall,
+           b->simulation, b->critic, b->policy);
+    printf("\"processor_seconds\": %.9g, \"environment_seconds\": %.9g, ", b->processor,
+           b->environment);
     if (!isnan(b->products))
         printf("\"gemm_seconds\": %.9g, \"gemm_gflops\": %.6g, ", b->products, b->gflops);
-    printf("\"own_share\": %.6g, \"env_steps\": %.0f, \"steps_per_second\": %.9g, \"env_microseconds_per_step\": %.6g, \"replay_same\": %s}\n",
-           own_share(b), b->steps, b->steps / b->wall, 1e6 * b->environment / b->steps, b->same_rewards ? "true" : "false");
+    printf("\"own_share\": %.6g, \"env_steps\": %.0f, \"steps_per_second\": %.9g, "
+           "\"env_microseconds_per_step\": %.6g, \"replay_same\": %s}\n",
+           own_share(b), b->steps, b->steps / b->wall, 1e6 * b->environment / b->steps,
+           b->same_rewards ? "true" : "false");
 }
 
 static void print_part(const char *name, double seconds, double of, const char *note)
@@ -414,26 +476,36 @@ static void print_table(const settings *s, const bench *b)
 {
     const double products = isnan(b->products) ? 0.0 : b->products;
     char note[512];
-    printf("%s, %s, %d episodes an iteration, %d threads; the median of %" PRId64 " iterations\n\n", s->task.name, method_of(s)->name,
-           (int)s->collect.episodes, (int)b->threads, b->iterations);
+    printf("%s, %s, %d episodes an iteration, %d threads; the median of %" PRId64 " iterations\n\n",
+           s->task.name, method_of(s)->name, (int)s->collect.episodes, (int)b->threads,
+           b->iterations);
     printf("time by the clock\n");
-    snprintf(note, sizeof note, "%.0f environment steps, %.0f steps/s", b->steps, b->steps / b->wall);
+    snprintf(note, sizeof note, "%.0f environment steps, %.0f steps/s", b->steps,
+             b->steps / b->wall);
     print_part("iteration", b->wall, b->wall, note);
-    print_part("simulation", b->simulation, b->wall, "roll-outs with their policy, paths and normaliser");
+    print_part("simulation", b->simulation, b->wall,
+               "roll-outs with their policy, paths and normaliser");
     print_part("critic", b->critic, b->wall, "values, advantages, epochs");
     print_part("policy", b->policy, b->wall, "epochs: likelihoods, projection, networks");
 
     printf("\nprocessor time, all threads\n");
     print_part("iteration", b->processor, b->processor, "");
-    snprintf(note, sizeof note, "%.2f us a step: the same episodes again, through the task's functions alone%s", 1e6 * b->environment / b->steps,
+    snprintf(note, sizeof note,
+             "%.2f us a step: the same episodes again, through the task's functions alone%s",
+             1e6 * b->environment / b->steps,
              b->same_rewards ? "" : " (rewards differ: approximate)");
     print_part("environment", b->environment, b->processor, note);
-    snprintf(note, sizeof note, isnan(b->products) ? "not measured: no cblas in the program" : "the matrix products of networks and likelihoods alone, %.1f GFLOP/s", b->gflops);
+    snprintf(note, sizeof note,
+             isnan(b->products)
+                 ? "not measured: no cblas in the program"
+                 : "the matrix products of networks and likelihoods alone, %.1f GFLOP/s",
+             b->gflops);
     print_part("gemm", products, b->processor, note);
-    print_part("everything else", b->processor - b->environment - products, b->processor, "the trainer's and the library's own");
+    print_part("everything else", b->processor - b->environment - products, b->processor,
+               "the trainer's and the library's own");
 }
 
-/* ---- the command ------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int run_bench(const settings *s, const task *t, bench *b, int json)
 {
@@ -473,8 +545,12 @@ typedef struct bench_options {
 static int parse(bench_options *o, int argc, char **argv)
 {
     static const struct option LONG[] = {
-        { "help", no_argument, NULL, 'h' },          { "task", required_argument, NULL, 'k' }, { "iterations", required_argument, NULL, 'i' },
-        { "threads", required_argument, NULL, 't' }, { "json", no_argument, NULL, 'j' },       { "tasks", no_argument, NULL, 'a' },
+        { "help", no_argument, NULL, 'h' },
+        { "task", required_argument, NULL, 'k' },
+        { "iterations", required_argument, NULL, 'i' },
+        { "threads", required_argument, NULL, 't' },
+        { "json", no_argument, NULL, 'j' },
+        { "tasks", no_argument, NULL, 'a' },
         { "task-library", required_argument, NULL, 'L' },
         { 0 },
     };
@@ -483,18 +559,31 @@ static int parse(bench_options *o, int argc, char **argv)
     optind = 1;
     while ((c = getopt_long(argc, argv, "h", LONG, NULL)) != -1) {
         switch (c) {
-        case 'h': return print_help("bench", OPTIONS, 1);
-        case 'k': o->task = optarg; break;
-        case 't': o->threads = optarg; break;
-        case 'L': o->library = optarg; break;
-        case 'j': o->json = 1; break;
-        case 'a': o->tasks = 1; break;
+        case 'h':
+            return print_help("bench", OPTIONS, 1);
+        case 'k':
+            o->task = optarg;
+            break;
+        case 't':
+            o->threads = optarg;
+            break;
+        case 'L':
+            o->library = optarg;
+            break;
+        case 'j':
+            o->json = 1;
+            break;
+        case 'a':
+            o->tasks = 1;
+            break;
         case 'i':
             o->iterations = strtol(optarg, &end, 10);
             if (end == optarg || *end || o->iterations < 1 || o->iterations > 1000000)
-                return fail_usage("bench", "--iterations %s, must be a whole number from 1 to 1000000", optarg);
+                return fail_usage(
+                    "bench", "--iterations %s, must be a whole number from 1 to 1000000", optarg);
             break;
-        default: return fail_option("bench", argv, LONG, 1);
+        default:
+            return fail_option("bench", argv, LONG, 1);
         }
     }
     return -1;

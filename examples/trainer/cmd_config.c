@@ -1,5 +1,6 @@
 /*
- * tce config: the effective settings of a file and overrides, as YAML; or the whole table as a page of documentation. tce completion: the names for the shell.
+ * tce config: the effective settings of a file and overrides, as YAML; or the whole table as a page
+ * of documentation. tce completion: the names for the shell.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -14,7 +15,8 @@ static const char OPTIONS[] = "  --markdown  the table of all settings as a Mark
 static int print_markdown(void)
 {
     const char *section = "";
-    printf("# Settings\n\nEvery key of a settings file, made by `tce config --markdown`. On the command line a key is `section.key=value`.\n");
+    printf("# Settings\n\nEvery key of a settings file, made by `tce config --markdown`. On the "
+           "command line a key is `section.key=value`.\n");
     for (size_t i = 0; i < N_SETTING_ROWS; i++) {
         const setting_row *row = &SETTING_ROWS[i];
         if (strcmp(section, row->section) != 0)
@@ -34,7 +36,9 @@ static int print_markdown(void)
 
 int cmd_config(int argc, char **argv)
 {
-    static const struct option LONG[] = { { "help", no_argument, NULL, 'h' }, { "markdown", no_argument, NULL, 'm' }, { 0 } };
+    static const struct option LONG[] = { { "help", no_argument, NULL, 'h' },
+                                          { "markdown", no_argument, NULL, 'm' },
+                                          { 0 } };
     int c;
     optind = 1;
     while ((c = getopt_long(argc, argv, "h", LONG, NULL)) != -1) {
@@ -59,12 +63,15 @@ int cmd_completion(int argc, char **argv)
         return print_help("completion", "  eval \"$(tce completion bash)\"  puts it to use\n", 0);
     if (argc != 2 || strcmp(argv[1], "bash") != 0)
         return fail_usage("completion", "name a shell: bash");
-    printf("_tce() {\n    local word=${COMP_WORDS[COMP_CWORD]}\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W '");
+    printf("_tce() {\n    local word=${COMP_WORDS[COMP_CWORD]}\n    if [ \"$COMP_CWORD\" -eq 1 ]; "
+           "then\n        COMPREPLY=($(compgen -W '");
     for (size_t i = 0; i < N_COMMANDS; i++)
         printf("%s%s", i ? " " : "", COMMANDS[i].name);
-    printf("' -- \"$word\"))\n        return\n    fi\n    case $word in\n    *=*) COMPREPLY=() ;;\n    *.*) COMPREPLY=($(compgen -f -W '");
+    printf("' -- \"$word\"))\n        return\n    fi\n    case $word in\n    *=*) COMPREPLY=() "
+           ";;\n    *.*) COMPREPLY=($(compgen -f -W '");
     for (size_t i = 0; i < N_SETTING_ROWS; i++)
         printf("%s%s.%s=", i ? " " : "", SETTING_ROWS[i].section, SETTING_ROWS[i].key);
-    printf("' -- \"$word\"))\n        compopt -o nospace ;;\n    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n    esac\n}\ncomplete -F _tce tce\n");
+    printf("' -- \"$word\"))\n        compopt -o nospace ;;\n    *) COMPREPLY=($(compgen -f -- "
+           "\"$word\")) ;;\n    esac\n}\ncomplete -F _tce tce\n");
     return EXIT_FINE;
 }

@@ -1,6 +1,6 @@
 /*
- * tce eval: what the mean policy of a run does on resets that training never saw: return, metrics of the task,
- * smoothness, video and picture.
+ * tce eval: what the mean policy of a run does on resets that training never saw: return, metrics
+ * of the task, smoothness, video and picture.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -24,7 +24,8 @@ static const char OPTIONS[] = "  --episodes N        episodes [200]\n"
                               "  --seed N            seed of their resets [the run's]\n"
                               "  --threads N         threads [the run's]\n"
                               "  --task-library FILE\n"
-                              "                      library of the run's task; one that only the run folder names is not loaded\n"
+                              "                      library of the run's task; one that only the "
+                              "run folder names is not loaded\n"
                               "  --video FILE.mp4    film the first episodes\n"
                               "  --video-episodes N  how many [5]\n"
                               "  --picture FILE.png  the last state of the first episode\n"
@@ -39,10 +40,12 @@ typedef struct eval_options {
     int has_seed;
 } eval_options;
 
-/* ---- numbers ------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Mean and its standard error, which takes two, over the episodes that were not dropped; value of episode e at
- * x[e * stride]. */
+/*
+ * Mean and its standard error, which takes two, over the episodes that were not dropped; value of
+ * episode e at x[e * stride].
+ */
 static void print_mean(const char *name, const episodes *ep, const double *x, size_t stride)
 {
     double n = 0.0, sum = 0.0, squares = 0.0;
@@ -61,7 +64,10 @@ static void print_mean(const char *name, const episodes *ep, const double *x, si
     printf("\n");
 }
 
-/* Jerk of the joints over all episodes, of the measured or the desired velocity. jerks: scratch [E, 4]. */
+/*
+ * Jerk of the joints over all episodes, of the measured or the desired velocity. jerks: scratch [E,
+ * 4].
+ */
 static void print_smoothness(const player *p, int measured, double *velocity, double *jerks)
 {
     static const char *const NAMES[] = { "largest jerk", "mean squared jerk", "dimensionless jerk",
@@ -90,8 +96,9 @@ static tce_status print_report(const player *p)
     double *jerks = array_of_doubles(4 * ep->E, &failed);
     double *velocity = array_of_doubles(ep->T * ep->D, &failed);
     if (!failed) {
-        printf("%s, %s, seed %" PRIu64 ": mean policy, %zu episode%s\n", p->s.task.name, method_of(&p->s)->name,
-               p->s.run.seed, ep->E, ep->E == 1 ? "" : "s (mean +- standard error)");
+        printf("%s, %s, seed %" PRIu64 ": mean policy, %zu episode%s\n", p->s.task.name,
+               method_of(&p->s)->name, p->s.run.seed, ep->E,
+               ep->E == 1 ? "" : "s (mean +- standard error)");
         if (ep->n_dropped > 0)
             printf("  dropped                    %11zu\n", ep->n_dropped);
         episodes_returns(ep, returns);
@@ -107,7 +114,7 @@ static tce_status print_report(const player *p)
     return failed ? tce_fail(TCE_E_NOMEM, "no memory for %zu episodes", ep->E) : TCE_OK;
 }
 
-/* ---- pictures ------------------------------------------------------------------------------------ */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 /* One environment that does an episode again, with what it is drawn into. */
 typedef struct film {
@@ -130,7 +137,8 @@ static tce_status show(film *f, const eval_options *o, int frames)
 }
 
 /* Episode e of the evaluation once more, from the same random stream along the same path. */
-static tce_status replay(film *f, const player *p, const eval_options *o, size_t e, int skip, double rate)
+static tce_status replay(film *f, const player *p, const eval_options *o, size_t e, int skip,
+                         double rate)
 {
     const episodes *ep = &p->ep;
     const size_t n_rounds = (ep->E + ep->N - 1) / ep->N;
@@ -138,7 +146,8 @@ static tce_status replay(film *f, const player *p, const eval_options *o, size_t
     tce_env_result result;
     memset(&result, 0, sizeof result);
     tce_random random;
-    tce_random_start(&random, p->s.run.seed, PURPOSE_EVAL_ENV, e % ep->N, PLAYER_COLLECTION * n_rounds + e / ep->N);
+    tce_random_start(&random, p->s.run.seed, PURPOSE_EVAL_ENV, e % ep->N,
+                     PLAYER_COLLECTION * n_rounds + e / ep->N);
     tce_status status = f->env->reset(f->instance, &random, f->obs, f->pos, f->vel);
     if (status == TCE_OK)
         status = show(f, o, 1);
@@ -193,7 +202,8 @@ static tce_status film_episodes(const player *p, const eval_options *o)
     f.pos = array_of_doubles(p->ep.D, &failed);
     f.vel = array_of_doubles(p->ep.D, &failed);
     f.rgb = array_of((size_t)o->width * (size_t)o->height, 3, &failed);
-    const tce_status status = failed ? tce_fail(TCE_E_NOMEM, "no memory for a picture") : make_film(&f, p, o);
+    const tce_status status = failed ? tce_fail(TCE_E_NOMEM, "no memory for a picture")
+                                     : make_film(&f, p, o);
     if (f.instance)
         f.env->destroy(f.instance);
     free(f.obs);
@@ -203,7 +213,7 @@ static tce_status film_episodes(const player *p, const eval_options *o)
     return status;
 }
 
-/* ---- the command --------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 /* All that can be had, then what is missing: the remedy is the last line, where it is seen. */
 static tce_status evaluate(player *p, const eval_options *asked, tce_pool **pool)
@@ -248,14 +258,16 @@ static int read_number(const char *text, int64_t least, int64_t most, int64_t *o
 /* -1 when the options are read, else the exit status. */
 static int read_options(int argc, char **argv, eval_options *o)
 {
-    static const struct option LONG[] = {
-        { "episodes", required_argument, NULL, 'n' }, { "seed", required_argument, NULL, 's' },
-        { "threads", required_argument, NULL, 't' },  { "video", required_argument, NULL, 'v' },
-        { "picture", required_argument, NULL, 'p' },  { "video-episodes", required_argument, NULL, 'e' },
-        { "size", required_argument, NULL, 'z' },     { "help", no_argument, NULL, 'h' },
-        { "task-library", required_argument, NULL, 'l' },
-        { 0 }
-    };
+    static const struct option LONG[] = { { "episodes", required_argument, NULL, 'n' },
+                                          { "seed", required_argument, NULL, 's' },
+                                          { "threads", required_argument, NULL, 't' },
+                                          { "video", required_argument, NULL, 'v' },
+                                          { "picture", required_argument, NULL, 'p' },
+                                          { "video-episodes", required_argument, NULL, 'e' },
+                                          { "size", required_argument, NULL, 'z' },
+                                          { "help", no_argument, NULL, 'h' },
+                                          { "task-library", required_argument, NULL, 'l' },
+                                          { 0 } };
     *o = (eval_options){ .episodes = DEFAULT_EPISODES, .video_episodes = 5, .threads = -1 };
     o->width = 960;
     o->height = 720;
@@ -267,13 +279,20 @@ static int read_options(int argc, char **argv, eval_options *o)
         int64_t number = 0;
         char end;
         switch (c) {
-        case 'h': return print_help("eval", OPTIONS, 0);
-        case 'v': o->video = optarg; continue;
-        case 'p': o->picture = optarg; continue;
-        case 'l': o->library = optarg; continue;
+        case 'h':
+            return print_help("eval", OPTIONS, 0);
+        case 'v':
+            o->video = optarg;
+            continue;
+        case 'p':
+            o->picture = optarg;
+            continue;
+        case 'l':
+            o->library = optarg;
+            continue;
         case 'z':
-            if (sscanf(optarg, "%" SCNd32 "x%" SCNd32 "%c", &o->width, &o->height, &end) != 2 || o->width < 16 ||
-                o->height < 16 || o->width > 8192 || o->height > 8192)
+            if (sscanf(optarg, "%" SCNd32 "x%" SCNd32 "%c", &o->width, &o->height, &end) != 2 ||
+                o->width < 16 || o->height < 16 || o->width > 8192 || o->height > 8192)
                 return fail_usage("eval", "--size %s: must be WxH, 16 to 8192 each", optarg);
             continue;
         case 's':
@@ -282,12 +301,18 @@ static int read_options(int argc, char **argv, eval_options *o)
             o->seed = scratch.run.seed;
             o->has_seed = 1;
             continue;
-        case 'n': case 'e': case 't':
+        case 'n':
+        case 'e':
+        case 't':
             if (!read_number(optarg, c == 't' ? 0 : 1, 1000000, &number))
-                return fail_usage("eval", "\"%s\" is not a number of %s", optarg, c == 't' ? "threads" : "episodes");
-            *(c == 't' ? &o->threads : c == 'n' ? &o->episodes : &o->video_episodes) = (int32_t)number;
+                return fail_usage("eval", "\"%s\" is not a number of %s", optarg,
+                                  c == 't' ? "threads" : "episodes");
+            *(c == 't'   ? &o->threads
+              : c == 'n' ? &o->episodes
+                         : &o->video_episodes) = (int32_t)number;
             continue;
-        default: return fail_option("eval", argv, LONG, 0);
+        default:
+            return fail_option("eval", argv, LONG, 0);
         }
     }
     if (argc - optind != 1)

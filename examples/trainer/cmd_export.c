@@ -1,5 +1,6 @@
 /*
- * tce export: the trained policy for a robot, as a file that libtce loads and as C source that needs nothing.
+ * tce export: the trained policy for a robot, as a file that libtce loads and as C source that
+ * needs nothing.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -14,10 +15,11 @@
 
 #define PATH_SIZE 4096
 
-static const char OPTIONS[] = "  RUN         a run folder, or a policy.safetensors\n"
-                              "  --out DIR   where to write; default: export/ in the run folder, or beside the file\n"
-                              "  --c NAME    name of the C file and first part of its functions' names; default: policy\n"
-                              "  --help      this\n";
+static const char OPTIONS[] =
+    "  RUN         a run folder, or a policy.safetensors\n"
+    "  --out DIR   where to write; default: export/ in the run folder, or beside the file\n"
+    "  --c NAME    name of the C file and first part of its functions' names; default: policy\n"
+    "  --help      this\n";
 
 /* RUN -> the policy's file, and the folder it belongs to. */
 static int find_policy(const char *run, char *file, char *folder)
@@ -26,14 +28,18 @@ static int find_policy(const char *run, char *file, char *folder)
     if (strlen(run) + 32 > PATH_SIZE)
         return fail_usage("export", "the path of RUN is too long");
     if (stat(run, &info) != 0) {
-        fprintf(stderr, "tce: %s: %s; give a run folder, or its policy.safetensors\n", run, strerror(errno));
+        fprintf(stderr, "tce: %s: %s; give a run folder, or its policy.safetensors\n", run,
+                strerror(errno));
         return EXIT_FAILED;
     }
     snprintf(folder, PATH_SIZE, "%s", run);
     if (S_ISDIR(info.st_mode)) {
         snprintf(file, PATH_SIZE, "%s/policy.safetensors", run);
         if (access(file, F_OK) != 0) {
-            fprintf(stderr, "tce: %s: no policy there yet; a run writes it with its first checkpoint (run.checkpoint_every)\n", file);
+            fprintf(stderr,
+                    "tce: %s: no policy there yet; a run writes it with its first checkpoint "
+                    "(run.checkpoint_every)\n",
+                    file);
             return EXIT_FAILED;
         }
         return EXIT_FINE;
@@ -53,7 +59,10 @@ static int fail_write(const char *path, int error)
     return EXIT_FAILED;
 }
 
-/* The C file in memory, *size bytes, the caller's to free; NULL after saying why the policy, which is from `file`, cannot be exported. */
+/*
+ * The C file in memory, *size bytes, the caller's to free; NULL after saying why the policy, which
+ * is from `file`, cannot be exported.
+ */
 static char *make_c(const tce_store *store, const char *file, const char *name, size_t *size)
 {
     char *text = NULL;
@@ -78,7 +87,8 @@ static int write_c(const char *text, size_t size, const char *path)
     if (!out)
         return fail_write(draft, errno);
     errno = 0;
-    const int broken = fwrite(text, 1, size, out) != size || fflush(out) != 0 || fsync(fileno(out)) != 0;
+    const int broken = fwrite(text, 1, size, out) != size || fflush(out) != 0 ||
+                       fsync(fileno(out)) != 0;
     const int error = errno ? errno : EIO;
     const int unclosed = fclose(out) != 0;
     if (!broken && !unclosed && rename(draft, path) == 0)
@@ -101,7 +111,8 @@ static int export_to(const tce_store *store, const char *file, const char *folde
     int code = EXIT_FINE;
     snprintf(path, sizeof path, "%s/policy.safetensors", folder);
     snprintf(c_path, sizeof c_path, "%s/%s.c", folder, name);
-    if (mkdir(folder, 0777) != 0 && !(errno == EEXIST && stat(folder, &info) == 0 && S_ISDIR(info.st_mode)))
+    if (mkdir(folder, 0777) != 0 &&
+        !(errno == EEXIST && stat(folder, &info) == 0 && S_ISDIR(info.st_mode)))
         code = fail_write(folder, errno == EEXIST ? ENOTDIR : errno);
     if (code == EXIT_FINE && tce_store_save(store, path) != TCE_OK)
         code = fail();
@@ -117,9 +128,10 @@ static int export_to(const tce_store *store, const char *file, const char *folde
 
 int cmd_export(int argc, char **argv)
 {
-    static const struct option LONG[] = {
-        { "help", no_argument, NULL, 'h' }, { "out", required_argument, NULL, 'o' }, { "c", required_argument, NULL, 'c' }, { 0 }
-    };
+    static const struct option LONG[] = { { "help", no_argument, NULL, 'h' },
+                                          { "out", required_argument, NULL, 'o' },
+                                          { "c", required_argument, NULL, 'c' },
+                                          { 0 } };
     const char *out = NULL, *name = "policy";
     int c;
     optind = 1;
@@ -136,7 +148,9 @@ int cmd_export(int argc, char **argv)
     if (argc - optind != 1)
         return fail_usage("export", "name one run folder");
     if (!export_name_is_fine(name))
-        return fail_usage("export", "--c %s: must be a letter, then letters, digits and _, at most 63 in all", name);
+        return fail_usage("export",
+                          "--c %s: must be a letter, then letters, digits and _, at most 63 in all",
+                          name);
     if (out && strlen(out) + 128 > PATH_SIZE)
         return fail_usage("export", "the path after --out is too long");
 

@@ -1,6 +1,6 @@
 /*
- * tce tasks: what a task library offers, with dimensions. An instance of each is created to ask it. With --check: whether its tasks keep their
- * contract.
+ * tce tasks: what a task library offers, with dimensions. An instance of each is created to ask it.
+ * With --check: whether its tasks keep their contract.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -10,10 +10,13 @@
 #include "commands.h"
 #include "trainer.h"
 
-static const char OPTIONS[] = "  --task-library FILE  task library; default: libtce_tasks.so beside the program\n"
-                              "  --check              run a few episodes of each task, or of TASK, and say what breaks the contract of a task;\n"
-                              "                       task.options=\"key=value key=value\" for its options; exit status 1 when there is a fault\n"
-                              "  --help               this\n";
+static const char OPTIONS[] =
+    "  --task-library FILE  task library; default: libtce_tasks.so beside the program\n"
+    "  --check              run a few episodes of each task, or of TASK, and say what breaks the "
+    "contract of a task;\n"
+    "                       task.options=\"key=value key=value\" for its options; exit status 1 "
+    "when there is a fault\n"
+    "  --help               this\n";
 
 /* width: of the longest name */
 static void print_task(const tce_env_vtable *vtable, int width)
@@ -28,7 +31,8 @@ static void print_task(const tce_env_vtable *vtable, int width)
     if (status != TCE_OK) {
         printf("%-*s not available: %s\n", width, vtable->name, tce_error_message());
     } else {
-        printf("%-*s %5d %4d %7d %6d %8g  %s\n", width, vtable->name, (int)spec.n_obs, (int)spec.n_dof, (int)spec.n_action, (int)spec.n_steps, spec.dt,
+        printf("%-*s %5d %4d %7d %6d %8g  %s\n", width, vtable->name, (int)spec.n_obs,
+               (int)spec.n_dof, (int)spec.n_action, (int)spec.n_steps, spec.dt,
                vtable->description);
         printf("%-*s metrics:", width, "");
         for (int32_t i = 0; i < spec.n_metrics; i++)
@@ -39,7 +43,7 @@ static void print_task(const tce_env_vtable *vtable, int width)
         vtable->destroy(instance);
 }
 
-/* ---- checking ------------------------------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 static void print_finding(void *context, int32_t severity, const char *message)
 {
@@ -66,7 +70,10 @@ static tce_status check_task(const tce_env_vtable *vtable, const char *options, 
     return status;
 }
 
-/* "LIBRARY:TASK", each of them may be missing, and "section.key=value" into the settings; *task: "" for all. */
+/*
+ * "LIBRARY:TASK", each of them may be missing, and "section.key=value" into the settings; *task: ""
+ * for all.
+ */
 static tce_status read_target(settings *s, int n, char *const *words, char *task_name, size_t size)
 {
     int first = 0;
@@ -77,7 +84,9 @@ static tce_status read_target(settings *s, int n, char *const *words, char *task
         const char *colon = access(words[0], F_OK) == 0 ? NULL : strrchr(words[0], ':');
         const size_t length = colon ? (size_t)(colon - words[0]) : strlen(words[0]);
         if (length >= sizeof library)
-            return tce_fail(TCE_E_VALUE, "the path of a task library has %zu characters, must have at most %zu", length, sizeof library - 1);
+            return tce_fail(TCE_E_VALUE,
+                            "the path of a task library has %zu characters, must have at most %zu",
+                            length, sizeof library - 1);
         snprintf(library, sizeof library, "%.*s", (int)length, words[0]);
         if (length > 0)
             status = settings_name_library(s, library);
@@ -110,8 +119,10 @@ static int check_tasks(const settings *s, const char *task_name)
 
 int cmd_tasks(int argc, char **argv)
 {
-    static const struct option LONG[] = { { "help", no_argument, NULL, 'h' }, { "task-library", required_argument, NULL, 'l' },
-                                          { "check", no_argument, NULL, 'c' }, { 0 } };
+    static const struct option LONG[] = { { "help", no_argument, NULL, 'h' },
+                                          { "task-library", required_argument, NULL, 'l' },
+                                          { "check", no_argument, NULL, 'c' },
+                                          { 0 } };
     settings s;
     settings_init(&s);
     int c, check = 0;
@@ -142,7 +153,8 @@ int cmd_tasks(int argc, char **argv)
         const int length = (int)strlen(tce_env_library_at(t.library, i)->name);
         width = length > width ? length : width;
     }
-    printf("%-*s %5s %4s %7s %6s %8s  %s\n", width, "task", "obs", "dof", "action", "steps", "dt", "description");
+    printf("%-*s %5s %4s %7s %6s %8s  %s\n", width, "task", "obs", "dof", "action", "steps", "dt",
+           "description");
     for (size_t i = 0; i < tce_env_library_count(t.library); i++)
         print_task(tce_env_library_at(t.library, i), width);
     task_close(&t);

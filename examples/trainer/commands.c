@@ -11,12 +11,15 @@
 #include "commands.h"
 
 const command COMMANDS[] = {
-    { "train", cmd_train, "CONFIG [section.key=value ...] [options]", "train a policy; leaves a run folder" },
+    { "train", cmd_train, "CONFIG [section.key=value ...] [options]",
+      "train a policy; leaves a run folder" },
     { "eval", cmd_eval, "RUN [options]", "run the mean policy of a run; videos and pictures" },
     { "plot", cmd_plot, "RUN ... [options]", "curves, statistics and smoothness of runs" },
-    { "export", cmd_export, "RUN [options]", "write the policy for a robot: one file, or C source" },
+    { "export", cmd_export, "RUN [options]",
+      "write the policy for a robot: one file, or C source" },
     { "bench", cmd_bench, "[CONFIG] [options]", "time an iteration and its parts" },
-    { "tasks", cmd_tasks, "[--task-library FILE] [--check [LIBRARY][:TASK] [task.options=...]]", "list the tasks there are, or check them" },
+    { "tasks", cmd_tasks, "[--task-library FILE] [--check [LIBRARY][:TASK] [task.options=...]]",
+      "list the tasks there are, or check them" },
     { "config", cmd_config, "[CONFIG] [section.key=value ...]", "print the effective settings" },
     { "completion", cmd_completion, "bash", "print a completion script for the shell" },
 };
@@ -33,7 +36,10 @@ const command *find_command(const char *name)
 
 int print_overview(FILE *out)
 {
-    fprintf(out, "usage: tce COMMAND ...\n\ntemporally-correlated episodic reinforcement learning, libtce %s\n\n", tce_version_string());
+    fprintf(out,
+            "usage: tce COMMAND ...\n\ntemporally-correlated episodic reinforcement learning, "
+            "libtce %s\n\n",
+            tce_version_string());
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(out, "  %-11s %s\n", COMMANDS[i].name, COMMANDS[i].help);
     fprintf(out, "\n`tce COMMAND --help` says more. First steps: tce train reacher5/tce\n");
@@ -59,8 +65,12 @@ int fail_usage(const char *command_name, const char *format, ...)
     return EXIT_USAGE;
 }
 
-/* "--name" is no option: a setting, or something like an option. value: what stands behind it, or NULL. */
-static int fail_unknown_option(const char *command_name, const char *name, const char *value, const struct option *known, int with_settings)
+/*
+ * "--name" is no option: a setting, or something like an option. value: what stands behind it, or
+ * NULL.
+ */
+static int fail_unknown_option(const char *command_name, const char *name, const char *value,
+                               const struct option *known, int with_settings)
 {
     const char *words[MAX_LIST];
     char spelt[TEXT_SIZE];
@@ -70,22 +80,28 @@ static int fail_unknown_option(const char *command_name, const char *name, const
     for (; known->name && n < MAX_LIST; known++)
         words[n++] = known->name;
     const char *near = nearest_word(name, n, words);
-    return fail_usage(command_name, "--%s: no such option%s%s%s", name, near ? ", did you mean --" : "", near ? near : "", near ? "?" : "");
+    return fail_usage(command_name, "--%s: no such option%s%s%s", name,
+                      near ? ", did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
-int fail_option(const char *command_name, char *const *argv, const struct option *known, int with_settings)
+int fail_option(const char *command_name, char *const *argv, const struct option *known,
+                int with_settings)
 {
     const char *word = argv[optind - 1], *next = argv[optind];
     char name[TEXT_SIZE];
     const int is_long = strncmp(word, "--", 2) == 0;
-    snprintf(name, sizeof name, "%.*s", is_long ? (int)strcspn(word + 2, "=") : 0, is_long ? word + 2 : "");
+    snprintf(name, sizeof name, "%.*s", is_long ? (int)strcspn(word + 2, "=") : 0,
+             is_long ? word + 2 : "");
     if (optopt == 0) {
         const char *equals = strchr(word, '=');
-        return fail_unknown_option(command_name, name, equals ? equals + 1 : next, known, with_settings);
+        return fail_unknown_option(command_name, name, equals ? equals + 1 : next, known,
+                                   with_settings);
     }
     for (const struct option *option = known; is_long && option->name; option++)
         if (strncmp(option->name, name, strlen(name)) == 0 && option->val == optopt)
-            return fail_usage(command_name, option->has_arg ? "--%s needs a value" : "--%s takes no value", option->name);
+            return fail_usage(command_name,
+                              option->has_arg ? "--%s needs a value" : "--%s takes no value",
+                              option->name);
     return fail_usage(command_name, "-%c: no such option, or its value is missing", optopt);
 }
 

@@ -1,6 +1,7 @@
 /*
- * The commands of the program `tce`. A command parses its own options with getopt_long and returns the exit status:
- * 0 fine, 1 failure (said on stderr, with the remedy), 2 wrong usage, 130 interrupted.
+ * The commands of the program `tce`. A command parses its own options with getopt_long and returns
+ * the exit status: 0 fine, 1 failure (said on stderr, with the remedy), 2 wrong usage, 130
+ * interrupted.
  */
 #ifndef TRAINER_COMMANDS_H
 #define TRAINER_COMMANDS_H
@@ -41,31 +42,40 @@ int fail(void);
 int fail_usage(const char *command, const char *format, ...) TCE_PRINTF(2, 3);
 
 /*
- * After getopt_long has returned '?' for a word of argv (opterr is 0): says what is wrong with it. A word that is a setting gets its section.key=value
- * where the command takes settings, any other the nearest option. Returns EXIT_USAGE.
+ * After getopt_long has returned '?' for a word of argv (opterr is 0): says what is wrong with it.
+ * A word that is a setting gets its section.key=value where the command takes settings, any other
+ * the nearest option. Returns EXIT_USAGE.
  */
 struct option;
-int fail_option(const char *command, char *const *argv, const struct option *known, int with_settings);
+int fail_option(const char *command, char *const *argv, const struct option *known,
+                int with_settings);
 
-/* Usage, help and options of a command on stdout; with_settings adds every setting from the table. Returns EXIT_FINE. */
+/*
+ * Usage, help and options of a command on stdout; with_settings adds every setting from the table.
+ * Returns EXIT_FINE.
+ */
 int print_help(const char *command, const char *options_text, int with_settings);
 
 /*
- * Settings from what is left on a command line: CONFIG (a path, or "task/method" or "task" in examples/configs, $TCE_CONFIGS or beside the program), then
- * section.key=value overrides. n arguments. n = 0 gives the defaults. A task library in CONFIG counts as named by the user, unless CONFIG is a file
- * of a run folder or a queue.
+ * Settings from what is left on a command line: CONFIG (a path, or "task/method" or "task" in
+ * examples/configs, $TCE_CONFIGS or beside the program), then section.key=value overrides. n
+ * arguments. n = 0 gives the defaults. A task library in CONFIG counts as named by the user, unless
+ * CONFIG is a file of a run folder or a queue.
  */
 tce_status settings_from_arguments(settings *s, int n, char *const *arguments);
 
 /* Whether a word of a command line is a CONFIG, not section.key=value. */
 int is_config(const char *word);
 
-/* Where a configuration lies: writes the path of CONFIG, a folder's being its tce.yaml, or fails saying which there are. */
+/*
+ * Where a configuration lies: writes the path of CONFIG, a folder's being its tce.yaml, or fails
+ * saying which there are.
+ */
 tce_status find_config(const char *config, char *out, size_t size);
 
 /*
- * Whether a settings file is the record of a run or a queue: by its name, which only they give, or by what lies beside it. Such a file may be
- * anybody's, so the library in it stays a record.
+ * Whether a settings file is the record of a run or a queue: by its name, which only they give, or
+ * by what lies beside it. Such a file may be anybody's, so the library in it stays a record.
  */
 int config_is_record(const char *path);
 

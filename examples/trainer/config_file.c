@@ -1,5 +1,6 @@
 /*
- * Settings files: where CONFIG lies, what there is when it is nowhere, and whether it is the record of a run.
+ * Settings files: where CONFIG lies, what there is when it is nowhere, and whether it is the record
+ * of a run.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
 
@@ -16,11 +17,14 @@
 #define ENDING ".yaml"
 #define MAX_NAMES 64
 
-/* ---- places -------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 enum { N_PLACES = 5 };
 
-/* Where settings files are looked for, in this order, each with its last slash; "" is the working directory. An unset $TCE_CONFIGS is that again. */
+/*
+ * Where settings files are looked for, in this order, each with its last slash; "" is the working
+ * directory. An unset $TCE_CONFIGS is that again.
+ */
 typedef struct places {
     char paths[N_PLACES][2 * TEXT_SIZE];
 } places;
@@ -47,14 +51,15 @@ static int take_config(char *path, size_t size, int *folder)
         return 0;
     if (!S_ISDIR(found.st_mode))
         return 1;
-    snprintf(path + length, size - length, "%stce" ENDING, length && path[length - 1] == '/' ? "" : "/");
+    snprintf(path + length, size - length, "%stce" ENDING,
+             length && path[length - 1] == '/' ? "" : "/");
     if (access(path, F_OK) == 0)
         return 1;
     *folder = 1;
     return 0;
 }
 
-/* ---- what there is ------------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 /* Names, each once, in the order of the alphabet. */
 typedef struct names {
@@ -115,7 +120,8 @@ static void join_names(const names *found, const char *prefix, char *out, size_t
     size_t used = 0;
     out[0] = '\0';
     for (size_t i = 0; i < found->n && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s%s", i ? ", " : "", prefix, found->list[i]);
+        used += (size_t)snprintf(out + used, size - used, "%s%s%s", i ? ", " : "", prefix,
+                                 found->list[i]);
 }
 
 /* The settings files that a folder has in any of the places. */
@@ -129,21 +135,31 @@ static void find_files(const places *p, const char *folder, names *found)
     }
 }
 
-/* The folder of tasks that CONFIG asks for is there: which files it has, and which methods there are at all. */
-static tce_status fail_in_folder(const char *config, const char *what, const char *folder, const names *files)
+/*
+ * The folder of tasks that CONFIG asks for is there: which files it has, and which methods there
+ * are at all.
+ */
+static tce_status fail_in_folder(const char *config, const char *what, const char *folder,
+                                 const names *files)
 {
     char prefix[2 * TEXT_SIZE], list[2 * TEXT_SIZE], methods[TEXT_SIZE] = "";
     size_t used = 0;
     snprintf(prefix, sizeof prefix, "%s/", folder);
     join_names(files, prefix, list, sizeof list);
     for (size_t i = 0; i < N_SETTING_ROWS; i++)
-        if (strcmp(SETTING_ROWS[i].section, "run") == 0 && strcmp(SETTING_ROWS[i].key, "method") == 0)
+        if (strcmp(SETTING_ROWS[i].section, "run") == 0 &&
+            strcmp(SETTING_ROWS[i].key, "method") == 0)
             for (const char *c = SETTING_ROWS[i].choices; *c && used < sizeof methods; c++)
-                used += (size_t)snprintf(methods + used, sizeof methods - used, *c == '|' ? " and " : "%c", *c);
-    return tce_fail(TCE_E_NOT_FOUND, "%s: %s; for %s there is %s. The methods are %s (run.method)", config, what, folder, list, methods);
+                used += (size_t)snprintf(methods + used, sizeof methods - used,
+                                         *c == '|' ? " and " : "%c", *c);
+    return tce_fail(TCE_E_NOT_FOUND, "%s: %s; for %s there is %s. The methods are %s (run.method)",
+                    config, what, folder, list, methods);
 }
 
-/* CONFIG is nowhere: the files of the folder that it is or lies in, or the folder with the nearest name, or where was looked. */
+/*
+ * CONFIG is nowhere: the files of the folder that it is or lies in, or the folder with the nearest
+ * name, or where was looked.
+ */
 static tce_status fail_to_find(const places *p, const char *config, int is_folder)
 {
     const char *what = is_folder ? "is a folder without tce.yaml" : "no such settings file";
@@ -170,11 +186,13 @@ static tce_status fail_to_find(const places *p, const char *config, int is_folde
         words[i] = folders.list[i];
     const char *near = nearest_word(folder, folders.n, words);
     join_names(&folders, "", list, sizeof list);
-    return tce_fail(TCE_E_NOT_FOUND, "%s: %s%s%s%s%s%s%s", config, what, is_folder ? "" : ", neither as a path nor in examples/configs or $TCE_CONFIGS",
-                    near ? "; did you mean " : "", near ? near : "", near ? "?" : ".", folders.n ? " There are settings for " : "", list);
+    return tce_fail(TCE_E_NOT_FOUND, "%s: %s%s%s%s%s%s%s", config, what,
+                    is_folder ? "" : ", neither as a path nor in examples/configs or $TCE_CONFIGS",
+                    near ? "; did you mean " : "", near ? near : "", near ? "?" : ".",
+                    folders.n ? " There are settings for " : "", list);
 }
 
-/* ---- public -------------------------------------------------------------------------------------- */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 tce_status find_config(const char *config, char *out, size_t size)
 {

@@ -1,6 +1,7 @@
 /*
- * Action correlation matrix of an episodic policy: positions y = offset + H w, w ~ N(mu, L L'), at the T control times have covariance
- * H L L' H' whatever the start, so the correlation is exact, without samples.   Index d T + t: tile (i, j) is DoF i against DoF j.
+ * Action correlation matrix of an episodic policy: positions y = offset + H w, w ~ N(mu, L L'), at
+ * the T control times have covariance H L L' H' whatever the start, so the correlation is exact,
+ * without samples.   Index d T + t: tile (i, j) is DoF i against DoF j.
  */
 #include <math.h>
 
@@ -19,7 +20,8 @@ void correlation_of_covariance(size_t n, double *matrix)
         matrix[i * n + i] = 1.0;
 }
 
-tce_status action_correlation(const tce_mp *mp, size_t T, const double *times, const double *L, double *out)
+tce_status action_correlation(const tce_mp *mp, size_t T, const double *times, const double *L,
+                              double *out)
 {
     const tce_status status = tce_mp_covariance(mp, T, times, 0.0, L, 0.0, 0, out, NULL);
     if (status == TCE_OK)

@@ -19,7 +19,10 @@ void csv_put_text(FILE *file, const char *text)
         fputc('"', file);
 }
 
-/* Takes a field that stands in quotes to its plain text; returns what follows the closing quote, or NULL. */
+/*
+ * Takes a field that stands in quotes to its plain text; returns what follows the closing quote, or
+ * NULL.
+ */
 static char *take_quoted(char *at, char **out)
 {
     char *to = *out = at++;

@@ -10,7 +10,10 @@
 /* A text as one field: in quotes where it needs them, line ends as blanks. */
 void csv_put_text(FILE *file, const char *text);
 
-/* Cuts a line into its fields, in place, without quotes and line end. Returns how many there are; the first `max` of them are in out. 0: a quote is open. */
+/*
+ * Cuts a line into its fields, in place, without quotes and line end. Returns how many there are;
+ * the first `max` of them are in out. 0: a quote is open.
+ */
 size_t csv_split(char *line, size_t max, char **out);
 
 #endif

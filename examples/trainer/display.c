@@ -1,7 +1,8 @@
 /*
  * The line that a run writes anew while it goes, and its plain form.
  *
- *     120/200  384k steps  12.3k/s  return -1.23  success 0.85 (eval 0.91)  entropy 3.20  KL 0.050  sim 40% critic 35% policy 25%  ETA 1:23
+ *     120/200  384k steps  12.3k/s  return -1.23  success 0.85 (eval 0.91)
+ *         entropy 3.20  KL 0.050  sim 40% critic 35% policy 25%  ETA 1:23
  */
 #include <inttypes.h>
 #include <math.h>
@@ -14,7 +15,10 @@
 
 #include "display.h"
 
-/* Seconds between updates: fast enough to look alive, slow enough to cost nothing; a log wants fewer. */
+/*
+ * Seconds between updates: fast enough to look alive, slow enough to cost nothing; a log wants
+ * fewer.
+ */
 #define TERMINAL_PERIOD 0.1
 #define PLAIN_PERIOD 5.0
 
@@ -52,7 +56,7 @@ void display_duration(double seconds, char *out, size_t size)
         snprintf(out, size, "%lld:%02lld", s / 60, s % 60);
 }
 
-/* ---- the line ---------------------------------------------------------------------------------- */
+/* ---- the line -------------------------------------------------------------------------------- */
 
 /* 950, 12.3k, 4.56M: three digits. */
 static void short_number(double value, char *out, size_t size)
@@ -65,7 +69,10 @@ static void short_number(double value, char *out, size_t size)
     snprintf(out, size, "%.*f%s", digits, value, UNITS[unit]);
 }
 
-/* Appends a part of the line; what does not fit into the width is left out as a whole, as is all that follows. */
+/*
+ * Appends a part of the line; what does not fit into the width is left out as a whole, as is all
+ * that follows.
+ */
 typedef struct line {
     char *text;
     size_t used, limit;
@@ -114,7 +121,8 @@ static void add_split(line *to, const timings *spent)
 {
     const double all = spent->simulation + spent->critic + spent->policy;
     if (all > 0.0)
-        add(to, "sim %.0f%% critic %.0f%% policy %.0f%%", 100.0 * spent->simulation / all, 100.0 * spent->critic / all, 100.0 * spent->policy / all);
+        add(to, "sim %.0f%% critic %.0f%% policy %.0f%%", 100.0 * spent->simulation / all,
+            100.0 * spent->critic / all, 100.0 * spent->policy / all);
 }
 
 /* Time left, by whichever limit comes first. */
@@ -122,20 +130,23 @@ static double time_left(const display *d, const display_state *state, double ela
 {
     const double done = (double)(state->iteration - d->first_iteration);
     const double steps = (double)(state->env_steps - d->first_steps);
-    double left = done > 0.0 ? elapsed / done * (double)(state->iterations - state->iteration) : NAN;
+    double left = done > 0.0 ? elapsed / done * (double)(state->iterations - state->iteration)
+                             : NAN;
     if (state->steps_limit > 0 && steps > 0.0)
         left = fmin(left, elapsed / steps * (double)(state->steps_limit - state->env_steps));
     return left;
 }
 
-void display_line(const display *d, const display_state *state, double now, size_t width, char *out, size_t size)
+void display_line(const display *d, const display_state *state, double now, size_t width, char *out,
+                  size_t size)
 {
     line to = { out, 0, width && width < size - 1 ? width : size - 1, 0 };
     char steps[32], rate[32], left[32];
     const double elapsed = now - d->started;
     out[0] = '\0';
     short_number((double)state->env_steps, steps, sizeof steps);
-    short_number(elapsed > 0.0 ? (double)(state->env_steps - d->first_steps) / elapsed : 0.0, rate, sizeof rate);
+    short_number(elapsed > 0.0 ? (double)(state->env_steps - d->first_steps) / elapsed : 0.0, rate,
+                 sizeof rate);
     display_duration(time_left(d, state, elapsed), left, sizeof left);
 
     add(&to, "%" PRId64 "/%" PRId64, state->iteration, state->iterations);
@@ -145,14 +156,15 @@ void display_line(const display *d, const display_state *state, double now, size
     add_metric(&to, "return", metrics_get(state->m, "return"), "%.4g");
     add_success(&to, metrics_get(state->m, "success"), d->eval_success);
     add_metric(&to, "entropy", metrics_get(state->m, "entropy"), "%.2f");
-    add_metric(&to, "KL", metrics_get(state->m, "kl_mean") + metrics_get(state->m, "kl_cov"), "%.3g");
+    add_metric(&to, "KL", metrics_get(state->m, "kl_mean") + metrics_get(state->m, "kl_cov"),
+               "%.3g");
     add_split(&to, &d->spent);
     const double dropped = metrics_get(state->m, "dropped");
     if (dropped > 0.0)
         add(&to, "dropped %.0f", dropped);
 }
 
-/* ---- on the screen ----------------------------------------------------------------------------- */
+/* ---- on the screen --------------------------------------------------------------------------- */
 
 size_t display_width(void)
 {

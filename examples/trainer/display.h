@@ -1,5 +1,6 @@
 /*
- * What a person sees of a run: one line that is written anew on a terminal, plain lines elsewhere, nothing when quiet.
+ * What a person sees of a run: one line that is written anew on a terminal, plain lines elsewhere,
+ * nothing when quiet.
  */
 #ifndef TRAINER_DISPLAY_H
 #define TRAINER_DISPLAY_H
@@ -11,8 +12,8 @@ typedef struct display {
     int has_line;          /* an unfinished line stands on the terminal */
     double started, shown; /* seconds */
     int64_t first_iteration, first_steps;
-    timings spent;         /* since the start */
-    double eval_success;   /* last one; NaN: none yet */
+    timings spent;       /* since the start */
+    double eval_success; /* last one; NaN: none yet */
 } display;
 
 /* What an update shows. */
@@ -33,7 +34,8 @@ void display_start(display *d, int64_t iteration, int64_t env_steps);
 void display_update(display *d, const display_state *state, int evaluated, int last);
 
 /* The line as text, without colours: width 0 means all of it. */
-void display_line(const display *d, const display_state *state, double now, size_t width, char *out, size_t size);
+void display_line(const display *d, const display_state *state, double now, size_t width, char *out,
+                  size_t size);
 
 /* A line of its own on stdout, unless quiet. */
 void display_note(display *d, const char *format, ...) TCE_PRINTF(2, 3);

@@ -1,8 +1,10 @@
 /*
- * Collecting episodes: context -> (mean, L) -> parameters -> desired path -> environment [TCE, one iteration, step 1].
+ * Collecting episodes: context -> (mean, L) -> parameters -> desired path -> environment [TCE, one
+ * iteration, step 1].
  *
- * Episodes run in rounds of N environments. Parameters of episode e in collection k come from the stream (seed, parameters, k, e), environment
- * resets from the roll-out's own streams: nothing depends on threads or on how many episodes ran before.
+ * Episodes run in rounds of N environments. Parameters of episode e in collection k come from the
+ * stream (seed, parameters, k, e), environment resets from the roll-out's own streams: nothing
+ * depends on threads or on how many episodes ran before.
  */
 #include <math.h>
 #include <stdio.h>
@@ -73,7 +75,8 @@ tce_status episodes_allocate(episodes *ep, size_t P)
         ep->names[ep->M + 1] = prefixed(ep, "length", &m.failed);
     }
     if (m.failed)
-        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes of %zu steps: lower their number", ep->E, ep->T);
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes of %zu steps: lower their number",
+                        ep->E, ep->T);
 
     /* the path is sampled at the end of each step: dt, 2 dt, …, T dt */
     for (size_t i = 0; i < ep->T; i++)
@@ -95,16 +98,23 @@ static tce_status check_metric_names(const tce_env_spec *spec, const char *prefi
     for (int32_t i = 0; i < spec->n_metrics; i++) {
         const char *name = spec->metric_names[i];
         if (strpbrk(name, ",\"\r\n"))
-            return tce_fail(TCE_E_VALUE, "the task's metric \"%s\" has a comma, a quote or a line break in its name, "
-                                         "which a column of progress.csv cannot have", name);
+            return tce_fail(
+                TCE_E_VALUE,
+                "the task's metric \"%s\" has a comma, a quote or a line break in its name, "
+                "which a column of progress.csv cannot have",
+                name);
         if (strlen(prefix) + strlen(name) >= METRIC_NAME)
-            return tce_fail(TCE_E_VALUE, "the task's metric \"%.40s...\" has a name of %zu characters; a column of progress.csv "
-                                         "may have %d, with \"%s\" before it", name, strlen(name), METRIC_NAME - 1, prefix);
+            return tce_fail(TCE_E_VALUE,
+                            "the task's metric \"%.40s...\" has a name of %zu characters; a column "
+                            "of progress.csv "
+                            "may have %d, with \"%s\" before it",
+                            name, strlen(name), METRIC_NAME - 1, prefix);
     }
     return TCE_OK;
 }
 
-tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_pool *pool, const episodes_options *options)
+tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_pool *pool,
+                           const episodes_options *options)
 {
     memset(ep, 0, sizeof *ep);
     tce_rollout_options rollout;
@@ -143,8 +153,10 @@ void episodes_free(episodes *ep)
     tce_rollout_free(ep->rollout);
     for (size_t i = 0; ep->names && i < ep->M + 2; i++)
         free(ep->names[i]);
-    void *const arrays[] = { ep->times, ep->inputs, ep->init_pos, ep->init_vel, ep->mean, ep->factor, ep->params, ep->pos, ep->vel, ep->obs,
-                             ep->first_obs, ep->work, ep->rewards, ep->dones, ep->events, ep->lengths, ep->results, ep->names };
+    void *const arrays[] = { ep->times,     ep->inputs,  ep->init_pos, ep->init_vel, ep->mean,
+                             ep->factor,    ep->params,  ep->pos,      ep->vel,      ep->obs,
+                             ep->first_obs, ep->work,    ep->rewards,  ep->dones,    ep->events,
+                             ep->lengths,   ep->results, ep->names };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         free(arrays[i]);
     memset(ep, 0, sizeof *ep);
@@ -167,7 +179,8 @@ void episodes_inputs(const episodes *ep, size_t first, size_t n, double *out)
 {
     for (size_t e = first; e < first + n; e++)
         for (size_t t = 0; t <= ep->T; t++) {
-            network_input(ep, ep->obs + (e * (ep->T + 1) + t) * ep->O, t ? ep->times[t - 1] : 0.0, out);
+            network_input(ep, ep->obs + (e * (ep->T + 1) + t) * ep->O, t ? ep->times[t - 1] : 0.0,
+                          out);
             out += ep->O_net;
         }
 }
@@ -175,7 +188,9 @@ void episodes_inputs(const episodes *ep, size_t first, size_t n, double *out)
 /* Resets n environments and puts their first observations where obs and the policy expect them. */
 static tce_status start_round(episodes *ep, size_t first, size_t n, uint64_t episode)
 {
-    const tce_status status = tce_rollout_reset(ep->rollout, n, episode, ep->first_obs, ep->init_pos + first * ep->D, ep->init_vel + first * ep->D);
+    const tce_status status = tce_rollout_reset(ep->rollout, n, episode, ep->first_obs,
+                                                ep->init_pos + first * ep->D,
+                                                ep->init_vel + first * ep->D);
     if (status != TCE_OK)
         return status;
     for (size_t i = 0; i < n; i++) {
@@ -187,11 +202,13 @@ static tce_status start_round(episodes *ep, size_t first, size_t n, uint64_t epi
 }
 
 /* Parameters of a round: drawn, given, or the mean. */
-static tce_status choose_parameters(episodes *ep, tce_policy *policy, size_t first, size_t n, uint64_t seed, uint64_t number, int explore)
+static tce_status choose_parameters(episodes *ep, tce_policy *policy, size_t first, size_t n,
+                                    uint64_t seed, uint64_t number, int explore)
 {
     const size_t P = ep->P;
     double *factor = ep->factor + (ep->contextual ? first * P * P : 0);
-    tce_status status = tce_policy_predict(policy, n, ep->inputs + first * ep->O_net, ep->mean + first * P, factor);
+    tce_status status = tce_policy_predict(policy, n, ep->inputs + first * ep->O_net,
+                                           ep->mean + first * P, factor);
     const double *const chosen = explore ? ep->given_params : ep->mean;
     if (chosen)
         memcpy(ep->params + first * P, chosen + first * P, n * P * sizeof(double));
@@ -199,7 +216,9 @@ static tce_status choose_parameters(episodes *ep, tce_policy *policy, size_t fir
         const size_t e = first + i;
         tce_random random;
         tce_random_start(&random, seed, PURPOSE_PARAMETERS, number, e);
-        status = tce_gauss_sample(1, P, 1, ep->mean + e * P, factor + (ep->contextual ? i * P * P : 0), &random, ep->work, ep->params + e * P);
+        status = tce_gauss_sample(1, P, 1, ep->mean + e * P,
+                                  factor + (ep->contextual ? i * P * P : 0), &random, ep->work,
+                                  ep->params + e * P);
     }
     return status;
 }
@@ -218,7 +237,9 @@ static tce_status run_round(episodes *ep, const tce_mp *mp, size_t first, size_t
     grid.init_time = &start_time;
     grid.init_pos = ep->init_pos + first * D;
     grid.init_vel = ep->init_vel + first * D;
-    const tce_status status = tce_mp_trajectory(mp, &grid, ep->params + first * ep->P, ep->pos + first * T * D, ep->vel + first * T * D, NULL);
+    const tce_status status = tce_mp_trajectory(mp, &grid, ep->params + first * ep->P,
+                                                ep->pos + first * T * D, ep->vel + first * T * D,
+                                                NULL);
     if (status != TCE_OK)
         return status;
 
@@ -230,10 +251,12 @@ static tce_status run_round(episodes *ep, const tce_mp *mp, size_t first, size_t
     paths.events = ep->events + first * T;
     paths.lengths = ep->lengths + first;
     paths.metrics = ep->M ? ep->results + first * ep->M : NULL;
-    return tce_rollout_run(ep->rollout, n, T, ep->pos + first * T * D, ep->vel + first * T * D, &paths);
+    return tce_rollout_run(ep->rollout, n, T, ep->pos + first * T * D, ep->vel + first * T * D,
+                           &paths);
 }
 
-tce_status episodes_collect(episodes *ep, tce_policy *policy, const tce_mp *mp, uint64_t seed, uint64_t number, int explore, after_round hook, void *context)
+tce_status episodes_collect(episodes *ep, tce_policy *policy, const tce_mp *mp, uint64_t seed,
+                            uint64_t number, int explore, after_round hook, void *context)
 {
     const size_t n_rounds = (ep->E + ep->N - 1) / ep->N;
     tce_status status = TCE_OK;
@@ -255,7 +278,8 @@ tce_status episodes_collect(episodes *ep, tce_policy *policy, const tce_mp *mp, 
         }
     }
     if (status == TCE_OK && ep->n_dropped == ep->E)
-        return tce_fail(TCE_E_ENV, "all %zu episodes were dropped; the first said: %s", ep->E, tce_rollout_message(ep->rollout, 0));
+        return tce_fail(TCE_E_ENV, "all %zu episodes were dropped; the first said: %s", ep->E,
+                        tce_rollout_message(ep->rollout, 0));
     return status;
 }
 
@@ -284,7 +308,7 @@ void episodes_report(const episodes *ep, const double *returns, metrics *m)
     metrics_put(m, ep->names[ep->M + 1], (double)ep->n_steps / n);
 }
 
-/* ---- states, for tasks that carry them from episode to episode --------------------------------------- */
+/* ---- states, for tasks that carry them from episode to episode ------------------------------- */
 
 tce_status episodes_save(const episodes *ep, tce_store *store, const char *name)
 {
@@ -293,7 +317,9 @@ tce_status episodes_save(const episodes *ep, tce_store *store, const char *name)
     if (!ep->spec->carries_state)
         return TCE_OK;
     double *states = array_of_doubles(shape[0] * shape[1], &failed);
-    tce_status status = failed ? tce_fail(TCE_E_NOMEM, "no memory for the states of %zu environments", ep->N) : TCE_OK;
+    tce_status status = failed ? tce_fail(TCE_E_NOMEM,
+                                          "no memory for the states of %zu environments", ep->N)
+                               : TCE_OK;
     if (status == TCE_OK)
         status = tce_rollout_get_states(ep->rollout, ep->N, states);
     if (status == TCE_OK)
@@ -302,7 +328,10 @@ tce_status episodes_save(const episodes *ep, tce_store *store, const char *name)
     return status;
 }
 
-/* There may be another number of environments now, since evaluate.episodes may change: those that there were go on. */
+/*
+ * There may be another number of environments now, since evaluate.episodes may change: those that
+ * there were go on.
+ */
 tce_status episodes_load(episodes *ep, const tce_store *store, const char *name)
 {
     tce_store_array array;
@@ -312,7 +341,8 @@ tce_status episodes_load(episodes *ep, const tce_store *store, const char *name)
     const tce_status status = tce_store_get(store, name, &array);
     if (status != TCE_OK)
         return status;
-    if (array.type != TCE_F64 || array.rank != 2 || array.shape[1] != tce_rollout_num_state(ep->rollout))
+    if (array.type != TCE_F64 || array.rank != 2 ||
+        array.shape[1] != tce_rollout_num_state(ep->rollout))
         return tce_fail(TCE_E_CORRUPT, "%s are not the states of this task", name);
     return tce_rollout_set_states(ep->rollout, smaller(ep->N, array.shape[0]), array.data);
 }

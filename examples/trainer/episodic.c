@@ -1,5 +1,6 @@
 /*
- * What the episodic methods are made of: primitive, environments, critic, policy; and what they do alike: evaluate, save, load, export.
+ * What the episodic methods are made of: primitive, environments, critic, policy; and what they do
+ * alike: evaluate, save, load, export.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,8 +13,10 @@
 #define ROUNDING 1e-12
 
 /*
- * Whether the movement fits the episodes of the task: it may rest at its goal for a while, but an episode that ends before the movement does never sees the rest
- * of it, and a table that ends before the episode does says nothing of its last steps. A step more or less is rounding. A rhythmic movement repeats.
+ * Whether the movement fits the episodes of the task: it may rest at its goal for a while, but an
+ * episode that ends before the movement does never sees the rest of it, and a table that ends
+ * before the episode does says nothing of its last steps. A step more or less is rounding. A
+ * rhythmic movement repeats.
  */
 static tce_status check_duration(const settings *s, const tce_env_spec *spec)
 {
@@ -22,15 +25,21 @@ static tce_status check_duration(const settings *s, const tce_env_spec *spec)
     char episode[2 * TEXT_SIZE];
     if (s->mp.phase == TCE_MP_PHASE_RHYTHMIC)
         return TCE_OK;
-    snprintf(episode, sizeof episode, "an episode of %s lasts %g s (%d steps of %g s)", s->task.name, duration, (int)spec->n_steps, spec->dt);
+    snprintf(episode, sizeof episode, "an episode of %s lasts %g s (%d steps of %g s)",
+             s->task.name, duration, (int)spec->n_steps, spec->dt);
     if (!(rest > 0.0))
-        return tce_fail(TCE_E_VALUE, "mp.delay = %g s, but %s: set mp.delay=0", s->mp.delay, episode);
+        return tce_fail(TCE_E_VALUE, "mp.delay = %g s, but %s: set mp.delay=0", s->mp.delay,
+                        episode);
     if (s->mp.tau > rest + spec->dt * (1.0 + ROUNDING))
-        return tce_fail(TCE_E_VALUE, "mp.tau = %g s%s is longer than the episode: %s; set mp.tau=%g, or less", s->mp.tau,
-                        s->mp.delay > 0.0 ? " after mp.delay" : "", episode, rest);
-    if (s->mp.kind == TCE_MP_PRODMP && s->mp.basis == TCE_MP_BASIS_TABLE && rest / s->mp.tau > s->mp.table_length * (1.0 + ROUNDING))
-        return tce_fail(TCE_E_VALUE, "mp.tau = %g s with mp.table_length = %d is too short: %s; set mp.tau=%g, or mp.table_length=%.0f", s->mp.tau,
-                        (int)s->mp.table_length, episode, rest, ceil(rest / s->mp.tau));
+        return tce_fail(TCE_E_VALUE,
+                        "mp.tau = %g s%s is longer than the episode: %s; set mp.tau=%g, or less",
+                        s->mp.tau, s->mp.delay > 0.0 ? " after mp.delay" : "", episode, rest);
+    if (s->mp.kind == TCE_MP_PRODMP && s->mp.basis == TCE_MP_BASIS_TABLE &&
+        rest / s->mp.tau > s->mp.table_length * (1.0 + ROUNDING))
+        return tce_fail(TCE_E_VALUE,
+                        "mp.tau = %g s with mp.table_length = %d is too short: %s; set mp.tau=%g, "
+                        "or mp.table_length=%.0f",
+                        s->mp.tau, (int)s->mp.table_length, episode, rest, ceil(rest / s->mp.tau));
     return TCE_OK;
 }
 
@@ -62,7 +71,9 @@ static tce_status create_primitive(const settings *s, const tce_env_spec *spec, 
     mp.weights_scale = s->mp.weights_scale.v[0];
     if (s->mp.weights_scale.n > 1) {
         if (s->mp.weights_scale.n != s->mp.num_basis)
-            return tce_fail(TCE_E_SHAPE, "mp.weights_scale has %d numbers, mp.num_basis is %d: give one number, or one a basis function",
+            return tce_fail(TCE_E_SHAPE,
+                            "mp.weights_scale has %d numbers, mp.num_basis is %d: give one number, "
+                            "or one a basis function",
                             (int)s->mp.weights_scale.n, (int)s->mp.num_basis);
         mp.weights_scales = s->mp.weights_scale.v;
     }
@@ -70,7 +81,8 @@ static tce_status create_primitive(const settings *s, const tce_env_spec *spec, 
 }
 
 /* hooks: NULL, or those of memory.h */
-static tce_status create_critic(learner *l, tce_pool *pool, int32_t normalise, size_t max_batch, const tce_hooks *hooks)
+static tce_status create_critic(learner *l, tce_pool *pool, int32_t normalise, size_t max_batch,
+                                const tce_hooks *hooks)
 {
     const settings *s = &l->s;
     tce_critic_options critic;
@@ -99,37 +111,48 @@ typedef struct part_sizes {
     size_t policy_batch;
 } part_sizes;
 
-/* All that will be taken, against all that there is: a run that does not fit ends before it takes anything. */
-static tce_status check_memory(learner *l, tce_pool *pool, const episodic_options *options, const part_sizes *sizes)
+/*
+ * All that will be taken, against all that there is: a run that does not fit ends before it takes
+ * anything.
+ */
+static tce_status check_memory(learner *l, tce_pool *pool, const episodic_options *options,
+                               const part_sizes *sizes)
 {
     const settings *s = &l->s;
     char remedy[256];
     memory m = { .measure = 1 };
     tce_hooks hooks;
     double policy = 0.0;
-    snprintf(remedy, sizeof remedy, "lower collect.episodes = %d, evaluate.episodes = %d or the widths of the networks", (int)s->collect.episodes,
-             (int)s->evaluate.episodes);
+    snprintf(remedy, sizeof remedy,
+             "lower collect.episodes = %d, evaluate.episodes = %d or the widths of the networks",
+             (int)s->collect.episodes, (int)s->evaluate.episodes);
     if (sizes->critic_batch > INT32_MAX)
-        return tce_fail(TCE_E_NOMEM, "an iteration has %zu steps, the limit is %d: %s", sizes->critic_batch, INT32_MAX, remedy);
+        return tce_fail(TCE_E_NOMEM, "an iteration has %zu steps, the limit is %d: %s",
+                        sizes->critic_batch, INT32_MAX, remedy);
 
     memory_hooks(&m, &hooks);
     m.bytes += episodes_bytes(&l->train, sizes->P) + episodes_bytes(&l->test, sizes->P);
     m.bytes += (double)(l->train.E + l->test.E) * sizeof(double);
-    tce_status status = memory_measured(create_critic(l, pool, options->normalise, sizes->critic_batch, &hooks));
+    tce_status status = memory_measured(
+        create_critic(l, pool, options->normalise, sizes->critic_batch, &hooks));
     if (status == TCE_OK)
-        status = policy_learner_bytes(s, pool, l->train.O_net, sizes->P, sizes->policy_batch, &policy);
+        status = policy_learner_bytes(s, pool, l->train.O_net, sizes->P, sizes->policy_batch,
+                                      &policy);
     if (status == TCE_OK)
         status = options->measure(l, pool, sizes->P, &m);
     return status == TCE_OK ? memory_check(m.bytes + policy, "this run", remedy) : status;
 }
 
 /* Environments first: they tell the sizes of everything else. */
-static tce_status create_parts(learner *l, const task *t, tce_pool *pool, const episodic_options *options)
+static tce_status create_parts(learner *l, const task *t, tce_pool *pool,
+                               const episodic_options *options)
 {
     const settings *s = &l->s;
     const int contextual = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL;
-    const episodes_options train = { s->collect.episodes, s->collect.environments, contextual, PURPOSE_TRAIN_ENV, "" };
-    const episodes_options test = { s->evaluate.episodes, s->collect.environments, contextual, PURPOSE_EVAL_ENV, "eval_" };
+    const episodes_options train = { s->collect.episodes, s->collect.environments, contextual,
+                                     PURPOSE_TRAIN_ENV, "" };
+    const episodes_options test = { s->evaluate.episodes, s->collect.environments, contextual,
+                                    PURPOSE_EVAL_ENV, "eval_" };
 
     tce_status status = episodes_create(&l->train, t, s, pool, &train);
     if (status == TCE_OK)
@@ -141,7 +164,8 @@ static tce_status create_parts(learner *l, const task *t, tce_pool *pool, const 
     if (status != TCE_OK)
         return status;
 
-    const part_sizes sizes = { tce_mp_num_params(l->mp), options->step_values ? l->train.E * (l->train.T + 1) : l->train.E,
+    const part_sizes sizes = { tce_mp_num_params(l->mp),
+                               options->step_values ? l->train.E * (l->train.T + 1) : l->train.E,
                                l->train.E > l->test.N ? l->train.E : l->test.N };
     status = check_memory(l, pool, options, &sizes);
     if (status == TCE_OK)
@@ -157,11 +181,14 @@ static tce_status create_parts(learner *l, const task *t, tce_pool *pool, const 
     l->returns = array_of_doubles(l->train.E, &failed);
     l->test_returns = array_of_doubles(l->test.E, &failed);
     if (failed)
-        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes: lower collect.episodes", l->train.E);
-    return policy_learner_create(&l->policy, s, pool, l->train.O_net, l->train.P, sizes.policy_batch);
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes: lower collect.episodes",
+                        l->train.E);
+    return policy_learner_create(&l->policy, s, pool, l->train.O_net, l->train.P,
+                                 sizes.policy_batch);
 }
 
-tce_status episodic_create(const settings *s, const task *t, tce_pool *pool, const episodic_options *options, learner **out)
+tce_status episodic_create(const settings *s, const task *t, tce_pool *pool,
+                           const episodic_options *options, learner **out)
 {
     *out = NULL;
     learner *l = calloc(1, sizeof *l);
@@ -195,7 +222,8 @@ tce_status episodic_collect(learner *l, int64_t i, after_round hook, metrics *m,
 {
     episodes *ep = &l->train;
     const double start = now_seconds();
-    const tce_status status = episodes_collect(ep, l->policy.policy, l->mp, l->s.run.seed, (uint64_t)i, 1, hook, l);
+    const tce_status status = episodes_collect(ep, l->policy.policy, l->mp, l->s.run.seed,
+                                               (uint64_t)i, 1, hook, l);
     spent->simulation = now_seconds() - start;
     if (status != TCE_OK)
         return status;
@@ -207,14 +235,16 @@ tce_status episodic_collect(learner *l, int64_t i, after_round hook, metrics *m,
     return TCE_OK;
 }
 
-tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *inputs, const double *targets, metrics *m)
+tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *inputs,
+                                 const double *targets, metrics *m)
 {
     const settings *s = &l->s;
     tce_adam_options adam;
     tce_adam_options_init(&adam, sizeof adam);
     adam.learning_rate = s->critic.learning_rate;
     adam.l2 = s->critic.l2;
-    const double rate_factor = tce_linear_schedule((uint64_t)(i - 1), (uint64_t)s->schedule.learning_rate_iterations);
+    const double rate_factor = tce_linear_schedule((uint64_t)(i - 1),
+                                                   (uint64_t)s->schedule.learning_rate_iterations);
     tce_random random;
     tce_random_start(&random, s->run.seed, PURPOSE_MINIBATCH, (uint64_t)i, 0);
 
@@ -222,7 +252,8 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
     tce_status status = TCE_OK;
     for (int32_t epoch = 0; status == TCE_OK && epoch < s->critic.epochs; epoch++) {
         double loss = 0.0;
-        status = tce_critic_fit_epoch(l->critic, n, inputs, targets, (size_t)s->critic.minibatches, &random, &adam, rate_factor, s->critic.clip_norm, &loss);
+        status = tce_critic_fit_epoch(l->critic, n, inputs, targets, (size_t)s->critic.minibatches,
+                                      &random, &adam, rate_factor, s->critic.clip_norm, &loss);
         sum += loss;
     }
     metrics_put(m, "critic_loss", sum / (double)s->critic.epochs);
@@ -232,7 +263,8 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
 tce_status episodic_evaluate(learner *l, uint64_t number, metrics *m, timings *spent)
 {
     const double start = now_seconds();
-    const tce_status status = episodes_collect(&l->test, l->policy.policy, l->mp, l->s.run.seed, number, 0, NULL, NULL);
+    const tce_status status = episodes_collect(&l->test, l->policy.policy, l->mp, l->s.run.seed,
+                                               number, 0, NULL, NULL);
     spent->evaluation = now_seconds() - start;
     if (status != TCE_OK)
         return status;

@@ -1,6 +1,7 @@
 /*
- * An episodic learner: primitive, environments for training and evaluation, critic, policy. TCE and BBRL add their own arrays in `own`
- * and say how an iteration goes; the rest of their method tables is here.
+ * An episodic learner: primitive, environments for training and evaluation, critic, policy. TCE and
+ * BBRL add their own arrays in `own` and say how an iteration goes; the rest of their method tables
+ * is here.
  */
 #ifndef TRAINER_EPISODIC_H
 #define TRAINER_EPISODIC_H
@@ -28,7 +29,8 @@ typedef struct episodic_options {
     tce_status (*measure)(const learner *l, tce_pool *pool, size_t P, memory *m);
 } episodic_options;
 
-tce_status episodic_create(const settings *s, const task *t, tce_pool *pool, const episodic_options *options, learner **out);
+tce_status episodic_create(const settings *s, const task *t, tce_pool *pool,
+                           const episodic_options *options, learner **out);
 /* Frees all but `own`. */
 void episodic_destroy(learner *l);
 
@@ -36,7 +38,8 @@ void episodic_destroy(learner *l);
 tce_status episodic_collect(learner *l, int64_t i, after_round hook, metrics *m, timings *spent);
 
 /* The critic epochs of iteration i on n rows. */
-tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *inputs, const double *targets, metrics *m);
+tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *inputs,
+                                 const double *targets, metrics *m);
 
 /* Entries of a method table. */
 tce_status episodic_evaluate(learner *l, uint64_t number, metrics *m, timings *spent);

@@ -1,11 +1,13 @@
 /*
  * TensorBoard event files: records of
- *     length (8 bytes), masked CRC of it (4), payload, masked CRC of the payload (4), all little-endian,
+ *     length (8 bytes), masked CRC of it (4), payload, masked CRC of the payload (4),
+ *     all little-endian,
  *     masked CRC = rotate_right(CRC-32C, 15) + 0xa282ead8,
  * with payloads in protobuf wire format:
  *     Event { double wall_time = 1; int64 step = 2; string file_version = 3; Summary summary = 5 }
  *     Summary { repeated Value value = 1 }    Value { string tag = 1; float simple_value = 2 }
- * The length of a record depends on names and step alone, so a file that was cut and continued has its records where they were.
+ * The length of a record depends on names and step alone, so a file that was cut and continued has
+ * its records where they were.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +24,10 @@
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 #define FIELD(number, type) ((uint8_t)((number) << 3 | (type)))
 
-/* Longest "group/name" of a value, the message with it and its number, and what a message takes in the one around it. */
+/*
+ * Longest "group/name" of a value, the message with it and its number, and what a message takes in
+ * the one around it.
+ */
 #define TAG_BYTES (METRIC_NAME + 16)
 #define VALUE_BYTES (TAG_BYTES + 16)
 #define FRAME_BYTES 16
@@ -36,11 +41,11 @@ enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 struct events {
     FILE *file;
     char path[RUN_PATH];
-    size_t n;                    /* bytes of the payload so far */
+    size_t n; /* bytes of the payload so far */
     size_t n_summary;
-    size_t capacity;             /* of the summary */
-    uint8_t *payload;            /* [capacity + HEAD_BYTES] */
-    uint8_t *summary;            /* [capacity] */
+    size_t capacity;  /* of the summary */
+    uint8_t *payload; /* [capacity + HEAD_BYTES] */
+    uint8_t *summary; /* [capacity] */
 };
 
 uint32_t events_crc32c(const void *bytes, size_t n)
@@ -61,7 +66,7 @@ static uint32_t masked(uint32_t crc)
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
-/* ---- wire format ------------------------------------------------------------------------------- */
+/* ---- wire format ----------------------------------------------------------------------------- */
 
 static size_t put_little(uint8_t *out, uint64_t value, size_t n)
 {
@@ -99,7 +104,9 @@ static tce_status make_room(events *e, size_t n)
     e->payload = malloc(capacity + HEAD_BYTES);
     e->summary = malloc(capacity + 1);
     e->capacity = capacity;
-    return e->payload && e->summary ? TCE_OK : tce_fail(TCE_E_NOMEM, "no memory for an event of %zu numbers", n);
+    return e->payload && e->summary
+               ? TCE_OK
+               : tce_fail(TCE_E_NOMEM, "no memory for an event of %zu numbers", n);
 }
 
 /* Begins the payload: wall time and step. */
@@ -143,12 +150,13 @@ static tce_status write_record(events *e)
     put_little(head + 8, masked(events_crc32c(head, 8)), 4);
     put_little(tail, masked(events_crc32c(e->payload, e->n)), 4);
     errno = 0;
-    const int whole = fwrite(head, 1, sizeof head, e->file) == sizeof head && fwrite(e->payload, 1, e->n, e->file) == e->n &&
+    const int whole = fwrite(head, 1, sizeof head, e->file) == sizeof head &&
+                      fwrite(e->payload, 1, e->n, e->file) == e->n &&
                       fwrite(tail, 1, sizeof tail, e->file) == sizeof tail && fflush(e->file) == 0;
     return whole ? TCE_OK : run_fail_write(e->path, errno);
 }
 
-/* ---- public ------------------------------------------------------------------------------------ */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 /* The first record names the format. */
 static tce_status write_version(events *e)
@@ -208,7 +216,8 @@ tce_status events_write(events *e, int64_t step, const metrics *m, const timings
     for (int32_t i = 0; i < m->n; i++) {
         const int evaluated = strncmp(m->names[i], "eval_", 5) == 0;
         if (!isnan(m->values[i]))
-            add_value(e, evaluated ? "eval" : "train", m->names[i] + (evaluated ? 5 : 0), m->values[i]);
+            add_value(e, evaluated ? "eval" : "train", m->names[i] + (evaluated ? 5 : 0),
+                      m->values[i]);
     }
     if (spent) {
         add_value(e, "time", "simulation", spent->simulation);

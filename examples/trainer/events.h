@@ -12,7 +12,10 @@ typedef struct events events;
 tce_status events_open(const char *path, int64_t keep, events **out);
 void events_close(events *e);
 
-/* One event: every number of m that is not NaN, under "train/<name>" or, for eval_<name>, "eval/<name>"; then the timings under "time/…". */
+/*
+ * One event: every number of m that is not NaN, under "train/<name>" or, for eval_<name>,
+ * "eval/<name>"; then the timings under "time/…".
+ */
 tce_status events_write(events *e, int64_t step, const metrics *m, const timings *spent);
 
 /* Forces the file to disk; its length. */

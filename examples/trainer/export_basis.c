@@ -1,9 +1,11 @@
 /*
- * What a primitive's C code needs as numbers, taken from libtce itself: a ProDMP that starts at rest at time 0 has rows H = scale o Psi, so the table
- * and the integrals are read off tce_mp_basis at the right times.
+ * What a primitive's C code needs as numbers, taken from libtce itself: a ProDMP that starts at
+ * rest at time 0 has rows H = scale o Psi, so the table and the integrals are read off tce_mp_basis
+ * at the right times.
  *
  *     table   Psi(k dt/tau), k = 0 … last, where the published interpolation has its points
- *     exact   I1 = Psi, I0 = Psi' + alpha/2 Psi at the edges of panels that are short enough for 12 Gauss points
+ *     exact   I1 = Psi, I0 = Psi' + alpha/2 Psi at the edges of panels that are short enough for
+ *             12 Gauss points
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,20 +21,41 @@
 
 #define PI 3.14159265358979323846
 
-/* ---- options ----------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static tce_status read_options(export_basis *b, const tce_store *store)
 {
     tce_mp_options *o = &b->options;
-    const struct { const char *name; int32_t *value; } integers[] = {
-        { "mp.kind", &o->kind }, { "mp.phase", &o->phase }, { "mp.basis", &o->basis }, { "mp.num_dof", &o->num_dof },
-        { "mp.num_basis", &o->num_basis }, { "mp.num_basis_outside", &o->num_basis_outside }, { "mp.table_length", &o->table_length },
-        { "mp.relative_goal", &o->relative_goal }, { "mp.auto_scale_basis", &o->auto_scale_basis }, { "mp.disable_goal", &o->disable_goal },
-        { "mp.disable_weights", &o->disable_weights }, { "mp.learn_tau", &o->learn_tau }, { "mp.learn_delay", &o->learn_delay },
+    const struct {
+        const char *name;
+        int32_t *value;
+    } integers[] = {
+        { "mp.kind", &o->kind },
+        { "mp.phase", &o->phase },
+        { "mp.basis", &o->basis },
+        { "mp.num_dof", &o->num_dof },
+        { "mp.num_basis", &o->num_basis },
+        { "mp.num_basis_outside", &o->num_basis_outside },
+        { "mp.table_length", &o->table_length },
+        { "mp.relative_goal", &o->relative_goal },
+        { "mp.auto_scale_basis", &o->auto_scale_basis },
+        { "mp.disable_goal", &o->disable_goal },
+        { "mp.disable_weights", &o->disable_weights },
+        { "mp.learn_tau", &o->learn_tau },
+        { "mp.learn_delay", &o->learn_delay },
     };
-    const struct { const char *name; double *value; } numbers[] = {
-        { "mp.tau", &o->tau }, { "mp.delay", &o->delay }, { "mp.dt", &o->dt }, { "mp.alpha", &o->alpha }, { "mp.alpha_phase", &o->alpha_phase },
-        { "mp.basis_bandwidth_factor", &o->basis_bandwidth_factor }, { "mp.weights_scale", &o->weights_scale }, { "mp.goal_scale", &o->goal_scale },
+    const struct {
+        const char *name;
+        double *value;
+    } numbers[] = {
+        { "mp.tau", &o->tau },
+        { "mp.delay", &o->delay },
+        { "mp.dt", &o->dt },
+        { "mp.alpha", &o->alpha },
+        { "mp.alpha_phase", &o->alpha_phase },
+        { "mp.basis_bandwidth_factor", &o->basis_bandwidth_factor },
+        { "mp.weights_scale", &o->weights_scale },
+        { "mp.goal_scale", &o->goal_scale },
     };
     tce_status status = TCE_OK;
     tce_mp_options_init(o, sizeof *o);
@@ -50,7 +73,8 @@ static tce_status read_options(export_basis *b, const tce_store *store)
     tce_store_array scales;
     tce_store_array_init(&scales, sizeof scales);
     if (status == TCE_OK && tce_store_get(store, "mp.weights_scales", &scales) == TCE_OK) {
-        status = tce_store_read(store, "mp.weights_scales", TCE_F64, (size_t)o->num_basis, b->weights_scales);
+        status = tce_store_read(store, "mp.weights_scales", TCE_F64, (size_t)o->num_basis,
+                                b->weights_scales);
         o->weights_scales = b->weights_scales;
     }
     return status;
@@ -68,7 +92,7 @@ static void measure(export_basis *b)
     b->P = b->lead + b->D * b->C;
 }
 
-/* ---- centres ----------------------------------------------------------------------------------- */
+/* ---- centres --------------------------------------------------------------------------------- */
 
 /* The phase without its bounds, at the scaled time of a centre. */
 static double unbounded_phase(const tce_mp_options *o, double s)
@@ -78,7 +102,10 @@ static double unbounded_phase(const tce_mp_options *o, double s)
     return o->kind == TCE_MP_PROMP ? s : exp(-o->alpha_phase * s);
 }
 
-/* Evenly spaced in time, widths from the distance to the next one in phase; rhythmic: evenly on the circle. */
+/*
+ * Evenly spaced in time, widths from the distance to the next one in phase; rhythmic: evenly on the
+ * circle.
+ */
 static void place_centres(export_basis *b)
 {
     const tce_mp_options *o = &b->options;
@@ -87,7 +114,8 @@ static void place_centres(export_basis *b)
     const int exponential = o->kind != TCE_MP_PROMP && o->phase == TCE_MP_PHASE_NATURAL;
     for (int32_t i = 0; i < o->num_basis; i++) {
         if (o->phase == TCE_MP_PHASE_RHYTHMIC || o->num_basis == 1) {
-            b->centre[i] = o->phase == TCE_MP_PHASE_RHYTHMIC ? (double)i / (double)o->num_basis : unbounded_phase(o, 0.5);
+            b->centre[i] = o->phase == TCE_MP_PHASE_RHYTHMIC ? (double)i / (double)o->num_basis
+                                                             : unbounded_phase(o, 0.5);
             b->width[i] = o->basis_bandwidth_factor;
             continue;
         }
@@ -99,9 +127,12 @@ static void place_centres(export_basis *b)
     }
 }
 
-/* ---- ProDMP ------------------------------------------------------------------------------------ */
+/* ---- ProDMP ---------------------------------------------------------------------------------- */
 
-/* The primitive whose rows are scale o Psi(t/tau): at rest, no delay, all columns; unscaled: scales 1. */
+/*
+ * The primitive whose rows are scale o Psi(t/tau): at rest, no delay, all columns; unscaled: scales
+ * 1.
+ */
 static tce_status create_bare(const export_basis *b, int unscaled, tce_mp **out)
 {
     tce_mp_options o = b->options;
@@ -148,8 +179,8 @@ static tce_status put_columns(const export_basis *b, const tce_mp *bare, double 
 }
 
 /*
- * Points k = 0 … last of the table. Where tau/dt was rounded up, the last point lies beyond what may be asked for: it is what the last interval
- * leads to.
+ * Points k = 0 … last of the table. Where tau/dt was rounded up, the last point lies beyond what
+ * may be asked for: it is what the last interval leads to.
  */
 static tce_status bake_table(export_basis *b, const tce_mp *bare)
 {
@@ -171,7 +202,8 @@ static tce_status bake_table(export_basis *b, const tce_mp *bare)
         double *row = b->rows + k * 2 * S;
         const double weight = reach - (double)(k - (k > 0));
         const int beyond = (double)k > reach + WHOLE;
-        status = put_columns(b, bare, beyond ? o->tau * (double)o->table_length : (double)k * o->dt, row);
+        status = put_columns(b, bare, beyond ? o->tau * (double)o->table_length : (double)k * o->dt,
+                             row);
         for (size_t j = 0; beyond && j < 2 * S; j++)
             row[j] = row[j - 2 * S] + (row[j] - row[j - 2 * S]) / weight;
         put_closed_forms(b, (double)k / n, row);
@@ -180,8 +212,9 @@ static tce_status bake_table(export_basis *b, const tce_mp *bare)
 }
 
 /*
- * How far the next panel goes from u. 12 points are exact to rounding on half the distance of two centres (the poles of the normalised basis lie
- * pi/bandwidth of it off the axis); past the last centre the phase slows down; and e^{alpha s/2} must stay a low polynomial.
+ * How far the next panel goes from u. 12 points are exact to rounding on half the distance of two
+ * centres (the poles of the normalised basis lie pi/bandwidth of it off the axis); past the last
+ * centre the phase slows down; and e^{alpha s/2} must stay a low polynomial.
  */
 static double panel_length(const tce_mp_options *o, double u)
 {
@@ -223,7 +256,10 @@ static tce_status bake_integrals(export_basis *b, const tce_mp *unscaled)
     return status;
 }
 
-/* Scales of an exact basis: quotient of scaled and unscaled rows, each where the row is largest within the movement. */
+/*
+ * Scales of an exact basis: quotient of scaled and unscaled rows, each where the row is largest
+ * within the movement.
+ */
 static tce_status find_scales(export_basis *b, const tce_mp *bare, const tce_mp *unscaled)
 {
     enum { N = 64 };
@@ -263,7 +299,7 @@ static tce_status bake_prodmp(export_basis *b)
     return status;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 tce_status export_basis_read(export_basis *b, const tce_store *store)
 {
@@ -274,7 +310,9 @@ tce_status export_basis_read(export_basis *b, const tce_store *store)
     measure(b);
     place_centres(b);
     for (size_t c = 0; c < b->C; c++)
-        b->scale[c] = c == b->W ? b->options.goal_scale : b->options.weights_scales ? b->weights_scales[c] : b->options.weights_scale;
+        b->scale[c] = c == b->W                   ? b->options.goal_scale
+                      : b->options.weights_scales ? b->weights_scales[c]
+                                                  : b->options.weights_scale;
     return b->options.kind == TCE_MP_PRODMP ? bake_prodmp(b) : TCE_OK;
 }
 

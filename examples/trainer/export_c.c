@@ -1,6 +1,6 @@
 /*
- * Writes a trained policy as one C99 file: sizes, weights, the primitive's numbers, the code that goes with them, and what libtce computes for one
- * context and two paths as a test.
+ * Writes a trained policy as one C99 file: sizes, weights, the primitive's numbers, the code that
+ * goes with them, and what libtce computes for one context and two paths as a test.
  */
 #include <ctype.h>
 #include <math.h>
@@ -27,7 +27,7 @@ typedef struct exported {
     size_t n_layers, width[MAX_LAYERS + 1];
 } exported;
 
-/* ---- pieces of text and numbers ---------------------------------------------------------------- */
+/* ---- pieces of text and numbers -------------------------------------------------------------- */
 
 static void put_text(const exported *x, const char *text)
 {
@@ -95,7 +95,7 @@ static void put_array(const exported *x, const char *name, size_t n, const doubl
     fputs("\n};\n", x->out);
 }
 
-/* ---- the network ------------------------------------------------------------------------------- */
+/* ---- the network ----------------------------------------------------------------------------- */
 
 static tce_status read_network(exported *x)
 {
@@ -137,7 +137,8 @@ static tce_status put_weights(const exported *x)
         at += (in + 1) * out;
     }
     if (status == TCE_OK) {
-        put_text(x, "/* layer by layer: weights [out, in], then biases [out] */\nstatic const @_real @_weights[");
+        put_text(x, "/* layer by layer: weights [out, in], then biases [out] */\nstatic const "
+                    "@_real @_weights[");
         fprintf(x->out, "%zu] = {\n   ", n);
         put_numbers(x, n, parameters, x->precision == TCE_NET_FLOAT, &column);
         fputs("\n};\n", x->out);
@@ -148,11 +149,13 @@ static tce_status put_weights(const exported *x)
 
 static tce_status put_network(const exported *x)
 {
-    static const char *const FLOAT[] = { "z > 0 ? z : 0", "z > 0 ? z : 0.01F * z", "tanhf(z)", "z" };
+    static const char *const FLOAT[] = { "z > 0 ? z : 0", "z > 0 ? z : 0.01F * z", "tanhf(z)",
+                                         "z" };
     static const char *const DOUBLE[] = { "z > 0 ? z : 0", "z > 0 ? z : 0.01 * z", "tanh(z)", "z" };
     const int is_float = x->precision == TCE_NET_FLOAT;
     size_t widest = 0;
-    fprintf(x->out, "/* ---- network: %s, sums in double */\n\ntypedef %s ", is_float ? "float" : "double", is_float ? "float" : "double");
+    fprintf(x->out, "/* ---- network: %s, sums in double */\n\ntypedef %s ",
+            is_float ? "float" : "double", is_float ? "float" : "double");
     put_text(x, "@_real;\n\nstatic const int @_widths[");
     fprintf(x->out, "%zu] = {", x->n_layers + 1);
     for (size_t l = 0; l <= x->n_layers; l++) {
@@ -170,7 +173,7 @@ static tce_status put_network(const exported *x)
     return status;
 }
 
-/* ---- the primitive ----------------------------------------------------------------------------- */
+/* ---- the primitive --------------------------------------------------------------------------- */
 
 static const char *phase_text(const tce_mp_options *o)
 {
@@ -262,7 +265,7 @@ static void put_primitive(const exported *x)
     put_text(x, TEXT_DMP_PATH);
 }
 
-/* ---- the test ---------------------------------------------------------------------------------- */
+/* ---- the test -------------------------------------------------------------------------------- */
 
 /* Two paths of the same parameters: from rest at time 0, and on the way from a drawn state. */
 typedef struct test_paths {
@@ -273,7 +276,8 @@ typedef struct test_paths {
     double *query_pos, *query_vel; /* [2, D] at the last time */
 } test_paths;
 
-static tce_status compute_paths(const exported *x, const double *params, double tau, double delay, tce_random *random, test_paths *t)
+static tce_status compute_paths(const exported *x, const double *params, double tau, double delay,
+                                tce_random *random, test_paths *t)
 {
     const size_t D = x->basis.D;
     const double end = delay + tau * fmin(1.2, (double)x->basis.options.table_length);
@@ -293,9 +297,11 @@ static tce_status compute_paths(const exported *x, const double *params, double 
         grid.init_time = &t->start[k];
         grid.init_pos = t->start_pos + k * D;
         grid.init_vel = t->start_vel + k * D;
-        status = tce_mp_trajectory(x->file.mp, &grid, params, t->pos + k * TEST_TIMES * D, t->vel + k * TEST_TIMES * D, NULL);
+        status = tce_mp_trajectory(x->file.mp, &grid, params, t->pos + k * TEST_TIMES * D,
+                                   t->vel + k * TEST_TIMES * D, NULL);
         if (status == TCE_OK)
-            status = tce_mp_query(x->file.mp, times[TEST_TIMES - 1], params, t->start[k], grid.init_pos, grid.init_vel, t->query_pos + k * D,
+            status = tce_mp_query(x->file.mp, times[TEST_TIMES - 1], params, t->start[k],
+                                  grid.init_pos, grid.init_vel, t->query_pos + k * D,
                                   t->query_vel + k * D, NULL);
     }
     return status;
@@ -304,14 +310,16 @@ static tce_status compute_paths(const exported *x, const double *params, double 
 /* block: [8 D + 4 T D] numbers for the arrays of t */
 static void carve_paths(double *block, size_t D, test_paths *t)
 {
-    double **const arrays[] = { &t->start_pos, &t->start_vel, &t->query_pos, &t->query_vel, &t->pos, &t->vel };
+    double **const arrays[] = { &t->start_pos, &t->start_vel, &t->query_pos,
+                                &t->query_vel, &t->pos,       &t->vel };
     for (int i = 0; i < 6; i++) {
         *arrays[i] = block;
         block += 2 * D * (i < 4 ? 1 : TEST_TIMES);
     }
 }
 
-static void put_test(const exported *x, const double *context, const double *mean, const double *params, const test_paths *t)
+static void put_test(const exported *x, const double *context, const double *mean,
+                     const double *params, const test_paths *t)
 {
     const size_t D = x->basis.D, P = x->basis.P;
     put_text(x, "/* ---- test: what libtce computes for one context and two paths */\n\n");
@@ -345,7 +353,9 @@ static tce_status make_test(const exported *x)
     double *params = array_of_doubles(b->P, &failed);
     double *factor = array_of_doubles(b->P * b->P, &failed);
     double *block = array_of_doubles((8 + 4 * TEST_TIMES) * b->D, &failed);
-    tce_status status = failed ? tce_fail(TCE_E_NOMEM, "no memory for a test of %zu parameters", b->P) : TCE_OK;
+    tce_status status = failed
+                            ? tce_fail(TCE_E_NOMEM, "no memory for a test of %zu parameters", b->P)
+                            : TCE_OK;
     if (status == TCE_OK) {
         test_paths t;
         tce_random random;
@@ -375,16 +385,18 @@ static tce_status make_test(const exported *x)
     return status;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static void put_context_note(const exported *x)
 {
     const policy_file *f = &x->file;
     if (!f->context) {
-        fprintf(x->out, " * Context: the first observation of an episode, %zu numbers.\n", f->n_context);
+        fprintf(x->out, " * Context: the first observation of an episode, %zu numbers.\n",
+                f->n_context);
         return;
     }
-    fprintf(x->out, " * Context: %zu of the %zu numbers of the first observation of an episode:", f->n_context, f->O);
+    fprintf(x->out, " * Context: %zu of the %zu numbers of the first observation of an episode:",
+            f->n_context, f->O);
     for (size_t i = 0; i < f->n_context; i++)
         fprintf(x->out, "%s%d", i % 24 == 23 ? "\n * " : " ", (int)f->context[i]);
     fprintf(x->out, " (from 0).\n");
@@ -393,21 +405,25 @@ static void put_context_note(const exported *x)
 /* The task's name goes into a comment: only what cannot end it. */
 static void put_head(const exported *x)
 {
-    put_text(x, "/*\n * @: a trained policy as C99. Context in, trajectory out; needs the C library's mathematics only, allocates nothing, keeps no state.\n");
+    put_text(x, "/*\n * @: a trained policy as C99. Context in, trajectory out; needs the C "
+                "library's mathematics only, allocates nothing, keeps no state.\n");
     fprintf(x->out, " * Made by tce export, libtce %s; task ", tce_version_string());
     for (const char *c = x->file.task; *c; c++)
         fputc(isalnum((unsigned char)*c) || *c == '_' || *c == '-' ? *c : '.', x->out);
     fputs(".\n *\n", x->out);
     put_context_note(x);
-    put_text(x, " *\n * Compile it, or #include it. With $_DECLARATIONS_ONLY defined it is a header. With $_MAIN defined it is a program\n"
-                " * that runs the self-test and prints a path: cc -std=c99 -D$_MAIN @.c -lm\n */\n#ifndef $_DECLARED\n#define $_DECLARED\n\n"
+    put_text(x, " *\n * Compile it, or #include it. With $_DECLARATIONS_ONLY defined it is a "
+                "header. With $_MAIN defined it is a program\n"
+                " * that runs the self-test and prints a path: cc -std=c99 -D$_MAIN @.c -lm\n "
+                "*/\n#ifndef $_DECLARED\n#define $_DECLARED\n\n"
                 "#include <stddef.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     define_int(x, "CONTEXT", x->file.n_context);
     define_int(x, "DOF", x->basis.D);
     define_int(x, "PARAMS", x->basis.P);
     put_text(x, "\n");
     put_text(x, TEXT_DECLARATIONS);
-    put_text(x, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n\n#ifndef $_DECLARATIONS_ONLY\n\n#include <math.h>\n\n");
+    put_text(x, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n\n#ifndef "
+                "$_DECLARATIONS_ONLY\n\n#include <math.h>\n\n");
 }
 
 /* Handles and sizes from the store. */

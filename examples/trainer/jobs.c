@@ -1,8 +1,10 @@
 /*
- * Working through a queue: each run is this program again, quiet, with its share of the cores; this process starts, watches, stops and tells.
+ * Working through a queue: each run is this program again, quiet, with its share of the cores; this
+ * process starts, watches, stops and tells.
  *
- * A run is marked as running before its process begins and as done after that has ended: whenever this process is killed, what the queue calls done is
- * done, and what it calls running goes on from its own last checkpoint.
+ * A run is marked as running before its process begins and as done after that has ended: whenever
+ * this process is killed, what the queue calls done is done, and what it calls running goes on from
+ * its own last checkpoint.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,14 +33,14 @@
 typedef struct work {
     queue *q;
     const settings *s;
-    job *jobs;    /* [q->n] */
+    job *jobs; /* [q->n] */
     size_t n_jobs;
     int threads;
     FILE *failures; /* what the failed runs said, one after the other */
     jobs_display display;
 } work;
 
-/* ---- what a run said ---------------------------------------------------------------------------- */
+/* ---- what a run said ------------------------------------------------------------------------- */
 
 /* How a run that did not say why has failed: the beginning of the queue's own message. */
 static const char UNTOLD[] = "ended ";
@@ -81,7 +83,7 @@ static void keep_message(const job *j, int signal_number)
         }
 }
 
-/* ---- processes --------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 /* In the child: this program with the run's own arguments. Does not return. */
 static void become(const job *j, const work *w, pid_t parent)
@@ -95,9 +97,12 @@ static void become(const job *j, const work *w, pid_t parent)
     snprintf(share, sizeof share, "run.threads=%d", w->threads);
     /* queue.yaml is data, and a library in it would not be loaded: the queue's own is passed on */
     snprintf(library, sizeof library, "--task-library=%s", w->s->task.library);
-    char *const list[] = { "tce", "train", config, task_name, seed, share, library, "--quiet", "--resume", (char *)j->folder, NULL };
+    char *const list[] = { "tce",   "train",   config,     task_name,         seed, share,
+                           library, "--quiet", "--resume", (char *)j->folder, NULL };
 
-    /* a group of its own: Ctrl-C reaches it once, through its parent; and it does not outlive that */
+    /*
+     * a group of its own: Ctrl-C reaches it once, through its parent; and it does not outlive that
+     */
     setpgid(0, 0);
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -157,7 +162,9 @@ static void end_job(work *w, job *j, int status)
     j->process = 0;
     j->ended = 1;
     j->seconds = now_seconds() - j->started;
-    j->entry->state = code == EXIT_FINE ? QUEUE_DONE : code == EXIT_INTERRUPTED ? QUEUE_STOPPED : QUEUE_FAILED;
+    j->entry->state = code == EXIT_FINE          ? QUEUE_DONE
+                      : code == EXIT_INTERRUPTED ? QUEUE_STOPPED
+                                                 : QUEUE_FAILED;
     if (j->entry->state == QUEUE_FAILED)
         keep_message(j, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     job_progress_update(&j->progress, j->folder);
@@ -187,7 +194,10 @@ static size_t count_running(const work *w)
     return running;
 }
 
-/* The first run that waits, other than those that a process of a killed queue is still saving. *waiting: whether there is any. */
+/*
+ * The first run that waits, other than those that a process of a killed queue is still saving.
+ * *waiting: whether there is any.
+ */
 static job *next_job(work *w, int *waiting)
 {
     *waiting = 0;
@@ -244,7 +254,7 @@ static tce_status watch(work *w)
     }
 }
 
-/* ---- files --------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /*
  * Open files beside those of running runs: the standard ones, lock, failures, queue.csv,
@@ -263,12 +273,13 @@ static tce_status allow_files(const work *w)
     limit.rlim_cur = need;
     if (need <= limit.rlim_max && setrlimit(RLIMIT_NOFILE, &limit) == 0)
         return TCE_OK;
-    return tce_fail(TCE_E_VALUE, "%zu runs at once need %llu open files, the limit is %llu: lower "
-                    "--jobs, or raise the limit (ulimit -n)", w->n_jobs, (unsigned long long)need,
-                    (unsigned long long)before);
+    return tce_fail(TCE_E_VALUE,
+                    "%zu runs at once need %llu open files, the limit is %llu: lower "
+                    "--jobs, or raise the limit (ulimit -n)",
+                    w->n_jobs, (unsigned long long)need, (unsigned long long)before);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* What is not done waits again, and so does what was done and is gone. */
 static tce_status prepare(work *w)
@@ -297,8 +308,9 @@ static int report(const work *w)
     if (n[QUEUE_DONE] == w->q->n)
         return EXIT_FINE;
     char library[SHELL_WORD + 32], word[SHELL_WORD];
-    fprintf(stderr, "tce: %zu of %zu runs are not done; go on with:  tce train --resume %s%s\n", w->q->n - n[QUEUE_DONE], w->q->n,
-            shell_word(w->q->folder, word, sizeof word), task_library_words(w->s, library, sizeof library));
+    fprintf(stderr, "tce: %zu of %zu runs are not done; go on with:  tce train --resume %s%s\n",
+            w->q->n - n[QUEUE_DONE], w->q->n, shell_word(w->q->folder, word, sizeof word),
+            task_library_words(w->s, library, sizeof library));
     return n[QUEUE_FAILED] ? EXIT_FAILED : EXIT_INTERRUPTED;
 }
 
@@ -307,8 +319,15 @@ int jobs_run(queue *q, const settings *s, int quiet)
     const long cores = sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
     const int n_jobs = q->n_jobs ? q->n_jobs : (int)cores;
     const int share = cores > n_jobs ? (int)(cores / n_jobs) : 1;
-    work w = { q, s, calloc(q->n, sizeof(job)), (size_t)n_jobs, s->run.threads > 0 ? (int)s->run.threads : share, NULL, { 0 } };
-    tce_status status = w.jobs ? allow_files(&w) : tce_fail(TCE_E_NOMEM, "no memory for %zu runs", q->n);
+    work w = { q,
+               s,
+               calloc(q->n, sizeof(job)),
+               (size_t)n_jobs,
+               s->run.threads > 0 ? (int)s->run.threads : share,
+               NULL,
+               { 0 } };
+    tce_status status = w.jobs ? allow_files(&w)
+                               : tce_fail(TCE_E_NOMEM, "no memory for %zu runs", q->n);
     if (status == TCE_OK)
         status = temporary_open(&w.failures);
     if (status == TCE_OK)
@@ -316,7 +335,8 @@ int jobs_run(queue *q, const settings *s, int quiet)
     int code = EXIT_FAILED;
     if (status == TCE_OK) {
         if (!quiet)
-            printf("%zu runs in %s, %d at once with %d thread%s each\n", q->n, q->folder, n_jobs, w.threads, w.threads > 1 ? "s" : "");
+            printf("%zu runs in %s, %d at once with %d thread%s each\n", q->n, q->folder, n_jobs,
+                   w.threads, w.threads > 1 ? "s" : "");
         jobs_display_init(&w.display, s, q->n, w.jobs, quiet);
         status = watch(&w);
         jobs_display_table(&w.display);

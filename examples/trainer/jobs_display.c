@@ -1,5 +1,6 @@
 /*
- * What a person sees of a queue: a few lines that are written anew on a terminal, a line when a run ends, a table at the end.
+ * What a person sees of a queue: a few lines that are written anew on a terminal, a line when a run
+ * ends, a table at the end.
  *
  *     12 of 150 done, 2 running, 136 waiting  ETA 3:20:11
  *       metaworld_door_open  seed 1       120/2000  success 0.350  return 812.4  1932000 steps
@@ -20,7 +21,7 @@
 /* Runs that are shown while they go: what has left a screen at its top cannot be taken back. */
 #define MAX_SHOWN 16
 
-/* ---- how far a run has come ---------------------------------------------------------------------- */
+/* ---- how far a run has come ------------------------------------------------------------------ */
 
 /* Column number of a name in a header line, or -1. */
 static int find_column(const char *header, const char *name)
@@ -57,7 +58,10 @@ static void take_row(job_progress *p, const char *row)
     }
 }
 
-/* A run that goes on cuts its file and writes the same rows again: an offset stays the beginning of a row. */
+/*
+ * A run that goes on cuts its file and writes the same rows again: an offset stays the beginning of
+ * a row.
+ */
 void job_progress_update(job_progress *p, const char *folder)
 {
     char path[RUN_PATH], *line = NULL;
@@ -66,7 +70,8 @@ void job_progress_update(job_progress *p, const char *folder)
     FILE *file = NULL;
     if (run_path(folder, "progress.csv", path) == TCE_OK)
         (void)run_open(path, O_RDONLY, "r", &file);
-    if (p->offset == 0 || !file || (fstat(fileno(file), &there) == 0 && there.st_size < p->offset)) {
+    if (p->offset == 0 || !file ||
+        (fstat(fileno(file), &there) == 0 && there.st_size < p->offset)) {
         memset(p, 0, sizeof *p);
         p->success = p->value = NAN;
     }
@@ -86,7 +91,7 @@ void job_progress_update(job_progress *p, const char *folder)
     fclose(file);
 }
 
-/* ---- numbers of all ------------------------------------------------------------------------------ */
+/* ---- numbers of all -------------------------------------------------------------------------- */
 
 /* The part of a run that is done. */
 static double share_of(const jobs_display *d, const job *j)
@@ -118,12 +123,14 @@ static void count_text(const jobs_display *d, char *out, size_t size)
     const int order[] = { QUEUE_RUNNING, QUEUE_WAITING, QUEUE_STOPPED, QUEUE_FAILED };
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         if (n[order[i]] > 0 && used < (int)size)
-            used += snprintf(out + used, size - (size_t)used, ", %zu %s", n[order[i]], queue_state_name(order[i]));
+            used += snprintf(out + used, size - (size_t)used, ", %zu %s", n[order[i]],
+                             queue_state_name(order[i]));
 
     const double share = share_of_all(d), elapsed = now_seconds() - d->started;
     if (n[QUEUE_RUNNING] == 0 || share <= d->first_share || used >= (int)size)
         return;
-    display_duration(((double)d->n - share) * elapsed / (share - d->first_share), left, sizeof left);
+    display_duration(((double)d->n - share) * elapsed / (share - d->first_share), left,
+                     sizeof left);
     snprintf(out + used, size - (size_t)used, "  ETA %s", left);
 }
 
@@ -135,7 +142,7 @@ void job_name(const jobs_display *d, const job *j, char *out, size_t size)
         snprintf(out, size, "%s seed %" PRIu64, j->entry->task, j->entry->seed);
 }
 
-/* ---- on the screen ------------------------------------------------------------------------------- */
+/* ---- on the screen --------------------------------------------------------------------------- */
 
 void jobs_display_init(jobs_display *d, const settings *s, size_t n, job *jobs, int quiet)
 {
@@ -235,7 +242,8 @@ void jobs_display_ended(jobs_display *d, const job *j)
     job_name(d, j, name, sizeof name);
     display_duration(j->seconds, spent, sizeof spent);
     count_text(d, all, sizeof all);
-    printf("%s %s after %lld iterations, %s", name, queue_state_name(j->entry->state), j->progress.iteration, spent);
+    printf("%s %s after %lld iterations, %s", name, queue_state_name(j->entry->state),
+           j->progress.iteration, spent);
     if (!isnan(j->progress.success))
         printf(", success %.3f", j->progress.success);
     if (!isnan(j->progress.value))
@@ -251,8 +259,8 @@ void jobs_display_table(jobs_display *d)
     if (d->quiet)
         return;
     wipe(d);
-    printf("\n%-*s  %6s  %-8s  %7s  %10s  %10s  %11s  %8s  %s\n", width, "task", "seed", "state", "success", "return", "iterations", "env steps", "time",
-           "folder");
+    printf("\n%-*s  %6s  %-8s  %7s  %10s  %10s  %11s  %8s  %s\n", width, "task", "seed", "state",
+           "success", "return", "iterations", "env steps", "time", "folder");
     for (size_t i = 0; i < d->n; i++) {
         const job *j = &d->jobs[i];
         char spent[32] = "-", success[32] = "-", value[32] = "-";
@@ -262,8 +270,9 @@ void jobs_display_table(jobs_display *d)
             snprintf(success, sizeof success, "%.3f", j->progress.success);
         if (!isnan(j->progress.value))
             snprintf(value, sizeof value, "%.4g", j->progress.value);
-        printf("%-*s  %6" PRIu64 "  %-8s  %7s  %10s  %10lld  %11lld  %8s  %s\n", width, j->entry->task, j->entry->seed, queue_state_name(j->entry->state),
-               success, value, j->progress.iteration, j->progress.env_steps, spent, j->folder);
+        printf("%-*s  %6" PRIu64 "  %-8s  %7s  %10s  %10lld  %11lld  %8s  %s\n", width,
+               j->entry->task, j->entry->seed, queue_state_name(j->entry->state), success, value,
+               j->progress.iteration, j->progress.env_steps, spent, j->folder);
     }
     char all[256];
     count_text(d, all, sizeof all);

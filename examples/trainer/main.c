@@ -1,5 +1,6 @@
 /*
- * tce: train, evaluate, plot and export policies. Each command is a file cmd_*.c; this one finds it.
+ * tce: train, evaluate, plot and export policies. Each command is a file cmd_*.c; this one finds
+ * it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,10 @@
 
 #include "commands.h"
 
-/* OpenBLAS has chosen its kernels by now. Where it took old ones the program starts once more and asks for better; where that fails it goes on. */
+/*
+ * OpenBLAS has chosen its kernels by now. Where it took old ones the program starts once more and
+ * asks for better; where that fails it goes on.
+ */
 static void restart_for_better_kernels(char **argv)
 {
     const char *better = tce_blas_better_kernels();
@@ -34,7 +38,8 @@ static int finish(int code)
     errno = 0;
     if (fflush(stdout) == 0 && !failed)
         return code;
-    fprintf(stderr, "tce: standard output is not complete: %s\n", errno ? strerror(errno) : "an earlier line could not be written");
+    fprintf(stderr, "tce: standard output is not complete: %s\n",
+            errno ? strerror(errno) : "an earlier line could not be written");
     return code == EXIT_FINE ? EXIT_FAILED : code;
 }
 
@@ -50,7 +55,8 @@ static int run_command(int argc, char **argv)
         printf("tce %s\n", tce_version_string());
         return EXIT_FINE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || (strcmp(argv[1], "help") == 0 && argc == 2))
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        (strcmp(argv[1], "help") == 0 && argc == 2))
         return print_overview(stdout);
 
     /* `tce help train` is `tce train --help` */
@@ -63,7 +69,8 @@ static int run_command(int argc, char **argv)
         for (size_t i = 0; i < N_COMMANDS; i++)
             names[i] = COMMANDS[i].name;
         const char *near = nearest_word(name, N_COMMANDS, names);
-        fprintf(stderr, "tce: no command \"%s\"%s%s%s `tce --help` lists them\n", name, near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
+        fprintf(stderr, "tce: no command \"%s\"%s%s%s `tce --help` lists them\n", name,
+                near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
         return EXIT_USAGE;
     }
     if (!asks_help)

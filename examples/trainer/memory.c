@@ -1,7 +1,8 @@
 /*
  * Memory of a run before it is taken. What is available is the least of
  *     the machine:         MemAvailable + SwapFree of /proc/meminfo,
- *     its control groups:  limit - (usage - file cache that can go), of version 2 or 1, from its own up to the root,
+ *     its control groups:  limit - (usage - file cache that can go), of version 2 or 1, from its
+ *                          own up to the root,
  *     the process:         RLIMIT_AS and RLIMIT_DATA less what it has.
  */
 #include <inttypes.h>
@@ -32,7 +33,7 @@ double *memory_doubles(memory *m, size_t count)
     return memory_take(m, count, sizeof(double));
 }
 
-/* ---- handles ----------------------------------------------------------------------------------- */
+/* ---- handles --------------------------------------------------------------------------------- */
 
 static void *count_only(void *user, size_t size, size_t alignment)
 {
@@ -61,9 +62,12 @@ tce_status memory_measured(tce_status status)
     return status == TCE_E_NOMEM ? TCE_OK : status;
 }
 
-/* ---- what there is ----------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
-/* The number after a word that begins a line of a file, the first number for ""; NaN: there is none ("max", no such file). */
+/*
+ * The number after a word that begins a line of a file, the first number for ""; NaN: there is none
+ * ("max", no such file).
+ */
 static double number_in(const char *path, const char *word)
 {
     char line[512];
@@ -95,8 +99,10 @@ typedef struct group_files {
     const char *root, *limit, *usage, *cache;
 } group_files;
 
-static const group_files VERSION_2 = { "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file " };
-static const group_files VERSION_1 = { "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file " };
+static const group_files VERSION_2 = { "/sys/fs/cgroup", "memory.max", "memory.current",
+                                       "inactive_file " };
+static const group_files VERSION_1 = { "/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                       "memory.usage_in_bytes", "total_inactive_file " };
 
 static double group(const group_files *files, const char *path)
 {
@@ -177,5 +183,6 @@ tce_status memory_check(double bytes, const char *what, const char *remedy)
     const double available = memory_available();
     if (bytes <= available)
         return TCE_OK;
-    return tce_fail(TCE_E_NOMEM, "%s needs %.2f GB of memory, and %.2f GB are available: %s", what, bytes / GIGABYTE, available / GIGABYTE, remedy);
+    return tce_fail(TCE_E_NOMEM, "%s needs %.2f GB of memory, and %.2f GB are available: %s", what,
+                    bytes / GIGABYTE, available / GIGABYTE, remedy);
 }

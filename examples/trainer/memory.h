@@ -6,7 +6,10 @@
 
 #include <tce/tce.h>
 
-/* A list of arrays, taken or, with `measure`, only counted: the same lines of code serve both. Starts as { 0 }. */
+/*
+ * A list of arrays, taken or, with `measure`, only counted: the same lines of code serve both.
+ * Starts as { 0 }.
+ */
 typedef struct memory {
     double bytes;
     int measure; /* take nothing */
@@ -17,15 +20,24 @@ typedef struct memory {
 void *memory_take(memory *m, size_t count, size_t size);
 double *memory_doubles(memory *m, size_t count);
 
-/* Hooks that grant nothing and count what is asked for: with them, a create tells the size of its handle by failing. */
+/*
+ * Hooks that grant nothing and count what is asked for: with them, a create tells the size of its
+ * handle by failing.
+ */
 void memory_hooks(memory *m, tce_hooks *hooks);
 /* What such a create returned: TCE_OK when it failed for nothing else. */
 tce_status memory_measured(tce_status status);
 
-/* Bytes that this process may still take: by the machine, its control groups and its own limits. INFINITY: nobody says. */
+/*
+ * Bytes that this process may still take: by the machine, its control groups and its own limits.
+ * INFINITY: nobody says.
+ */
 double memory_available(void);
 
-/* TCE_E_NOMEM when there are not so many bytes: `what` needs them, and `remedy` says which settings to lower. */
+/*
+ * TCE_E_NOMEM when there are not so many bytes: `what` needs them, and `remedy` says which settings
+ * to lower.
+ */
 tce_status memory_check(double bytes, const char *what, const char *remedy);
 
 #endif

@@ -1,8 +1,10 @@
 /*
- * BBRL: episodic black-box reinforcement learning, with a full (Cov) or diagonal (Std) covariance [algorithm 5].
+ * BBRL: episodic black-box reinforcement learning, with a full (Cov) or diagonal (Std) covariance
+ * [algorithm 5].
  *
- * One reward an episode (the return G), a critic on the context with target G, the advantage G - V normalised over the batch, and the likelihood of
- * the parameters themselves; the same trust region as TCE.
+ * One reward an episode (the return G), a critic on the context with target G, the advantage G - V
+ * normalised over the batch, and the likelihood of the parameters themselves; the same trust region
+ * as TCE.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +28,10 @@ static void destroy(learner *l)
 {
     bbrl_data *d = l ? l->own : NULL;
     if (d) {
-        void *const arrays[] = { d->values, d->advantages, d->log_prob, d->old_log_prob, d->d_log_prob, d->work, d->fit_inputs,
-                                 d->fit_targets, d->mask, d };
+        void *const arrays[] = {
+            d->values, d->advantages, d->log_prob,    d->old_log_prob, d->d_log_prob,
+            d->work,   d->fit_inputs, d->fit_targets, d->mask,         d
+        };
         for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
             free(arrays[i]);
     }
@@ -58,7 +62,8 @@ static tce_status measure(const learner *l, tce_pool *pool, size_t P, memory *m)
 
 static tce_status create(const settings *s, const task *t, tce_pool *pool, learner **out)
 {
-    const episodic_options options = { s->critic.normalise ? TCE_CRITIC_NORMALISED : TCE_CRITIC_RAW, 0, measure };
+    const episodic_options options = { s->critic.normalise ? TCE_CRITIC_NORMALISED : TCE_CRITIC_RAW,
+                                       0, measure };
     const tce_status status = episodic_create(s, t, pool, &options, out);
     if (status != TCE_OK)
         return status;
@@ -71,12 +76,16 @@ static tce_status create(const settings *s, const task *t, tce_pool *pool, learn
     if (m.failed) {
         destroy(l);
         *out = NULL;
-        return tce_fail(TCE_E_NOMEM, "no memory for %d episodes: lower collect.episodes", (int)s->collect.episodes);
+        return tce_fail(TCE_E_NOMEM, "no memory for %d episodes: lower collect.episodes",
+                        (int)s->collect.episodes);
     }
     return TCE_OK;
 }
 
-/* A = G - V(context), normalised over the episodes that count; the critic's rows are gathered on the way. */
+/*
+ * A = G - V(context), normalised over the episodes that count; the critic's rows are gathered on
+ * the way.
+ */
 static tce_status judge_episodes(learner *l, size_t *out_n)
 {
     bbrl_data *d = l->own;
@@ -86,7 +95,8 @@ static tce_status judge_episodes(learner *l, size_t *out_n)
         d->mask[e] = ep->lengths[e] > 0;
         if (!d->mask[e])
             continue;
-        memcpy(d->fit_inputs + n * ep->O_net, ep->inputs + e * ep->O_net, ep->O_net * sizeof(double));
+        memcpy(d->fit_inputs + n * ep->O_net, ep->inputs + e * ep->O_net,
+               ep->O_net * sizeof(double));
         d->fit_targets[n++] = l->returns[e];
     }
     *out_n = n;
@@ -109,17 +119,21 @@ static tce_status judge_episodes(learner *l, size_t *out_n)
 }
 
 /* Surrogate on the likelihood of the parameters, for policy_learner_update. */
-static tce_status parameter_loss(void *context, const double *mean, const double *L, tce_segment_stats *stats, double *d_mean, double *d_L)
+static tce_status parameter_loss(void *context, const double *mean, const double *L,
+                                 tce_segment_stats *stats, double *d_mean, double *d_L)
 {
     const learner *l = context;
     const bbrl_data *d = l->own;
     const episodes *ep = &l->train;
     const size_t n_factors = l->policy.n_factors;
-    tce_status status = tce_gauss_log_prob(ep->E, ep->P, n_factors, ep->params, mean, L, d->work, d->log_prob);
+    tce_status status = tce_gauss_log_prob(ep->E, ep->P, n_factors, ep->params, mean, L, d->work,
+                                           d->log_prob);
     if (status == TCE_OK)
-        status = tce_surrogate(ep->E, d->log_prob, d->old_log_prob, d->advantages, d->mask, l->s.projection.ratio_clip, stats, d->d_log_prob);
+        status = tce_surrogate(ep->E, d->log_prob, d->old_log_prob, d->advantages, d->mask,
+                               l->s.projection.ratio_clip, stats, d->d_log_prob);
     if (status == TCE_OK)
-        status = tce_gauss_log_prob_backward(ep->E, ep->P, n_factors, ep->params, mean, L, d->d_log_prob, d->work, NULL, d_mean, d_L);
+        status = tce_gauss_log_prob_backward(ep->E, ep->P, n_factors, ep->params, mean, L,
+                                             d->d_log_prob, d->work, NULL, d_mean, d_L);
     return status;
 }
 
@@ -135,16 +149,21 @@ static tce_status iterate(learner *l, int64_t i, metrics *m, timings *spent)
     size_t n = 0;
     status = judge_episodes(l, &n);
     if (status == TCE_OK)
-        status = tce_gauss_log_prob(ep->E, ep->P, l->policy.n_factors, ep->params, ep->mean, ep->factor, d->work, d->old_log_prob);
+        status = tce_gauss_log_prob(ep->E, ep->P, l->policy.n_factors, ep->params, ep->mean,
+                                    ep->factor, d->work, d->old_log_prob);
     if (status == TCE_OK)
         status = episodic_train_critic(l, i, n, d->fit_inputs, d->fit_targets, m);
     spent->critic = now_seconds() - start;
 
     start = now_seconds();
     if (status == TCE_OK)
-        status = policy_learner_update(&l->policy, &l->s, i, ep->inputs, ep->mean, ep->factor, parameter_loss, l, m);
+        status = policy_learner_update(&l->policy, &l->s, i, ep->inputs, ep->mean, ep->factor,
+                                       parameter_loss, l, m);
     spent->policy = now_seconds() - start;
     return status;
 }
 
-const method METHOD_TABLE_BBRL = { "bbrl", create, destroy, iterate, episodic_evaluate, episodic_save, episodic_load, episodic_export };
+const method METHOD_TABLE_BBRL = {
+    "bbrl",        create,        destroy,        iterate, episodic_evaluate,
+    episodic_save, episodic_load, episodic_export
+};

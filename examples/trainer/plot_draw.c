@@ -1,8 +1,10 @@
 /*
- * Pictures: a Python with matplotlib draws the CSV files of a folder. Also the curve of one run, which training leaves in its folder.
+ * Pictures: a Python with matplotlib draws the CSV files of a folder. Also the curve of one run,
+ * which training leaves in its folder.
  *
- * Python is $TCE_PYTHON, else deps/venv/bin/python of the source tree around the program, else python3. The script is that tree's
- * bindings/python/tce/plot.py, else the one of an installed package tce, run alone: it needs no libtce. Where the working directory is does not matter.
+ * Python is $TCE_PYTHON, else deps/venv/bin/python of the source tree around the program, else
+ * python3. The script is that tree's bindings/python/tce/plot.py, else the one of an installed
+ * package tce, run alone: it needs no libtce. Where the working directory is does not matter.
  */
 #include <errno.h>
 #include <math.h>
@@ -35,14 +37,16 @@ extern char **environ;
 
 /* Runs a file without putting its folder among the places of modules. */
 static const char RUN_FILE[] = NOT_FROM_HERE "import runpy; sys.argv = sys.argv[1:]\n"
-                               "runpy.run_path(sys.argv[0], run_name='__main__')\n";
+                                             "runpy.run_path(sys.argv[0], run_name='__main__')\n";
 
 /* The same for plot.py of an installed package, which is not imported. */
-static const char RUN_INSTALLED[] = NOT_FROM_HERE "import importlib.util, os, runpy\n"
-                                    "found = importlib.util.find_spec('tce')\n"
-                                    "places = list(found.submodule_search_locations or []) if found else []\n"
-                                    "files = [p for p in (os.path.join(place, 'plot.py') for place in places) if os.path.exists(p)]\n"
-                                    "sys.exit(4) if not files else runpy.run_path(files[0], run_name='__main__')\n";
+static const char RUN_INSTALLED[] = NOT_FROM_HERE
+    "import importlib.util, os, runpy\n"
+    "found = importlib.util.find_spec('tce')\n"
+    "places = list(found.submodule_search_locations or []) if found else []\n"
+    "files = [p for p in (os.path.join(place, 'plot.py') for place in places) if "
+    "os.path.exists(p)]\n"
+    "sys.exit(4) if not files else runpy.run_path(files[0], run_name='__main__')\n";
 
 /* Whether a file belongs to the user, to root, or to the owner of this program. */
 static int is_trusted(const char *path)
@@ -84,7 +88,9 @@ static tce_status run_python(const char *python, char *const *arguments, FILE *s
         failed = posix_spawnp(&child, python, &actions, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (failed)
-        return tce_fail(TCE_E_UNSUPPORTED, "no pictures: cannot run %s: %s; install Python, or name one in TCE_PYTHON", python, strerror(failed));
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "no pictures: cannot run %s: %s; install Python, or name one in TCE_PYTHON",
+                        python, strerror(failed));
     int state = 0;
     while (waitpid(child, &state, 0) < 0)
         if (errno != EINTR)
@@ -111,14 +117,23 @@ static tce_status fail_drawing(const char *python, int code, FILE *said, const c
 {
     char why[600];
     if (code == EXIT_NO_MATPLOTLIB)
-        return tce_fail(TCE_E_UNSUPPORTED, "no pictures: %s has no matplotlib; the numbers are in %s. Run `make deps-python`, or `pip install matplotlib`, "
-                        "or name another Python in TCE_PYTHON", python, folder);
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "no pictures: %s has no matplotlib; the numbers are in %s. Run `make "
+                        "deps-python`, or `pip install matplotlib`, "
+                        "or name another Python in TCE_PYTHON",
+                        python, folder);
     if (code == EXIT_NO_PACKAGE)
-        return tce_fail(TCE_E_UNSUPPORTED, "no pictures: the program is not in its source tree and %s has no package tce; the numbers are in %s. Install "
-                        "bindings/python of the source tree with pip, or name a Python that has it in TCE_PYTHON", python, folder);
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "no pictures: the program is not in its source tree and %s has no package "
+                        "tce; the numbers are in %s. Install "
+                        "bindings/python of the source tree with pip, or name a Python that has it "
+                        "in TCE_PYTHON",
+                        python, folder);
     last_line(said, why, sizeof why);
-    return tce_fail(TCE_E_UNSUPPORTED, "no pictures: %s ended with status %d%s; the numbers are in %s. Another Python can be named in TCE_PYTHON", python,
-                    code, why, folder);
+    return tce_fail(TCE_E_UNSUPPORTED,
+                    "no pictures: %s ended with status %d%s; the numbers are in %s. Another Python "
+                    "can be named in TCE_PYTHON",
+                    python, code, why, folder);
 }
 
 tce_status plot_draw(const char *folder, int quiet)
@@ -146,10 +161,11 @@ tce_status plot_draw(const char *folder, int quiet)
     return status;
 }
 
-/* ---- one run --------------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 /* What its picture shows, as far as the run has it. */
-static const char *const CURVE_COLUMNS[] = { "iteration", "env_steps", "success", "eval_success", "return", "eval_return", "entropy" };
+static const char *const CURVE_COLUMNS[] = { "iteration", "env_steps",   "success", "eval_success",
+                                             "return",    "eval_return", "entropy" };
 enum { N_CURVE_COLUMNS = sizeof CURVE_COLUMNS / sizeof CURVE_COLUMNS[0] };
 
 static void write_columns(FILE *file, const void *content)

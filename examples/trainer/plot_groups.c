@@ -15,7 +15,7 @@
 
 #define PATH_SIZE (2 * TEXT_SIZE)
 
-/* ---- runs ------------------------------------------------------------------------------------------ */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* What papers call the method with these settings. */
 static void method_label(const settings *s, char *out)
@@ -24,10 +24,12 @@ static void method_label(const settings *s, char *out)
     static const char *const BBRL_FORMS[] = { " Cov", " Cov contextual", " Std" };
     const int bbrl = s->run.method == METHOD_BBRL;
     const char *form = (bbrl ? BBRL_FORMS : TCE_FORMS)[s->policy.covariance];
-    snprintf(out, LABEL_SIZE, "%s%s%s", bbrl ? "BBRL" : "TCE", form, s->projection.ratio_clip > 0.0 ? " clip" : "");
+    snprintf(out, LABEL_SIZE, "%s%s%s", bbrl ? "BBRL" : "TCE", form,
+             s->projection.ratio_clip > 0.0 ? " clip" : "");
 }
 
-static tce_status fail_column(const char *folder, const table *t, const char *name, const char *option)
+static tce_status fail_column(const char *folder, const table *t, const char *name,
+                              const char *option)
 {
     const char *words[256];
     size_t n = 0;
@@ -36,19 +38,27 @@ static tce_status fail_column(const char *folder, const table *t, const char *na
         n++;
     }
     const char *near = nearest_word(name, n, words);
-    return tce_fail(TCE_E_NOT_FOUND, "%s/progress.csv has no column %s%s%s%s; choose another with --%s (its first line lists them)", folder, name,
-                    near ? ", did you mean " : "", near ? near : "", near ? "?" : "", option);
+    return tce_fail(TCE_E_NOT_FOUND,
+                    "%s/progress.csv has no column %s%s%s%s; choose another with --%s (its first "
+                    "line lists them)",
+                    folder, name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "",
+                    option);
 }
 
-/* What is plotted when nobody asks: success of the mean policy, or its return where the task knows no success. */
+/*
+ * What is plotted when nobody asks: success of the mean policy, or its return where the task knows
+ * no success.
+ */
 static void choose_metric(plot_data *data, const table *t)
 {
     if (!data->metric[0])
-        snprintf(data->metric, sizeof data->metric, "%s", table_column(t, "eval_success") < t->n_columns ? "eval_success" : "eval_return");
+        snprintf(data->metric, sizeof data->metric, "%s",
+                 table_column(t, "eval_success") < t->n_columns ? "eval_success" : "eval_return");
 }
 
 /* The rows in which the metric was measured. */
-static tce_status take_points(plotted_run *run, const table *t, const char *x_name, const char *metric, double smooth)
+static tce_status take_points(plotted_run *run, const table *t, const char *x_name,
+                              const char *metric, double smooth)
 {
     const size_t ix = table_column(t, x_name), iy = table_column(t, metric);
     if (ix == t->n_columns)
@@ -64,9 +74,11 @@ static tce_status take_points(plotted_run *run, const table *t, const char *x_na
         if (!isfinite(row[ix]) || !isfinite(row[iy]))
             continue;
         if (run->n > 0 && row[ix] <= run->x[run->n - 1])
-            return tce_fail(TCE_E_CORRUPT, "%s/progress.csv: %s does not rise in row %zu", run->folder, x_name, i + 2);
+            return tce_fail(TCE_E_CORRUPT, "%s/progress.csv: %s does not rise in row %zu",
+                            run->folder, x_name, i + 2);
         run->x[run->n] = row[ix];
-        run->y[run->n] = run->n > 0 ? smooth * run->y[run->n - 1] + (1.0 - smooth) * row[iy] : row[iy];
+        run->y[run->n] = run->n > 0 ? smooth * run->y[run->n - 1] + (1.0 - smooth) * row[iy]
+                                    : row[iy];
         run->last = row[iy];
         run->n++;
     }
@@ -112,7 +124,8 @@ static tce_status add_run(plot_data *data, const char *folder, const char *label
         return tce_fail(TCE_E_NOT_FOUND, "%s: no such folder, or its path is too long", folder);
     for (size_t i = 0; i < data->n_runs; i++) {
         struct stat other;
-        if (stat(data->runs[i].folder, &other) == 0 && other.st_dev == found.st_dev && other.st_ino == found.st_ino)
+        if (stat(data->runs[i].folder, &other) == 0 && other.st_dev == found.st_dev &&
+            other.st_ino == found.st_ino)
             return tce_fail(TCE_E_VALUE, "%s is given twice", folder);
     }
 
@@ -130,7 +143,10 @@ static tce_status add_run(plot_data *data, const char *folder, const char *label
     free_run(run);
     data->n_runs--;
     if (!found_there)
-        return tce_fail(TCE_E_NOT_FOUND, "%s has no measurement of %s yet: train on, or choose another with --metric", folder, data->metric);
+        return tce_fail(
+            TCE_E_NOT_FOUND,
+            "%s has no measurement of %s yet: train on, or choose another with --metric", folder,
+            data->metric);
     fprintf(stderr, "tce plot: %s has no measurement of %s yet: left out\n", folder, data->metric);
     return TCE_OK;
 }
@@ -171,11 +187,13 @@ tce_status plot_add(plot_data *data, const char *folder, const char *label)
         return add_run(data, folder, label, 0);
     const tce_status status = add_folder(data, folder, label, &found);
     if (status == TCE_OK && found == 0)
-        return tce_fail(TCE_E_NOT_FOUND, "%s is not a run folder, and none is in it: there is no progress.csv", folder);
+        return tce_fail(TCE_E_NOT_FOUND,
+                        "%s is not a run folder, and none is in it: there is no progress.csv",
+                        folder);
     return status;
 }
 
-/* ---- groups ---------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static int same_task(const settings *a, const settings *b)
 {
@@ -184,11 +202,13 @@ static int same_task(const settings *a, const settings *b)
 
 static int belongs(const plot_data *data, size_t a, size_t b, int pool)
 {
-    return strcmp(data->runs[a].label, data->runs[b].label) == 0 && (pool || same_task(&data->runs[a].s, &data->runs[b].s));
+    return strcmp(data->runs[a].label, data->runs[b].label) == 0 &&
+           (pool || same_task(&data->runs[a].s, &data->runs[b].s));
 }
 
 /* The runs that belong with run `first`, as [R, K]. marks [n_runs] gets 1 for each of them. */
-static tce_status collect_group(const plot_data *data, size_t first, int pool, unsigned char *marks, plot_group *g)
+static tce_status collect_group(const plot_data *data, size_t first, int pool, unsigned char *marks,
+                                plot_group *g)
 {
     const plotted_run *runs = data->runs;
     size_t *of_task = calloc(data->n_runs, sizeof *of_task); /* [K] first run of each task */
@@ -265,8 +285,10 @@ static tce_status align(const plot_data *data, plot_group *g, int hold)
         high = hold ? fmax(high, end) : fmin(high, end);
     }
     if (low > high)
-        return tce_fail(TCE_E_VALUE, "runs of %s on %s have no %s in common; --hold keeps the last value of those that ended", g->label, first->s.task.name,
-                        data->x_name);
+        return tce_fail(TCE_E_VALUE,
+                        "runs of %s on %s have no %s in common; --hold keeps the last value of "
+                        "those that ended",
+                        g->label, first->s.task.name, data->x_name);
 
     /* the points of the run with the most of them, so that equal cadences need no interpolation */
     const plotted_run *guide = first;
@@ -302,10 +324,14 @@ static int label_rank(const char *label)
 
 static void task_text(const settings *s, char *out, size_t size)
 {
-    snprintf(out, size, s->task.options[0] ? "%.500s %.500s" : "%.500s", s->task.name, s->task.options);
+    snprintf(out, size, s->task.options[0] ? "%.500s %.500s" : "%.500s", s->task.name,
+             s->task.options);
 }
 
-/* Groups of a task stand together; TCE and its variants come first in each, the rest as given. A stable sort: insertion. */
+/*
+ * Groups of a task stand together; TCE and its variants come first in each, the rest as given. A
+ * stable sort: insertion.
+ */
 static void sort_groups(plot_groups *groups)
 {
     for (size_t i = 1; i < groups->n; i++) {
@@ -368,7 +394,10 @@ static tce_status form(const plot_data *data, int pool, int hold, plot_groups *o
 tce_status plot_form_groups(plot_data *data, int hold)
 {
     if (data->n_runs == 0)
-        return tce_fail(TCE_E_NOT_FOUND, "none of the runs has a measurement of %s yet: train on, or choose another with --metric", data->metric);
+        return tce_fail(TCE_E_NOT_FOUND,
+                        "none of the runs has a measurement of %s yet: train on, or choose another "
+                        "with --metric",
+                        data->metric);
     const tce_status status = form(data, 0, hold, &data->tasks);
     return status == TCE_OK ? form(data, 1, hold, &data->aggregates) : status;
 }
@@ -400,7 +429,8 @@ const setting_row *plot_difference(const plot_data *data, const plot_group *grou
         for (size_t k = 0; k < N_SETTING_ROWS; k++) {
             const setting_row *row = &SETTING_ROWS[k];
             char a[4 * TEXT_SIZE], b[4 * TEXT_SIZE];
-            if (strcmp(row->section, "run") == 0 || strcmp(row->section, "evaluate") == 0 || strcmp(row->section, "task") == 0)
+            if (strcmp(row->section, "run") == 0 || strcmp(row->section, "evaluate") == 0 ||
+                strcmp(row->section, "task") == 0)
                 continue;
             settings_text(first, row, a, sizeof a);
             settings_text(&data->runs[group->runs[i]].s, row, b, sizeof b);

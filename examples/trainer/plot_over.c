@@ -1,5 +1,6 @@
 /*
- * Published points to draw over curves: CSV files with columns source, method, environment_steps and, last, the value, whatever it is called.
+ * Published points to draw over curves: CSV files with columns source, method, environment_steps
+ * and, last, the value, whatever it is called.
  */
 #include <errno.h>
 #include <math.h>
@@ -30,8 +31,11 @@ static tce_status read_header(const char *path, char *line, header *out)
         while (out->at[i] < out->n && strcmp(fields[out->at[i]], NAMED[i]) != 0)
             out->at[i]++;
         if (out->at[i] + 1 >= out->n)
-            return tce_fail(TCE_E_CORRUPT, "%s:1: has no column %s before the last one, which is the value: it must be like source,method,"
-                            "environment_steps,success", path, NAMED[i]);
+            return tce_fail(TCE_E_CORRUPT,
+                            "%s:1: has no column %s before the last one, which is the value: it "
+                            "must be like source,method,"
+                            "environment_steps,success",
+                            path, NAMED[i]);
     }
     return TCE_OK;
 }
@@ -43,14 +47,16 @@ static int read_number(const char *text, double *out)
     return end != text && *end == '\0' && isfinite(*out);
 }
 
-static tce_status copy_point(const char *path, size_t number, char *line, const header *h, FILE *out)
+static tce_status copy_point(const char *path, size_t number, char *line, const header *h,
+                             FILE *out)
 {
     char *fields[MAX_FIELDS];
     double steps, value;
     if (csv_split(line, MAX_FIELDS, fields) != h->n)
         return tce_fail(TCE_E_CORRUPT, "%s:%zu: has not %zu fields", path, number, h->n);
     if (!read_number(fields[h->at[STEPS]], &steps) || !read_number(fields[h->n - 1], &value))
-        return tce_fail(TCE_E_CORRUPT, "%s:%zu: \"%s\" and \"%s\" must be numbers", path, number, fields[h->at[STEPS]], fields[h->n - 1]);
+        return tce_fail(TCE_E_CORRUPT, "%s:%zu: \"%s\" and \"%s\" must be numbers", path, number,
+                        fields[h->at[STEPS]], fields[h->n - 1]);
     csv_put_text(out, fields[h->at[SOURCE]]);
     fputc(',', out);
     csv_put_text(out, fields[h->at[METHOD]]);
@@ -68,13 +74,16 @@ static tce_status copy_file(const char *path, FILE *out)
     header h = { 0, { 0 } };
     tce_status status = TCE_OK;
     while (status == TCE_OK && getline(&line, &size, file) > 0)
-        status = ++number == 1 ? read_header(path, line, &h) : copy_point(path, number, line, &h, out);
+        status = ++number == 1 ? read_header(path, line, &h)
+                               : copy_point(path, number, line, &h, out);
     free(line);
     fclose(file);
-    return status == TCE_OK && number < 2 ? tce_fail(TCE_E_CORRUPT, "%s has no points", path) : status;
+    return status == TCE_OK && number < 2 ? tce_fail(TCE_E_CORRUPT, "%s has no points", path)
+                                          : status;
 }
 
-tce_status plot_write_points(const plot_data *data, const char *folder, size_t n, const char *const *paths)
+tce_status plot_write_points(const plot_data *data, const char *folder, size_t n,
+                             const char *const *paths)
 {
     FILE *out = NULL;
     tce_status status = plot_open(folder, "over.csv", &out);

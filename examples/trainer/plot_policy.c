@@ -1,8 +1,9 @@
 /*
  * What trained policies do: smoothness of their movements and correlation of their actions.
  *
- * The mean policy of each run is taken for n episodes on resets that training never saw. Two velocities are judged: the desired one (of the
- * primitive) and, where the task shows it in its observation, the measured one, which is what papers report.
+ * The mean policy of each run is taken for n episodes on resets that training never saw. Two
+ * velocities are judged: the desired one (of the primitive) and, where the task shows it in its
+ * observation, the measured one, which is what papers report.
  */
 #include <ctype.h>
 #include <math.h>
@@ -30,7 +31,7 @@ typedef struct report {
     double success; /* summed over the episodes; NaN: the task has none */
 } report;
 
-/* ---- smoothness ------------------------------------------------------------------------------------ */
+/* ---- smoothness ------------------------------------------------------------------------------ */
 
 static void add_movement(sums *s, size_t n, size_t D, const double *velocity, double dt)
 {
@@ -102,7 +103,7 @@ static void write_report(FILE *file, const plot_group *g, const report *r)
     }
 }
 
-/* ---- correlation ----------------------------------------------------------------------------------- */
+/* ---- correlation ----------------------------------------------------------------------------- */
 
 /* correlation_<task>_<method>.csv, other characters than letters and digits as '_'. */
 static void correlation_name(const plot_group *g, const plotted_run *run, char *out, size_t size)
@@ -113,7 +114,8 @@ static void correlation_name(const plot_group *g, const plotted_run *run, char *
             *c = '_';
 }
 
-static tce_status write_correlation(const char *folder, const plot_group *g, const plotted_run *run, const player *p)
+static tce_status write_correlation(const char *folder, const plot_group *g, const plotted_run *run,
+                                    const player *p)
 {
     const size_t T = p->ep.T, n = p->ep.D * T;
     char name[256];
@@ -126,7 +128,8 @@ static tce_status write_correlation(const char *folder, const plot_group *g, con
     if (status == TCE_OK)
         status = plot_open(folder, name, &file);
     if (status == TCE_OK) {
-        fprintf(file, "# dof=%zu steps=%zu dt=%.17g task=%s method=%s\n", p->ep.D, T, p->ep.spec->dt, run->s.task.name, g->label);
+        fprintf(file, "# dof=%zu steps=%zu dt=%.17g task=%s method=%s\n", p->ep.D, T,
+                p->ep.spec->dt, run->s.task.name, g->label);
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < n; j++)
                 fprintf(file, "%.9g%c", matrix[i * n + j], j + 1 < n ? ',' : '\n');
@@ -136,7 +139,7 @@ static tce_status write_correlation(const char *folder, const plot_group *g, con
     return status;
 }
 
-/* ---- groups ---------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static void warn(const plotted_run *run, const char *what)
 {
@@ -144,8 +147,8 @@ static void warn(const plotted_run *run, const char *what)
 }
 
 /* All runs of a group; the correlation is that of its first policy. */
-static void report_group(const plot_data *data, const plot_group *g, const char *folder, const char *library, int32_t n_episodes, tce_pool *pool,
-                         report *r)
+static void report_group(const plot_data *data, const plot_group *g, const char *folder,
+                         const char *library, int32_t n_episodes, tce_pool *pool, report *r)
 {
     int drawn = 0;
     memset(r, 0, sizeof *r);
@@ -166,16 +169,22 @@ static void report_group(const plot_data *data, const plot_group *g, const char 
     }
 }
 
-tce_status plot_write_policies(const plot_data *data, const char *folder, const char *library, int32_t n_episodes, tce_pool *pool)
+tce_status plot_write_policies(const plot_data *data, const char *folder, const char *library,
+                               int32_t n_episodes, tce_pool *pool)
 {
     FILE *file;
     const tce_status status = plot_open(folder, "smoothness.csv", &file);
     if (status != TCE_OK)
         return status;
-    fprintf(file, "task,method,runs,episodes,path,success,maximum_jerk,maximum_jerk_std,mean_squared_jerk,mean_squared_jerk_std,"
-                  "dimensionless_jerk,dimensionless_jerk_std,dimensionless_jerk_integral,dimensionless_jerk_integral_std\n");
-    printf("\nsmoothness of the mean policy, %d episodes a run: mean (standard deviation) over episodes\n", (int)n_episodes);
-    printf("%-22s %-18s %-8s %7s  %-20s  %-20s  %-20s  %-20s\n", "task", "method", "path", "success", "max jerk, 1/s^3", "mean jerk^2, 1/s^6", "dimensionless jerk",
+    fprintf(file, "task,method,runs,episodes,path,success,maximum_jerk,maximum_jerk_std,mean_"
+                  "squared_jerk,mean_squared_jerk_std,"
+                  "dimensionless_jerk,dimensionless_jerk_std,dimensionless_jerk_integral,"
+                  "dimensionless_jerk_integral_std\n");
+    printf("\nsmoothness of the mean policy, %d episodes a run: mean (standard deviation) over "
+           "episodes\n",
+           (int)n_episodes);
+    printf("%-22s %-18s %-8s %7s  %-20s  %-20s  %-20s  %-20s\n", "task", "method", "path",
+           "success", "max jerk, 1/s^3", "mean jerk^2, 1/s^6", "dimensionless jerk",
            "its integral form");
     for (size_t i = 0; i < data->tasks.n; i++) {
         report r;

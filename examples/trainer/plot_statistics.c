@@ -1,5 +1,6 @@
 /*
- * The tables of a plot: interquartile mean with its band along the curve, performance profile and aggregates of each run's last measurement.
+ * The tables of a plot: interquartile mean with its band along the curve, performance profile and
+ * aggregates of each run's last measurement.
  */
 #include <math.h>
 #include <stdio.h>
@@ -39,12 +40,16 @@ static tce_status write_curve(FILE *file, const plot_group *g, double *work)
         if (status != TCE_OK)
             break;
         put_group(file, g);
-        fprintf(file, ",%.17g,%.17g,%.17g,%.17g\n", g->x[p], iqm_of(g, scores, work), band.low, band.high);
+        fprintf(file, ",%.17g,%.17g,%.17g,%.17g\n", g->x[p], iqm_of(g, scores, work), band.low,
+                band.high);
     }
     return status;
 }
 
-/* 0 … 1 when every score lies there, as rates do; else from the least score of any run to the greatest. */
+/*
+ * 0 … 1 when every score lies there, as rates do; else from the least score of any run to the
+ * greatest.
+ */
 static void choose_taus(const plot_data *data, double *taus)
 {
     double low = INFINITY, high = -INFINITY;
@@ -64,10 +69,12 @@ static void choose_taus(const plot_data *data, double *taus)
 static tce_status write_profile(FILE *file, const plot_group *g, const double *taus)
 {
     interval band[N_TAU];
-    const tce_status status = stats_bootstrap_profile(g->R, g->K, g->last, N_TAU, taus, BOOTSTRAP_CURVE, PLOT_SEED, band);
+    const tce_status status = stats_bootstrap_profile(g->R, g->K, g->last, N_TAU, taus,
+                                                      BOOTSTRAP_CURVE, PLOT_SEED, band);
     for (size_t t = 0; status == TCE_OK && t < N_TAU; t++) {
         put_group(file, g);
-        fprintf(file, ",%.17g,%.17g,%.17g,%.17g,%.17g\n", taus[t], stats_profile(g->R * g->K, g->last, taus[t]), band[t].low, band[t].high,
+        fprintf(file, ",%.17g,%.17g,%.17g,%.17g,%.17g\n", taus[t],
+                stats_profile(g->R * g->K, g->last, taus[t]), band[t].low, band[t].high,
                 stats_profile_mean(g->R, g->K, g->last, taus[t]));
     }
     return status;
@@ -78,15 +85,19 @@ static tce_status write_summary(FILE *file, const plot_group *g, int width, doub
     const size_t n = g->R * g->K;
     char text[64], between[64];
     interval band;
-    const tce_status status = stats_bootstrap_iqm(g->R, g->K, g->last, BOOTSTRAP_TABLE, PLOT_SEED, &band);
+    const tce_status status = stats_bootstrap_iqm(g->R, g->K, g->last, BOOTSTRAP_TABLE, PLOT_SEED,
+                                                  &band);
     if (status != TCE_OK)
         return status;
-    const double mean = stats_mean(n, g->last), gap = stats_optimality_gap(n, g->last), median = stats_median(g->R, g->K, g->last, work);
+    const double mean = stats_mean(n, g->last), gap = stats_optimality_gap(n, g->last),
+                 median = stats_median(g->R, g->K, g->last, work);
     const double iqm = iqm_of(g, g->last, work);
     put_group(file, g);
-    fprintf(file, ",%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n", g->x[g->n - 1], iqm, band.low, band.high, mean, median, gap);
+    fprintf(file, ",%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n", g->x[g->n - 1], iqm, band.low,
+            band.high, mean, median, gap);
     snprintf(between, sizeof between, "[%.4g, %.4g]", band.low, band.high);
-    printf("%-*s %-18s %4zu  %8.4g %-18s %8.4g %8.4g %8.4g\n", width, plot_task_text(g, text, sizeof text), g->label, g->R, iqm, between, mean, median, gap);
+    printf("%-*s %-18s %4zu  %8.4g %-18s %8.4g %8.4g %8.4g\n", width,
+           plot_task_text(g, text, sizeof text), g->label, g->R, iqm, between, mean, median, gap);
     return TCE_OK;
 }
 
@@ -100,8 +111,12 @@ static size_t largest_group(const plot_groups *groups)
     return largest;
 }
 
-/* Curves and profiles of groups. The columns are named by what they hold, so that the pictures can say it. work [R, K] */
-static tce_status write_groups(const plot_data *data, const plot_groups *groups, const char *folder, const char *const *names, double *work)
+/*
+ * Curves and profiles of groups. The columns are named by what they hold, so that the pictures can
+ * say it. work [R, K]
+ */
+static tce_status write_groups(const plot_data *data, const plot_groups *groups, const char *folder,
+                               const char *const *names, double *work)
 {
     FILE *files[2] = { NULL, NULL };
     double taus[N_TAU];
@@ -110,8 +125,10 @@ static tce_status write_groups(const plot_data *data, const plot_groups *groups,
     for (int i = 0; status == TCE_OK && i < 2; i++)
         status = plot_open(folder, names[i], &files[i]);
     if (status == TCE_OK) {
-        fprintf(files[0], "task,method,runs,%s,%s%s,low,high\n", data->x_name, plot_prefix(data), data->metric);
-        fprintf(files[1], "task,method,runs,%s,fraction,low,high,fraction_of_task_means\n", data->metric);
+        fprintf(files[0], "task,method,runs,%s,%s%s,low,high\n", data->x_name, plot_prefix(data),
+                data->metric);
+        fprintf(files[1], "task,method,runs,%s,fraction,low,high,fraction_of_task_means\n",
+                data->metric);
     }
     for (size_t i = 0; status == TCE_OK && i < groups->n; i++) {
         status = write_curve(files[0], &groups->list[i], work);
@@ -137,9 +154,12 @@ static tce_status write_table(const plot_data *data, const char *folder, double 
     tce_status status = plot_open(folder, "summary.csv", &file);
     if (status != TCE_OK)
         return status;
-    fprintf(file, "task,method,runs,%s,%s,low,high,mean,median,optimality_gap\n", data->x_name, data->metric);
-    printf("%s at the end of each run; IQM with 95 %% stratified-bootstrap interval\n", data->metric);
-    printf("%-*s %-18s %4s  %8s %-18s %8s %8s %8s\n", width, "task", "method", "runs", "IQM", "interval", "mean", "median", "gap to 1");
+    fprintf(file, "task,method,runs,%s,%s,low,high,mean,median,optimality_gap\n", data->x_name,
+            data->metric);
+    printf("%s at the end of each run; IQM with 95 %% stratified-bootstrap interval\n",
+           data->metric);
+    printf("%-*s %-18s %4s  %8s %-18s %8s %8s %8s\n", width, "task", "method", "runs", "IQM",
+           "interval", "mean", "median", "gap to 1");
     for (int part = 0; part < 2; part++) {
         if (part == 1 && parts[part]->n > 0)
             printf("\n");
@@ -169,8 +189,9 @@ tce_status plot_write_statistics(const plot_data *data, const char *folder)
 
 void plot_clear(const char *folder)
 {
-    static const char *const NAMES[] = { "aggregate_curves.csv", "aggregate_curves.png", "aggregate_profile.csv", "aggregate_profile.png", "summary.png",
-                                         "over.csv" };
+    static const char *const NAMES[] = { "aggregate_curves.csv",  "aggregate_curves.png",
+                                         "aggregate_profile.csv", "aggregate_profile.png",
+                                         "summary.png",           "over.csv" };
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
         char path[2 * TEXT_SIZE];
         snprintf(path, sizeof path, "%s/%s", folder, NAMES[i]);

@@ -40,7 +40,8 @@ static tce_status read_header(const char *path, char *line, table *t)
     for (size_t i = 0; i < t->n_columns; i++) {
         const size_t length = strcspn(line, ",\r\n");
         if (length == 0 || length >= METRIC_NAME)
-            return tce_fail(TCE_E_CORRUPT, "%s:1: name of column %zu is empty or too long", path, i + 1);
+            return tce_fail(TCE_E_CORRUPT, "%s:1: name of column %zu is empty or too long", path,
+                            i + 1);
         memcpy(t->names[i], line, length);
         line += length + 1;
     }
@@ -54,7 +55,8 @@ static tce_status read_row(const char *path, size_t number, const char *line, si
         char *end = NULL;
         out[i] = length ? strtod(line, &end) : NAN;
         if (length && end != line + length)
-            return tce_fail(TCE_E_CORRUPT, "%s:%zu: \"%.*s\" is not a number", path, number, (int)length, line);
+            return tce_fail(TCE_E_CORRUPT, "%s:%zu: \"%.*s\" is not a number", path, number,
+                            (int)length, line);
         if ((line[length] == ',') != (i + 1 < n))
             return tce_fail(TCE_E_CORRUPT, "%s:%zu: has not %zu fields", path, number, n);
         line += length + 1;
@@ -68,7 +70,8 @@ static tce_status read_lines(const char *path, FILE *file, table *t)
     size_t size = 0, room = 0, number = 0;
     tce_status status = TCE_OK;
     ssize_t length;
-    while (status == TCE_OK && (length = getline(&line, &size, file)) > 0 && line[length - 1] == '\n') {
+    while (status == TCE_OK && (length = getline(&line, &size, file)) > 0 &&
+           line[length - 1] == '\n') {
         number++;
         if (number == 1) {
             status = read_header(path, line, t);
@@ -113,7 +116,9 @@ tce_status plot_open(const char *folder, const char *name, FILE **out)
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     *out = fopen(path, "w");
-    return *out ? TCE_OK : tce_fail(TCE_E_IO, "cannot write %s: %s; choose another folder with --out", path, strerror(errno));
+    return *out ? TCE_OK
+                : tce_fail(TCE_E_IO, "cannot write %s: %s; choose another folder with --out", path,
+                           strerror(errno));
 }
 
 tce_status plot_close(const char *folder, const char *name, FILE *file)

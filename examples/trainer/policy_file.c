@@ -1,6 +1,7 @@
 /*
- * Sizes of a trained policy, each against the others: outputs of the network = parameters of the primitive, inputs =
- * what is taken of the observation and the time, degrees of freedom = those of the task.
+ * Sizes of a trained policy, each against the others: outputs of the network = parameters of the
+ * primitive, inputs = what is taken of the observation and the time, degrees of freedom = those of
+ * the task.
  */
 #include "policy_file.h"
 
@@ -20,7 +21,8 @@ static tce_status read_input(policy_file *f, const tce_store *store)
         return status;
     for (int i = 0; i < 4; i++)
         if (shape[i] < 1)
-            return tce_fail(TCE_E_VALUE, "input.shape[%d] = %d, must be at least 1", i, (int)shape[i]);
+            return tce_fail(TCE_E_VALUE, "input.shape[%d] = %d, must be at least 1", i,
+                            (int)shape[i]);
     if (!(isfinite(f->dt) && f->dt > 0.0))
         return tce_fail(TCE_E_VALUE, "input.dt = %g, must be finite and > 0", f->dt);
     f->O = (size_t)shape[0];
@@ -39,7 +41,8 @@ static tce_status read_input(policy_file *f, const tce_store *store)
     f->context = entries.data;
     for (size_t i = 0; i < f->n_context; i++)
         if (f->context[i] < 0 || (size_t)f->context[i] >= f->O)
-            return tce_fail(TCE_E_VALUE, "input.context[%zu] = %d, must be in 0 ... %zu", i, (int)f->context[i], f->O - 1);
+            return tce_fail(TCE_E_VALUE, "input.context[%zu] = %d, must be in 0 ... %zu", i,
+                            (int)f->context[i], f->O - 1);
     return TCE_OK;
 }
 
@@ -48,28 +51,40 @@ static tce_status check_sizes(const policy_file *f)
 {
     const size_t n_obs = tce_policy_num_obs(f->policy), n_params = tce_policy_num_params(f->policy);
     if (n_params != f->P)
-        return tce_fail(TCE_E_SHAPE, "the policy has %zu outputs, its primitive %zu parameters: they do not belong together", n_params, f->P);
+        return tce_fail(
+            TCE_E_SHAPE,
+            "the policy has %zu outputs, its primitive %zu parameters: they do not belong together",
+            n_params, f->P);
     if (tce_mp_num_dof(f->mp) != f->D)
-        return tce_fail(TCE_E_SHAPE, "the primitive has %zu degrees of freedom, its task %zu: they do not belong together",
-                        tce_mp_num_dof(f->mp), f->D);
+        return tce_fail(
+            TCE_E_SHAPE,
+            "the primitive has %zu degrees of freedom, its task %zu: they do not belong together",
+            tce_mp_num_dof(f->mp), f->D);
     if (n_obs != f->O_net)
-        return tce_fail(TCE_E_SHAPE, "the policy has %zu inputs, input.shape says %zu: they do not belong together", n_obs, f->O_net);
+        return tce_fail(
+            TCE_E_SHAPE,
+            "the policy has %zu inputs, input.shape says %zu: they do not belong together", n_obs,
+            f->O_net);
     if (f->n_context + (f->time_input ? 1 : 0) != f->O_net)
-        return tce_fail(TCE_E_SHAPE, "the policy has %zu inputs, but %s has %zu: they do not belong together", n_obs,
-                        f->context ? "input.context" : "the observation", f->n_context);
+        return tce_fail(TCE_E_SHAPE,
+                        "the policy has %zu inputs, but %s has %zu: they do not belong together",
+                        n_obs, f->context ? "input.context" : "the observation", f->n_context);
     return TCE_OK;
 }
 
-tce_status policy_file_open(policy_file *out, const tce_store *store, int32_t max_batch, tce_pool *pool)
+tce_status policy_file_open(policy_file *out, const tce_store *store, int32_t max_batch,
+                            tce_pool *pool)
 {
     memset(out, 0, sizeof *out);
-    tce_status status = tce_policy_create_from(store, "policy", max_batch, pool, NULL, &out->policy);
+    tce_status status = tce_policy_create_from(store, "policy", max_batch, pool, NULL,
+                                               &out->policy);
     if (status == TCE_OK)
         status = tce_mp_create_from(store, "mp", NULL, &out->mp);
     if (status == TCE_OK)
         status = read_input(out, store);
     if (status == TCE_E_NOT_FOUND)
-        return tce_fail(status, "not a trained policy, as a run's policy.safetensors is: %s", tce_error_message());
+        return tce_fail(status, "not a trained policy, as a run's policy.safetensors is: %s",
+                        tce_error_message());
     if (status != TCE_OK)
         return status;
     out->P = tce_mp_num_params(out->mp);

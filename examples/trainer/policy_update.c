@@ -1,6 +1,7 @@
 /*
  * The policy update that TCE and BBRL share:
- * loss = surrogate(projected) + regression to the projected policy - entropy bonus; Adam [algorithm 3, step 7].
+ * loss = surrogate(projected) + regression to the projected policy - entropy bonus; Adam [algorithm
+ * 3, step 7].
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 #include "policy_update.h"
 
 /* hooks: NULL, or those of memory.h */
-static tce_status create_policy(policy_learner *pl, const settings *s, tce_pool *pool, size_t n_inputs, size_t max_batch, const tce_hooks *hooks)
+static tce_status create_policy(policy_learner *pl, const settings *s, tce_pool *pool,
+                                size_t n_inputs, size_t max_batch, const tce_hooks *hooks)
 {
     tce_policy_options policy;
     tce_policy_options_init(&policy, sizeof policy);
@@ -35,7 +37,8 @@ static tce_status create_policy(policy_learner *pl, const settings *s, tce_pool 
     return tce_policy_start(pl->policy, &random);
 }
 
-static tce_status create_projection(policy_learner *pl, const settings *s, tce_pool *pool, const tce_hooks *hooks)
+static tce_status create_projection(policy_learner *pl, const settings *s, tce_pool *pool,
+                                    const tce_hooks *hooks)
 {
     const int clipped = s->projection.ratio_clip > 0.0;
     tce_trpl_options trpl;
@@ -45,7 +48,9 @@ static tce_status create_projection(policy_learner *pl, const settings *s, tce_p
     trpl.max_batch = (int32_t)pl->E;
     trpl.shared_cov = s->policy.covariance != TCE_POLICY_FULL_CONTEXTUAL;
     trpl.diagonal = s->policy.covariance == TCE_POLICY_DIAGONAL_SHARED;
-    trpl.entropy = clipped || s->projection.entropy_schedule == TCE_TRPL_SCHEDULE_NONE ? TCE_TRPL_ENTROPY_NONE : s->projection.entropy;
+    trpl.entropy = clipped || s->projection.entropy_schedule == TCE_TRPL_SCHEDULE_NONE
+                       ? TCE_TRPL_ENTROPY_NONE
+                       : s->projection.entropy;
     trpl.entropy_first = s->projection.entropy_first;
     trpl.mean_bound = s->projection.mean_bound;
     trpl.cov_bound = s->projection.cov_bound;
@@ -70,7 +75,8 @@ static void take_arrays(policy_learner *pl, const settings *s, size_t P, memory 
     pl->entropy = memory_doubles(m, pl->n_factors);
 }
 
-tce_status policy_learner_bytes(const settings *s, tce_pool *pool, size_t n_inputs, size_t P, size_t max_batch, double *out)
+tce_status policy_learner_bytes(const settings *s, tce_pool *pool, size_t n_inputs, size_t P,
+                                size_t max_batch, double *out)
 {
     policy_learner pl;
     memory m = { .measure = 1 };
@@ -84,11 +90,14 @@ tce_status policy_learner_bytes(const settings *s, tce_pool *pool, size_t n_inpu
     return status;
 }
 
-tce_status policy_learner_create(policy_learner *pl, const settings *s, tce_pool *pool, size_t n_inputs, size_t P, size_t max_batch)
+tce_status policy_learner_create(policy_learner *pl, const settings *s, tce_pool *pool,
+                                 size_t n_inputs, size_t P, size_t max_batch)
 {
     memory m = { 0 };
     take_arrays(pl, s, P, &m);
-    tce_status status = m.failed ? tce_fail(TCE_E_NOMEM, "no memory for a policy of %zu parameters", P) : TCE_OK;
+    tce_status status = m.failed
+                            ? tce_fail(TCE_E_NOMEM, "no memory for a policy of %zu parameters", P)
+                            : TCE_OK;
     if (status == TCE_OK)
         status = create_policy(pl, s, pool, n_inputs, max_batch, NULL);
     if (status == TCE_OK)
@@ -102,7 +111,8 @@ void policy_learner_free(policy_learner *pl)
 {
     tce_policy_free(pl->policy);
     tce_trpl_free(pl->trpl);
-    double *const arrays[] = { pl->mean, pl->L, pl->proj_mean, pl->proj_L, pl->d_mean, pl->d_L, pl->entropy };
+    double *const arrays[] = { pl->mean,   pl->L,   pl->proj_mean, pl->proj_L,
+                               pl->d_mean, pl->d_L, pl->entropy };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         free(arrays[i]);
     memset(pl, 0, sizeof *pl);
@@ -112,14 +122,16 @@ tce_status policy_learner_save(const policy_learner *pl, tce_store *store)
 {
     tce_status status = tce_policy_save(pl->policy, store, "policy");
     if (status == TCE_OK)
-        status = tce_store_put(store, "trainer.initial_entropy", TCE_F64, 0, NULL, &pl->initial_entropy);
+        status = tce_store_put(store, "trainer.initial_entropy", TCE_F64, 0, NULL,
+                               &pl->initial_entropy);
     return status;
 }
 
 tce_status policy_learner_load(policy_learner *pl, const tce_store *store)
 {
     double initial_entropy;
-    tce_status status = tce_store_read(store, "trainer.initial_entropy", TCE_F64, 1, &initial_entropy);
+    tce_status status = tce_store_read(store, "trainer.initial_entropy", TCE_F64, 1,
+                                       &initial_entropy);
     if (status == TCE_OK)
         status = tce_policy_load(pl->policy, store, "policy");
     if (status == TCE_OK)
@@ -138,16 +150,19 @@ static tce_status mean_entropy(policy_learner *pl, const double *L, double *out)
 }
 
 /* H_min of iteration i; the first roll-out's entropy is where the schedule starts. */
-static tce_status entropy_bound(policy_learner *pl, const settings *s, int64_t i, const double *old_L, double *out)
+static tce_status entropy_bound(policy_learner *pl, const settings *s, int64_t i,
+                                const double *old_L, double *out)
 {
     if (isnan(pl->initial_entropy)) {
         const tce_status status = mean_entropy(pl, old_L, &pl->initial_entropy);
         if (status != TCE_OK)
             return status;
     }
-    const int64_t length = s->schedule.entropy_iterations > 0 ? s->schedule.entropy_iterations : s->run.iterations;
-    return tce_trpl_entropy_bound(s->projection.entropy_schedule, pl->P, pl->initial_entropy, s->projection.entropy_target,
-                                  s->projection.entropy_temperature, (uint64_t)i, (uint64_t)length, out);
+    const int64_t length = s->schedule.entropy_iterations > 0 ? s->schedule.entropy_iterations
+                                                              : s->run.iterations;
+    return tce_trpl_entropy_bound(s->projection.entropy_schedule, pl->P, pl->initial_entropy,
+                                  s->projection.entropy_target, s->projection.entropy_temperature,
+                                  (uint64_t)i, (uint64_t)length, out);
 }
 
 /* d_L of -coefficient * mean entropy: -coefficient / (n_factors L_ii) on the diagonals. */
@@ -156,7 +171,8 @@ static void add_entropy_bonus(policy_learner *pl, double coefficient)
     const size_t P = pl->P;
     for (size_t k = 0; k < pl->n_factors; k++)
         for (size_t i = 0; i < P; i++)
-            pl->d_L[k * P * P + i * (P + 1)] -= coefficient / ((double)pl->n_factors * pl->proj_L[k * P * P + i * (P + 1)]);
+            pl->d_L[k * P * P + i * (P + 1)] -= coefficient / ((double)pl->n_factors *
+                                                               pl->proj_L[k * P * P + i * (P + 1)]);
 }
 
 /* What the last epoch measured, and sums of the losses over all epochs. */
@@ -167,22 +183,26 @@ typedef struct epoch_report {
     double loss_sum, regression_sum;
 } epoch_report;
 
-static tce_status predict_and_project(policy_learner *pl, const double *inputs, const double *old_mean, const double *old_L, double bound)
+static tce_status predict_and_project(policy_learner *pl, const double *inputs,
+                                      const double *old_mean, const double *old_L, double bound)
 {
     const tce_status status = tce_policy_predict(pl->policy, pl->E, inputs, pl->mean, pl->L);
     if (status != TCE_OK)
         return status;
-    return tce_trpl_project(pl->trpl, pl->E, pl->mean, pl->L, old_mean, old_L, bound, pl->proj_mean, pl->proj_L);
+    return tce_trpl_project(pl->trpl, pl->E, pl->mean, pl->L, old_mean, old_L, bound, pl->proj_mean,
+                            pl->proj_L);
 }
 
-static tce_status one_epoch(policy_learner *pl, const settings *s, int64_t i, const double *inputs, const double *old_mean, const double *old_L,
-                            double bound, surrogate loss, void *context, epoch_report *report)
+static tce_status one_epoch(policy_learner *pl, const settings *s, int64_t i, const double *inputs,
+                            const double *old_mean, const double *old_L, double bound,
+                            surrogate loss, void *context, epoch_report *report)
 {
     tce_adam_options adam;
     tce_adam_options_init(&adam, sizeof adam);
     adam.learning_rate = s->policy.learning_rate;
     adam.l2 = s->policy.l2;
-    const double rate_factor = tce_linear_schedule((uint64_t)(i - 1), (uint64_t)s->schedule.learning_rate_iterations);
+    const double rate_factor = tce_linear_schedule((uint64_t)(i - 1),
+                                                   (uint64_t)s->schedule.learning_rate_iterations);
 
     /* forward */
     tce_status status = predict_and_project(pl, inputs, old_mean, old_L, bound);
@@ -197,12 +217,14 @@ static tce_status one_epoch(policy_learner *pl, const settings *s, int64_t i, co
     status = tce_trpl_backward(pl->trpl, pl->E, pl->d_mean, pl->d_L, pl->d_mean, pl->d_L);
     report->regression = 0.0;
     if (status == TCE_OK && s->projection.coefficient > 0.0 && s->projection.ratio_clip == 0.0)
-        status = tce_trpl_regression(pl->trpl, pl->E, pl->mean, pl->L, s->projection.coefficient, !s->policy.set_variance, &report->regression,
-                                     pl->d_mean, pl->d_L);
+        status = tce_trpl_regression(pl->trpl, pl->E, pl->mean, pl->L, s->projection.coefficient,
+                                     !s->policy.set_variance, &report->regression, pl->d_mean,
+                                     pl->d_L);
     if (status == TCE_OK)
         status = tce_policy_backward(pl->policy, pl->E, pl->d_mean, pl->d_L);
     if (status == TCE_OK)
-        status = tce_policy_adam_step(pl->policy, &adam, rate_factor, s->policy.clip_norm, &report->gradient_norm);
+        status = tce_policy_adam_step(pl->policy, &adam, rate_factor, s->policy.clip_norm,
+                                      &report->gradient_norm);
     report->loss_sum += report->stats.loss;
     report->regression_sum += report->regression;
     return status;
@@ -216,8 +238,12 @@ static double mean_of(size_t n, const double *x)
     return sum / (double)n;
 }
 
-/* Losses are means over the epochs, as published runs log them, the other numbers those of the last. The distances are those before the projection. */
-static tce_status report_update(policy_learner *pl, const epoch_report *report, int32_t n_epochs, metrics *m)
+/*
+ * Losses are means over the epochs, as published runs log them, the other numbers those of the
+ * last. The distances are those before the projection.
+ */
+static tce_status report_update(policy_learner *pl, const epoch_report *report, int32_t n_epochs,
+                                metrics *m)
 {
     double entropy;
     tce_status status = mean_entropy(pl, pl->proj_L, &entropy);
@@ -237,7 +263,8 @@ static tce_status report_update(policy_learner *pl, const epoch_report *report, 
     return TCE_OK;
 }
 
-tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t i, const double *inputs, const double *old_mean, const double *old_L,
+tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t i,
+                                 const double *inputs, const double *old_mean, const double *old_L,
                                  surrogate loss, void *context, metrics *m)
 {
     double bound;
@@ -248,7 +275,10 @@ tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t 
     for (int32_t epoch = 0; status == TCE_OK && epoch < s->policy.epochs; epoch++)
         status = one_epoch(pl, s, i, inputs, old_mean, old_L, bound, loss, context, &report);
 
-    /* the last step moved the policy once more: this is what the next roll-out sees, inside the trust region where set_variance asks for it */
+    /*
+     * the last step moved the policy once more: this is what the next roll-out sees, inside the
+     * trust region where set_variance asks for it
+     */
     if (status == TCE_OK)
         status = predict_and_project(pl, inputs, old_mean, old_L, bound);
     if (status == TCE_OK && s->policy.set_variance)

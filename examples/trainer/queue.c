@@ -29,7 +29,7 @@ const char *queue_state_name(int state)
     return STATE_NAMES[state];
 }
 
-/* ---- seeds ------------------------------------------------------------------------------------- */
+/* ---- seeds ----------------------------------------------------------------------------------- */
 
 static const char *read_seed(const char *text, uint64_t *out)
 {
@@ -89,8 +89,11 @@ tce_status seeds_parse(const char *text, uint64_t **out, size_t *n)
     if (!*out)
         return tce_fail(TCE_E_NOMEM, "no memory for a list of seeds");
     *n = read_seeds(text, *out);
-    const tce_status status = *n ? check_seeds(text, *n, *out)
-                                 : tce_fail(TCE_E_VALUE, "--seeds %s, must be numbers and ranges like 1-5,25, at most %d seeds", text, MAX_QUEUE);
+    const tce_status status =
+        *n ? check_seeds(text, *n, *out)
+           : tce_fail(TCE_E_VALUE,
+                      "--seeds %s, must be numbers and ranges like 1-5,25, at most %d seeds", text,
+                      MAX_QUEUE);
     if (status == TCE_OK)
         return TCE_OK;
     free(*out);
@@ -99,7 +102,7 @@ tce_status seeds_parse(const char *text, uint64_t **out, size_t *n)
     return status;
 }
 
-/* ---- the queue --------------------------------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 void queue_free(queue *q)
 {
@@ -111,15 +114,20 @@ static tce_status allocate(queue *q, const char *folder, size_t n)
 {
     memset(q, 0, sizeof *q);
     if (strlen(folder) + QUEUE_TEXT >= sizeof q->folder)
-        return tce_fail(TCE_E_VALUE, "a path of %zu characters is too long for a queue: choose a shorter --out", strlen(folder));
+        return tce_fail(TCE_E_VALUE,
+                        "a path of %zu characters is too long for a queue: choose a shorter --out",
+                        strlen(folder));
     if (n == 0 || n > MAX_QUEUE)
-        return tce_fail(TCE_E_VALUE, "a queue of %zu runs, must be 1 ... %d: name fewer tasks or seeds", n, MAX_QUEUE);
+        return tce_fail(TCE_E_VALUE,
+                        "a queue of %zu runs, must be 1 ... %d: name fewer tasks or seeds", n,
+                        MAX_QUEUE);
     snprintf(q->folder, sizeof q->folder, "%s", folder);
     q->entries = calloc(n, sizeof *q->entries);
     return q->entries ? TCE_OK : tce_fail(TCE_E_NOMEM, "no memory for a queue of %zu runs", n);
 }
 
-tce_status queue_create(queue *q, const char *folder, const settings *s, const task_list *tasks, size_t n_seeds, const uint64_t *seeds)
+tce_status queue_create(queue *q, const char *folder, const settings *s, const task_list *tasks,
+                        size_t n_seeds, const uint64_t *seeds)
 {
     const tce_status status = allocate(q, folder, tasks->n * n_seeds);
     if (status != TCE_OK)
@@ -169,7 +177,7 @@ tce_status queue_save(const queue *q)
     return run_replace(q->folder, "queue.csv", write_rows, q);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* 0 when the line is no row. */
 static int read_row(char *line, queue_entry *entry)
@@ -181,7 +189,8 @@ static int read_row(char *line, queue_entry *entry)
     entry->state = 0;
     while (entry->state < N_QUEUE_STATES && strcmp(fields[2], STATE_NAMES[entry->state]) != 0)
         entry->state++;
-    if (!end || *end || entry->state == N_QUEUE_STATES || fields[0][0] == '\0' || fields[3][0] == '\0')
+    if (!end || *end || entry->state == N_QUEUE_STATES || fields[0][0] == '\0' ||
+        fields[3][0] == '\0')
         return 0;
     const int task = snprintf(entry->task, sizeof entry->task, "%s", fields[0]);
     const int folder = snprintf(entry->folder, sizeof entry->folder, "%s", fields[3]);
@@ -236,21 +245,25 @@ static tce_status read_rows(queue *q, const char *path, FILE *file)
 {
     char line[4 * QUEUE_TEXT];
     int format = 0;
-    if (!fgets(line, sizeof line, file) || sscanf(line, "# tce queue %d, jobs %d", &format, &q->n_jobs) != 2 || q->n_jobs < 0)
+    if (!fgets(line, sizeof line, file) ||
+        sscanf(line, "# tce queue %d, jobs %d", &format, &q->n_jobs) != 2 || q->n_jobs < 0)
         return tce_fail(TCE_E_CORRUPT, "%s:1: is not the file of a queue", path);
     if (format > QUEUE_FORMAT)
-        return tce_fail(TCE_E_VERSION, "%s is of format %d, this program knows %d: use a newer one", path, format, QUEUE_FORMAT);
+        return tce_fail(TCE_E_VERSION, "%s is of format %d, this program knows %d: use a newer one",
+                        path, format, QUEUE_FORMAT);
     if (!fgets(line, sizeof line, file) || strncmp(line, HEADER, sizeof HEADER - 1) != 0)
         return tce_fail(TCE_E_CORRUPT, "%s:2: must be %s", path, HEADER);
     while (fgets(line, sizeof line, file)) {
         if (q->n == MAX_QUEUE)
             return tce_fail(TCE_E_CORRUPT, "%s has more than %d runs", path, MAX_QUEUE);
         if (!strchr(line, '\n') || !read_row(line, &q->entries[q->n]))
-            return tce_fail(TCE_E_CORRUPT, "%s:%zu: is not task,seed,state,folder,message", path, q->n + FIRST_ROW);
+            return tce_fail(TCE_E_CORRUPT, "%s:%zu: is not task,seed,state,folder,message", path,
+                            q->n + FIRST_ROW);
         if (!lies_inside(q, &q->entries[q->n]))
-            return tce_fail(TCE_E_CORRUPT, "%s:%zu: the folder \"%s\" must be the name of a folder in "
-                            "the queue's own, not a path and not a link", path, q->n + FIRST_ROW,
-                            q->entries[q->n].folder);
+            return tce_fail(TCE_E_CORRUPT,
+                            "%s:%zu: the folder \"%s\" must be the name of a folder in "
+                            "the queue's own, not a path and not a link",
+                            path, q->n + FIRST_ROW, q->entries[q->n].folder);
         q->n++;
     }
     if (ferror(file))

@@ -1,8 +1,10 @@
 /*
- * Checkpoints: one store with the method's state, where the run and its logs stood, and the settings.
+ * Checkpoints: one store with the method's state, where the run and its logs stood, and the
+ * settings.
  *
- * The file version is in "run.format"; LOADERS has a reader for each version there has been. Settings are kept as lines "section.key=value". Threads and
- * places of files are left out: the same run has the same bytes whoever ran it.
+ * The file version is in "run.format"; LOADERS has a reader for each version there has been.
+ * Settings are kept as lines "section.key=value". Threads and places of files are left out: the
+ * same run has the same bytes whoever ran it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,15 +18,22 @@
 
 #define FORMAT "1"
 
-/* Counts beyond this are no counts: columns of progress.csv and plots are doubles, which hold all whole numbers up to here. */
+/*
+ * Counts beyond this are no counts: columns of progress.csv and plots are doubles, which hold all
+ * whole numbers up to here.
+ */
 #define MOST_STEPS ((int64_t)1 << 53)
 
 #define MAX_CHECKPOINTS 4096
 
-/* May change when a run goes on: they decide how long, how often and where, not what an iteration does. */
+/*
+ * May change when a run goes on: they decide how long, how often and where, not what an iteration
+ * does.
+ */
 static const char *const FREE_KEYS[] = {
-    "run.iterations", "run.steps", "run.stop_success", "run.threads", "run.checkpoint_every", "run.checkpoint_keep",
-    "evaluate.every", "evaluate.episodes", "collect.on_fault", "task.library",
+    "run.iterations",       "run.steps",           "run.stop_success", "run.threads",
+    "run.checkpoint_every", "run.checkpoint_keep", "evaluate.every",   "evaluate.episodes",
+    "collect.on_fault",     "task.library",
 };
 
 static int is_free(const char *name)
@@ -35,7 +44,7 @@ static int is_free(const char *name)
     return 0;
 }
 
-/* ---- settings as lines ------------------------------------------------------------------------- */
+/* ---- settings as lines ----------------------------------------------------------------------- */
 
 /* The caller frees it. */
 static char *settings_lines(const settings *s)
@@ -69,7 +78,10 @@ static int find_line(const char *lines, const char *name, char *out, size_t size
     return 0;
 }
 
-/* Refuses settings that differ where they may not; a key that an older file does not have had its default. */
+/*
+ * Refuses settings that differ where they may not; a key that an older file does not have had its
+ * default.
+ */
 static tce_status compare_settings(const settings *s, const char *lines, const char *path)
 {
     settings old;
@@ -82,17 +94,28 @@ static tce_status compare_settings(const settings *s, const char *lines, const c
             continue;
         settings_text(s, row, now, sizeof now);
 
-        /* older checkpoints do not have it; config.yaml has, or the run.iterations that stood for it */
-        if (strcmp(name, "schedule.entropy_iterations") == 0 && !find_line(lines, name, then, sizeof then))
+        /*
+         * older checkpoints do not have it; config.yaml has, or the run.iterations that stood for
+         * it
+         */
+        if (strcmp(name, "schedule.entropy_iterations") == 0 &&
+            !find_line(lines, name, then, sizeof then))
             continue;
 
-        /* as values, since older files may write a number in another way; texts are compared as they are */
+        /*
+         * as values, since older files may write a number in another way; texts are compared as
+         * they are
+         */
         const int given = find_line(lines, name, then, sizeof then);
-        if (!given || (row->type != SETTING_TEXT && settings_set(&old, row->section, row->key, then, path) == TCE_OK))
+        if (!given || (row->type != SETTING_TEXT &&
+                       settings_set(&old, row->section, row->key, then, path) == TCE_OK))
             settings_text(&old, row, then, sizeof then);
         if (strcmp(now, then) != 0)
-            return tce_fail(TCE_E_VALUE, "wrong checkpoint for the config: %s has %s = %s, now it is %s; leave the key as it was, or start another "
-                                         "run", path, name, then, now);
+            return tce_fail(TCE_E_VALUE,
+                            "wrong checkpoint for the config: %s has %s = %s, now it is %s; leave "
+                            "the key as it was, or start another "
+                            "run",
+                            path, name, then, now);
     }
     return TCE_OK;
 }
@@ -108,12 +131,13 @@ void run_keep_schedule(settings *s, const settings *then)
 tce_status run_settings_agree(const settings *now, const settings *then, const char *path)
 {
     char *lines = settings_lines(then);
-    const tce_status status = lines ? compare_settings(now, lines, path) : tce_fail(TCE_E_NOMEM, "no memory for the settings");
+    const tce_status status = lines ? compare_settings(now, lines, path)
+                                    : tce_fail(TCE_E_NOMEM, "no memory for the settings");
     free(lines);
     return status;
 }
 
-/* ---- files ------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static tce_status checkpoint_path(const char *folder, int64_t iteration, char out[RUN_PATH])
 {
@@ -162,7 +186,7 @@ static void remove_old(const char *folder, int64_t newest, size_t keep)
     }
 }
 
-/* ---- saving ------------------------------------------------------------------------------------ */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 static tce_status put_mark(tce_store *store, const run_mark *mark)
 {
@@ -170,7 +194,8 @@ static tce_status put_mark(tce_store *store, const run_mark *mark)
     if (status == TCE_OK)
         status = tce_store_put(store, "run.env_steps", TCE_I64, 0, NULL, &mark->env_steps);
     if (status == TCE_OK)
-        status = tce_store_put(store, "run.progress_bytes", TCE_I64, 0, NULL, &mark->progress_bytes);
+        status = tce_store_put(store, "run.progress_bytes", TCE_I64, 0, NULL,
+                               &mark->progress_bytes);
     if (status == TCE_OK)
         status = tce_store_put(store, "run.events_bytes", TCE_I64, 0, NULL, &mark->events_bytes);
     if (status == TCE_OK)
@@ -181,7 +206,8 @@ static tce_status put_mark(tce_store *store, const run_mark *mark)
 static tce_status put_texts(tce_store *store, const settings *s, const char *columns)
 {
     char *lines = settings_lines(s);
-    tce_status status = lines ? TCE_OK : tce_fail(TCE_E_NOMEM, "no memory for the settings of a checkpoint");
+    tce_status status = lines ? TCE_OK
+                              : tce_fail(TCE_E_NOMEM, "no memory for the settings of a checkpoint");
     if (status == TCE_OK)
         status = tce_store_put_text(store, "run.format", FORMAT);
     if (status == TCE_OK)
@@ -209,7 +235,8 @@ tce_status checkpoint_export(const char *folder, const method *way, const learne
     return status;
 }
 
-tce_status checkpoint_save(const char *folder, const settings *s, const method *way, const learner *l, const run_mark *mark, const char *columns)
+tce_status checkpoint_save(const char *folder, const settings *s, const method *way,
+                           const learner *l, const run_mark *mark, const char *columns)
 {
     char path[RUN_PATH];
     tce_store *store = NULL;
@@ -232,9 +259,10 @@ tce_status checkpoint_save(const char *folder, const settings *s, const method *
     return status;
 }
 
-/* ---- loading ----------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
-static tce_status load_1(const tce_store *store, const settings *s, const char *path, run_mark *mark, const char **columns)
+static tce_status load_1(const tce_store *store, const settings *s, const char *path,
+                         run_mark *mark, const char **columns)
 {
     const char *lines = tce_store_get_text(store, "run.settings");
     *columns = tce_store_get_text(store, "run.columns");
@@ -255,15 +283,21 @@ static tce_status load_1(const tce_store *store, const settings *s, const char *
 }
 
 /* What no run could have written. */
-static tce_status check_mark(const run_mark *mark, const char *columns, int64_t iteration, const char *path)
+static tce_status check_mark(const run_mark *mark, const char *columns, int64_t iteration,
+                             const char *path)
 {
     if (mark->iteration != iteration)
-        return tce_fail(TCE_E_CORRUPT, "%s: run.iteration = %" PRId64 ", the file's name says %" PRId64, path, mark->iteration, iteration);
+        return tce_fail(TCE_E_CORRUPT,
+                        "%s: run.iteration = %" PRId64 ", the file's name says %" PRId64, path,
+                        mark->iteration, iteration);
     if (mark->env_steps < 0 || mark->env_steps > MOST_STEPS)
-        return tce_fail(TCE_E_CORRUPT, "%s: run.env_steps = %" PRId64 ", must be in 0 ... 2^53", path, mark->env_steps);
+        return tce_fail(TCE_E_CORRUPT, "%s: run.env_steps = %" PRId64 ", must be in 0 ... 2^53",
+                        path, mark->env_steps);
     if (mark->progress_bytes < 0 || mark->events_bytes < 0)
-        return tce_fail(TCE_E_CORRUPT, "%s: run.progress_bytes = %" PRId64 " and run.events_bytes = %" PRId64 ", neither may be negative", path,
-                        mark->progress_bytes, mark->events_bytes);
+        return tce_fail(TCE_E_CORRUPT,
+                        "%s: run.progress_bytes = %" PRId64 " and run.events_bytes = %" PRId64
+                        ", neither may be negative",
+                        path, mark->progress_bytes, mark->events_bytes);
     if (strpbrk(columns, "\r\n"))
         return tce_fail(TCE_E_CORRUPT, "%s: run.columns has more than one line", path);
     return TCE_OK;
@@ -271,7 +305,8 @@ static tce_status check_mark(const run_mark *mark, const char *columns, int64_t 
 
 typedef struct loader {
     const char *format;
-    tce_status (*load)(const tce_store *store, const settings *s, const char *path, run_mark *mark, const char **columns);
+    tce_status (*load)(const tce_store *store, const settings *s, const char *path, run_mark *mark,
+                       const char **columns);
 } loader;
 
 /* Every version there has been. */
@@ -287,11 +322,13 @@ static tce_status find_loader(const tce_store *store, const char *path, const lo
             *out = &LOADERS[i];
             return TCE_OK;
         }
-    return tce_fail(TCE_E_VERSION, "%s has format %s, this tce reads up to %s: use the newer one", path, format, FORMAT);
+    return tce_fail(TCE_E_VERSION, "%s has format %s, this tce reads up to %s: use the newer one",
+                    path, format, FORMAT);
 }
 
 /* The learner's state comes from the store as a whole, or stays what it was. */
-static tce_status load_learner(const method *way, learner *l, const tce_store *store, const char *path)
+static tce_status load_learner(const method *way, learner *l, const tce_store *store,
+                               const char *path)
 {
     tce_store *before = NULL;
     tce_status status = tce_store_create(NULL, &before);
@@ -313,7 +350,8 @@ static tce_status load_learner(const method *way, learner *l, const tce_store *s
 }
 
 /* All of it, or nothing: on failure neither l nor *mark nor *out_columns has changed. */
-static tce_status load_file(const char *path, int64_t iteration, const settings *s, const method *way, learner *l, run_mark *mark, char **out_columns)
+static tce_status load_file(const char *path, int64_t iteration, const settings *s,
+                            const method *way, learner *l, run_mark *mark, char **out_columns)
 {
     tce_store *store = NULL;
     const loader *found = NULL;
@@ -351,7 +389,8 @@ static void set_aside(const char *path, display *d)
     rename(path, aside);
 }
 
-tce_status checkpoint_load(const char *folder, const settings *s, const method *way, learner *l, display *d, run_mark *mark, char **columns)
+tce_status checkpoint_load(const char *folder, const settings *s, const method *way, learner *l,
+                           display *d, run_mark *mark, char **columns)
 {
     int64_t list[MAX_CHECKPOINTS];
     const size_t n = list_checkpoints(folder, list);

@@ -1,5 +1,6 @@
 /*
- * The run folder: its name, its making, files that are replaced as a whole, and what to say when the disk refuses.
+ * The run folder: its name, its making, files that are replaced as a whole, and what to say when
+ * the disk refuses.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +29,8 @@ tce_status run_fail_write(const char *path, int error)
     else if (error == EISDIR)
         remedy = "a folder is in the way, remove it or choose another folder with --out";
     else if (error == ELOOP)
-        remedy = "a run does not write through symbolic links, remove it or choose another folder with --out";
+        remedy = "a run does not write through symbolic links, remove it or choose another folder "
+                 "with --out";
     else if (error == ENXIO)
         remedy = "it is not a regular file, remove it or choose another folder with --out";
     else if (error == EMFILE || error == ENFILE)
@@ -46,7 +48,10 @@ tce_status run_path(const char *folder, const char *name, char out[RUN_PATH])
 {
     const int n = snprintf(out, RUN_PATH, "%s/%s", folder, name);
     if (n < 0 || n >= RUN_PATH)
-        return tce_fail(TCE_E_VALUE, "the path of %s in the run folder is longer than %d characters: choose a shorter --out", name, RUN_PATH);
+        return tce_fail(
+            TCE_E_VALUE,
+            "the path of %s in the run folder is longer than %d characters: choose a shorter --out",
+            name, RUN_PATH);
     return TCE_OK;
 }
 
@@ -91,7 +96,8 @@ tce_status run_folder_make(const char *folder)
 {
     char path[RUN_PATH];
     tce_status status = run_path(folder, "", path);
-    for (char *slash = strchr(path + 1, '/'); status == TCE_OK && slash; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(path + 1, '/'); status == TCE_OK && slash;
+         slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         status = make_folder(path);
         *slash = '/';
@@ -117,7 +123,8 @@ tce_status run_open(const char *path, int flags, const char *mode, FILE **out)
     struct stat info;
     const int writes = (flags & O_ACCMODE) != O_RDONLY;
     *out = NULL;
-    const int file = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (writes ? O_NOFOLLOW : 0), 0666);
+    const int file = open(
+        path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (writes ? O_NOFOLLOW : 0), 0666);
     int error = file < 0 ? errno : 0;
     if (!error && fstat(file, &info) != 0)
         error = errno;
@@ -131,7 +138,8 @@ tce_status run_open(const char *path, int flags, const char *mode, FILE **out)
         close(file);
     if (writes)
         return run_fail_write(path, error);
-    return tce_fail(error == ENOENT || error == ENOTDIR ? TCE_E_NOT_FOUND : TCE_E_IO, "cannot read %s: %s", path,
+    return tce_fail(error == ENOENT || error == ENOTDIR ? TCE_E_NOT_FOUND : TCE_E_IO,
+                    "cannot read %s: %s", path,
                     error == ENXIO ? "it is not a regular file" : strerror(error));
 }
 
@@ -165,13 +173,15 @@ void run_folder_discard(const char *folder)
     char path[RUN_PATH];
     if (run_exists(folder))
         return;
-    if (run_path(folder, "checkpoints", path) == TCE_OK && rmdir(path) == 0 && run_path(folder, "lock", path) == TCE_OK) {
+    if (run_path(folder, "checkpoints", path) == TCE_OK && rmdir(path) == 0 &&
+        run_path(folder, "lock", path) == TCE_OK) {
         unlink(path);
         rmdir(folder);
     }
 }
 
-tce_status run_replace(const char *folder, const char *name, void (*write)(FILE *file, const void *content), const void *content)
+tce_status run_replace(const char *folder, const char *name,
+                       void (*write)(FILE *file, const void *content), const void *content)
 {
     char path[RUN_PATH], hidden[RUN_PATH], temporary[RUN_PATH];
     snprintf(hidden, sizeof hidden, ".%s.tmp", name);
@@ -223,16 +233,20 @@ tce_status run_read_settings(const char *path, settings *out)
     out->task.name[0] = '\0';
     status = settings_load(out, path);
     if (status == TCE_OK && !out->task.name[0])
-        status = tce_fail(TCE_E_CORRUPT, "%s has no task.name: it is empty or not all there; put it back, or name a CONFIG beside --restart to begin "
-                                         "again", path);
+        status = tce_fail(TCE_E_CORRUPT,
+                          "%s has no task.name: it is empty or not all there; put it back, or name "
+                          "a CONFIG beside --restart to begin "
+                          "again",
+                          path);
     return status;
 }
 
-/* ---- what is there already ----------------------------------------------------------------------- */
+/* ---- what is there already ------------------------------------------------------------------- */
 
 /* All that a run writes and that only it needs. */
 static const char *const RUN_FILES[] = {
-    "checkpoints", "policy.safetensors", "progress.csv", "timing.csv", "events.out.tfevents.tce", "curve.csv", "curve.png",
+    "checkpoints", "policy.safetensors", "progress.csv", "timing.csv", "events.out.tfevents.tce",
+    "curve.csv",   "curve.png",
 };
 
 static int is_there(const char *folder, const char *name)
@@ -262,7 +276,8 @@ static int64_t last_row(const char *folder)
     size_t size = 0;
     int64_t last = 0;
     FILE *file;
-    if (run_path(folder, "progress.csv", path) != TCE_OK || run_open(path, O_RDONLY, "r", &file) != TCE_OK)
+    if (run_path(folder, "progress.csv", path) != TCE_OK ||
+        run_open(path, O_RDONLY, "r", &file) != TCE_OK)
         return 0;
     for (ssize_t n; (n = getline(&line, &size, file)) > 0 && line[n - 1] == '\n';)
         last = strtoll(line, NULL, 10);
@@ -277,9 +292,13 @@ run_state run_find_state(const char *folder)
     settings own;
     if (is_there(folder, "policy.safetensors") || has_checkpoints(folder))
         return RUN_TRAINED;
-    const int known = run_path(folder, "config.yaml", path) == TCE_OK && run_read_settings(path, &own) == TCE_OK;
+    const int known = run_path(folder, "config.yaml", path) == TCE_OK &&
+                      run_read_settings(path, &own) == TCE_OK;
 
-    /* a row is written before the checkpoint of its iteration, so one more row means that the checkpoint was there */
+    /*
+     * a row is written before the checkpoint of its iteration, so one more row means that the
+     * checkpoint was there
+     */
     const int64_t rows = last_row(folder);
     if (rows > 0)
         return rows > (known ? own.run.checkpoint_every : 0) ? RUN_TRAINED : RUN_UNSAVED;
@@ -299,7 +318,10 @@ static void copy_content(FILE *file, const void *content)
         fwrite(bytes, 1, n, file);
 }
 
-/* config.yaml stays until the next one takes its place: whenever this process is killed, the folder has one. */
+/*
+ * config.yaml stays until the next one takes its place: whenever this process is killed, the folder
+ * has one.
+ */
 static tce_status copy_settings(const char *folder, const char *aside)
 {
     char path[RUN_PATH];

@@ -1,5 +1,6 @@
 /*
- * One process a run folder: a POSIX record lock on the file "lock". The kernel drops it when the process ends, however it ends.
+ * One process a run folder: a POSIX record lock on the file "lock". The kernel drops it when the
+ * process ends, however it ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +54,10 @@ tce_status run_lock(const char *folder, int *out)
     close(file);
     if (error != EACCES && error != EAGAIN)
         return tce_fail(TCE_E_IO, "cannot lock %s: %s", path, strerror(error));
-    return tce_fail(TCE_E_STATE, "%s is in use by process %ld: wait for it, stop it (kill %ld), or choose another --out", folder, other, other);
+    return tce_fail(
+        TCE_E_STATE,
+        "%s is in use by process %ld: wait for it, stop it (kill %ld), or choose another --out",
+        folder, other, other);
 }
 
 void run_unlock(int lock)

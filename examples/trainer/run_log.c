@@ -1,8 +1,9 @@
 /*
  * progress.csv, timing.csv and the event file, row by row.
  *
- * progress.csv: iteration, env_steps, then the numbers of the method, then those of the evaluation; empty where nothing was measured; %.17g, so that a
- * number reads back to itself. Row 0 is the evaluation before any training. timing.csv: iteration and seconds.
+ * progress.csv: iteration, env_steps, then the numbers of the method, then those of the evaluation;
+ * empty where nothing was measured; %.17g, so that a number reads back to itself. Row 0 is the
+ * evaluation before any training. timing.csv: iteration and seconds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +17,12 @@
 
 #include "run.h"
 
-/* ---- cutting ----------------------------------------------------------------------------------- */
+/* ---- cutting --------------------------------------------------------------------------------- */
 
-/* Bytes of timing.csv up to and with the row of an iteration; 0 when there is not even a whole header. */
+/*
+ * Bytes of timing.csv up to and with the row of an iteration; 0 when there is not even a whole
+ * header.
+ */
 static long timing_length(FILE *file, int64_t iteration)
 {
     char line[512];
@@ -60,12 +64,13 @@ static tce_status open_timing(run_log *log, int64_t iteration)
         fclose(old);
     }
     const tce_status status = open_cut(log->timing_path, keep, &log->timing);
-    if (status == TCE_OK && keep == 0 && fputs("iteration,simulation,critic,policy,evaluation,total\n", log->timing) < 0)
+    if (status == TCE_OK && keep == 0 &&
+        fputs("iteration,simulation,critic,policy,evaluation,total\n", log->timing) < 0)
         return run_fail_write(log->timing_path, errno);
     return status;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static int is_evaluation(const char *name)
 {
@@ -121,7 +126,8 @@ static tce_status choose_columns(run_log *log, const metrics *m)
     return status;
 }
 
-static void put_row(FILE *out, const run_log *log, int64_t iteration, int64_t env_steps, const metrics *m)
+static void put_row(FILE *out, const run_log *log, int64_t iteration, int64_t env_steps,
+                    const metrics *m)
 {
     fprintf(out, "%" PRId64 ",%" PRId64, iteration, env_steps);
     for (const char *name = log->columns; *name; name += *name == ',') {
@@ -139,7 +145,8 @@ static void put_row(FILE *out, const run_log *log, int64_t iteration, int64_t en
 static tce_status write_lines(const char *path, FILE *file, const char *lines, size_t n)
 {
     errno = 0;
-    return fwrite(lines, 1, n, file) == n && fflush(file) == 0 ? TCE_OK : run_fail_write(path, errno);
+    return fwrite(lines, 1, n, file) == n && fflush(file) == 0 ? TCE_OK
+                                                               : run_fail_write(path, errno);
 }
 
 /* Ends the lines of progress.csv and writes them. */
@@ -170,9 +177,10 @@ static tce_status write_head(run_log *log, const metrics *m)
     return status;
 }
 
-/* ---- public ------------------------------------------------------------------------------------ */
+/* ---- public ---------------------------------------------------------------------------------- */
 
-tce_status run_log_open(run_log *log, const char *folder, const run_mark *mark, const char *columns, int *cut_short)
+tce_status run_log_open(run_log *log, const char *folder, const run_mark *mark, const char *columns,
+                        int *cut_short)
 {
     char events_path[RUN_PATH];
     memset(log, 0, sizeof *log);
@@ -222,7 +230,8 @@ tce_status run_log_start(run_log *log, const metrics *m)
     return metrics_check(&log->start);
 }
 
-tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const metrics *m, const timings *spent, double seconds)
+tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const metrics *m,
+                       const timings *spent, double seconds)
 {
     char line[256];
     text t;
@@ -234,8 +243,9 @@ tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const
     put_row(t.stream, log, iteration, env_steps, m);
     status = write_text(log, &t);
     if (status == TCE_OK) {
-        const int n = snprintf(line, sizeof line, "%" PRId64 ",%.6f,%.6f,%.6f,%.6f,%.6f\n", iteration, spent->simulation,
-                               spent->critic, spent->policy, spent->evaluation, seconds);
+        const int n = snprintf(line, sizeof line, "%" PRId64 ",%.6f,%.6f,%.6f,%.6f,%.6f\n",
+                               iteration, spent->simulation, spent->critic, spent->policy,
+                               spent->evaluation, seconds);
         status = write_lines(log->timing_path, log->timing, line, (size_t)n);
     }
     return status == TCE_OK ? events_write(log->events, env_steps, m, spent) : status;

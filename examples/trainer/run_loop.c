@@ -1,7 +1,8 @@
 /*
  * The loop of a run: iterate, evaluate, log, save, until the settings or a signal end it.
  *
- * What is saved and logged depends on the iteration alone, so a run that goes on from a checkpoint repeats what was lost, byte for byte.
+ * What is saved and logged depends on the iteration alone, so a run that goes on from a checkpoint
+ * repeats what was lost, byte for byte.
  */
 #include <math.h>
 #include <signal.h>
@@ -13,7 +14,7 @@
 
 #define EXIT_BY_SIGNAL 130
 
-/* ---- signals ----------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t caught;
 
@@ -49,7 +50,7 @@ int run_signal(void)
     return caught;
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 typedef struct run {
     const char *folder;
@@ -65,13 +66,15 @@ typedef struct run {
 /* Iterations or steps are used up. */
 static int at_end(const run *r)
 {
-    return r->mark.iteration >= r->s->run.iterations || (r->s->run.steps > 0 && r->mark.env_steps >= r->s->run.steps);
+    return r->mark.iteration >= r->s->run.iterations ||
+           (r->s->run.steps > 0 && r->mark.env_steps >= r->s->run.steps);
 }
 
 /* At the end, or good enough. */
 static int finished(const run *r)
 {
-    return at_end(r) || (r->s->run.stop_success > 0.0 && r->mark.eval_success >= r->s->run.stop_success);
+    return at_end(r) ||
+           (r->s->run.stop_success > 0.0 && r->mark.eval_success >= r->s->run.stop_success);
 }
 
 static tce_status save(run *r)
@@ -86,7 +89,9 @@ static tce_status save(run *r)
 
 static void show(run *r, const metrics *m, const timings *spent, int evaluated)
 {
-    const display_state state = { r->mark.iteration, r->s->run.iterations, r->mark.env_steps, r->s->run.steps, m, spent };
+    const display_state state = {
+        r->mark.iteration, r->s->run.iterations, r->mark.env_steps, r->s->run.steps, m, spent
+    };
     r->result->iteration = r->mark.iteration;
     r->result->env_steps = r->mark.env_steps;
     if (evaluated) {
@@ -137,16 +142,23 @@ static tce_status advance(run *r)
 /* Goes back to the newest checkpoint that is whole; to the beginning when there never was one. */
 static tce_status go_on(run *r, char **columns)
 {
-    const tce_status status = checkpoint_load(r->folder, r->s, r->way, r->l, r->d, &r->mark, columns);
+    const tce_status status = checkpoint_load(r->folder, r->s, r->way, r->l, r->d, &r->mark,
+                                              columns);
     if (status == TCE_E_NOT_FOUND && run_find_state(r->folder) == RUN_TRAINED)
-        return tce_fail(TCE_E_STATE, "%s was trained, and has no checkpoint that loads: put one back into %s/checkpoints, or begin again with --restart "
-                                     "beside --resume, which first moves what is there into a folder before-restart-<n> in it", r->folder, r->folder);
+        return tce_fail(TCE_E_STATE,
+                        "%s was trained, and has no checkpoint that loads: put one back into "
+                        "%s/checkpoints, or begin again with --restart "
+                        "beside --resume, which first moves what is there into a folder "
+                        "before-restart-<n> in it",
+                        r->folder, r->folder);
     if (status == TCE_E_NOT_FOUND) {
-        display_note(r->d, "%s has no checkpoint to go on from: starts from the beginning", r->folder);
+        display_note(r->d, "%s has no checkpoint to go on from: starts from the beginning",
+                     r->folder);
         return TCE_OK;
     }
     if (status == TCE_OK)
-        display_note(r->d, "goes on after iteration %lld of %s", (long long)r->mark.iteration, r->folder);
+        display_note(r->d, "goes on after iteration %lld of %s", (long long)r->mark.iteration,
+                     r->folder);
     r->result->saved = status == TCE_OK ? r->mark.iteration : 0;
     return status;
 }
@@ -166,17 +178,25 @@ static tce_status prepare(run *r, run_start start)
     char *columns = NULL;
     int cut_short = 0;
     run_folder_clean(r->folder);
-    tce_status status = start == RUN_RESUME ? go_on(r, &columns) : start == RUN_RESTART ? set_aside(r) : TCE_OK;
+    tce_status status = start == RUN_RESUME    ? go_on(r, &columns)
+                        : start == RUN_RESTART ? set_aside(r)
+                                               : TCE_OK;
     const int fresh = r->mark.iteration == 0;
 
-    /* old rows go before the settings that they were written with: run_find_state reads one by the other */
+    /*
+     * old rows go before the settings that they were written with: run_find_state reads one by the
+     * other
+     */
     if (status == TCE_OK)
         status = run_log_open(&r->log, r->folder, fresh ? NULL : &r->mark, columns, &cut_short);
     if (status == TCE_OK)
         status = run_write_settings(r->folder, "config.yaml", r->s);
     free(columns);
     if (status == TCE_OK && cut_short)
-        display_warn(r->d, "%s/progress.csv is shorter than it was at the checkpoint: earlier rows are missing", r->folder);
+        display_warn(
+            r->d,
+            "%s/progress.csv is shorter than it was at the checkpoint: earlier rows are missing",
+            r->folder);
 
     if (status == TCE_OK && fresh) {
         metrics m = { 0 };
@@ -191,7 +211,8 @@ static tce_status prepare(run *r, run_start start)
     return status;
 }
 
-tce_status run_train(const char *folder, const settings *s, learner *l, run_start start, display *d, run_result *out)
+tce_status run_train(const char *folder, const settings *s, learner *l, run_start start, display *d,
+                     run_result *out)
 {
     const double began = now_seconds();
     run r;
@@ -213,7 +234,10 @@ tce_status run_train(const char *folder, const settings *s, learner *l, run_star
     while (status == TCE_OK && !finished(&r) && !run_signal())
         status = advance(&r);
 
-    /* what a signal left unsaved; or the policy, when a process was killed between its last checkpoint and this */
+    /*
+     * what a signal left unsaved; or the policy, when a process was killed between its last
+     * checkpoint and this
+     */
     if (status == TCE_OK && out->saved < r.mark.iteration)
         status = save(&r);
     else if (status == TCE_OK && r.mark.iteration > 0)

@@ -1,5 +1,6 @@
 /*
- * Settings by name and text: parse, limits, nearest key, text again. The table says all there is to know about a key.
+ * Settings by name and text: parse, limits, nearest key, text again. The table says all there is to
+ * know about a key.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +12,7 @@
 
 #include "commands.h"
 
-/* ---- looking up -------------------------------------------------------------------------------- */
+/* ---- looking up ------------------------------------------------------------------------------ */
 
 static const setting_row *find_row(const char *section, const char *key)
 {
@@ -60,7 +61,10 @@ const char *nearest_word(const char *word, size_t n, const char *const *words)
     return best && least <= (strlen(word) + 1) / 2 ? best : NULL;
 }
 
-/* Says that there is no such key, and which one may be meant: the nearest in its section, or the same name elsewhere. */
+/*
+ * Says that there is no such key, and which one may be meant: the nearest in its section, or the
+ * same name elsewhere.
+ */
 static tce_status fail_unknown(const char *section, const char *key, const char *where)
 {
     const char *words[256];
@@ -75,31 +79,39 @@ static tce_status fail_unknown(const char *section, const char *key, const char 
     }
     if (n == 0) {
         const char *near = nearest_word(section, n_sections, sections);
-        return tce_fail(TCE_E_NOT_FOUND, "%s: %s: no such section%s%s%s `tce config --help` lists them", where, section,
-                        near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
+        return tce_fail(TCE_E_NOT_FOUND,
+                        "%s: %s: no such section%s%s%s `tce config --help` lists them", where,
+                        section, near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
     }
     const char *near = nearest_word(key, n, words);
     if (near)
-        return tce_fail(TCE_E_NOT_FOUND, "%s: %s.%s: no such key, did you mean %s.%s?", where, section, key, section, near);
+        return tce_fail(TCE_E_NOT_FOUND, "%s: %s.%s: no such key, did you mean %s.%s?", where,
+                        section, key, section, near);
     for (size_t i = 0; i < N_SETTING_ROWS; i++)
         if (strcmp(SETTING_ROWS[i].key, key) == 0)
-            return tce_fail(TCE_E_NOT_FOUND, "%s: %s.%s: no such key, did you mean %s.%s?", where, section, key, SETTING_ROWS[i].section, key);
-    return tce_fail(TCE_E_NOT_FOUND, "%s: %s.%s: no such key; `tce config --help` lists them", where, section, key);
+            return tce_fail(TCE_E_NOT_FOUND, "%s: %s.%s: no such key, did you mean %s.%s?", where,
+                            section, key, SETTING_ROWS[i].section, key);
+    return tce_fail(TCE_E_NOT_FOUND, "%s: %s.%s: no such key; `tce config --help` lists them",
+                    where, section, key);
 }
 
-/* ---- text to value ----------------------------------------------------------------------------- */
+/* ---- text to value --------------------------------------------------------------------------- */
 
-static tce_status fail_value(const setting_row *row, const char *text, const char *where, const char *need)
+static tce_status fail_value(const setting_row *row, const char *text, const char *where,
+                             const char *need)
 {
-    return tce_fail(TCE_E_VALUE, "%s: %s.%s = \"%s\", must be %s", where, row->section, row->key, text, need);
+    return tce_fail(TCE_E_VALUE, "%s: %s.%s = \"%s\", must be %s", where, row->section, row->key,
+                    text, need);
 }
 
 static tce_status fail_range(const setting_row *row, const char *text, const char *where)
 {
-    return tce_fail(TCE_E_VALUE, "%s: %s.%s = %s, must be in %g ... %g", where, row->section, row->key, text, row->least, row->most);
+    return tce_fail(TCE_E_VALUE, "%s: %s.%s = %s, must be in %g ... %g", where, row->section,
+                    row->key, text, row->least, row->most);
 }
 
-static tce_status parse_real(const setting_row *row, const char *text, const char *where, double *out)
+static tce_status parse_real(const setting_row *row, const char *text, const char *where,
+                             double *out)
 {
     char *end;
     const double value = strtod(text, &end);
@@ -112,7 +124,8 @@ static tce_status parse_real(const setting_row *row, const char *text, const cha
 }
 
 /* Whole numbers may be written 1e6 as well. */
-static tce_status parse_whole(const setting_row *row, const char *text, const char *where, int64_t *out)
+static tce_status parse_whole(const setting_row *row, const char *text, const char *where,
+                              int64_t *out)
 {
     double value;
     const tce_status status = parse_real(row, text, where, &value);
@@ -127,7 +140,8 @@ static tce_status parse_whole(const setting_row *row, const char *text, const ch
     return TCE_OK;
 }
 
-static tce_status parse_seed(const setting_row *row, const char *text, const char *where, uint64_t *out)
+static tce_status parse_seed(const setting_row *row, const char *text, const char *where,
+                             uint64_t *out)
 {
     errno = 0;
     char *end;
@@ -138,7 +152,8 @@ static tce_status parse_seed(const setting_row *row, const char *text, const cha
     return TCE_OK;
 }
 
-static tce_status parse_bool(const setting_row *row, const char *text, const char *where, int32_t *out)
+static tce_status parse_bool(const setting_row *row, const char *text, const char *where,
+                             int32_t *out)
 {
     static const char *const WORDS[] = { "false", "true", "no", "yes", "off", "on", "0", "1" };
     for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++)
@@ -149,7 +164,8 @@ static tce_status parse_bool(const setting_row *row, const char *text, const cha
     return fail_value(row, text, where, "true or false");
 }
 
-static tce_status parse_choice(const setting_row *row, const char *text, const char *where, int32_t *out)
+static tce_status parse_choice(const setting_row *row, const char *text, const char *where,
+                               int32_t *out)
 {
     const char *start = row->choices;
     for (int32_t i = 0; start; i++) {
@@ -167,7 +183,8 @@ static tce_status parse_choice(const setting_row *row, const char *text, const c
 }
 
 /* "[1, 2, 3]" or "1": numbers between optional brackets, each checked against the row's limits. */
-static tce_status parse_list(const setting_row *row, const char *text, const char *where, double *out, int32_t *out_n)
+static tce_status parse_list(const setting_row *row, const char *text, const char *where,
+                             double *out, int32_t *out_n)
 {
     static const char GAP[] = " \t,[]";
     int32_t n = 0;
@@ -218,7 +235,11 @@ static tce_status set_list(const setting_row *row, void *place, const char *text
 static size_t take_character(const unsigned char *text, uint32_t *out)
 {
     static const uint32_t LEAST[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    const size_t n = text[0] < 0x80 ? 1 : (text[0] & 0xe0) == 0xc0 ? 2 : (text[0] & 0xf0) == 0xe0 ? 3 : (text[0] & 0xf8) == 0xf0 ? 4 : 0;
+    const size_t n = text[0] < 0x80             ? 1
+                     : (text[0] & 0xe0) == 0xc0 ? 2
+                     : (text[0] & 0xf0) == 0xe0 ? 3
+                     : (text[0] & 0xf8) == 0xf0 ? 4
+                                                : 0;
     if (n == 0)
         return 0;
     uint32_t code = n == 1 ? text[0] : text[0] & (0xffu >> (n + 1));
@@ -231,7 +252,10 @@ static size_t take_character(const unsigned char *text, uint32_t *out)
     return code >= LEAST[n] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? n : 0;
 }
 
-/* Whether a text comes back from a settings file as it was: characters that YAML prints, on one line. */
+/*
+ * Whether a text comes back from a settings file as it was: characters that YAML prints, on one
+ * line.
+ */
 static int is_one_line(const char *text)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c;) {
@@ -276,13 +300,16 @@ static tce_status set_row(settings *s, const setting_row *row, const char *text,
     if (strlen(text) >= TEXT_SIZE)
         return fail_value(row, "(long)", where, "shorter than 1024 characters");
     if (!is_one_line(text))
-        return tce_fail(TCE_E_VALUE, "%s: %s.%s has a line break, a control character or a byte that is not UTF-8, which config.yaml cannot keep: "
-                                     "write it without, and rename a file whose name has them", where, row->section, row->key);
+        return tce_fail(TCE_E_VALUE,
+                        "%s: %s.%s has a line break, a control character or a byte that is not "
+                        "UTF-8, which config.yaml cannot keep: "
+                        "write it without, and rename a file whose name has them",
+                        where, row->section, row->key);
     snprintf(place, TEXT_SIZE, "%s", text);
     return TCE_OK;
 }
 
-/* ---- public ------------------------------------------------------------------------------------ */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 void settings_init(settings *s)
 {
@@ -292,7 +319,8 @@ void settings_init(settings *s)
             abort(); /* the table contradicts itself */
 }
 
-tce_status settings_set(settings *s, const char *section, const char *key, const char *text, const char *where)
+tce_status settings_set(settings *s, const char *section, const char *key, const char *text,
+                        const char *where)
 {
     const setting_row *row = find_row(section, key);
     return row ? set_row(s, row, text, where) : fail_unknown(section, key, where);
@@ -305,7 +333,9 @@ tce_status settings_name_library(settings *s, const char *path)
     /* without a slash it is the system's loader that looks for it */
     if (path[0] != '/' && strchr(path, '/')) {
         if (!getcwd(absolute, TEXT_SIZE))
-            return tce_fail(TCE_E_IO, "task.library = \"%s\": the working directory has no path: %s", path, strerror(errno));
+            return tce_fail(TCE_E_IO,
+                            "task.library = \"%s\": the working directory has no path: %s", path,
+                            strerror(errno));
         used = strlen(absolute);
         if (absolute[used - 1] != '/')
             absolute[used++] = '/';
@@ -314,7 +344,8 @@ tce_status settings_name_library(settings *s, const char *path)
     }
     const int length = snprintf(absolute + used, sizeof absolute - used, "%s", path);
     if (length < 0 || (size_t)length >= sizeof absolute - used)
-        return tce_fail(TCE_E_VALUE, "the path of task.library is longer than %d characters", TEXT_SIZE - 1);
+        return tce_fail(TCE_E_VALUE, "the path of task.library is longer than %d characters",
+                        TEXT_SIZE - 1);
     const tce_status status = settings_set(s, "task", "library", absolute, "task library");
     if (status == TCE_OK)
         s->task.library_named = 1;
@@ -338,7 +369,8 @@ size_t settings_spell(const char *name, const char *value, char *out, size_t siz
             continue;
         const int fits = value && set_row(&scratch, row, value, "") == TCE_OK;
         if (used < size)
-            used += (size_t)snprintf(out + used, size - used, "%s%s=%s", n ? " or " : "", full, fits ? value : "...");
+            used += (size_t)snprintf(out + used, size - used, "%s%s=%s", n ? " or " : "", full,
+                                     fits ? value : "...");
         n++;
     }
     return n;
@@ -353,9 +385,11 @@ tce_status settings_override(settings *s, const char *assignment)
         char spelt[TEXT_SIZE];
         snprintf(key, sizeof key, "%.*s", (int)(equals - assignment), assignment);
         if (settings_spell(key, equals + 1, spelt, sizeof spelt) > 0)
-            return tce_fail(TCE_E_VALUE, "command line: \"%s\" is not section.key=value: write %s", assignment, spelt);
+            return tce_fail(TCE_E_VALUE, "command line: \"%s\" is not section.key=value: write %s",
+                            assignment, spelt);
     }
-    if (!dot || !equals || dot > equals || (size_t)(dot - assignment) >= sizeof section || (size_t)(equals - dot - 1) >= sizeof key)
+    if (!dot || !equals || dot > equals || (size_t)(dot - assignment) >= sizeof section ||
+        (size_t)(equals - dot - 1) >= sizeof key)
         return tce_fail(TCE_E_VALUE, "command line: \"%s\" is not section.key=value", assignment);
     snprintf(section, sizeof section, "%.*s", (int)(dot - assignment), assignment);
     snprintf(key, sizeof key, "%.*s", (int)(equals - dot - 1), dot + 1);
@@ -395,7 +429,9 @@ static void list_text(const setting_row *row, const void *place, char *out, size
     size_t used = (size_t)snprintf(out, size, "%s", bare ? "" : "[");
     for (int32_t i = 0; i < n && used < size; i++) {
         char number[40];
-        real_text(ints ? (double)((const setting_ints *)place)->v[i] : ((const setting_doubles *)place)->v[i], number, sizeof number);
+        real_text(ints ? (double)((const setting_ints *)place)->v[i]
+                       : ((const setting_doubles *)place)->v[i],
+                  number, sizeof number);
         used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", number);
     }
     if (!bare && used < size)
@@ -456,32 +492,47 @@ void settings_dump(const settings *s, FILE *out)
     }
 }
 
-/* ---- combinations ------------------------------------------------------------------------------ */
+/* ---- combinations ---------------------------------------------------------------------------- */
 
 tce_status settings_check(const settings *s)
 {
     const int projected = s->projection.kind != TCE_TRPL_IDENTITY;
     const int clipped = s->projection.ratio_clip > 0.0;
     if (s->run.method == METHOD_TCE && s->mp.kind == TCE_MP_DMP)
-        return tce_fail(TCE_E_UNSUPPORTED, "mp.kind dmp has no trajectory likelihood: use prodmp or promp with run.method tce");
+        return tce_fail(
+            TCE_E_UNSUPPORTED,
+            "mp.kind dmp has no trajectory likelihood: use prodmp or promp with run.method tce");
     if (s->mp.learn_tau || s->mp.learn_delay)
-        return tce_fail(TCE_E_UNSUPPORTED, "mp.learn_tau and mp.learn_delay need limits for what is drawn, which training does not have yet: "
-                                           "set mp.tau and mp.delay (the library's tce_mp does learn them)");
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "mp.learn_tau and mp.learn_delay need limits for what is drawn, which "
+                        "training does not have yet: "
+                        "set mp.tau and mp.delay (the library's tce_mp does learn them)");
     if (s->mp.disable_goal && s->mp.disable_weights)
-        return tce_fail(TCE_E_UNSUPPORTED, "mp.disable_goal and mp.disable_weights together leave no parameter");
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "mp.disable_goal and mp.disable_weights together leave no parameter");
     if (s->policy.set_variance && s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL)
-        return tce_fail(TCE_E_UNSUPPORTED, "policy.set_variance needs one covariance for all contexts: policy.covariance full or diagonal");
+        return tce_fail(TCE_E_UNSUPPORTED, "policy.set_variance needs one covariance for all "
+                                           "contexts: policy.covariance full or diagonal");
     if (clipped && projected)
-        return tce_fail(TCE_E_UNSUPPORTED, "projection.ratio_clip takes the place of the projection: set projection.kind none");
+        return tce_fail(
+            TCE_E_UNSUPPORTED,
+            "projection.ratio_clip takes the place of the projection: set projection.kind none");
     if (!clipped && !projected)
-        return tce_fail(TCE_E_UNSUPPORTED, "projection.kind none leaves the update unbounded: set projection.ratio_clip, for instance 0.2");
+        return tce_fail(TCE_E_UNSUPPORTED, "projection.kind none leaves the update unbounded: set "
+                                           "projection.ratio_clip, for instance 0.2");
     if (projected && !(s->projection.mean_bound > 0.0 && s->projection.cov_bound > 0.0))
-        return tce_fail(TCE_E_VALUE, "projection.mean_bound = %g and cov_bound = %g, both must be > 0", s->projection.mean_bound, s->projection.cov_bound);
-    if (s->projection.entropy == TCE_TRPL_ENTROPY_EQUAL && s->projection.entropy_schedule == TCE_TRPL_SCHEDULE_NONE)
-        return tce_fail(TCE_E_UNSUPPORTED, "projection.entropy equal needs a projection.entropy_schedule");
+        return tce_fail(TCE_E_VALUE,
+                        "projection.mean_bound = %g and cov_bound = %g, both must be > 0",
+                        s->projection.mean_bound, s->projection.cov_bound);
+    if (s->projection.entropy == TCE_TRPL_ENTROPY_EQUAL &&
+        s->projection.entropy_schedule == TCE_TRPL_SCHEDULE_NONE)
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "projection.entropy equal needs a projection.entropy_schedule");
     if (!(s->mp.tau > 0.0))
         return tce_fail(TCE_E_VALUE, "mp.tau = %g, must be > 0", s->mp.tau);
     if (s->policy.set_variance && clipped)
-        return tce_fail(TCE_E_UNSUPPORTED, "policy.set_variance goes with a projection, not with projection.ratio_clip");
+        return tce_fail(
+            TCE_E_UNSUPPORTED,
+            "policy.set_variance goes with a projection, not with projection.ratio_clip");
     return TCE_OK;
 }

@@ -1,6 +1,7 @@
 /*
- * Settings of a run. One table row a key (section, key, type, default, limits, help) feeds the YAML reader, the command line, the dump,
- * --help, the documentation and the completion; the struct below is only where the values land.
+ * Settings of a run. One table row a key (section, key, type, default, limits, help) feeds the YAML
+ * reader, the command line, the dump, --help, the documentation and the completion; the struct
+ * below is only where the values land.
  */
 #ifndef TRAINER_SETTINGS_H
 #define TRAINER_SETTINGS_H
@@ -30,10 +31,10 @@ enum { CRITIC_GAE = 0, CRITIC_MONTE_CARLO = 1 };
 
 typedef struct settings {
     struct {
-        int32_t method;           /* METHOD_… */
+        int32_t method; /* METHOD_… */
         uint64_t seed;
-        int64_t iterations;       /* the whole run */
-        int64_t steps;            /* environment steps after which the run ends; 0: iterations alone decide */
+        int64_t iterations; /* the whole run */
+        int64_t steps; /* environment steps after which the run ends; 0: iterations alone decide */
         int32_t threads;          /* 0: all cores */
         double stop_success;      /* ends the run when an evaluation reaches it; 0: never */
         int32_t checkpoint_every; /* iterations */
@@ -41,35 +42,40 @@ typedef struct settings {
     } run;
     struct {
         char name[TEXT_SIZE];
-        char library[TEXT_SIZE];  /* empty: the one beside the program */
-        int32_t library_named;    /* 1: the user named it, here or in a file of their own; else it is a record and not loaded. No key of the table. */
-        char options[TEXT_SIZE];  /* "key=value key=value" for the task */
+        char library[TEXT_SIZE]; /* empty: the one beside the program */
+        /*
+         * 1: the user named it, here or in a file of their own; else it is a record and not loaded.
+         * No key of the table.
+         */
+        int32_t library_named;
+        char options[TEXT_SIZE]; /* "key=value key=value" for the task */
     } task;
     struct {
-        int32_t episodes;         /* an iteration */
-        int32_t environments;     /* run at once; episodes are whole rounds of these */
-        int32_t on_fault;         /* TCE_ROLLOUT_… */
-        int32_t reward_to_event;  /* move rewards to the deciding event */
-        int32_t time_input;       /* append the time to the observation */
-        int32_t mask_context;     /* only the task's context entries, no time (black-box methods) */
+        int32_t episodes;        /* an iteration */
+        int32_t environments;    /* run at once; episodes are whole rounds of these */
+        int32_t on_fault;        /* TCE_ROLLOUT_… */
+        int32_t reward_to_event; /* move rewards to the deciding event */
+        int32_t time_input;      /* append the time to the observation */
+        int32_t mask_context;    /* only the task's context entries, no time (black-box methods) */
     } collect;
     struct {
-        int32_t every;            /* iterations; 0: only at the end */
+        int32_t every; /* iterations; 0: only at the end */
         int32_t episodes;
     } evaluate;
     struct {
         int32_t kind, phase, basis;
         int32_t num_basis, num_basis_outside, table_length;
-        int32_t relative_goal, auto_scale_basis, disable_goal, disable_weights, learn_tau, learn_delay;
-        double tau, delay, dt;    /* dt 0: the task's */
+        int32_t relative_goal, auto_scale_basis, disable_goal, disable_weights, learn_tau,
+            learn_delay;
+        double tau, delay, dt; /* dt 0: the task's */
         double alpha, alpha_phase, basis_bandwidth_factor, goal_scale;
         setting_doubles weights_scale; /* one number, or one a basis function */
     } mp;
     struct {
-        int32_t covariance;       /* TCE_POLICY_… */
+        int32_t covariance; /* TCE_POLICY_… */
         setting_ints hidden;
-        int32_t activation;       /* TCE_NET_… */
-        int32_t precision;        /* of both networks */
+        int32_t activation; /* TCE_NET_… */
+        int32_t precision;  /* of both networks */
         int32_t start;
         double min_std, initial_std;
         double learning_rate, l2, clip_norm;
@@ -83,33 +89,33 @@ typedef struct settings {
         double learning_rate, l2, clip_norm;
         int32_t epochs, minibatches;
         int32_t normalise;
-        int32_t target;           /* CRITIC_… */
+        int32_t target; /* CRITIC_… */
     } critic;
     struct {
-        int32_t kind;             /* TCE_TRPL_…; identity goes with ratio_clip */
+        int32_t kind; /* TCE_TRPL_…; identity goes with ratio_clip */
         double mean_bound, cov_bound, coefficient;
-        double ratio_clip;        /* > 0: PPO-style clipping instead of the projection */
-        int32_t entropy;          /* TCE_TRPL_ENTROPY_… */
+        double ratio_clip; /* > 0: PPO-style clipping instead of the projection */
+        int32_t entropy;   /* TCE_TRPL_ENTROPY_… */
         int32_t entropy_first;
         int32_t entropy_schedule; /* TCE_TRPL_SCHEDULE_… */
         double entropy_target, entropy_temperature;
     } projection;
     struct {
         double gamma, lambda;
-        int32_t time_points;      /* K */
-        int32_t selection;        /* TCE_TIME_POINTS_… */
-        int32_t advantage;        /* TCE_SEGMENT_… */
+        int32_t time_points; /* K */
+        int32_t selection;   /* TCE_TIME_POINTS_… */
+        int32_t advantage;   /* TCE_SEGMENT_… */
         double regulariser;
     } objective;
     struct {
         int64_t learning_rate_iterations; /* rates fall to 1 % over these; 0: constant */
-        int64_t entropy_iterations;       /* length of projection.entropy_schedule; 0: run.iterations */
+        int64_t entropy_iterations; /* length of projection.entropy_schedule; 0: run.iterations */
     } schedule;
 } settings;
 
 typedef enum setting_type {
     SETTING_BOOL,
-    SETTING_INT,    /* int32_t */
+    SETTING_INT, /* int32_t */
     SETTING_INT64,
     SETTING_UINT64,
     SETTING_REAL,
@@ -123,10 +129,10 @@ typedef struct setting_row {
     const char *section;
     const char *key;
     setting_type type;
-    size_t offset;        /* into settings */
-    const char *start;    /* default, as it would be written in a file */
-    double least, most;   /* numbers and list entries */
-    const char *choices;  /* "kl|w2|frobenius|none" */
+    size_t offset;       /* into settings */
+    const char *start;   /* default, as it would be written in a file */
+    double least, most;  /* numbers and list entries */
+    const char *choices; /* "kl|w2|frobenius|none" */
     const char *help;
 } setting_row;
 
@@ -137,22 +143,33 @@ extern const size_t N_SETTING_ROWS;
 /* Every key at its default. */
 void settings_init(settings *s);
 
-/* Sets section.key from text; `where` (a file's line, "command line") begins the message of a failure. Names the nearest key when there is no such key. */
-tce_status settings_set(settings *s, const char *section, const char *key, const char *text, const char *where);
+/*
+ * Sets section.key from text; `where` (a file's line, "command line") begins the message of a
+ * failure. Names the nearest key when there is no such key.
+ */
+tce_status settings_set(settings *s, const char *section, const char *key, const char *text,
+                        const char *where);
 
 /*
- * "run.iterations=3" for a key without its section ("iterations") or with it ("run.iterations"), '-' for '_' in it; "a=3 or b=3" when several sections
- * have it. "..." instead of a value that is NULL or wrong. Returns how many there are.
+ * "run.iterations=3" for a key without its section ("iterations") or with it ("run.iterations"),
+ * '-' for '_' in it; "a=3 or b=3" when several sections have it. "..." instead of a value that is
+ * NULL or wrong. Returns how many there are.
  */
 size_t settings_spell(const char *name, const char *value, char *out, size_t size);
 
-/* Reads a YAML file of sections over *s. Unknown and repeated keys, and values out of range, are errors with the line number. */
+/*
+ * Reads a YAML file of sections over *s. Unknown and repeated keys, and values out of range, are
+ * errors with the line number.
+ */
 tce_status settings_load(settings *s, const char *path);
 
 /* "section.key=value" of the command line. */
 tce_status settings_override(settings *s, const char *assignment);
 
-/* task.library, by the user: it may be loaded, and is kept as an absolute path, which holds in any working directory. */
+/*
+ * task.library, by the user: it may be loaded, and is kept as an absolute path, which holds in any
+ * working directory.
+ */
 tce_status settings_name_library(settings *s, const char *path);
 
 /* What no single key can tell: combinations that have no meaning. */

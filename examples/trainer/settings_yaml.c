@@ -1,6 +1,7 @@
 /*
- * Settings from a YAML file: sections of keys, each a scalar or a flat list. libyaml's events carry the line of every key, which the messages
- * need; so unknown and repeated keys are found where they stand.
+ * Settings from a YAML file: sections of keys, each a scalar or a flat list. libyaml's events carry
+ * the line of every key, which the messages need; so unknown and repeated keys are found where they
+ * stand.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,15 +45,22 @@ static tce_status take_scalar(const reader *r, const char *what, char *out, size
 {
     char place[WHERE_SIZE];
     if (r->event.type != YAML_SCALAR_EVENT)
-        return tce_fail(TCE_E_VALUE, "%s: %s must be plain text or a number; a settings file has sections of \"key: value\"", where(r, place), what);
-    if (r->event.data.scalar.length >= size || memchr(r->event.data.scalar.value, 0, r->event.data.scalar.length))
+        return tce_fail(
+            TCE_E_VALUE,
+            "%s: %s must be plain text or a number; a settings file has sections of \"key: value\"",
+            where(r, place), what);
+    if (r->event.data.scalar.length >= size ||
+        memchr(r->event.data.scalar.value, 0, r->event.data.scalar.length))
         return tce_fail(TCE_E_VALUE, "%s: %s is too long or holds a NUL", where(r, place), what);
     memcpy(out, r->event.data.scalar.value, r->event.data.scalar.length);
     out[r->event.data.scalar.length] = '\0';
     return TCE_OK;
 }
 
-/* A flat list, as "a, b, c": settings_set reads lists in this form. The present event starts the sequence. */
+/*
+ * A flat list, as "a, b, c": settings_set reads lists in this form. The present event starts the
+ * sequence.
+ */
 static tce_status take_list(reader *r, const char *key, char *out, size_t size)
 {
     size_t used = 0;
@@ -71,11 +79,15 @@ static tce_status take_list(reader *r, const char *key, char *out, size_t size)
     }
 }
 
-/* Marks a key of the table; TCE_E_VALUE when it stands twice. Unknown ones are left to settings_set. */
+/*
+ * Marks a key of the table; TCE_E_VALUE when it stands twice. Unknown ones are left to
+ * settings_set.
+ */
 static tce_status mark_seen(reader *r, const char *section, const char *key, const char *place)
 {
     for (size_t i = 0; i < N_SETTING_ROWS && i < sizeof r->seen; i++)
-        if (strcmp(SETTING_ROWS[i].section, section) == 0 && strcmp(SETTING_ROWS[i].key, key) == 0 && r->seen[i]++)
+        if (strcmp(SETTING_ROWS[i].section, section) == 0 &&
+            strcmp(SETTING_ROWS[i].key, key) == 0 && r->seen[i]++)
             return tce_fail(TCE_E_VALUE, "%s: %s.%s is set twice, keep one", place, section, key);
     return TCE_OK;
 }
@@ -125,7 +137,10 @@ static tce_status read_section(reader *r)
     if (r->event.type == YAML_SCALAR_EVENT && r->event.data.scalar.length == 0)
         return TCE_OK;
     if (r->event.type != YAML_MAPPING_START_EVENT)
-        return tce_fail(TCE_E_VALUE, "%s: \"%s\" must be a section with keys below it, as in \"policy:\\n  epochs: 50\"", place, section);
+        return tce_fail(
+            TCE_E_VALUE,
+            "%s: \"%s\" must be a section with keys below it, as in \"policy:\\n  epochs: 50\"",
+            place, section);
     for (;;) {
         status = next_event(r);
         if (status != TCE_OK || r->event.type == YAML_MAPPING_END_EVENT)
@@ -145,7 +160,9 @@ static tce_status read_end(reader *r)
         status = next_event(r);
     while (status == TCE_OK && r->event.type == YAML_DOCUMENT_END_EVENT);
     if (status == TCE_OK && r->event.type != YAML_STREAM_END_EVENT)
-        status = tce_fail(TCE_E_VALUE, "%s: a second document (\"---\") begins here; a settings file has one", where(r, place));
+        status = tce_fail(TCE_E_VALUE,
+                          "%s: a second document (\"---\") begins here; a settings file has one",
+                          where(r, place));
     return status;
 }
 
@@ -155,13 +172,15 @@ static tce_status read_document(reader *r)
     tce_status status;
     do
         status = next_event(r);
-    while (status == TCE_OK && (r->event.type == YAML_STREAM_START_EVENT || r->event.type == YAML_DOCUMENT_START_EVENT));
+    while (status == TCE_OK && (r->event.type == YAML_STREAM_START_EVENT ||
+                                r->event.type == YAML_DOCUMENT_START_EVENT));
     if (status != TCE_OK)
         return status;
     if (r->event.type == YAML_STREAM_END_EVENT)
         return TCE_OK; /* an empty file changes nothing */
     if (r->event.type != YAML_MAPPING_START_EVENT)
-        return tce_fail(TCE_E_VALUE, "%s: a settings file starts with a section, as in \"policy:\"", where(r, place));
+        return tce_fail(TCE_E_VALUE, "%s: a settings file starts with a section, as in \"policy:\"",
+                        where(r, place));
     for (;;) {
         status = next_event(r);
         if (status != TCE_OK)
@@ -178,7 +197,8 @@ tce_status settings_load(settings *s, const char *path)
 {
     FILE *file = fopen(path, "rb");
     if (!file)
-        return tce_fail(errno == ENOENT ? TCE_E_NOT_FOUND : TCE_E_IO, "%s: %s", path, strerror(errno));
+        return tce_fail(errno == ENOENT ? TCE_E_NOT_FOUND : TCE_E_IO, "%s: %s", path,
+                        strerror(errno));
 
     /* into a copy: a file with a mistake changes nothing */
     settings copy = *s;
@@ -186,7 +206,9 @@ tce_status settings_load(settings *s, const char *path)
     memset(&r, 0, sizeof r);
     r.path = path;
     r.s = &copy;
-    tce_status status = yaml_parser_initialize(&r.parser) ? TCE_OK : tce_fail(TCE_E_NOMEM, "%s: no memory", path);
+    tce_status status = yaml_parser_initialize(&r.parser)
+                            ? TCE_OK
+                            : tce_fail(TCE_E_NOMEM, "%s: no memory", path);
     if (status == TCE_OK) {
         yaml_parser_set_input_file(&r.parser, file);
         status = read_document(&r);

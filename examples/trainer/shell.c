@@ -1,12 +1,14 @@
 /*
- * Text as a word of a shell: as it is when every character is plain, else in single quotes, with '\'' for each quote in it.
+ * Text as a word of a shell: as it is when every character is plain, else in single quotes, with
+ * '\'' for each quote in it.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "shell.h"
 
-static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%^";
+static const char PLAIN[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%^";
 
 const char *shell_word(const char *text, char *out, size_t size)
 {

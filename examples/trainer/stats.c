@@ -1,5 +1,6 @@
 /*
- * Aggregates over runs with stratified bootstrap intervals [Agarwal et al. 2021], and jerk of a movement.
+ * Aggregates over runs with stratified bootstrap intervals [Agarwal et al. 2021], and jerk of a
+ * movement.
  *
  *   IQM          mean of x sorted, without floor(n/4) values at each end; no interpolation
  *   interval     percentiles of the IQM over resampled matrices; runs are drawn within each task
@@ -21,7 +22,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* ---- aggregates --------------------------------------------------------------------------------- */
+/* ---- aggregates ------------------------------------------------------------------------------ */
 
 double stats_mean(size_t n, const double *x)
 {
@@ -71,7 +72,7 @@ double stats_percentile(size_t n, const double *sorted, double q)
     return part > 0.0 ? sorted[below] + part * (sorted[below + 1] - sorted[below]) : sorted[below];
 }
 
-/* ---- performance profile ------------------------------------------------------------------------ */
+/* ---- performance profile --------------------------------------------------------------------- */
 
 double stats_profile(size_t n, const double *x, double tau)
 {
@@ -89,7 +90,7 @@ double stats_profile_mean(size_t R, size_t K, const double *x, double tau)
     return (double)above / (double)K;
 }
 
-/* ---- stratified bootstrap ----------------------------------------------------------------------- */
+/* ---- stratified bootstrap -------------------------------------------------------------------- */
 
 void stats_draw_runs(size_t R, size_t K, tce_random *random, uint32_t *out)
 {
@@ -108,18 +109,22 @@ interval stats_interval(size_t n, double *values, double coverage)
 {
     const double tail = 0.5 * (1.0 - coverage);
     qsort(values, n, sizeof *values, ascending);
-    const interval found = { stats_percentile(n, values, tail), stats_percentile(n, values, 1.0 - tail) };
+    const interval found = { stats_percentile(n, values, tail),
+                             stats_percentile(n, values, 1.0 - tail) };
     return found;
 }
 
-/* What a resampling loop needs: the drawn runs, the resampled scores and one row of results for each statistic. */
+/*
+ * What a resampling loop needs: the drawn runs, the resampled scores and one row of results for
+ * each statistic.
+ */
 typedef struct bootstrap {
     size_t R, K, repetitions;
     const double *x;
     tce_random random;
-    uint32_t *runs;  /* [R, K] */
-    double *drawn;   /* [R, K] */
-    double *values;  /* [n_values, repetitions] */
+    uint32_t *runs; /* [R, K] */
+    double *drawn;  /* [R, K] */
+    double *values; /* [n_values, repetitions] */
 } bootstrap;
 
 static void bootstrap_end(bootstrap *b)
@@ -129,7 +134,8 @@ static void bootstrap_end(bootstrap *b)
     free(b->values);
 }
 
-static tce_status bootstrap_begin(bootstrap *b, size_t R, size_t K, const double *x, size_t repetitions, size_t n_values, uint64_t seed)
+static tce_status bootstrap_begin(bootstrap *b, size_t R, size_t K, const double *x,
+                                  size_t repetitions, size_t n_values, uint64_t seed)
 {
     b->R = R;
     b->K = K;
@@ -151,7 +157,8 @@ static void bootstrap_draw(bootstrap *b)
     stats_resample(b->R, b->K, b->x, b->runs, b->drawn);
 }
 
-tce_status stats_bootstrap_iqm(size_t R, size_t K, const double *x, size_t repetitions, uint64_t seed, interval *out)
+tce_status stats_bootstrap_iqm(size_t R, size_t K, const double *x, size_t repetitions,
+                               uint64_t seed, interval *out)
 {
     bootstrap b;
     const tce_status status = bootstrap_begin(&b, R, K, x, repetitions, 1, seed);
@@ -166,7 +173,8 @@ tce_status stats_bootstrap_iqm(size_t R, size_t K, const double *x, size_t repet
     return TCE_OK;
 }
 
-tce_status stats_bootstrap_profile(size_t R, size_t K, const double *x, size_t n_tau, const double *taus, size_t repetitions, uint64_t seed,
+tce_status stats_bootstrap_profile(size_t R, size_t K, const double *x, size_t n_tau,
+                                   const double *taus, size_t repetitions, uint64_t seed,
                                    interval *out)
 {
     bootstrap b;
@@ -184,11 +192,12 @@ tce_status stats_bootstrap_profile(size_t R, size_t K, const double *x, size_t n
     return TCE_OK;
 }
 
-/* ---- movements ---------------------------------------------------------------------------------- */
+/* ---- movements ------------------------------------------------------------------------------- */
 
 /*
- * dimensionless jerk = mean over joints of [sum_t j_t^2] (n dt)^3 / (max_t |v_t|)^2. The integral [Hogan & Sternad 2009] has sum_t j_t^2 dt in
- * its place; the published tables do not. A joint that never moves is left out of the mean.
+ * dimensionless jerk = mean over joints of [sum_t j_t^2] (n dt)^3 / (max_t |v_t|)^2. The integral
+ * [Hogan & Sternad 2009] has sum_t j_t^2 dt in its place; the published tables do not. A joint that
+ * never moves is left out of the mean.
  */
 void stats_smoothness(size_t n, size_t D, const double *velocity, double dt, smoothness *out)
 {

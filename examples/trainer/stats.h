@@ -1,20 +1,20 @@
 /*
- * Statistics over runs and smoothness of movements, as papers report them: interquartile mean with stratified bootstrap interval, performance
- * profiles, jerk, correlation of actions.
+ * Statistics over runs and smoothness of movements, as papers report them: interquartile mean with
+ * stratified bootstrap interval, performance profiles, jerk, correlation of actions.
  *
- * Scores are x [R, K]: R runs of each of K tasks. An aggregate sees all values together; the bootstrap draws runs within each task and never
- * draws tasks (they are the strata).
+ * Scores are x [R, K]: R runs of each of K tasks. An aggregate sees all values together; the
+ * bootstrap draws runs within each task and never draws tasks (they are the strata).
  */
 #ifndef TRAINER_STATS_H
 #define TRAINER_STATS_H
 
 #include <tce/tce.h>
 
-#define BOOTSTRAP_CURVE 2000   /* repetitions for each point of a curve or profile */
-#define BOOTSTRAP_TABLE 50000  /* for numbers in a table */
+#define BOOTSTRAP_CURVE 2000  /* repetitions for each point of a curve or profile */
+#define BOOTSTRAP_TABLE 50000 /* for numbers in a table */
 #define BOOTSTRAP_COVERAGE 0.95
 
-/* ---- aggregates --------------------------------------------------------------------------------- */
+/* ---- aggregates ------------------------------------------------------------------------------ */
 
 /* Interquartile mean: the values without the floor(n / 4) least and greatest. Sorts x. */
 double stats_iqm(size_t n, double *x);
@@ -26,14 +26,14 @@ double stats_optimality_gap(size_t n, const double *x);
 /* Value at position q (n - 1) of ascending x, linear between neighbours. */
 double stats_percentile(size_t n, const double *sorted, double q);
 
-/* ---- performance profile ------------------------------------------------------------------------ */
+/* ---- performance profile --------------------------------------------------------------------- */
 
 /* Fraction of all values that are > tau (strictly). */
 double stats_profile(size_t n, const double *x, double tau);
 /* Fraction of tasks whose mean over runs is > tau. */
 double stats_profile_mean(size_t R, size_t K, const double *x, double tau);
 
-/* ---- stratified bootstrap ----------------------------------------------------------------------- */
+/* ---- stratified bootstrap -------------------------------------------------------------------- */
 
 /* Where an interval begins and ends. */
 typedef struct interval {
@@ -47,31 +47,44 @@ void stats_resample(size_t R, size_t K, const double *x, const uint32_t *runs, d
 /* The central interval of n values. Sorts them. */
 interval stats_interval(size_t n, double *values, double coverage);
 
-/* Of the IQM; the stream is keyed by the seed alone, so the same scores always give the same interval.   Allocates: TCE_E_NOMEM. */
-tce_status stats_bootstrap_iqm(size_t R, size_t K, const double *x, size_t repetitions, uint64_t seed, interval *out);
+/*
+ * Of the IQM; the stream is keyed by the seed alone, so the same scores always give the same
+ * interval.   Allocates: TCE_E_NOMEM.
+ */
+tce_status stats_bootstrap_iqm(size_t R, size_t K, const double *x, size_t repetitions,
+                               uint64_t seed, interval *out);
 /* Of the profile, pointwise at taus [n_tau]: out [n_tau].   Allocates: TCE_E_NOMEM. */
-tce_status stats_bootstrap_profile(size_t R, size_t K, const double *x, size_t n_tau, const double *taus, size_t repetitions, uint64_t seed,
+tce_status stats_bootstrap_profile(size_t R, size_t K, const double *x, size_t n_tau,
+                                   const double *taus, size_t repetitions, uint64_t seed,
                                    interval *out);
 
-/* ---- movements ---------------------------------------------------------------------------------- */
+/* ---- movements ------------------------------------------------------------------------------- */
 
 typedef struct smoothness {
-    double maximum_jerk;               /* rad/s^3 */
-    double mean_squared_jerk;          /* rad^2/s^6 */
-    double dimensionless_jerk;         /* as published: a sum over steps, without the factor dt */
-    double dimensionless_jerk_integral;/* the integral of the literature */
+    double maximum_jerk;                /* rad/s^3 */
+    double mean_squared_jerk;           /* rad^2/s^6 */
+    double dimensionless_jerk;          /* as published: a sum over steps, without the factor dt */
+    double dimensionless_jerk_integral; /* the integral of the literature */
 } smoothness;
 
-/* Of joint velocities [n, D], one row before each of n >= 3 control steps of dt seconds. Fewer rows: all zero. */
+/*
+ * Of joint velocities [n, D], one row before each of n >= 3 control steps of dt seconds. Fewer
+ * rows: all zero.
+ */
 void stats_smoothness(size_t n, size_t D, const double *velocity, double dt, smoothness *out);
 
-/* Covariance [n, n] to correlation, in place. A row with variance 0 gets 0 off the diagonal and 1 on it. */
+/*
+ * Covariance [n, n] to correlation, in place. A row with variance 0 gets 0 off the diagonal and 1
+ * on it.
+ */
 void correlation_of_covariance(size_t n, double *matrix);
 
 /*
- * Correlation [D T, D T] of the positions that a policy with factor L [P, P] asks for at times [T], DoF by DoF: H L L' H', normalised.
+ * Correlation [D T, D T] of the positions that a policy with factor L [P, P] asks for at times [T],
+ * DoF by DoF: H L L' H', normalised.
  * TCE_E_UNSUPPORTED: a DMP, learnt tau or delay.
  */
-tce_status action_correlation(const tce_mp *mp, size_t T, const double *times, const double *L, double *out);
+tce_status action_correlation(const tce_mp *mp, size_t T, const double *times, const double *L,
+                              double *out);
 
 #endif

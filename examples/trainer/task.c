@@ -1,5 +1,6 @@
 /*
- * Finding tasks: the library that the settings name, or the one beside the program, and what a list of names means in it.
+ * Finding tasks: the library that the settings name, or the one beside the program, and what a list
+ * of names means in it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static void default_library(char *out, size_t size)
 {
     char folder[TEXT_SIZE];
     program_folder(folder, sizeof folder);
-    const char *const places[] = { "%s/libtce_tasks.so", "%s/../lib/libtce_tasks.so", "%s/../lib/tce/libtce_tasks.so" };
+    const char *const places[] = { "%s/libtce_tasks.so", "%s/../lib/libtce_tasks.so",
+                                   "%s/../lib/tce/libtce_tasks.so" };
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         snprintf(out, size, places[i], folder);
         if (access(out, R_OK) == 0)
@@ -51,8 +53,11 @@ tce_status task_library_check(const settings *s)
     char words[SHELL_WORD + 32];
     if (!s->task.library[0] || s->task.library_named)
         return TCE_OK;
-    return tce_fail(TCE_E_STATE, "this run used the task library %s, which is not loaded from here: a run folder is data, and a library is code. If "
-                    "you trust it, name it on the command line, where it is now: %s", s->task.library, task_library_words(s, words, sizeof words));
+    return tce_fail(TCE_E_STATE,
+                    "this run used the task library %s, which is not loaded from here: a run "
+                    "folder is data, and a library is code. If "
+                    "you trust it, name it on the command line, where it is now: %s",
+                    s->task.library, task_library_words(s, words, sizeof words));
 }
 
 tce_status task_library_open(const settings *s, task *out)
@@ -73,7 +78,9 @@ tce_status task_library_open(const settings *s, task *out)
 tce_status task_lookup(const task *t, const char *name, const tce_env_vtable **out)
 {
     const tce_status status = tce_env_library_find(t->library, name, out);
-    return status == TCE_E_NOT_FOUND ? tce_fail(status, "%s; `tce tasks` lists them", tce_error_message()) : status;
+    return status == TCE_E_NOT_FOUND
+               ? tce_fail(status, "%s; `tce tasks` lists them", tce_error_message())
+               : status;
 }
 
 tce_status task_open(const settings *s, task *out)
@@ -92,7 +99,7 @@ void task_close(task *t)
     memset(t, 0, sizeof *t);
 }
 
-/* ---- lists of tasks ------------------------------------------------------------------------------ */
+/* ---- lists of tasks -------------------------------------------------------------------------- */
 
 void task_list_free(task_list *list)
 {
@@ -131,13 +138,17 @@ static tce_status add_all(task_list *list, const tce_env_library *library, const
             status = add_task(list, name);
     }
     if (status == TCE_OK && list->n == before)
-        return tce_fail(TCE_E_NOT_FOUND, "--task all means the tasks whose names begin with the folder of the settings file, and none begins with "
-                        "\"%s\": name the tasks (`tce tasks` lists them)", prefix);
+        return tce_fail(TCE_E_NOT_FOUND,
+                        "--task all means the tasks whose names begin with the folder of the "
+                        "settings file, and none begins with "
+                        "\"%s\": name the tasks (`tce tasks` lists them)",
+                        prefix);
     return status;
 }
 
 /* The nearest of all names, long and short. */
-static tce_status fail_unknown_task(const tce_env_library *library, const char *prefix, const char *asked, const char *plain)
+static tce_status fail_unknown_task(const tce_env_library *library, const char *prefix,
+                                    const char *asked, const char *plain)
 {
     const size_t n = tce_env_library_count(library);
     const char **words = calloc(2 * n + 1, sizeof *words);
@@ -149,13 +160,15 @@ static tce_status fail_unknown_task(const tce_env_library *library, const char *
             words[n_words++] = name + strlen(prefix);
     }
     const char *near = words ? nearest_word(plain, n_words, words) : NULL;
-    const tce_status status = tce_fail(TCE_E_NOT_FOUND, "--task %s: no such task%s%s%s `tce tasks` lists them", asked, near ? ", did you mean " : "",
-                                       near ? near : "", near ? "?" : ";");
+    const tce_status status = tce_fail(
+        TCE_E_NOT_FOUND, "--task %s: no such task%s%s%s `tce tasks` lists them", asked,
+        near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
     free(words);
     return status;
 }
 
-static tce_status add_named(task_list *list, const tce_env_library *library, const char *prefix, const char *asked)
+static tce_status add_named(task_list *list, const tce_env_library *library, const char *prefix,
+                            const char *asked)
 {
     char plain[TEXT_SIZE], full[2 * TEXT_SIZE];
     snprintf(plain, sizeof plain, "%s", asked);
@@ -180,11 +193,13 @@ tce_status task_list_parse(task_list *out, const settings *s, const char *prefix
         char asked[TEXT_SIZE];
         const size_t length = strcspn(at, ",");
         if (length == 0 || length >= sizeof asked) {
-            status = tce_fail(TCE_E_VALUE, "--task %s, must be names with commas between them, or all", text);
+            status = tce_fail(TCE_E_VALUE,
+                              "--task %s, must be names with commas between them, or all", text);
             break;
         }
         snprintf(asked, sizeof asked, "%.*s", (int)length, at);
-        status = strcmp(asked, "all") == 0 ? add_all(out, t.library, prefix) : add_named(out, t.library, prefix, asked);
+        status = strcmp(asked, "all") == 0 ? add_all(out, t.library, prefix)
+                                           : add_named(out, t.library, prefix, asked);
         at += length;
         if (*at == '\0')
             break;

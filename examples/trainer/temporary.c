@@ -43,6 +43,6 @@ tce_status temporary_open(FILE **out)
     const int error = errno;
     if (file >= 0)
         close(file);
-    return tce_fail(TCE_E_IO, "cannot make a temporary file in %s: %s; %s", folder,
-                    strerror(error), remedy_of(error));
+    return tce_fail(TCE_E_IO, "cannot make a temporary file in %s: %s; %s", folder, strerror(error),
+                    remedy_of(error));
 }

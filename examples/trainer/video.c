@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-/* ---- PNG ----------------------------------------------------------------------------------------- */
+/* ---- PNG ------------------------------------------------------------------------------------- */
 
 static void put_u32(uint8_t *out, uint32_t value)
 {
@@ -51,7 +51,8 @@ static void filter_rows(int32_t width, int32_t height, const uint8_t *rgb, uint8
     }
 }
 
-static tce_status write_png(const char *path, int32_t width, int32_t height, const uint8_t *packed, size_t size)
+static tce_status write_png(const char *path, int32_t width, int32_t height, const uint8_t *packed,
+                            size_t size)
 {
     static const uint8_t SIGNATURE[] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
     /* 8 bits a channel, rgb */
@@ -76,7 +77,8 @@ tce_status picture_write(const char *path, int32_t width, int32_t height, const 
     const uLong raw_size = ((uLong)width * 3 + 1) * (uLong)height;
     uLongf size = compressBound(raw_size);
     uint8_t *raw = malloc(raw_size), *packed = malloc(size);
-    tce_status status = tce_fail(TCE_E_NOMEM, "no memory for a picture of %d x %d", (int)width, (int)height);
+    tce_status status = tce_fail(TCE_E_NOMEM, "no memory for a picture of %d x %d", (int)width,
+                                 (int)height);
     if (raw && packed) {
         filter_rows(width, height, rgb, raw);
         if (compress2(packed, &size, raw, raw_size, Z_BEST_COMPRESSION) == Z_OK)
@@ -87,7 +89,7 @@ tce_status picture_write(const char *path, int32_t width, int32_t height, const 
     return status;
 }
 
-/* ---- video --------------------------------------------------------------------------------------- */
+/* ---- video ----------------------------------------------------------------------------------- */
 
 struct video {
     pid_t ffmpeg;
@@ -104,12 +106,14 @@ tce_status video_check(void)
     for (at = at ? at : "/bin:/usr/bin"; *at;) {
         char path[4096];
         const size_t length = strcspn(at, ":");
-        const int n = snprintf(path, sizeof path, "%.*s%sffmpeg", (int)length, at, length ? "/" : "");
+        const int n = snprintf(path, sizeof path, "%.*s%sffmpeg", (int)length, at,
+                               length ? "/" : "");
         if (n > 0 && (size_t)n < sizeof path && access(path, X_OK) == 0)
             return TCE_OK;
         at += length + (at[length] == ':');
     }
-    return tce_fail(TCE_E_NOT_FOUND, "videos need the program ffmpeg, which is not there; install it with:  sudo apt-get install -y ffmpeg");
+    return tce_fail(TCE_E_NOT_FOUND, "videos need the program ffmpeg, which is not there; install "
+                                     "it with:  sudo apt-get install -y ffmpeg");
 }
 
 static int start_ffmpeg(video *v, int32_t width, int32_t height, double rate, int input)
@@ -117,9 +121,11 @@ static int start_ffmpeg(video *v, int32_t width, int32_t height, double rate, in
     char size[32], frames[32];
     snprintf(size, sizeof size, "%dx%d", (int)width, (int)height);
     snprintf(frames, sizeof frames, "%.6f", rate);
-    char *const arguments[] = { "ffmpeg", "-y", "-nostdin", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24",
-                                "-video_size", size, "-framerate", frames, "-i", "pipe:0", "-an", "-pix_fmt", "yuv420p",
-                                "-movflags", "+faststart", v->path, NULL };
+    char *const arguments[] = { "ffmpeg", "-y",         "-nostdin", "-loglevel", "error",
+                                "-f",     "rawvideo",   "-pix_fmt", "rgb24",     "-video_size",
+                                size,     "-framerate", frames,     "-i",        "pipe:0",
+                                "-an",    "-pix_fmt",   "yuv420p",  "-movflags", "+faststart",
+                                v->path,  NULL };
     posix_spawn_file_actions_t actions;
     int error = posix_spawn_file_actions_init(&actions);
     if (error)
@@ -131,12 +137,14 @@ static int start_ffmpeg(video *v, int32_t width, int32_t height, double rate, in
     return error;
 }
 
-tce_status video_open(const char *path, int32_t width, int32_t height, double frames_per_second, video **out)
+tce_status video_open(const char *path, int32_t width, int32_t height, double frames_per_second,
+                      video **out)
 {
     *out = NULL;
     int ends[2];
     if (width % 2 || height % 2)
-        return tce_fail(TCE_E_VALUE, "a video of %d x %d: both must be even", (int)width, (int)height);
+        return tce_fail(TCE_E_VALUE, "a video of %d x %d: both must be even", (int)width,
+                        (int)height);
     video *v = calloc(1, sizeof *v);
     if (!v)
         return tce_fail(TCE_E_NOMEM, "no memory for a video");
@@ -144,7 +152,8 @@ tce_status video_open(const char *path, int32_t width, int32_t height, double fr
     const int length = snprintf(v->path, sizeof v->path, "%s%s", path[0] == '/' ? "" : "./", path);
     if (length < 0 || (size_t)length >= sizeof v->path) {
         free(v);
-        return tce_fail(TCE_E_VALUE, "the path of the video is longer than %zu characters", sizeof v->path - 1);
+        return tce_fail(TCE_E_VALUE, "the path of the video is longer than %zu characters",
+                        sizeof v->path - 1);
     }
     if (pipe(ends) != 0) {
         free(v);
@@ -179,7 +188,8 @@ tce_status video_frame(video *v, const uint8_t *rgb)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return tce_fail(TCE_E_IO, "ffmpeg has stopped while writing %s; its own message is above", v->path);
+            return tce_fail(
+                TCE_E_IO, "ffmpeg has stopped while writing %s; its own message is above", v->path);
         done += (size_t)n;
     }
     return TCE_OK;

@@ -1,8 +1,10 @@
 /*
- * env: the contract between libtce and a task. A task is a table of functions; a task library is a shared object that lists its tables.
+ * env: the contract between libtce and a task. A task is a table of functions; a task library is a
+ * shared object that lists its tables.
  *
- * An environment is stepped either along a desired position and velocity, which its own controller tracks, or by its raw action.
- * Observations contain no desired values. An instance is never touched by two threads at once; instances share nothing that is written.
+ * An environment is stepped either along a desired position and velocity, which its own controller
+ * tracks, or by its raw action. Observations contain no desired values. An instance is never
+ * touched by two threads at once; instances share nothing that is written.
  */
 #ifndef TCE_ENV_H
 #define TCE_ENV_H
@@ -15,23 +17,24 @@ TCE_BEGIN_C
 #define TCE_ENV_ABI 1
 
 /*
- * What a task looks like from outside; constant over the life of an instance. Pointers belong to the instance. The caller sets struct_size
- * and zeroes the rest; spec() fills what fits.
+ * What a task looks like from outside; constant over the life of an instance. Pointers belong to
+ * the instance. The caller sets struct_size and zeroes the rest; spec() fills what fits.
  */
 typedef struct tce_env_spec {
     size_t struct_size;
-    int32_t n_obs;       /* O: numbers in an observation */
-    int32_t n_dof;       /* D: numbers in a desired position */
-    int32_t n_action;    /* numbers in a raw action; 0: step_action is not offered */
-    int32_t n_steps;     /* T: steps of a whole episode */
-    int32_t n_metrics;   /* numbers from metrics() */
-    int32_t n_context;   /* observation entries that episodic black-box methods see; 0: all */
-    double dt;           /* seconds a step */
+    int32_t n_obs;     /* O: numbers in an observation */
+    int32_t n_dof;     /* D: numbers in a desired position */
+    int32_t n_action;  /* numbers in a raw action; 0: step_action is not offered */
+    int32_t n_steps;   /* T: steps of a whole episode */
+    int32_t n_metrics; /* numbers from metrics() */
+    int32_t n_context; /* observation entries that episodic black-box methods see; 0: all */
+    double dt;         /* seconds a step */
     const char *const *metric_names; /* [n_metrics]; "success" is 0 or 1 where a task has it */
     const int32_t *context;          /* [n_context] indices into the observation */
     const double *action_low;        /* [n_action] */
     const double *action_high;       /* [n_action] */
-    int32_t carries_state; /* 1: a reset depends on the episodes before it, through what get_state gives; 0: it does not */
+    /* 1: a reset depends on the episodes before it, through what get_state gives; 0: it does not */
+    int32_t carries_state;
     int32_t reserved;
 } tce_env_spec;
 
@@ -39,38 +42,54 @@ typedef struct tce_env_spec {
 typedef struct tce_env_result {
     double reward;
     int32_t terminated; /* the task is over */
-    int32_t truncated;  /* the time is up; libtce sets it at step n_steps by itself, a task that ends earlier has to */
-    int32_t event;      /* the deciding event has happened (sticky); 0 where a task has none */
+    /* the time is up; libtce sets it at step n_steps by itself, a task that ends earlier has to */
+    int32_t truncated;
+    int32_t event; /* the deciding event has happened (sticky); 0 where a task has none */
     int32_t reserved;
 } tce_env_result;
 
 /*
- * A task. Functions return TCE_OK or a negative status, best through tce_fail(), which carries a message.
- * Entries marked optional may be NULL. struct_size and abi let libtce tell old tables from new ones.
+ * A task. Functions return TCE_OK or a negative status, best through tce_fail(), which carries a
+ * message. Entries marked optional may be NULL. struct_size and abi let libtce tell old tables from
+ * new ones.
  */
 typedef struct tce_env_vtable {
     size_t struct_size;
-    int32_t abi;             /* TCE_ENV_ABI */
+    int32_t abi; /* TCE_ENV_ABI */
     int32_t reserved;
     const char *name;        /* "reacher5" */
     const char *description; /* one line */
 
-    /* settings: "key=value" lines, or NULL, valid during the call; user: the pointer given with the table. *out: an instance, not NULL. */
+    /*
+     * settings: "key=value" lines, or NULL, valid during the call; user: the pointer given with the
+     * table. *out: an instance, not NULL.
+     */
     tce_status (*create)(void *user, const char *settings, void **out);
     void (*destroy)(void *instance);
     tce_status (*spec)(void *instance, tce_env_spec *out);
 
-    /* A new episode, drawn from `random` alone: out_obs [O]; the joint position and velocity where desired paths start: out_pos,
-     * out_vel [D]. */
-    tce_status (*reset)(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel);
-    /* Tracks pos, vel [D] for one step. *out is zero but for event, which has the value of the step before. */
-    tce_status (*step)(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out);
+    /*
+     * A new episode, drawn from `random` alone: out_obs [O]; the joint position and velocity where
+     * desired paths start: out_pos, out_vel [D].
+     */
+    tce_status (*reset)(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                        double *out_vel);
+    /*
+     * Tracks pos, vel [D] for one step. *out is zero but for event, which has the value of the step
+     * before.
+     */
+    tce_status (*step)(void *instance, const double *pos, const double *vel, double *out_obs,
+                       tce_env_result *out);
     /* Optional when n_action is 0: one step with the raw action [n_action]. *out is zero. */
-    tce_status (*step_action)(void *instance, const double *action, double *out_obs, tce_env_result *out);
+    tce_status (*step_action)(void *instance, const double *action, double *out_obs,
+                              tce_env_result *out);
     /* Optional when n_metrics is 0: numbers about the episode so far. */
     tce_status (*metrics)(void *instance, double *out);
 
-    /* Optional, all three or none: the full physics and task state, for injection and replay; n_state returns how many numbers. */
+    /*
+     * Optional, all three or none: the full physics and task state, for injection and replay;
+     * n_state returns how many numbers.
+     */
     size_t (*n_state)(void *instance);
     tce_status (*get_state)(void *instance, double *out);
     tce_status (*set_state)(void *instance, const double *state, double *out_obs);
@@ -79,12 +98,12 @@ typedef struct tce_env_vtable {
 } tce_env_vtable;
 
 /*
- * TCE_OK when a table can be used by this library. TCE_E_VERSION: size or abi of another libtce.  TCE_E_ARGUMENT: no name, or a required
- * entry is NULL.   No allocation.   Since 0.1.
+ * TCE_OK when a table can be used by this library. TCE_E_VERSION: size or abi of another libtce.
+ * TCE_E_ARGUMENT: no name, or a required entry is NULL.   No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_env_check(const tce_env_vtable *vtable);
 
-/* ---- whether a task keeps its contract ------------------------------------------------------------ */
+/* ---- whether a task keeps its contract ------------------------------------------------------- */
 
 /* A fault breaks training, or that a run can be repeated; a remark may be meant as it is. */
 enum { TCE_ENV_REMARK = 0, TCE_ENV_FAULT = 1 };
@@ -98,42 +117,56 @@ typedef struct tce_env_inspect_options {
     void *user;           /* given to vtable->create */
     const char *settings; /* given to vtable->create */
     uint64_t seed;        /* 1; of the streams that episodes are drawn from */
-    tce_env_report report; /* called with each finding when it is made; NULL: findings are only counted */
-    void *context;         /* given to report */
+    /* called with each finding when it is made; NULL: findings are only counted */
+    tce_env_report report;
+    void *context; /* given to report */
 } tce_env_inspect_options;
 
 TCE_API void tce_env_inspect_options_init(tce_env_inspect_options *options, size_t struct_size);
 /*
- * Runs about five episodes of a task in up to three environments and reports what breaks its contract: tables and specs that make no sense,
- * metrics without a good name; resets that do not repeat for equal streams, steps that draw from the stream, environments that differ after
- * use or disturb each other; outputs that are not written, not finite or overrun; flags and events that contradict each other; steps that
- * are accepted before a reset or after an end; starts elsewhere than where reset says; states that do not lead back. Each kind of finding is
- * reported once. *out_n_faults may be NULL. An inspected task may still be wrong: docs/api/env.md says what is looked at.
- * TCE_OK whatever was found.  TCE_E_ARGUMENT, TCE_E_VERSION: options.  TCE_E_NOMEM.   Allocates, and frees it.   Since 0.1.
+ * Runs about five episodes of a task in up to three environments and reports what breaks its
+ * contract: tables and specs that make no sense, metrics without a good name; resets that do not
+ * repeat for equal streams, steps that draw from the stream, environments that differ after use or
+ * disturb each other; outputs that are not written, not finite or overrun; flags and events that
+ * contradict each other; steps that are accepted before a reset or after an end; starts elsewhere
+ * than where reset says; states that do not lead back. Each kind of finding is reported once.
+ * *out_n_faults may be NULL. An inspected task may still be wrong: docs/api/env.md says what is
+ * looked at. TCE_OK whatever was found.  TCE_E_ARGUMENT, TCE_E_VERSION: options.  TCE_E_NOMEM.
+ * Allocates, and frees it.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_env_inspect(const tce_env_inspect_options *options, const tce_hooks *hooks, int32_t *out_n_faults);
+TCE_API TCE_NODISCARD tce_status tce_env_inspect(const tce_env_inspect_options *options,
+                                                 const tce_hooks *hooks, int32_t *out_n_faults);
 
-/* ---- task libraries ---------------------------------------------------------------------------- */
+/* ---- task libraries -------------------------------------------------------------------------- */
 
-/* What a task library exports under the name "tce_tasks": tables [*n], and the TCE_ENV_ABI it was compiled with. */
+/*
+ * What a task library exports under the name "tce_tasks": tables [*n], and the TCE_ENV_ABI it was
+ * compiled with.
+ */
 typedef const tce_env_vtable *const *(*tce_tasks_function)(int32_t *abi, size_t *n);
 
 typedef struct tce_env_library tce_env_library;
 
 /*
- * Loads a task library (dlopen) and checks every table in it; a path without a slash is searched for as the system's loader does.
- * TCE_E_NOT_FOUND: no such file.  TCE_E_LIBRARY: the loader refused (the message has its reason), there is no "tce_tasks", it lists no
- * task or one twice.  TCE_E_VERSION: compiled for another TCE_ENV_ABI.  TCE_E_ARGUMENT: a table without a required entry.  TCE_E_NOMEM.
- * The library stays loaded until freed, which must come after its environments'.   Allocates.   Since 0.1.
+ * Loads a task library (dlopen) and checks every table in it; a path without a slash is searched
+ * for as the system's loader does.
+ * TCE_E_NOT_FOUND: no such file.  TCE_E_LIBRARY: the loader refused (the message has its reason),
+ * there is no "tce_tasks", it lists no task or one twice.  TCE_E_VERSION: compiled for another
+ * TCE_ENV_ABI.  TCE_E_ARGUMENT: a table without a required entry.  TCE_E_NOMEM. The library stays
+ * loaded until freed, which must come after its environments'.   Allocates.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_env_library_open(const char *path, const tce_hooks *hooks, tce_env_library **out);
+TCE_API TCE_NODISCARD tce_status tce_env_library_open(const char *path, const tce_hooks *hooks,
+                                                      tce_env_library **out);
 TCE_API void tce_env_library_free(tce_env_library *library);
 TCE_API size_t tce_env_library_count(const tce_env_library *library);
 /* NULL when i is too large. */
 TCE_API const tce_env_vtable *tce_env_library_at(const tce_env_library *library, size_t i);
-/* TCE_E_NOT_FOUND: the message has up to three names that are like it; tce_env_library_at gives all.   No allocation.   Since 0.1. */
-TCE_API TCE_NODISCARD tce_status tce_env_library_find(const tce_env_library *library, const char *name,
-                                                      const tce_env_vtable **out);
+/*
+ * TCE_E_NOT_FOUND: the message has up to three names that are like it; tce_env_library_at gives
+ * all.   No allocation.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_env_library_find(const tce_env_library *library,
+                                                      const char *name, const tce_env_vtable **out);
 
 TCE_END_C
 

@@ -1,9 +1,10 @@
 /*
- * mp: movement primitives. ProDMP, ProMP and DMP behind one handle: parameters in, trajectories out.
+ * mp: movement primitives. ProDMP, ProMP and DMP behind one handle: parameters in, trajectories
+ * out.
  *
- * A handle holds the basis, not the parameters: it is const in every query, so one may serve all threads.
- * Parameters are ordered DoF by DoF: w_1 … w_B, goal; with learn_tau and learn_delay the vector starts with tau, then
- * delay. Mathematics: docs/api/mp.md.
+ * A handle holds the basis, not the parameters: it is const in every query, so one may serve all
+ * threads. Parameters are ordered DoF by DoF: w_1 … w_B, goal; with learn_tau and learn_delay the
+ * vector starts with tau, then delay. Mathematics: docs/api/mp.md.
  */
 #ifndef TCE_MP_H
 #define TCE_MP_H
@@ -16,7 +17,10 @@ typedef struct tce_mp tce_mp;
 
 enum { TCE_MP_PRODMP = 0, TCE_MP_PROMP = 1, TCE_MP_DMP = 2 };
 
-/* Basis argument. NATURAL: linear for ProMP, exponential for DMP and ProDMP. The others: ProMP and DMP only. */
+/*
+ * Basis argument. NATURAL: linear for ProMP, exponential for DMP and ProDMP. The others: ProMP and
+ * DMP only.
+ */
 enum { TCE_MP_PHASE_NATURAL = 0, TCE_MP_PHASE_SMOOTH = 1, TCE_MP_PHASE_RHYTHMIC = 2 };
 
 /* TABLE: interpolated as published. EXACT: accurate quadrature (ProDMP). */
@@ -30,13 +34,13 @@ enum { TCE_MP_BASIS_TABLE = 0, TCE_MP_BASIS_EXACT = 1 };
 
 typedef struct tce_mp_options {
     size_t struct_size;
-    int32_t kind;          /* TCE_MP_PRODMP */
-    int32_t phase;         /* TCE_MP_PHASE_NATURAL */
-    int32_t basis;         /* TCE_MP_BASIS_TABLE */
-    int32_t num_dof;       /* 1 */
-    int32_t num_basis;     /* 5 */
+    int32_t kind;              /* TCE_MP_PRODMP */
+    int32_t phase;             /* TCE_MP_PHASE_NATURAL */
+    int32_t basis;             /* TCE_MP_BASIS_TABLE */
+    int32_t num_dof;           /* 1 */
+    int32_t num_basis;         /* 5 */
     int32_t num_basis_outside; /* 0 */
-    int32_t table_length;  /* 5, in units of tau */
+    int32_t table_length;      /* 5, in units of tau */
     int32_t relative_goal;     /* booleans, all 0 but auto_scale_basis */
     int32_t auto_scale_basis;  /* 1 */
     int32_t disable_goal;
@@ -44,23 +48,25 @@ typedef struct tce_mp_options {
     int32_t learn_tau;
     int32_t learn_delay;
     int32_t reserved;
-    double tau;            /* 1, seconds */
-    double delay;          /* 0, seconds */
-    double dt;             /* 0.01, seconds: spacing of the table */
-    double alpha;          /* 25 */
-    double alpha_phase;    /* 3 */
+    double tau;                    /* 1, seconds */
+    double delay;                  /* 0, seconds */
+    double dt;                     /* 0.01, seconds: spacing of the table */
+    double alpha;                  /* 25 */
+    double alpha_phase;            /* 3 */
     double basis_bandwidth_factor; /* 3 */
-    double weights_scale;  /* 1 */
-    double goal_scale;     /* 1 */
+    double weights_scale;          /* 1 */
+    double goal_scale;             /* 1 */
     const double *weights_scales;  /* NULL, or [num_basis]: replaces weights_scale */
 } tce_mp_options;
 
 TCE_API void tce_mp_options_init(tce_mp_options *options, size_t struct_size);
 /*
- * TCE_E_ARGUMENT: an unknown kind, phase or basis.  TCE_E_VALUE: a number out of range.  TCE_E_UNSUPPORTED: an option that the
- * kind does not have.  TCE_E_SINGULAR: a basis function that is 0 over the whole table cannot be auto-scaled.  TCE_E_NOMEM.   Since 0.1.
+ * TCE_E_ARGUMENT: an unknown kind, phase or basis.  TCE_E_VALUE: a number out of range.
+ * TCE_E_UNSUPPORTED: an option that the kind does not have.  TCE_E_SINGULAR: a basis function that
+ * is 0 over the whole table cannot be auto-scaled.  TCE_E_NOMEM.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_mp_create(const tce_mp_options *options, const tce_hooks *hooks, tce_mp **out);
+TCE_API TCE_NODISCARD tce_status tce_mp_create(const tce_mp_options *options,
+                                               const tce_hooks *hooks, tce_mp **out);
 TCE_API void tce_mp_free(tce_mp *mp);
 
 /* Each 0 for NULL. */
@@ -69,14 +75,19 @@ TCE_API size_t tce_mp_num_dof(const tce_mp *mp);
 /* Columns of H for one DoF: parameters of a DoF that the path is linear in. */
 TCE_API size_t tce_mp_num_columns(const tce_mp *mp);
 
-/* The basis argument x at times [T] (the configured tau and delay) into out [T].   No allocation.   Since 0.1. */
-TCE_API TCE_NODISCARD tce_status tce_mp_phase(const tce_mp *mp, size_t T, const double *times, double *out);
+/*
+ * The basis argument x at times [T] (the configured tau and delay) into out [T].   No allocation.
+ * Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_mp_phase(const tce_mp *mp, size_t T, const double *times,
+                                              double *out);
 
 /*
- * Where a batch of E paths starts and which times are asked for. One struct, since every query needs it.
- * times is [T] for all episodes when n_time_rows is 1, [E, T] when it is E; init_time is [1] or [E] in the same way by
- * n_init_times. init_pos and init_vel are [E, D]. NULL for init_time, init_pos or init_vel means zeros.
- * A DMP is integrated from init_time to times[0], times[1], … in one step each; a ProMP has no start.
+ * Where a batch of E paths starts and which times are asked for. One struct, since every query
+ * needs it. times is [T] for all episodes when n_time_rows is 1, [E, T] when it is E; init_time is
+ * [1] or [E] in the same way by n_init_times. init_pos and init_vel are [E, D]. NULL for init_time,
+ * init_pos or init_vel means zeros. A DMP is integrated from init_time to times[0], times[1], … in
+ * one step each; a ProMP has no start.
  */
 typedef struct tce_mp_grid {
     size_t struct_size;
@@ -95,65 +106,84 @@ TCE_API void tce_mp_grid_init(tce_mp_grid *grid, size_t struct_size);
 /*
  * Paths of E parameter vectors, [E, P] -> [E, T, D]; any output may be NULL.
  *
- * Velocity and acceleration of a ProMP are forward differences over the given times, the last repeated. Acceleration of a DMP is the
- * right side of its equation at that time. Before the delay, acceleration is 0.
- * TCE_E_SHAPE: E or T is 0, or rows that are neither 1 nor E.  TCE_E_VALUE: a time beyond the table, a start velocity before the delay
- * (ProDMP), tau <= 0, equal neighbouring times (ProMP, velocity), NaN.  TCE_E_SINGULAR: the start lies so late that its initial
- * conditions underflow.  TCE_E_NOT_FINITE: a time so far before the start that the path overflows.   No allocation.   Since 0.1.
+ * Velocity and acceleration of a ProMP are forward differences over the given times, the last
+ * repeated. Acceleration of a DMP is the right side of its equation at that time. Before the delay,
+ * acceleration is 0.
+ * TCE_E_SHAPE: E or T is 0, or rows that are neither 1 nor E.  TCE_E_VALUE: a time beyond the
+ * table, a start velocity before the delay (ProDMP), tau <= 0, equal neighbouring times (ProMP,
+ * velocity), NaN.  TCE_E_SINGULAR: the start lies so late that its initial conditions underflow.
+ * TCE_E_NOT_FINITE: a time so far before the start that the path overflows.   No allocation.
+ * Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_mp_trajectory(const tce_mp *mp, const tce_mp_grid *grid, const double *params,
-    double *out_pos, double *out_vel, double *out_acc);
+TCE_API TCE_NODISCARD tce_status tce_mp_trajectory(const tce_mp *mp, const tce_mp_grid *grid,
+                                                   const double *params, double *out_pos,
+                                                   double *out_vel, double *out_acc);
 
 /*
- * Vector-Jacobian product: d_params [E, P] = sum over T, D of d_pos dpos/dparams + d_vel dvel/dparams. d_pos or d_vel may be
- * NULL (zeros). For learn_tau and learn_delay the derivative of the path as interpolated. Statuses as above.   No allocation.   Since 0.1.
+ * Vector-Jacobian product: d_params [E, P] = sum over T, D of d_pos dpos/dparams + d_vel
+ * dvel/dparams. d_pos or d_vel may be NULL (zeros). For learn_tau and learn_delay the derivative of
+ * the path as interpolated. Statuses as above.   No allocation.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_mp_trajectory_backward(const tce_mp *mp, const tce_mp_grid *grid, const double *params,
-    const double *d_pos, const double *d_vel, double *out_d_params);
+TCE_API TCE_NODISCARD tce_status
+tce_mp_trajectory_backward(const tce_mp *mp, const tce_mp_grid *grid, const double *params,
+                           const double *d_pos, const double *d_vel, double *out_d_params);
 
 /*
- * One time, one path: for control loops. params [P], init_pos and init_vel [D] or NULL, outputs [D] or NULL.
- * The same numbers as tce_mp_trajectory. Constant time for ProDMP and ProMP (a ProMP's velocity is the forward difference over the
- * next dt); a DMP is integrated from init_time to time in steps of dt, the last one shorter, so that its time grows with time - init_time:
+ * One time, one path: for control loops. params [P], init_pos and init_vel [D] or NULL, outputs [D]
+ * or NULL. The same numbers as tce_mp_trajectory. Constant time for ProDMP and ProMP (a ProMP's
+ * velocity is the forward difference over the next dt); a DMP is integrated from init_time to time
+ * in steps of dt, the last one shorter, so that its time grows with time - init_time:
  * TCE_E_VALUE when time < init_time or when it takes more than TCE_MP_MAX_STEPS steps.
  * Other statuses as above.   No allocation, no locks.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_mp_query(const tce_mp *mp, double time, const double *params, double init_time,
-    const double *init_pos, const double *init_vel, double *out_pos, double *out_vel, double *out_acc);
+TCE_API TCE_NODISCARD tce_status tce_mp_query(const tce_mp *mp, double time, const double *params,
+                                              double init_time, const double *init_pos,
+                                              const double *init_vel, double *out_pos,
+                                              double *out_vel, double *out_acc);
 
 /*
- * Rows of the scaled basis: position = offset + out_pos_basis . params of that DoF, likewise velocity and acceleration.
- * times [T]; outputs [T, columns] or NULL. ProDMP and ProMP without learnt tau or delay only (TCE_E_UNSUPPORTED).
- * No allocation.   Since 0.1.
+ * Rows of the scaled basis: position = offset + out_pos_basis . params of that DoF, likewise
+ * velocity and acceleration. times [T]; outputs [T, columns] or NULL. ProDMP and ProMP without
+ * learnt tau or delay only (TCE_E_UNSUPPORTED). No allocation.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_mp_basis(const tce_mp *mp, size_t T, const double *times, double init_time,
-    double *out_pos_basis, double *out_vel_basis, double *out_acc_basis);
+TCE_API TCE_NODISCARD tce_status tce_mp_basis(const tce_mp *mp, size_t T, const double *times,
+                                              double init_time, double *out_pos_basis,
+                                              double *out_vel_basis, double *out_acc_basis);
 
 /*
- * Covariance [D*T, D*T] (DoF by DoF, times within) and standard deviation [T, D] of the path of parameters ~ N(., L L'), plus reg times
- * the largest diagonal entry on the diagonal. L [P, P]. `order` 0: position, 1: velocity. Outputs may be NULL. Kinds as tce_mp_basis.
- * No allocation.   Since 0.1.
+ * Covariance [D*T, D*T] (DoF by DoF, times within) and standard deviation [T, D] of the path of
+ * parameters ~ N(., L L'), plus reg times the largest diagonal entry on the diagonal. L [P, P].
+ * `order` 0: position, 1: velocity. Outputs may be NULL. Kinds as tce_mp_basis. No allocation.
+ * Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times, double init_time,
-    const double *L, double reg, int32_t order, double *out_cov, double *out_std);
+TCE_API TCE_NODISCARD tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times,
+                                                   double init_time, const double *L, double reg,
+                                                   int32_t order, double *out_cov, double *out_std);
 
 /*
- * Draws params ~ N(mean, L L') for each episode, [E, P], and evaluates them. mean [E, P], L [P, P]. Outputs but out_params may be NULL.
- * TCE_E_VALUE also when a drawn tau is <= 0: out_params then holds the draws.   No allocation.   Since 0.1.
+ * Draws params ~ N(mean, L L') for each episode, [E, P], and evaluates them. mean [E, P], L [P, P].
+ * Outputs but out_params may be NULL.
+ * TCE_E_VALUE also when a drawn tau is <= 0: out_params then holds the draws.   No allocation.
+ * Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_grid *grid, const double *mean, const double *L,
-    tce_random *random, double *out_params, double *out_pos, double *out_vel);
+TCE_API TCE_NODISCARD tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_grid *grid,
+                                               const double *mean, const double *L,
+                                               tce_random *random, double *out_params,
+                                               double *out_pos, double *out_vel);
 
 /*
- * Ridge regression to a demonstration: demo [T, D] at times [T], out_params [P]. T >= 2, times increasing, reg >= 0.
- * The path that is fitted starts with the demonstration: to repeat it, give times[0] as init_time and the first difference as init_vel.
- * TCE_E_UNSUPPORTED with learnt tau or delay.  TCE_E_SINGULAR: the normal equations have no unique solution, or goal_scale is 0 (DMP).
- * Uses the handle's workspace.   No allocation.   Since 0.1.
+ * Ridge regression to a demonstration: demo [T, D] at times [T], out_params [P]. T >= 2, times
+ * increasing, reg >= 0. The path that is fitted starts with the demonstration: to repeat it, give
+ * times[0] as init_time and the first difference as init_vel.
+ * TCE_E_UNSUPPORTED with learnt tau or delay.  TCE_E_SINGULAR: the normal equations have no unique
+ * solution, or goal_scale is 0 (DMP). Uses the handle's workspace.   No allocation.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_mp_fit(tce_mp *mp, size_t T, const double *times, const double *demo, double reg,
-    double *out_params);
+TCE_API TCE_NODISCARD tce_status tce_mp_fit(tce_mp *mp, size_t T, const double *times,
+                                            const double *demo, double reg, double *out_params);
 
-/* A point that the path should pass: DoF `dof` has `value` at `time`, up to a standard deviation. */
+/*
+ * A point that the path should pass: DoF `dof` has `value` at `time`, up to a standard deviation.
+ */
 typedef struct tce_mp_via {
     double time;
     double value;
@@ -163,12 +193,15 @@ typedef struct tce_mp_via {
 } tce_mp_via;
 
 /*
- * Gaussian over parameters, conditioned on via-points: N(mean, L L') given all of them. init_pos, init_vel [D]; mean, out_mean
- * [P]; L, out_L [P, P]; outputs may be the inputs. Kinds as tce_mp_basis; TCE_E_NOT_PD: a diagonal entry of L is <= 0.
- * Uses the handle's workspace.   No allocation.   Since 0.1.
+ * Gaussian over parameters, conditioned on via-points: N(mean, L L') given all of them. init_pos,
+ * init_vel [D]; mean, out_mean [P]; L, out_L [P, P]; outputs may be the inputs. Kinds as
+ * tce_mp_basis; TCE_E_NOT_PD: a diagonal entry of L is <= 0. Uses the handle's workspace.   No
+ * allocation.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_mp_condition(tce_mp *mp, size_t n_via, const tce_mp_via *via, double init_time,
-    const double *init_pos, const double *init_vel, const double *mean, const double *L, double *out_mean, double *out_L);
+TCE_API TCE_NODISCARD tce_status tce_mp_condition(tce_mp *mp, size_t n_via, const tce_mp_via *via,
+                                                  double init_time, const double *init_pos,
+                                                  const double *init_vel, const double *mean,
+                                                  const double *L, double *out_mean, double *out_L);
 
 /* One primitive with its parameters and start, as tce_mp_query takes them. */
 typedef struct tce_mp_plan {
@@ -183,16 +216,23 @@ typedef struct tce_mp_plan {
 TCE_API void tce_mp_plan_init(tce_mp_plan *plan, size_t struct_size);
 
 /*
- * Goes over from one primitive to another between the times `from` and `to`: y = (1 - s) y_a + s y_b with s = 10z^3 - 15z^4 + 6z^5, so that
- * position, velocity and acceleration stay continuous. Each is evaluated as by tce_mp_query, a before `to` and b after `from` only.
- * Outputs [T, D] or NULL. TCE_E_SHAPE: not the same D.  TCE_E_VALUE: from >= to.   No allocation.   Since 0.1.
+ * Goes over from one primitive to another between the times `from` and `to`: y = (1 - s) y_a + s
+ * y_b with s = 10z^3 - 15z^4 + 6z^5, so that position, velocity and acceleration stay continuous.
+ * Each is evaluated as by tce_mp_query, a before `to` and b after `from` only. Outputs [T, D] or
+ * NULL. TCE_E_SHAPE: not the same D.  TCE_E_VALUE: from >= to.   No allocation.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b, double from, double to, size_t T,
-    const double *times, double *out_pos, double *out_vel, double *out_acc);
+TCE_API TCE_NODISCARD tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b,
+                                              double from, double to, size_t T, const double *times,
+                                              double *out_pos, double *out_vel, double *out_acc);
 
-/* The options under "<prefix>.…", and a primitive from them: an exported policy carries its primitive.   Allocate.   Since 0.1. */
-TCE_API TCE_NODISCARD tce_status tce_mp_save(const tce_mp *mp, tce_store *store, const char *prefix);
-TCE_API TCE_NODISCARD tce_status tce_mp_create_from(const tce_store *store, const char *prefix, const tce_hooks *hooks, tce_mp **out);
+/*
+ * The options under "<prefix>.…", and a primitive from them: an exported policy carries its
+ * primitive.   Allocate.   Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_mp_save(const tce_mp *mp, tce_store *store,
+                                             const char *prefix);
+TCE_API TCE_NODISCARD tce_status tce_mp_create_from(const tce_store *store, const char *prefix,
+                                                    const tce_hooks *hooks, tce_mp **out);
 
 TCE_END_C
 

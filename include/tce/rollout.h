@@ -1,9 +1,12 @@
 /*
- * rollout: many environments of one task on the thread pool. Desired paths or actions go in, transitions come out; it knows no policy.
+ * rollout: many environments of one task on the thread pool. Desired paths or actions go in,
+ * transitions come out; it knows no policy.
  *
- * Environment i draws episode k from the random stream (seed, purpose, i, k), whatever thread runs it. Step n_steps of the spec ends an
- * episode: where the task has not terminated it there, it is truncated, whether or not the task says so. A fault in one environment is
- * reported with its index and loses nothing of the others. Every environment is reset at the start of an iteration, then run.
+ * Environment i draws episode k from the random stream (seed, purpose, i, k), whatever thread runs
+ * it. Step n_steps of the spec ends an episode: where the task has not terminated it there, it is
+ * truncated, whether or not the task says so. A fault in one environment is reported with its index
+ * and loses nothing of the others. Every environment is reset at the start of an iteration, then
+ * run.
  */
 #ifndef TCE_ROLLOUT_H
 #define TCE_ROLLOUT_H
@@ -15,8 +18,9 @@ TCE_BEGIN_C
 typedef struct tce_rollout tce_rollout;
 
 /*
- * A fault is a callback's status other than TCE_OK, or NaN or infinity in an observation, position, velocity or reward (TCE_E_ENV_NAN).
- * All other environments of the call still finish and their outputs are valid; the lost one's outputs are replaced, see below.
+ * A fault is a callback's status other than TCE_OK, or NaN or infinity in an observation, position,
+ * velocity or reward (TCE_E_ENV_NAN). All other environments of the call still finish and their
+ * outputs are valid; the lost one's outputs are replaced, see below.
  * FAIL: the call returns the status and message of the faulty environment with the lowest index.
  * DROP: the call returns TCE_OK; tce_rollout_status tells the lost environments from the others.
  */
@@ -28,19 +32,22 @@ typedef struct tce_rollout_options {
     void *user;                   /* given to vtable->create */
     const char *settings;         /* given to vtable->create; not needed afterwards */
     uint64_t seed;
-    uint64_t purpose;             /* keeps training and evaluation streams apart */
-    int32_t n_envs;               /* 1 */
-    int32_t on_fault;             /* TCE_ROLLOUT_FAIL */
-    tce_pool *pool;               /* NULL */
+    uint64_t purpose; /* keeps training and evaluation streams apart */
+    int32_t n_envs;   /* 1 */
+    int32_t on_fault; /* TCE_ROLLOUT_FAIL */
+    tce_pool *pool;   /* NULL */
 } tce_rollout_options;
 
 TCE_API void tce_rollout_options_init(tce_rollout_options *options, size_t struct_size);
 /*
- * Creates the environments too, one after the other, and copies the spec of the first. What a callback returns is passed on with the
- * environment's index; positive values become TCE_E_ENV. A spec that makes no sense is refused with the status of the check that it fails;
- * one that differs from the first in a size is TCE_E_ENV. After a failure all environments made so far are destroyed.   Since 0.1.
+ * Creates the environments too, one after the other, and copies the spec of the first. What a
+ * callback returns is passed on with the environment's index; positive values become TCE_E_ENV. A
+ * spec that makes no sense is refused with the status of the check that it fails; one that differs
+ * from the first in a size is TCE_E_ENV. After a failure all environments made so far are
+ * destroyed.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_rollout_create(const tce_rollout_options *options, const tce_hooks *hooks, tce_rollout **out);
+TCE_API TCE_NODISCARD tce_status tce_rollout_create(const tce_rollout_options *options,
+                                                    const tce_hooks *hooks, tce_rollout **out);
 TCE_API void tce_rollout_free(tce_rollout *rollout);
 
 TCE_API size_t tce_rollout_num_envs(const tce_rollout *rollout);
@@ -48,87 +55,115 @@ TCE_API size_t tce_rollout_num_envs(const tce_rollout *rollout);
 TCE_API const tce_env_spec *tce_rollout_spec(const tce_rollout *rollout);
 
 /*
- * Status of environment i in the last call that worked on it, and its message ("" when fine). A lost environment keeps its status through
- * run, step and metrics until it is reset.   Since 0.1.
+ * Status of environment i in the last call that worked on it, and its message ("" when fine). A
+ * lost environment keeps its status through run, step and metrics until it is reset.   Since 0.1.
  */
 TCE_API tce_status tce_rollout_status(const tce_rollout *rollout, size_t i);
 TCE_API const char *tce_rollout_message(const tce_rollout *rollout, size_t i);
 
 /*
- * Starts episode `episode` in the first n environments: out_obs [n, O], out_pos, out_vel [n, D]; each may be NULL. Rows of lost
- * environments are 0. The episode number keys the random stream; the caller counts it up.
+ * Starts episode `episode` in the first n environments: out_obs [n, O], out_pos, out_vel [n, D];
+ * each may be NULL. Rows of lost environments are 0. The episode number keys the random stream; the
+ * caller counts it up.
  * TCE_E_SHAPE: n too large.  Faults: see on_fault.   No allocation of its own.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_rollout_reset(tce_rollout *rollout, size_t n, uint64_t episode, double *out_obs, double *out_pos,
+TCE_API TCE_NODISCARD tce_status tce_rollout_reset(tce_rollout *rollout, size_t n, uint64_t episode,
+                                                   double *out_obs, double *out_pos,
                                                    double *out_vel);
 
 /*
- * Where tce_rollout_run writes; any pointer but rewards may be NULL. After an early end rewards are 0, dones 1, events as they were, and
- * the last observation is repeated. A lost episode has length 0, rewards 0, dones 1, events 0, metrics 0, and row 0 of obs repeated.
+ * Where tce_rollout_run writes; any pointer but rewards may be NULL. After an early end rewards are
+ * 0, dones 1, events as they were, and the last observation is repeated. A lost episode has length
+ * 0, rewards 0, dones 1, events 0, metrics 0, and row 0 of obs repeated.
  */
 typedef struct tce_rollout_paths {
     size_t struct_size;
-    double *obs;       /* [n, T+1, O]: row 0 is the caller's, from reset; rows 1 … T are written here */
-    double *rewards;   /* [n, T] */
-    uint8_t *dones;    /* [n, T]: terminated or truncated */
-    uint8_t *events;   /* [n, T] */
-    int32_t *lengths;  /* [n]: steps taken */
-    double *metrics;   /* [n, M], after the last step; not checked for NaN */
+    double *obs; /* [n, T+1, O]: row 0 is the caller's, from reset; rows 1 … T are written here */
+    double *rewards;  /* [n, T] */
+    uint8_t *dones;   /* [n, T]: terminated or truncated */
+    uint8_t *events;  /* [n, T] */
+    int32_t *lengths; /* [n]: steps taken */
+    double *metrics;  /* [n, M], after the last step; not checked for NaN */
 } tce_rollout_paths;
 
 TCE_API void tce_rollout_paths_init(tce_rollout_paths *paths, size_t struct_size);
 
 /*
- * Runs the episodes of the last reset along desired paths pos, vel [n, T, D], whole episodes on the pool, until they end or for T steps;
- * a longer path than n_steps ends there.
- * TCE_E_STATE: not reset since the last run or the end of the episode.  TCE_E_SHAPE: n or T.  TCE_E_VALUE: NaN or infinity in a path.  Faults: see on_fault.
- * No allocation of its own.   Since 0.1.
+ * Runs the episodes of the last reset along desired paths pos, vel [n, T, D], whole episodes on the
+ * pool, until they end or for T steps; a longer path than n_steps ends there.
+ * TCE_E_STATE: not reset since the last run or the end of the episode.  TCE_E_SHAPE: n or T.
+ * TCE_E_VALUE: NaN or infinity in a path.  Faults: see on_fault. No allocation of its own.   Since
+ * 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_rollout_run(tce_rollout *rollout, size_t n, size_t T, const double *pos, const double *vel,
+TCE_API TCE_NODISCARD tce_status tce_rollout_run(tce_rollout *rollout, size_t n, size_t T,
+                                                 const double *pos, const double *vel,
                                                  const tce_rollout_paths *out);
 
 /*
- * One step of the first n environments with raw actions [n, n_action] (step-based methods); no automatic reset. out_obs [n, O],
- * out_results [n]. A lost environment is terminated with reward 0 and its last good observation, until it is reset. One whose episode is
- * over is not stepped: reward 0, flags and observation as its last step left them, until it is reset.
- * TCE_E_UNSUPPORTED: the task has no step_action.  TCE_E_STATE: an environment was never reset, or run to its end.  TCE_E_SHAPE,
+ * One step of the first n environments with raw actions [n, n_action] (step-based methods); no
+ * automatic reset. out_obs [n, O], out_results [n]. A lost environment is terminated with reward 0
+ * and its last good observation, until it is reset. One whose episode is over is not stepped:
+ * reward 0, flags and observation as its last step left them, until it is reset.
+ * TCE_E_UNSUPPORTED: the task has no step_action.  TCE_E_STATE: an environment was never reset, or
+ * run to its end.  TCE_E_SHAPE,
  * TCE_E_VALUE as in run.  Faults: see on_fault.   No allocation of its own.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_rollout_step(tce_rollout *rollout, size_t n, const double *actions, double *out_obs,
+TCE_API TCE_NODISCARD tce_status tce_rollout_step(tce_rollout *rollout, size_t n,
+                                                  const double *actions, double *out_obs,
                                                   tce_env_result *out_results);
 
-/* Resets environment i alone, to its episode number `episode`: out_obs [O], out_pos, out_vel [D]; else as tce_rollout_reset. */
-TCE_API TCE_NODISCARD tce_status tce_rollout_reset_one(tce_rollout *rollout, size_t i, uint64_t episode, double *out_obs, double *out_pos,
-                                                       double *out_vel);
+/*
+ * Resets environment i alone, to its episode number `episode`: out_obs [O], out_pos, out_vel [D];
+ * else as tce_rollout_reset.
+ */
+TCE_API TCE_NODISCARD tce_status tce_rollout_reset_one(tce_rollout *rollout, size_t i,
+                                                       uint64_t episode, double *out_obs,
+                                                       double *out_pos, double *out_vel);
 
 /*
- * Resets n environments from random streams of the caller's, which move on: environment which[k] (ascending; NULL: k) from streams[k], its
- * row of the outputs is k. For callers that key episodes in a way of their own; messages count such episodes up from the number before.
- * TCE_E_SHAPE: n or an entry of which too large.  TCE_E_VALUE: which is not ascending.  Else as tce_rollout_reset.   Since 0.1.
+ * Resets n environments from random streams of the caller's, which move on: environment which[k]
+ * (ascending; NULL: k) from streams[k], its row of the outputs is k. For callers that key episodes
+ * in a way of their own; messages count such episodes up from the number before.
+ * TCE_E_SHAPE: n or an entry of which too large.  TCE_E_VALUE: which is not ascending.  Else as
+ * tce_rollout_reset.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_rollout_reset_streams(tce_rollout *rollout, size_t n, const size_t *which, tce_random *streams,
-                                                           double *out_obs, double *out_pos, double *out_vel);
+TCE_API TCE_NODISCARD tce_status tce_rollout_reset_streams(tce_rollout *rollout, size_t n,
+                                                           const size_t *which, tce_random *streams,
+                                                           double *out_obs, double *out_pos,
+                                                           double *out_vel);
 
-/* Metrics of the first n environments, [n, M]; 0 for lost ones. Nothing to do when M is 0.   Since 0.1. */
+/*
+ * Metrics of the first n environments, [n, M]; 0 for lost ones. Nothing to do when M is 0.   Since
+ * 0.1.
+ */
 TCE_API TCE_NODISCARD tce_status tce_rollout_metrics(tce_rollout *rollout, size_t n, double *out);
 
-/* The instance behind environment i, for rendering and state injection; NULL when i is too large.   Since 0.1. */
+/*
+ * The instance behind environment i, for rendering and state injection; NULL when i is too large.
+ * Since 0.1.
+ */
 TCE_API void *tce_rollout_instance(tce_rollout *rollout, size_t i);
 
 /*
- * The states of the first n environments, [n, S], as the task's get_state and set_state have them; S = tce_rollout_num_state, 0 when the task has
- * none. For checkpoints: a task whose spec has carries_state starts episodes by what the ones before left. Environments that were set must
- * be reset before they run or step. A lost environment's state is what its last good reset and the fault have left.
- * TCE_E_SHAPE: n too large.  TCE_E_UNSUPPORTED: S is 0.  TCE_E_ENV: environments of different S.  What a callback returns is passed on with
- * the environment's index; those before it are set then.   No allocation of its own.   Since 0.1.
+ * The states of the first n environments, [n, S], as the task's get_state and set_state have them;
+ * S = tce_rollout_num_state, 0 when the task has none. For checkpoints: a task whose spec has
+ * carries_state starts episodes by what the ones before left. Environments that were set must be
+ * reset before they run or step. A lost environment's state is what its last good reset and the
+ * fault have left.
+ * TCE_E_SHAPE: n too large.  TCE_E_UNSUPPORTED: S is 0.  TCE_E_ENV: environments of different S.
+ * What a callback returns is passed on with the environment's index; those before it are set then.
+ * No allocation of its own.   Since 0.1.
  */
 TCE_API size_t tce_rollout_num_state(const tce_rollout *rollout);
-TCE_API TCE_NODISCARD tce_status tce_rollout_get_states(tce_rollout *rollout, size_t n, double *out);
-TCE_API TCE_NODISCARD tce_status tce_rollout_set_states(tce_rollout *rollout, size_t n, const double *states);
+TCE_API TCE_NODISCARD tce_status tce_rollout_get_states(tce_rollout *rollout, size_t n,
+                                                        double *out);
+TCE_API TCE_NODISCARD tce_status tce_rollout_set_states(tce_rollout *rollout, size_t n,
+                                                        const double *states);
 
 /*
- * Rewards moved to the deciding event [tasks 1.7], in place: rewards [E, T], events [E, T]. With e the first step flagged, e > 0: its
- * reward becomes the sum of all from e on, and those after it 0. Without such a step nothing changes.   No allocation.   Since 0.1.
+ * Rewards moved to the deciding event [tasks 1.7], in place: rewards [E, T], events [E, T]. With e
+ * the first step flagged, e > 0: its reward becomes the sum of all from e on, and those after it 0.
+ * Without such a step nothing changes.   No allocation.   Since 0.1.
  */
 TCE_API void tce_rewards_to_event(size_t E, size_t T, const uint8_t *events, double *rewards);
 

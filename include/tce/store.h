@@ -1,8 +1,9 @@
 /*
  * store: a container of named arrays and texts in one file: checkpoints, exported policies.
  *
- * The file is a safetensors file (any safetensors reader opens it) with a checksum among its metadata. Saving replaces the file atomically:
- * temporary file, fsync, rename. Loading believes nothing: every length, offset, name and the checksum are verified first.
+ * The file is a safetensors file (any safetensors reader opens it) with a checksum among its
+ * metadata. Saving replaces the file atomically: temporary file, fsync, rename. Loading believes
+ * nothing: every length, offset, name and the checksum are verified first.
  */
 #ifndef TCE_STORE_H
 #define TCE_STORE_H
@@ -18,7 +19,10 @@ enum { TCE_F64 = 0, TCE_F32 = 1, TCE_I64 = 2, TCE_U64 = 3, TCE_I32 = 4, TCE_U8 =
 
 #define TCE_STORE_MAX_RANK 4
 
-/* One array of a store; name and data belong to the store and live until it is freed or the array is replaced. data is 64-byte aligned. */
+/*
+ * One array of a store; name and data belong to the store and live until it is freed or the array
+ * is replaced. data is 64-byte aligned.
+ */
 typedef struct tce_store_array {
     size_t struct_size;
     const char *name;
@@ -35,51 +39,65 @@ TCE_API TCE_NODISCARD tce_status tce_store_create(const tce_hooks *hooks, tce_st
 TCE_API void tce_store_free(tce_store *store);
 
 /*
- * Copies an array in, replacing one of the same name. Names are 1 to 255 bytes of UTF-8 without control characters, and not "__metadata__";
- * shape [rank], rank <= TCE_STORE_MAX_RANK (0: a scalar); data may be NULL when there are no elements.
- * TCE_E_ARGUMENT, TCE_E_VALUE: a bad name, type or rank.  TCE_E_SHAPE: larger than memory.  Allocates; TCE_E_NOMEM leaves the store as it
- * was.   Since 0.1.
+ * Copies an array in, replacing one of the same name. Names are 1 to 255 bytes of UTF-8 without
+ * control characters, and not "__metadata__"; shape [rank], rank <= TCE_STORE_MAX_RANK (0: a
+ * scalar); data may be NULL when there are no elements.
+ * TCE_E_ARGUMENT, TCE_E_VALUE: a bad name, type or rank.  TCE_E_SHAPE: larger than memory.
+ * Allocates; TCE_E_NOMEM leaves the store as it was.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_store_put(tce_store *store, const char *name, int32_t type, int32_t rank, const size_t *shape,
-                                               const void *data);
+TCE_API TCE_NODISCARD tce_status tce_store_put(tce_store *store, const char *name, int32_t type,
+                                               int32_t rank, const size_t *shape, const void *data);
 
 /*
- * Copies a text in, replacing one of the same name: settings, versions. Kept in the file's metadata; UTF-8, names as above. The names
- * "tce.format" and "tce.checksum" are the file's own: TCE_E_VALUE.  Allocates; TCE_E_NOMEM leaves the store as it was.   Since 0.1.
+ * Copies a text in, replacing one of the same name: settings, versions. Kept in the file's
+ * metadata; UTF-8, names as above. The names "tce.format" and "tce.checksum" are the file's own:
+ * TCE_E_VALUE.  Allocates; TCE_E_NOMEM leaves the store as it was.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_store_put_text(tce_store *store, const char *name, const char *text);
+TCE_API TCE_NODISCARD tce_status tce_store_put_text(tce_store *store, const char *name,
+                                                    const char *text);
 
 /* TCE_E_NOT_FOUND.   No allocation.   Since 0.1. */
-TCE_API TCE_NODISCARD tce_status tce_store_get(const tce_store *store, const char *name, tce_store_array *out);
+TCE_API TCE_NODISCARD tce_status tce_store_get(const tce_store *store, const char *name,
+                                               tce_store_array *out);
 /* NULL when there is none; lives until the store is freed or the text is replaced. */
 TCE_API const char *tce_store_get_text(const tce_store *store, const char *name);
 
 /*
- * Copies an array out, converting between float and double. TCE_E_NOT_FOUND; TCE_E_SHAPE when it has not exactly n elements;
+ * Copies an array out, converting between float and double. TCE_E_NOT_FOUND; TCE_E_SHAPE when it
+ * has not exactly n elements;
  * TCE_E_VALUE when the types do not convert.   No allocation.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_store_read(const tce_store *store, const char *name, int32_t type, size_t n, void *out);
+TCE_API TCE_NODISCARD tce_status tce_store_read(const tce_store *store, const char *name,
+                                                int32_t type, size_t n, void *out);
 
 /* Number of arrays, and the i-th in the order of the names (as bytes). TCE_E_NOT_FOUND. */
 TCE_API size_t tce_store_count(const tce_store *store);
-TCE_API TCE_NODISCARD tce_status tce_store_at(const tce_store *store, size_t i, tce_store_array *out);
+TCE_API TCE_NODISCARD tce_status tce_store_at(const tce_store *store, size_t i,
+                                              tce_store_array *out);
 
 /*
- * Writes the file, atomically: until the new file is complete on disk the old one is there, whole, and after a failure nothing else
- * is left. The same content gives the same bytes. A replaced file keeps its permissions; a symbolic link is replaced, not followed;
- * what is not a regular file is refused. TCE_E_IO with the system's reason; TCE_E_SHAPE: names and texts beyond safetensors' 100 MB.
- * Allocates.   Since 0.1.
+ * Writes the file, atomically: until the new file is complete on disk the old one is there, whole,
+ * and after a failure nothing else is left. The same content gives the same bytes. A replaced file
+ * keeps its permissions; a symbolic link is replaced, not followed; what is not a regular file is
+ * refused. TCE_E_IO with the system's reason; TCE_E_SHAPE: names and texts beyond safetensors' 100
+ * MB. Allocates.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_store_save(const tce_store *store, const char *path);
 /*
- * Reads a file written by tce_store_save or by any other safetensors writer (which has no checksum to verify). TCE_E_NOT_FOUND, TCE_E_IO;
- * TCE_E_CORRUPT with the reason; TCE_E_VERSION: written by a newer libtce; TCE_E_UNSUPPORTED: an element type or rank that the store
- * does not have; TCE_E_NOMEM. *out is NULL then.   Since 0.1.
+ * Reads a file written by tce_store_save or by any other safetensors writer (which has no checksum
+ * to verify). TCE_E_NOT_FOUND, TCE_E_IO;
+ * TCE_E_CORRUPT with the reason; TCE_E_VERSION: written by a newer libtce; TCE_E_UNSUPPORTED: an
+ * element type or rank that the store does not have; TCE_E_NOMEM. *out is NULL then.   Since 0.1.
  */
-TCE_API TCE_NODISCARD tce_status tce_store_load(const char *path, const tce_hooks *hooks, tce_store **out);
+TCE_API TCE_NODISCARD tce_status tce_store_load(const char *path, const tce_hooks *hooks,
+                                                tce_store **out);
 
-/* The same from memory: bytes [size], copied; for tests and for policies compiled into a program.   Since 0.1. */
-TCE_API TCE_NODISCARD tce_status tce_store_parse(const void *bytes, size_t size, const tce_hooks *hooks, tce_store **out);
+/*
+ * The same from memory: bytes [size], copied; for tests and for policies compiled into a program.
+ * Since 0.1.
+ */
+TCE_API TCE_NODISCARD tce_status tce_store_parse(const void *bytes, size_t size,
+                                                 const tce_hooks *hooks, tce_store **out);
 
 TCE_END_C
 

@@ -8,7 +8,9 @@
 
 size_t tce__first_not_finite(size_t n, const double *x)
 {
-    /* x - x is 0 for numbers and NaN for NaN and infinity; blocks of a cache line or two vectorise */
+    /*
+     * x - x is 0 for numbers and NaN for NaN and infinity; blocks of a cache line or two vectorise
+     */
     enum { BLOCK = 32 };
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
@@ -47,7 +49,8 @@ tce_status tce__check_finite(const char *name, size_t n, const double *x)
 tce_status tce__check_int(const char *name, int64_t value, int64_t least, int64_t most)
 {
     if (value < least || value > most)
-        return tce_fail(TCE_E_VALUE, "%s = %" PRId64 ", must be in %" PRId64 " ... %" PRId64, name, value, least, most);
+        return tce_fail(TCE_E_VALUE, "%s = %" PRId64 ", must be in %" PRId64 " ... %" PRId64, name,
+                        value, least, most);
     return TCE_OK;
 }
 
@@ -81,14 +84,17 @@ tce_status tce__struct_read(const void *given, const char *what, size_t known_si
         return tce_fail(TCE_E_ARGUMENT, "%s is NULL", what);
     const size_t size = size_of_struct(given);
     if (size < sizeof(size_t))
-        return tce_fail(TCE_E_ARGUMENT, "%s.struct_size = %zu, call %s_init first", what, size, what);
+        return tce_fail(TCE_E_ARGUMENT, "%s.struct_size = %zu, call %s_init first", what, size,
+                        what);
 
     /* a tail that this version does not know may only say "as before" */
     const unsigned char *bytes = given;
     for (size_t i = known_size; i < size; i++)
         if (bytes[i] != 0)
-            return tce_fail(TCE_E_VERSION, "%s has %zu bytes and sets byte %zu, this libtce %s knows %zu: update the library",
-                            what, size, i, tce_version_string(), known_size);
+            return tce_fail(
+                TCE_E_VERSION,
+                "%s has %zu bytes and sets byte %zu, this libtce %s knows %zu: update the library",
+                what, size, i, tce_version_string(), known_size);
 
     memcpy(out, given, size < known_size ? size : known_size);
     memcpy(out, &known_size, sizeof known_size);

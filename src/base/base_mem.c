@@ -34,7 +34,8 @@ tce_status tce__hooks_read(const tce_hooks *hooks, tce_hooks *out)
             return status;
     }
     if (!read.allocate != !read.release)
-        return tce_fail(TCE_E_ARGUMENT, "tce_hooks has only one of allocate and release, need both or none");
+        return tce_fail(TCE_E_ARGUMENT,
+                        "tce_hooks has only one of allocate and release, need both or none");
 
     if (!read.allocate) {
         read.allocate = default_allocate;
@@ -68,7 +69,8 @@ double *tce__arena_doubles(tce__arena *arena, size_t count)
     return tce__arena_take(arena, count, sizeof(double));
 }
 
-tce_status tce__block_create(const tce_hooks *hooks, const char *what, tce__arena *arena, tce_hooks *out_hooks)
+tce_status tce__block_create(const tce_hooks *hooks, const char *what, tce__arena *arena,
+                             tce_hooks *out_hooks)
 {
     tce_hooks complete;
     const tce_status status = tce__hooks_read(hooks, &complete);
@@ -77,7 +79,8 @@ tce_status tce__block_create(const tce_hooks *hooks, const char *what, tce__aren
 
     /* PTRDIFF_MAX is the most that the C library can give */
     const size_t size = arena->size;
-    void *block = size <= PTRDIFF_MAX ? complete.allocate(complete.user, size, TCE__ALIGNMENT) : NULL;
+    void *block = size <= PTRDIFF_MAX ? complete.allocate(complete.user, size, TCE__ALIGNMENT)
+                                      : NULL;
     if (!block)
         return tce_fail(TCE_E_NOMEM, "no memory for %s, %zu bytes", what, size);
 

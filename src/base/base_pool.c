@@ -1,12 +1,14 @@
 /*
- * The thread pool: workers wait for a job, take chunks by number from a shared counter, and report when none is left.
+ * The thread pool: workers wait for a job, take chunks by number from a shared counter, and report
+ * when none is left.
  *
- * Which worker gets which chunk is left to chance; what a chunk computes, and in which order parts are added, is not. The caller works too,
- * as worker 0, so a pool of one thread has no workers at all.
+ * Which worker gets which chunk is left to chance; what a chunk computes, and in which order parts
+ * are added, is not. The caller works too, as worker 0, so a pool of one thread has no workers at
+ * all.
  *
- * A pool serves one run at a time. A second caller waits for it, unless it is itself inside an item of
- * some pool: then it does its chunks in its own thread. So nobody who is waited for ever waits for a
- * pool, and no nesting of pools and threads can lock up.
+ * A pool serves one run at a time. A second caller waits for it, unless it is itself inside an item
+ * of some pool: then it does its chunks in its own thread. So nobody who is waited for ever waits
+ * for a pool, and no nesting of pools and threads can lock up.
  */
 #include <pthread.h>
 #include <string.h>
@@ -54,7 +56,10 @@ struct tce_pool {
     char failure[FAILURE_SIZE]; /* message of the lowest failing chunk */
 };
 
-/* A run that this thread is inside of. Frames lie on the thread's stack; the innermost one comes first. */
+/*
+ * A run that this thread is inside of. Frames lie on the thread's stack; the innermost one comes
+ * first.
+ */
 typedef struct frame {
     const tce_pool *pool;
     const struct frame *outer;
@@ -126,8 +131,11 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* Every chunk in this thread, in order: no pool, a pool of one, a run inside a run, a forked child. */
-static tce_status run_here(int32_t index, size_t n_items, size_t chunk_size, tce_pool_work work, void *context)
+/*
+ * Every chunk in this thread, in order: no pool, a pool of one, a run inside a run, a forked child.
+ */
+static tce_status run_here(int32_t index, size_t n_items, size_t chunk_size, tce_pool_work work,
+                           void *context)
 {
     tce_status first = TCE_OK;
     char message[FAILURE_SIZE];
@@ -147,9 +155,9 @@ static tce_status run_here(int32_t index, size_t n_items, size_t chunk_size, tce
 }
 
 /*
- * Whether this process is a forked child of the one that created the pool. The workers are not there,
- * and the lock and the conditions are as the fork found them, perhaps held or waited for by a thread
- * that is gone: they must not be touched, not even destroyed.
+ * Whether this process is a forked child of the one that created the pool. The workers are not
+ * there, and the lock and the conditions are as the fork found them, perhaps held or waited for by
+ * a thread that is gone: they must not be touched, not even destroyed.
  */
 static int is_forked(const tce_pool *pool)
 {
@@ -209,7 +217,8 @@ tce_status tce_pool_create(const tce_pool_options *options, const tce_hooks *hoo
         const int error = pthread_create(&w->thread, NULL, worker_main, w);
         if (error != 0) {
             tce_pool_free(handle);
-            return tce_fail(TCE_E_THREAD, "thread %d of %d could not be started: %s", (int)i, (int)opt.n_threads, strerror(error));
+            return tce_fail(TCE_E_THREAD, "thread %d of %d could not be started: %s", (int)i,
+                            (int)opt.n_threads, strerror(error));
         }
         handle->n_started++;
     }
@@ -244,7 +253,8 @@ int32_t tce_pool_threads(const tce_pool *pool)
     return pool ? pool->n_threads : 1;
 }
 
-tce_status tce_pool_run(tce_pool *pool, size_t n_items, size_t chunk_size, tce_pool_work work, void *context)
+tce_status tce_pool_run(tce_pool *pool, size_t n_items, size_t chunk_size, tce_pool_work work,
+                        void *context)
 {
     tce_status status = tce__check_pointer("work", (const void *)(uintptr_t)work);
     if (status != TCE_OK)
@@ -275,8 +285,13 @@ tce_status tce_pool_run(tce_pool *pool, size_t n_items, size_t chunk_size, tce_p
     }
 
     /* publish the job, help with it, wait for the others */
-    const job next = { .work = work, .context = context, .n_items = n_items, .chunk_size = chunk_size,
-                       .n_chunks = n_chunks, .bad_chunk = SIZE_MAX, .status = TCE_OK };
+    const job next = { .work = work,
+                       .context = context,
+                       .n_items = n_items,
+                       .chunk_size = chunk_size,
+                       .n_chunks = n_chunks,
+                       .bad_chunk = SIZE_MAX,
+                       .status = TCE_OK };
     pool->job = next;
     pool->running = 1;
     pool->generation++;

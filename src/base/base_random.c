@@ -1,5 +1,6 @@
 /*
- * Random streams: Philox 4x64 with 10 rounds from Random123, keyed by (seed, purpose), counted by (block, a, b, 0).
+ * Random streams: Philox 4x64 with 10 rounds from Random123, keyed by (seed, purpose), counted by
+ * (block, a, b, 0).
  */
 #include <Random123/philox.h>
 
@@ -14,7 +15,8 @@ void tce_random_start(tce_random *random, uint64_t seed, uint64_t purpose, uint6
 uint64_t tce_random_bits(tce_random *random)
 {
     if (random->used >= 4) {
-        const philox4x64_ctr_t counter = { { random->counter[0], random->counter[1], random->counter[2], random->counter[3] } };
+        const philox4x64_ctr_t counter = { { random->counter[0], random->counter[1],
+                                             random->counter[2], random->counter[3] } };
         const philox4x64_key_t key = { { random->key[0], random->key[1] } };
         const philox4x64_ctr_t block = philox4x64(counter, key);
         for (int i = 0; i < 4; i++)

@@ -1,5 +1,6 @@
 /*
- * Sums of parts in a fixed order: out_i = (((p_0i + p_1i) + p_2i) + …), whatever thread computed which part.
+ * Sums of parts in a fixed order: out_i = (((p_0i + p_1i) + p_2i) + …), whatever thread computed
+ * which part.
  *
  * A block of out stays in the first-level cache while the parts pass by.
  */

@@ -1,10 +1,12 @@
 /*
- * What the modules share: argument checks, options structs, the one-block memory of a handle, sums over chunks.
+ * What the modules share: argument checks, options structs, the one-block memory of a handle, sums
+ * over chunks.
  *
- * A create function reads its options, lays its arrays out twice with the same function (once to measure, once to carve) and asks for
- * one block:
+ * A create function reads its options, lays its arrays out twice with the same function (once to
+ * measure, once to carve) and asks for one block:
  *
- *     tce_status st = tce__struct_read(options, "tce_x_options", sizeof opt, &opt);   (opt preset by options_init)
+ *     tce_status st = tce__struct_read(options, "tce_x_options", sizeof opt, &opt);
+ *     (opt preset by options_init)
  *     struct tce_x x = { ... sizes ... };
  *     tce__arena arena = { NULL, 0 };
  *     layout(&x, &arena);                             measures: every pointer is NULL
@@ -27,14 +29,18 @@
 #define TCE__PI 3.14159265358979323846
 #define TCE__LOG_2PI 1.83787706640934548356
 
-/* Compiled for AVX2 as well where the machine code format can choose at load time; no contraction, so the bytes are the same. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/*
+ * Compiled for AVX2 as well where the machine code format can choose at load time; no contraction,
+ * so the bytes are the same.
+ */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TCE__VECTOR __attribute__((target_clones("avx2", "default")))
 #else
 #define TCE__VECTOR
 #endif
 
-/* ---- checks -------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 /* Index of the first NaN or infinity in x[n]; n when all are finite. */
 size_t tce__first_not_finite(size_t n, const double *x);
@@ -51,23 +57,33 @@ tce_status tce__check_int(const char *name, int64_t value, int64_t least, int64_
 /* TCE_OK, or TCE_E_VALUE: value must be finite and > 0. */
 tce_status tce__check_positive(const char *name, double value);
 
-/* ---- growing structs ----------------------------------------------------------------------------- */
+/* ---- growing structs ------------------------------------------------------------------------- */
 
-/* For x_init: zeroes *out for the caller's struct_size, copies as much of the defaults as fits, sets its struct_size. */
+/*
+ * For x_init: zeroes *out for the caller's struct_size, copies as much of the defaults as fits,
+ * sets its struct_size.
+ */
 void tce__struct_init(void *out, size_t struct_size, const void *defaults, size_t known_size);
 
 /*
- * For create: copies the caller's struct over *out, which the caller has preset with defaults. A shorter one leaves the rest as preset;
- * a longer one is TCE_E_VERSION unless its tail is zero; NULL and struct_size 0 are TCE_E_ARGUMENT naming `what`_init.
+ * For create: copies the caller's struct over *out, which the caller has preset with defaults. A
+ * shorter one leaves the rest as preset; a longer one is TCE_E_VERSION unless its tail is zero;
+ * NULL and struct_size 0 are TCE_E_ARGUMENT naming `what`_init.
  */
 tce_status tce__struct_read(const void *given, const char *what, size_t known_size, void *out);
 
-/* For results: writes as much of *result as the caller's struct has room for, keeping its struct_size. */
+/*
+ * For results: writes as much of *result as the caller's struct has room for, keeping its
+ * struct_size.
+ */
 void tce__struct_write(void *out, const void *result, size_t known_size);
 
-/* ---- one-block memory ---------------------------------------------------------------------------- */
+/* ---- one-block memory ------------------------------------------------------------------------ */
 
-/* Walks a block; with base NULL it only measures. `size` becomes SIZE_MAX on overflow, which create turns into TCE_E_NOMEM. */
+/*
+ * Walks a block; with base NULL it only measures. `size` becomes SIZE_MAX on overflow, which create
+ * turns into TCE_E_NOMEM.
+ */
 typedef struct tce__arena {
     unsigned char *base;
     size_t size;
@@ -78,20 +94,23 @@ void *tce__arena_take(tce__arena *arena, size_t count, size_t size);
 double *tce__arena_doubles(tce__arena *arena, size_t count);
 
 /*
- * Asks the hooks (NULL: defaults) for the block that the arena measured, zeroes it, and rewinds the arena onto it. out_hooks: what
- * tce__block_free needs later, to be kept in the handle. TCE_E_NOMEM names `what` and the size.
+ * Asks the hooks (NULL: defaults) for the block that the arena measured, zeroes it, and rewinds the
+ * arena onto it. out_hooks: what tce__block_free needs later, to be kept in the handle. TCE_E_NOMEM
+ * names `what` and the size.
  */
-tce_status tce__block_create(const tce_hooks *hooks, const char *what, tce__arena *arena, tce_hooks *out_hooks);
+tce_status tce__block_create(const tce_hooks *hooks, const char *what, tce__arena *arena,
+                             tce_hooks *out_hooks);
 void tce__block_free(const tce_hooks *hooks, void *block);
 
 /* Resolves hooks to complete ones (defaults filled in); TCE_E_VERSION as for any struct. */
 tce_status tce__hooks_read(const tce_hooks *hooks, tce_hooks *out);
 
-/* ---- reduction ----------------------------------------------------------------------------------- */
+/* ---- reduction ------------------------------------------------------------------------------- */
 
 /*
- * Sums over a batch are sums of parts whose number does not depend on the threads, added up in order of the part:
- * parts [n_parts, n] -> out [n]. The one place where parts meet; a rank-aware reduction would go here.
+ * Sums over a batch are sums of parts whose number does not depend on the threads, added up in
+ * order of the part: parts [n_parts, n] -> out [n]. The one place where parts meet; a rank-aware
+ * reduction would go here.
  */
 void tce__sum_parts(size_t n_parts, size_t n, const double *parts, double *out);
 void tce__sum_parts_float(size_t n_parts, size_t n, const float *parts, float *out);

@@ -13,7 +13,8 @@ static tce_status check_entry(const tce_env_vtable *vtable, int present, const c
 {
     if (present)
         return TCE_OK;
-    return tce_fail(TCE_E_ARGUMENT, "task \"%s\": %s is NULL, every task needs it", vtable->name, entry);
+    return tce_fail(TCE_E_ARGUMENT, "task \"%s\": %s is NULL, every task needs it", vtable->name,
+                    entry);
 }
 
 tce_status tce_env_check(const tce_env_vtable *vtable)
@@ -25,11 +26,14 @@ tce_status tce_env_check(const tce_env_vtable *vtable)
     /* size and contract first: they say whether the rest may be looked at */
     if (vtable->struct_size < LEAST_SIZE)
         return tce_fail(TCE_E_VERSION,
-                        "a task's table has struct_size %zu, must be at least %zu: set it to sizeof(tce_env_vtable)",
+                        "a task's table has struct_size %zu, must be at least %zu: set it to "
+                        "sizeof(tce_env_vtable)",
                         vtable->struct_size, LEAST_SIZE);
     if (vtable->abi != TCE_ENV_ABI)
-        return tce_fail(TCE_E_VERSION, "a task's table is for TCE_ENV_ABI %d, libtce %s has %d: recompile the task",
-                        (int)vtable->abi, tce_version_string(), TCE_ENV_ABI);
+        return tce_fail(
+            TCE_E_VERSION,
+            "a task's table is for TCE_ENV_ABI %d, libtce %s has %d: recompile the task",
+            (int)vtable->abi, tce_version_string(), TCE_ENV_ABI);
 
     /* names, then the entries that every task has */
     if (!vtable->name || vtable->name[0] == '\0')
@@ -44,7 +48,8 @@ tce_status tce_env_check(const tce_env_vtable *vtable)
 
     /* a state that can be read but not written, or whose size is unknown, is of no use */
     if (!vtable->n_state != !vtable->get_state || !vtable->n_state != !vtable->set_state)
-        return tce_fail(TCE_E_ARGUMENT, "task \"%s\": n_state, get_state and set_state go together, all or none",
+        return tce_fail(TCE_E_ARGUMENT,
+                        "task \"%s\": n_state, get_state and set_state go together, all or none",
                         vtable->name);
     return TCE_OK;
 }

@@ -19,8 +19,10 @@ void tce__aside_return(const tce__aside *aside)
 tce_status tce__judge(const char *callback, tce_status status)
 {
     if (status > 0)
-        return tce_fail(TCE_E_ENV, "%s returned %d, must be TCE_OK or a negative status", callback, (int)status);
+        return tce_fail(TCE_E_ENV, "%s returned %d, must be TCE_OK or a negative status", callback,
+                        (int)status);
     if (status < 0 && tce_error_message()[0] == '\0')
-        return tce_fail(status, "%s returned %s: %s", callback, tce_status_name(status), tce_status_text(status));
+        return tce_fail(status, "%s returned %s: %s", callback, tce_status_name(status),
+                        tce_status_text(status));
     return status;
 }

@@ -152,8 +152,8 @@ static void choose(tce__inspection *in, const tce__actor *a, int drive)
     tce_random random;
 
     for (size_t d = 0; d < in->D; d++) {
-        const double speed =
-            drive == TCE__DRIVE_SWAY ? (d % 2 ? -SWAY : SWAY) / duration : a->start_vel[d];
+        const double speed = drive == TCE__DRIVE_SWAY ? (d % 2 ? -SWAY : SWAY) / duration
+                                                      : a->start_vel[d];
         in->want_vel[d] = speed;
         in->want_pos[d] = a->start_pos[d] + speed * time;
     }

@@ -1,6 +1,6 @@
 /*
- * Task libraries: shared objects that export "tce_tasks", which lists tables of tasks. Opening one checks all of them,
- * so that what can be found in it can also be used.
+ * Task libraries: shared objects that export "tce_tasks", which lists tables of tasks. Opening one
+ * checks all of them, so that what can be found in it can also be used.
  */
 #include <tce/env.h>
 
@@ -26,7 +26,7 @@ struct tce_env_library {
     size_t n;
 };
 
-/* ---- opening ------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* The shared object; a path without a slash is searched for as the dynamic loader does. */
 static tce_status load_object(const char *path, void **out)
@@ -34,20 +34,23 @@ static tce_status load_object(const char *path, void **out)
     const int has_slash = strchr(path, '/') != NULL;
 
     if (has_slash && access(path, F_OK) != 0)
-        return tce_fail(TCE_E_NOT_FOUND, "no task library \"%s\"; check the path, or build it", path);
+        return tce_fail(TCE_E_NOT_FOUND, "no task library \"%s\"; check the path, or build it",
+                        path);
     (void)dlerror();
     *out = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (*out)
         return TCE_OK;
     const char *reason = dlerror();
-    const char *remedy = has_slash ? "it must be a shared library for this machine, with what it needs (see ldd)"
-                                   : "without a slash only the system's folders are searched, write ./ for this one";
-    return tce_fail(TCE_E_LIBRARY, "cannot load the task library \"%s\": %s; %s", path, reason ? reason : "no reason",
-                    remedy);
+    const char *remedy =
+        has_slash ? "it must be a shared library for this machine, with what it needs (see ldd)"
+                  : "without a slash only the system's folders are searched, write ./ for this one";
+    return tce_fail(TCE_E_LIBRARY, "cannot load the task library \"%s\": %s; %s", path,
+                    reason ? reason : "no reason", remedy);
 }
 
 /* The list of tables in the object. */
-static tce_status read_tables(const char *path, void *object, const tce_env_vtable *const **out, size_t *out_n)
+static tce_status read_tables(const char *path, void *object, const tce_env_vtable *const **out,
+                              size_t *out_n)
 {
     tce_tasks_function list_tasks;
     int32_t abi = 0;
@@ -56,14 +59,16 @@ static tce_status read_tables(const char *path, void *object, const tce_env_vtab
     (void)dlerror();
     void *symbol = dlsym(object, SYMBOL);
     if (!symbol)
-        return tce_fail(TCE_E_LIBRARY, "\"%s\" is no task library: it does not export the function " SYMBOL, path);
+        return tce_fail(TCE_E_LIBRARY,
+                        "\"%s\" is no task library: it does not export the function " SYMBOL, path);
 
     /* POSIX lets an object pointer carry a function's address, ISO C has no cast for it */
     memcpy(&list_tasks, &symbol, sizeof list_tasks);
     const tce_env_vtable *const *tables = list_tasks(&abi, &n);
     if (abi != TCE_ENV_ABI)
-        return tce_fail(TCE_E_VERSION, "\"%s\" was compiled for TCE_ENV_ABI %d, libtce %s has %d: recompile it", path,
-                        (int)abi, tce_version_string(), TCE_ENV_ABI);
+        return tce_fail(TCE_E_VERSION,
+                        "\"%s\" was compiled for TCE_ENV_ABI %d, libtce %s has %d: recompile it",
+                        path, (int)abi, tce_version_string(), TCE_ENV_ABI);
     if (!tables || n == 0)
         return tce_fail(TCE_E_LIBRARY, "\"%s\" lists no tasks", path);
     *out = tables;
@@ -80,7 +85,8 @@ static tce_status check_tables(const char *path, const tce_env_vtable *const *ta
             return tce_fail(status, "\"%s\", task %zu: %s", path, i, tce_error_message());
         for (size_t k = 0; k < i; k++)
             if (strcmp(tables[k]->name, tables[i]->name) == 0)
-                return tce_fail(TCE_E_LIBRARY, "\"%s\" has the task \"%s\" twice", path, tables[i]->name);
+                return tce_fail(TCE_E_LIBRARY, "\"%s\" has the task \"%s\" twice", path,
+                                tables[i]->name);
     }
     return TCE_OK;
 }
@@ -121,7 +127,7 @@ void tce_env_library_free(tce_env_library *library)
     tce__block_free(&library->hooks, library);
 }
 
-/* ---- finding ------------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 size_t tce_env_library_count(const tce_env_library *library)
 {
@@ -134,8 +140,9 @@ const tce_env_vtable *tce_env_library_at(const tce_env_library *library, size_t 
 }
 
 /*
- * Levenshtein's distance: fewest characters inserted, deleted or changed, one row of the table at a time:
- * row[j] = distance of a's first i characters to b's first j. Only the first MAX_NAME characters count.
+ * Levenshtein's distance: fewest characters inserted, deleted or changed, one row of the table at a
+ * time: row[j] = distance of a's first i characters to b's first j. Only the first MAX_NAME
+ * characters count.
  */
 static size_t distance(const char *a, const char *b)
 {
@@ -158,8 +165,9 @@ static size_t distance(const char *a, const char *b)
 }
 
 /*
- * How unlike two names are: their distance, and 1 where one is a part of the other (of three characters or more), as "push"
- * of "metaworld_push". SIZE_MAX: more than half of the characters would have to change, which is no slip of the pen.
+ * How unlike two names are: their distance, and 1 where one is a part of the other (of three
+ * characters or more), as "push" of "metaworld_push". SIZE_MAX: more than half of the characters
+ * would have to change, which is no slip of the pen.
  */
 static size_t unlikeness(const char *name, const char *other)
 {
@@ -171,8 +179,12 @@ static size_t unlikeness(const char *name, const char *other)
     return length > 0 && least <= (length + 1) / 2 ? least : SIZE_MAX;
 }
 
-/* nearest[*n] = the names most like this one, best first: by unlikeness, then by distance, then as they are listed. */
-static void find_nearest(const tce_env_library *library, const char *name, const char *nearest[MAX_NEAREST], size_t *n)
+/*
+ * nearest[*n] = the names most like this one, best first: by unlikeness, then by distance, then as
+ * they are listed.
+ */
+static void find_nearest(const tce_env_library *library, const char *name,
+                         const char *nearest[MAX_NEAREST], size_t *n)
 {
     *n = 0;
     for (size_t i = 0; i < library->n; i++) {
@@ -185,7 +197,8 @@ static void find_nearest(const tce_env_library *library, const char *name, const
         size_t at = *n;
         while (at > 0) {
             const size_t before = unlikeness(name, nearest[at - 1]);
-            if (before < unlike || (before == unlike && distance(name, nearest[at - 1]) <= distance(name, other)))
+            if (before < unlike ||
+                (before == unlike && distance(name, nearest[at - 1]) <= distance(name, other)))
                 break;
             at--;
         }
@@ -208,17 +221,23 @@ static tce_status fail_to_find(const tce_env_library *library, const char *name)
 
     find_nearest(library, name, nearest, &n);
     for (size_t i = 0; i < n; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.*s\"", i ? ", " : "", MAX_NAME, nearest[i]);
-    return tce_fail(TCE_E_NOT_FOUND, "no task \"%.*s\" among the %zu of the library%s%s", MAX_NAME, name, library->n,
-                    n == 0 ? "" : n == 1 ? "; the nearest is " : "; the nearest are ", list);
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.*s\"", i ? ", " : "",
+                                 MAX_NAME, nearest[i]);
+    return tce_fail(TCE_E_NOT_FOUND, "no task \"%.*s\" among the %zu of the library%s%s", MAX_NAME,
+                    name, library->n,
+                    n == 0   ? ""
+                    : n == 1 ? "; the nearest is "
+                             : "; the nearest are ",
+                    list);
 }
 
-tce_status tce_env_library_find(const tce_env_library *library, const char *name, const tce_env_vtable **out)
+tce_status tce_env_library_find(const tce_env_library *library, const char *name,
+                                const tce_env_vtable **out)
 {
     tce_status status;
 
-    if ((status = tce__check_pointer("library", library)) || (status = tce__check_pointer("name", name)) ||
-        (status = tce__check_pointer("out", out)))
+    if ((status = tce__check_pointer("library", library)) ||
+        (status = tce__check_pointer("name", name)) || (status = tce__check_pointer("out", out)))
         return status;
     for (size_t i = 0; i < library->n; i++)
         if (strcmp(library->tables[i]->name, name) == 0) {

@@ -48,12 +48,15 @@ static tce_status check_spec(const tce_env_spec *spec, const tce_env_vtable *tab
 
     /* entries that the sizes call for */
     if (spec->n_metrics > 0 && !table->metrics)
-        return tce_fail(TCE_E_ARGUMENT, "n_metrics = %d, but the table has no metrics", (int)spec->n_metrics);
+        return tce_fail(TCE_E_ARGUMENT, "n_metrics = %d, but the table has no metrics",
+                        (int)spec->n_metrics);
     if (spec->n_action > 0 && !table->step_action)
-        return tce_fail(TCE_E_ARGUMENT, "n_action = %d, but the table has no step_action", (int)spec->n_action);
+        return tce_fail(TCE_E_ARGUMENT, "n_action = %d, but the table has no step_action",
+                        (int)spec->n_action);
 
     if (spec->carries_state && !(table->n_state && table->get_state && table->set_state))
-        return tce_fail(TCE_E_ARGUMENT, "carries_state = 1, but the table has no n_state, get_state or set_state");
+        return tce_fail(TCE_E_ARGUMENT,
+                        "carries_state = 1, but the table has no n_state, get_state or set_state");
 
     /* what is in the arrays */
     for (int32_t i = 0; i < spec->n_metrics; i++)
@@ -61,17 +64,17 @@ static tce_status check_spec(const tce_env_spec *spec, const tce_env_vtable *tab
             return tce_fail(TCE_E_ARGUMENT, "metric_names[%d] is NULL or empty", (int)i);
     for (int32_t i = 0; i < spec->n_context; i++)
         if (spec->context[i] < 0 || spec->context[i] >= spec->n_obs)
-            return tce_fail(TCE_E_VALUE, "context[%d] = %d, must be 0 to %d", (int)i, (int)spec->context[i],
-                            (int)spec->n_obs - 1);
+            return tce_fail(TCE_E_VALUE, "context[%d] = %d, must be 0 to %d", (int)i,
+                            (int)spec->context[i], (int)spec->n_obs - 1);
     for (int32_t i = 0; i < spec->n_action; i++)
         if (!(spec->action_low[i] < spec->action_high[i]))
-            return tce_fail(TCE_E_VALUE, "action_low[%d] = %g, must be below action_high = %g", (int)i,
-                            spec->action_low[i], spec->action_high[i]);
+            return tce_fail(TCE_E_VALUE, "action_low[%d] = %g, must be below action_high = %g",
+                            (int)i, spec->action_low[i], spec->action_high[i]);
     return TCE_OK;
 }
 
-tce_status tce__env_create(const tce_env_vtable *table, void *user, const char *settings, void **out,
-                           tce_env_spec *out_spec)
+tce_status tce__env_create(const tce_env_vtable *table, void *user, const char *settings,
+                           void **out, tce_env_spec *out_spec)
 {
     const tce_env_spec empty = { .struct_size = sizeof empty };
     void *instance = NULL;

@@ -5,8 +5,8 @@
  *     d log N   = u' dm - u' dx + tril(u z') : dL - sum_i dL_ii / L_ii
  *     H         = P/2 log(2 pi e) + sum_i log L_ii
  *
- * One factor for all contexts turns the solves into triangular solves with n right-hand sides and the gradient
- * of L into one product U' diag(d_out) Z.
+ * One factor for all contexts turns the solves into triangular solves with n right-hand sides and
+ * the gradient of L into one product U' diag(d_out) Z.
  */
 #include <math.h>
 #include <string.h>
@@ -29,8 +29,8 @@ static tce_status check_shape(size_t n, size_t dim, size_t n_cov, const char *na
     return TCE_OK;
 }
 
-static tce_status check_log_prob(size_t n, size_t dim, size_t n_cov, const double *x, const double *mean,
-                                 const double *L, const double *work)
+static tce_status check_log_prob(size_t n, size_t dim, size_t n_cov, const double *x,
+                                 const double *mean, const double *L, const double *work)
 {
     tce_status status = check_shape(n, dim, n_cov, "n_cov");
     if (status == TCE_OK)
@@ -45,7 +45,8 @@ static tce_status check_log_prob(size_t n, size_t dim, size_t n_cov, const doubl
 }
 
 /* rows of z [n, dim] <- L_i^-1 z_i, or L_i^-T z_i with TCE__TRANS */
-static void solve_rows(tce__trans trans, size_t n, size_t dim, size_t n_cov, const double *L, double *z)
+static void solve_rows(tce__trans trans, size_t n, size_t dim, size_t n_cov, const double *L,
+                       double *z)
 {
     if (n_cov == 1) {
         /* z_i' L^-T, all rows at once */
@@ -58,16 +59,16 @@ static void solve_rows(tce__trans trans, size_t n, size_t dim, size_t n_cov, con
 }
 
 /* z_i = L_i^-1 (x_i - mean_i) */
-static void residuals(size_t n, size_t dim, size_t n_cov, const double *x, const double *mean, const double *L,
-                      double *z)
+static void residuals(size_t n, size_t dim, size_t n_cov, const double *x, const double *mean,
+                      const double *L, double *z)
 {
     for (size_t k = 0; k < n * dim; k++)
         z[k] = x[k] - mean[k];
     solve_rows(TCE__NO_TRANS, n, dim, n_cov, L, z);
 }
 
-tce_status tce_gauss_log_prob(size_t n, size_t dim, size_t n_cov, const double *x, const double *mean,
-                              const double *L, double *work, double *out)
+tce_status tce_gauss_log_prob(size_t n, size_t dim, size_t n_cov, const double *x,
+                              const double *mean, const double *L, double *work, double *out)
 {
     tce_status status = check_log_prob(n, dim, n_cov, x, mean, L, work);
     if (status == TCE_OK)
@@ -98,9 +99,10 @@ static void factor_gradient(size_t rows, size_t dim, const double *U, const doub
         d_L[k * dim + k] -= total / L[k * dim + k];
 }
 
-tce_status tce_gauss_log_prob_backward(size_t n, size_t dim, size_t n_cov, const double *x, const double *mean,
-                                       const double *L, const double *d_out, double *work, double *out_d_x,
-                                       double *out_d_mean, double *out_d_L)
+tce_status tce_gauss_log_prob_backward(size_t n, size_t dim, size_t n_cov, const double *x,
+                                       const double *mean, const double *L, const double *d_out,
+                                       double *work, double *out_d_x, double *out_d_mean,
+                                       double *out_d_L)
 {
     tce_status status = check_log_prob(n, dim, n_cov, x, mean, L, work);
     if (status == TCE_OK)
@@ -153,12 +155,13 @@ tce_status tce_gauss_entropy(size_t n_cov, size_t dim, const double *L, double *
         return status;
 
     for (size_t e = 0; e < n_cov; e++)
-        out[e] = 0.5 * (double)dim * (1.0 + TCE__LOG_2PI) + tce__log_diagonal(dim, L + e * dim * dim);
+        out[e] = 0.5 * (double)dim * (1.0 + TCE__LOG_2PI) +
+                 tce__log_diagonal(dim, L + e * dim * dim);
     return TCE_OK;
 }
 
-tce_status tce_gauss_entropy_backward(size_t n_cov, size_t dim, const double *L, const double *d_out,
-                                      double *out_d_L)
+tce_status tce_gauss_entropy_backward(size_t n_cov, size_t dim, const double *L,
+                                      const double *d_out, double *out_d_L)
 {
     tce_status status = check_shape(n_cov, dim, n_cov, "n_cov");
     if (status == TCE_OK)

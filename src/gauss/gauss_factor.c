@@ -1,6 +1,6 @@
 /*
- * Cholesky factors: checks, log-determinant, and the divergence of N(0, C C') from N(0, I) in a form that does
- * not cancel,
+ * Cholesky factors: checks, log-determinant, and the divergence of N(0, C C') from N(0, I) in a
+ * form that does not cancel,
  *
  *     1/2 (|C|_F^2 - P) - sum_i log C_ii = 1/2 sum_i (d_i - log(1 + d_i)) + 1/2 sum_{i>j} C_ij^2
  *     d_i = C_ii^2 - 1
@@ -10,12 +10,15 @@
 
 #include "gauss/internal.h"
 
-/* Below this |d| the series of d - log(1 + d) is used: 12 terms leave 0.05^12 / 14, below the last place. */
+/*
+ * Below this |d| the series of d - log(1 + d) is used: 12 terms leave 0.05^12 / 14, below the last
+ * place.
+ */
 #define SERIES_LIMIT 0.05
 #define SERIES_TERMS 12
 
-static tce_status bad_entry(tce_status status, const char *name, size_t n_cov, size_t e, size_t i, size_t j,
-                            double value)
+static tce_status bad_entry(tce_status status, const char *name, size_t n_cov, size_t e, size_t i,
+                            size_t j, double value)
 {
     const char *limit = status == TCE_E_NOT_PD ? "must be > 0" : "must be finite";
     if (n_cov == 1)
@@ -23,7 +26,8 @@ static tce_status bad_entry(tce_status status, const char *name, size_t n_cov, s
     return tce_fail(status, "%s[%zu,%zu,%zu] = %g, %s", name, e, i, j, value, limit);
 }
 
-tce_status tce__check_factors(const char *name, size_t n_cov, size_t dim, int diagonal_only, const double *L)
+tce_status tce__check_factors(const char *name, size_t n_cov, size_t dim, int diagonal_only,
+                              const double *L)
 {
     const tce_status status = tce__check_pointer(name, L);
     if (status != TCE_OK)
@@ -64,7 +68,10 @@ double tce__excess_lower(size_t dim, const double *C, size_t ldc)
         for (size_t j = 0; j < i; j++)
             off += row[j] * row[j];
 
-        /* C_ii^2 - 1 from C_ii - 1, which is exact near 1; far below 1 the logarithm wants C_ii itself */
+        /*
+         * C_ii^2 - 1 from C_ii - 1, which is exact near 1; far below 1 the logarithm wants C_ii
+         * itself
+         */
         const double c = row[i] - 1.0;
         const double d = c * (2.0 + c);
         sum += off + (row[i] > 0.5 ? tce__excess(d) : d - 2.0 * log(row[i]));

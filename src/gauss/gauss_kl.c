@@ -1,5 +1,6 @@
 /*
- * KL( N(m, L L') || N(m_o, L_o L_o') ) in two parts. With z = L_o^-1 (m - m_o) and B = L_o^-1 L, lower:
+ * KL( N(m, L L') || N(m_o, L_o L_o') ) in two parts. With z = L_o^-1 (m - m_o) and B = L_o^-1 L,
+ * lower:
  *
  *     mean part        1/2 |z|^2
  *     covariance part  1/2 (|B|_F^2 - P) - sum_i log B_ii
@@ -30,7 +31,8 @@ static tce_status check_pair(const pair *p, const double *work)
     if (p->n_cov != 1 && p->n_cov != p->n)
         return tce_fail(TCE_E_SHAPE, "n_cov = %zu, must be 1 or n = %zu", p->n_cov, p->n);
     if (p->n_other_cov != 1 && p->n_other_cov != p->n)
-        return tce_fail(TCE_E_SHAPE, "n_other_cov = %zu, must be 1 or n = %zu", p->n_other_cov, p->n);
+        return tce_fail(TCE_E_SHAPE, "n_other_cov = %zu, must be 1 or n = %zu", p->n_other_cov,
+                        p->n);
 
     tce_status status = tce__check_finite("mean", p->n * p->dim, p->mean);
     if (status == TCE_OK)
@@ -57,7 +59,8 @@ static void whiten(const pair *p, double *z)
     if (p->n_other_cov == 1)
         tce__solve_lower(TCE__RIGHT, TCE__TRANS, p->n, p->dim, 1.0, p->other_L, p->dim, z, p->dim);
     for (size_t i = 0; i < p->n && p->n_other_cov > 1; i++)
-        tce__solve_lower_vector(TCE__NO_TRANS, p->dim, factor(p->n_other_cov, p->dim, p->other_L, i), p->dim,
+        tce__solve_lower_vector(TCE__NO_TRANS, p->dim,
+                                factor(p->n_other_cov, p->dim, p->other_L, i), p->dim,
                                 z + i * p->dim);
 }
 
@@ -70,8 +73,8 @@ static void whiten_factor(const pair *p, size_t i, double *B)
 }
 
 tce_status tce_gauss_kl(size_t n, size_t dim, size_t n_cov, const double *mean, const double *L,
-                        size_t n_other_cov, const double *other_mean, const double *other_L, double *work,
-                        double *out_mean_part, double *out_cov_part)
+                        size_t n_other_cov, const double *other_mean, const double *other_L,
+                        double *work, double *out_mean_part, double *out_cov_part)
 {
     const pair p = { n, dim, n_cov, mean, L, n_other_cov, other_mean, other_L };
     const tce_status status = check_pair(&p, work);
@@ -103,18 +106,19 @@ static void add_factor_gradient(const pair *p, size_t i, double weight, double *
     const size_t dim = p->dim;
     const double *L = factor(p->n_cov, dim, p->L, i);
     whiten_factor(p, i, B);
-    tce__solve_lower(TCE__LEFT, TCE__TRANS, dim, dim, weight, factor(p->n_other_cov, dim, p->other_L, i), dim,
-                     B, dim);
+    tce__solve_lower(TCE__LEFT, TCE__TRANS, dim, dim, weight,
+                     factor(p->n_other_cov, dim, p->other_L, i), dim, B, dim);
     for (size_t r = 0; r < dim; r++) {
         tce__axpy(r + 1, 1.0, B + r * dim, d_L + r * dim);
         d_L[r * dim + r] -= weight / L[r * dim + r];
     }
 }
 
-tce_status tce_gauss_kl_backward(size_t n, size_t dim, size_t n_cov, const double *mean, const double *L,
-                                 size_t n_other_cov, const double *other_mean, const double *other_L,
-                                 const double *d_mean_part, const double *d_cov_part, double *work,
-                                 double *out_d_mean, double *out_d_L)
+tce_status tce_gauss_kl_backward(size_t n, size_t dim, size_t n_cov, const double *mean,
+                                 const double *L, size_t n_other_cov, const double *other_mean,
+                                 const double *other_L, const double *d_mean_part,
+                                 const double *d_cov_part, double *work, double *out_d_mean,
+                                 double *out_d_L)
 {
     const pair p = { n, dim, n_cov, mean, L, n_other_cov, other_mean, other_L };
     tce_status status = check_pair(&p, work);

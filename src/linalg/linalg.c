@@ -1,5 +1,6 @@
 /*
- * Dense linear algebra on OpenBLAS and LAPACKE. Row-major here; LAPACK sees the transpose, so "lower" is 'U' there.
+ * Dense linear algebra on OpenBLAS and LAPACKE. Row-major here; LAPACK sees the transpose, so
+ * "lower" is 'U' there.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +36,8 @@ int32_t tce_blas_threads(void)
 const char *tce__better_kernels(const char *chosen, int has_avx2, int has_avx512)
 {
     /* what OpenBLAS falls back to, and its kernels for processors that had no AVX2 */
-    static const char *const OLD[] = { "Prescott", "Core2", "Penryn", "Dunnington", "Nehalem", "Sandybridge", "Barcelona", "Bulldozer" };
+    static const char *const OLD[] = { "Prescott", "Core2",       "Penryn",    "Dunnington",
+                                       "Nehalem",  "Sandybridge", "Barcelona", "Bulldozer" };
     for (size_t i = 0; i < sizeof OLD / sizeof OLD[0]; i++)
         if (strcmp(chosen, OLD[i]) == 0)
             return has_avx512 ? "SkylakeX" : has_avx2 ? "Haswell" : NULL;
@@ -48,27 +50,33 @@ const char *tce_blas_better_kernels(void)
     if (getenv("OPENBLAS_CORETYPE"))
         return NULL;
     const int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const int has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                           __builtin_cpu_supports("avx512vl");
+    const int has_avx512 = __builtin_cpu_supports("avx512f") &&
+                           __builtin_cpu_supports("avx512bw") &&
+                           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     return tce__better_kernels(openblas_get_corename(), has_avx2, has_avx512);
 #else
     return NULL;
 #endif
 }
 
-void tce__gemm(tce__trans ta, tce__trans tb, size_t m, size_t n, size_t k, double alpha, const double *A, size_t lda, const double *B, size_t ldb,
-               double beta, double *C, size_t ldc)
+void tce__gemm(tce__trans ta, tce__trans tb, size_t m, size_t n, size_t k, double alpha,
+               const double *A, size_t lda, const double *B, size_t ldb, double beta, double *C,
+               size_t ldc)
 {
-    cblas_dgemm(CblasRowMajor, trans_of(ta), trans_of(tb), (int)m, (int)n, (int)k, alpha, A, (int)lda, B, (int)ldb, beta, C, (int)ldc);
+    cblas_dgemm(CblasRowMajor, trans_of(ta), trans_of(tb), (int)m, (int)n, (int)k, alpha, A,
+                (int)lda, B, (int)ldb, beta, C, (int)ldc);
 }
 
-void tce__gemm_float(tce__trans ta, tce__trans tb, size_t m, size_t n, size_t k, float alpha, const float *A, size_t lda, const float *B, size_t ldb,
-                     float beta, float *C, size_t ldc)
+void tce__gemm_float(tce__trans ta, tce__trans tb, size_t m, size_t n, size_t k, float alpha,
+                     const float *A, size_t lda, const float *B, size_t ldb, float beta, float *C,
+                     size_t ldc)
 {
-    cblas_sgemm(CblasRowMajor, trans_of(ta), trans_of(tb), (int)m, (int)n, (int)k, alpha, A, (int)lda, B, (int)ldb, beta, C, (int)ldc);
+    cblas_sgemm(CblasRowMajor, trans_of(ta), trans_of(tb), (int)m, (int)n, (int)k, alpha, A,
+                (int)lda, B, (int)ldb, beta, C, (int)ldc);
 }
 
-void tce__gemv(tce__trans ta, size_t m, size_t n, double alpha, const double *A, size_t lda, const double *x, double beta, double *y)
+void tce__gemv(tce__trans ta, size_t m, size_t n, double alpha, const double *A, size_t lda,
+               const double *x, double beta, double *y)
 {
     cblas_dgemv(CblasRowMajor, trans_of(ta), (int)m, (int)n, alpha, A, (int)lda, x, 1, beta, y, 1);
 }
@@ -89,9 +97,11 @@ void tce__scale(size_t n, double alpha, double *x)
         x[i] *= alpha;
 }
 
-void tce__syrk_lower(tce__trans ta, size_t n, size_t k, double alpha, const double *A, size_t lda, double beta, double *C, size_t ldc)
+void tce__syrk_lower(tce__trans ta, size_t n, size_t k, double alpha, const double *A, size_t lda,
+                     double beta, double *C, size_t ldc)
 {
-    cblas_dsyrk(CblasRowMajor, CblasLower, trans_of(ta), (int)n, (int)k, alpha, A, (int)lda, beta, C, (int)ldc);
+    cblas_dsyrk(CblasRowMajor, CblasLower, trans_of(ta), (int)n, (int)k, alpha, A, (int)lda, beta,
+                C, (int)ldc);
 }
 
 void tce__mirror_lower(size_t n, double *A, size_t lda)
@@ -107,14 +117,18 @@ void tce__clear_upper(size_t n, double *A, size_t lda)
         memset(A + i * lda + i + 1, 0, (n - i - 1) * sizeof *A);
 }
 
-void tce__solve_lower(tce__side side, tce__trans tl, size_t m, size_t n, double alpha, const double *L, size_t ldl, double *B, size_t ldb)
+void tce__solve_lower(tce__side side, tce__trans tl, size_t m, size_t n, double alpha,
+                      const double *L, size_t ldl, double *B, size_t ldb)
 {
-    cblas_dtrsm(CblasRowMajor, side_of(side), CblasLower, trans_of(tl), CblasNonUnit, (int)m, (int)n, alpha, L, (int)ldl, B, (int)ldb);
+    cblas_dtrsm(CblasRowMajor, side_of(side), CblasLower, trans_of(tl), CblasNonUnit, (int)m,
+                (int)n, alpha, L, (int)ldl, B, (int)ldb);
 }
 
-void tce__multiply_lower(tce__side side, tce__trans tl, size_t m, size_t n, double alpha, const double *L, size_t ldl, double *B, size_t ldb)
+void tce__multiply_lower(tce__side side, tce__trans tl, size_t m, size_t n, double alpha,
+                         const double *L, size_t ldl, double *B, size_t ldb)
 {
-    cblas_dtrmm(CblasRowMajor, side_of(side), CblasLower, trans_of(tl), CblasNonUnit, (int)m, (int)n, alpha, L, (int)ldl, B, (int)ldb);
+    cblas_dtrmm(CblasRowMajor, side_of(side), CblasLower, trans_of(tl), CblasNonUnit, (int)m,
+                (int)n, alpha, L, (int)ldl, B, (int)ldb);
 }
 
 void tce__solve_lower_vector(tce__trans tl, size_t n, const double *L, size_t ldl, double *x)
@@ -137,7 +151,8 @@ int tce__invert_lower(size_t n, double *L, size_t ldl)
     return (int)LAPACKE_dtrtri_work(LAPACK_COL_MAJOR, 'U', 'N', (lapack_int)n, L, (lapack_int)ldl);
 }
 
-void tce__cholesky_backward(size_t n, const double *L, size_t ldl, const double *d_L, size_t ldd, double *out, size_t ldo)
+void tce__cholesky_backward(size_t n, const double *L, size_t ldl, const double *d_L, size_t ldd,
+                            double *out, size_t ldo)
 {
     /* Phi(L' d_L): d_L is lower, so L' d_L is a triangular product on a full copy */
     for (size_t i = 0; i < n; i++) {
@@ -174,8 +189,8 @@ int tce__eigenvalues(size_t n, double *A, size_t lda, double *out, double *work)
     const lapack_int size = (lapack_int)n;
     double *e = work;
     double *tau = work + n;
-    lapack_int info = LAPACKE_dsytrd_work(LAPACK_COL_MAJOR, 'U', size, A, (lapack_int)lda, out, e, tau, work + 2 * n,
-                                          (lapack_int)(LAPACK_BLOCK * n));
+    lapack_int info = LAPACKE_dsytrd_work(LAPACK_COL_MAJOR, 'U', size, A, (lapack_int)lda, out, e,
+                                          tau, work + 2 * n, (lapack_int)(LAPACK_BLOCK * n));
     if (info == 0)
         info = LAPACKE_dsterf_work(size, out, e);
     return (int)info;
@@ -183,8 +198,8 @@ int tce__eigenvalues(size_t n, double *A, size_t lda, double *out, double *work)
 
 int tce__eigen(size_t n, double *A, size_t lda, double *out, double *work)
 {
-    return (int)LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'U', (lapack_int)n, A, (lapack_int)lda, out, work,
-                                   (lapack_int)((LAPACK_BLOCK + 2) * n + 1));
+    return (int)LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'U', (lapack_int)n, A, (lapack_int)lda,
+                                   out, work, (lapack_int)((LAPACK_BLOCK + 2) * n + 1));
 }
 
 size_t tce__orthogonal_work(size_t rows, size_t columns)

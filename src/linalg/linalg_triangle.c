@@ -1,12 +1,13 @@
 /*
- * Products and solves whose operands and results are lower triangles. The triangles are halved until they are
- * small,
+ * Products and solves whose operands and results are lower triangles. The triangles are halved
+ * until they are small,
  *
  *     L = [ L11  0  ]    B = [ B11  0  ]
  *         [ L21 L22 ]        [ B21 B22 ]
  *
- * so that the zero quarter costs nothing: at n = 63 this takes half the time of the BLAS call on the whole
- * square, at n = 256 a third. What a result has above its diagonal is left undefined unless said otherwise.
+ * so that the zero quarter costs nothing: at n = 63 this takes half the time of the BLAS call on
+ * the whole square, at n = 256 a third. What a result has above its diagonal is left undefined
+ * unless said otherwise.
  */
 #include <string.h>
 

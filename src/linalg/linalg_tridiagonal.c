@@ -1,11 +1,12 @@
 /*
- * Tridiagonal form of a small symmetric matrix by Householder reflections, without the reflections themselves:
+ * Tridiagonal form of a small symmetric matrix by Householder reflections, without the reflections
+ * themselves:
  *
  *     A <- H A H = A - v w' - w v',  H = I - tau v v',  w = p - tau/2 (p'v) v,  p = tau A v
  *
- * One pass over the matrix a column: the rows are brought up to date with (v, w) and at the same time
- * multiplied by the next v, which only needs the first of them. Twice as fast as LAPACK while the matrix fits
- * the cache near the core.
+ * One pass over the matrix a column: the rows are brought up to date with (v, w) and at the same
+ * time multiplied by the next v, which only needs the first of them. Twice as fast as LAPACK while
+ * the matrix fits the cache near the core.
  */
 #include <math.h>
 #include <string.h>
@@ -15,9 +16,12 @@
 #include "base/internal.h"
 #include "linalg/linalg.h"
 
-/* Numbers handled together, by vector units where there are any; rows are padded to whole groups. */
+/*
+ * Numbers handled together, by vector units where there are any; rows are padded to whole groups.
+ */
 #define GROUP 4
-typedef double group __attribute__((vector_size(GROUP * sizeof(double)), aligned(sizeof(double)), may_alias));
+typedef double group
+    __attribute__((vector_size(GROUP * sizeof(double)), aligned(sizeof(double)), may_alias));
 
 /* Beyond this LAPACK's blocked form is faster. */
 #define LARGEST_OWN 100
@@ -25,7 +29,10 @@ typedef double group __attribute__((vector_size(GROUP * sizeof(double)), aligned
 /* LAPACK's block size here is at most 64; queries at create would need a call that may allocate */
 #define LAPACK_BLOCK 64
 
-/* x[first ... n-1] -> v in place with v_first = 1, or tau = 0 when it is on the axis. Returns the element left. */
+/*
+ * x[first ... n-1] -> v in place with v_first = 1, or tau = 0 when it is on the axis. Returns the
+ * element left.
+ */
 static double reflect(size_t first, size_t n, double *x, double *out_tau)
 {
     const double alpha = x[first];
@@ -46,9 +53,13 @@ static double reflect(size_t first, size_t n, double *x, double *out_tau)
     return beta;
 }
 
-/* rows of A from `first` on: row_i -= v_i w + w_i v;  p += sum_i next_i row_i;  columns start ... width-1 */
-static TCE__VECTOR void update_rows(size_t first, size_t n, size_t start, size_t width, const double *v,
-                                    const double *w, const double *next, double *A, double *p)
+/*
+ * rows of A from `first` on: row_i -= v_i w + w_i v;  p += sum_i next_i row_i;  columns start ...
+ * width-1
+ */
+static TCE__VECTOR void update_rows(size_t first, size_t n, size_t start, size_t width,
+                                    const double *v, const double *w, const double *next, double *A,
+                                    double *p)
 {
     size_t i = first;
     for (; i + 1 < n; i += 2) {
@@ -73,8 +84,8 @@ static TCE__VECTOR void update_rows(size_t first, size_t n, size_t start, size_t
         }
 }
 
-static void own_tridiagonal(size_t n, const double *L, size_t ldl, double *diagonal, double *off_diagonal,
-                            double *work)
+static void own_tridiagonal(size_t n, const double *L, size_t ldl, double *diagonal,
+                            double *off_diagonal, double *work)
 {
     /* full padded copy, three vectors */
     const size_t width = (n + GROUP - 1) / GROUP * GROUP;
@@ -116,13 +127,15 @@ static void own_tridiagonal(size_t n, const double *L, size_t ldl, double *diago
     }
 }
 
-int tce__tridiagonal(size_t n, double *A, size_t lda, double *diagonal, double *off_diagonal, double *work)
+int tce__tridiagonal(size_t n, double *A, size_t lda, double *diagonal, double *off_diagonal,
+                     double *work)
 {
     if (n <= LARGEST_OWN) {
         own_tridiagonal(n, A, lda, diagonal, off_diagonal, work);
         return 0;
     }
     double *tau = work;
-    return (int)LAPACKE_dsytrd_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, A, (lapack_int)lda, diagonal,
-                                    off_diagonal, tau, work + n, (lapack_int)(LAPACK_BLOCK * n));
+    return (int)LAPACKE_dsytrd_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, A, (lapack_int)lda,
+                                    diagonal, off_diagonal, tau, work + n,
+                                    (lapack_int)(LAPACK_BLOCK * n));
 }

@@ -1,7 +1,8 @@
 /*
  * The handle of a movement primitive: options, their checks, scales.
  *
- * Parameters of a DoF: w_1 ... w_B and the goal g (ProDMP, DMP), w_1 ... w_B (ProMP). What multiplies them is
+ * Parameters of a DoF: w_1 ... w_B and the goal g (ProDMP, DMP), w_1 ... w_B (ProMP). What
+ * multiplies them is
  *
  *     scale_i = weights_scale_i,   scale_g = goal_scale
  *
@@ -67,7 +68,8 @@ static tce_status check_combination(const tce_mp_options *o)
         return tce_fail(TCE_E_ARGUMENT, "options.basis = %d is none of TCE_MP_BASIS_TABLE, EXACT",
                         (int)o->basis);
     if (o->reserved != 0)
-        return tce_fail(TCE_E_VERSION, "options.reserved = %d, must be 0 for this version of libtce",
+        return tce_fail(TCE_E_VERSION,
+                        "options.reserved = %d, must be 0 for this version of libtce",
                         (int)o->reserved);
 
     if (o->kind == TCE_MP_PRODMP && o->phase != TCE_MP_PHASE_NATURAL)
@@ -75,12 +77,14 @@ static tce_status check_combination(const tce_mp_options *o)
     if (o->kind != TCE_MP_PRODMP && o->basis != TCE_MP_BASIS_TABLE)
         return tce_fail(TCE_E_UNSUPPORTED, "options.basis: only a ProDMP has an exact basis");
     if (o->kind != TCE_MP_PRODMP && (o->disable_goal || o->disable_weights))
-        return tce_fail(TCE_E_UNSUPPORTED, "options.disable_goal and disable_weights are for a ProDMP only");
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "options.disable_goal and disable_weights are for a ProDMP only");
     if (o->disable_goal && o->disable_weights)
         return tce_fail(TCE_E_UNSUPPORTED,
                         "options.disable_goal and disable_weights together leave no parameters");
     if (o->phase == TCE_MP_PHASE_RHYTHMIC && o->num_basis_outside != 0)
-        return tce_fail(TCE_E_UNSUPPORTED, "options.num_basis_outside: a rhythmic basis has no outside");
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "options.num_basis_outside: a rhythmic basis has no outside");
     return TCE_OK;
 }
 
@@ -113,7 +117,8 @@ static tce_status check_numbers(const tce_mp_options *o)
     if (status == TCE_OK)
         status = tce__check_finite("options.goal_scale", 1, &o->goal_scale);
     if (status == TCE_OK && o->weights_scales)
-        status = tce__check_finite("options.weights_scales", (size_t)o->num_basis, o->weights_scales);
+        status = tce__check_finite("options.weights_scales", (size_t)o->num_basis,
+                                   o->weights_scales);
     return status;
 }
 
@@ -122,10 +127,11 @@ static tce_status check_table(const tce_mp_options *o)
 {
     const double n = round(o->tau / o->dt);
     if (n < 1.0)
-        return tce_fail(TCE_E_VALUE, "options.dt = %g, must be at most 2 tau = %g", o->dt, 2.0 * o->tau);
+        return tce_fail(TCE_E_VALUE, "options.dt = %g, must be at most 2 tau = %g", o->dt,
+                        2.0 * o->tau);
     if (!(n * (double)o->table_length <= MAX_TABLE_POINTS))
-        return tce_fail(TCE_E_VALUE, "options.dt = %g makes a table of %g points, must be <= %g", o->dt,
-                        n * (double)o->table_length, MAX_TABLE_POINTS);
+        return tce_fail(TCE_E_VALUE, "options.dt = %g makes a table of %g points, must be <= %g",
+                        o->dt, n * (double)o->table_length, MAX_TABLE_POINTS);
     return TCE_OK;
 }
 
@@ -145,7 +151,8 @@ static tce_mp *layout(tce_mp *mp, tce__arena *arena)
     mp->centre = tce__arena_doubles(arena, mp->B);
     mp->width = tce__arena_doubles(arena, mp->B);
     if (mp->options.kind == TCE_MP_PRODMP && mp->options.basis == TCE_MP_BASIS_TABLE)
-        mp->table = tce__arena_doubles(arena, (mp->table_last + 1) * TCE__MP_ORDERS * tce__mp_state_size(mp));
+        mp->table = tce__arena_doubles(arena, (mp->table_last + 1) * TCE__MP_ORDERS *
+                                                  tce__mp_state_size(mp));
     if (mp->options.basis == TCE_MP_BASIS_EXACT) {
         mp->edge = tce__arena_doubles(arena, mp->n_panels + 1);
         mp->integral = tce__arena_doubles(arena, (mp->n_panels + 1) * 2 * mp->B);
@@ -176,13 +183,17 @@ static tce_status check_widths(const double *width, size_t B, double alpha_phase
 {
     const size_t bad = tce__first_not_finite(B, width);
     if (bad < B)
-        return tce_fail(TCE_E_VALUE,
-                        "options.alpha_phase = %g: the centres of basis functions %zu and %zu coincide",
-                        alpha_phase, bad, bad + 1);
+        return tce_fail(
+            TCE_E_VALUE,
+            "options.alpha_phase = %g: the centres of basis functions %zu and %zu coincide",
+            alpha_phase, bad, bad + 1);
     return TCE_OK;
 }
 
-/* scale [B + 1]; ProDMP with auto-scale: over the largest value in the table, also of an exact basis */
+/*
+ * scale [B + 1]; ProDMP with auto-scale: over the largest value in the table, also of an exact
+ * basis
+ */
 static tce_status set_scales(tce_mp *mp, const double *largest)
 {
     const tce_mp_options *const o = &mp->options;
@@ -192,10 +203,10 @@ static tce_status set_scales(tce_mp *mp, const double *largest)
             continue;
         mp->scale[i] /= largest[i];
         if (!isfinite(mp->scale[i]) || !(largest[i] > 0.0))
-            return tce_fail(
-                TCE_E_SINGULAR,
-                "basis function %zu is at most %g over the table: options.auto_scale_basis cannot scale it",
-                i, largest[i]);
+            return tce_fail(TCE_E_SINGULAR,
+                            "basis function %zu is at most %g over the table: "
+                            "options.auto_scale_basis cannot scale it",
+                            i, largest[i]);
     }
     return TCE_OK;
 }

@@ -12,13 +12,17 @@
 #include "mp/mp.h"
 
 /* d_w += d_out' rows for one order and one tile: d_out [n, D], rows [n, 2 + C], d_w [D, C] */
-static void add_weights(const tce_mp *mp, size_t n, const double *d_out, const double *rows, double *d_w)
+static void add_weights(const tce_mp *mp, size_t n, const double *d_out, const double *rows,
+                        double *d_w)
 {
-    tce__gemm(TCE__TRANS, TCE__NO_TRANS, mp->D, mp->C, n, 1.0, d_out, mp->D, rows + 2, tce__mp_row_size(mp),
-              1.0, d_w, mp->C);
+    tce__gemm(TCE__TRANS, TCE__NO_TRANS, mp->D, mp->C, n, 1.0, d_out, mp->D, rows + 2,
+              tce__mp_row_size(mp), 1.0, d_w, mp->C);
 }
 
-/* sum over n rows and D of d_out[t,d] row_t . (y_b, y'_b, w)_d; params, init_pos, init_vel of this episode */
+/*
+ * sum over n rows and D of d_out[t,d] row_t . (y_b, y'_b, w)_d; params, init_pos, init_vel of this
+ * episode
+ */
 static double contract(const tce_mp *mp, size_t n, const double *d_out, const double *rows,
                        const double *params, const double *init_pos, const double *init_vel)
 {
@@ -28,7 +32,8 @@ static double contract(const tce_mp *mp, size_t n, const double *d_out, const do
         const double *const row = rows + t * size;
         for (size_t d = 0; d < mp->D; d++) {
             const double *const w = params + mp->lead + d * mp->C;
-            double value = row[0] * (init_pos ? init_pos[d] : 0.0) + row[1] * (init_vel ? init_vel[d] : 0.0);
+            double value = row[0] * (init_pos ? init_pos[d] : 0.0) +
+                           row[1] * (init_vel ? init_vel[d] : 0.0);
             for (size_t c = 0; c < mp->C; c++)
                 value += row[2 + c] * w[c];
             total += d_out[t * mp->D + d] * value;
@@ -38,8 +43,9 @@ static double contract(const tce_mp *mp, size_t n, const double *d_out, const do
 }
 
 /* Gradient of one episode, d_params [P], zero on entry. */
-static tce_status one_path(const tce_mp *mp, const tce__mp_batch *batch, size_t e, const double *params,
-                           const double *d_pos, const double *d_vel, double *d_params)
+static tce_status one_path(const tce_mp *mp, const tce__mp_batch *batch, size_t e,
+                           const double *params, const double *d_pos, const double *d_vel,
+                           double *d_params)
 {
     const tce_mp_grid *const g = &batch->grid;
     const size_t tile = tce__mp_tile_rows(mp);
@@ -51,7 +57,8 @@ static tce_status one_path(const tce_mp *mp, const tce__mp_batch *batch, size_t 
     double *const rows[TCE__MP_ORDERS] = { d_pos ? space[0] : NULL, d_vel ? space[1] : NULL, NULL };
 
     tce__mp_start start;
-    const tce_status status = tce__mp_start_at(mp, params, tce__mp_batch_init_time(batch, e), &start);
+    const tce_status status = tce__mp_start_at(mp, params, tce__mp_batch_init_time(batch, e),
+                                               &start);
     if (status != TCE_OK)
         return status;
 
@@ -68,7 +75,8 @@ static tce_status one_path(const tce_mp *mp, const tce__mp_batch *batch, size_t 
             tce__mp_rows_slope(mp, &start, g->T, times, t, n, by_delay, rows);
             for (size_t k = 0; k < 2; k++)
                 if (d_out[k])
-                    d_params[i] += contract(mp, n, d_out[k] + t * mp->D, rows[k], params, init_pos, init_vel);
+                    d_params[i] += contract(mp, n, d_out[k] + t * mp->D, rows[k], params, init_pos,
+                                            init_vel);
         }
     }
     return TCE_OK;
@@ -95,13 +103,15 @@ static tce_status shared_paths(const tce_mp *mp, const tce__mp_batch *batch, con
         for (size_t e = 0; e < g->E; e++)
             for (size_t k = 0; k < 2; k++)
                 if (d_out[k])
-                    add_weights(mp, n, d_out[k] + (e * g->T + t) * mp->D, rows[k], out_d_params + e * mp->P);
+                    add_weights(mp, n, d_out[k] + (e * g->T + t) * mp->D, rows[k],
+                                out_d_params + e * mp->P);
     }
     return TCE_OK;
 }
 
-tce_status tce_mp_trajectory_backward(const tce_mp *mp, const tce_mp_grid *grid, const double *params,
-                                      const double *d_pos, const double *d_vel, double *out_d_params)
+tce_status tce_mp_trajectory_backward(const tce_mp *mp, const tce_mp_grid *grid,
+                                      const double *params, const double *d_pos,
+                                      const double *d_vel, double *out_d_params)
 {
     tce__mp_batch batch;
     tce_status status = tce__mp_check_batch(mp, grid, params, d_vel ? 2 : 1, &batch);

@@ -1,5 +1,6 @@
 /*
- * From one primitive to another: with z = clip((t - from)/(to - from), 0, 1) and s = 10 z^3 - 15 z^4 + 6 z^5,
+ * From one primitive to another: with z = clip((t - from)/(to - from), 0, 1) and s = 10 z^3 - 15
+ * z^4 + 6 z^5,
  *
  *     y   = y_a + s d,   d = y_b - y_a
  *     y'  = y'_a + s d' + s' d
@@ -55,7 +56,8 @@ static tce_status check_times(const part *p, size_t T, const double *times, doub
     for (size_t i = 0; i < T; i++) {
         if (is_first ? !(times[i] < to) : !(times[i] > from))
             continue;
-        tce_status status = tce__mp_check_time(plan->mp, plan->params, plan->init_time, "times", i, times[i]);
+        tce_status status = tce__mp_check_time(plan->mp, plan->params, plan->init_time, "times", i,
+                                               times[i]);
         if (status == TCE_OK)
             status = tce__mp_check_steps(plan->mp, plan->init_time, "times", i, times[i]);
         if (status != TCE_OK)
@@ -68,15 +70,16 @@ static tce_status check_times(const part *p, size_t T, const double *times, doub
  * DoFs begin ... begin + n - 1 at one time: out [ORDERS, LANES]; rows [ORDERS, ROW] were made for
  * this time (not DMP)
  */
-static void evaluate(const part *p, double time, double rows[TCE__MP_ORDERS][TCE__MP_ROW], size_t n_orders,
-                     size_t begin, size_t n, double out[TCE__MP_ORDERS][TCE__MP_LANES])
+static void evaluate(const part *p, double time, double rows[TCE__MP_ORDERS][TCE__MP_ROW],
+                     size_t n_orders, size_t begin, size_t n,
+                     double out[TCE__MP_ORDERS][TCE__MP_LANES])
 {
     const tce_mp_plan *const plan = &p->plan;
     const tce_mp *const mp = plan->mp;
     if (mp->options.kind == TCE_MP_DMP) {
         double *const here[TCE__MP_ORDERS] = { out[0], out[1], out[2] };
-        tce__mp_dmp_at(mp, time, plan->params, plan->init_time, plan->init_pos, plan->init_vel, begin, n,
-                       here);
+        tce__mp_dmp_at(mp, time, plan->params, plan->init_time, plan->init_pos, plan->init_vel,
+                       begin, n, here);
         return;
     }
     for (size_t k = 0; k < n_orders; k++) {
@@ -93,7 +96,8 @@ static void evaluate(const part *p, double time, double rows[TCE__MP_ORDERS][TCE
 }
 
 /* rows of one part at one time, orders 0 ... n_orders - 1 */
-static void make_rows(const part *p, double time, size_t n_orders, double space[TCE__MP_ORDERS][TCE__MP_ROW])
+static void make_rows(const part *p, double time, size_t n_orders,
+                      double space[TCE__MP_ORDERS][TCE__MP_ROW])
 {
     double *const rows[TCE__MP_ORDERS] = { space[0], n_orders > 1 ? space[1] : NULL,
                                            n_orders > 2 ? space[2] : NULL };
@@ -102,8 +106,10 @@ static void make_rows(const part *p, double time, size_t n_orders, double space[
 }
 
 /* y, y', y'' of the blend from both parts' */
-static void combine(const double s[TCE__MP_ORDERS], size_t j, double a[TCE__MP_ORDERS][TCE__MP_LANES],
-                    double b[TCE__MP_ORDERS][TCE__MP_LANES], size_t n_orders, double out[TCE__MP_ORDERS])
+static void combine(const double s[TCE__MP_ORDERS], size_t j,
+                    double a[TCE__MP_ORDERS][TCE__MP_LANES],
+                    double b[TCE__MP_ORDERS][TCE__MP_LANES], size_t n_orders,
+                    double out[TCE__MP_ORDERS])
 {
     const double d0 = b[0][j] - a[0][j];
     out[0] = a[0][j] + s[0] * d0;
@@ -118,8 +124,8 @@ static void combine(const double s[TCE__MP_ORDERS], size_t j, double a[TCE__MP_O
 }
 
 /* All DoFs at one time; out[k] [D] or NULL. */
-static void blend_time(const part *a, const part *b, double from, double to, double time, size_t n_orders,
-                       double *const out[TCE__MP_ORDERS])
+static void blend_time(const part *a, const part *b, double from, double to, double time,
+                       size_t n_orders, double *const out[TCE__MP_ORDERS])
 {
     const size_t D = a->plan.mp->D;
     double rows_a[TCE__MP_ORDERS][TCE__MP_ROW], rows_b[TCE__MP_ORDERS][TCE__MP_ROW];
@@ -152,8 +158,9 @@ static void blend_time(const part *a, const part *b, double from, double to, dou
     }
 }
 
-tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b, double from, double to, size_t T,
-                        const double *times, double *out_pos, double *out_vel, double *out_acc)
+tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b, double from, double to,
+                        size_t T, const double *times, double *out_pos, double *out_vel,
+                        double *out_acc)
 {
     part first, second;
     tce_status status = read_part(a, "a", &first);
@@ -164,7 +171,8 @@ tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b, double from,
     const tce_mp *const mp_a = first.plan.mp;
     const tce_mp *const mp_b = second.plan.mp;
     if (mp_a->D != mp_b->D)
-        return tce_fail(TCE_E_SHAPE, "a has %zu DoFs and b %zu, must be the same", mp_a->D, mp_b->D);
+        return tce_fail(TCE_E_SHAPE, "a has %zu DoFs and b %zu, must be the same", mp_a->D,
+                        mp_b->D);
     if (!(from < to) || !isfinite(to - from))
         return tce_fail(TCE_E_VALUE, "from = %g, to = %g, must be finite and from < to", from, to);
     status = tce__check_finite("times", T, times);

@@ -1,6 +1,6 @@
 /*
- * Argument checks of the queries: a batch of paths, one clock, one time. All are made before anything is
- * written.
+ * Argument checks of the queries: a batch of paths, one clock, one time. All are made before
+ * anything is written.
  */
 #include <string.h>
 
@@ -48,53 +48,60 @@ void tce__mp_spoil(tce_status status, size_t n, double *out)
 tce_status tce__mp_check_linear(const tce_mp *mp, const char *call)
 {
     if (mp->options.kind == TCE_MP_DMP)
-        return tce_fail(TCE_E_UNSUPPORTED, "%s: a DMP has no basis rows, only ProDMP and ProMP have", call);
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "%s: a DMP has no basis rows, only ProDMP and ProMP have", call);
     if (mp->lead > 0)
-        return tce_fail(TCE_E_UNSUPPORTED, "%s: the path is not linear in a learnt tau or delay", call);
+        return tce_fail(TCE_E_UNSUPPORTED, "%s: the path is not linear in a learnt tau or delay",
+                        call);
     return TCE_OK;
 }
 
-tce_status tce__mp_check_time(const tce_mp *mp, const double *params, double init_time, const char *name,
-                              size_t i, double time)
+tce_status tce__mp_check_time(const tce_mp *mp, const double *params, double init_time,
+                              const char *name, size_t i, double time)
 {
     const double tau = tce__mp_tau(mp, params);
     const double delay = tce__mp_delay(mp, params);
     const double u = fmax((time - delay) / tau, 0.0);
     if (!(fabs((time - delay) / tau) <= MAX_SCALED_TIME))
-        return tce_fail(TCE_E_VALUE, "%s[%zu] = %g is %g in scaled time, must be within %g", name, i, time,
-                        (time - delay) / tau, MAX_SCALED_TIME);
+        return tce_fail(TCE_E_VALUE, "%s[%zu] = %g is %g in scaled time, must be within %g", name,
+                        i, time, (time - delay) / tau, MAX_SCALED_TIME);
     if (mp->options.kind != TCE_MP_PRODMP)
         return TCE_OK;
 
-    /* the table ends; an exact path does not, but it grows like e^{alpha (u_b - u)/2} before its start */
+    /*
+     * the table ends; an exact path does not, but it grows like e^{alpha (u_b - u)/2} before its
+     * start
+     */
     if (mp->options.basis == TCE_MP_BASIS_TABLE) {
         const double length = (double)mp->options.table_length;
         if (u > length * (1.0 + TABLE_SLACK))
-            return tce_fail(TCE_E_VALUE, "%s[%zu] = %g is beyond the table, must be <= %g", name, i, time,
-                            delay + tau * length);
+            return tce_fail(TCE_E_VALUE, "%s[%zu] = %g is beyond the table, must be <= %g", name, i,
+                            time, delay + tau * length);
         return TCE_OK;
     }
     const double u_b = fmax((init_time - delay) / tau, 0.0);
     if (0.5 * mp->options.alpha * (u_b - u) > MAX_EXPONENT)
         return tce_fail(TCE_E_NOT_FINITE,
-                        "%s[%zu] = %g lies so far before the start at %g that the path overflows", name, i,
-                        time, init_time);
+                        "%s[%zu] = %g lies so far before the start at %g that the path overflows",
+                        name, i, time, init_time);
     return TCE_OK;
 }
 
-tce_status tce__mp_check_steps(const tce_mp *mp, double init_time, const char *name, size_t i, double time)
+tce_status tce__mp_check_steps(const tce_mp *mp, double init_time, const char *name, size_t i,
+                               double time)
 {
     if (mp->options.kind != TCE_MP_DMP)
         return TCE_OK;
     const double steps = (time - init_time) / mp->options.dt;
     if (time < init_time)
-        return tce_fail(TCE_E_VALUE, "%s[%zu] = %g, must be >= init_time = %g for a DMP", name, i, time,
-                        init_time);
+        return tce_fail(TCE_E_VALUE, "%s[%zu] = %g, must be >= init_time = %g for a DMP", name, i,
+                        time, init_time);
     if (!(steps <= TCE_MP_MAX_STEPS))
-        return tce_fail(TCE_E_VALUE,
-                        "%s[%zu] = %g is %g steps of dt = %g after init_time = %g, must be <= %d for a DMP: "
-                        "start from a later state",
-                        name, i, time, steps, mp->options.dt, init_time, TCE_MP_MAX_STEPS);
+        return tce_fail(
+            TCE_E_VALUE,
+            "%s[%zu] = %g is %g steps of dt = %g after init_time = %g, must be <= %d for a DMP: "
+            "start from a later state",
+            name, i, time, steps, mp->options.dt, init_time, TCE_MP_MAX_STEPS);
     return TCE_OK;
 }
 
@@ -104,7 +111,8 @@ tce_status tce__mp_check_clock(const tce_mp *mp, const double *params, double in
     const double tau = tce__mp_tau(mp, params);
     const double delay = tce__mp_delay(mp, params);
     if (!(tau > 0.0))
-        return tce_fail(TCE_E_VALUE, "params[%zu] = %g is the learnt tau, must be > 0", e * mp->P, tau);
+        return tce_fail(TCE_E_VALUE, "params[%zu] = %g is the learnt tau, must be > 0", e * mp->P,
+                        tau);
     if (mp->options.kind != TCE_MP_PRODMP)
         return TCE_OK;
 
@@ -112,9 +120,10 @@ tce_status tce__mp_check_clock(const tce_mp *mp, const double *params, double in
     if (init_vel && init_time < delay)
         for (size_t d = 0; d < mp->D; d++)
             if (init_vel[d] != 0.0)
-                return tce_fail(TCE_E_VALUE,
-                                "init_vel[%zu] = %g, must be 0 when init_time = %g is before the delay %g",
-                                e * mp->D + d, init_vel[d], init_time, delay);
+                return tce_fail(
+                    TCE_E_VALUE,
+                    "init_vel[%zu] = %g, must be 0 when init_time = %g is before the delay %g",
+                    e * mp->D + d, init_vel[d], init_time, delay);
     return tce__mp_check_time(mp, params, init_time, "init_time", e, init_time);
 }
 
@@ -124,9 +133,11 @@ static tce_status check_arrays(const tce_mp *mp, const tce_mp_grid *g, const dou
     if (g->E == 0 || g->T == 0)
         return tce_fail(TCE_E_SHAPE, "grid.E = %zu, grid.T = %zu, must be >= 1", g->E, g->T);
     if (g->n_time_rows != 1 && g->n_time_rows != g->E)
-        return tce_fail(TCE_E_SHAPE, "grid.n_time_rows = %zu, must be 1 or E = %zu", g->n_time_rows, g->E);
+        return tce_fail(TCE_E_SHAPE, "grid.n_time_rows = %zu, must be 1 or E = %zu", g->n_time_rows,
+                        g->E);
     if (g->n_init_times != 1 && g->n_init_times != g->E)
-        return tce_fail(TCE_E_SHAPE, "grid.n_init_times = %zu, must be 1 or E = %zu", g->n_init_times, g->E);
+        return tce_fail(TCE_E_SHAPE, "grid.n_init_times = %zu, must be 1 or E = %zu",
+                        g->n_init_times, g->E);
 
     tce_status status = tce__check_finite("grid.times", g->n_time_rows * g->T, g->times);
     if (status == TCE_OK && g->init_time)
@@ -146,9 +157,10 @@ static tce_status check_steps(size_t n_rows, size_t T, const double *times)
     for (size_t row = 0; row < n_rows; row++)
         for (size_t i = row * T; i + 1 < (row + 1) * T; i++)
             if (times[i + 1] == times[i])
-                return tce_fail(TCE_E_VALUE,
-                                "times[%zu] = times[%zu] = %g, a ProMP's velocity needs different ones", i,
-                                i + 1, times[i]);
+                return tce_fail(
+                    TCE_E_VALUE,
+                    "times[%zu] = times[%zu] = %g, a ProMP's velocity needs different ones", i,
+                    i + 1, times[i]);
     return TCE_OK;
 }
 
@@ -246,5 +258,6 @@ tce_status tce__mp_check_rows(const tce_mp *mp, const char *call, size_t T, cons
     size_t last;
     extremes(T, times, &first, &last);
     status = tce__mp_check_time(mp, NULL, init_time, "times", last, times[last]);
-    return status == TCE_OK ? tce__mp_check_time(mp, NULL, init_time, "times", first, times[first]) : status;
+    return status == TCE_OK ? tce__mp_check_time(mp, NULL, init_time, "times", first, times[first])
+                            : status;
 }

@@ -1,13 +1,15 @@
 /*
  * DMP: the equation of motion, integrated over the given times.   [TCE eq. dmp_original]
  *
- *     z = tau y',   f_i = X(u_i) sum_j phi_j(x_i) weights_scale_j w_j,   G = goal_scale g,   beta = alpha/4
- *     z_{i+1} = z_i + D [alpha (beta (G - y_i) - z_i) + f_i],   y_{i+1} = y_i + D z_{i+1},   D = u_{i+1} - u_i
+ *     z = tau y',   f_i = X(u_i) sum_j phi_j(x_i) weights_scale_j w_j,
+ *     G = goal_scale g,   beta = alpha/4
+ *     z_{i+1} = z_i + D [alpha (beta (G - y_i) - z_i) + f_i],   y_{i+1} = y_i + D z_{i+1},
+ *     D = u_{i+1} - u_i
  *
- * from y_0 = y_b, z_0 = tau y'_b at the start time t_0 = init_time, over the given times t_1 ... t_T. The
- * acceleration is the bracket over tau^2. The gradient to w and g is the adjoint of the recursion, run
- * backwards; as the recursion is linear it needs no stored states. Tau and delay are two numbers for all
- * DoFs: their derivatives are carried forwards beside the states.
+ * from y_0 = y_b, z_0 = tau y'_b at the start time t_0 = init_time, over the given times t_1 ...
+ * t_T. The acceleration is the bracket over tau^2. The gradient to w and g is the adjoint of the
+ * recursion, run backwards; as the recursion is linear it needs no stored states. Tau and delay are
+ * two numbers for all DoFs: their derivatives are carried forwards beside the states.
  */
 #include <string.h>
 
@@ -26,8 +28,8 @@ typedef struct lanes {
     size_t begin, n; /* which DoFs */
 } lanes;
 
-static void load(const tce_mp *mp, const double *params, const double *init_pos, const double *init_vel,
-                 size_t begin, size_t n, lanes *out)
+static void load(const tce_mp *mp, const double *params, const double *init_pos,
+                 const double *init_vel, size_t begin, size_t n, lanes *out)
 {
     memset(out->goal, 0, sizeof out->goal);
     memset(out->w, 0, mp->B * LANES * sizeof *out->w);
@@ -48,7 +50,8 @@ static void load(const tce_mp *mp, const double *params, const double *init_pos,
 }
 
 /* scaled time, and the row X(u) scale_j phi_j(x) [B]; slope [B] (or NULL): its derivative by u */
-static double forcing_row(const tce_mp *mp, const lanes *path, double time, double *row, double *slope)
+static double forcing_row(const tce_mp *mp, const lanes *path, double time, double *row,
+                          double *slope)
 {
     const double s = (time - path->delay) / path->tau;
     const double u = s > 0.0 ? s : 0.0;
@@ -86,7 +89,8 @@ static void right_side(const tce_mp *mp, const lanes *path, const double *f, dou
 }
 
 /* position, velocity, acceleration of the current state into out[k] [n] where it is not NULL */
-static void publish(const lanes *path, const double *bracket, int runs, double *const out[TCE__MP_ORDERS])
+static void publish(const lanes *path, const double *bracket, int runs,
+                    double *const out[TCE__MP_ORDERS])
 {
     for (size_t j = 0; j < path->n; j++) {
         if (out[0])
@@ -113,11 +117,12 @@ static double knot(double init_time, const double *times, size_t i)
 }
 
 /*
- * One path in the DoFs of `path`. rows [T + 1, B] and scaled [T + 1], the forcing rows and scaled times of
- * t_0 ... t_T, are NULL when they are to be made here.
+ * One path in the DoFs of `path`. rows [T + 1, B] and scaled [T + 1], the forcing rows and scaled
+ * times of t_0 ... t_T, are NULL when they are to be made here.
  */
-static void integrate(const tce_mp *mp, lanes *path, double init_time, size_t T, const double *times,
-                      const double *rows, const double *scaled, double *const out[TCE__MP_ORDERS])
+static void integrate(const tce_mp *mp, lanes *path, double init_time, size_t T,
+                      const double *times, const double *rows, const double *scaled,
+                      double *const out[TCE__MP_ORDERS])
 {
     double own[TCE_MP_MAX_BASIS], f[LANES], bracket[LANES];
     double u = 0.0;
@@ -168,19 +173,20 @@ void tce__mp_dmp_paths(const tce_mp *mp, const tce__mp_batch *batch, const doubl
                 out[1] ? out[1] + at : NULL,
                 out[2] ? out[2] + at : NULL,
             };
-            load(mp, params + e * mp->P, init_pos, init_vel, d, mp->D - d < LANES ? mp->D - d : LANES, &path);
-            integrate(mp, &path, init_time, g->T, tce__mp_batch_times(batch, e), shared ? rows : NULL, scaled,
-                      here);
+            load(mp, params + e * mp->P, init_pos, init_vel, d,
+                 mp->D - d < LANES ? mp->D - d : LANES, &path);
+            integrate(mp, &path, init_time, g->T, tce__mp_batch_times(batch, e),
+                      shared ? rows : NULL, scaled, here);
         }
     }
 }
 
 /*
- * The gradient of one path's loss by w and g in the DoFs of `path`: the recursion's adjoint. d_pos, d_vel
- * [T, D] or NULL, from DoF `begin` on; d_params [P] gets the DoFs' columns.
+ * The gradient of one path's loss by w and g in the DoFs of `path`: the recursion's adjoint. d_pos,
+ * d_vel [T, D] or NULL, from DoF `begin` on; d_params [P] gets the DoFs' columns.
  */
-static void adjoint(const tce_mp *mp, const lanes *path, double init_time, size_t T, const double *times,
-                    const double *d_pos, const double *d_vel, double *d_params)
+static void adjoint(const tce_mp *mp, const lanes *path, double init_time, size_t T,
+                    const double *times, const double *d_pos, const double *d_vel, double *d_params)
 {
     const double alpha = mp->options.alpha;
     const double beta = 0.25 * alpha;
@@ -218,10 +224,11 @@ typedef struct tangent {
 } tangent;
 
 /*
- * Derivative of one path's loss by tau (by delay): states and tangents side by side. path holds the start.
+ * Derivative of one path's loss by tau (by delay): states and tangents side by side. path holds the
+ * start.
  */
-static double tangents(const tce_mp *mp, lanes *path, double init_time, size_t T, const double *times,
-                       int by_delay, const double *d_pos, const double *d_vel)
+static double tangents(const tce_mp *mp, lanes *path, double init_time, size_t T,
+                       const double *times, int by_delay, const double *d_pos, const double *d_vel)
 {
     const double alpha = mp->options.alpha;
     const double beta = 0.25 * alpha;
@@ -263,7 +270,8 @@ static double tangents(const tce_mp *mp, lanes *path, double init_time, size_t T
             if (d_pos)
                 total += d_pos[(i - 1) * mp->D + j] * d.y[j];
             if (d_vel)
-                total += d_vel[(i - 1) * mp->D + j] * (d.z[j] - (by_delay ? 0.0 : path->z[j] / tau)) / tau;
+                total += d_vel[(i - 1) * mp->D + j] *
+                         (d.z[j] - (by_delay ? 0.0 : path->z[j] / tau)) / tau;
         }
     }
     return total;

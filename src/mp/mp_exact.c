@@ -1,14 +1,15 @@
 /*
  * ProDMP's basis by accurate quadrature, for any u >= 0: I0 and I1 of mp_table.c.
  *
- * Scaled time is cut into panels on which 12-point Gauss-Legendre is exact to rounding. The integrals up
- * to every edge are kept; a query adds the part of a panel between its left edge a and u:
+ * Scaled time is cut into panels on which 12-point Gauss-Legendre is exact to rounding. The
+ * integrals up to every edge are kept; a query adds the part of a panel between its left edge a and
+ * u:
  *
  *     I0(u) = E I0(a) + int_a^u e^{-alpha(u-s)/2} f ds,      E = e^{-alpha(u-a)/2}
  *     I1(u) = E (I1(a) + (u - a) I0(a)) + int_a^u (u - s) e^{-alpha(u-s)/2} f ds
  *
- * The panels end where the phase, and with it every f_i <= x, is below FORCING_END: beyond it only the
- * decay goes on.
+ * The panels end where the phase, and with it every f_i <= x, is below FORCING_END: beyond it only
+ * the decay goes on.
  */
 #include <float.h>
 #include <string.h>
@@ -38,9 +39,9 @@ static double spacing(const tce_mp *mp)
 }
 
 /*
- * Rounding of f_i, relative to the phase: a few units of the last place, and that of x in the exponent h
- * (x - c)^2/2 half way between two centres, where its derivative by log x is about bandwidth_factor/(1 -
- * e^{-alpha_phase d}).
+ * Rounding of f_i, relative to the phase: a few units of the last place, and that of x in the
+ * exponent h (x - c)^2/2 half way between two centres, where its derivative by log x is about
+ * bandwidth_factor/(1 - e^{-alpha_phase d}).
  */
 static double rounding(const tce_mp *mp)
 {
@@ -50,13 +51,14 @@ static double rounding(const tce_mp *mp)
 
 /*
  * A panel this short is fine without a test. The nearest poles of the normalised basis are where
- * neighbours cancel, pi/bandwidth_factor of their distance off the axis; an eighth of that is more than
- * 12 points need.
+ * neighbours cancel, pi/bandwidth_factor of their distance off the axis; an eighth of that is more
+ * than 12 points need.
  */
 static double shortest_panel(const tce_mp *mp)
 {
     const tce_mp_options *const o = &mp->options;
-    const double pole = o->basis_bandwidth_factor > TCE__PI ? TCE__PI / o->basis_bandwidth_factor : 1.0;
+    const double pole = o->basis_bandwidth_factor > TCE__PI ? TCE__PI / o->basis_bandwidth_factor
+                                                            : 1.0;
     return 0.125 * pole * fmin(spacing(mp), 1.0 / o->alpha_phase);
 }
 
@@ -82,7 +84,8 @@ static void integrate(const tce_mp *mp, double a, double b, double *J0, double *
 }
 
 /* carries the integrals I0, I1 [B] from a to b, with the part J0, J1 between */
-static void carry(const tce_mp *mp, double step, const double *J0, const double *J1, double *I0, double *I1)
+static void carry(const tce_mp *mp, double step, const double *J0, const double *J1, double *I0,
+                  double *I1)
 {
     const double decay = exp(-0.5 * mp->options.alpha * step);
     for (size_t i = 0; i < mp->B; i++) {

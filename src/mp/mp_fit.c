@@ -1,14 +1,16 @@
 /*
- * Ridge regression of a demonstration y [T, D]:   (H'H + reg I) w = H' r   for each DoF, all samples.
+ * Ridge regression of a demonstration y [T, D]:   (H'H + reg I) w = H' r   for each DoF, all
+ * samples.
  *
  *     ProDMP   r = y - xi1 y_b - xi2 tau y'_b - [relative goal] H_g y_b
  *              y_b = y_0,   y'_b = (y_1 - y_0)/(t_1 - t_0)
  *     ProMP    r = y,   H = scaled Phi
  *     DMP      r_i = (z_{i+1} - z_i)/D_{i+1} - alpha (beta (G - y_i) - z_i),   H = X phi scale
- *              G = goal_scale g = y_{T-1},   z_0 = tau (y_1 - y_0)/(t_1 - t_0),   z_i = (y_i - y_{i-1})/D_i
+ *              G = goal_scale g = y_{T-1},   z_0 = tau (y_1 - y_0)/(t_1 - t_0),
+ *              z_i = (y_i - y_{i-1})/D_i
  *
- * Where a DMP's clock stands (D_i = 0) z stays what it was and the step is left out. H'H and H'r are summed
- * over tiles of rows, in the handle's workspace.
+ * Where a DMP's clock stands (D_i = 0) z stays what it was and the step is left out. H'H and H'r
+ * are summed over tiles of rows, in the handle's workspace.
  */
 #include <string.h>
 
@@ -37,8 +39,8 @@ static normal begin(tce_mp *mp, size_t columns)
 static void add_rows(const tce_mp *mp, const normal *eq, size_t n, const double *H, size_t ld)
 {
     tce__syrk_lower(TCE__TRANS, eq->columns, n, 1.0, H, ld, 1.0, eq->A, eq->columns);
-    tce__gemm(TCE__TRANS, TCE__NO_TRANS, eq->columns, mp->D, n, 1.0, H, ld, eq->residual, mp->D, 1.0, eq->b,
-              mp->D);
+    tce__gemm(TCE__TRANS, TCE__NO_TRANS, eq->columns, mp->D, n, 1.0, H, ld, eq->residual, mp->D,
+              1.0, eq->b, mp->D);
 }
 
 /* b <- (A + reg I)^-1 b */
@@ -48,16 +50,19 @@ static tce_status solve(const tce_mp *mp, const normal *eq, double reg)
         eq->A[i * eq->columns + i] += reg;
     const int bad = tce__cholesky(eq->columns, eq->A, eq->columns);
     if (bad != 0)
-        return tce_fail(TCE_E_SINGULAR, "the demonstration leaves column %d undetermined with reg = %g",
-                        bad - 1, reg);
-    tce__solve_lower(TCE__LEFT, TCE__NO_TRANS, eq->columns, mp->D, 1.0, eq->A, eq->columns, eq->b, mp->D);
-    tce__solve_lower(TCE__LEFT, TCE__TRANS, eq->columns, mp->D, 1.0, eq->A, eq->columns, eq->b, mp->D);
+        return tce_fail(TCE_E_SINGULAR,
+                        "the demonstration leaves column %d undetermined with reg = %g", bad - 1,
+                        reg);
+    tce__solve_lower(TCE__LEFT, TCE__NO_TRANS, eq->columns, mp->D, 1.0, eq->A, eq->columns, eq->b,
+                     mp->D);
+    tce__solve_lower(TCE__LEFT, TCE__TRANS, eq->columns, mp->D, 1.0, eq->A, eq->columns, eq->b,
+                     mp->D);
     return TCE_OK;
 }
 
 /* ProDMP and ProMP */
-static tce_status fit_rows(tce_mp *mp, size_t T, const double *times, const double *demo, double reg,
-                           double *out_params)
+static tce_status fit_rows(tce_mp *mp, size_t T, const double *times, const double *demo,
+                           double reg, double *out_params)
 {
     const size_t D = mp->D;
     const size_t size = tce__mp_row_size(mp);
@@ -106,7 +111,8 @@ static double speed(const tce_mp *mp, const double *times, const double *demo, s
 }
 
 /* z at sample i, looking back as far as the clock stood still */
-static double speed_before(const tce_mp *mp, const double *times, const double *demo, size_t i, size_t d)
+static double speed_before(const tce_mp *mp, const double *times, const double *demo, size_t i,
+                           size_t d)
 {
     const size_t D = mp->D;
     const double first = mp->options.tau * (demo[D + d] - demo[d]) / (times[1] - times[0]);
@@ -126,7 +132,8 @@ static tce_status fit_dmp(tce_mp *mp, size_t T, const double *times, const doubl
     const double beta = 0.25 * alpha;
     double rows[TCE__MP_TILE];
     if (mp->scale[B] == 0.0)
-        return tce_fail(TCE_E_SINGULAR, "options.goal_scale = 0: no goal reaches the demonstration's end");
+        return tce_fail(TCE_E_SINGULAR,
+                        "options.goal_scale = 0: no goal reaches the demonstration's end");
 
     /* rows and targets, a tile at a time */
     const normal eq = begin(mp, B);
@@ -143,7 +150,8 @@ static tce_status fit_dmp(tce_mp *mp, size_t T, const double *times, const doubl
                 const double z = speed_before(mp, times, demo, i, d);
                 const double z_next = speed(mp, times, demo, i + 1, d, z);
                 eq.residual[n * D + d] = (z_next - z) / step -
-                                         alpha * (beta * (demo[(T - 1) * D + d] - demo[i * D + d]) - z);
+                                         alpha *
+                                             (beta * (demo[(T - 1) * D + d] - demo[i * D + d]) - z);
             }
             n++;
         }
@@ -167,15 +175,16 @@ tce_status tce_mp_fit(tce_mp *mp, size_t T, const double *times, const double *d
 {
     tce_status status = tce__check_pointer("mp", mp);
     if (status == TCE_OK && mp->lead > 0)
-        status = tce_fail(TCE_E_UNSUPPORTED, "tce_mp_fit: the path is not linear in a learnt tau or delay");
+        status = tce_fail(TCE_E_UNSUPPORTED,
+                          "tce_mp_fit: the path is not linear in a learnt tau or delay");
     if (status == TCE_OK && T < 2)
         status = tce_fail(TCE_E_SHAPE, "T = %zu, must be >= 2", T);
     if (status == TCE_OK)
         status = tce__check_finite("times", T, times);
     for (size_t i = 0; i + 1 < T && status == TCE_OK; i++)
         if (!(times[i + 1] > times[i]))
-            status = tce_fail(TCE_E_VALUE, "times[%zu] = %g, must be > times[%zu] = %g", i + 1, times[i + 1],
-                              i, times[i]);
+            status = tce_fail(TCE_E_VALUE, "times[%zu] = %g, must be > times[%zu] = %g", i + 1,
+                              times[i + 1], i, times[i]);
     if (status == TCE_OK)
         status = tce__check_finite("demo", T * mp->D, demo);
     if (status == TCE_OK && (!(reg >= 0.0) || !isfinite(reg)))

@@ -1,15 +1,17 @@
 /*
- * Gaussians over parameters, w ~ N(mean, L L'): the path's covariance, sampling, conditioning on via-points.
+ * Gaussians over parameters, w ~ N(mean, L L'): the path's covariance, sampling, conditioning on
+ * via-points.
  *
  *     Cov = H Sigma H' = A A',  A = H L,  H block diagonal over the DoFs   [TCE eq. promp]
  *
- * Conditioning takes one scalar at a time, v = o + h . w with standard deviation sigma, and stays with
- * the Cholesky factor:
+ * Conditioning takes one scalar at a time, v = o + h . w with standard deviation sigma, and stays
+ * with the Cholesky factor:
  *
- *     a = L' h,   S = sigma^2 + a'a,   mean += L a (v - o - h . mean)/S,   L <- L M,   M M' = I - a a'/S
+ *     a = L' h,   S = sigma^2 + a'a,   mean += L a (v - o - h . mean)/S,
+ *     L <- L M,   M M' = I - a a'/S
  *
- * With s_j = sigma^2 + sum_{i>=j} a_i^2, summed from the last so that nothing cancels, the lower M is
- * M_jj = sqrt(s_{j+1}/s_j), M_ij = -a_i a_j/sqrt(s_j s_{j+1}).
+ * With s_j = sigma^2 + sum_{i>=j} a_i^2, summed from the last so that nothing cancels, the lower M
+ * is M_jj = sqrt(s_{j+1}/s_j), M_ij = -a_i a_j/sqrt(s_j s_{j+1}).
  */
 #include <string.h>
 
@@ -33,14 +35,14 @@ typedef struct covariance {
 /* rows of times t ... t + n - 1, [n, 2 + C] */
 static void block_rows(const covariance *cov, size_t t, size_t n, double *space)
 {
-    double *const rows[TCE__MP_ORDERS] = { cov->order == 0 ? space : NULL, cov->order == 1 ? space : NULL,
-                                           NULL };
+    double *const rows[TCE__MP_ORDERS] = { cov->order == 0 ? space : NULL,
+                                           cov->order == 1 ? space : NULL, NULL };
     tce__mp_rows(cov->mp, cov->start, cov->T, cov->times, t, n, rows);
 }
 
 /* A [n, columns] = rows L of DoF d, columns from k on */
-static void block_times_factor(const covariance *cov, size_t d, size_t n, const double *rows, size_t k,
-                               size_t columns, double *A)
+static void block_times_factor(const covariance *cov, size_t d, size_t n, const double *rows,
+                               size_t k, size_t columns, double *A)
 {
     const tce_mp *const mp = cov->mp;
     tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, n, columns, mp->C, 1.0, rows + 2, tce__mp_row_size(mp),
@@ -48,8 +50,8 @@ static void block_times_factor(const covariance *cov, size_t d, size_t n, const 
 }
 
 /* block (d, t; d2, t2) of the covariance into out, stride ld */
-static void covariance_block(const covariance *cov, size_t d, size_t n, const double *rows, size_t d2,
-                             size_t n2, const double *rows2, double *out, size_t ld)
+static void covariance_block(const covariance *cov, size_t d, size_t n, const double *rows,
+                             size_t d2, size_t n2, const double *rows2, double *out, size_t ld)
 {
     /* L is lower: columns beyond those of the lower DoF are 0 */
     const size_t columns = (d2 < d ? d2 + 1 : d + 1) * cov->mp->C;
@@ -58,8 +60,8 @@ static void covariance_block(const covariance *cov, size_t d, size_t n, const do
         const size_t width = columns - k < BLOCK_COLUMNS ? columns - k : BLOCK_COLUMNS;
         block_times_factor(cov, d, n, rows, k, width, A);
         block_times_factor(cov, d2, n2, rows2, k, width, A2);
-        tce__gemm(TCE__NO_TRANS, TCE__TRANS, n, n2, width, 1.0, A, width, A2, width, k > 0 ? 1.0 : 0.0, out,
-                  ld);
+        tce__gemm(TCE__NO_TRANS, TCE__TRANS, n, n2, width, 1.0, A, width, A2, width,
+                  k > 0 ? 1.0 : 0.0, out, ld);
     }
 }
 
@@ -98,7 +100,8 @@ static void fill_variances(const covariance *cov, double *out)
                 block_times_factor(cov, d, n, rows, k, width, A);
                 for (size_t i = 0; i < n; i++) {
                     double *const variance = &out[(t + i) * mp->D + d];
-                    *variance = (k > 0 ? *variance : 0.0) + tce__dot(width, A + i * width, A + i * width);
+                    *variance = (k > 0 ? *variance : 0.0) +
+                                tce__dot(width, A + i * width, A + i * width);
                 }
             }
         }
@@ -124,9 +127,11 @@ static void regularise(const covariance *cov, double reg, double *out_cov, doubl
 }
 
 tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times, double init_time,
-                             const double *L, double reg, int32_t order, double *out_cov, double *out_std)
+                             const double *L, double reg, int32_t order, double *out_cov,
+                             double *out_std)
 {
-    tce_status status = tce__mp_check_rows(mp, "tce_mp_covariance", T, times, init_time, order == 1);
+    tce_status status = tce__mp_check_rows(mp, "tce_mp_covariance", T, times, init_time,
+                                           order == 1);
     if (status == TCE_OK)
         status = tce__check_int("order", order, 0, 1);
     if (status == TCE_OK)
@@ -163,8 +168,9 @@ tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times, do
     return TCE_OK;
 }
 
-tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_grid *grid, const double *mean, const double *L,
-                         tce_random *random, double *out_params, double *out_pos, double *out_vel)
+tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_grid *grid, const double *mean,
+                         const double *L, tce_random *random, double *out_params, double *out_pos,
+                         double *out_vel)
 {
     tce__mp_batch batch;
     tce_status status = tce__mp_check_batch(mp, grid, mean, out_vel ? 2 : 1, &batch);
@@ -192,7 +198,8 @@ tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_grid *grid, const double
 }
 
 /* All via-points, before anything is written. */
-static tce_status check_vias(const tce_mp *mp, size_t n_via, const tce_mp_via *via, double init_time)
+static tce_status check_vias(const tce_mp *mp, size_t n_via, const tce_mp_via *via,
+                             double init_time)
 {
     for (size_t i = 0; i < n_via; i++) {
         const tce_mp_via *const v = &via[i];
@@ -202,10 +209,12 @@ static tce_status check_vias(const tce_mp *mp, size_t n_via, const tce_mp_via *v
         if (v->order != 0 && v->order != 1)
             return tce_fail(TCE_E_VALUE, "via[%zu].order = %d, must be 0 or 1", i, (int)v->order);
         if (!isfinite(v->time) || !isfinite(v->value))
-            return tce_fail(TCE_E_VALUE, "via[%zu] = %g at time %g, must be finite", i, v->value, v->time);
+            return tce_fail(TCE_E_VALUE, "via[%zu] = %g at time %g, must be finite", i, v->value,
+                            v->time);
         if (!(v->tolerance * v->tolerance > 0.0) || !isfinite(v->tolerance * v->tolerance) ||
             v->tolerance < 0.0)
-            return tce_fail(TCE_E_VALUE, "via[%zu].tolerance = %g, its square must be finite and > 0", i,
+            return tce_fail(TCE_E_VALUE,
+                            "via[%zu].tolerance = %g, its square must be finite and > 0", i,
                             v->tolerance);
         const tce_status status = tce__mp_check_time(mp, NULL, init_time, "via.time", i, v->time);
         if (status != TCE_OK)
@@ -218,8 +227,8 @@ static tce_status check_vias(const tce_mp *mp, size_t n_via, const tce_mp_via *v
  * One scalar: h [C] are the columns of DoF d, residual = v - o - h . mean. L [P, P] and mean [P] in
  * place; work [3 P].
  */
-static void update(const tce_mp *mp, size_t d, const double *h, double residual, double sigma, double *mean,
-                   double *L, double *work)
+static void update(const tce_mp *mp, size_t d, const double *h, double residual, double sigma,
+                   double *mean, double *L, double *work)
 {
     const size_t P = mp->P;
     double *const a = work;

@@ -2,10 +2,11 @@
  * Phases and normalised basis functions.
  *
  *     s = (t - delay)/tau,   u = max(s, 0),   z = clip(s, 0, 1)
- *     natural    x = z (ProMP),   x = exp(-alpha_phase u) (DMP, ProDMP)        [TCE eq. dmp_original]
+ *     natural    x = z (ProMP),   x = exp(-alpha_phase u) (DMP, ProDMP)   [TCE eq. dmp_original]
  *     smooth     x = 10 z^3 - 15 z^4 + 6 z^5
  *     rhythmic   x = s mod 1
- *     phi_i(x) = exp(-h_i (x - c_i)^2/2) / sum_j,   rhythmic: exp(h (cos 2 pi (x - c_i) - 1)) / sum_j
+ *     phi_i(x) = exp(-h_i (x - c_i)^2/2) / sum_j,
+ *     rhythmic: exp(h (cos 2 pi (x - c_i) - 1)) / sum_j
  */
 #include "mp/mp.h"
 
@@ -63,7 +64,8 @@ void tce__mp_place_centres(tce_mp *mp)
         double gap = unbounded_phase(mp, ((double)i + 1.0 - outside) * step) - mp->centre[i];
 
         /* two functions of an exponential phase: the published code doubles the last gap */
-        const int exponential = mp->options.kind != TCE_MP_PROMP && mp->options.phase == TCE_MP_PHASE_NATURAL;
+        const int exponential = mp->options.kind != TCE_MP_PROMP &&
+                                mp->options.phase == TCE_MP_PHASE_NATURAL;
         if (B == 2 && i == 1 && exponential)
             gap *= 2.0;
         mp->width[i] = factor / (gap * gap);
@@ -127,7 +129,8 @@ static double log_basis(const tce_mp *mp, size_t i, double x, double *out_slope)
  * derivatives by x from the functions themselves: phi'_i = phi_i (a_i - sum_j a_j phi_j), a_i that
  * of the logarithm
  */
-static void basis_slope(const tce_mp *mp, double x, int normalised, const double *phi, double *out_slope)
+static void basis_slope(const tce_mp *mp, double x, int normalised, const double *phi,
+                        double *out_slope)
 {
     double mean = 0.0;
     for (size_t i = 0; i < mp->B; i++) {
@@ -143,7 +146,9 @@ void tce__mp_basis_at(const tce_mp *mp, double x, double *out, double *out_slope
     const size_t B = mp->B;
     const int normalised = B > 1 || mp->options.phase == TCE_MP_PHASE_RHYTHMIC;
 
-    /* exponents relative to the largest, so that the sum is at least 1 however far the centres are */
+    /*
+     * exponents relative to the largest, so that the sum is at least 1 however far the centres are
+     */
     double largest = log_basis(mp, 0, x, NULL);
     out[0] = largest;
     for (size_t i = 1; i < B; i++) {

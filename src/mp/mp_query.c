@@ -30,14 +30,14 @@ static tce_status check_query(const tce_mp *mp, double time, const double *param
         return status;
 
     if (mp->options.kind == TCE_MP_PROMP && time + mp->options.dt == time)
-        return tce_fail(TCE_E_VALUE, "time = %g is too large to tell it from time + dt, dt = %g", time,
-                        mp->options.dt);
+        return tce_fail(TCE_E_VALUE, "time = %g is too large to tell it from time + dt, dt = %g",
+                        time, mp->options.dt);
     return TCE_OK;
 }
 
 /* row . (y_b, y'_b, w) for every DoF, in the order of the columns as in a batch */
-static void multiply(const tce_mp *mp, const double *row, const double *params, const double *init_pos,
-                     const double *init_vel, double *out)
+static void multiply(const tce_mp *mp, const double *row, const double *params,
+                     const double *init_pos, const double *init_vel, double *out)
 {
     for (size_t d = 0; d < mp->D; d++) {
         const double *const w = params + mp->lead + d * mp->C;
@@ -50,8 +50,8 @@ static void multiply(const tce_mp *mp, const double *row, const double *params, 
 }
 
 tce_status tce_mp_query(const tce_mp *mp, double time, const double *params, double init_time,
-                        const double *init_pos, const double *init_vel, double *out_pos, double *out_vel,
-                        double *out_acc)
+                        const double *init_pos, const double *init_vel, double *out_pos,
+                        double *out_vel, double *out_acc)
 {
     double *const out[TCE__MP_ORDERS] = { out_pos, out_vel, out_acc };
     tce_status status = check_query(mp, time, params, init_time, init_pos, init_vel);

@@ -1,16 +1,19 @@
 /*
  * Basis rows of ProDMP and ProMP, and their derivatives by tau and delay.
  *
- * ProDMP, in scaled time, order k = 0, 1, 2 (y1, y2, Psi the k-th derivatives at u):   [TCE eq. prodmp_pos_full]
+ * ProDMP, in scaled time, order k = 0, 1, 2 (y1, y2, Psi the k-th derivatives at u):   [TCE eq.
+ * prodmp_pos_full]
  *
- *     xi1 = (y2'_b y1 - y1'_b y2)/det,   xi2 = (y1_b y2 - y2_b y1)/det,   det = y1_b y2'_b - y2_b y1'_b
+ *     xi1 = (y2'_b y1 - y1'_b y2)/det,   xi2 = (y1_b y2 - y2_b y1)/det,
+ *     det = y1_b y2'_b - y2_b y1'_b
  *     H = Psi - xi1 Psi_b - xi2 Psi'_b                                    (xi3 = -xi1, xi4 = -xi2)
  *     row = tau^-k (xi1 + [relative goal] H_g,  tau xi2,  scale o H)
  *
- * At u = u_b the quotients are 1 and 0 to the bit, so that a replanned path starts exactly where it is told to.
+ * At u = u_b the quotients are 1 and 0 to the bit, so that a replanned path starts exactly where it
+ * is told to.
  *
- * ProMP: row = (0, 0, scale o phi(x)); higher orders are forward differences of rows over the given times.
- * [TCE eq. promp]
+ * ProMP: row = (0, 0, scale o phi(x)); higher orders are forward differences of rows over the given
+ * times. [TCE eq. promp]
  */
 #include <float.h>
 #include <string.h>
@@ -36,7 +39,8 @@ size_t tce__mp_tile_rows(const tce_mp *mp)
 }
 
 /* table or exact */
-static void state_at(const tce_mp *mp, double u, double origin, size_t n_orders, double *out, double *slope)
+static void state_at(const tce_mp *mp, double u, double origin, size_t n_orders, double *out,
+                     double *slope)
 {
     if (mp->options.basis == TCE_MP_BASIS_EXACT)
         tce__mp_exact_state(mp, u, origin, n_orders, out, slope);
@@ -44,7 +48,8 @@ static void state_at(const tce_mp *mp, double u, double origin, size_t n_orders,
         tce__mp_table_state(mp, u, n_orders, out, slope);
 }
 
-tce_status tce__mp_start_at(const tce_mp *mp, const double *params, double init_time, tce__mp_start *out)
+tce_status tce__mp_start_at(const tce_mp *mp, const double *params, double init_time,
+                            tce__mp_start *out)
 {
     out->tau = tce__mp_tau(mp, params);
     out->delay = tce__mp_delay(mp, params);
@@ -58,13 +63,15 @@ tce_status tce__mp_start_at(const tce_mp *mp, const double *params, double init_
     const double *const velocity = out->state + n;
     out->det = position[0] * velocity[1] - position[1] * velocity[0];
     if (!(out->det >= DBL_MIN))
-        return tce_fail(TCE_E_SINGULAR, "init_time = %g: e^{-alpha u} = %g underflows at u = %g, alpha = %g",
+        return tce_fail(TCE_E_SINGULAR,
+                        "init_time = %g: e^{-alpha u} = %g underflows at u = %g, alpha = %g",
                         init_time, out->det, out->u, mp->options.alpha);
     return TCE_OK;
 }
 
 /* xi1, xi2 from y1, y2 of any order */
-static void mix(const tce_mp *mp, const tce__mp_start *start, double y1, double y2, double *xi1, double *xi2)
+static void mix(const tce_mp *mp, const tce__mp_start *start, double y1, double y2, double *xi1,
+                double *xi2)
 {
     const double *const position = start->state;
     const double *const velocity = start->state + tce__mp_state_size(mp);
@@ -80,7 +87,9 @@ static void prodmp_row(const tce_mp *mp, const tce__mp_start *start, size_t k, c
     const double *const psi = state + 2;
     const double *const psi_b = start->state + 2;
     const double *const dpsi_b = start->state + n + 2;
-    const double factor = k == 0 ? 1.0 : k == 1 ? 1.0 / start->tau : 1.0 / (start->tau * start->tau);
+    const double factor = k == 0   ? 1.0
+                          : k == 1 ? 1.0 / start->tau
+                                   : 1.0 / (start->tau * start->tau);
     double xi1;
     double xi2;
     mix(mp, start, state[0], state[1], &xi1, &xi2);
@@ -105,8 +114,8 @@ static double scaled_time(const tce__mp_start *start, double time, int *out_runs
     return s > 0.0 ? s : 0.0;
 }
 
-static void prodmp_rows(const tce_mp *mp, const tce__mp_start *start, size_t n_times, const double *times,
-                        double *const rows[TCE__MP_ORDERS])
+static void prodmp_rows(const tce_mp *mp, const tce__mp_start *start, size_t n_times,
+                        const double *times, double *const rows[TCE__MP_ORDERS])
 {
     const size_t n = tce__mp_state_size(mp);
     const size_t size = tce__mp_row_size(mp);
@@ -127,11 +136,11 @@ static void prodmp_rows(const tce_mp *mp, const tce__mp_start *start, size_t n_t
 }
 
 /*
- * Derivative of prodmp_row along a motion: state and slope are one order at u, d/du and d/du_b of the
- * formulas there.
+ * Derivative of prodmp_row along a motion: state and slope are one order at u, d/du and d/du_b of
+ * the formulas there.
  */
-static void prodmp_row_slope(const tce_mp *mp, const tce__mp_start *start, size_t k, const double *state,
-                             const double *slope, const motion *m, double *row)
+static void prodmp_row_slope(const tce_mp *mp, const tce__mp_start *start, size_t k,
+                             const double *state, const double *slope, const motion *m, double *row)
 {
     const size_t n = tce__mp_state_size(mp);
     const double *const b = start->state;
@@ -191,13 +200,14 @@ static void prodmp_rows_slope(const tce_mp *mp, const tce__mp_start *start, size
         };
         for (size_t k = 0; k < 2; k++)
             if (rows[k])
-                prodmp_row_slope(mp, start, k, state + k * n, slope + k * n, &m, rows[k] + i * size);
+                prodmp_row_slope(mp, start, k, state + k * n, slope + k * n, &m,
+                                 rows[k] + i * size);
     }
 }
 
 /* rows of position, or with `by` 1 or 2 their derivatives by tau or delay */
-static void promp_positions(const tce_mp *mp, const tce__mp_start *start, size_t n_times, const double *times,
-                            int by, double *rows)
+static void promp_positions(const tce_mp *mp, const tce__mp_start *start, size_t n_times,
+                            const double *times, int by, double *rows)
 {
     double phi[TCE_MP_MAX_BASIS], slope[TCE_MP_MAX_BASIS];
     for (size_t i = 0; i < n_times; i++) {
@@ -216,8 +226,8 @@ static void promp_positions(const tce_mp *mp, const tce__mp_start *start, size_t
 }
 
 /*
- * Forward differences of n + 1 rows (or fewer at the end of times [T]) into n rows; the last of all is
- * repeated. One time only: 0.
+ * Forward differences of n + 1 rows (or fewer at the end of times [T]) into n rows; the last of all
+ * is repeated. One time only: 0.
  */
 static void difference(const tce_mp *mp, size_t T, const double *times, size_t begin, size_t n,
                        const double *rows, double *out)
@@ -268,8 +278,8 @@ static void promp_rows(const tce_mp *mp, const tce__mp_start *start, size_t T, c
     memcpy(rows[2], position + early * size, n * size * sizeof *position);
 }
 
-void tce__mp_rows(const tce_mp *mp, const tce__mp_start *start, size_t T, const double *times, size_t begin,
-                  size_t n, double *const rows[TCE__MP_ORDERS])
+void tce__mp_rows(const tce_mp *mp, const tce__mp_start *start, size_t T, const double *times,
+                  size_t begin, size_t n, double *const rows[TCE__MP_ORDERS])
 {
     if (mp->options.kind == TCE_MP_PRODMP)
         prodmp_rows(mp, start, n, times + begin, rows);

@@ -1,5 +1,6 @@
 /*
- * A primitive's options in a store, one scalar an option under "<prefix>.<name>", and a primitive from them.
+ * A primitive's options in a store, one scalar an option under "<prefix>.<name>", and a primitive
+ * from them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,14 +43,18 @@ static const field NUMBERS[] = {
     { "goal_scale", offsetof(tce_mp_options, goal_scale) },
 };
 
-enum { N_INTEGERS = sizeof INTEGERS / sizeof INTEGERS[0], N_NUMBERS = sizeof NUMBERS / sizeof NUMBERS[0] };
+enum {
+    N_INTEGERS = sizeof INTEGERS / sizeof INTEGERS[0],
+    N_NUMBERS = sizeof NUMBERS / sizeof NUMBERS[0]
+};
 
 /* name [NAME_SIZE] = "<prefix>.<option>" */
 static tce_status full_name(const char *prefix, const char *option, char *name)
 {
     const int length = snprintf(name, NAME_SIZE, "%s.%s", prefix, option);
     if (length < 0 || length >= NAME_SIZE)
-        return tce_fail(TCE_E_VALUE, "prefix has %zu characters: the name of %s would be longer than %d",
+        return tce_fail(TCE_E_VALUE,
+                        "prefix has %zu characters: the name of %s would be longer than %d",
                         strlen(prefix), option, NAME_SIZE - 1);
     return TCE_OK;
 }
@@ -84,8 +89,8 @@ tce_status tce_mp_save(const tce_mp *mp, tce_store *store, const char *prefix)
 }
 
 /* scales [MAX_BASIS] when the store has them; *out_found says whether */
-static tce_status read_scales(const tce_store *store, const char *prefix, int32_t num_basis, double *scales,
-                              int *out_found)
+static tce_status read_scales(const tce_store *store, const char *prefix, int32_t num_basis,
+                              double *scales, int *out_found)
 {
     char name[NAME_SIZE];
     tce_store_array array;
@@ -98,7 +103,8 @@ static tce_status read_scales(const tce_store *store, const char *prefix, int32_
     if (!*out_found)
         return TCE_OK;
     status = tce__check_int("num_basis in the store", num_basis, 1, TCE_MP_MAX_BASIS);
-    return status == TCE_OK ? tce_store_read(store, name, TCE_F64, (size_t)num_basis, scales) : status;
+    return status == TCE_OK ? tce_store_read(store, name, TCE_F64, (size_t)num_basis, scales)
+                            : status;
 }
 
 tce_status tce_mp_create_from(const tce_store *store, const char *prefix, const tce_hooks *hooks,

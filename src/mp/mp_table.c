@@ -2,14 +2,14 @@
  * ProDMP's basis as published: a table over scaled time u, interpolated linearly.
  *
  *     Psi_i = p2_i y2 - p1_i y1 = int_0^u (u - s) e^{-alpha(u-s)/2} f_i(s) ds,   f_i = x phi_i
- *                                                                                [TCE eq. prodmp_pos_detail]
+ *                                                               [TCE eq. prodmp_pos_detail]
  *
  * With I0 = int_0^u e^{-alpha(u-s)/2} f_i ds and I1 = Psi_i, nothing grows like e^{+alpha u/2}:
  *
  *     Psi = I1,   Psi' = I0 - alpha/2 I1,   Psi'' = f - alpha I0 + alpha^2/4 I1
  *
- * which are p2 y2 - p1 y1 with the derivatives of y1 and y2, plus f in the last. The trapezoid rule for
- * p1 and p2 with step 1/n is the recursion in tce__mp_table_fill.
+ * which are p2 y2 - p1 y1 with the derivatives of y1 and y2, plus f in the last. The trapezoid rule
+ * for p1 and p2 with step 1/n is the recursion in tce__mp_table_fill.
  */
 #include <string.h>
 
@@ -40,7 +40,9 @@ void tce__mp_fundamental(const tce_mp *mp, double u, double origin, double *out)
     acceleration[0] = half * half * y1;
     acceleration[1] = half * half * y2 - 2.0 * half * y1;
 
-    /* q2 y2 - q1 y1 = 1 - (1 + v) e^{-v}, v = alpha u/2, and its derivatives   [TCE eq. dmp_q1_q2] */
+    /*
+     * q2 y2 - q1 y1 = 1 - (1 + v) e^{-v}, v = alpha u/2, and its derivatives   [TCE eq. dmp_q1_q2]
+     */
     const double v = half * u;
     const double decay = exp(-v);
     position[goal] = -expm1(-v) - v * decay;
@@ -48,7 +50,8 @@ void tce__mp_fundamental(const tce_mp *mp, double u, double origin, double *out)
     acceleration[goal] = half * half * (1.0 - v) * decay;
 }
 
-void tce__mp_put_basis(const tce_mp *mp, const double *I0, const double *I1, const double *f, double *out)
+void tce__mp_put_basis(const tce_mp *mp, const double *I0, const double *I1, const double *f,
+                       double *out)
 {
     const size_t n = tce__mp_state_size(mp);
     const double half = 0.5 * mp->options.alpha;

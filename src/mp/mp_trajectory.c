@@ -1,9 +1,9 @@
 /*
  * Paths of a batch: out [E, T, D] = rows [T, 2 + C] times (y_b, y'_b, w) of each DoF.
  *
- * Rows that all episodes share are made once for a tile of times. The product then runs over eight DoFs
- * at once, four times at a time, each sum in the order of the columns: a path's bytes depend neither on
- * the batch around it nor on the tile.
+ * Rows that all episodes share are made once for a tile of times. The product then runs over eight
+ * DoFs at once, four times at a time, each sum in the order of the columns: a path's bytes depend
+ * neither on the batch around it nor on the tile.
  */
 #include <string.h>
 
@@ -11,9 +11,12 @@
 
 enum { LANES = TCE__MP_LANES, ROWS_AT_ONCE = 4 };
 
-/* (y_b, y'_b, w) of the DoFs begin ... begin + n - 1, transposed: out [2 + C, LANES], zeros beyond n */
-static void gather(const tce_mp *mp, const tce_mp_grid *g, size_t e, const double *params, size_t begin,
-                   size_t n, double *out)
+/*
+ * (y_b, y'_b, w) of the DoFs begin ... begin + n - 1, transposed: out [2 + C, LANES], zeros beyond
+ * n
+ */
+static void gather(const tce_mp *mp, const tce_mp_grid *g, size_t e, const double *params,
+                   size_t begin, size_t n, double *out)
 {
     memset(out, 0, tce__mp_row_size(mp) * LANES * sizeof *out);
     for (size_t j = 0; j < n; j++) {
@@ -28,8 +31,8 @@ static void gather(const tce_mp *mp, const tce_mp_grid *g, size_t e, const doubl
 
 /*
  * out [n_rows, width] with row stride D = rows [n_rows, size] X [size, LANES]; rows are padded to a
- * multiple of four. When one block of lanes holds all DoFs, a row is stored eight wide as long as that
- * stays inside out: what is too much is overwritten by the rows after it.
+ * multiple of four. When one block of lanes holds all DoFs, a row is stored eight wide as long as
+ * that stays inside out: what is too much is overwritten by the rows after it.
  */
 static TCE__VECTOR void multiply(size_t n_rows, size_t size, const double *rows, const double *X,
                                  size_t width, size_t D, double *out)
@@ -78,8 +81,8 @@ static TCE__VECTOR void multiply(size_t n_rows, size_t size, const double *rows,
 }
 
 /* Paths of episodes begin ... end - 1, which share their rows. */
-static tce_status paths(const tce_mp *mp, const tce__mp_batch *batch, const double *params, size_t begin,
-                        size_t end, double *const out[TCE__MP_ORDERS])
+static tce_status paths(const tce_mp *mp, const tce__mp_batch *batch, const double *params,
+                        size_t begin, size_t end, double *const out[TCE__MP_ORDERS])
 {
     const tce_mp_grid *const g = &batch->grid;
     const size_t size = tce__mp_row_size(mp);
@@ -102,26 +105,32 @@ static tce_status paths(const tce_mp *mp, const tce__mp_batch *batch, const doub
         for (size_t k = 0; k < TCE__MP_ORDERS; k++)
             if (rows[k])
                 memset(rows[k] + n * size, 0,
-                       (tile - n < ROWS_AT_ONCE ? tile - n : ROWS_AT_ONCE) * size * sizeof *rows[k]);
+                       (tile - n < ROWS_AT_ONCE ? tile - n : ROWS_AT_ONCE) * size *
+                           sizeof *rows[k]);
         for (size_t e = begin; e < end; e++) {
             for (size_t d = 0; d < mp->D; d += LANES) {
                 const size_t width = mp->D - d < LANES ? mp->D - d : LANES;
                 gather(mp, g, e, params, d, width, X);
                 for (size_t k = 0; k < TCE__MP_ORDERS; k++)
                     if (out[k])
-                        multiply(n, size, rows[k], X, width, mp->D, out[k] + (e * g->T + t) * mp->D + d);
+                        multiply(n, size, rows[k], X, width, mp->D,
+                                 out[k] + (e * g->T + t) * mp->D + d);
             }
         }
     }
     return TCE_OK;
 }
 
-tce_status tce_mp_trajectory(const tce_mp *mp, const tce_mp_grid *grid, const double *params, double *out_pos,
-                             double *out_vel, double *out_acc)
+tce_status tce_mp_trajectory(const tce_mp *mp, const tce_mp_grid *grid, const double *params,
+                             double *out_pos, double *out_vel, double *out_acc)
 {
     double *const out[TCE__MP_ORDERS] = { out_pos, out_vel, out_acc };
     tce__mp_batch batch;
-    tce_status status = tce__mp_check_batch(mp, grid, params, out_acc ? 3 : out_vel ? 2 : 1, &batch);
+    tce_status status = tce__mp_check_batch(mp, grid, params,
+                                            out_acc   ? 3
+                                            : out_vel ? 2
+                                                      : 1,
+                                            &batch);
     const size_t E = status == TCE_OK ? batch.grid.E : 0;
 
     if (status == TCE_OK && mp->options.kind == TCE_MP_DMP) {

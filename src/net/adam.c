@@ -27,7 +27,8 @@ void tce_adam_options_init(tce_adam_options *options, size_t struct_size)
 static tce_status check_range(const char *name, double value, double least, double below)
 {
     if (!(value >= least && value < below))
-        return tce_fail(TCE_E_VALUE, "%s = %g, must be at least %g and below %g", name, value, least, below);
+        return tce_fail(TCE_E_VALUE, "%s = %g, must be at least %g and below %g", name, value,
+                        least, below);
     return TCE_OK;
 }
 
@@ -81,7 +82,8 @@ void tce__net_adam(tce_net *net, const tce_adam_options *adam, double rate_facto
     net->n_steps++;
     net->remembered = 0;
     const tce__adam_scalars s = tce__adam_prepare(adam, rate_factor, net->n_steps);
-    net->kernels->adam(net->n_parameters, &s, net->gradient, net->parameters, net->moment, net->square);
+    net->kernels->adam(net->n_parameters, &s, net->gradient, net->parameters, net->moment,
+                       net->square);
 }
 
 double tce_net_gradient_norm(const tce_net *net)

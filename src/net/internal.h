@@ -1,11 +1,11 @@
 /*
  * What the files of net share, and what policy and critic use of it: the handle, the kernels of one
- * precision, the place of a network inside another handle's block, and batches whose columns are normalised
- * while they are loaded.
+ * precision, the place of a network inside another handle's block, and batches whose columns are
+ * normalised while they are loaded.
  *
- * A batch of n rows is cut into chunks, chunks are dealt out to lanes in contiguous runs, and lanes run on
- * the pool. Both numbers depend on n only. Within a chunk the activations lie layer after layer:
- * [rows, width 0], [rows, width 1], ...
+ * A batch of n rows is cut into chunks, chunks are dealt out to lanes in contiguous runs, and lanes
+ * run on the pool. Both numbers depend on n only. Within a chunk the activations lie layer after
+ * layer: [rows, width 0], [rows, width 1], ...
  */
 #ifndef TCE_NET_INTERNAL_H
 #define TCE_NET_INTERNAL_H
@@ -15,13 +15,16 @@
 #include "base/internal.h"
 
 /*
- * Rows of a chunk: 256 keeps gemm at its full rate (measured: 64 rows 85 %, 128 rows 93 %, 256 and more 98 %
- * and above) while two layers of 256 floats stay in the cache. Small batches take smaller chunks, so that all
- * threads have work.
+ * Rows of a chunk: 256 keeps gemm at its full rate (measured: 64 rows 85 %, 128 rows 93 %, 256 and
+ * more 98 % and above) while two layers of 256 floats stay in the cache. Small batches take smaller
+ * chunks, so that all threads have work.
  */
 #define TCE__NET_MAX_ROWS 256
 #define TCE__NET_MIN_ROWS 64
-/* Each lane has its own parameter gradient: more of them cost memory and additions, fewer leave threads idle. */
+/*
+ * Each lane has its own parameter gradient: more of them cost memory and additions, fewer leave
+ * threads idle.
+ */
 #define TCE__NET_LANES 16
 
 /* Rows of a chunk in a batch of n; never falls as n grows. */
@@ -30,7 +33,10 @@ size_t tce__net_chunk_rows(size_t n);
 /* Most hidden layers. */
 #define TCE__NET_MAX_HIDDEN 64
 
-/* Rows x[rows[i]], or x[i] when rows is NULL; less mean [n_in] and divided by std [n_in], if not NULL. */
+/*
+ * Rows x[rows[i]], or x[i] when rows is NULL; less mean [n_in] and divided by std [n_in], if not
+ * NULL.
+ */
 typedef struct tce__net_input {
     const double *x;
     const uint32_t *rows;
@@ -69,8 +75,8 @@ typedef struct tce__net_kernels {
     void (*sum_parts)(size_t n_parts, size_t n, const void *parts, void *out);
     double (*sum_of_squares)(size_t n, const void *x);
     void (*scale)(size_t n, double factor, void *x);
-    void (*adam)(size_t n, const tce__adam_scalars *s, const void *gradient, void *parameters, void *moment,
-                 void *square);
+    void (*adam)(size_t n, const tce__adam_scalars *s, const void *gradient, void *parameters,
+                 void *moment, void *square);
     void (*to_double)(size_t n, const void *x, double *out);
     void (*from_double)(size_t n, const double *x, void *out);
 } tce__net_kernels;
@@ -112,9 +118,9 @@ struct tce_net {
 };
 
 /*
- * A network inside another handle's block: plan checks the options and computes the sizes, layout measures or
- * carves, place makes the carved network usable. most_rows: the largest batch of any call, SIZE_MAX when that
- * is not known.
+ * A network inside another handle's block: plan checks the options and computes the sizes, layout
+ * measures or carves, place makes the carved network usable. most_rows: the largest batch of any
+ * call, SIZE_MAX when that is not known.
  */
 tce_status tce__net_plan(const tce_net_options *options, size_t most_rows, tce_net *out);
 tce_net *tce__net_layout(tce_net *plan, tce__arena *arena);
@@ -122,8 +128,8 @@ void tce__net_place(const tce_net_options *options, const tce_net *plan, tce_net
 
 /* As tce_net_evaluate and tce_net_pass_mse (rows of the input index target too). */
 tce_status tce__net_evaluate(tce_net *net, size_t n, const tce__net_input *input, double *out);
-tce_status tce__net_pass_mse(tce_net *net, size_t n, const tce__net_input *input, const double *target,
-                             double *out_loss);
+tce_status tce__net_pass_mse(tce_net *net, size_t n, const tce__net_input *input,
+                             const double *target, double *out_loss);
 
 /* TCE_OK, or TCE_E_VALUE naming name[i]: not finite, or too large for the network's precision. */
 tce_status tce__net_check_parameters(const tce_net *net, const char *name, const double *x);
@@ -131,27 +137,28 @@ tce_status tce__net_check_parameters(const tce_net *net, const char *name, const
 void tce__net_set_parameters(tce_net *net, const double *x);
 
 /*
- * Adam in two halves, for handles that must check several gradients before any of them is used: check the
- * options and the rate, check a gradient's norm, then step, which cannot fail.
+ * Adam in two halves, for handles that must check several gradients before any of them is used:
+ * check the options and the rate, check a gradient's norm, then step, which cannot fail.
  */
 tce_status tce__adam_read(const tce_adam_options *given, double rate_factor, tce_adam_options *out);
 tce_status tce__adam_check_norm(const tce__net_kernels *kernels, double norm);
-tce__adam_scalars tce__adam_prepare(const tce_adam_options *adam, double rate_factor, uint64_t step);
+tce__adam_scalars tce__adam_prepare(const tce_adam_options *adam, double rate_factor,
+                                    uint64_t step);
 void tce__net_adam(tce_net *net, const tce_adam_options *adam, double rate_factor);
 
 /*
- * Fields of a handle in a store, "<prefix>.<name>". check: the array is there, is float or double, has this
- * shape, and its numbers are in least ... most. load is done in two halves, so that a bad store changes
- * nothing: read cannot fail after check.
+ * Fields of a handle in a store, "<prefix>.<name>". check: the array is there, is float or double,
+ * has this shape, and its numbers are in least ... most. load is done in two halves, so that a bad
+ * store changes nothing: read cannot fail after check.
  */
 #define TCE__FIELD_NAME_SIZE 256
 tce_status tce__field_name(const char *prefix, const char *name, char *out);
-tce_status tce__field_put(tce_store *store, const char *prefix, const char *name, int32_t type, size_t rows,
-                          size_t columns, const void *data);
-tce_status tce__field_check(const tce_store *store, const char *prefix, const char *name, size_t rows,
-                            size_t columns, double least, double most);
-tce_status tce__field_read(const tce_store *store, const char *prefix, const char *name, int32_t type,
-                           size_t n, void *out);
+tce_status tce__field_put(tce_store *store, const char *prefix, const char *name, int32_t type,
+                          size_t rows, size_t columns, const void *data);
+tce_status tce__field_check(const tce_store *store, const char *prefix, const char *name,
+                            size_t rows, size_t columns, double least, double most);
+tce_status tce__field_read(const tce_store *store, const char *prefix, const char *name,
+                           int32_t type, size_t n, void *out);
 tce_status tce__net_load_check(const tce_net *net, const tce_store *store, const char *prefix);
 tce_status tce__net_load_read(tce_net *net, const tce_store *store, const char *prefix);
 

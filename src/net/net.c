@@ -12,7 +12,7 @@
 #define MAX_WIDTH (1 << 20)
 #define DEFAULT_WIDTH 128
 
-/* ---- life cycle ----------------------------------------------------------------------------------- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 void tce_net_options_init(tce_net_options *options, size_t struct_size)
 {
@@ -199,7 +199,7 @@ void tce_net_free(tce_net *net)
         tce__block_free(&net->hooks, net);
 }
 
-/* ---- parameters and gradient ---------------------------------------------------------------------- */
+/* ---- parameters and gradient ----------------------------------------------------------------- */
 
 size_t tce_net_num_parameters(const tce_net *net)
 {
@@ -216,8 +216,8 @@ tce_status tce__net_check_parameters(const tce_net *net, const char *name, const
 {
     for (size_t i = 0; i < net->n_parameters; i++)
         if (!(fabs(x[i]) <= net->kernels->largest))
-            return tce_fail(TCE_E_VALUE, "%s[%zu] = %g, must be finite and at most %g", name, i, x[i],
-                            net->kernels->largest);
+            return tce_fail(TCE_E_VALUE, "%s[%zu] = %g, must be finite and at most %g", name, i,
+                            x[i], net->kernels->largest);
     return TCE_OK;
 }
 

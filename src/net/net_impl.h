@@ -1,6 +1,6 @@
 /*
- * The arithmetic of a network in one precision; compiled twice, by net_float.c and net_double.c, which define
- * REAL and its companions.
+ * The arithmetic of a network in one precision; compiled twice, by net_float.c and net_double.c,
+ * which define REAL and its companions.
  *
  * With a_0 = x [n, w_0], for layers l = 1 ... L:
  *     z_l = a_{l-1} W_l' + b_l,    a_l = f(z_l) for l < L,    a_L = z_L
@@ -14,8 +14,8 @@
 #include "net/internal.h"
 
 /*
- * gcc's -O2 vectorises no loop of unknown length, and none with a choice in it while comparisons may trap.
- * Neither setting changes a result.
+ * gcc's -O2 vectorises no loop of unknown length, and none with a choice in it while comparisons
+ * may trap. Neither setting changes a result.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math")
@@ -39,7 +39,7 @@ static inline void prefetch(const double *x, size_t n)
 #endif
 }
 
-/* ---- one chunk of the batch, converted and normalised on its way in ------------------------------- */
+/* ---- one chunk of the batch, converted and normalised on its way in -------------------------- */
 
 static TCE__VECTOR void convert_row(size_t n, const double *restrict x, REAL *restrict out)
 {
@@ -47,8 +47,8 @@ static TCE__VECTOR void convert_row(size_t n, const double *restrict x, REAL *re
         out[i] = (REAL)x[i];
 }
 
-static TCE__VECTOR void convert_rows(size_t n_in, const tce__net_input *input, size_t begin, size_t end,
-                                     REAL *restrict out)
+static TCE__VECTOR void convert_rows(size_t n_in, const tce__net_input *input, size_t begin,
+                                     size_t end, REAL *restrict out)
 {
     for (size_t i = begin; i < end; i++, out += n_in) {
         const double *restrict x = input->x + n_in * input->rows[i];
@@ -61,8 +61,8 @@ static TCE__VECTOR void convert_rows(size_t n_in, const tce__net_input *input, s
     }
 }
 
-static TCE__VECTOR void normalise_rows(size_t n_in, const tce__net_input *input, size_t begin, size_t end,
-                                       REAL *restrict out)
+static TCE__VECTOR void normalise_rows(size_t n_in, const tce__net_input *input, size_t begin,
+                                       size_t end, REAL *restrict out)
 {
     for (size_t i = begin; i < end; i++, out += n_in) {
         const double *restrict x = input->x + n_in * (input->rows ? input->rows[i] : i);
@@ -81,7 +81,7 @@ static void load(size_t n_in, const tce__net_input *input, size_t begin, size_t 
         convert_row((end - begin) * n_in, input->x + begin * n_in, a);
 }
 
-/* ---- activations ---------------------------------------------------------------------------------- */
+/* ---- activations ----------------------------------------------------------------------------- */
 
 /* a = max(z, slope z), 0 <= slope < 1; written so that NaN stays NaN. */
 static TCE__VECTOR void leak_forward(size_t n, REAL slope, REAL *restrict a)
@@ -92,7 +92,8 @@ static TCE__VECTOR void leak_forward(size_t n, REAL slope, REAL *restrict a)
     }
 }
 
-static TCE__VECTOR void leak_backward(size_t n, REAL slope, const REAL *restrict a, REAL *restrict d)
+static TCE__VECTOR void leak_backward(size_t n, REAL slope, const REAL *restrict a,
+                                      REAL *restrict d)
 {
     for (size_t i = 0; i < n; i++)
         d[i] *= a[i] > 0 ? (REAL)1 : slope;
@@ -130,11 +131,11 @@ static void activate_backward(int32_t activation, size_t n, const REAL *a, REAL 
         tanh_backward(n, a, d);
 }
 
-/* ---- a layer with one output: dot products, for which gemm is not made ---------------------------- */
+/* ---- a layer with one output: dot products, for which gemm is not made ----------------------- */
 
 /* y [n] = x [n, in] w [in] + b */
-static TCE__VECTOR void single_forward(size_t n, size_t in, const REAL *restrict x, const REAL *restrict w,
-                                       REAL b, REAL *restrict y)
+static TCE__VECTOR void single_forward(size_t n, size_t in, const REAL *restrict x,
+                                       const REAL *restrict w, REAL b, REAL *restrict y)
 {
     const size_t whole = in - in % N_SUMS;
 
@@ -171,10 +172,11 @@ static TCE__VECTOR void single_backward_input(size_t n, size_t in, const REAL *r
             d_x[r * in + i] = d[r] * w[i];
 }
 
-/* ---- layers --------------------------------------------------------------------------------------- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
 /* sums [width] of the columns of d [n, width] */
-static TCE__VECTOR void column_sums(size_t n, size_t width, const REAL *restrict d, REAL *restrict sums)
+static TCE__VECTOR void column_sums(size_t n, size_t width, const REAL *restrict d,
+                                    REAL *restrict sums)
 {
     for (size_t i = 0; i < width; i++)
         sums[i] = 0;
@@ -211,8 +213,8 @@ static void layer_forward(size_t n, size_t in, size_t out, const REAL *W, const 
 }
 
 /* d_W += d' x, d_b += column sums of d; d_x [n, in] = d W unless NULL */
-static void layer_backward(size_t n, size_t in, size_t out, const REAL *W, const REAL *x, const REAL *d,
-                           REAL *sums, REAL *d_W, REAL *d_x)
+static void layer_backward(size_t n, size_t in, size_t out, const REAL *W, const REAL *x,
+                           const REAL *d, REAL *sums, REAL *d_W, REAL *d_x)
 {
     column_sums(n, out, d, sums);
     add(out, sums, d_W + out * in);
@@ -227,7 +229,7 @@ static void layer_backward(size_t n, size_t in, size_t out, const REAL *W, const
         GEMM(TCE__NO_TRANS, TCE__NO_TRANS, n, in, out, 1, d, out, W, in, 0, d_x, in);
 }
 
-/* ---- the network, for one chunk ------------------------------------------------------------------- */
+/* ---- the network, for one chunk -------------------------------------------------------------- */
 
 /* a: activations of n rows, of which the inputs are there; the rest is filled in */
 static void forward(const tce_net *net, size_t n, void *a)
@@ -273,7 +275,7 @@ static void backward(const tce_net *net, size_t n, const void *a, const tce__net
         d_x[i] = d[i];
 }
 
-/* ---- parameter vectors ---------------------------------------------------------------------------- */
+/* ---- parameter vectors ----------------------------------------------------------------------- */
 
 static void sum_parts(size_t n_parts, size_t n, const void *parts, void *out)
 {
@@ -311,8 +313,8 @@ static TCE__VECTOR void scale(size_t n, double factor, void *x)
  * g <- g + l2 theta,  m <- beta1 m + (1 - beta1) g,  v <- beta2 v + (1 - beta2) g^2,
  * theta <- theta - lr m^/(sqrt(v^) + epsilon),  m^ = m/(1 - beta1^t), v^ = v/(1 - beta2^t)
  */
-static TCE__VECTOR void adam(size_t n, const tce__adam_scalars *s, const void *gradient, void *parameters,
-                             void *moment, void *square)
+static TCE__VECTOR void adam(size_t n, const tce__adam_scalars *s, const void *gradient,
+                             void *parameters, void *moment, void *square)
 {
     const REAL *restrict grad = gradient;
     REAL *restrict theta = parameters;

@@ -1,10 +1,10 @@
 /*
  * The way of a batch through a network: chunks, lanes, sums.
  *
- * A batch of n rows becomes C = ceil(n / R) chunks of R rows and M = min(C, 16) lanes; lane i takes chunks
- * floor(i C / M) up to floor((i + 1) C / M) in order and adds their parameter gradients up in its own array;
- * then the lanes are added in order. R and M depend on n only, so the bytes of every result are the same for
- * any number of threads.
+ * A batch of n rows becomes C = ceil(n / R) chunks of R rows and M = min(C, 16) lanes; lane i takes
+ * chunks floor(i C / M) up to floor((i + 1) C / M) in order and adds their parameter gradients up
+ * in its own array; then the lanes are added in order. R and M depend on n only, so the bytes of
+ * every result are the same for any number of threads.
  */
 #include <tce/net.h>
 
@@ -12,7 +12,7 @@
 
 #include "net/internal.h"
 
-/* ---- chunks and lanes ----------------------------------------------------------------------------- */
+/* ---- chunks and lanes ------------------------------------------------------------------------ */
 
 size_t tce__net_chunk_rows(size_t n)
 {
@@ -27,7 +27,9 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* What a call does with the batch: `work` for each chunk, and the arrays it needs (NULL where not). */
+/*
+ * What a call does with the batch: `work` for each chunk, and the arrays it needs (NULL where not).
+ */
 typedef struct job {
     tce_net *net;
     size_t n;
@@ -66,8 +68,8 @@ static tce_status run_lane(void *context, size_t lane, size_t begin, size_t end,
 
     for (size_t chunk = lane * j->n_chunks / j->n_lanes; chunk < last; chunk++) {
         const size_t row = chunk * j->rows;
-        const tce_status status =
-            j->work(j, lane, row, smaller(row + j->rows, j->n), &j->net->scratch[worker]);
+        const tce_status status = j->work(j, lane, row, smaller(row + j->rows, j->n),
+                                          &j->net->scratch[worker]);
         if (status != TCE_OK)
             return status;
     }
@@ -89,7 +91,7 @@ static tce_status run(job *j, int with_gradient)
     return status;
 }
 
-/* ---- forward and backward ------------------------------------------------------------------------- */
+/* ---- forward and backward -------------------------------------------------------------------- */
 
 static tce_status forward_chunk(const job *j, size_t lane, size_t begin, size_t end,
                                 const tce__net_scratch *scratch)
@@ -103,7 +105,8 @@ static tce_status forward_chunk(const job *j, size_t lane, size_t begin, size_t 
 
     k->load(net->n_in, j->input, begin, end, a);
     k->forward(net, n, a);
-    k->to_double(n * net->n_out, at(net, a, n * net->column[net->n_layers]), j->out + begin * net->n_out);
+    k->to_double(n * net->n_out, at(net, a, n * net->column[net->n_layers]),
+                 j->out + begin * net->n_out);
     return TCE_OK;
 }
 
@@ -113,7 +116,8 @@ static tce_status backward_chunk(const job *j, size_t lane, size_t begin, size_t
     const tce_net *net = j->net;
 
     net->kernels->backward(net, end - begin, at(net, net->memory, begin * net->row_size), scratch,
-                           j->d_out + begin * net->n_out, at(net, net->lanes, lane * net->n_parameters),
+                           j->d_out + begin * net->n_out,
+                           at(net, net->lanes, lane * net->n_parameters),
                            j->d_x ? j->d_x + begin * net->n_in : NULL);
     return TCE_OK;
 }
@@ -144,7 +148,8 @@ tce_status tce_net_backward(tce_net *net, size_t n, const double *d_out, double 
     if (status == TCE_OK && net->remembered == 0)
         status = tce_fail(TCE_E_STATE, "backward without a forward since the parameters changed");
     if (status == TCE_OK && n != net->remembered)
-        status = tce_fail(TCE_E_SHAPE, "n = %zu rows, the last forward had %zu", n, net->remembered);
+        status = tce_fail(TCE_E_SHAPE, "n = %zu rows, the last forward had %zu", n,
+                          net->remembered);
     if (status != TCE_OK)
         return status;
 
@@ -152,7 +157,7 @@ tce_status tce_net_backward(tce_net *net, size_t n, const double *d_out, double 
     return run(&j, 1);
 }
 
-/* ---- everything at once, while a chunk is in the cache -------------------------------------------- */
+/* ---- everything at once, while a chunk is in the cache --------------------------------------- */
 
 /* forward of one chunk in the worker's scratch, result in scratch->out */
 static void forward_scratch(const job *j, size_t begin, size_t end, const tce__net_scratch *scratch)
@@ -193,10 +198,12 @@ static tce_status evaluate_chunk(const job *j, size_t lane, size_t begin, size_t
     return TCE_OK;
 }
 
-static tce_status pass(tce_net *net, size_t n, const tce__net_input *input, tce_net_loss loss, void *context,
-                       double *out_loss)
+static tce_status pass(tce_net *net, size_t n, const tce__net_input *input, tce_net_loss loss,
+                       void *context, double *out_loss)
 {
-    job j = { .net = net, .n = n, .work = pass_chunk, .input = input, .loss = loss, .context = context };
+    job j = {
+        .net = net, .n = n, .work = pass_chunk, .input = input, .loss = loss, .context = context
+    };
     const tce_status status = run(&j, 1);
     if (status != TCE_OK)
         return status;
@@ -215,8 +222,8 @@ tce_status tce__net_evaluate(tce_net *net, size_t n, const tce__net_input *input
     return run(&j, 0);
 }
 
-tce_status tce_net_pass(tce_net *net, size_t n, const double *x, const uint32_t *rows, tce_net_loss loss,
-                        void *context, double *out_loss)
+tce_status tce_net_pass(tce_net *net, size_t n, const double *x, const uint32_t *rows,
+                        tce_net_loss loss, void *context, double *out_loss)
 {
     tce_status status = tce__check_pointer("net", net);
     if (status == TCE_OK)
@@ -239,8 +246,8 @@ typedef struct squares {
 } squares;
 
 /* l = 1/(n n_out) sum (out - target)^2 */
-static tce_status squares_loss(void *context, size_t begin, size_t end, const double *out, double *d_out,
-                               double *loss)
+static tce_status squares_loss(void *context, size_t begin, size_t end, const double *out,
+                               double *d_out, double *loss)
 {
     const squares *s = context;
     double sum = 0.0;
@@ -258,10 +265,11 @@ static tce_status squares_loss(void *context, size_t begin, size_t end, const do
     return TCE_OK;
 }
 
-tce_status tce__net_pass_mse(tce_net *net, size_t n, const tce__net_input *input, const double *target,
-                             double *out_loss)
+tce_status tce__net_pass_mse(tce_net *net, size_t n, const tce__net_input *input,
+                             const double *target, double *out_loss)
 {
-    squares s = { target, input->rows, net->n_out, n > 0 ? 1.0 / ((double)n * (double)net->n_out) : 0.0 };
+    squares s = { target, input->rows, net->n_out,
+                  n > 0 ? 1.0 / ((double)n * (double)net->n_out) : 0.0 };
     return pass(net, n, input, squares_loss, &s, out_loss);
 }
 

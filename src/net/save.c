@@ -1,7 +1,7 @@
 /*
- * A network's state in a store: "<prefix>.layers.<l>.weight" [out, in] and ".bias" [out] for l = 0 ...,
- * "<prefix>.adam.moment" and ".adam.square" [n_parameters], "<prefix>.adam.steps", "<prefix>.activation";
- * reals in the network's precision.
+ * A network's state in a store: "<prefix>.layers.<l>.weight" [out, in] and ".bias" [out] for l = 0
+ * ..., "<prefix>.adam.moment" and ".adam.square" [n_parameters], "<prefix>.adam.steps",
+ * "<prefix>.activation"; reals in the network's precision.
  */
 #include <tce/net.h>
 
@@ -11,7 +11,7 @@
 
 #include "net/internal.h"
 
-/* ---- fields --------------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 tce_status tce__field_name(const char *prefix, const char *name, char *out)
 {
@@ -19,14 +19,15 @@ tce_status tce__field_name(const char *prefix, const char *name, char *out)
         return tce_fail(TCE_E_ARGUMENT, "prefix is NULL");
     const int length = snprintf(out, TCE__FIELD_NAME_SIZE, "%s.%s", prefix, name);
     if (length < 0 || length >= TCE__FIELD_NAME_SIZE)
-        return tce_fail(TCE_E_VALUE, "prefix has %zu characters, too long for a name of %d with .%s",
+        return tce_fail(TCE_E_VALUE,
+                        "prefix has %zu characters, too long for a name of %d with .%s",
                         strlen(prefix), TCE__FIELD_NAME_SIZE - 1, name);
     return TCE_OK;
 }
 
 /* columns 0: a vector */
-tce_status tce__field_put(tce_store *store, const char *prefix, const char *name, int32_t type, size_t rows,
-                          size_t columns, const void *data)
+tce_status tce__field_put(tce_store *store, const char *prefix, const char *name, int32_t type,
+                          size_t rows, size_t columns, const void *data)
 {
     char full[TCE__FIELD_NAME_SIZE];
     const size_t shape[2] = { rows, columns };
@@ -49,8 +50,8 @@ static double element(const tce_store_array *array, size_t i)
     return x;
 }
 
-tce_status tce__field_check(const tce_store *store, const char *prefix, const char *name, size_t rows,
-                            size_t columns, double least, double most)
+tce_status tce__field_check(const tce_store *store, const char *prefix, const char *name,
+                            size_t rows, size_t columns, double least, double most)
 {
     char full[TCE__FIELD_NAME_SIZE];
     tce_store_array array;
@@ -66,22 +67,24 @@ tce_status tce__field_check(const tce_store *store, const char *prefix, const ch
     if (array.type != TCE_F32 && array.type != TCE_F64)
         return tce_fail(TCE_E_VALUE, "%s is neither float nor double", full);
     if (array.rank != rank || array.shape[0] != rows || (rank == 2 && array.shape[1] != columns))
-        return tce_fail(TCE_E_SHAPE, "%s has rank %d and shape [%zu, %zu], must be [%zu, %zu] with rank %d",
-                        full, (int)array.rank, array.rank > 0 ? array.shape[0] : 1,
-                        array.rank > 1 ? array.shape[1] : 1, rows, columns > 0 ? columns : 1, (int)rank);
+        return tce_fail(
+            TCE_E_SHAPE, "%s has rank %d and shape [%zu, %zu], must be [%zu, %zu] with rank %d",
+            full, (int)array.rank, array.rank > 0 ? array.shape[0] : 1,
+            array.rank > 1 ? array.shape[1] : 1, rows, columns > 0 ? columns : 1, (int)rank);
 
     /* numbers */
     const size_t n = rows * (columns > 0 ? columns : 1);
     for (size_t i = 0; i < n; i++) {
         const double x = element(&array, i);
         if (!(x >= least && x <= most))
-            return tce_fail(TCE_E_VALUE, "%s[%zu] = %g, must be in %g ... %g", full, i, x, least, most);
+            return tce_fail(TCE_E_VALUE, "%s[%zu] = %g, must be in %g ... %g", full, i, x, least,
+                            most);
     }
     return TCE_OK;
 }
 
-tce_status tce__field_read(const tce_store *store, const char *prefix, const char *name, int32_t type,
-                           size_t n, void *out)
+tce_status tce__field_read(const tce_store *store, const char *prefix, const char *name,
+                           int32_t type, size_t n, void *out)
 {
     char full[TCE__FIELD_NAME_SIZE];
     const tce_status status = tce__field_name(prefix, name, full);
@@ -90,7 +93,7 @@ tce_status tce__field_read(const tce_store *store, const char *prefix, const cha
     return tce_store_read(store, full, type, n, out);
 }
 
-/* ---- a network ------------------------------------------------------------------------------------ */
+/* ---- a network ------------------------------------------------------------------------------- */
 
 /* "layers.<l>.weight" and "layers.<l>.bias" */
 #define LAYER_NAME_SIZE 40
@@ -101,7 +104,8 @@ static void layer_names(size_t l, char *weight, char *bias)
 }
 
 /* the weights of layer l as they were saved */
-static tce_status find_layer(const tce_store *store, const char *prefix, size_t l, tce_store_array *out)
+static tce_status find_layer(const tce_store *store, const char *prefix, size_t l,
+                             tce_store_array *out)
 {
     char weight[LAYER_NAME_SIZE];
     char bias[LAYER_NAME_SIZE];
@@ -137,13 +141,15 @@ tce_status tce_net_save(const tce_net *net, tce_store *store, const char *prefix
         layer_names(l, weight, bias);
         status = tce__field_put(store, prefix, weight, type, out, in, weights);
         if (status == TCE_OK)
-            status =
-                tce__field_put(store, prefix, bias, type, out, 0, weights + out * in * net->kernels->size);
+            status = tce__field_put(store, prefix, bias, type, out, 0,
+                                    weights + out * in * net->kernels->size);
     }
     if (status == TCE_OK)
-        status = tce__field_put(store, prefix, "adam.moment", type, net->n_parameters, 0, net->moment);
+        status = tce__field_put(store, prefix, "adam.moment", type, net->n_parameters, 0,
+                                net->moment);
     if (status == TCE_OK)
-        status = tce__field_put(store, prefix, "adam.square", type, net->n_parameters, 0, net->square);
+        status = tce__field_put(store, prefix, "adam.square", type, net->n_parameters, 0,
+                                net->square);
     if (status == TCE_OK)
         status = tce__field_put(store, prefix, "adam.steps", TCE_U64, 1, 0, &net->n_steps);
     if (status == TCE_OK)
@@ -162,7 +168,8 @@ tce_status tce__net_load_check(const tce_net *net, const tce_store *store, const
         char weight[LAYER_NAME_SIZE];
         char bias[LAYER_NAME_SIZE];
         layer_names(l, weight, bias);
-        status = tce__field_check(store, prefix, weight, net->width[l + 1], net->width[l], -most, most);
+        status = tce__field_check(store, prefix, weight, net->width[l + 1], net->width[l], -most,
+                                  most);
         if (status == TCE_OK)
             status = tce__field_check(store, prefix, bias, net->width[l + 1], 0, -most, most);
     }
@@ -180,7 +187,8 @@ tce_status tce__net_load_check(const tce_net *net, const tce_store *store, const
     /* one layer more in the store, or another activation, is another network */
     tce_store_array array;
     if (find_layer(store, prefix, net->n_layers, &array) == TCE_OK)
-        return tce_fail(TCE_E_SHAPE, "%s has more than the network's %zu layers", prefix, net->n_layers);
+        return tce_fail(TCE_E_SHAPE, "%s has more than the network's %zu layers", prefix,
+                        net->n_layers);
     if (activation != net->activation)
         return tce_fail(TCE_E_VALUE, "%s was saved with activation %d, the network has %d", prefix,
                         (int)activation, (int)net->activation);
@@ -204,9 +212,11 @@ tce_status tce__net_load_read(tce_net *net, const tce_store *store, const char *
                                      weights + n_weights * net->kernels->size);
     }
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "adam.moment", type, net->n_parameters, net->moment);
+        status = tce__field_read(store, prefix, "adam.moment", type, net->n_parameters,
+                                 net->moment);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "adam.square", type, net->n_parameters, net->square);
+        status = tce__field_read(store, prefix, "adam.square", type, net->n_parameters,
+                                 net->square);
     if (status == TCE_OK)
         status = tce__field_read(store, prefix, "adam.steps", TCE_U64, 1, &net->n_steps);
     net->remembered = 0;
@@ -240,10 +250,12 @@ tce_status tce__net_saved_shape(const tce_store *store, const char *prefix, tce_
     size_t l = 0;
     do {
         if (array.rank != 2 || array.shape[0] > INT32_MAX || array.shape[1] > INT32_MAX)
-            return tce_fail(TCE_E_SHAPE, "the weights of %s, layer %zu, are not a matrix of usual size",
-                            prefix, l);
+            return tce_fail(TCE_E_SHAPE,
+                            "the weights of %s, layer %zu, are not a matrix of usual size", prefix,
+                            l);
         if (l > TCE__NET_MAX_HIDDEN)
-            return tce_fail(TCE_E_SHAPE, "%s has more than %d layers", prefix, TCE__NET_MAX_HIDDEN + 1);
+            return tce_fail(TCE_E_SHAPE, "%s has more than %d layers", prefix,
+                            TCE__NET_MAX_HIDDEN + 1);
         if (l == 0)
             shape.n_in = (int32_t)array.shape[1];
         else

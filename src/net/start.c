@@ -1,9 +1,9 @@
 /*
  * The first weights.
  *
- * Orthogonal: a Gaussian matrix G [max, min] = Q R, Q times the sign of R's diagonal, transposed where a
- * layer has fewer outputs than inputs, times the gain; biases 0. Fan-in: weights and biases uniform in
- * +-1/sqrt(inputs).
+ * Orthogonal: a Gaussian matrix G [max, min] = Q R, Q times the sign of R's diagonal, transposed
+ * where a layer has fewer outputs than inputs, times the gain; biases 0. Fan-in: weights and biases
+ * uniform in +-1/sqrt(inputs).
  */
 #include <tce/net.h>
 
@@ -14,15 +14,16 @@
 #include "net/internal.h"
 
 /* W [out, in] into `matrix`, which has room for the factorisation behind it */
-static tce_status draw_orthogonal(size_t in, size_t out, double gain, tce_random *random, double *matrix,
-                                  double *W)
+static tce_status draw_orthogonal(size_t in, size_t out, double gain, tce_random *random,
+                                  double *matrix, double *W)
 {
     const size_t rows = in > out ? in : out;
     const size_t columns = in > out ? out : in;
 
     tce_random_normals(random, rows * columns, matrix);
     if (tce__orthogonal(rows, columns, matrix, W) != 0)
-        return tce_fail(TCE_E_SINGULAR, "no QR factorisation of a %zu x %zu Gaussian matrix", rows, columns);
+        return tce_fail(TCE_E_SINGULAR, "no QR factorisation of a %zu x %zu Gaussian matrix", rows,
+                        columns);
     for (size_t o = 0; o < out; o++)
         for (size_t i = 0; i < in; i++)
             W[o * in + i] = gain * (out < in ? matrix[i * columns + o] : matrix[o * columns + i]);

@@ -43,7 +43,8 @@ void tce__covariance_forward(size_t P, int diagonal, double min_std, const doubl
     }
 }
 
-void tce__covariance_backward(size_t P, int diagonal, const double *raw, const double *d_L, double *d_raw)
+void tce__covariance_backward(size_t P, int diagonal, const double *raw, const double *d_L,
+                              double *d_raw)
 {
     double *d_lower = d_raw + P;
 

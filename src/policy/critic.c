@@ -1,8 +1,9 @@
 /*
- * The value function: V(s) = network((s - mean)/sqrt(var + 1e-8)), with running statistics of observations.
+ * The value function: V(s) = network((s - mean)/sqrt(var + 1e-8)), with running statistics of
+ * observations.
  *
- * N new rows with mean m_b and variance v_b (divisor N - 1) meet statistics of count n, which start with
- * n = 1e-4, mean 0, var 1:
+ * N new rows with mean m_b and variance v_b (divisor N - 1) meet statistics of count n, which start
+ * with n = 1e-4, mean 0, var 1:
  *     delta = m_b - mean,   mean <- mean + delta N/(n + N),
  *     var <- (var n + v_b N + delta^2 n N/(n + N))/(n + N),   n <- n + N
  */
@@ -27,15 +28,15 @@ struct tce_critic {
     size_t max_batch;
     int32_t normalise;
     double count;
-    double *mean;         /* [n_obs] running statistics */
-    double *variance;     /* [n_obs] */
-    double *std;          /* [n_obs] sqrt(variance + epsilon), what the network's input is divided by */
-    double *new_mean;     /* [n_obs] scratch of observe */
+    double *mean;     /* [n_obs] running statistics */
+    double *variance; /* [n_obs] */
+    double *std;      /* [n_obs] sqrt(variance + epsilon), what the network's input is divided by */
+    double *new_mean; /* [n_obs] scratch of observe */
     double *new_variance; /* [n_obs] */
     uint32_t *rows;       /* [max_batch] permutation */
 };
 
-/* ---- life cycle ----------------------------------------------------------------------------------- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 void tce_critic_options_init(tce_critic_options *options, size_t struct_size)
 {
@@ -66,7 +67,8 @@ static tce_critic *layout(tce_critic *plan, tce_net *net, tce__arena *arena)
 }
 
 /* publishes statistics: [n_obs], [n_obs], count */
-static void set_statistics(tce_critic *critic, const double *mean, const double *variance, double count)
+static void set_statistics(tce_critic *critic, const double *mean, const double *variance,
+                           double count)
 {
     for (size_t i = 0; i < critic->n_obs; i++) {
         critic->mean[i] = mean[i];
@@ -85,7 +87,8 @@ static void clear_statistics(tce_critic *critic)
     set_statistics(critic, critic->new_mean, critic->new_variance, FIRST_COUNT);
 }
 
-tce_status tce_critic_create(const tce_critic_options *options, const tce_hooks *hooks, tce_critic **out)
+tce_status tce_critic_create(const tce_critic_options *options, const tce_hooks *hooks,
+                             tce_critic **out)
 {
     tce_status status = tce__check_pointer("out", out);
     if (status != TCE_OK)
@@ -157,10 +160,11 @@ tce_status tce_critic_start(tce_critic *critic, tce_random *random)
     return status;
 }
 
-/* ---- normaliser ----------------------------------------------------------------------------------- */
+/* ---- normaliser ------------------------------------------------------------------------------ */
 
 /* mean and variance (divisor n - 1; 0 for one row) of the columns of obs [n, n_obs] */
-static void batch_statistics(size_t n, size_t n_obs, const double *obs, double *mean, double *variance)
+static void batch_statistics(size_t n, size_t n_obs, const double *obs, double *mean,
+                             double *variance)
 {
     for (size_t i = 0; i < n_obs; i++)
         mean[i] = variance[i] = 0.0;
@@ -234,7 +238,7 @@ static tce__net_input input_of(const tce_critic *critic, const double *obs, cons
     return input;
 }
 
-/* ---- value and regression ------------------------------------------------------------------------- */
+/* ---- value and regression -------------------------------------------------------------------- */
 
 static tce_status check_batch(const tce_critic *critic, size_t n)
 {
@@ -259,9 +263,10 @@ tce_status tce_critic_value(tce_critic *critic, size_t n, const double *obs, dou
     return tce__net_evaluate(critic->net, n, &input, out);
 }
 
-tce_status tce_critic_fit_epoch(tce_critic *critic, size_t n, const double *obs, const double *target,
-                                size_t n_minibatches, tce_random *random, const tce_adam_options *adam,
-                                double rate_factor, double clip_norm, double *out_loss)
+tce_status tce_critic_fit_epoch(tce_critic *critic, size_t n, const double *obs,
+                                const double *target, size_t n_minibatches, tce_random *random,
+                                const tce_adam_options *adam, double rate_factor, double clip_norm,
+                                double *out_loss)
 {
     tce_adam_options opt;
     tce_status status = tce__check_pointer("critic", critic);
@@ -272,7 +277,8 @@ tce_status tce_critic_fit_epoch(tce_critic *critic, size_t n, const double *obs,
     if (status == TCE_OK)
         status = check_batch(critic, n);
     if (status == TCE_OK && (n_minibatches < 1 || n_minibatches > n))
-        status = tce_fail(TCE_E_SHAPE, "n_minibatches = %zu, must be in 1 ... n = %zu", n_minibatches, n);
+        status = tce_fail(TCE_E_SHAPE, "n_minibatches = %zu, must be in 1 ... n = %zu",
+                          n_minibatches, n);
     if (status == TCE_OK && n_minibatches > 1)
         status = tce__check_pointer("random", random);
     if (status == TCE_OK)
@@ -311,9 +317,10 @@ tce_status tce_critic_fit_epoch(tce_critic *critic, size_t n, const double *obs,
     return TCE_OK;
 }
 
-/* ---- state ---------------------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
-void tce_critic_statistics(const tce_critic *critic, double *out_mean, double *out_var, double *out_count)
+void tce_critic_statistics(const tce_critic *critic, double *out_mean, double *out_var,
+                           double *out_count)
 {
     if (!critic)
         return;
@@ -358,7 +365,8 @@ tce_status tce_critic_save(const tce_critic *critic, tce_store *store, const cha
     if (status == TCE_OK)
         status = tce__field_put(store, prefix, "mean", TCE_F64, critic->n_obs, 0, critic->mean);
     if (status == TCE_OK)
-        status = tce__field_put(store, prefix, "variance", TCE_F64, critic->n_obs, 0, critic->variance);
+        status = tce__field_put(store, prefix, "variance", TCE_F64, critic->n_obs, 0,
+                                critic->variance);
     if (status == TCE_OK)
         status = tce__field_put(store, prefix, "count", TCE_F64, 1, 0, &critic->count);
     return status;
@@ -390,7 +398,8 @@ tce_status tce_critic_load(tce_critic *critic, const tce_store *store, const cha
     if (status == TCE_OK)
         status = tce__field_read(store, prefix, "mean", TCE_F64, critic->n_obs, critic->new_mean);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "variance", TCE_F64, critic->n_obs, critic->new_variance);
+        status = tce__field_read(store, prefix, "variance", TCE_F64, critic->n_obs,
+                                 critic->new_variance);
     if (status == TCE_OK)
         status = tce__field_read(store, prefix, "count", TCE_F64, 1, &count);
     if (status == TCE_OK)

@@ -22,10 +22,10 @@ struct tce_policy {
     double min_std;
     double initial_std;
     uint64_t n_steps; /* Adam steps of the raw vector */
-    double *raw;      /* [1 or max_batch, n_raw]: the trainable vector, or the second network's output */
-    double *d_raw;    /* like raw */
-    double *moment;   /* [n_raw], shared forms only */
-    double *square;   /* [n_raw] */
+    double *raw; /* [1 or max_batch, n_raw]: the trainable vector, or the second network's output */
+    double *d_raw;  /* like raw */
+    double *moment; /* [n_raw], shared forms only */
+    double *square; /* [n_raw] */
 };
 
 #endif

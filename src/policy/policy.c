@@ -1,8 +1,9 @@
 /*
- * The Gaussian policy N(mu(s), L L'): mu by a network; L from one trainable vector, or from a second network
- * of the context.
+ * The Gaussian policy N(mu(s), L L'): mu by a network; L from one trainable vector, or from a
+ * second network of the context.
  *
- * The trainable vector, its gradient and its Adam are double whatever the precision of the networks.
+ * The trainable vector, its gradient and its Adam are double whatever the precision of the
+ * networks.
  */
 #include <tce/policy.h>
 
@@ -16,7 +17,7 @@
 /* Most dimensions, so that P (P + 1)/2 is a width that a network may have. */
 #define MAX_PARAMS 1024
 
-/* ---- life cycle ----------------------------------------------------------------------------------- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 void tce_policy_options_init(tce_policy_options *options, size_t struct_size)
 {
@@ -43,7 +44,8 @@ static tce_status check_options(const tce_policy_options *o)
     if (status == TCE_OK)
         status = tce__check_int("n_params", o->n_params, 1, MAX_PARAMS);
     if (status == TCE_OK)
-        status = tce__check_int("form", o->form, TCE_POLICY_FULL_SHARED, TCE_POLICY_DIAGONAL_SHARED);
+        status = tce__check_int("form", o->form, TCE_POLICY_FULL_SHARED,
+                                TCE_POLICY_DIAGONAL_SHARED);
     if (status == TCE_OK)
         status = tce__check_int("n_cov_hidden", o->n_cov_hidden, -1, INT32_MAX);
     if (status == TCE_OK)
@@ -96,7 +98,8 @@ static tce_policy *layout(tce_policy *plan, tce_net *mean, tce_net *factor, tce_
     return policy;
 }
 
-tce_status tce_policy_create(const tce_policy_options *options, const tce_hooks *hooks, tce_policy **out)
+tce_status tce_policy_create(const tce_policy_options *options, const tce_hooks *hooks,
+                             tce_policy **out)
 {
     tce_status status = tce__check_pointer("out", out);
     if (status != TCE_OK)
@@ -112,7 +115,8 @@ tce_status tce_policy_create(const tce_policy_options *options, const tce_hooks 
         return status;
 
     /* sizes of everything */
-    const size_t n_raw = tce__covariance_size((size_t)opt.n_params, opt.form == TCE_POLICY_DIAGONAL_SHARED);
+    const size_t n_raw = tce__covariance_size((size_t)opt.n_params,
+                                              opt.form == TCE_POLICY_DIAGONAL_SHARED);
     tce_net_options mean_opt;
     tce_net_options factor_opt;
     tce_net mean;
@@ -176,7 +180,7 @@ tce_status tce_policy_start(tce_policy *policy, tce_random *random)
     return TCE_OK;
 }
 
-/* ---- prediction and its gradient ------------------------------------------------------------------ */
+/* ---- prediction and its gradient ------------------------------------------------------------- */
 
 size_t tce_policy_num_factors(const tce_policy *policy, size_t n)
 {
@@ -207,7 +211,8 @@ typedef struct factor_job {
     const double *d_L;
 } factor_job;
 
-static tce_status factors_forward(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+static tce_status factors_forward(void *context, size_t chunk, size_t begin, size_t end,
+                                  int32_t worker)
 {
     const factor_job *j = context;
     const tce_policy *p = j->policy;
@@ -220,7 +225,8 @@ static tce_status factors_forward(void *context, size_t chunk, size_t begin, siz
     return TCE_OK;
 }
 
-static tce_status factors_backward(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+static tce_status factors_backward(void *context, size_t chunk, size_t begin, size_t end,
+                                   int32_t worker)
 {
     const factor_job *j = context;
     const tce_policy *p = j->policy;
@@ -228,8 +234,8 @@ static tce_status factors_backward(void *context, size_t chunk, size_t begin, si
     (void)worker;
 
     for (size_t e = begin; e < end; e++)
-        tce__covariance_backward(p->P, is_diagonal(p), p->raw + e * p->n_raw, j->d_L + e * p->P * p->P,
-                                 p->d_raw + e * p->n_raw);
+        tce__covariance_backward(p->P, is_diagonal(p), p->raw + e * p->n_raw,
+                                 j->d_L + e * p->P * p->P, p->d_raw + e * p->n_raw);
     return TCE_OK;
 }
 
@@ -258,11 +264,12 @@ tce_status tce_policy_predict(tce_policy *policy, size_t n, const double *obs, d
         return status;
     factor_job job = { policy, out_L, NULL };
     policy->remembered = n;
-    return tce_pool_run(policy->mean->pool, tce_policy_num_factors(policy, n), FACTOR_CHUNK, factors_forward,
-                        &job);
+    return tce_pool_run(policy->mean->pool, tce_policy_num_factors(policy, n), FACTOR_CHUNK,
+                        factors_forward, &job);
 }
 
-tce_status tce_policy_backward(tce_policy *policy, size_t n, const double *d_mean, const double *d_L)
+tce_status tce_policy_backward(tce_policy *policy, size_t n, const double *d_mean,
+                               const double *d_L)
 {
     tce_status status = tce__check_pointer("policy", policy);
     if (status == TCE_OK)
@@ -272,7 +279,8 @@ tce_status tce_policy_backward(tce_policy *policy, size_t n, const double *d_mea
     if (status == TCE_OK && policy->remembered == 0)
         status = tce_fail(TCE_E_STATE, "backward without a predict since the parameters changed");
     if (status == TCE_OK && n != policy->remembered)
-        status = tce_fail(TCE_E_SHAPE, "n = %zu contexts, the last predict had %zu", n, policy->remembered);
+        status = tce_fail(TCE_E_SHAPE, "n = %zu contexts, the last predict had %zu", n,
+                          policy->remembered);
     if (status != TCE_OK)
         return status;
 
@@ -286,7 +294,7 @@ tce_status tce_policy_backward(tce_policy *policy, size_t n, const double *d_mea
     return status;
 }
 
-/* ---- training ------------------------------------------------------------------------------------- */
+/* ---- training -------------------------------------------------------------------------------- */
 
 /* norm of the gradient of the covariance's parameters */
 static double factor_norm(const tce_policy *policy)
@@ -296,8 +304,8 @@ static double factor_norm(const tce_policy *policy)
     return sqrt(tce__net_double.sum_of_squares(policy->n_raw, policy->d_raw));
 }
 
-tce_status tce_policy_adam_step(tce_policy *policy, const tce_adam_options *adam, double rate_factor,
-                                double clip_norm, double *out_norm)
+tce_status tce_policy_adam_step(tce_policy *policy, const tce_adam_options *adam,
+                                double rate_factor, double clip_norm, double *out_norm)
 {
     tce_adam_options opt;
     tce_status status = tce__check_pointer("policy", policy);
@@ -330,7 +338,8 @@ tce_status tce_policy_adam_step(tce_policy *policy, const tce_adam_options *adam
     }
     policy->n_steps++;
     const tce__adam_scalars s = tce__adam_prepare(&opt, rate_factor, policy->n_steps);
-    tce__net_double.adam(policy->n_raw, &s, policy->d_raw, policy->raw, policy->moment, policy->square);
+    tce__net_double.adam(policy->n_raw, &s, policy->d_raw, policy->raw, policy->moment,
+                         policy->square);
     return TCE_OK;
 }
 

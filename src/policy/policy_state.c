@@ -11,13 +11,14 @@
 
 #include "policy/internal.h"
 
-/* ---- parameters and gradient ---------------------------------------------------------------------- */
+/* ---- parameters and gradient ----------------------------------------------------------------- */
 
 size_t tce_policy_num_parameters(const tce_policy *policy)
 {
     if (!policy)
         return 0;
-    return policy->mean->n_parameters + (policy->factor ? policy->factor->n_parameters : policy->n_raw);
+    return policy->mean->n_parameters +
+           (policy->factor ? policy->factor->n_parameters : policy->n_raw);
 }
 
 void tce_policy_get_parameters(const tce_policy *policy, double *out)
@@ -70,7 +71,7 @@ void tce_policy_get_gradient(const tce_policy *policy, double *out)
         memcpy(out, policy->d_raw, policy->n_raw * sizeof *out);
 }
 
-/* ---- store ---------------------------------------------------------------------------------------- */
+/* ---- store ----------------------------------------------------------------------------------- */
 
 /* the two networks' prefixes; long enough for any prefix that leaves room for a name */
 typedef struct prefixes {
@@ -108,20 +109,23 @@ tce_status tce_policy_save(const tce_policy *policy, tce_store *store, const cha
         return tce_net_save(policy->factor, store, names.covariance);
 
     if (status == TCE_OK)
-        status = tce__field_put(store, names.covariance, "raw", TCE_F64, policy->n_raw, 0, policy->raw);
+        status = tce__field_put(store, names.covariance, "raw", TCE_F64, policy->n_raw, 0,
+                                policy->raw);
     if (status == TCE_OK)
-        status =
-            tce__field_put(store, names.covariance, "adam.moment", TCE_F64, policy->n_raw, 0, policy->moment);
+        status = tce__field_put(store, names.covariance, "adam.moment", TCE_F64, policy->n_raw, 0,
+                                policy->moment);
     if (status == TCE_OK)
-        status =
-            tce__field_put(store, names.covariance, "adam.square", TCE_F64, policy->n_raw, 0, policy->square);
+        status = tce__field_put(store, names.covariance, "adam.square", TCE_F64, policy->n_raw, 0,
+                                policy->square);
     if (status == TCE_OK)
-        status = tce__field_put(store, names.covariance, "adam.steps", TCE_U64, 1, 0, &policy->n_steps);
+        status = tce__field_put(store, names.covariance, "adam.steps", TCE_U64, 1, 0,
+                                &policy->n_steps);
     return status;
 }
 
 /* the form and min_std decide what the numbers mean, so they must be the policy's own */
-static tce_status check_meaning(const tce_policy *policy, const tce_store *store, const char *prefix)
+static tce_status check_meaning(const tce_policy *policy, const tce_store *store,
+                                const char *prefix)
 {
     int32_t form[2];
     double std[2];
@@ -129,11 +133,11 @@ static tce_status check_meaning(const tce_policy *policy, const tce_store *store
     if (status == TCE_OK)
         status = tce__field_read(store, prefix, "std", TCE_F64, 2, std);
     if (status == TCE_OK && form[0] != policy->form)
-        status = tce_fail(TCE_E_SHAPE, "%s was saved with form %d, the policy has %d", prefix, (int)form[0],
-                          (int)policy->form);
+        status = tce_fail(TCE_E_SHAPE, "%s was saved with form %d, the policy has %d", prefix,
+                          (int)form[0], (int)policy->form);
     if (status == TCE_OK && std[0] != policy->min_std)
-        status = tce_fail(TCE_E_VALUE, "%s was saved with min_std %g, the policy has %g", prefix, std[0],
-                          policy->min_std);
+        status = tce_fail(TCE_E_VALUE, "%s was saved with min_std %g, the policy has %g", prefix,
+                          std[0], policy->min_std);
     return status;
 }
 
@@ -142,7 +146,8 @@ static tce_status check_vector(const tce_policy *policy, const tce_store *store,
     uint64_t n_steps;
     tce_status status = tce__field_check(store, prefix, "raw", policy->n_raw, 0, -DBL_MAX, DBL_MAX);
     if (status == TCE_OK)
-        status = tce__field_check(store, prefix, "adam.moment", policy->n_raw, 0, -DBL_MAX, DBL_MAX);
+        status = tce__field_check(store, prefix, "adam.moment", policy->n_raw, 0, -DBL_MAX,
+                                  DBL_MAX);
     if (status == TCE_OK)
         status = tce__field_check(store, prefix, "adam.square", policy->n_raw, 0, 0.0, DBL_MAX);
     if (status == TCE_OK)
@@ -154,9 +159,11 @@ static tce_status read_vector(tce_policy *policy, const tce_store *store, const 
 {
     tce_status status = tce__field_read(store, prefix, "raw", TCE_F64, policy->n_raw, policy->raw);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "adam.moment", TCE_F64, policy->n_raw, policy->moment);
+        status = tce__field_read(store, prefix, "adam.moment", TCE_F64, policy->n_raw,
+                                 policy->moment);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "adam.square", TCE_F64, policy->n_raw, policy->square);
+        status = tce__field_read(store, prefix, "adam.square", TCE_F64, policy->n_raw,
+                                 policy->square);
     if (status == TCE_OK)
         status = tce__field_read(store, prefix, "adam.steps", TCE_U64, 1, &policy->n_steps);
     return status;

@@ -1,6 +1,7 @@
 /*
- * Life cycle of a rollout: the environments are made one after the other; the first one's spec is checked and copied,
- * those of the others must have the same sizes. What fails on the way is undone.
+ * Life cycle of a rollout: the environments are made one after the other; the first one's spec is
+ * checked and copied, those of the others must have the same sizes. What fails on the way is
+ * undone.
  */
 #include "rollout/internal.h"
 
@@ -23,12 +24,14 @@ void tce_rollout_paths_init(tce_rollout_paths *paths, size_t struct_size)
     tce__struct_init(paths, struct_size, &none, sizeof none);
 }
 
-/* ---- making environments ------------------------------------------------------------------------- */
+/* ---- making environments --------------------------------------------------------------------- */
 
 /* One size of environment i against environment 0. */
 static tce_status compare_size(const char *name, int32_t value, int32_t first)
 {
-    return value == first ? TCE_OK : tce_fail(TCE_E_ENV, "%s = %d, environment 0 has %d", name, (int)value, (int)first);
+    return value == first
+               ? TCE_OK
+               : tce_fail(TCE_E_ENV, "%s = %d, environment 0 has %d", name, (int)value, (int)first);
 }
 
 static tce_status compare_specs(const tce_env_spec *spec, const tce_env_spec *first)
@@ -45,22 +48,27 @@ static tce_status compare_specs(const tce_env_spec *spec, const tce_env_spec *fi
 }
 
 /* An instance and its spec; neither is left behind on failure. */
-static tce_status make_instance(const tce_env_vtable *table, const tce_rollout_options *options, size_t i, void **out,
-                                tce_env_spec *out_spec)
+static tce_status make_instance(const tce_env_vtable *table, const tce_rollout_options *options,
+                                size_t i, void **out, tce_env_spec *out_spec)
 {
     tce__aside aside;
 
     tce__aside_put(&aside);
-    const tce_status status = tce__env_create(table, options->user, options->settings, out, out_spec);
+    const tce_status status = tce__env_create(table, options->user, options->settings, out,
+                                              out_spec);
     if (status)
-        return tce_fail(status, "environment %zu of \"%s\": %s", i, table->name, tce_error_message());
+        return tce_fail(status, "environment %zu of \"%s\": %s", i, table->name,
+                        tce_error_message());
     tce__aside_return(&aside);
     return TCE_OK;
 }
 
-/* ---- the block ----------------------------------------------------------------------------------- */
+/* ---- the block ------------------------------------------------------------------------------- */
 
-/* Copies of the arrays of `given`, the task's own spec, and *spec with them; while measuring only their size. */
+/*
+ * Copies of the arrays of `given`, the task's own spec, and *spec with them; while measuring only
+ * their size.
+ */
 static void layout_spec(const tce_env_spec *given, tce_env_spec *spec, tce__arena *arena)
 {
     const size_t n_metrics = (size_t)given->n_metrics;
@@ -114,7 +122,7 @@ static tce_rollout *layout(tce_rollout *rollout, const tce_env_spec *given, tce_
     return handle;
 }
 
-/* ---- life cycle ---------------------------------------------------------------------------------- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 static tce_status read_options(const tce_rollout_options *options, tce_rollout_options *out)
 {
@@ -122,15 +130,18 @@ static tce_status read_options(const tce_rollout_options *options, tce_rollout_o
 
     tce_rollout_options_init(out, sizeof *out);
     if ((status = tce__struct_read(options, "tce_rollout_options", sizeof *out, out)) ||
-        (status = tce_env_check(out->vtable)) || (status = tce__check_int("n_envs", out->n_envs, 1, MAX_ENVS)))
+        (status = tce_env_check(out->vtable)) ||
+        (status = tce__check_int("n_envs", out->n_envs, 1, MAX_ENVS)))
         return status;
     if (out->on_fault != TCE_ROLLOUT_FAIL && out->on_fault != TCE_ROLLOUT_DROP)
-        return tce_fail(TCE_E_ARGUMENT, "on_fault = %d is neither TCE_ROLLOUT_FAIL nor TCE_ROLLOUT_DROP",
+        return tce_fail(TCE_E_ARGUMENT,
+                        "on_fault = %d is neither TCE_ROLLOUT_FAIL nor TCE_ROLLOUT_DROP",
                         (int)out->on_fault);
     return TCE_OK;
 }
 
-tce_status tce_rollout_create(const tce_rollout_options *options, const tce_hooks *hooks, tce_rollout **out)
+tce_status tce_rollout_create(const tce_rollout_options *options, const tce_hooks *hooks,
+                              tce_rollout **out)
 {
     tce_rollout_options read;
     tce_env_spec given, other;
@@ -145,8 +156,12 @@ tce_status tce_rollout_create(const tce_rollout_options *options, const tce_hook
 
     /* the first environment tells the sizes */
     tce_rollout rollout = {
-        .table = tce__env_table(read.vtable), .pool = read.pool, .seed = read.seed, .purpose = read.purpose,
-        .n_envs = (size_t)read.n_envs, .on_fault = read.on_fault,
+        .table = tce__env_table(read.vtable),
+        .pool = read.pool,
+        .seed = read.seed,
+        .purpose = read.purpose,
+        .n_envs = (size_t)read.n_envs,
+        .on_fault = read.on_fault,
     };
     if ((status = make_instance(&rollout.table, &read, 0, &first, &given)))
         return status;
@@ -163,7 +178,8 @@ tce_status tce_rollout_create(const tce_rollout_options *options, const tce_hook
     for (size_t i = 1; i < handle->n_envs; i++) {
         if (!(status = make_instance(&handle->table, &read, i, &handle->instances[i], &other)) &&
             (status = compare_specs(&other, &handle->spec)))
-            status = tce_fail(status, "environment %zu of \"%s\": %s", i, handle->table.name, tce_error_message());
+            status = tce_fail(status, "environment %zu of \"%s\": %s", i, handle->table.name,
+                              tce_error_message());
         if (status) {
             handle->n_envs = handle->instances[i] ? i + 1 : i;
             tce_rollout_free(handle);
@@ -183,7 +199,7 @@ void tce_rollout_free(tce_rollout *rollout)
     tce__block_free(&rollout->hooks, rollout);
 }
 
-/* ---- questions ----------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 size_t tce_rollout_num_envs(const tce_rollout *rollout)
 {

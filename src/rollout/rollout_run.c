@@ -1,19 +1,24 @@
 /*
- * Environments at work: reset, whole episodes along desired paths, single steps. Environment i is one item of the pool,
- * so a whole episode runs in one thread and nothing that it writes is shared; its random stream is (seed, purpose, i,
- * episode). Both make the bytes independent of the number of threads.
+ * Environments at work: reset, whole episodes along desired paths, single steps. Environment i is
+ * one item of the pool, so a whole episode runs in one thread and nothing that it writes is shared;
+ * its random stream is (seed, purpose, i, episode). Both make the bytes independent of the number
+ * of threads.
  *
- * An episode is over after n_steps steps, whether or not the task says so; one that ends earlier has to say so.
+ * An episode is over after n_steps steps, whether or not the task says so; one that ends earlier
+ * has to say so.
  *
- * A fault (a callback's status, NaN, infinity) ends the episode of that environment alone. What it has written is
- * replaced: nothing of a broken episode gets out, with either value of on_fault.
+ * A fault (a callback's status, NaN, infinity) ends the episode of that environment alone. What it
+ * has written is replaced: nothing of a broken episode gets out, with either value of on_fault.
  */
 #include "rollout/internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What one of the public functions was asked for; rows belong to environments first … first + n - 1. */
+/*
+ * What one of the public functions was asked for; rows belong to environments first … first + n -
+ * 1.
+ */
 typedef struct task {
     tce_rollout *rollout;
     size_t first;
@@ -32,7 +37,7 @@ typedef struct task {
     double *out_metrics;         /* [n, M] */
 } task;
 
-/* ---- faults -------------------------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 /* TCE_OK, or TCE_E_ENV_NAN naming the entry. */
 static tce_status check_numbers(const char *name, size_t n, const double *x)
@@ -42,7 +47,8 @@ static tce_status check_numbers(const char *name, size_t n, const double *x)
     return i == n ? TCE_OK : tce_fail(TCE_E_ENV_NAN, "%s[%zu] = %g", name, i, x[i]);
 }
 
-static tce_status check_step(const tce_rollout *rollout, const double *obs, const tce_env_result *result)
+static tce_status check_step(const tce_rollout *rollout, const double *obs,
+                             const tce_env_result *result)
 {
     if (!isfinite(result->reward))
         return tce_fail(TCE_E_ENV_NAN, "reward = %g", result->reward);
@@ -70,12 +76,17 @@ static tce_status repeat_fault(const tce_rollout *rollout, size_t i)
     return tce_fail(rollout->statuses[i], "%s", rollout->messages + i * TCE__ROLLOUT_MESSAGE);
 }
 
-/* TCE_E_STATE unless the first n environments are in an episode, good or lost, or stepped to its end where that is allowed. */
+/*
+ * TCE_E_STATE unless the first n environments are in an episode, good or lost, or stepped to its
+ * end where that is allowed.
+ */
 static tce_status check_started(const tce_rollout *rollout, size_t n, int ended_allowed)
 {
     for (size_t i = 0; i < n; i++)
-        if (rollout->states[i] == TCE__EPISODE_NONE || (rollout->states[i] == TCE__EPISODE_ENDED && !ended_allowed))
-            return tce_fail(TCE_E_STATE, "environment %zu has no episode, call tce_rollout_reset first", i);
+        if (rollout->states[i] == TCE__EPISODE_NONE ||
+            (rollout->states[i] == TCE__EPISODE_ENDED && !ended_allowed))
+            return tce_fail(TCE_E_STATE,
+                            "environment %zu has no episode, call tce_rollout_reset first", i);
     return TCE_OK;
 }
 
@@ -89,18 +100,20 @@ static tce_status check_count(const tce_rollout *rollout, size_t n)
     return TCE_OK;
 }
 
-/* ---- reset --------------------------------------------------------------------------------------- */
+/* ---- reset ----------------------------------------------------------------------------------- */
 
 /* Calls reset and checks what comes out; obs [O], pos, vel [D]. */
-static tce_status reset_instance(tce_rollout *rollout, size_t i, tce_random *random, double *obs, double *pos,
-                                 double *vel)
+static tce_status reset_instance(tce_rollout *rollout, size_t i, tce_random *random, double *obs,
+                                 double *pos, double *vel)
 {
     const size_t O = (size_t)rollout->spec.n_obs;
     const size_t D = (size_t)rollout->spec.n_dof;
     tce_status status;
 
-    if ((status = tce__judge("reset", rollout->table.reset(rollout->instances[i], random, obs, pos, vel))) ||
-        (status = check_numbers("observation", O, obs)) || (status = check_numbers("position", D, pos)) ||
+    if ((status = tce__judge("reset",
+                             rollout->table.reset(rollout->instances[i], random, obs, pos, vel))) ||
+        (status = check_numbers("observation", O, obs)) ||
+        (status = check_numbers("position", D, pos)) ||
         (status = check_numbers("velocity", D, vel)))
         return tce_fail(status, "environment %zu, reset of episode %llu: %s", i,
                         (unsigned long long)rollout->episodes[i], tce_error_message());
@@ -149,18 +162,22 @@ static tce_status reset_work(void *context, size_t chunk, size_t begin, size_t e
     return record(rollout, i, status, &aside);
 }
 
-tce_status tce_rollout_reset(tce_rollout *rollout, size_t n, uint64_t episode, double *out_obs, double *out_pos,
-                             double *out_vel)
+tce_status tce_rollout_reset(tce_rollout *rollout, size_t n, uint64_t episode, double *out_obs,
+                             double *out_pos, double *out_vel)
 {
     const tce_status status = check_count(rollout, n);
     if (status)
         return status;
-    task job = { .rollout = rollout, .episode = episode, .out_obs = out_obs, .out_pos = out_pos, .out_vel = out_vel };
+    task job = { .rollout = rollout,
+                 .episode = episode,
+                 .out_obs = out_obs,
+                 .out_pos = out_pos,
+                 .out_vel = out_vel };
     return tce_pool_run(rollout->pool, n, 1, reset_work, &job);
 }
 
-tce_status tce_rollout_reset_one(tce_rollout *rollout, size_t i, uint64_t episode, double *out_obs, double *out_pos,
-                                 double *out_vel)
+tce_status tce_rollout_reset_one(tce_rollout *rollout, size_t i, uint64_t episode, double *out_obs,
+                                 double *out_pos, double *out_vel)
 {
     const tce_status status = tce__check_pointer("rollout", rollout);
     if (status)
@@ -168,33 +185,48 @@ tce_status tce_rollout_reset_one(tce_rollout *rollout, size_t i, uint64_t episod
     if (i >= rollout->n_envs)
         return tce_fail(TCE_E_SHAPE, "i = %zu, there are %zu environments", i, rollout->n_envs);
     task job = {
-        .rollout = rollout, .first = i, .episode = episode, .out_obs = out_obs, .out_pos = out_pos, .out_vel = out_vel,
+        .rollout = rollout,
+        .first = i,
+        .episode = episode,
+        .out_obs = out_obs,
+        .out_pos = out_pos,
+        .out_vel = out_vel,
     };
     return reset_work(&job, 0, 0, 1, 0);
 }
 
-tce_status tce_rollout_reset_streams(tce_rollout *rollout, size_t n, const size_t *which, tce_random *streams,
-                                     double *out_obs, double *out_pos, double *out_vel)
+tce_status tce_rollout_reset_streams(tce_rollout *rollout, size_t n, const size_t *which,
+                                     tce_random *streams, double *out_obs, double *out_pos,
+                                     double *out_vel)
 {
     tce_status status = check_count(rollout, n);
     if (status || (status = tce__check_pointer("streams", streams)))
         return status;
     for (size_t k = 0; which && k < n; k++) {
         if (which[k] >= rollout->n_envs)
-            return tce_fail(TCE_E_SHAPE, "which[%zu] = %zu, there are %zu environments", k, which[k], rollout->n_envs);
+            return tce_fail(TCE_E_SHAPE, "which[%zu] = %zu, there are %zu environments", k,
+                            which[k], rollout->n_envs);
         if (k > 0 && which[k] <= which[k - 1])
-            return tce_fail(TCE_E_VALUE, "which[%zu] = %zu after %zu, must be ascending", k, which[k], which[k - 1]);
+            return tce_fail(TCE_E_VALUE, "which[%zu] = %zu after %zu, must be ascending", k,
+                            which[k], which[k - 1]);
     }
     task job = {
-        .rollout = rollout, .which = which, .streams = streams,
-        .out_obs = out_obs, .out_pos = out_pos, .out_vel = out_vel,
+        .rollout = rollout,
+        .which = which,
+        .streams = streams,
+        .out_obs = out_obs,
+        .out_pos = out_pos,
+        .out_vel = out_vel,
     };
     return tce_pool_run(rollout->pool, n, 1, reset_work, &job);
 }
 
-/* ---- ends ---------------------------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
-/* Counts a step of environment i; the last one of the spec is an end. Returns whether the episode is over. */
+/*
+ * Counts a step of environment i; the last one of the spec is an end. Returns whether the episode
+ * is over.
+ */
 static int count_step(tce_rollout *rollout, size_t i, tce_env_result *result)
 {
     rollout->steps[i]++;
@@ -203,9 +235,12 @@ static int count_step(tce_rollout *rollout, size_t i, tce_env_result *result)
     return result->terminated || result->truncated;
 }
 
-/* ---- whole episodes ------------------------------------------------------------------------------ */
+/* ---- whole episodes -------------------------------------------------------------------------- */
 
-/* Steps from … T - 1 of a row as they are after an end: no reward, done, the event as it stands, obs [O] repeated. */
+/*
+ * Steps from … T - 1 of a row as they are after an end: no reward, done, the event as it stands,
+ * obs [O] repeated.
+ */
 static void fill_rest(const task *job, size_t row, size_t from, uint8_t event, const double *obs)
 {
     const tce_rollout_paths *paths = &job->paths;
@@ -242,7 +277,8 @@ static tce_status run_episode(const task *job, size_t i, size_t *length)
         result = nothing;
         if (paths->obs)
             obs = paths->obs + (i * (T + 1) + t + 1) * O;
-        status = rollout->table.step(rollout->instances[i], job->pos + step * D, job->vel + step * D, obs, &result);
+        status = rollout->table.step(rollout->instances[i], job->pos + step * D,
+                                     job->vel + step * D, obs, &result);
         status = tce__judge("step", status);
         if (status || (status = check_step(rollout, obs, &result)))
             return tce_fail(status, "environment %zu, step %zu of episode %llu: %s", i, t,
@@ -294,8 +330,9 @@ static tce_status run_work(void *context, size_t chunk, size_t i, size_t end, in
     (void)end;
     (void)worker;
     tce__aside_put(&aside);
-    const tce_status status =
-        rollout->states[i] == TCE__EPISODE_FAULT ? repeat_fault(rollout, i) : run_episode(job, i, &length);
+    const tce_status status = rollout->states[i] == TCE__EPISODE_FAULT
+                                  ? repeat_fault(rollout, i)
+                                  : run_episode(job, i, &length);
     if (status) {
         length = 0;
         erase_episode(job, i);
@@ -306,8 +343,8 @@ static tce_status run_work(void *context, size_t chunk, size_t i, size_t end, in
     return record(rollout, i, status, &aside);
 }
 
-tce_status tce_rollout_run(tce_rollout *rollout, size_t n, size_t T, const double *pos, const double *vel,
-                           const tce_rollout_paths *out)
+tce_status tce_rollout_run(tce_rollout *rollout, size_t n, size_t T, const double *pos,
+                           const double *vel, const tce_rollout_paths *out)
 {
     task job = { .rollout = rollout, .T = T, .pos = pos, .vel = vel };
     tce_status status;
@@ -317,19 +354,25 @@ tce_status tce_rollout_run(tce_rollout *rollout, size_t n, size_t T, const doubl
         (status = tce__struct_read(out, "tce_rollout_paths", sizeof job.paths, &job.paths)) ||
         (status = tce__check_pointer("rewards", job.paths.rewards)))
         return status;
-    if (T < 1 || T > INT32_MAX || T > SIZE_MAX / sizeof(double) / (size_t)rollout->spec.n_dof / (n + 1))
+    if (T < 1 || T > INT32_MAX ||
+        T > SIZE_MAX / sizeof(double) / (size_t)rollout->spec.n_dof / (n + 1))
         return tce_fail(TCE_E_SHAPE, "T = %zu, must be 1 to what fits into memory", T);
     const size_t n_numbers = n * T * (size_t)rollout->spec.n_dof;
-    if ((status = tce__check_finite("pos", n_numbers, pos)) || (status = tce__check_finite("vel", n_numbers, vel)) ||
+    if ((status = tce__check_finite("pos", n_numbers, pos)) ||
+        (status = tce__check_finite("vel", n_numbers, vel)) ||
         (status = check_started(rollout, n, 0)))
         return status;
     return tce_pool_run(rollout->pool, n, 1, run_work, &job);
 }
 
-/* ---- single steps -------------------------------------------------------------------------------- */
+/* ---- single steps ---------------------------------------------------------------------------- */
 
-/* One step of environment i with a raw action; an episode that is over stays as its last step has left it. */
-static tce_status step_instance(tce_rollout *rollout, size_t i, const double *action, double *obs, tce_env_result *result)
+/*
+ * One step of environment i with a raw action; an episode that is over stays as its last step has
+ * left it.
+ */
+static tce_status step_instance(tce_rollout *rollout, size_t i, const double *action, double *obs,
+                                tce_env_result *result)
 {
     const size_t O = (size_t)rollout->spec.n_obs;
     tce_status status;
@@ -341,7 +384,8 @@ static tce_status step_instance(tce_rollout *rollout, size_t i, const double *ac
         memcpy(obs, rollout->obs + i * O, O * sizeof *obs);
         return TCE_OK;
     }
-    status = tce__judge("step_action", rollout->table.step_action(rollout->instances[i], action, obs, result));
+    status = tce__judge("step_action",
+                        rollout->table.step_action(rollout->instances[i], action, obs, result));
     if (status || (status = check_step(rollout, obs, result)))
         return tce_fail(status, "environment %zu, a step of episode %llu: %s", i,
                         (unsigned long long)rollout->episodes[i], tce_error_message());
@@ -382,7 +426,9 @@ static tce_status step_work(void *context, size_t chunk, size_t i, size_t end, i
 tce_status tce_rollout_step(tce_rollout *rollout, size_t n, const double *actions, double *out_obs,
                             tce_env_result *out_results)
 {
-    task job = { .rollout = rollout, .actions = actions, .out_obs = out_obs, .out_results = out_results };
+    task job = {
+        .rollout = rollout, .actions = actions, .out_obs = out_obs, .out_results = out_results
+    };
     tce_status status = check_count(rollout, n);
     if (status)
         return status;
@@ -391,12 +437,13 @@ tce_status tce_rollout_step(tce_rollout *rollout, size_t n, const double *action
                         rollout->table.name);
     if ((status = tce__check_finite("actions", n * (size_t)rollout->spec.n_action, actions)) ||
         (status = tce__check_pointer("out_obs", out_obs)) ||
-        (status = tce__check_pointer("out_results", out_results)) || (status = check_started(rollout, n, 1)))
+        (status = tce__check_pointer("out_results", out_results)) ||
+        (status = check_started(rollout, n, 1)))
         return status;
     return tce_pool_run(rollout->pool, n, 1, step_work, &job);
 }
 
-/* ---- metrics ------------------------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 static tce_status metrics_work(void *context, size_t chunk, size_t i, size_t end, int32_t worker)
 {
@@ -413,7 +460,8 @@ static tce_status metrics_work(void *context, size_t chunk, size_t i, size_t end
     tce__aside_put(&aside);
     if (rollout->states[i] == TCE__EPISODE_FAULT)
         status = repeat_fault(rollout, i);
-    else if ((status = tce__judge("metrics", rollout->table.metrics(rollout->instances[i], metrics))))
+    else if ((status = tce__judge("metrics",
+                                  rollout->table.metrics(rollout->instances[i], metrics))))
         status = tce_fail(status, "environment %zu, metrics: %s", i, tce_error_message());
     if (status)
         memset(metrics, 0, M * sizeof *metrics);
@@ -433,11 +481,11 @@ tce_status tce_rollout_metrics(tce_rollout *rollout, size_t n, double *out)
     return tce_pool_run(rollout->pool, n, 1, metrics_work, &job);
 }
 
-/* ---- rewards ------------------------------------------------------------------------------------- */
+/* ---- rewards --------------------------------------------------------------------------------- */
 
 /*
- * With e the first step whose event flag is set: if e > 0, r_e <- sum_{t >= e} r_t and r_t <- 0 for t > e. Without an
- * event, or with e = 0, nothing changes [tasks 1.7].
+ * With e the first step whose event flag is set: if e > 0, r_e <- sum_{t >= e} r_t and r_t <- 0 for
+ * t > e. Without an event, or with e = 0, nothing changes [tasks 1.7].
  */
 void tce_rewards_to_event(size_t E, size_t T, const uint8_t *events, double *rewards)
 {

@@ -5,9 +5,9 @@
  *   sum      A = sum_{t=a}^{b} A_t, the step advantages normalised over the batch
  *   reward   A = sum_{t=a}^{b-1} gamma^(t-a) r_t minus its mean over episodes
  *
- * An episode that ended after n < T steps: segments with a >= n do not count; steps t >= n add nothing, and
- * V_b = 0 for b >= n. Normalised is (x - mean) / (sample standard deviation + 1e-8) over what counts; fewer
- * than two numbers stay as they are.
+ * An episode that ended after n < T steps: segments with a >= n do not count; steps t >= n add
+ * nothing, and V_b = 0 for b >= n. Normalised is (x - mean) / (sample standard deviation + 1e-8)
+ * over what counts; fewer than two numbers stay as they are.
  */
 #include <tce/segment.h>
 
@@ -29,7 +29,10 @@ typedef struct moments {
     double squares;
 } moments;
 
-/* mean_n = mean_{n-1} + (x - mean_{n-1}) / n;  squares_n = squares_{n-1} + (x - mean_{n-1})(x - mean_n) */
+/*
+ * mean_n = mean_{n-1} + (x - mean_{n-1}) / n;  squares_n = squares_{n-1} + (x - mean_{n-1})(x -
+ * mean_n)
+ */
 static void moments_add(moments *m, double x)
 {
     const double deviation = x - m->mean;
@@ -168,8 +171,8 @@ static tce_status check_segments(const segments *s)
         const long a = s->pairs[2 * j];
         const long b = s->pairs[2 * j + 1];
         if (a < 0 || b <= a || (size_t)b >= s->T)
-            return tce_fail(TCE_E_VALUE, "pairs[%zu] = (%ld, %ld), must be 0 <= a < b < T = %zu", j, a, b,
-                            s->T);
+            return tce_fail(TCE_E_VALUE, "pairs[%zu] = (%ld, %ld), must be 0 <= a < b < T = %zu", j,
+                            a, b, s->T);
     }
     for (size_t e = 0; s->lengths && e < s->E; e++) {
         if (s->lengths[e] < 0 || (size_t)s->lengths[e] > s->T)
@@ -180,8 +183,8 @@ static tce_status check_segments(const segments *s)
 }
 
 /* the arrays that a kind reads; past the end of an episode too they must be numbers */
-static tce_status check_arrays(int32_t kind, const segments *s, const double *rewards, const double *values,
-                               const double *steps, double gamma)
+static tce_status check_arrays(int32_t kind, const segments *s, const double *rewards,
+                               const double *values, const double *steps, double gamma)
 {
     if (kind == TCE_SEGMENT_SUM)
         return tce__check_finite("step_advantages", s->E * s->T, steps);
@@ -194,14 +197,15 @@ static tce_status check_arrays(int32_t kind, const segments *s, const double *re
 }
 
 tce_status tce_segment_advantage(int32_t kind, size_t E, size_t T, size_t J, const double *rewards,
-                                 const double *values, const double *step_advantages, const int32_t *pairs,
-                                 const int32_t *lengths, double gamma, int32_t normalise, double *out,
-                                 uint8_t *out_mask)
+                                 const double *values, const double *step_advantages,
+                                 const int32_t *pairs, const int32_t *lengths, double gamma,
+                                 int32_t normalise, double *out, uint8_t *out_mask)
 {
     const segments s = { E, T, J, pairs, lengths };
 
     if (kind != TCE_SEGMENT_VALUE && kind != TCE_SEGMENT_SUM && kind != TCE_SEGMENT_REWARD)
-        return tce_fail(TCE_E_ARGUMENT, "kind = %d, must be TCE_SEGMENT_VALUE, _SUM or _REWARD", (int)kind);
+        return tce_fail(TCE_E_ARGUMENT, "kind = %d, must be TCE_SEGMENT_VALUE, _SUM or _REWARD",
+                        (int)kind);
     tce_status st = check_segments(&s);
     if (st == TCE_OK)
         st = check_arrays(kind, &s, rewards, values, step_advantages, gamma);

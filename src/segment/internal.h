@@ -11,7 +11,7 @@
 /* Added to a standard deviation before dividing by it. */
 #define TCE__STD_EPSILON 1e-8
 
-/* ---- checks and surrogate terms (surrogate.c) ---------------------------------------- */
+/* ---- checks and surrogate terms (surrogate.c) ------------------------------------------------ */
 
 /* Sums over segments from which a tce_segment_stats is made. */
 typedef struct tce__ratio_sums {
@@ -23,9 +23,9 @@ typedef struct tce__ratio_sums {
 } tce__ratio_sums;
 
 /*
- * Adds the term of one segment to *sums and returns its derivative by the new log-likelihood, both before
- * division by the number of segments. The caller looks at sums->ratio: an overflow leaves it infinite or
- * NaN.
+ * Adds the term of one segment to *sums and returns its derivative by the new log-likelihood, both
+ * before division by the number of segments. The caller looks at sums->ratio: an overflow leaves it
+ * infinite or NaN.
  */
 double tce__ratio_term(double log_prob, double log_prob_old, double advantage, double clip,
                        tce__ratio_sums *sums);
@@ -42,22 +42,25 @@ size_t tce__count_mask(size_t n, const uint8_t *mask);
 /* As tce__check_finite, for the entries that count. */
 tce_status tce__check_unmasked(const char *name, size_t n, const uint8_t *mask, const double *x);
 
-/* ---- the handle (segment.c) ---------------------------------------- */
+/* ---- the handle (segment.c) ------------------------------------------------------------------ */
 
-/* Parts of the gradient of a shared factor when episodes have their own grids; fixed, so that sums do not
- * depend on the threads. */
+/*
+ * Parts of the gradient of a shared factor when episodes have their own grids; fixed, so that sums
+ * do not depend on the threads.
+ */
 #define TCE__SEGMENT_PARTS 16
 
 /*
- * Episodes that share a covariance and a grid, and the arrays that their likelihoods need. Either one group
- * holds all episodes, or each episode is a group of its own. Time points are stored so that segment j lies
- * at rows first[j] and first[j] + 1.
+ * Episodes that share a covariance and a grid, and the arrays that their likelihoods need. Either
+ * one group holds all episodes, or each episode is a group of its own. Time points are stored so
+ * that segment j lies at rows first[j] and first[j] + 1.
  */
 typedef struct tce__segment_group {
-    size_t n;               /* episodes */
-    size_t begin;           /* number of the first of them */
-    const double *basis;    /* [K, C] */
-    const double *from_pos; /* [K], mean path of zero parameters: from_pos init_pos + from_vel init_vel */
+    size_t n;            /* episodes */
+    size_t begin;        /* number of the first of them */
+    const double *basis; /* [K, C] */
+    /* [K], mean path of zero parameters: from_pos init_pos + from_vel init_vel */
+    const double *from_pos;
     const double *from_vel; /* [K] */
     const double *L;        /* [P, P] */
     double *rows;           /* [K, D, P], H L; in the end its gradient */
@@ -116,7 +119,7 @@ struct tce_segment {
     double *parts;                 /* [TCE__SEGMENT_PARTS, P, P] */
 };
 
-/* ---- one call (likelihood.c computes, objective.c drives) ---------------------------------------- */
+/* ---- one call (likelihood.c computes, objective.c drives) ------------------------------------ */
 
 /* Arguments of a call, and what is derived from them before the segments are visited. */
 typedef struct tce__segment_call {
@@ -145,13 +148,18 @@ double tce__segment_rows(const tce_segment *seg, const tce__segment_group *group
 tce_status tce__segment_residual(const tce__segment_call *call, const tce__segment_group *group,
                                  size_t begin, size_t end);
 
-/* Log-likelihoods of segment j and, in a surrogate call, its terms of the loss and of the gradients. */
-tce_status tce__segment_score(const tce__segment_call *call, const tce__segment_group *group, size_t j,
-                              const tce__segment_scratch *scratch, tce__ratio_sums *sums);
+/*
+ * Log-likelihoods of segment j and, in a surrogate call, its terms of the loss and of the
+ * gradients.
+ */
+tce_status tce__segment_score(const tce__segment_call *call, const tce__segment_group *group,
+                              size_t j, const tce__segment_scratch *scratch, tce__ratio_sums *sums);
 
-/* Gradients of the parameters of DoF d from those of all segments: d_mean [n, P], and d_L [P, P], to which
- * it adds; either may be NULL. */
-void tce__segment_gather(const tce_segment *seg, const tce__segment_group *group, size_t d, double *d_mean,
-                         double *d_L);
+/*
+ * Gradients of the parameters of DoF d from those of all segments: d_mean [n, P], and d_L [P, P],
+ * to which it adds; either may be NULL.
+ */
+void tce__segment_gather(const tce_segment *seg, const tce__segment_group *group, size_t d,
+                         double *d_mean, double *d_L);
 
 #endif

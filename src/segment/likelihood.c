@@ -1,9 +1,10 @@
 /*
- * Likelihood of the segments of a group of n episodes that share L and the rows H_k, and its gradient.
+ * Likelihood of the segments of a group of n episodes that share L and the rows H_k, and its
+ * gradient.
  *
- * Segment j looks at x = (y(t_a), y(t_b)), 2D numbers. They are ordered time by time here, which leaves the
- * density as it is and makes the rows of a segment neighbours in memory. With G = H L [2D, P] (one DoF
- * after the other, zero where L is) and r = x - m:     [TCE eq. local_likelihood]
+ * Segment j looks at x = (y(t_a), y(t_b)), 2D numbers. They are ordered time by time here, which
+ * leaves the density as it is and makes the rows of a segment neighbours in memory. With G = H L
+ * [2D, P] (one DoF after the other, zero where L is) and r = x - m:     [TCE eq. local_likelihood]
  *
  *   S = G G' + reg I = A A',   z = A^-1 r,   log p = -1/2 |z|^2 - sum_i log A_ii - D log 2 pi
  *
@@ -12,9 +13,9 @@
  *   dl/dm = S^-1 r c = A^-T z c
  *   dl/dS = 1/2 A^-T (sum_e c_e z_e z_e' - sum_e c_e I) A^-1,   dl/dG = 2 dl/dS G
  *
- * Both go back to mu and L through m = ... + H mu and G = H L at the end, summed over the segments of a
- * time point first. Arrays over episodes have the episode as their last index, so that one factorisation
- * serves whole rows of them.
+ * Both go back to mu and L through m = ... + H mu and G = H L at the end, summed over the segments
+ * of a time point first. Arrays over episodes have the episode as their last index, so that one
+ * factorisation serves whole rows of them.
  */
 #include <string.h>
 
@@ -34,10 +35,13 @@ double tce__segment_rows(const tce_segment *seg, const tce__segment_group *group
     double *const rows = group->rows + d * P;
     double largest = 0.0;
 
-    /* L is lower triangular: the rows of DoF d end with its own columns, and the rest is 0 since create */
+    /*
+     * L is lower triangular: the rows of DoF d end with its own columns, and the rest is 0 since
+     * create
+     */
     const size_t used = (d + 1) * C;
-    tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, seg->K, used, C, 1.0, group->basis, C, group->L + d * C * P, P,
-              0.0, rows, D * P);
+    tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, seg->K, used, C, 1.0, group->basis, C,
+              group->L + d * C * P, P, 0.0, rows, D * P);
     for (size_t k = 0; k < seg->K; k++) {
         const double *const row = rows + k * D * P;
 
@@ -89,8 +93,8 @@ static tce_status explain_residual(const tce__segment_call *call, const tce__seg
             continue;
         const double x = call->positions[(episode * seg->T + (size_t)seg->point[k]) * D + d];
         return tce_fail(TCE_E_VALUE,
-                        "positions[%zu,%d,%zu] = %g is not finite or too far from the mean path", episode,
-                        (int)seg->point[k], d, x);
+                        "positions[%zu,%d,%zu] = %g is not finite or too far from the mean path",
+                        episode, (int)seg->point[k], d, x);
     }
     return TCE_OK;
 }
@@ -118,8 +122,8 @@ tce_status tce__segment_residual(const tce__segment_call *call, const tce__segme
 }
 
 /* S <- A^-1 for S = G G' + reg I = A A'; out_log_det = log det A */
-static tce_status factor_segment(const tce_segment *seg, size_t j, const double *G, double reg, double *S,
-                                 double *out_log_det)
+static tce_status factor_segment(const tce_segment *seg, size_t j, const double *G, double reg,
+                                 double *S, double *out_log_det)
 {
     const size_t dim = 2 * seg->D;
     double log_det = 0.0;
@@ -130,8 +134,8 @@ static tce_status factor_segment(const tce_segment *seg, size_t j, const double 
     const int row = tce__cholesky(dim, S, dim);
     if (row > 0)
         return tce_fail(TCE_E_NOT_PD,
-                        "covariance of segment %zu is not positive definite at row %d; reg adds %g", j,
-                        row - 1, reg);
+                        "covariance of segment %zu is not positive definite at row %d; reg adds %g",
+                        j, row - 1, reg);
 
     for (size_t i = 0; i < dim; i++)
         log_det += log(S[i * dim + i]);
@@ -144,7 +148,8 @@ static tce_status factor_segment(const tce_segment *seg, size_t j, const double 
 }
 
 /* out_e = -1/2 |z_e|^2 - constant */
-static TCE__VECTOR void log_densities(size_t dim, size_t n, const double *z, double constant, double *out)
+static TCE__VECTOR void log_densities(size_t dim, size_t n, const double *z, double constant,
+                                      double *out)
 {
     for (size_t e = 0; e < n; e++)
         out[e] = 0.0;
@@ -157,7 +162,8 @@ static TCE__VECTOR void log_densities(size_t dim, size_t n, const double *z, dou
 }
 
 /* out_ie = z_ie c_e */
-static TCE__VECTOR void weight_columns(size_t dim, size_t n, const double *z, const double *c, double *out)
+static TCE__VECTOR void weight_columns(size_t dim, size_t n, const double *z, const double *c,
+                                       double *out)
 {
     for (size_t i = 0; i < dim; i++) {
         for (size_t e = 0; e < n; e++)
@@ -165,9 +171,11 @@ static TCE__VECTOR void weight_columns(size_t dim, size_t n, const double *z, co
     }
 }
 
-/* log p in, c = dl / dlog p out; a masked episode gets c = 0, and z = 0 since it may hold anything */
-static tce_status ratio_terms(const tce__segment_call *call, const tce__segment_group *group, size_t j,
-                              double *z, double *values, tce__ratio_sums *sums)
+/*
+ * log p in, c = dl / dlog p out; a masked episode gets c = 0, and z = 0 since it may hold anything
+ */
+static tce_status ratio_terms(const tce__segment_call *call, const tce__segment_group *group,
+                              size_t j, double *z, double *values, tce__ratio_sums *sums)
 {
     const size_t J = call->seg->J;
     const size_t n = group->n;
@@ -182,12 +190,13 @@ static tce_status ratio_terms(const tce__segment_call *call, const tce__segment_
             continue;
         }
         const double log_prob = values[e];
-        values[e] = call->weight *
-                    tce__ratio_term(log_prob, call->log_prob_old[i], call->advantages[i], call->clip, sums);
+        values[e] = call->weight * tce__ratio_term(log_prob, call->log_prob_old[i],
+                                                   call->advantages[i], call->clip, sums);
         if (!isfinite(sums->ratio) || !isfinite(sums->loss))
-            return tce_fail(TCE_E_NOT_FINITE,
-                            "ratio of episode %zu, segment %zu overflowed: log-likelihood %g, old %g",
-                            group->begin + e, j, log_prob, call->log_prob_old[i]);
+            return tce_fail(
+                TCE_E_NOT_FINITE,
+                "ratio of episode %zu, segment %zu overflowed: log-likelihood %g, old %g",
+                group->begin + e, j, log_prob, call->log_prob_old[i]);
     }
     return TCE_OK;
 }
@@ -217,12 +226,12 @@ static void score_backward(const tce_segment *seg, const tce__segment_group *gro
     tce__multiply_lower(TCE__RIGHT, TCE__NO_TRANS, dim, dim, 1.0, inverse, dim, scratch->d_S, dim);
 
     /* dl/dG = 2 dl/dS G */
-    tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, dim, seg->P, dim, 1.0, scratch->d_S, dim, G, seg->P, 0.0,
-              group->d_rows + j * dim * seg->P, seg->P);
+    tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, dim, seg->P, dim, 1.0, scratch->d_S, dim, G, seg->P,
+              0.0, group->d_rows + j * dim * seg->P, seg->P);
 }
 
-tce_status tce__segment_score(const tce__segment_call *call, const tce__segment_group *group, size_t j,
-                              const tce__segment_scratch *scratch, tce__ratio_sums *sums)
+tce_status tce__segment_score(const tce__segment_call *call, const tce__segment_group *group,
+                              size_t j, const tce__segment_scratch *scratch, tce__ratio_sums *sums)
 {
     const tce_segment *const seg = call->seg;
     const size_t dim = 2 * seg->D;
@@ -236,7 +245,8 @@ tce_status tce__segment_score(const tce__segment_call *call, const tce__segment_
         return st;
 
     /* z = A^-1 r, log p */
-    tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, dim, n, dim, 1.0, scratch->S, dim, r, n, 0.0, scratch->z, n);
+    tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, dim, n, dim, 1.0, scratch->S, dim, r, n, 0.0,
+              scratch->z, n);
     log_densities(dim, n, scratch->z, log_det + (double)seg->D * TCE__LOG_2PI, scratch->values);
     for (size_t e = 0; call->out_log_prob && e < n; e++)
         call->out_log_prob[(group->begin + e) * seg->J + j] = scratch->values[e];
@@ -249,7 +259,10 @@ tce_status tce__segment_score(const tce__segment_call *call, const tce__segment_
     return st;
 }
 
-/* sums rows of DoF d from segments, [J, 2D, width], into time points, [K, D, width]; `used` numbers each */
+/*
+ * sums rows of DoF d from segments, [J, 2D, width], into time points, [K, D, width]; `used` numbers
+ * each
+ */
 static void sum_segments(const tce_segment *seg, size_t d, size_t width, size_t used,
                          const double *by_segment, double *by_point)
 {
@@ -264,8 +277,8 @@ static void sum_segments(const tce_segment *seg, size_t d, size_t width, size_t 
     }
 }
 
-void tce__segment_gather(const tce_segment *seg, const tce__segment_group *group, size_t d, double *d_mean,
-                         double *d_L)
+void tce__segment_gather(const tce_segment *seg, const tce__segment_group *group, size_t d,
+                         double *d_mean, double *d_L)
 {
     const size_t D = seg->D;
     const size_t C = seg->C;
@@ -283,8 +296,8 @@ void tce__segment_gather(const tce_segment *seg, const tce__segment_group *group
     if (d_L) {
         const size_t used = (d + 1) * C;
         sum_segments(seg, d, P, used, group->d_rows, group->rows);
-        tce__gemm(TCE__TRANS, TCE__NO_TRANS, C, used, seg->K, 1.0, group->basis, C, group->rows + d * P,
-                  D * P, 1.0, d_L + d * C * P, P);
+        tce__gemm(TCE__TRANS, TCE__NO_TRANS, C, used, seg->K, 1.0, group->basis, C,
+                  group->rows + d * P, D * P, 1.0, d_L + d * C * P, P);
         for (size_t i = d * C; i < used; i++)
             memset(d_L + i * P + i + 1, 0, (P - i - 1) * sizeof(double));
     }

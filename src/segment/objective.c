@@ -1,28 +1,35 @@
 /*
- * The segment objective over a batch: log-likelihoods [E, J], and the surrogate loss with its gradients
+ * The segment objective over a batch: log-likelihoods [E, J], and the surrogate loss with its
+ * gradients
  *
  *   l = -1/n sum_ej rho_ej A_ej,   rho = exp(log p - log p_old)     [TCE eq. learning_obj]
  *
- * The regulariser is options.reg times the largest diagonal entry of all H Sigma H' of the call, so every
- * segment waits for that maximum. Then:
+ * The regulariser is options.reg times the largest diagonal entry of all H Sigma H' of the call, so
+ * every segment waits for that maximum. Then:
  *
- *   shared covariance, one grid   all episodes are one group, and segments are spread over the pool:
+ *   shared covariance, one grid   all episodes are one group; segments are spread over the pool:
  *                                 J factorisations serve E J likelihoods
  *   otherwise                     each episode is a group, and episodes are spread over the pool
  *
- * Every array entry is written by one thread, and sums over segments or episodes run in a fixed order,
- * whatever the number of threads.
+ * Every array entry is written by one thread, and sums over segments or episodes run in a fixed
+ * order, whatever the number of threads.
  */
 #include <string.h>
 
 #include "segment/internal.h"
 
-/* Time points a thread takes at once: rows enough for a matrix product, chunks enough for the threads. */
+/*
+ * Time points a thread takes at once: rows enough for a matrix product, chunks enough for the
+ * threads.
+ */
 #define POINTS_A_CHUNK 8
-/* E J D^2 of a call that the pool is woken for: below, a tenth of a millisecond of work, its four wake-ups cost more than they save. */
+/*
+ * E J D^2 of a call that the pool is woken for: below, a tenth of a millisecond of work, its four
+ * wake-ups cost more than they save.
+ */
 #define WORTH_WAKING 65536
 
-/* ---- checks ---------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 /* before the delay the path rests: a start velocity would contradict it */
 static tce_status check_rest(const tce__segment_call *call)
@@ -48,7 +55,8 @@ static tce_status check_factor(const tce__segment_call *call)
     for (size_t i = 0; st == TCE_OK && i < n_L * P; i++) {
         const double d = call->L[i * P + i % P];
         if (!(d > 0.0))
-            return tce_fail(TCE_E_NOT_PD, "L[%zu,%zu,%zu] = %g, must be > 0", i / P, i % P, i % P, d);
+            return tce_fail(TCE_E_NOT_PD, "L[%zu,%zu,%zu] = %g, must be > 0", i / P, i % P, i % P,
+                            d);
     }
     return st;
 }
@@ -60,7 +68,8 @@ static tce_status check_call(const tce__segment_call *call)
     if (seg->J == 0)
         return tce_fail(TCE_E_STATE, "no pairs: call tce_segment_set_pairs first");
     if (call->E == 0 || call->E > seg->max_E)
-        return tce_fail(TCE_E_SHAPE, "E = %zu, must be in 1 .. max_episodes = %zu", call->E, seg->max_E);
+        return tce_fail(TCE_E_SHAPE, "E = %zu, must be in 1 .. max_episodes = %zu", call->E,
+                        seg->max_E);
     if (seg->n_grids != 1 && seg->n_grids != call->E)
         return tce_fail(TCE_E_SHAPE, "E = %zu, but the pairs were set for %zu grids", call->E,
                         seg->n_grids);
@@ -92,7 +101,7 @@ static tce_status set_regulariser(tce__segment_call *call, size_t n)
     return TCE_OK;
 }
 
-/* ---- all episodes in one group ---------------------------------------- */
+/* ---- all episodes in one group --------------------------------------------------------------- */
 
 static tce_status rows_work(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
 {
@@ -105,7 +114,8 @@ static tce_status rows_work(void *context, size_t chunk, size_t begin, size_t en
     return TCE_OK;
 }
 
-static tce_status residual_work(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+static tce_status residual_work(void *context, size_t chunk, size_t begin, size_t end,
+                                int32_t worker)
 {
     const tce__segment_call *const call = context;
 
@@ -121,7 +131,8 @@ static tce_status score_work(void *context, size_t chunk, size_t begin, size_t e
 
     (void)chunk;
     for (size_t j = begin; j < end && st == TCE_OK; j++)
-        st = tce__segment_score(call, &call->seg->all, j, call->seg->scratch + worker, call->seg->sums + j);
+        st = tce__segment_score(call, &call->seg->all, j, call->seg->scratch + worker,
+                                call->seg->sums + j);
     return st;
 }
 
@@ -164,9 +175,12 @@ static tce_status run_together(tce__segment_call *call)
     return st;
 }
 
-/* ---- each episode a group of its own ---------------------------------------- */
+/* ---- each episode a group of its own --------------------------------------------------------- */
 
-/* the group of episode e in a worker's memory, with its rows and residuals; returns the largest variance */
+/*
+ * the group of episode e in a worker's memory, with its rows and residuals; returns the largest
+ * variance
+ */
 static tce_status load_episode(const tce__segment_call *call, size_t e, tce__segment_group *group,
                                double *out_largest)
 {
@@ -190,7 +204,8 @@ static tce_status load_episode(const tce__segment_call *call, size_t e, tce__seg
 }
 
 /* largest variance of each episode, and the check of its positions before anything is written */
-static tce_status measure_work(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+static tce_status measure_work(void *context, size_t chunk, size_t begin, size_t end,
+                               int32_t worker)
 {
     const tce__segment_call *const call = context;
     tce_status st = TCE_OK;
@@ -201,8 +216,12 @@ static tce_status measure_work(void *context, size_t chunk, size_t begin, size_t
     return st;
 }
 
-/* all segments of each episode; the gradient of a shared factor is summed within the chunk, as one part */
-static tce_status episode_work(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+/*
+ * all segments of each episode; the gradient of a shared factor is summed within the chunk, as one
+ * part
+ */
+static tce_status episode_work(void *context, size_t chunk, size_t begin, size_t end,
+                               int32_t worker)
 {
     const tce__segment_call *const call = context;
     tce_segment *const seg = call->seg;
@@ -246,7 +265,7 @@ static tce_status run_apart(tce__segment_call *call)
     return st;
 }
 
-/* ---- public calls ---------------------------------------- */
+/* ---- public calls ---------------------------------------------------------------------------- */
 
 static void fill_nan(size_t n, double *x)
 {
@@ -267,7 +286,8 @@ static tce_status run(tce__segment_call *call)
         st = seg->shared_cov && seg->n_basis == 1 ? run_together(call) : run_apart(call);
 
     /* finite ratios can still overflow in a gradient */
-    if (st == TCE_OK && call->out_d_mean && tce__first_not_finite(size_mean, call->out_d_mean) < size_mean)
+    if (st == TCE_OK && call->out_d_mean &&
+        tce__first_not_finite(size_mean, call->out_d_mean) < size_mean)
         st = tce_fail(TCE_E_NOT_FINITE, "gradient of the mean overflowed");
     if (st == TCE_OK && call->out_d_L && tce__first_not_finite(size_L, call->out_d_L) < size_L)
         st = tce_fail(TCE_E_NOT_FINITE, "gradient of L overflowed");
@@ -280,9 +300,9 @@ static tce_status run(tce__segment_call *call)
     return st;
 }
 
-tce_status tce_segment_log_prob(tce_segment *seg, size_t E, const double *positions, const double *mean,
-                                const double *L, const double *init_pos, const double *init_vel,
-                                double *out)
+tce_status tce_segment_log_prob(tce_segment *seg, size_t E, const double *positions,
+                                const double *mean, const double *L, const double *init_pos,
+                                const double *init_vel, double *out)
 {
     tce__segment_call call = {
         .seg = seg,
@@ -302,10 +322,11 @@ tce_status tce_segment_log_prob(tce_segment *seg, size_t E, const double *positi
     return st == TCE_OK ? run(&call) : st;
 }
 
-tce_status tce_segment_surrogate(tce_segment *seg, size_t E, const double *positions, const double *mean,
-                                 const double *L, const double *init_pos, const double *init_vel,
-                                 const double *log_prob_old, const double *advantages, const uint8_t *mask,
-                                 double clip, tce_segment_stats *out_stats, double *out_log_prob,
+tce_status tce_segment_surrogate(tce_segment *seg, size_t E, const double *positions,
+                                 const double *mean, const double *L, const double *init_pos,
+                                 const double *init_vel, const double *log_prob_old,
+                                 const double *advantages, const uint8_t *mask, double clip,
+                                 tce_segment_stats *out_stats, double *out_log_prob,
                                  double *out_d_mean, double *out_d_L)
 {
     tce__segment_call call = {

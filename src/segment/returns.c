@@ -33,8 +33,9 @@ static tce_status check_steps(size_t E, size_t T, const double *rewards, const d
     return st;
 }
 
-tce_status tce_gae(size_t E, size_t T, const double *rewards, const double *values, const uint8_t *dones,
-                   double gamma, double lambda, double *out_advantages, double *out_returns)
+tce_status tce_gae(size_t E, size_t T, const double *rewards, const double *values,
+                   const uint8_t *dones, double gamma, double lambda, double *out_advantages,
+                   double *out_returns)
 {
     tce_status st = check_steps(E, T, rewards, values, dones, gamma);
     if (st == TCE_OK)
@@ -62,7 +63,8 @@ tce_status tce_gae(size_t E, size_t T, const double *rewards, const double *valu
 }
 
 tce_status tce_monte_carlo(size_t E, size_t T, const double *rewards, const double *values,
-                           const uint8_t *dones, double gamma, double *out_advantages, double *out_returns)
+                           const uint8_t *dones, double gamma, double *out_advantages,
+                           double *out_returns)
 {
     const tce_status st = check_steps(E, T, rewards, values, dones, gamma);
     if (st != TCE_OK)

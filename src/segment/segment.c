@@ -1,18 +1,18 @@
 /*
  * The handle of the segment objective: its memory, and the times and pairs of an iteration.
  *
- * The positions that a likelihood looks at are linear in the parameters w and in the start (y_b, v_b) of
- * the path:
+ * The positions that a likelihood looks at are linear in the parameters w and in the start (y_b,
+ * v_b) of the path:
  *
  *   y_d(t_k) = o_k y_b,d + q_k v_b,d + H_k w_d     [TCE eq. idmp_pos_multi_full]
  *
- * with one row H_k [C] and two numbers o_k, q_k a time, the same for every DoF. They are computed here,
- * once an iteration; o and q are the paths of zero parameters from a unit start position and a unit start
- * velocity, so relative goals and other kinds of primitives need no case of their own.
+ * with one row H_k [C] and two numbers o_k, q_k a time, the same for every DoF. They are computed
+ * here, once an iteration; o and q are the paths of zero parameters from a unit start position and
+ * a unit start velocity, so relative goals and other kinds of primitives need no case of their own.
  *
- * Time points stand in the order in which the pairs visit them; a pair that starts where the last one ended
- * shares its point. Segment j then occupies two neighbouring rows of every array over time points, and
- * consecutive pairs cost one point each.
+ * Time points stand in the order in which the pairs visit them; a pair that starts where the last
+ * one ended shares its point. Segment j then occupies two neighbouring rows of every array over
+ * time points, and consecutive pairs cost one point each.
  */
 #include <string.h>
 
@@ -36,7 +36,8 @@ void tce_segment_options_init(tce_segment_options *options, size_t struct_size)
 }
 
 /* arrays of a group of at most n episodes */
-static void layout_group(const tce_segment *seg, size_t n, tce__arena *arena, tce__segment_group *group)
+static void layout_group(const tce_segment *seg, size_t n, tce__arena *arena,
+                         tce__segment_group *group)
 {
     const size_t D = seg->D;
     const size_t P = seg->P;
@@ -60,7 +61,10 @@ static void layout_scratch(const tce_segment *seg, size_t n, tce__arena *arena,
     scratch->values = tce__arena_doubles(arena, n);
 }
 
-/* lays out the handle; with an arena that only measures, nothing is written but the pointers of *seg */
+/*
+ * lays out the handle; with an arena that only measures, nothing is written but the pointers of
+ * *seg
+ */
 static tce_segment *layout(tce_segment *seg, tce__arena *arena)
 {
     const size_t J = seg->max_J;
@@ -120,10 +124,12 @@ static tce_status check_options(const tce_segment_options *opt)
     if (st == TCE_OK)
         st = tce__check_int("tce_segment_options.shared_cov", opt->shared_cov, 0, 1);
     if (st == TCE_OK && opt->max_grids != 1 && opt->max_grids != opt->max_episodes)
-        st = tce_fail(TCE_E_VALUE, "tce_segment_options.max_grids = %d, must be 1 or max_episodes = %d",
+        st = tce_fail(TCE_E_VALUE,
+                      "tce_segment_options.max_grids = %d, must be 1 or max_episodes = %d",
                       (int)opt->max_grids, (int)opt->max_episodes);
     if (st == TCE_OK && !(opt->reg >= 0.0 && isfinite(opt->reg)))
-        st = tce_fail(TCE_E_VALUE, "tce_segment_options.reg = %g, must be finite and >= 0", opt->reg);
+        st = tce_fail(TCE_E_VALUE, "tce_segment_options.reg = %g, must be finite and >= 0",
+                      opt->reg);
     return st;
 }
 
@@ -136,7 +142,8 @@ static tce_status check_linear(const tce_mp *mp)
     return st == TCE_E_UNSUPPORTED ? st : TCE_OK;
 }
 
-tce_status tce_segment_create(const tce_segment_options *options, const tce_hooks *hooks, tce_segment **out)
+tce_status tce_segment_create(const tce_segment_options *options, const tce_hooks *hooks,
+                              tce_segment **out)
 {
     tce_segment_options opt = DEFAULTS;
 
@@ -200,8 +207,8 @@ static tce_status check_pairs(const tce_segment *seg, size_t n_grids, size_t T, 
         const long a = pairs[2 * j];
         const long b = pairs[2 * j + 1];
         if (a < 0 || b <= a || (size_t)b >= T)
-            return tce_fail(TCE_E_VALUE, "pairs[%zu] = (%ld, %ld), must be 0 <= a < b < T = %zu", j, a, b,
-                            T);
+            return tce_fail(TCE_E_VALUE, "pairs[%zu] = (%ld, %ld), must be 0 <= a < b < T = %zu", j,
+                            a, b, T);
     }
     return TCE_OK;
 }
@@ -249,14 +256,16 @@ static tce_status set_grid(tce_segment *seg, size_t g, const double *times, doub
 
     for (size_t k = 0; k < K; k++)
         seg->times[k] = times[seg->point[k]];
-    tce_status st =
-        tce_mp_basis(seg->mp, K, seg->times, init_time, seg->basis + g * K * seg->C, NULL, NULL);
+    tce_status st = tce_mp_basis(seg->mp, K, seg->times, init_time, seg->basis + g * K * seg->C,
+                                 NULL, NULL);
     if (st == TCE_OK)
         st = unit_path(seg, init_time, seg->ones, seg->zeros, seg->from_pos + g * K);
     if (st != TCE_OK)
         return st;
 
-    /* the one thing that can still be refused: before the delay the path rests and has no velocity */
+    /*
+     * the one thing that can still be refused: before the delay the path rests and has no velocity
+     */
     st = unit_path(seg, init_time, seg->zeros, seg->ones, seg->from_vel + g * K);
     seg->rests[g] = st == TCE_E_VALUE;
     if (st == TCE_E_VALUE)

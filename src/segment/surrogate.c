@@ -121,13 +121,15 @@ tce_status tce_surrogate(size_t n, const double *log_prob, const double *log_pro
 
     for (size_t i = 0; i < n; i++) {
         const int on = !mask || mask[i];
-        const double d =
-            on ? tce__ratio_term(log_prob[i], log_prob_old[i], advantages[i], clip, &sums) / (double)count
-               : 0.0;
+        const double d = on ? tce__ratio_term(log_prob[i], log_prob_old[i], advantages[i], clip,
+                                              &sums) /
+                                  (double)count
+                            : 0.0;
         if (!isfinite(sums.ratio) || !isfinite(sums.loss)) {
             fail_outputs(n, out_stats, out_d_log_prob);
-            return tce_fail(TCE_E_NOT_FINITE, "ratio of entry %zu overflowed: log_prob %g, log_prob_old %g",
-                            i, log_prob[i], log_prob_old[i]);
+            return tce_fail(TCE_E_NOT_FINITE,
+                            "ratio of entry %zu overflowed: log_prob %g, log_prob_old %g", i,
+                            log_prob[i], log_prob_old[i]);
         }
         if (out_d_log_prob)
             out_d_log_prob[i] = d;

@@ -4,8 +4,8 @@
  *   interval   i_k = first + k (T div K) while i_k < T, first uniform in [0, T div K + T mod K)
  *   random     K of the T indices without repetition, every set equally likely, sorted
  *
- * Consecutive points make the pairs (i_0, i_1), (i_1, i_2), ... When K does not divide T the interval can
- * hold more than K points; all of them are kept, as in the published runs.
+ * Consecutive points make the pairs (i_0, i_1), (i_1, i_2), ... When K does not divide T the
+ * interval can hold more than K points; all of them are kept, as in the published runs.
  */
 #include <tce/segment.h>
 
@@ -40,7 +40,9 @@ size_t tce_time_pairs_max(size_t T, size_t K)
     return (T - 1) / interval;
 }
 
-/* K sorted distinct indices: t is taken with probability (points missing) / (indices still to come) */
+/*
+ * K sorted distinct indices: t is taken with probability (points missing) / (indices still to come)
+ */
 static size_t random_pairs(size_t T, size_t K, tce_random *random, int32_t *out_pairs)
 {
     size_t taken = 0;
@@ -71,13 +73,14 @@ static size_t interval_pairs(size_t T, size_t K, size_t first, int32_t *out_pair
     return J;
 }
 
-tce_status tce_time_pairs(int32_t selection, size_t T, size_t K, tce_random *random, int32_t *out_pairs,
-                          size_t *out_J)
+tce_status tce_time_pairs(int32_t selection, size_t T, size_t K, tce_random *random,
+                          int32_t *out_pairs, size_t *out_J)
 {
     if (selection != TCE_TIME_POINTS_INTERVAL && selection != TCE_TIME_POINTS_RANDOM)
-        return tce_fail(TCE_E_ARGUMENT,
-                        "selection = %d, must be TCE_TIME_POINTS_INTERVAL or TCE_TIME_POINTS_RANDOM",
-                        (int)selection);
+        return tce_fail(
+            TCE_E_ARGUMENT,
+            "selection = %d, must be TCE_TIME_POINTS_INTERVAL or TCE_TIME_POINTS_RANDOM",
+            (int)selection);
     tce_status st = check_points(T, K, out_pairs, out_J);
     if (st == TCE_OK)
         st = tce__check_pointer("random", random);

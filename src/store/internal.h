@@ -1,6 +1,6 @@
 /*
- * What the files of the store share: items (one block each), lists of items sorted by name, and the header of a file
- * between its JSON text and its meaning.
+ * What the files of the store share: items (one block each), lists of items sorted by name, and the
+ * header of a file between its JSON text and its meaning.
  */
 #ifndef TCE_STORE_INTERNAL_H
 #define TCE_STORE_INTERNAL_H
@@ -12,7 +12,7 @@
 #include "base/internal.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the file is little-endian and is written as it lies in memory: this machine's byte order is not supported"
+#error "the file is little-endian, as it lies in memory: this byte order is not supported"
 #endif
 
 /* Version of what libtce adds to safetensors; a file with a larger one is refused. */
@@ -34,7 +34,10 @@
 /* Hexadecimal digits of the checksum, XXH3 with 128 bits. */
 #define TCE__STORE_DIGITS 32
 
-/* An array, or a text (type and rank unused, data is the characters with a final 0 that n_bytes does not count). */
+/*
+ * An array, or a text (type and rank unused, data is the characters with a final 0 that n_bytes
+ * does not count).
+ */
 typedef struct tce__item {
     const char *name;
     unsigned char *data; /* [n_bytes], aligned to TCE__ALIGNMENT */
@@ -57,7 +60,7 @@ struct tce_store {
     tce__list texts;
 };
 
-/* ---- types and names (store.c) ------------------------------------------------------------------- */
+/* ---- types and names (store.c) --------------------------------------------------------------- */
 
 /* "F64" and bytes an element; NULL and 0 for an unknown type. */
 const char *tce__type_name(int32_t type);
@@ -65,26 +68,32 @@ size_t tce__type_size(int32_t type);
 /* The type called `name`, or -1. */
 int32_t tce__type_find(const char *name);
 
-/* TCE_OK when name is 1 to TCE__STORE_MAX_NAME bytes of UTF-8 without control characters; else the given status. */
+/*
+ * TCE_OK when name is 1 to TCE__STORE_MAX_NAME bytes of UTF-8 without control characters; else the
+ * given status.
+ */
 tce_status tce__name_check(const char *name, tce_status status);
 
 /* Bytes of the character that starts at s (at most `left` bytes), 0 when it is not UTF-8. */
 size_t tce__utf8_length(const unsigned char *s, size_t left);
 
-/* ---- lists (store_list.c) ------------------------------------------------------------------------ */
+/* ---- lists (store_list.c) -------------------------------------------------------------------- */
 
 /* Where name is or would be; *found says which. */
 size_t tce__list_search(const tce__list *list, const char *name, bool *found);
 /* Room for `capacity` items. TCE_E_NOMEM leaves the list as it was. */
 tce_status tce__list_reserve(const tce_hooks *hooks, tce__list *list, size_t capacity);
-/* Puts the item at its place, freeing one of the same name. On TCE_E_NOMEM neither list nor item has changed. */
+/*
+ * Puts the item at its place, freeing one of the same name. On TCE_E_NOMEM neither list nor item
+ * has changed.
+ */
 tce_status tce__list_put(const tce_hooks *hooks, tce__list *list, tce__item *item);
 void tce__list_free(const tce_hooks *hooks, tce__list *list);
 
 /* A block with copies of name and data [like->n_bytes]; the other fields are like's. */
 tce_status tce__item_create(const tce_hooks *hooks, const tce__item *like, tce__item **out);
 
-/* ---- the file: store_json.c, store_parse.c, store_checksum.c, store_write.c ------------------------ */
+/* ---- the file: store_json.c, store_parse.c, store_checksum.c, store_write.c ------------------ */
 
 /* One member of the header; the strings are in the reader's scratch. */
 typedef struct tce__entry {
@@ -105,15 +114,18 @@ typedef struct tce__header {
 } tce__header;
 
 /*
- * Reads json [size], the whole of it, into out. With arrays NULL it only counts, so it is called twice. Syntax is
- * checked to the last byte; what the entries mean is not. TCE_E_CORRUPT with the position.
+ * Reads json [size], the whole of it, into out. With arrays NULL it only counts, so it is called
+ * twice. Syntax is checked to the last byte; what the entries mean is not. TCE_E_CORRUPT with the
+ * position.
  */
 tce_status tce__header_read(const unsigned char *json, size_t size, tce__header *out);
 
 /* Checksum of a store's content as hexadecimal digits and a final 0. */
 void tce__store_checksum(const tce_store *store, char out[TCE__STORE_DIGITS + 1]);
 
-/* Arrays in the order of the file: element size, largest first, so that each is aligned; then name. */
+/*
+ * Arrays in the order of the file: element size, largest first, so that each is aligned; then name.
+ */
 typedef struct tce__walk {
     const tce_store *store;
     size_t size; /* of an element, in the present round */
@@ -124,7 +136,10 @@ tce__walk tce__walk_start(const tce_store *store);
 /* The next array, NULL after the last. */
 const tce__item *tce__walk_next(tce__walk *walk);
 
-/* Writes the length prefix and the header, padded, to out; with out NULL only measures. Returns the number of bytes. */
+/*
+ * Writes the length prefix and the header, padded, to out; with out NULL only measures. Returns the
+ * number of bytes.
+ */
 size_t tce__header_write(const tce_store *store, const char *checksum, unsigned char *out);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * The store in memory: named arrays and texts that are put, found and copied out. Files are in store_file.c.
+ * The store in memory: named arrays and texts that are put, found and copied out. Files are in
+ * store_file.c.
  */
 #include "store/internal.h"
 
@@ -36,7 +37,10 @@ int32_t tce__type_find(const char *name)
 
 size_t tce__utf8_length(const unsigned char *s, size_t left)
 {
-    /* by lead byte: length, and the second byte's range, which excludes overlong forms, surrogates and > U+10FFFF */
+    /*
+     * by lead byte: length, and the second byte's range, which excludes overlong forms, surrogates
+     * and > U+10FFFF
+     */
     static const struct {
         unsigned char from, to, length, second_from, second_to;
     } LEADS[] = {
@@ -73,7 +77,8 @@ tce_status tce__name_check(const char *name, tce_status status)
     for (size_t i = 0; i < n;) {
         const size_t length = tce__utf8_length(s + i, n - i);
         if (length == 0 || s[i] < 0x20 || s[i] == 0x7f)
-            return tce_fail(status, "byte %zu of a name is 0x%02x, names are printable UTF-8", i, s[i]);
+            return tce_fail(status, "byte %zu of a name is 0x%02x, names are printable UTF-8", i,
+                            s[i]);
         i += length;
     }
     return TCE_OK;
@@ -86,7 +91,7 @@ void tce_store_array_init(tce_store_array *array, size_t struct_size)
     tce__struct_init(array, struct_size, &defaults, sizeof defaults);
 }
 
-/* ---- life cycle ---------------------------------------------------------------------------------- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 tce_status tce_store_create(const tce_hooks *hooks, tce_store **out)
 {
@@ -118,16 +123,18 @@ void tce_store_free(tce_store *store)
     tce__block_free(&hooks, store);
 }
 
-/* ---- putting ------------------------------------------------------------------------------------- */
+/* ---- putting --------------------------------------------------------------------------------- */
 
 /* Bytes of an array; TCE_E_SHAPE when they do not fit into size_t. */
-static tce_status count_bytes(const char *name, size_t element, int32_t rank, const size_t *shape, size_t *out)
+static tce_status count_bytes(const char *name, size_t element, int32_t rank, const size_t *shape,
+                              size_t *out)
 {
     size_t n = element;
 
     for (int32_t k = 0; k < rank; k++) {
         if (shape[k] != 0 && n > SIZE_MAX / 2 / shape[k])
-            return tce_fail(TCE_E_SHAPE, "\"%s\": shape[%d] = %zu makes the array larger than memory", name,
+            return tce_fail(TCE_E_SHAPE,
+                            "\"%s\": shape[%d] = %zu makes the array larger than memory", name,
                             (int)k, shape[k]);
         n *= shape[k];
     }
@@ -148,19 +155,25 @@ static tce_status put_item(tce_store *store, tce__list *list, const tce__item *l
     return status;
 }
 
-tce_status tce_store_put(tce_store *store, const char *name, int32_t type, int32_t rank, const size_t *shape,
-                         const void *data)
+tce_status tce_store_put(tce_store *store, const char *name, int32_t type, int32_t rank,
+                         const size_t *shape, const void *data)
 {
-    tce__item like = { .name = name, .data = (unsigned char *)(uintptr_t)data, .type = type, .rank = rank };
+    tce__item like = {
+        .name = name, .data = (unsigned char *)(uintptr_t)data, .type = type, .rank = rank
+    };
     tce_status status;
 
-    if ((status = tce__check_pointer("store", store)) || (status = tce__check_pointer("name", name)) ||
-        (status = tce__name_check(name, TCE_E_VALUE)) || (status = tce__check_int("rank", rank, 0, TCE_STORE_MAX_RANK)))
+    if ((status = tce__check_pointer("store", store)) ||
+        (status = tce__check_pointer("name", name)) ||
+        (status = tce__name_check(name, TCE_E_VALUE)) ||
+        (status = tce__check_int("rank", rank, 0, TCE_STORE_MAX_RANK)))
         return status;
     if (strcmp(name, TCE__STORE_METADATA) == 0)
-        return tce_fail(TCE_E_VALUE, "\"%s\" is reserved in safetensors files; choose another name", name);
+        return tce_fail(TCE_E_VALUE, "\"%s\" is reserved in safetensors files; choose another name",
+                        name);
     if (tce__type_size(type) == 0)
-        return tce_fail(TCE_E_ARGUMENT, "\"%s\": type = %d is none of TCE_F64 to TCE_U8", name, (int)type);
+        return tce_fail(TCE_E_ARGUMENT, "\"%s\": type = %d is none of TCE_F64 to TCE_U8", name,
+                        (int)type);
     if (rank > 0 && (status = tce__check_pointer("shape", shape)))
         return status;
     if ((status = count_bytes(name, tce__type_size(type), rank, shape, &like.n_bytes)))
@@ -177,18 +190,22 @@ tce_status tce_store_put_text(tce_store *store, const char *name, const char *te
 {
     tce_status status;
 
-    if ((status = tce__check_pointer("store", store)) || (status = tce__check_pointer("name", name)) ||
-        (status = tce__name_check(name, TCE_E_VALUE)) || (status = tce__check_pointer("text", text)))
+    if ((status = tce__check_pointer("store", store)) ||
+        (status = tce__check_pointer("name", name)) ||
+        (status = tce__name_check(name, TCE_E_VALUE)) ||
+        (status = tce__check_pointer("text", text)))
         return status;
     if (strcmp(name, TCE__STORE_FORMAT_NAME) == 0 || strcmp(name, TCE__STORE_CHECKSUM_NAME) == 0)
-        return tce_fail(TCE_E_VALUE, "\"%s\" is written by tce_store_save itself; choose another name", name);
+        return tce_fail(TCE_E_VALUE,
+                        "\"%s\" is written by tce_store_save itself; choose another name", name);
 
     const unsigned char *s = (const unsigned char *)text;
     const size_t n = strlen(text);
     for (size_t i = 0; i < n;) {
         const size_t length = tce__utf8_length(s + i, n - i);
         if (length == 0)
-            return tce_fail(TCE_E_VALUE, "\"%s\": byte %zu of the text is 0x%02x, texts are UTF-8", name, i, s[i]);
+            return tce_fail(TCE_E_VALUE, "\"%s\": byte %zu of the text is 0x%02x, texts are UTF-8",
+                            name, i, s[i]);
         i += length;
     }
 
@@ -196,13 +213,17 @@ tce_status tce_store_put_text(tce_store *store, const char *name, const char *te
     return put_item(store, &store->texts, &like);
 }
 
-/* ---- getting ------------------------------------------------------------------------------------- */
+/* ---- getting --------------------------------------------------------------------------------- */
 
 /* What the public struct says of an item. */
 static void describe(const tce__item *item, tce_store_array *out)
 {
     tce_store_array array = {
-        .struct_size = sizeof array, .name = item->name, .data = item->data, .rank = item->rank, .type = item->type,
+        .struct_size = sizeof array,
+        .name = item->name,
+        .data = item->data,
+        .rank = item->rank,
+        .type = item->type,
     };
 
     memcpy(array.shape, item->shape, sizeof array.shape);
@@ -215,12 +236,13 @@ static tce_status find(const tce_store *store, const char *name, const tce__item
     tce_status status;
     bool found;
 
-    if ((status = tce__check_pointer("store", store)) || (status = tce__check_pointer("name", name)))
+    if ((status = tce__check_pointer("store", store)) ||
+        (status = tce__check_pointer("name", name)))
         return status;
     const size_t i = tce__list_search(&store->arrays, name, &found);
     if (!found)
-        return tce_fail(TCE_E_NOT_FOUND, "no array \"%.*s\" among the %zu of the store", TCE__STORE_MAX_NAME, name,
-                        store->arrays.n);
+        return tce_fail(TCE_E_NOT_FOUND, "no array \"%.*s\" among the %zu of the store",
+                        TCE__STORE_MAX_NAME, name, store->arrays.n);
     *out = store->arrays.items[i];
     return TCE_OK;
 }
@@ -246,20 +268,23 @@ const char *tce_store_get_text(const tce_store *store, const char *name)
     return found ? (const char *)store->texts.items[i]->data : NULL;
 }
 
-tce_status tce_store_read(const tce_store *store, const char *name, int32_t type, size_t n, void *out)
+tce_status tce_store_read(const tce_store *store, const char *name, int32_t type, size_t n,
+                          void *out)
 {
     const tce__item *item;
     tce_status status = find(store, name, &item);
     if (status)
         return status;
     if (tce__type_size(type) == 0)
-        return tce_fail(TCE_E_ARGUMENT, "\"%s\": type = %d is none of TCE_F64 to TCE_U8", name, (int)type);
+        return tce_fail(TCE_E_ARGUMENT, "\"%s\": type = %d is none of TCE_F64 to TCE_U8", name,
+                        (int)type);
     if (n > 0 && (status = tce__check_pointer("out", out)))
         return status;
 
     const size_t have = item->n_bytes / tce__type_size(item->type);
     if (have != n)
-        return tce_fail(TCE_E_SHAPE, "\"%s\" has %zu elements, n = %zu was asked for", name, have, n);
+        return tce_fail(TCE_E_SHAPE, "\"%s\" has %zu elements, n = %zu was asked for", name, have,
+                        n);
 
     /* the same type as it is, float and double by conversion, nothing else */
     if (type == item->type) {
@@ -276,8 +301,8 @@ tce_status tce_store_read(const tce_store *store, const char *name, int32_t type
         for (size_t i = 0; i < n; i++)
             to[i] = (float)from[i];
     } else {
-        return tce_fail(TCE_E_VALUE, "\"%s\" is %s and does not convert to %s", name, tce__type_name(item->type),
-                        tce__type_name(type));
+        return tce_fail(TCE_E_VALUE, "\"%s\" is %s and does not convert to %s", name,
+                        tce__type_name(item->type), tce__type_name(type));
     }
     return TCE_OK;
 }

@@ -1,11 +1,14 @@
 /*
- * The checksum of a store: XXH3 (128 bits, canonical hexadecimal digits) over what the store holds, not over how the
- * header spells it, so that a file survives being rewritten by another safetensors tool that keeps its metadata.
+ * The checksum of a store: XXH3 (128 bits, canonical hexadecimal digits) over what the store holds,
+ * not over how the header spells it, so that a file survives being rewritten by another safetensors
+ * tool that keeps its metadata.
  *
  * Hashed, with numbers as 8 little-endian bytes and [x] = length of x, then x:
  *     [format]
- *     number of texts,  for each in the order of the names:  [name] [text]
- *     number of arrays, for each in the order of the names:  [name] [type name] rank shape[0] … shape[rank-1] data
+ *     number of texts,  for each in the order of the names:
+ *         [name] [text]
+ *     number of arrays, for each in the order of the names:
+ *         [name] [type name] rank shape[0] … shape[rank-1] data
  * Neither tce.format nor tce.checksum counts as a text here.
  */
 #include "store/internal.h"

@@ -1,7 +1,7 @@
 /*
- * Stores on disk. Saving: a temporary file in the same folder, write, fsync, rename over the old file, fsync of the
- * folder; whatever goes wrong before the rename, the old file is untouched and the temporary one is removed.
- * Loading: the whole file in one block.
+ * Stores on disk. Saving: a temporary file in the same folder, write, fsync, rename over the old
+ * file, fsync of the folder; whatever goes wrong before the rename, the old file is untouched and
+ * the temporary one is removed. Loading: the whole file in one block.
  */
 #include "store/internal.h"
 
@@ -12,7 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Names tried for the temporary file; more than one is needed only after a crash or by parallel saves. */
+/*
+ * Names tried for the temporary file; more than one is needed only after a crash or by parallel
+ * saves.
+ */
 #define MAX_ATTEMPTS 1000
 
 /* Length of the temporary file's own name "/.tce-<pid>-<attempt>.tmp", with its final 0. */
@@ -27,7 +30,7 @@
 /* Access of a new file before the umask. */
 #define NEW_FILE_MODE 0666
 
-/* ---- errors -------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* What the user can do about a system error. */
 static const char *remedy(int error)
@@ -66,7 +69,7 @@ static tce_status fail_io(const char *what, const char *path, int error)
     return tce_fail(TCE_E_IO, "cannot %s \"%s\": %s; %s", what, path, reason, remedy(error));
 }
 
-/* ---- saving -------------------------------------------------------------------------------------- */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 /* Writes all n bytes, however many calls it takes. 0, or the system's error. */
 static int write_all(int file, const unsigned char *bytes, size_t n)
@@ -99,7 +102,8 @@ static int open_temporary(const char *path, size_t folder, char *temporary, size
 {
     memcpy(temporary, path, folder);
     for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        (void)snprintf(temporary + folder, size - folder, ".tce-%ld-%d.tmp", (long)getpid(), attempt);
+        (void)snprintf(temporary + folder, size - folder, ".tce-%ld-%d.tmp", (long)getpid(),
+                       attempt);
         const int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, NEW_FILE_MODE);
         if (file >= 0 || (errno != EEXIST && errno != EINTR))
             return file;
@@ -108,7 +112,8 @@ static int open_temporary(const char *path, size_t folder, char *temporary, size
 }
 
 /* Header [n_header] and data into the open file, down to the disk. 0, or the system's error. */
-static int write_store(int file, const tce_store *store, const unsigned char *header, size_t n_header)
+static int write_store(int file, const tce_store *store, const unsigned char *header,
+                       size_t n_header)
 {
     tce__walk walk = tce__walk_start(store);
     const tce__item *array;
@@ -121,7 +126,10 @@ static int write_store(int file, const tce_store *store, const unsigned char *he
     return error;
 }
 
-/* The folder's new entry, down to the disk, where the file system can do that. 0, or the system's error. */
+/*
+ * The folder's new entry, down to the disk, where the file system can do that. 0, or the system's
+ * error.
+ */
 static int sync_folder(const char *path, size_t folder, char *buffer)
 {
     memcpy(buffer, path, folder);
@@ -135,13 +143,15 @@ static int sync_folder(const char *path, size_t folder, char *buffer)
 }
 
 /* Writes the temporary file, gives it the old file's permissions, and renames it. */
-static tce_status replace(const tce_store *store, const char *path, const unsigned char *header, size_t n_header,
-                          size_t folder, char *temporary, size_t temporary_size)
+static tce_status replace(const tce_store *store, const char *path, const unsigned char *header,
+                          size_t n_header, size_t folder, char *temporary, size_t temporary_size)
 {
     struct stat old;
     const bool replaces = stat(path, &old) == 0;
     if (replaces && !S_ISREG(old.st_mode))
-        return tce_fail(TCE_E_IO, "cannot replace \"%s\": it is not a regular file; give the name of a file", path);
+        return tce_fail(TCE_E_IO,
+                        "cannot replace \"%s\": it is not a regular file; give the name of a file",
+                        path);
 
     const int file = open_temporary(path, folder, temporary, temporary_size);
     if (file < 0)
@@ -168,7 +178,8 @@ static tce_status replace(const tce_store *store, const char *path, const unsign
 }
 
 /* Carves the scratch of a save: the header and the temporary file's name. */
-static unsigned char *save_layout(tce__arena *arena, size_t n_header, size_t temporary_size, char **temporary)
+static unsigned char *save_layout(tce__arena *arena, size_t n_header, size_t temporary_size,
+                                  char **temporary)
 {
     unsigned char *header = tce__arena_take(arena, n_header, 1);
     *temporary = tce__arena_take(arena, temporary_size, 1);
@@ -180,7 +191,8 @@ tce_status tce_store_save(const tce_store *store, const char *path)
     char checksum[TCE__STORE_DIGITS + 1];
     tce_status status;
 
-    if ((status = tce__check_pointer("store", store)) || (status = tce__check_pointer("path", path)))
+    if ((status = tce__check_pointer("store", store)) ||
+        (status = tce__check_pointer("path", path)))
         return status;
     if (path[0] == '\0')
         return tce_fail(TCE_E_ARGUMENT, "path is empty, must name a file");
@@ -188,8 +200,8 @@ tce_status tce_store_save(const tce_store *store, const char *path)
     tce__store_checksum(store, checksum);
     const size_t n_header = tce__header_write(store, checksum, NULL);
     if (n_header - TCE__STORE_PREFIX > TCE__STORE_MAX_HEADER)
-        return tce_fail(TCE_E_SHAPE, "names and texts make a header of %zu bytes, the limit is %d", n_header,
-                        TCE__STORE_MAX_HEADER);
+        return tce_fail(TCE_E_SHAPE, "names and texts make a header of %zu bytes, the limit is %d",
+                        n_header, TCE__STORE_MAX_HEADER);
 
     /* one block for the header and the temporary name */
     const char *slash = strrchr(path, '/');
@@ -208,7 +220,7 @@ tce_status tce_store_save(const tce_store *store, const char *path)
     return status;
 }
 
-/* ---- loading ------------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 /* Reads n bytes. 0, the system's error, or ENODATA when the file ends early. */
 static int read_all(int file, unsigned char *bytes, size_t n)
@@ -228,7 +240,8 @@ static int read_all(int file, unsigned char *bytes, size_t n)
 }
 
 /* The open file as one block, to be freed by the caller. */
-static tce_status read_file(int file, const char *path, const tce_hooks *hooks, unsigned char **out, size_t *out_size)
+static tce_status read_file(int file, const char *path, const tce_hooks *hooks, unsigned char **out,
+                            size_t *out_size)
 {
     struct stat info;
     tce__arena arena = { NULL, 0 };
@@ -237,7 +250,9 @@ static tce_status read_file(int file, const char *path, const tce_hooks *hooks, 
     if (fstat(file, &info) != 0)
         return fail_io("read", path, errno);
     if (!S_ISREG(info.st_mode))
-        return tce_fail(TCE_E_IO, "cannot read \"%s\": it is not a regular file; give the name of a file", path);
+        return tce_fail(TCE_E_IO,
+                        "cannot read \"%s\": it is not a regular file; give the name of a file",
+                        path);
     if ((uintmax_t)info.st_size >= SIZE_MAX)
         return tce_fail(TCE_E_NOMEM, "\"%s\" is larger than memory", path);
 
@@ -250,8 +265,10 @@ static tce_status read_file(int file, const char *path, const tce_hooks *hooks, 
     const int error = read_all(file, bytes, size);
     if (error) {
         tce__block_free(hooks, bytes);
-        return error == ENODATA ? tce_fail(TCE_E_IO, "\"%s\" became shorter while it was read; read it again", path)
-                                : fail_io("read", path, error);
+        return error == ENODATA
+                   ? tce_fail(TCE_E_IO, "\"%s\" became shorter while it was read; read it again",
+                              path)
+                   : fail_io("read", path, error);
     }
     *out = bytes;
     *out_size = size;

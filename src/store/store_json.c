@@ -1,12 +1,14 @@
 /*
- * Reads the header of a file: JSON of a fixed form, so the reader follows that form instead of recursing and its depth
- * is bounded.
+ * Reads the header of a file: JSON of a fixed form, so the reader follows that form instead of
+ * recursing and its depth is bounded.
  *
- *     header = { "__metadata__" : { name : text, … }, name : array, … }      each at most once, in any order
- *     array  = { "dtype" : string, "shape" : [ integers ], "data_offsets" : [ integer, integer ] }      in any order
+ *     header = { "__metadata__" : { name : text, … }, name : array, … }
+ *              each at most once, in any order
+ *     array  = { "dtype" : string, "shape" : [ integers ], "data_offsets" : [ integer, integer ] }
+ *              in any order
  *
- * Strict: whole numbers without sign, point or leading zero; strings of valid UTF-8 without U+0000; nothing after the
- * header but blanks.
+ * Strict: whole numbers without sign, point or leading zero; strings of valid UTF-8 without U+0000;
+ * nothing after the header but blanks.
  */
 #include "store/internal.h"
 
@@ -51,7 +53,7 @@ static tce_status expect(reader *r, char character)
     return take(r, character) ? TCE_OK : refuse(r, why);
 }
 
-/* ---- strings and numbers ------------------------------------------------------------------------- */
+/* ---- strings and numbers --------------------------------------------------------------------- */
 
 /* Four hexadecimal digits. */
 static tce_status read_hex(reader *r, uint32_t *out)
@@ -129,7 +131,10 @@ static tce_status read_escape(reader *r)
     return TCE_OK;
 }
 
-/* A string, decoded into the scratch: it needs no more room there than between its quotes, plus a final 0. */
+/*
+ * A string, decoded into the scratch: it needs no more room there than between its quotes, plus a
+ * final 0.
+ */
 static tce_status read_string(reader *r, const char **out)
 {
     tce_status status = expect(r, '"');
@@ -202,7 +207,7 @@ static tce_status read_numbers(reader *r, size_t most, uint64_t *out, size_t *n)
     return expect(r, ']');
 }
 
-/* ---- the form of the header ---------------------------------------------------------------------- */
+/* ---- the form of the header ------------------------------------------------------------------ */
 
 static tce_status read_type(reader *r, tce__entry *entry)
 {
@@ -252,7 +257,9 @@ static tce_status read_array(reader *r, tce__entry *entry)
     static const struct {
         const char *name;
         tce_status (*read)(reader *r, tce__entry *entry);
-    } MEMBERS[] = { { "dtype", read_type }, { "shape", read_shape }, { "data_offsets", read_offsets } };
+    } MEMBERS[] = { { "dtype", read_type },
+                    { "shape", read_shape },
+                    { "data_offsets", read_offsets } };
     enum { N_MEMBERS = sizeof MEMBERS / sizeof MEMBERS[0] };
     bool seen[N_MEMBERS] = { false };
     const char *name;

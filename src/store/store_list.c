@@ -1,6 +1,7 @@
 /*
- * Items and sorted lists of them. An item is one block (the struct, its name, its data), so that putting, replacing
- * and freeing an array are one pointer each; a list is a block of pointers that doubles when it is full.
+ * Items and sorted lists of them. An item is one block (the struct, its name, its data), so that
+ * putting, replacing and freeing an array are one pointer each; a list is a block of pointers that
+ * doubles when it is full.
  */
 #include "store/internal.h"
 
@@ -88,7 +89,8 @@ void tce__list_free(const tce_hooks *hooks, tce__list *list)
 }
 
 /* Carves an item's block; measures while the arena has no base. */
-static tce__item *item_layout(tce__arena *arena, size_t name_size, size_t n_bytes, char **name, unsigned char **data)
+static tce__item *item_layout(tce__arena *arena, size_t name_size, size_t n_bytes, char **name,
+                              unsigned char **data)
 {
     tce__item *item = tce__arena_take(arena, 1, sizeof *item);
     *name = tce__arena_take(arena, name_size, 1);

@@ -1,15 +1,15 @@
 /*
- * From the bytes of a file to a store. Nothing in the file is believed: the header is read strictly (store_json.c),
- * then every entry is checked (known type, rank, size = product of the shape, offsets that tile the data without gap or
- * overlap, no name twice), and only then are the arrays copied, each to its own aligned block, and compared with the
- * checksum.
+ * From the bytes of a file to a store. Nothing in the file is believed: the header is read strictly
+ * (store_json.c), then every entry is checked (known type, rank, size = product of the shape,
+ * offsets that tile the data without gap or overlap, no name twice), and only then are the arrays
+ * copied, each to its own aligned block, and compared with the checksum.
  */
 #include "store/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sorting entries: in place and n log n whatever the file holds -------------------------------- */
+/* ---- sorting entries: in place and n log n whatever the file holds --------------------------- */
 
 typedef bool (*order)(const tce__entry *a, const tce__entry *b);
 
@@ -49,7 +49,7 @@ static void sort(tce__entry *entries, size_t n, order less)
     }
 }
 
-/* ---- checks -------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 /* Sorts by name; every name must be printable and there once. */
 static tce_status check_names(tce__entry *entries, size_t n)
@@ -84,15 +84,19 @@ static tce_status check_format(const tce__header *header)
     if (!format && !checksum)
         return TCE_OK;
     if (!format)
-        return tce_fail(TCE_E_CORRUPT, "the file has %s but no %s", TCE__STORE_CHECKSUM_NAME, TCE__STORE_FORMAT_NAME);
+        return tce_fail(TCE_E_CORRUPT, "the file has %s but no %s", TCE__STORE_CHECKSUM_NAME,
+                        TCE__STORE_FORMAT_NAME);
     const size_t n = strlen(format);
     if (n < 1 || n > 9 || strspn(format, "0123456789") != n || format[0] == '0')
-        return tce_fail(TCE_E_CORRUPT, "%s is not a number from 1 to 999999999", TCE__STORE_FORMAT_NAME);
+        return tce_fail(TCE_E_CORRUPT, "%s is not a number from 1 to 999999999",
+                        TCE__STORE_FORMAT_NAME);
     if (atol(format) > TCE__STORE_FORMAT)
-        return tce_fail(TCE_E_VERSION, "the file has %s %s, this libtce (%s) reads up to %d: use a newer libtce",
+        return tce_fail(TCE_E_VERSION,
+                        "the file has %s %s, this libtce (%s) reads up to %d: use a newer libtce",
                         TCE__STORE_FORMAT_NAME, format, tce_version_string(), TCE__STORE_FORMAT);
     if (!checksum)
-        return tce_fail(TCE_E_CORRUPT, "the file has %s but no %s", TCE__STORE_FORMAT_NAME, TCE__STORE_CHECKSUM_NAME);
+        return tce_fail(TCE_E_CORRUPT, "the file has %s but no %s", TCE__STORE_FORMAT_NAME,
+                        TCE__STORE_CHECKSUM_NAME);
     return TCE_OK;
 }
 
@@ -103,21 +107,24 @@ static tce_status check_array(const tce__entry *entry)
     uint64_t n = tce__type_size(type);
 
     if (type < 0)
-        return tce_fail(TCE_E_UNSUPPORTED,
-                        "\"%s\" has element type %s; libtce reads F64, F32, I64, U64, I32 and U8: convert it",
-                        entry->name, entry->value);
+        return tce_fail(
+            TCE_E_UNSUPPORTED,
+            "\"%s\" has element type %s; libtce reads F64, F32, I64, U64, I32 and U8: convert it",
+            entry->name, entry->value);
     if (entry->rank > TCE_STORE_MAX_RANK)
-        return tce_fail(TCE_E_UNSUPPORTED, "\"%s\" has rank %zu, libtce reads up to %d: reshape it", entry->name,
-                        entry->rank, TCE_STORE_MAX_RANK);
+        return tce_fail(TCE_E_UNSUPPORTED, "\"%s\" has rank %zu, libtce reads up to %d: reshape it",
+                        entry->name, entry->rank, TCE_STORE_MAX_RANK);
     for (size_t k = 0; k < entry->rank; k++) {
         if (entry->shape[k] != 0 && n > UINT64_MAX / entry->shape[k])
-            return tce_fail(TCE_E_CORRUPT, "\"%s\": the size overflows at shape[%zu] = %zu", entry->name, k,
-                            entry->shape[k]);
+            return tce_fail(TCE_E_CORRUPT, "\"%s\": the size overflows at shape[%zu] = %zu",
+                            entry->name, k, entry->shape[k]);
         n *= entry->shape[k];
     }
     if (entry->end < entry->begin || entry->end - entry->begin != n)
-        return tce_fail(TCE_E_CORRUPT, "\"%s\": data_offsets %llu to %llu, the shape needs %llu bytes", entry->name,
-                        (unsigned long long)entry->begin, (unsigned long long)entry->end, (unsigned long long)n);
+        return tce_fail(TCE_E_CORRUPT,
+                        "\"%s\": data_offsets %llu to %llu, the shape needs %llu bytes",
+                        entry->name, (unsigned long long)entry->begin,
+                        (unsigned long long)entry->end, (unsigned long long)n);
     return TCE_OK;
 }
 
@@ -131,9 +138,11 @@ static tce_status check_offsets(tce__header *header, uint64_t n_data)
         const tce__entry *entry = &header->arrays[i];
         if (entry->begin != at || entry->end > n_data)
             return tce_fail(TCE_E_CORRUPT,
-                            "\"%s\": data_offsets %llu to %llu, expected a start at %llu and an end within %llu",
-                            entry->name, (unsigned long long)entry->begin, (unsigned long long)entry->end,
-                            (unsigned long long)at, (unsigned long long)n_data);
+                            "\"%s\": data_offsets %llu to %llu, expected a start at %llu and an "
+                            "end within %llu",
+                            entry->name, (unsigned long long)entry->begin,
+                            (unsigned long long)entry->end, (unsigned long long)at,
+                            (unsigned long long)n_data);
         at = entry->end;
     }
     if (at != n_data)
@@ -159,7 +168,7 @@ static tce_status check_header(tce__header *header, uint64_t n_data)
     return TCE_OK;
 }
 
-/* ---- filling the store --------------------------------------------------------------------------- */
+/* ---- filling the store ----------------------------------------------------------------------- */
 
 /* Copies what the entries describe; they are sorted, so each item goes to the end of its list. */
 static tce_status fill(tce_store *store, const tce__header *header, const unsigned char *data)
@@ -172,10 +181,13 @@ static tce_status fill(tce_store *store, const tce__header *header, const unsign
         return status;
     for (size_t i = 0; i < header->n_texts; i++) {
         const tce__entry *entry = &header->texts[i];
-        if (strcmp(entry->name, TCE__STORE_FORMAT_NAME) == 0 || strcmp(entry->name, TCE__STORE_CHECKSUM_NAME) == 0)
+        if (strcmp(entry->name, TCE__STORE_FORMAT_NAME) == 0 ||
+            strcmp(entry->name, TCE__STORE_CHECKSUM_NAME) == 0)
             continue;
         const tce__item like = {
-            .name = entry->name, .data = (unsigned char *)(uintptr_t)entry->value, .n_bytes = strlen(entry->value),
+            .name = entry->name,
+            .data = (unsigned char *)(uintptr_t)entry->value,
+            .n_bytes = strlen(entry->value),
         };
         if ((status = tce__item_create(&store->hooks, &like, &item)))
             return status;
@@ -184,8 +196,10 @@ static tce_status fill(tce_store *store, const tce__header *header, const unsign
     for (size_t i = 0; i < header->n_arrays; i++) {
         const tce__entry *entry = &header->arrays[i];
         tce__item like = {
-            .name = entry->name, .data = (unsigned char *)(uintptr_t)(data + entry->begin),
-            .n_bytes = (size_t)(entry->end - entry->begin), .rank = (int32_t)entry->rank,
+            .name = entry->name,
+            .data = (unsigned char *)(uintptr_t)(data + entry->begin),
+            .n_bytes = (size_t)(entry->end - entry->begin),
+            .rank = (int32_t)entry->rank,
             .type = tce__type_find(entry->value),
         };
         memcpy(like.shape, entry->shape, sizeof like.shape);
@@ -204,12 +218,15 @@ static tce_status check_checksum(const tce_store *store, const char *expected)
         return TCE_OK;
     tce__store_checksum(store, digits);
     if (strcmp(digits, expected) != 0)
-        return tce_fail(TCE_E_CORRUPT, "the file is damaged: its content has the checksum %s, not its own", digits);
+        return tce_fail(TCE_E_CORRUPT,
+                        "the file is damaged: its content has the checksum %s, not its own",
+                        digits);
     return TCE_OK;
 }
 
 /* A store from a checked header and its data. */
-static tce_status build(const tce__header *header, const unsigned char *data, const tce_hooks *hooks, tce_store **out)
+static tce_status build(const tce__header *header, const unsigned char *data,
+                        const tce_hooks *hooks, tce_store **out)
 {
     tce_store *store;
     tce_status status = tce_store_create(hooks, &store);
@@ -224,7 +241,7 @@ static tce_status build(const tce__header *header, const unsigned char *data, co
     return TCE_OK;
 }
 
-/* ---- scratch ------------------------------------------------------------------------------------- */
+/* ---- scratch --------------------------------------------------------------------------------- */
 
 /* A block of `count` elements that lives during the call only. */
 static tce_status scratch_create(const tce_hooks *hooks, size_t count, size_t size, void **out)
@@ -233,26 +250,29 @@ static tce_status scratch_create(const tce_hooks *hooks, size_t count, size_t si
     tce_hooks unused;
 
     (void)tce__arena_take(&arena, count, size);
-    const tce_status status = tce__block_create(hooks, "scratch for reading a tce_store", &arena, &unused);
+    const tce_status status = tce__block_create(hooks, "scratch for reading a tce_store", &arena,
+                                                &unused);
     *out = status ? NULL : tce__arena_take(&arena, count, size);
     return status;
 }
 
 /* Counts the entries, makes room for them, reads them, checks them, and builds the store. */
-static tce_status parse_header(const unsigned char *json, size_t n_json, size_t n_data, const tce_hooks *hooks,
-                               tce__header *header, tce_store **out)
+static tce_status parse_header(const unsigned char *json, size_t n_json, size_t n_data,
+                               const tce_hooks *hooks, tce__header *header, tce_store **out)
 {
     void *entries;
     tce_status status = tce__header_read(json, n_json, header);
     if (status)
         return status;
 
-    status = scratch_create(hooks, header->n_arrays + header->n_texts + 1, sizeof(tce__entry), &entries);
+    status = scratch_create(hooks, header->n_arrays + header->n_texts + 1, sizeof(tce__entry),
+                            &entries);
     if (status)
         return status;
     header->arrays = entries;
     header->texts = header->arrays + header->n_arrays;
-    if (!(status = tce__header_read(json, n_json, header)) && !(status = check_header(header, n_data)))
+    if (!(status = tce__header_read(json, n_json, header)) &&
+        !(status = check_header(header, n_data)))
         status = build(header, json + n_json, hooks, out);
     tce__block_free(hooks, entries);
     return status;
@@ -266,25 +286,29 @@ tce_status tce_store_parse(const void *bytes, size_t size, const tce_hooks *hook
     if (status)
         return status;
     *out = NULL;
-    if ((size > 0 && (status = tce__check_pointer("bytes", bytes))) || (status = tce__hooks_read(hooks, &complete)))
+    if ((size > 0 && (status = tce__check_pointer("bytes", bytes))) ||
+        (status = tce__hooks_read(hooks, &complete)))
         return status;
 
     /* the length of the header, against the limit and against what is there */
     if (size < TCE__STORE_PREFIX)
-        return tce_fail(TCE_E_CORRUPT, "the file has %zu bytes, even an empty store has more than %d", size,
+        return tce_fail(TCE_E_CORRUPT,
+                        "the file has %zu bytes, even an empty store has more than %d", size,
                         TCE__STORE_PREFIX);
     memcpy(&length, bytes, sizeof length);
     if (length > TCE__STORE_MAX_HEADER || length > size - TCE__STORE_PREFIX)
-        return tce_fail(TCE_E_CORRUPT, "the header claims %llu bytes of %zu, at most %d: cut short, or not safetensors",
-                        (unsigned long long)length, size - TCE__STORE_PREFIX, TCE__STORE_MAX_HEADER);
+        return tce_fail(
+            TCE_E_CORRUPT,
+            "the header claims %llu bytes of %zu, at most %d: cut short, or not safetensors",
+            (unsigned long long)length, size - TCE__STORE_PREFIX, TCE__STORE_MAX_HEADER);
 
     const size_t n_json = (size_t)length;
     void *characters;
     if ((status = scratch_create(&complete, n_json + 1, 1, &characters)))
         return status;
     tce__header header = { .characters = characters };
-    status = parse_header((const unsigned char *)bytes + TCE__STORE_PREFIX, n_json, size - TCE__STORE_PREFIX - n_json,
-                          &complete, &header, out);
+    status = parse_header((const unsigned char *)bytes + TCE__STORE_PREFIX, n_json,
+                          size - TCE__STORE_PREFIX - n_json, &complete, &header, out);
     tce__block_free(&complete, characters);
     return status;
 }

@@ -1,9 +1,12 @@
 /*
- * The bytes before the data of a file: 8 bytes with the length of the header, little-endian, then the header,
+ * The bytes before the data of a file: 8 bytes with the length of the header, little-endian, then
+ * the header,
  *
- *     {"__metadata__":{"name":"text",…},"name":{"dtype":"F64","shape":[2,3],"data_offsets":[0,48]},…}
+ *     {"__metadata__":{"name":"text",…},
+ *      "name":{"dtype":"F64","shape":[2,3],"data_offsets":[0,48]},…}
  *
- * filled up with spaces so that the data starts at a multiple of 8. The same content always gives the same bytes.
+ * filled up with spaces so that the data starts at a multiple of 8. The same content always gives
+ * the same bytes.
  */
 #include "store/internal.h"
 

@@ -1,5 +1,6 @@
 /*
- * What the files of this module share: the handle, and the covariance part of one Gaussian for each kind.
+ * What the files of this module share: the handle, and the covariance part of one Gaussian for each
+ * kind.
  */
 #ifndef TCE_TRPL_INTERNAL_H
 #define TCE_TRPL_INTERNAL_H
@@ -10,18 +11,18 @@
 #include "linalg/linalg.h"
 
 /*
- * What backward and regression need to know of one covariance. Matrices are [P, P]; in diagonal handles they
- * are vectors [P] of diagonals. `L` is the input after entropy control that comes first, `projected` the result
- * before entropy control that comes after.
+ * What backward and regression need to know of one covariance. Matrices are [P, P]; in diagonal
+ * handles they are vectors [P] of diagonals. `L` is the input after entropy control that comes
+ * first, `projected` the result before entropy control that comes after.
  */
 typedef struct tce__cov {
     double *L;
     double *projected;
-    double *C;       /* KL: whitened factor L_o^-1 L~ */
-    double *X;       /* W2: S - S_o; Frobenius: Sigma - Sigma_o; diagonal: L - L_o, Sigma - Sigma_o */
-    double *Z;       /* W2: sym(Sigma_o^-1 X) */
-    double *Q;       /* W2: eigenvectors of Sigma in rows */
-    double *root;    /* W2: S~ */
+    double *C;    /* KL: whitened factor L_o^-1 L~ */
+    double *X;    /* W2: S - S_o; Frobenius: Sigma - Sigma_o; diagonal: L - L_o, Sigma - Sigma_o */
+    double *Z;    /* W2: sym(Sigma_o^-1 X) */
+    double *Q;    /* W2: eigenvectors of Sigma in rows */
+    double *root; /* W2: S~ */
     double *values;  /* W2: eigenvalues of S [P]; diagonal: L_o [P] */
     double distance; /* to the old covariance, before */
     double eta;      /* KL: eta; W2, Frobenius: omega; 0 inside */
@@ -56,45 +57,63 @@ struct tce_trpl {
 /* TCE_OK when the last project was one of n Gaussians; TCE_E_STATE, TCE_E_SHAPE (trpl.c) */
 tce_status tce__check_projected(const tce_trpl *tr, size_t n);
 
-/* ---- mean (trpl_mean.c) -------------------------------------------------------------------------- */
+/* ---- mean (trpl_mean.c) ---------------------------------------------------------------------- */
 
 /* Rows begin ... end-1 against one old factor; old_L is [P, P], also when diagonal. */
-void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mean, const double *old_mean,
-                       const double *old_L);
-/* rows of x [n, P] <- L^-1 x, or L^-T x with TCE__TRANS; a diagonal handle reads L[i * stride] only */
-void tce__solve_rows(const tce_trpl *tr, tce__trans trans, size_t n, const double *L, size_t stride, double *x);
+void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mean,
+                       const double *old_mean, const double *old_L);
+/*
+ * rows of x [n, P] <- L^-1 x, or L^-T x with TCE__TRANS; a diagonal handle reads L[i * stride] only
+ */
+void tce__solve_rows(const tce_trpl *tr, tce__trans trans, size_t n, const double *L, size_t stride,
+                     double *x);
 /* out_d_mean may be d_mean */
-void tce__mean_backward(const tce_trpl *tr, size_t begin, size_t end, const double *d_mean, double *out_d_mean);
+void tce__mean_backward(const tce_trpl *tr, size_t begin, size_t end, const double *d_mean,
+                        double *out_d_mean);
 
-/* ---- covariance: cov->L is set, old_L [P, P] lower; fills the rest ---------------------------------- */
+/* ---- covariance: cov->L is set, old_L [P, P] lower; fills the rest --------------------------- */
 
-/* (trpl_dual.c) The eta >= 0 with f(eta) = bound for a tridiagonal M, where f(0) > bound. TCE_E_NO_CONVERGE. */
-tce_status tce__dual_solve(size_t P, const double *diagonal, const double *off_diagonal, double bound,
-                           double *out_eta);
+/*
+ * (trpl_dual.c) The eta >= 0 with f(eta) = bound for a tridiagonal M, where f(0) > bound.
+ * TCE_E_NO_CONVERGE.
+ */
+tce_status tce__dual_solve(size_t P, const double *diagonal, const double *off_diagonal,
+                           double bound, double *out_eta);
 /* f at eta and its derivative; 0 when M + eta I is not positive definite in double. */
-int tce__dual_value(size_t P, const double *diagonal, const double *off_diagonal, double eta, double *out_f,
-                    double *out_slope);
+int tce__dual_value(size_t P, const double *diagonal, const double *off_diagonal, double eta,
+                    double *out_f, double *out_slope);
 /* Newton's step for f^(-1/2), which is nearly linear in eta */
 double tce__dual_step(double f, double slope, double bound);
 
-/* d_L (lower, with respect to cov->projected) -> out_d_L (lower, zeros above); out_d_L is not d_L. */
-tce_status tce__kl_project(size_t P, const double *old_L, double bound, tce__cov *cov, double *work);
-void tce__kl_backward(size_t P, const tce__cov *cov, const double *d_L, double *out_d_L, double *work);
-tce_status tce__w2_project(size_t P, const double *old_L, double bound, tce__cov *cov, double *work);
-void tce__w2_backward(size_t P, const tce__cov *cov, const double *d_L, double *out_d_L, double *work);
-tce_status tce__frobenius_project(size_t P, const double *old_L, double bound, tce__cov *cov, double *work);
-void tce__frobenius_backward(size_t P, const tce__cov *cov, const double *d_L, double *out_d_L, double *work);
+/*
+ * d_L (lower, with respect to cov->projected) -> out_d_L (lower, zeros above); out_d_L is not d_L.
+ */
+tce_status tce__kl_project(size_t P, const double *old_L, double bound, tce__cov *cov,
+                           double *work);
+void tce__kl_backward(size_t P, const tce__cov *cov, const double *d_L, double *out_d_L,
+                      double *work);
+tce_status tce__w2_project(size_t P, const double *old_L, double bound, tce__cov *cov,
+                           double *work);
+void tce__w2_backward(size_t P, const tce__cov *cov, const double *d_L, double *out_d_L,
+                      double *work);
+tce_status tce__frobenius_project(size_t P, const double *old_L, double bound, tce__cov *cov,
+                                  double *work);
+void tce__frobenius_backward(size_t P, const tce__cov *cov, const double *d_L, double *out_d_L,
+                             double *work);
 
 /* The same on diagonals: vectors [P]; out_d_L may be d_L. */
 tce_status tce__diagonal_project(size_t P, int32_t kind, double bound, tce__cov *cov, double *work);
-void tce__diagonal_backward(size_t P, int32_t kind, const tce__cov *cov, const double *d_L, double *out_d_L,
-                            double *work);
+void tce__diagonal_backward(size_t P, int32_t kind, const tce__cov *cov, const double *d_L,
+                            double *out_d_L, double *work);
 
-/* Gradient through Sigma = S S of W2: d_S symmetric (destroyed) -> d_L = 2 tril(d_Sigma L), with weight. */
-void tce__root_backward(size_t P, const double *Q, const double *values, const double *L, double weight,
-                        double *d_S, double *out_d_L, double *work);
+/*
+ * Gradient through Sigma = S S of W2: d_S symmetric (destroyed) -> d_L = 2 tril(d_Sigma L), with
+ * weight.
+ */
+void tce__root_backward(size_t P, const double *Q, const double *values, const double *L,
+                        double weight, double *d_S, double *out_d_L, double *work);
 
-/* ---- entropy (trpl_entropy.c); stride: 1 for a vector of diagonals, P + 1 for a matrix ---------------- */
+/* ---- entropy (trpl_entropy.c); stride: 1 for a vector of diagonals, P + 1 for a matrix ------- */
 
 /* TCE_E_VALUE for NaN and plus infinity; minus infinity means no bound */
 tce_status tce__check_entropy_bound(const char *name, double bound);

@@ -3,8 +3,8 @@
  *
  *     [entropy control]  ->  trust region (mean and covariance apart)  ->  [entropy control]
  *
- * with one of the two entropy controls at most; backward runs it in reverse. One covariance for all is
- * projected once; otherwise Gaussians are independent and spread over the pool.
+ * with one of the two entropy controls at most; backward runs it in reverse. One covariance for all
+ * is projected once; otherwise Gaussians are independent and spread over the pool.
  */
 #include <math.h>
 #include <string.h>
@@ -13,16 +13,21 @@
 #include "linalg/linalg.h"
 #include "trpl/internal.h"
 
-/* Gaussians a chunk when each has its own covariance: each is work enough to be worth a hand-over. */
+/*
+ * Gaussians a chunk when each has its own covariance: each is work enough to be worth a hand-over.
+ */
 #define CHUNK 2
 
 #define MAX_DIM 16384
 #define MAX_BATCH (1 << 24)
 
 /* Defaults as published for Box Pushing. */
-static const tce_trpl_options DEFAULTS = {
-    .kind = TCE_TRPL_KL, .dim = 1, .max_batch = 1, .shared_cov = 1, .mean_bound = 0.05, .cov_bound = 0.0005
-};
+static const tce_trpl_options DEFAULTS = { .kind = TCE_TRPL_KL,
+                                           .dim = 1,
+                                           .max_batch = 1,
+                                           .shared_cov = 1,
+                                           .mean_bound = 0.05,
+                                           .cov_bound = 0.0005 };
 
 void tce_trpl_options_init(tce_trpl_options *options, size_t struct_size)
 {
@@ -41,7 +46,8 @@ static tce_status check_options(const tce_trpl_options *opt)
     if (status == TCE_OK)
         status = tce__check_int("diagonal", opt->diagonal, 0, 1);
     if (status == TCE_OK)
-        status = tce__check_int("entropy", opt->entropy, TCE_TRPL_ENTROPY_NONE, TCE_TRPL_ENTROPY_EQUAL);
+        status = tce__check_int("entropy", opt->entropy, TCE_TRPL_ENTROPY_NONE,
+                                TCE_TRPL_ENTROPY_EQUAL);
     if (status == TCE_OK)
         status = tce__check_int("entropy_first", opt->entropy_first, 0, 1);
     if (status == TCE_OK)
@@ -147,7 +153,7 @@ tce_status tce_trpl_set_bounds(tce_trpl *tr, double mean_bound, double cov_bound
     return TCE_OK;
 }
 
-/* ---- project --------------------------------------------------------------------------------------- */
+/* ---- project --------------------------------------------------------------------------------- */
 
 /* The arguments of a call, for the pool's workers. */
 typedef struct call {
@@ -187,7 +193,8 @@ static void write_factor(const tce_trpl *tr, const double *kept, double *out_L)
         out_L[i * tr->P + i] = kept[i];
 }
 
-static tce_status project_trust_region(const tce_trpl *tr, const double *old_L, tce__cov *cov, double *work)
+static tce_status project_trust_region(const tce_trpl *tr, const double *old_L, tce__cov *cov,
+                                       double *work)
 {
     const double bound = tr->opt.cov_bound;
     if (tr->opt.diagonal) {
@@ -216,18 +223,21 @@ static tce_status project_factor(const call *c, size_t e, double *work)
     const int32_t after = tr->opt.entropy_first ? TCE_TRPL_ENTROPY_NONE : tr->opt.entropy;
 
     read_factor(tr, c->L + e * P * P, cov->L);
-    cov->first = tce__entropy_factor(P, cov->L, stride, c->entropy_bound, first, &cov->scaled_first);
+    cov->first = tce__entropy_factor(P, cov->L, stride, c->entropy_bound, first,
+                                     &cov->scaled_first);
     if (cov->scaled_first)
         tce__scale(kept_size(tr), cov->first, cov->L);
 
     const tce_status status = project_trust_region(tr, c->old_L + e * P * P, cov, work);
     if (status != TCE_OK)
         return status;
-    cov->after = tce__entropy_factor(P, cov->projected, stride, c->entropy_bound, after, &cov->scaled_after);
+    cov->after = tce__entropy_factor(P, cov->projected, stride, c->entropy_bound, after,
+                                     &cov->scaled_after);
     return TCE_OK;
 }
 
-static tce_status project_chunk(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+static tce_status project_chunk(void *context, size_t chunk, size_t begin, size_t end,
+                                int32_t worker)
 {
     const call *c = context;
     tce_trpl *tr = c->tr;
@@ -250,7 +260,8 @@ static tce_status check_project(const call *c, size_t n)
     const size_t P = tr->P;
     const size_t n_cov = tr->opt.shared_cov ? 1 : n;
     if (n == 0 || n > (size_t)tr->opt.max_batch)
-        return tce_fail(TCE_E_SHAPE, "n = %zu, must be in 1 ... max_batch = %d", n, tr->opt.max_batch);
+        return tce_fail(TCE_E_SHAPE, "n = %zu, must be in 1 ... max_batch = %d", n,
+                        tr->opt.max_batch);
 
     status = tce__check_finite("mean", n * P, c->mean);
     if (status == TCE_OK)
@@ -263,7 +274,8 @@ static tce_status check_project(const call *c, size_t n)
         status = tce__check_pointer("out_mean", c->out_mean);
     if (status == TCE_OK)
         status = tce__check_pointer("out_L", c->out_L);
-    if (status == TCE_OK && tr->opt.entropy != TCE_TRPL_ENTROPY_NONE && tr->opt.kind != TCE_TRPL_IDENTITY)
+    if (status == TCE_OK && tr->opt.entropy != TCE_TRPL_ENTROPY_NONE &&
+        tr->opt.kind != TCE_TRPL_IDENTITY)
         status = tce__check_entropy_bound("entropy_bound", c->entropy_bound);
     return status;
 }
@@ -328,8 +340,9 @@ static void project_nothing(const call *c, size_t n, size_t n_cov)
     }
 }
 
-tce_status tce_trpl_project(tce_trpl *tr, size_t n, const double *mean, const double *L, const double *old_mean,
-                            const double *old_L, double entropy_bound, double *out_mean, double *out_L)
+tce_status tce_trpl_project(tce_trpl *tr, size_t n, const double *mean, const double *L,
+                            const double *old_mean, const double *old_L, double entropy_bound,
+                            double *out_mean, double *out_L)
 {
     const call c = { tr, mean, L, old_mean, old_L, entropy_bound, out_mean, out_L };
     tce_status status = check_project(&c, n);
@@ -359,9 +372,12 @@ tce_status tce_trpl_project(tce_trpl *tr, size_t n, const double *mean, const do
     return TCE_OK;
 }
 
-/* ---- backward -------------------------------------------------------------------------------------- */
+/* ---- backward -------------------------------------------------------------------------------- */
 
-/* entropy control, trust region, entropy control of factor e, in reverse; c->L is d_L, c->out_L out_d_L */
+/*
+ * entropy control, trust region, entropy control of factor e, in reverse; c->L is d_L, c->out_L
+ * out_d_L
+ */
 static void backward_factor(const call *c, size_t e, double *work)
 {
     const tce_trpl *tr = c->tr;
@@ -394,7 +410,8 @@ static void backward_factor(const call *c, size_t e, double *work)
     write_factor(tr, result, c->out_L + e * P * P);
 }
 
-static tce_status backward_chunk(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+static tce_status backward_chunk(void *context, size_t chunk, size_t begin, size_t end,
+                                 int32_t worker)
 {
     const call *c = context;
     (void)chunk;
@@ -416,7 +433,8 @@ static tce_status check_gradient(const tce_trpl *tr, size_t n_cov, const double 
         const double *x = d_L + row * P;
         const size_t bad = first + tce__first_not_finite(i + 1 - first, x + first);
         if (bad <= i)
-            return tce_fail(TCE_E_VALUE, "d_L[%zu,%zu,%zu] = %g, must be finite", row / P, i, bad, x[bad]);
+            return tce_fail(TCE_E_VALUE, "d_L[%zu,%zu,%zu] = %g, must be finite", row / P, i, bad,
+                            x[bad]);
     }
     return TCE_OK;
 }

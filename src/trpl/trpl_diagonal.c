@@ -1,7 +1,8 @@
 /*
  * The three covariance projections for diagonal factors, element by element: l = L_ii, o = L_o,ii.
  *
- *     KL         lambda = o^2/l^2,  l~ = o sqrt((1 + eta)/(lambda + eta)),  eta by the dual with M = diag(lambda)
+ *     KL         lambda = o^2/l^2,  l~ = o sqrt((1 + eta)/(lambda + eta)),
+ *                eta by the dual with M = diag(lambda)
  *     W2         x = l - o,         d = sum (x/o)^2,  l~ = o + t x
  *     Frobenius  x = l^2 - o^2,     d = sum x^2,      l~^2 = o^2 + t x,     t = sqrt(bound/d)
  */
@@ -40,7 +41,8 @@ tce_status tce__diagonal_project(size_t P, int32_t kind, double bound, tce__cov 
     cov->step = 1.0;
     cov->active = !(cov->distance <= bound);
     if (!isfinite(cov->distance))
-        return tce_fail(TCE_E_NOT_FINITE, "the distance from the old covariance is %g", cov->distance);
+        return tce_fail(TCE_E_NOT_FINITE, "the distance from the old covariance is %g",
+                        cov->distance);
     memcpy(cov->projected, cov->L, P * sizeof *cov->L);
     if (!cov->active)
         return TCE_OK;
@@ -63,14 +65,14 @@ tce_status tce__diagonal_project(size_t P, int32_t kind, double bound, tce__cov 
     cov->eta = 1.0 / cov->step - 1.0;
     for (size_t i = 0; i < P; i++) {
         const double o = cov->values[i];
-        cov->projected[i] =
-            kind == TCE_TRPL_W2 ? o + cov->step * cov->X[i] : sqrt(o * o + cov->step * cov->X[i]);
+        cov->projected[i] = kind == TCE_TRPL_W2 ? o + cov->step * cov->X[i]
+                                                : sqrt(o * o + cov->step * cov->X[i]);
     }
     return TCE_OK;
 }
 
-void tce__diagonal_backward(size_t P, int32_t kind, const tce__cov *cov, const double *d_L, double *out_d_L,
-                            double *work)
+void tce__diagonal_backward(size_t P, int32_t kind, const tce__cov *cov, const double *d_L,
+                            double *out_d_L, double *work)
 {
     const double *o = cov->values;
     double *y = work;             /* gradient with respect to what is moved on a line or surface */
@@ -82,8 +84,10 @@ void tce__diagonal_backward(size_t P, int32_t kind, const tce__cov *cov, const d
         return;
     }
 
-    /* each kind: d_l = through (y - direction <y, dual>/<direction, dual>), with direction and dual as in the
-     * full forms */
+    /*
+     * each kind: d_l = through (y - direction <y, dual>/<direction, dual>), with direction and dual
+     * as in the full forms
+     */
     double along = 0.0;
     double square = 0.0;
     for (size_t i = 0; i < P; i++) {

@@ -1,17 +1,18 @@
 /*
- * The dual of the KL projection [TRPL]: eta >= 0 with f(eta) = bound, where M = L_o' Sigma^-1 L_o and
+ * The dual of the KL projection [TRPL]: eta >= 0 with f(eta) = bound, where M = L_o' Sigma^-1 L_o
+ * and
  *
  *     f(eta) = 1/2 (tr W - P - log det W),    W = (1 + eta) (M + eta I)^-1
  *
- * Eigenvalues are not needed: f does not change when M is made tridiagonal by an orthogonal similarity, and for
- * a tridiagonal M = T it costs O(P). With T + eta I = B D B', B unit lower bidiagonal with l_j below its
- * diagonal, W has the factor C = sqrt(1 + eta) B^-T D^(-1/2) and
+ * Eigenvalues are not needed: f does not change when M is made tridiagonal by an orthogonal
+ * similarity, and for a tridiagonal M = T it costs O(P). With T + eta I = B D B', B unit lower
+ * bidiagonal with l_j below its diagonal, W has the factor C = sqrt(1 + eta) B^-T D^(-1/2) and
  *
  *     f = 1/2 sum_j [ x_j - log(1 + x_j) + (1 + x_j) k_j ],
  *     1 + x_j = (1 + eta) / D_j,    k_j = l_j^2 (1 + k_{j-1}) = |row j of B^-1|^2 - 1
  *
- * a sum of non-negative terms. x_j = (1 - T_jj + l_j^2 D_{j-1}) / D_j is formed without subtracting numbers of
- * the size of eta.
+ * a sum of non-negative terms. x_j = (1 - T_jj + l_j^2 D_{j-1}) / D_j is formed without subtracting
+ * numbers of the size of eta.
  */
 #include <math.h>
 
@@ -28,8 +29,8 @@
 /* While no upper end of the bracket is known, 1 + eta grows by this factor at most a step. */
 #define GROWTH 16.0
 
-int tce__dual_value(size_t P, const double *diagonal, const double *off_diagonal, double eta, double *out_f,
-                    double *out_slope)
+int tce__dual_value(size_t P, const double *diagonal, const double *off_diagonal, double eta,
+                    double *out_f, double *out_slope)
 {
     double f = 0.0;
     double slope = 0.0;
@@ -72,8 +73,8 @@ double tce__dual_step(double f, double slope, double bound)
     return -2.0 * (f / slope) * (sqrt(f / bound) - 1.0);
 }
 
-tce_status tce__dual_solve(size_t P, const double *diagonal, const double *off_diagonal, double bound,
-                           double *out_eta)
+tce_status tce__dual_solve(size_t P, const double *diagonal, const double *off_diagonal,
+                           double bound, double *out_eta)
 {
     double low = 0.0; /* f(low) > bound */
     double high = INFINITY;
@@ -86,8 +87,9 @@ tce_status tce__dual_solve(size_t P, const double *diagonal, const double *off_d
     }
     double eta = fmax(0.0, 0.5 * sqrt(square / bound) - 1.0);
     if (!isfinite(eta))
-        return tce_fail(TCE_E_NO_CONVERGE, "the projection's dual has no start: |I - M|^2 = %g, bound %g",
-                        square, bound);
+        return tce_fail(TCE_E_NO_CONVERGE,
+                        "the projection's dual has no start: |I - M|^2 = %g, bound %g", square,
+                        bound);
 
     for (int i = 0; i < MAX_ITERATIONS; i++) {
         double f = INFINITY;
@@ -105,7 +107,8 @@ tce_status tce__dual_solve(size_t P, const double *diagonal, const double *off_d
             high = eta;
         double next = finite ? eta + tce__dual_step(f, slope, bound) : NAN;
         if (!(next > low && next < high)) {
-            next = isfinite(high) ? sqrt((1.0 + low) * (1.0 + high)) - 1.0 : GROWTH * (1.0 + low) - 1.0;
+            next = isfinite(high) ? sqrt((1.0 + low) * (1.0 + high)) - 1.0
+                                  : GROWTH * (1.0 + low) - 1.0;
             if (!(next > low && next < high))
                 next = 0.5 * (low + high);
         }
@@ -116,6 +119,7 @@ tce_status tce__dual_solve(size_t P, const double *diagonal, const double *off_d
             return TCE_OK;
         }
     }
-    return tce_fail(TCE_E_NO_CONVERGE, "the projection's dual gave up after %d steps at eta = %g, bound %g",
+    return tce_fail(TCE_E_NO_CONVERGE,
+                    "the projection's dual gave up after %d steps at eta = %g, bound %g",
                     MAX_ITERATIONS, eta, bound);
 }

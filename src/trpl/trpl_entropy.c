@@ -58,8 +58,8 @@ static tce_status check_control(size_t n_cov, size_t dim, const double *L, doubl
     return status != TCE_OK ? status : tce__check_factors("L", n_cov, dim, 0, L);
 }
 
-tce_status tce_trpl_entropy_control(size_t n_cov, size_t dim, const double *L, double bound, int32_t equal,
-                                    double *out_L)
+tce_status tce_trpl_entropy_control(size_t n_cov, size_t dim, const double *L, double bound,
+                                    int32_t equal, double *out_L)
 {
     tce_status status = check_control(n_cov, dim, L, bound);
     if (status == TCE_OK)
@@ -80,8 +80,9 @@ tce_status tce_trpl_entropy_control(size_t n_cov, size_t dim, const double *L, d
     return TCE_OK;
 }
 
-tce_status tce_trpl_entropy_control_backward(size_t n_cov, size_t dim, const double *L, double bound,
-                                             int32_t equal, const double *d_out_L, double *out_d_L)
+tce_status tce_trpl_entropy_control_backward(size_t n_cov, size_t dim, const double *L,
+                                             double bound, int32_t equal, const double *d_out_L,
+                                             double *out_d_L)
 {
     tce_status status = check_control(n_cov, dim, L, bound);
     if (status == TCE_OK)
@@ -106,11 +107,13 @@ tce_status tce_trpl_entropy_control_backward(size_t n_cov, size_t dim, const dou
 }
 
 tce_status tce_trpl_entropy_bound(int32_t schedule, size_t dim, double initial, double target,
-                                  double temperature, uint64_t iteration, uint64_t n_iterations, double *out)
+                                  double temperature, uint64_t iteration, uint64_t n_iterations,
+                                  double *out)
 {
     tce_status status = tce__check_pointer("out", out);
     if (status == TCE_OK)
-        status = tce__check_int("schedule", schedule, TCE_TRPL_SCHEDULE_NONE, TCE_TRPL_SCHEDULE_EXPONENTIAL);
+        status = tce__check_int("schedule", schedule, TCE_TRPL_SCHEDULE_NONE,
+                                TCE_TRPL_SCHEDULE_EXPONENTIAL);
     if (status != TCE_OK)
         return status;
     if (schedule == TCE_TRPL_SCHEDULE_NONE) {

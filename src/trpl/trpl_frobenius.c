@@ -14,7 +14,10 @@
 #include "linalg/linalg.h"
 #include "trpl/internal.h"
 
-/* L~ from Sigma~ = (1 - t) Sigma_o + t Sigma without forming it: when the sum is too ill-conditioned */
+/*
+ * L~ from Sigma~ = (1 - t) Sigma_o + t Sigma without forming it: when the sum is too
+ * ill-conditioned
+ */
 static tce_status factor_of_blend(size_t P, const double *old_L, tce__cov *cov, double *work)
 {
     /* rows [sqrt(1 - t) L_o, sqrt(t) L] */
@@ -33,7 +36,8 @@ static tce_status factor_of_blend(size_t P, const double *old_L, tce__cov *cov, 
     return TCE_OK;
 }
 
-tce_status tce__frobenius_project(size_t P, const double *old_L, double bound, tce__cov *cov, double *work)
+tce_status tce__frobenius_project(size_t P, const double *old_L, double bound, tce__cov *cov,
+                                  double *work)
 {
     double *difference = work;
     double *sum = work + P * P;
@@ -57,7 +61,8 @@ tce_status tce__frobenius_project(size_t P, const double *old_L, double bound, t
     cov->step = 1.0;
     cov->active = !(cov->distance <= bound);
     if (!isfinite(cov->distance))
-        return tce_fail(TCE_E_NOT_FINITE, "the distance from the old covariance is %g", cov->distance);
+        return tce_fail(TCE_E_NOT_FINITE, "the distance from the old covariance is %g",
+                        cov->distance);
     if (!cov->active) {
         memcpy(cov->projected, cov->L, P * P * sizeof *cov->L);
         return TCE_OK;
@@ -73,7 +78,8 @@ tce_status tce__frobenius_project(size_t P, const double *old_L, double bound, t
     return tce__cholesky(P, cov->projected, P) == 0 ? TCE_OK : factor_of_blend(P, old_L, cov, work);
 }
 
-void tce__frobenius_backward(size_t P, const tce__cov *cov, const double *d_L, double *out_d_L, double *work)
+void tce__frobenius_backward(size_t P, const tce__cov *cov, const double *d_L, double *out_d_L,
+                             double *work)
 {
     double *d_sigma = work;
     if (!cov->active) {

@@ -4,12 +4,13 @@
  *     Sigma~^-1 = (Sigma^-1 + eta Sigma_o^-1) / (1 + eta)
  *     Sigma~ = (1 + eta) L_o N^-1 L_o',    N = M + eta I
  *
- * With N = U U', U upper, C = sqrt(1 + eta) U^-T is lower and L~ = L_o C is the factor wanted: nothing is
- * factored twice. The condition of N is limited by the bound, not by the inputs: every eigenvalue s of C C',
- * s = (1 + eta)/(lambda + eta), has s - 1 - log s <= 2 bound.
+ * With N = U U', U upper, C = sqrt(1 + eta) U^-T is lower and L~ = L_o C is the factor wanted:
+ * nothing is factored twice. The condition of N is limited by the bound, not by the inputs: every
+ * eigenvalue s of C C', s = (1 + eta)/(lambda + eta), has s - 1 - log s <= 2 bound.
  *
- * Gradient. The implicit function theorem and the chain through both triangles collapse to a projection: with
- * Y = sym Phi(L~' d_L~) (Phi: lower triangle, halved diagonal), R = C'C - I and D = L^-1 L~,
+ * Gradient. The implicit function theorem and the chain through both triangles collapse to a
+ * projection: with Y = sym Phi(L~' d_L~) (Phi: lower triangle, halved diagonal), R = C'C - I and D
+ * = L^-1 L~,
  *
  *     Y_ = Y - R <Y, R> / <R, R>,    d_L = 2/(1 + eta) tril( L^-T D Y_ D' )
  *
@@ -23,17 +24,26 @@
 #include "linalg/linalg.h"
 #include "trpl/internal.h"
 
-/* The factor meets the bound to this plus what rounding leaves of entries near 1, some eps/sqrt(bound). */
+/*
+ * The factor meets the bound to this plus what rounding leaves of entries near 1, some
+ * eps/sqrt(bound).
+ */
 #define BOUND_TOLERANCE 1e-11
 #define ROUNDING 16.0
 
-/* One or two in practice; a bisection of eta down to its last place when the inputs leave few digits. */
+/*
+ * One or two in practice; a bisection of eta down to its last place when the inputs leave few
+ * digits.
+ */
 #define MAX_CORRECTIONS 80
 
 /* While no eta inside the bound is known, 1 + eta grows by this factor. */
 #define GROWTH 1.001
 
-/* C = sqrt(1 + eta) U^-T, U U' = M + eta I; M lower, scratch [P, P]. 0: not positive definite in double. */
+/*
+ * C = sqrt(1 + eta) U^-T, U U' = M + eta I; M lower, scratch [P, P]. 0: not positive definite in
+ * double.
+ */
 static int whitened_factor(size_t P, const double *M, double eta, double *scratch, double *C)
 {
     /* the mirror image J N J of N has the ordinary factor J U J */
@@ -64,9 +74,13 @@ static int whitened_factor(size_t P, const double *M, double eta, double *scratc
     return 1;
 }
 
-/* C at cov->eta, with eta corrected until f(C) itself, not that of the tridiagonal form, meets the bound */
-static tce_status factor_at_bound(size_t P, const double *M, const double *diagonal, const double *off_diagonal,
-                                  double bound, double *scratch, tce__cov *cov)
+/*
+ * C at cov->eta, with eta corrected until f(C) itself, not that of the tridiagonal form, meets the
+ * bound
+ */
+static tce_status factor_at_bound(size_t P, const double *M, const double *diagonal,
+                                  const double *off_diagonal, double bound, double *scratch,
+                                  tce__cov *cov)
 {
     const double tolerance = BOUND_TOLERANCE + ROUNDING * DBL_EPSILON / sqrt(bound);
     double low = 0.0; /* outside the bound */
@@ -91,7 +105,8 @@ static tce_status factor_at_bound(size_t P, const double *M, const double *diago
         if (formed && tce__dual_value(P, diagonal, off_diagonal, eta, &value, &slope))
             next = eta + tce__dual_step(f, slope, bound);
         if (!(next > low && next < high))
-            next = isfinite(high) ? sqrt((1.0 + low) * (1.0 + high)) - 1.0 : GROWTH * (1.0 + low) - 1.0;
+            next = isfinite(high) ? sqrt((1.0 + low) * (1.0 + high)) - 1.0
+                                  : GROWTH * (1.0 + low) - 1.0;
         if (!(next > low && next < high))
             break;
         eta = next;
@@ -100,8 +115,8 @@ static tce_status factor_at_bound(size_t P, const double *M, const double *diago
     /* no closer in double: the side within the bound */
     cov->eta = high;
     if (!isfinite(high) || !whitened_factor(P, M, high, scratch, cov->C))
-        return tce_fail(TCE_E_NO_CONVERGE, "no eta near %g keeps the covariance within its bound %g", eta,
-                        bound);
+        return tce_fail(TCE_E_NO_CONVERGE,
+                        "no eta near %g keeps the covariance within its bound %g", eta, bound);
     return TCE_OK;
 }
 
@@ -121,7 +136,8 @@ tce_status tce__kl_project(size_t P, const double *old_L, double bound, tce__cov
     cov->eta = 0.0;
     cov->active = !(cov->distance <= bound);
     if (!isfinite(cov->distance))
-        return tce_fail(TCE_E_NOT_FINITE, "the divergence from the old covariance is %g", cov->distance);
+        return tce_fail(TCE_E_NOT_FINITE, "the divergence from the old covariance is %g",
+                        cov->distance);
     if (!cov->active) {
         memcpy(cov->projected, cov->L, P * P * sizeof *cov->L);
         return TCE_OK;
@@ -150,7 +166,8 @@ tce_status tce__kl_project(size_t P, const double *old_L, double bound, tce__cov
     return TCE_OK;
 }
 
-void tce__kl_backward(size_t P, const tce__cov *cov, const double *d_L, double *out_d_L, double *work)
+void tce__kl_backward(size_t P, const tce__cov *cov, const double *d_L, double *out_d_L,
+                      double *work)
 {
     double *Y = out_d_L;
     double *R = work;

@@ -2,7 +2,8 @@
  * The mean's part of the projection [TRPL], the same for every kind but for the factor 1/2 of KL:
  *
  *     delta = mu - mu_o,  z = L_o^-1 delta,  w = L_o^-T z
- *     m = 1/2 |z|^2 (KL) or |z|^2;  m > bound:  t = sqrt(bound/m) = 1/(1 + omega),  mu~ = mu_o + t delta
+ *     m = 1/2 |z|^2 (KL) or |z|^2;
+ *     m > bound:  t = sqrt(bound/m) = 1/(1 + omega),  mu~ = mu_o + t delta
  *     d_mu = t (d_mu~ - w <d_mu~, delta>/|z|^2)
  */
 #include <math.h>
@@ -11,10 +12,14 @@
 #include "linalg/linalg.h"
 #include "trpl/internal.h"
 
-/* The largest double below 1: a mean outside the bound has a step below 1 even when the root rounds to it. */
+/*
+ * The largest double below 1: a mean outside the bound has a step below 1 even when the root rounds
+ * to it.
+ */
 #define BELOW_ONE (1.0 - 0x1p-53)
 
-void tce__solve_rows(const tce_trpl *tr, tce__trans trans, size_t n, const double *L, size_t stride, double *x)
+void tce__solve_rows(const tce_trpl *tr, tce__trans trans, size_t n, const double *L, size_t stride,
+                     double *x)
 {
     const size_t P = tr->P;
     if (tr->opt.diagonal) {
@@ -29,8 +34,8 @@ void tce__solve_rows(const tce_trpl *tr, tce__trans trans, size_t n, const doubl
     }
 }
 
-void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mean, const double *old_mean,
-                       const double *old_L)
+void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mean,
+                       const double *old_mean, const double *old_L)
 {
     const size_t P = tr->P;
     const double half = tr->opt.kind == TCE_TRPL_KL ? 0.5 : 1.0;
@@ -70,7 +75,8 @@ void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mea
         tce__solve_rows(tr, TCE__TRANS, end - begin, old_L, P + 1, w);
 }
 
-void tce__mean_backward(const tce_trpl *tr, size_t begin, size_t end, const double *d_mean, double *out_d_mean)
+void tce__mean_backward(const tce_trpl *tr, size_t begin, size_t end, const double *d_mean,
+                        double *out_d_mean)
 {
     const size_t P = tr->P;
     for (size_t i = begin; i < end; i++) {

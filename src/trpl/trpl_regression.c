@@ -1,13 +1,16 @@
 /*
- * Trust-region regression loss [TRPL]: how far the network's own (mu, Sigma) is from the projected (mu~, Sigma~),
- * a constant: coefficient * mean over the Gaussians of a mean part and a covariance part.
+ * Trust-region regression loss [TRPL]: how far the network's own (mu, Sigma) is from the projected
+ * (mu~, Sigma~), a constant: coefficient * mean over the Gaussians of a mean part and a covariance
+ * part.
  *
  *     mean       h |L~^-1 (mu - mu~)|^2,  d_mu = 2 h Sigma~^-1 (mu - mu~),  h = 1/2 for KL, else 1
- *     KL         1/2 (tr(Sigma~^-1 Sigma) - P + log|Sigma~| - log|Sigma|),  d_L = tril(Sigma~^-1 L) - diag(1/L_ii)
+ *     KL         1/2 (tr(Sigma~^-1 Sigma) - P + log|Sigma~| - log|Sigma|),
+ *                d_L = tril(Sigma~^-1 L) - diag(1/L_ii)
  *     W2         |S~^-1 (S - S~)|_F^2 = |L~^-1 (S - S~)|_F^2,  d_S = 2 sym(Sigma~^-1 (S - S~))
  *     Frobenius  |L - L~|_F^2,  d_L = 2 (L - L~)
  *
- * The tilde is after entropy control. A covariance that the layer left alone to the bit costs and adds nothing.
+ * The tilde is after entropy control. A covariance that the layer left alone to the bit costs and
+ * adds nothing.
  */
 #include <math.h>
 #include <string.h>
@@ -32,7 +35,10 @@ typedef struct call {
     double *d_L;
 } call;
 
-/* rows begin ... end-1 against one projected factor: tr->loss[i] = h |L~^-1 (mu - mu~)|^2, gradient added */
+/*
+ * rows begin ... end-1 against one projected factor: tr->loss[i] = h |L~^-1 (mu - mu~)|^2, gradient
+ * added
+ */
 static void add_mean_part(const call *c, size_t begin, size_t end, const tce__cov *cov)
 {
     tce_trpl *tr = c->tr;
@@ -62,7 +68,8 @@ static void add_mean_part(const call *c, size_t begin, size_t end, const tce__co
 }
 
 /* |.| of the KL form; L [P, P] lower, d_L added to */
-static double kl_part(size_t P, const double *L, const tce__cov *cov, double weight, double *d_L, double *work)
+static double kl_part(size_t P, const double *L, const tce__cov *cov, double weight, double *d_L,
+                      double *work)
 {
     /* B = L~^-1 L */
     double *B = work;
@@ -80,7 +87,8 @@ static double kl_part(size_t P, const double *L, const tce__cov *cov, double wei
     return loss;
 }
 
-static double w2_part(size_t P, const double *L, const tce__cov *cov, double weight, double *d_L, double *work)
+static double w2_part(size_t P, const double *L, const tce__cov *cov, double weight, double *d_L,
+                      double *work)
 {
     double *Y = work;
     double *d_S = Y + P * P;
@@ -115,7 +123,8 @@ static double w2_part(size_t P, const double *L, const tce__cov *cov, double wei
     return loss;
 }
 
-static double frobenius_part(size_t P, const double *L, const tce__cov *cov, double weight, double *d_L)
+static double frobenius_part(size_t P, const double *L, const tce__cov *cov, double weight,
+                             double *d_L)
 {
     double loss = 0.0;
     for (size_t i = 0; i < P; i++)
@@ -128,8 +137,8 @@ static double frobenius_part(size_t P, const double *L, const tce__cov *cov, dou
 }
 
 /* the three forms on diagonals */
-static double diagonal_part(size_t P, int32_t kind, const double *L, const tce__cov *cov, double weight,
-                            double *d_L)
+static double diagonal_part(size_t P, int32_t kind, const double *L, const tce__cov *cov,
+                            double weight, double *d_L)
 {
     double loss = 0.0;
     for (size_t i = 0; i < P; i++) {
@@ -140,7 +149,10 @@ static double diagonal_part(size_t P, int32_t kind, const double *L, const tce__
         const double x = difference / scale;
         double slope = 2.0 * x / scale;
         if (kind == TCE_TRPL_KL) {
-            /* 1/2 (s - 1 - log s), s = l^2/l~^2; derivative l/l~^2 - 1/l = (l - l~)(l + l~)/(l l~^2) */
+            /*
+             * 1/2 (s - 1 - log s), s = l^2/l~^2; derivative l/l~^2 - 1/l = (l - l~)(l + l~)/(l
+             * l~^2)
+             */
             const double d = x * (2.0 + x);
             loss += 0.5 * (d > -0.5 ? tce__excess(d) : d - 2.0 * log(l / moved));
             slope = d / l;
@@ -175,7 +187,8 @@ static double add_cov_part(const call *c, size_t e, double *work)
     }
 }
 
-static tce_status regression_chunk(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+static tce_status regression_chunk(void *context, size_t chunk, size_t begin, size_t end,
+                                   int32_t worker)
 {
     const call *c = context;
     (void)chunk;
@@ -186,7 +199,8 @@ static tce_status regression_chunk(void *context, size_t chunk, size_t begin, si
     return TCE_OK;
 }
 
-static tce_status check_regression(const call *c, size_t n, double coefficient, const double *out_loss)
+static tce_status check_regression(const call *c, size_t n, double coefficient,
+                                   const double *out_loss)
 {
     tce_status status = tce__check_projected(c->tr, n);
     if (status == TCE_OK)
@@ -204,8 +218,9 @@ static tce_status check_regression(const call *c, size_t n, double coefficient, 
     return status;
 }
 
-tce_status tce_trpl_regression(tce_trpl *tr, size_t n, const double *mean, const double *L, double coefficient,
-                               int32_t with_cov, double *out_loss, double *d_mean, double *d_L)
+tce_status tce_trpl_regression(tce_trpl *tr, size_t n, const double *mean, const double *L,
+                               double coefficient, int32_t with_cov, double *out_loss,
+                               double *d_mean, double *d_L)
 {
     call c = { tr, mean, L, 0.0, 0.0, with_cov, 0, d_mean, d_L };
     tce_status status = check_regression(&c, n, coefficient, out_loss);
@@ -231,8 +246,8 @@ tce_status tce_trpl_regression(tce_trpl *tr, size_t n, const double *mean, const
     return TCE_OK;
 }
 
-tce_status tce_trpl_distances(const tce_trpl *tr, size_t n, double *out_mean_distance, double *out_cov_distance,
-                              double *out_eta)
+tce_status tce_trpl_distances(const tce_trpl *tr, size_t n, double *out_mean_distance,
+                              double *out_cov_distance, double *out_eta)
 {
     const tce_status status = tce__check_projected(tr, n);
     if (status != TCE_OK)

@@ -4,8 +4,8 @@
  *     d = |S_o^-1 (S - S_o)|_F^2 = |L_o^-1 X|_F^2,  X = S - S_o
  *     d > bound:  t = sqrt(bound/d) = 1/(1 + omega),  S~ = S_o + t X,  L~ L~' = S~ S~
  *
- * The roots come from singular vectors of the factors and L~ from a triangular form of S~: no product is
- * squared, so the condition of S and not of Sigma counts.
+ * The roots come from singular vectors of the factors and L~ from a triangular form of S~: no
+ * product is squared, so the condition of S and not of Sigma counts.
  *
  *     d_S~ = d_Sigma~ S~ + S~ d_Sigma~
  *     d_S = t (d_S~ - Z <d_S~, X>/d),  Z = sym(Sigma_o^-1 X)
@@ -64,7 +64,8 @@ tce_status tce__w2_project(size_t P, const double *old_L, double bound, tce__cov
     cov->step = 1.0;
     cov->active = !(cov->distance <= bound);
     if (!isfinite(cov->distance))
-        return tce_fail(TCE_E_NOT_FINITE, "the distance from the old covariance is %g", cov->distance);
+        return tce_fail(TCE_E_NOT_FINITE, "the distance from the old covariance is %g",
+                        cov->distance);
     if (!cov->active) {
         memcpy(cov->projected, cov->L, P * P * sizeof *cov->L);
         return TCE_OK;
@@ -85,8 +86,8 @@ tce_status tce__w2_project(size_t P, const double *old_L, double bound, tce__cov
     return TCE_OK;
 }
 
-void tce__root_backward(size_t P, const double *Q, const double *values, const double *L, double weight,
-                        double *d_S, double *out_d_L, double *work)
+void tce__root_backward(size_t P, const double *Q, const double *values, const double *L,
+                        double weight, double *d_S, double *out_d_L, double *work)
 {
     /* q_i' d_S q_j / (s_i + s_j) */
     tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, P, P, P, weight, Q, P, d_S, P, 0.0, work, P);
@@ -102,7 +103,8 @@ void tce__root_backward(size_t P, const double *Q, const double *values, const d
     tce__clear_upper(P, out_d_L, P);
 }
 
-void tce__w2_backward(size_t P, const tce__cov *cov, const double *d_L, double *out_d_L, double *work)
+void tce__w2_backward(size_t P, const tce__cov *cov, const double *d_L, double *out_d_L,
+                      double *work)
 {
     double *d_sigma = out_d_L;
     double *d_S = work;

@@ -1,6 +1,7 @@
 /*
- * A program compiled long ago: its options struct is shorter than the library's, and memory behind it belongs to somebody else.
- * Also one from the future, whose longer struct is welcome as long as the part this library does not know is zero.
+ * A program compiled long ago: its options struct is shorter than the library's, and memory behind
+ * it belongs to somebody else. Also one from the future, whose longer struct is welcome as long as
+ * the part this library does not know is zero.
  */
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +34,10 @@ static int expect(int true_statement, const char *what)
     return !true_statement;
 }
 
-/* the library writes no byte behind the caller's struct, and takes defaults for what the caller does not know */
+/*
+ * the library writes no byte behind the caller's struct, and takes defaults for what the caller
+ * does not know
+ */
 static int short_struct(void)
 {
     union {
@@ -48,7 +52,8 @@ static int short_struct(void)
 
     box.options.num_basis = 4;
     tce_mp *mp = NULL;
-    bad |= expect(tce_mp_create((const tce_mp_options *)(const void *)&box, NULL, &mp) == TCE_OK, "a short struct is accepted");
+    bad |= expect(tce_mp_create((const tce_mp_options *)(const void *)&box, NULL, &mp) == TCE_OK,
+                  "a short struct is accepted");
     if (mp == NULL)
         return 1;
     bad |= expect(tce_mp_num_params(mp) == 5, "its fields are read");
@@ -63,8 +68,10 @@ static int short_struct(void)
     const double zero = 0.0;
     double a = -1.0;
     double b = -2.0;
-    bad |= expect(tce_mp_query(mp, 0.5, params, 0.0, &zero, &zero, &a, NULL, NULL) == TCE_OK, "it works");
-    bad |= expect(tce_mp_query(whole, 0.5, params, 0.0, &zero, &zero, &b, NULL, NULL) == TCE_OK, "the other works");
+    bad |= expect(tce_mp_query(mp, 0.5, params, 0.0, &zero, &zero, &a, NULL, NULL) == TCE_OK,
+                  "it works");
+    bad |= expect(tce_mp_query(whole, 0.5, params, 0.0, &zero, &zero, &b, NULL, NULL) == TCE_OK,
+                  "the other works");
     bad |= expect(a == b && isfinite(a), "both give the same path");
     tce_mp_free(mp);
     tce_mp_free(whole);
@@ -75,15 +82,18 @@ static int long_struct(void)
 {
     new_options options;
     tce_mp_options_init(&options.known, sizeof options);
-    int bad = expect(options.known.struct_size == sizeof options && options.added == 0.0, "a longer struct is zeroed to its end");
+    int bad = expect(options.known.struct_size == sizeof options && options.added == 0.0,
+                     "a longer struct is zeroed to its end");
 
     tce_mp *mp = NULL;
-    bad |= expect(tce_mp_create(&options.known, NULL, &mp) == TCE_OK, "a longer struct with a zero tail is accepted");
+    bad |= expect(tce_mp_create(&options.known, NULL, &mp) == TCE_OK,
+                  "a longer struct with a zero tail is accepted");
     tce_mp_free(mp);
 
     options.added = 1.0;
     mp = NULL;
-    bad |= expect(tce_mp_create(&options.known, NULL, &mp) == TCE_E_VERSION && mp == NULL, "what this library cannot know is refused");
+    bad |= expect(tce_mp_create(&options.known, NULL, &mp) == TCE_E_VERSION && mp == NULL,
+                  "what this library cannot know is refused");
     return bad;
 }
 

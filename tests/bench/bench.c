@@ -1,8 +1,11 @@
 /*
- * bench: how long libtce's main computations take in one thread, at the sizes of the published Box Pushing task.
+ * bench: how long libtce's main computations take in one thread, at the sizes of the published Box
+ * Pushing task.
  *
- *     bench                    measures everything and prints a table: name, median seconds, calls, note
- *     bench --serve            reads a name a line, measures that for a moment and answers with its median seconds:
+ *     bench                    measures everything and prints a table: name, median seconds, calls,
+ *                              note
+ *     bench --serve            reads one name per line, measures that for a moment and answers with
+ *                              its median seconds:
  *                              lets bench.py take turns with the peers
  *
  * The machine's own rates (dgemm, sgemm) are measured beside, through the library's linalg.
@@ -52,7 +55,10 @@ static struct {
     size_t query;
 } data;
 
-/* Processor time of this program, which has one thread: what else runs on the machine does not count. */
+/*
+ * Processor time of this program, which has one thread: what else runs on the machine does not
+ * count.
+ */
 static double seconds(void)
 {
     struct timespec now;
@@ -78,7 +84,7 @@ static void *allocate(size_t count, size_t size)
     return block;
 }
 
-/* ---- what is measured ---------------------------------------------------------------------------- */
+/* ---- what is measured ------------------------------------------------------------------------ */
 
 static void trajectory(void)
 {
@@ -88,19 +94,21 @@ static void trajectory(void)
 static void query(void)
 {
     data.query = (data.query + 1) % T;
-    must(tce_mp_query(data.mp, data.times[data.query], data.params, 0.0, data.init_pos, data.init_vel, data.acc, data.acc + D,
-                      NULL));
+    must(tce_mp_query(data.mp, data.times[data.query], data.params, 0.0, data.init_pos,
+                      data.init_vel, data.acc, data.acc + D, NULL));
 }
 
 static void segment(void)
 {
-    must(tce_segment_surrogate(data.segment, E, data.pos, data.mean, data.L, data.init_pos, data.init_vel, data.log_prob,
-                               data.advantages, NULL, 0.0, NULL, NULL, data.d_mean, data.d_L));
+    must(tce_segment_surrogate(data.segment, E, data.pos, data.mean, data.L, data.init_pos,
+                               data.init_vel, data.log_prob, data.advantages, NULL, 0.0, NULL, NULL,
+                               data.d_mean, data.d_L));
 }
 
 static void project(tce_trpl *trpl, size_t n)
 {
-    must(tce_trpl_project(trpl, n, data.mean, data.L, data.old_mean, data.old_L, 0.0, data.out_mean, data.out_L));
+    must(tce_trpl_project(trpl, n, data.mean, data.L, data.old_mean, data.old_L, 0.0, data.out_mean,
+                          data.out_L));
     must(tce_trpl_backward(trpl, n, data.d_mean, data.d_L, data.out_mean, data.out_L));
 }
 
@@ -131,7 +139,8 @@ static void dgemm(void)
 
 static void sgemm(void)
 {
-    tce__gemm_float(TCE__NO_TRANS, TCE__NO_TRANS, SGEMM, SGEMM, SGEMM, 1.0f, data.fA, SGEMM, data.fA, SGEMM, 0.0f, data.fC, SGEMM);
+    tce__gemm_float(TCE__NO_TRANS, TCE__NO_TRANS, SGEMM, SGEMM, SGEMM, 1.0f, data.fA, SGEMM,
+                    data.fA, SGEMM, 0.0f, data.fC, SGEMM);
 }
 
 typedef struct {
@@ -144,9 +153,11 @@ typedef struct {
 static const measurement MEASUREMENTS[] = {
     { "trajectory", trajectory, 1, "position and velocity, 152 x 100 x 7, 8 basis functions" },
     { "query", query, 100, "one time, 7 joints, position and velocity" },
-    { "segment", segment, 1, "loss and gradients, 152 x 24 segments of dimension 14, shared covariance" },
+    { "segment", segment, 1,
+      "loss and gradients, 152 x 24 segments of dimension 14, shared covariance" },
     { "projection", projection, 1, "KL, n = 63, with gradient, one mean" },
-    { "projection_batch", projection_batch, 1, "KL, n = 63, with gradient, 152 means, shared covariance" },
+    { "projection_batch", projection_batch, 1,
+      "KL, n = 63, with gradient, 152 means, shared covariance" },
     { "dgemm", dgemm, 10, "63 x 63 x 63" },
     { "epoch", epoch, 1, "float, 15200 x 29 -> 256 -> 256 -> 1: forward, backward, Adam" },
     { "sgemm", sgemm, 1, "1024 x 1024 x 1024" },
@@ -179,7 +190,7 @@ static double measure(const measurement *m, double least, size_t *out_calls)
     return samples[n / 2];
 }
 
-/* ---- set-up --------------------------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static double *normals(tce_random *random, size_t n, double scale)
 {
@@ -266,7 +277,8 @@ static void set_up_segment(tce_random *random)
     must(tce_segment_set_pairs(data.segment, 1, T, data.times, &data.init_time, J, pairs));
     data.log_prob = allocate(E * J, sizeof(double));
     data.advantages = normals(random, E * J, 1.0);
-    must(tce_segment_log_prob(data.segment, E, data.pos, data.mean, data.L, data.init_pos, data.init_vel, data.log_prob));
+    must(tce_segment_log_prob(data.segment, E, data.pos, data.mean, data.L, data.init_pos,
+                              data.init_vel, data.log_prob));
 }
 
 static tce_trpl *set_up_projection(int32_t max_batch)
@@ -320,9 +332,11 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    void *blocks[] = { data.times, data.params, data.init_pos, data.init_vel, data.pos, data.vel, data.acc, data.mean, data.L,
-                       data.old_mean, data.old_L, data.out_mean, data.out_L, data.d_mean, data.d_L, data.log_prob, data.advantages,
-                       data.x, data.target, data.A, data.C, data.fA, data.fC };
+    void *blocks[] = { data.times,    data.params,     data.init_pos, data.init_vel, data.pos,
+                       data.vel,      data.acc,        data.mean,     data.L,        data.old_mean,
+                       data.old_L,    data.out_mean,   data.out_L,    data.d_mean,   data.d_L,
+                       data.log_prob, data.advantages, data.x,        data.target,   data.A,
+                       data.C,        data.fA,         data.fC };
 
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
         free(blocks[i]);
@@ -368,7 +382,8 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < N_MEASUREMENTS; i++) {
             size_t calls;
             const double median = measure(&MEASUREMENTS[i], FULL_SECONDS, &calls);
-            printf("%s\t%.4e\t%zu\t%s\n", MEASUREMENTS[i].name, median, calls, MEASUREMENTS[i].note);
+            printf("%s\t%.4e\t%zu\t%s\n", MEASUREMENTS[i].name, median, calls,
+                   MEASUREMENTS[i].note);
         }
     }
     tear_down();

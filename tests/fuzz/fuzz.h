@@ -1,6 +1,7 @@
 /*
- * What the fuzz targets share. `make check-fuzz` runs each over its corpus, tests/fuzz/corpus/<name>, under the address and undefined-behaviour
- * sanitizers; `make fuzz` looks for new inputs with libFuzzer.
+ * What the fuzz targets share. `make check-fuzz` runs each over its corpus,
+ * tests/fuzz/corpus/<name>, under the address and undefined-behaviour sanitizers; `make fuzz` looks
+ * for new inputs with libFuzzer.
  */
 #ifndef TCE_TESTS_FUZZ_H
 #define TCE_TESTS_FUZZ_H

@@ -25,7 +25,8 @@ const char *fuzz_folder(void)
 {
     if (folder[0])
         return folder;
-    snprintf(folder, sizeof folder, "%s/tce-fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    snprintf(folder, sizeof folder, "%s/tce-fuzz-XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     must(mkdtemp(folder) != NULL && atexit(remove_folder) == 0);
     return folder;
 }

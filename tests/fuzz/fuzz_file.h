@@ -1,5 +1,6 @@
 /*
- * For fuzz targets of functions that read a named file: a folder of this process, in memory where the system has such a place, removed at exit.
+ * For fuzz targets of functions that read a named file: a folder of this process, in memory where
+ * the system has such a place, removed at exit.
  */
 #ifndef TCE_TESTS_FUZZ_FILE_H
 #define TCE_TESTS_FUZZ_FILE_H

@@ -1,6 +1,7 @@
 /*
- * Fuzz target: hostile policy.safetensors, as `tce eval` and `tce export` open them. What is built from a file predicts, makes a movement and is
- * saved again without a sanitizer's complaint; the file decides how much memory that takes, so there is a limit.
+ * Fuzz target: hostile policy.safetensors, as `tce eval` and `tce export` open them. What is built
+ * from a file predicts, makes a movement and is saved again without a sanitizer's complaint; the
+ * file decides how much memory that takes, so there is a limit.
  */
 #include <string.h>
 
@@ -35,12 +36,15 @@ static void release(void *user, void *block)
 /* Mean, factor and movement of a context of zeros. */
 static void use(tce_policy *policy, tce_mp *mp)
 {
-    const size_t O = tce_policy_num_obs(policy), P = tce_policy_num_params(policy), D = tce_mp_num_dof(mp);
+    const size_t O = tce_policy_num_obs(policy), P = tce_policy_num_params(policy),
+                 D = tce_mp_num_dof(mp);
     const double times[N_TIMES] = { 0.1, 0.2, 0.3 }, init_time = 0.0;
-    double *obs = calloc(O, sizeof *obs), *mean = calloc(P, sizeof *mean), *factor = calloc(P * P, sizeof *factor);
-    double *start = calloc(2 * D, sizeof *start), *pos = calloc(N_TIMES * D, sizeof *pos), *vel = calloc(N_TIMES * D, sizeof *vel);
-    if (obs && mean && factor && start && pos && vel && tce_policy_predict(policy, 1, obs, mean, factor) == TCE_OK &&
-        tce_mp_num_params(mp) == P) {
+    double *obs = calloc(O, sizeof *obs), *mean = calloc(P, sizeof *mean),
+           *factor = calloc(P * P, sizeof *factor);
+    double *start = calloc(2 * D, sizeof *start), *pos = calloc(N_TIMES * D, sizeof *pos),
+           *vel = calloc(N_TIMES * D, sizeof *vel);
+    if (obs && mean && factor && start && pos && vel &&
+        tce_policy_predict(policy, 1, obs, mean, factor) == TCE_OK && tce_mp_num_params(mp) == P) {
         tce_mp_grid grid;
         tce_mp_grid_init(&grid, sizeof grid);
         grid.E = 1;
@@ -69,7 +73,8 @@ static void save(const tce_policy *policy, const tce_mp *mp, const tce_hooks *ho
     tce_mp *mp_again = NULL;
     granted = 0;
     must(tce_store_create(NULL, &store) == TCE_OK);
-    must(tce_policy_save(policy, store, "policy") == TCE_OK && tce_mp_save(mp, store, "mp") == TCE_OK);
+    must(tce_policy_save(policy, store, "policy") == TCE_OK &&
+         tce_mp_save(mp, store, "mp") == TCE_OK);
     must(tce_policy_create_from(store, "policy", 1, NULL, hooks, &policy_again) == TCE_OK);
     granted = 0;
     must(tce_mp_create_from(store, "mp", hooks, &mp_again) == TCE_OK);

@@ -1,6 +1,6 @@
 /*
- * Fuzz target: hostile bytes for queue.csv. A queue that is read has runs in known states whose folders lie in its own, and is the same after it
- * was written and read again.
+ * Fuzz target: hostile bytes for queue.csv. A queue that is read has runs in known states whose
+ * folders lie in its own, and is the same after it was written and read again.
  */
 #include "fuzz_file.h"
 #include "queue.h"
@@ -13,8 +13,10 @@ static void check(const queue *q)
     for (size_t i = 0; i < q->n; i++) {
         const queue_entry *entry = &q->entries[i];
         char path[RUN_PATH];
-        must(entry->state >= 0 && entry->state < N_QUEUE_STATES && queue_state_name(entry->state) != NULL);
-        must(entry->task[0] != '\0' && entry->folder[0] != '\0' && strchr(entry->folder, '/') == NULL);
+        must(entry->state >= 0 && entry->state < N_QUEUE_STATES &&
+             queue_state_name(entry->state) != NULL);
+        must(entry->task[0] != '\0' && entry->folder[0] != '\0' &&
+             strchr(entry->folder, '/') == NULL);
         must(strcmp(entry->folder, ".") != 0 && strcmp(entry->folder, "..") != 0);
         must(queue_run_path(q, entry, path) == TCE_OK);
     }

@@ -1,6 +1,7 @@
 /*
- * Fuzz target: hostile bytes for the reader of settings files. A file that is refused changes nothing and has a message; the settings of one that is
- * read are within the limits of their table, and their dump reads back to the same settings.
+ * Fuzz target: hostile bytes for the reader of settings files. A file that is refused changes
+ * nothing and has a message; the settings of one that is read are within the limits of their table,
+ * and their dump reads back to the same settings.
  */
 #include "fuzz_file.h"
 #include "settings.h"

@@ -1,7 +1,7 @@
 /*
- * Fuzz target: hostile bytes for tce_store_parse. A store that comes out of it must be whole: every array readable to
- * its last byte, names in order, and found under their names. test_store.c includes this file and feeds it mutated
- * seeds.
+ * Fuzz target: hostile bytes for tce_store_parse. A store that comes out of it must be whole: every
+ * array readable to its last byte, names in order, and found under their names. test_store.c
+ * includes this file and feeds it mutated seeds.
  */
 #include <string.h>
 
@@ -23,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tce_store_array_init(&array, sizeof array);
     tce_store_array_init(&found, sizeof found);
     for (size_t i = 0; i < tce_store_count(store); i++) {
-        must(tce_store_at(store, i, &array) == TCE_OK && array.type >= TCE_F64 && array.type <= TCE_U8);
+        must(tce_store_at(store, i, &array) == TCE_OK && array.type >= TCE_F64 &&
+             array.type <= TCE_U8);
         must(strcmp(previous, array.name) < 0 && strlen(array.name) < sizeof previous);
         memcpy(previous, array.name, strlen(array.name) + 1);
         must(tce_store_get(store, array.name, &found) == TCE_OK && found.data == array.data);

@@ -1,4 +1,7 @@
-/* A program outside libtce: one ProDMP path, which has to start where it was told to. Built through pkg-config and CMake. */
+/*
+ * A program outside libtce: one ProDMP path, which has to start where it was told to. Built through
+ * pkg-config and CMake.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +17,8 @@ static int fail(const char *what)
 int main(void)
 {
     char expected[32];
-    snprintf(expected, sizeof expected, "%d.%d.%d", TCE_VERSION_MAJOR, TCE_VERSION_MINOR, TCE_VERSION_PATCH);
+    snprintf(expected, sizeof expected, "%d.%d.%d", TCE_VERSION_MAJOR, TCE_VERSION_MINOR,
+             TCE_VERSION_PATCH);
     if (tce_version() != TCE_VERSION_NUMBER || strcmp(tce_version_string(), expected) != 0)
         return fail("the library is not the version of its headers");
 

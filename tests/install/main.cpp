@@ -1,4 +1,7 @@
-/* The program of main.c in C++11 through tce.hpp; also that a status arrives as an exception with its message. */
+/*
+ * The program of main.c in C++11 through tce.hpp; also that a status arrives as an exception with
+ * its message.
+ */
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -13,7 +16,7 @@ int main()
         options.num_basis = 3;
         tce::mp mp(options);
         const tce::doubles params(mp.num_params(), 0.5);
-        const tce::doubles start = {0.5, -0.5};
+        const tce::doubles start = { 0.5, -0.5 };
         tce::doubles pos, vel;
         mp.query(0.0, params, 0.0, start, {}, pos, vel);
         std::printf("libtce %s: starts at %g, %g\n", tce_version_string(), pos[0], pos[1]);

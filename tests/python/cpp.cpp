@@ -59,7 +59,8 @@ static void primitives()
     const tce::doubles params(8, 0.5), times = { 0.0, 0.5, 1.0 }, start = { 1.0, 2.0 };
     tce::doubles pos, vel, point, speed, x;
     mp.trajectory(params, times, 0.0, start, {}, pos, vel);
-    require(pos.size() == 6 && std::fabs(pos[0] - 1.0) < 1e-12 && std::fabs(pos[1] - 2.0) < 1e-12, "start");
+    require(pos.size() == 6 && std::fabs(pos[0] - 1.0) < 1e-12 && std::fabs(pos[1] - 2.0) < 1e-12,
+            "start");
     mp.query(0.5, params, 0.0, start, {}, point, speed);
     require(std::fabs(point[0] - pos[2]) < 1e-12 && std::fabs(speed[1] - vel[3]) < 1e-11, "query");
     mp.phase(times, x);
@@ -102,8 +103,9 @@ static void objective()
     segment.set_pairs(1, T, times.data(), &start, 2, pairs);
     tce::doubles log_prob(2), advantages = { 1.0, 2.0 }, d_mean(P), d_L(P * P);
     segment.log_prob(1, pos.data(), mean.data(), L.data(), nullptr, nullptr, log_prob.data());
-    const tce::segment_stats stats = segment.surrogate(1, pos.data(), mean.data(), L.data(), nullptr, nullptr, log_prob.data(),
-                                                       advantages.data(), nullptr, 0.0, nullptr, d_mean.data(), d_L.data());
+    const tce::segment_stats stats = segment.surrogate(
+        1, pos.data(), mean.data(), L.data(), nullptr, nullptr, log_prob.data(), advantages.data(),
+        nullptr, 0.0, nullptr, d_mean.data(), d_L.data());
     require(std::fabs(stats.loss + 1.5) < 1e-12, "loss");
 
     tce::trpl_options t;
@@ -112,10 +114,12 @@ static void objective()
     const tce::doubles far(P, 3.0);
     tce::doubles out_mean(P), out_L(P * P);
     trpl.project(1, far.data(), L.data(), mean.data(), L.data(), out_mean.data(), out_L.data());
-    require(std::fabs(0.5 * out_mean[0] * out_mean[0] * static_cast<double>(P) - 0.05) < 1e-9, "mean bound");
+    require(std::fabs(0.5 * out_mean[0] * out_mean[0] * static_cast<double>(P) - 0.05) < 1e-9,
+            "mean bound");
     require(out_L == L, "covariance inside the bound");
     trpl.backward(1, d_mean.data(), d_L.data(), out_mean.data(), out_L.data());
-    require(trpl.regression(1, far.data(), L.data(), 1.0, true, d_mean.data(), d_L.data()) > 0.0, "regression");
+    require(trpl.regression(1, far.data(), L.data(), 1.0, true, d_mean.data(), d_L.data()) > 0.0,
+            "regression");
 }
 
 static void networks(const std::string &path)
@@ -138,7 +142,8 @@ static void networks(const std::string &path)
         net.adam_step(adam);
     }
     require(net.pass_mse(4, x.data(), target.data()) < first, "training");
-    require(net.gradient().size() == net.num_parameters() && net.gradient_norm() >= 0.0, "gradient");
+    require(net.gradient().size() == net.num_parameters() && net.gradient_norm() >= 0.0,
+            "gradient");
 
     tce::policy_options p;
     p.n_obs = 2;
@@ -166,7 +171,9 @@ static void networks(const std::string &path)
     policy.save(store, "policy");
     store.save(path);
     const tce::store loaded = tce::store::load(path);
-    require(loaded.read("x") == x && loaded.text("note") == "from C++" && loaded.count() == store.count(), "store");
+    require(loaded.read("x") == x && loaded.text("note") == "from C++" &&
+                loaded.count() == store.count(),
+            "store");
     tce::policy copy(loaded, "policy", 4);
     policy.predict(4, x.data(), mean.data(), L.data());
     copy.predict(4, x.data(), again.data(), L.data());
@@ -182,13 +189,16 @@ static void environments(const std::string &path)
     o.n_envs = 3;
     o.pool = pool.get();
     tce::rollout rollout(o);
-    const size_t O = static_cast<size_t>(rollout.spec().n_obs), D = static_cast<size_t>(rollout.spec().n_dof), T = 5;
-    tce::doubles obs(3 * O), pos(3 * D), vel(3 * D), path_pos(3 * T * D), path_vel(3 * T * D), rewards(3 * T);
+    const size_t O = static_cast<size_t>(rollout.spec().n_obs),
+                 D = static_cast<size_t>(rollout.spec().n_dof), T = 5;
+    tce::doubles obs(3 * O), pos(3 * D), vel(3 * D), path_pos(3 * T * D), path_vel(3 * T * D),
+        rewards(3 * T);
     rollout.reset(3, 0, obs.data(), pos.data(), vel.data());
     tce::rollout_paths paths;
     paths.rewards = rewards.data();
     rollout.run(3, T, path_pos.data(), path_vel.data(), paths);
-    require(rewards[0] < 0.0 && rollout.status(2) == TCE_OK && rollout.message(2).empty(), "rollout");
+    require(rewards[0] < 0.0 && rollout.status(2) == TCE_OK && rollout.message(2).empty(),
+            "rollout");
     try {
         library.find("nothing");
         require(false, "a task that is not there was found");

@@ -1,6 +1,7 @@
 /*
- * A task library for the Python tests: "point", a mass on a line in D = 2 that tracks paths or takes forces, and "tracker", the same
- * without a raw action. It needs nothing of libtce but the header.
+ * A task library for the Python tests: "point", a mass on a line in D = 2 that tracks paths or
+ * takes forces, and "tracker", the same without a raw action. It needs nothing of libtce but the
+ * header.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -71,12 +72,15 @@ static void observe(const point *p, double *obs)
 }
 
 /* The start is read from the stream's key alone: this library links nothing. */
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                        double *out_vel)
 {
     point *p = instance;
 
     for (int d = 0; d < D; d++) {
-        const uint64_t mixed = (random->key[0] + 31 * random->counter[1] + 7 * random->counter[2] + (uint64_t)d) * 2654435761u;
+        const uint64_t mixed = (random->key[0] + 31 * random->counter[1] + 7 * random->counter[2] +
+                                (uint64_t)d) *
+                               2654435761u;
         p->pos[d] = (double)(mixed % 1000) / 1000.0;
         p->vel[d] = 0.0;
     }
@@ -87,7 +91,8 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
     return TCE_OK;
 }
 
-static tce_status step_action(void *instance, const double *action, double *out_obs, tce_env_result *out)
+static tce_status step_action(void *instance, const double *action, double *out_obs,
+                              tce_env_result *out)
 {
     point *p = instance;
 
@@ -107,7 +112,8 @@ static tce_status step_action(void *instance, const double *action, double *out_
     return TCE_OK;
 }
 
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
+                       tce_env_result *out)
 {
     const point *p = instance;
     double action[D];
@@ -160,14 +166,34 @@ static tce_status render(void *instance, int32_t width, int32_t height, uint8_t 
 }
 
 static const tce_env_vtable POINT = {
-    .struct_size = sizeof(tce_env_vtable), .abi = TCE_ENV_ABI, .name = "point", .description = "a mass in the plane",
-    .create = create, .destroy = destroy, .spec = spec, .reset = reset, .step = step, .step_action = step_action,
-    .metrics = metrics, .n_state = n_state, .get_state = get_state, .set_state = set_state, .render = render,
+    .struct_size = sizeof(tce_env_vtable),
+    .abi = TCE_ENV_ABI,
+    .name = "point",
+    .description = "a mass in the plane",
+    .create = create,
+    .destroy = destroy,
+    .spec = spec,
+    .reset = reset,
+    .step = step,
+    .step_action = step_action,
+    .metrics = metrics,
+    .n_state = n_state,
+    .get_state = get_state,
+    .set_state = set_state,
+    .render = render,
 };
 
 static const tce_env_vtable TRACKER = {
-    .struct_size = sizeof(tce_env_vtable), .abi = TCE_ENV_ABI, .name = "tracker", .description = "tracks paths only",
-    .create = create, .destroy = destroy, .spec = tracker_spec, .reset = reset, .step = step, .metrics = metrics,
+    .struct_size = sizeof(tce_env_vtable),
+    .abi = TCE_ENV_ABI,
+    .name = "tracker",
+    .description = "tracks paths only",
+    .create = create,
+    .destroy = destroy,
+    .spec = tracker_spec,
+    .reset = reset,
+    .step = step,
+    .metrics = metrics,
 };
 
 const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n);

@@ -1,10 +1,10 @@
 /*
  * Replays case files through libtce:  replay a.json b.json.gz …
  *
- * A file is a JSON list of cases or one case, plain or compressed by gzip. One line a case: file:index kind note, largest
- * difference (as the tolerance measures it), tolerance, ok or FAIL with the field or the reason; last line
- * "N passed, N failed". Exit status 1 when anything failed, 2 without files. An unknown kind fails.
- * Case formats: docs/replay.md.
+ * A file is a JSON list of cases or one case, plain or compressed by gzip. One line a case:
+ * file:index kind note, largest difference (as the tolerance measures it), tolerance, ok or FAIL
+ * with the field or the reason; last line "N passed, N failed". Exit status 1 when anything failed,
+ * 2 without files. An unknown kind fails. Case formats: docs/replay.md.
  */
 #include "replay.h"
 
@@ -82,7 +82,7 @@ static const struct {
     { "correlation", replay_correlation },
 };
 
-/* ---- one case ------------------------------------------------------------------------------------ */
+/* ---- one case -------------------------------------------------------------------------------- */
 
 static replay_function find_kind(const char *kind)
 {
@@ -116,7 +116,8 @@ static void judge_error(replay_case *c, const json_t *error)
 
     if (c->status == TCE_OK && c->reason[0] == '\0')
         snprintf(c->reason, sizeof c->reason, "an error was expected, none came");
-    else if (c->status != TCE_OK && name != NULL && strncmp(name, "TCE_E_", 6) == 0 && strcmp(name, came) != 0)
+    else if (c->status != TCE_OK && name != NULL && strncmp(name, "TCE_E_", 6) == 0 &&
+             strcmp(name, came) != 0)
         snprintf(c->reason, sizeof c->reason, "%s was expected, %s came", name, came);
     else if (c->status != TCE_OK)
         c->reason[0] = '\0';
@@ -131,14 +132,18 @@ static void append(char *name, size_t size, const char *text)
         snprintf(name + length, size - length, " %s", text);
 }
 
-/* Numbers in the case that no one looked at, named after an ok, so that it does not promise too much. */
+/*
+ * Numbers in the case that no one looked at, named after an ok, so that it does not promise too
+ * much.
+ */
 static void print_unseen(const replay_case *c)
 {
     const char *key;
     json_t *value;
     int n = 0;
 
-    json_object_foreach((json_t *)c->root, key, value) {
+    json_object_foreach((json_t *)c->root, key, value)
+    {
         if (!json_is_string(value) && !json_is_null(value) && !replay_seen(c, key))
             printf("%s%s", n++ == 0 ? "  (not compared: " : ", ", key);
     }
@@ -149,7 +154,8 @@ static void print_unseen(const replay_case *c)
 /* Replays one case and prints its line; 1 when it passed. */
 static int replay_one(const char *file, size_t index, const json_t *root)
 {
-    static const char *const notes[] = { "kind", "task", "profile", "variant", "projection", "activation", "note", "schedule" };
+    static const char *const notes[] = { "kind",       "task",       "profile", "variant",
+                                         "projection", "activation", "note",    "schedule" };
     replay_case *c = calloc(1, sizeof *c);
     char name[MAX_NAME];
 
@@ -172,7 +178,8 @@ static int replay_one(const char *file, size_t index, const json_t *root)
 
     /* its verdict; a NaN difference does not pass */
     const int compared = c->n_compared > 0;
-    const int passed = c->reason[0] == '\0' && (expects_error || (compared && c->difference <= c->tolerance));
+    const int passed = c->reason[0] == '\0' &&
+                       (expects_error || (compared && c->difference <= c->tolerance));
     if (compared)
         printf("%s  %.2e  %.0e  ", name, c->difference, c->tolerance);
     else
@@ -189,7 +196,7 @@ static int replay_one(const char *file, size_t index, const json_t *root)
     return passed;
 }
 
-/* ---- files --------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* The whole file, decompressed where it is compressed; malloc'ed, NULL when it cannot be read. */
 static char *read_whole(const char *path, size_t *size)
@@ -226,8 +233,8 @@ static char *read_whole(const char *path, size_t *size)
 }
 
 /*
- * Cases of tasks come as {"cases": [given], "runs": {MuJoCo version: {name: results}}}. One of them as a case of its own: the kind is the task,
- * or the name without its number.
+ * Cases of tasks come as {"cases": [given], "runs": {MuJoCo version: {name: results}}}. One of them
+ * as a case of its own: the kind is the task, or the name without its number.
  */
 static json_t *task_case(const json_t *given, const json_t *runs)
 {
@@ -240,7 +247,8 @@ static json_t *task_case(const json_t *given, const json_t *runs)
     char *number = strrchr(kind, '_');
     if (task == NULL && number != NULL)
         *number = '\0';
-    return json_pack("{s:s, s:s*, s:O, s:O*}", "kind", kind, "note", name, "case", given, "run", run);
+    return json_pack("{s:s, s:s*, s:O, s:O*}", "kind", kind, "note", name, "case", given, "run",
+                     run);
 }
 
 static int same_text(const json_t *a, const json_t *b, const char *key)
@@ -251,7 +259,10 @@ static int same_text(const json_t *a, const json_t *b, const char *key)
     return x != NULL && y != NULL && strcmp(x, y) == 0;
 }
 
-/* Cases of Metaworld: episodes of one environment may follow each other. A case gets the random vectors of those before it, the last first. */
+/*
+ * Cases of Metaworld: episodes of one environment may follow each other. A case gets the random
+ * vectors of those before it, the last first.
+ */
 static void link_episodes(const json_t *list)
 {
     for (size_t i = 1; i < json_array_size(list); i++) {
@@ -261,7 +272,8 @@ static void link_episodes(const json_t *list)
         for (size_t k = i; k-- > 0;) {
             const json_t *before = json_array_get(list, k);
             json_t *vector = json_object_get(before, "rand_vec");
-            if (vector != NULL && same_text(before, next, "task") && same_text(before, next, "profile"))
+            if (vector != NULL && same_text(before, next, "task") &&
+                same_text(before, next, "profile"))
                 json_array_append(earlier, vector);
         }
         if (json_array_size(earlier) > 0)
@@ -299,7 +311,8 @@ static json_t *as_list(json_t *root)
     }
     list = json_array();
     for (size_t i = 0; i < json_array_size(cases); i++)
-        json_array_append_new(list, task_case(json_array_get(cases, i), json_object_get(runs, TASK_RUNS)));
+        json_array_append_new(
+            list, task_case(json_array_get(cases, i), json_object_get(runs, TASK_RUNS)));
     return list;
 }
 

@@ -1,10 +1,12 @@
 /*
  * replay: case files in, one verdict a case out. What the families of cases share.
  *
- * A family is one file replay_<family>.c of functions that take a case, compute it through libtce's public API, and compare every expected
- * field; the table in replay.c says which kind goes to which function. Everything here that cannot go on (a field is missing or
- * malformed, a call of the library fails) ends the case by a jump back to its start, so a replay function reads as a straight line. What
- * a case allocates or creates is kept in its list and released when it ends, however it ends.
+ * A family is one file replay_<family>.c of functions that take a case, compute it through libtce's
+ * public API, and compare every expected field; the table in replay.c says which kind goes to which
+ * function. Everything here that cannot go on (a field is missing or malformed, a call of the
+ * library fails) ends the case by a jump back to its start, so a replay function reads as a
+ * straight line. What a case allocates or creates is kept in its list and released when it ends,
+ * however it ends.
  */
 #ifndef TCE_REPLAY_H
 #define TCE_REPLAY_H
@@ -17,7 +19,10 @@
 
 #include <tce/tce.h>
 
-/* Tolerances of the comparison rule |a - b| <= tol * max(1, max |b|), for gradients |a - b| <= tol * max |b|. */
+/*
+ * Tolerances of the comparison rule |a - b| <= tol * max(1, max |b|), for gradients |a - b| <= tol
+ * * max |b|.
+ */
 #define TOL_TRAJECTORY 1e-9
 #define TOL_NUMBERS 1e-8 /* likelihoods, projections, updates */
 #define TOL_GRADIENT 1e-6
@@ -26,7 +31,9 @@ enum {
     REPLAY_MAX_RANK = 4,
     REPLAY_MAX_SEEN = 64,
     REPLAY_MAX_REASON = 400,
-    /* no case needs more numbers in one array; larger ones are refused before memory is asked for */
+    /*
+     * no case needs more numbers in one array; larger ones are refused before memory is asked for
+     */
     REPLAY_MAX_NUMBERS = 1 << 26
 };
 
@@ -36,11 +43,14 @@ typedef struct replay_kept replay_kept;
 typedef struct replay_case {
     const json_t *root; /* the case */
     replay_kept *kept;
-    jmp_buf end;        /* where replay_fail and replay_ok jump to */
-    tce_status status;  /* of the call that failed, TCE_OK otherwise */
+    jmp_buf end;                    /* where replay_fail and replay_ok jump to */
+    tce_status status;              /* of the call that failed, TCE_OK otherwise */
     char reason[REPLAY_MAX_REASON]; /* why it failed; "" so far */
 
-    /* the comparison nearest to its limit, or farthest beyond: difference as the tolerance measures it */
+    /*
+     * the comparison nearest to its limit, or farthest beyond: difference as the tolerance measures
+     * it
+     */
     size_t n_compared;
     double used; /* difference / tolerance */
     double difference;
@@ -54,7 +64,7 @@ typedef struct replay_case {
 
 typedef void (*replay_function)(replay_case *c);
 
-/* ---- running ------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* Ends the case as failed. Does not return. */
 #if defined(__GNUC__)
@@ -69,7 +79,7 @@ void replay_ok(replay_case *c, tce_status status);
 void replay_keep(replay_case *c, void *block, void (*destroy)(void *block));
 void replay_release(replay_case *c);
 
-/* ---- reading ------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* object[key], NULL when absent or null; and whether that field of the case was ever asked for. */
 const json_t *replay_get(replay_case *c, const json_t *object, const char *key);
@@ -78,12 +88,16 @@ const json_t *replay_object(replay_case *c, const json_t *object, const char *ke
 
 double replay_number(replay_case *c, const json_t *object, const char *key);
 double replay_number_or(replay_case *c, const json_t *object, const char *key, double otherwise);
-int32_t replay_int(replay_case *c, const json_t *object, const char *key, int32_t least, int32_t most);
+int32_t replay_int(replay_case *c, const json_t *object, const char *key, int32_t least,
+                   int32_t most);
 int32_t replay_int_or(replay_case *c, const json_t *object, const char *key, int32_t otherwise);
 /* NULL when it is not there or not a text. */
 const char *replay_text(replay_case *c, const json_t *object, const char *key);
 
-/* Lengths of the nested arrays of object[key] into shape [REPLAY_MAX_RANK], ones beyond; returns the rank (0: a number). */
+/*
+ * Lengths of the nested arrays of object[key] into shape [REPLAY_MAX_RANK], ones beyond; returns
+ * the rank (0: a number).
+ */
 size_t replay_shape(replay_case *c, const json_t *object, const char *key, size_t *shape);
 
 /* The n numbers of object[key] in reading order; a missing field or another count ends the case. */
@@ -96,28 +110,38 @@ void *replay_block(replay_case *c, size_t n, size_t size);
 double *replay_zeros(replay_case *c, size_t n);
 int32_t *replay_zeros_int(replay_case *c, size_t n);
 
-/* ---- comparing ----------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* got [n] against object[key], when that is there: limit tol * max(1, max |want|). */
-void replay_compare(replay_case *c, const json_t *object, const char *key, size_t n, const double *got, double tol);
+void replay_compare(replay_case *c, const json_t *object, const char *key, size_t n,
+                    const double *got, double tol);
 /* Limit tol * max(1e-7, max |want|), tol being grad_tolerance of the case or TOL_GRADIENT. */
-void replay_compare_gradient(replay_case *c, const json_t *object, const char *key, size_t n, const double *got);
+void replay_compare_gradient(replay_case *c, const json_t *object, const char *key, size_t n,
+                             const double *got);
 /* The same as replay_compare, against numbers that are already there. */
-void replay_compare_with(replay_case *c, const char *key, size_t n, const double *got, const double *want, double tol);
+void replay_compare_with(replay_case *c, const char *key, size_t n, const double *got,
+                         const double *want, double tol);
 /* Limit tol itself, whatever the size of the numbers. */
-void replay_compare_absolute(replay_case *c, const char *key, size_t n, const double *got, const double *want, double tol);
+void replay_compare_absolute(replay_case *c, const char *key, size_t n, const double *got,
+                             const double *want, double tol);
 /* Ends the case unless got and want have the same bytes. */
 void replay_same(replay_case *c, const char *what, size_t n, const double *got, const double *want);
 
-/* ---- shared between families --------------------------------------------------------------------- */
+/* ---- shared between families ----------------------------------------------------------------- */
 
 /* The primitive of a case's "config", for kind TCE_MP_…, and the options it was made with. */
 tce_mp *replay_mp(replay_case *c, int32_t kind, tce_mp_options *out_options);
 
-/* Starts and times of E paths: fields "times", "init_time", "init_pos", "init_vel" with their defaults. */
+/*
+ * Starts and times of E paths: fields "times", "init_time", "init_pos", "init_vel" with their
+ * defaults.
+ */
 void replay_grid(replay_case *c, size_t E, size_t D, tce_mp_grid *out);
 
-/* Uniform numbers for an environment's reset, one by one; when they run out others follow, and `used` tells. */
+/*
+ * Uniform numbers for an environment's reset, one by one; when they run out others follow, and
+ * `used` tells.
+ */
 typedef struct replay_draws {
     const double *values;
     size_t n;
@@ -125,7 +149,10 @@ typedef struct replay_draws {
     int exact; /* the numbers drawn themselves, instead of their places in their ranges */
 } replay_draws;
 
-/* An environment of the task library (TCE_TASKS, or bin/libtce_tasks.so beside this program) that lives as long as the case. */
+/*
+ * An environment of the task library (TCE_TASKS, or bin/libtce_tasks.so beside this program) that
+ * lives as long as the case.
+ */
 typedef struct replay_environment {
     const tce_env_vtable *vtable;
     void *instance;
@@ -133,9 +160,15 @@ typedef struct replay_environment {
     size_t n_state;
 } replay_environment;
 
-/* settings: of the task, or NULL; draws: NULL, or what its resets take instead of random numbers. */
-void replay_open_environment(replay_case *c, const char *task, const char *settings, replay_draws *draws, replay_environment *out);
-/* Cases of tasks are {"case": what is given, "run": what came out}; their tolerance, and the last step that it holds for. */
+/*
+ * settings: of the task, or NULL; draws: NULL, or what its resets take instead of random numbers.
+ */
+void replay_open_environment(replay_case *c, const char *task, const char *settings,
+                             replay_draws *draws, replay_environment *out);
+/*
+ * Cases of tasks are {"case": what is given, "run": what came out}; their tolerance, and the last
+ * step that it holds for.
+ */
 double replay_task_tolerance(replay_case *c, const json_t *run, size_t *out_last);
 
 /* What drives an episode: raw actions, or a desired path that the task's own controller tracks. */
@@ -147,8 +180,12 @@ typedef struct replay_commands {
 
 /* "actions" of what is given, or "desired_pos" and "desired_vel". */
 void replay_read_commands(replay_case *c, const json_t *given, size_t D, replay_commands *out);
-/* Step t with them, `step_action` or `step`; *out: what the step before left there, zeros before the first. */
-void replay_command(replay_case *c, const tce_env_vtable *vtable, void *instance, const replay_commands *commands, size_t t, double *out_obs,
+/*
+ * Step t with them, `step_action` or `step`; *out: what the step before left there, zeros before
+ * the first.
+ */
+void replay_command(replay_case *c, const tce_env_vtable *vtable, void *instance,
+                    const replay_commands *commands, size_t t, double *out_obs,
                     tce_env_result *out);
 
 /* A segment handle with its times and pairs set. times [n_grids, T], init_time [n_grids]. */
@@ -176,20 +213,25 @@ int32_t replay_activation(replay_case *c);
 
 /* A list of layers {"weight": [out, in], "bias": [out]}. */
 typedef struct replay_layers {
-    size_t n;            /* number of layers */
+    size_t n; /* number of layers */
     size_t n_in;
     size_t n_out;
-    int32_t *hidden;     /* [n - 1] */
+    int32_t *hidden; /* [n - 1] */
     size_t n_parameters;
-    double *parameters;  /* layer by layer: weights, then biases */
+    double *parameters; /* layer by layer: weights, then biases */
 } replay_layers;
 
 void replay_read_layers(replay_case *c, const json_t *object, const char *key, replay_layers *out);
-/* Parameters or gradients in libtce's order against such a list, each weight matrix and bias vector by its own scale. */
-void replay_compare_layers(replay_case *c, const json_t *object, const char *key, size_t n, const double *got);
-void replay_compare_layers_gradient(replay_case *c, const json_t *object, const char *key, size_t n, const double *got);
+/*
+ * Parameters or gradients in libtce's order against such a list, each weight matrix and bias vector
+ * by its own scale.
+ */
+void replay_compare_layers(replay_case *c, const json_t *object, const char *key, size_t n,
+                           const double *got);
+void replay_compare_layers_gradient(replay_case *c, const json_t *object, const char *key, size_t n,
+                                    const double *got);
 
-/* ---- families ------------------------------------------------------------------------------------ */
+/* ---- families -------------------------------------------------------------------------------- */
 
 void replay_trajectory_prodmp(replay_case *c);
 void replay_trajectory_promp(replay_case *c);

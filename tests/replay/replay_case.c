@@ -10,8 +10,8 @@
 #include <string.h>
 
 /*
- * A gradient that is zero but for rounding (one dimension on its bound, say) has no scale of its own: it counts as if its
- * largest entry were this.
+ * A gradient that is zero but for rounding (one dimension on its bound, say) has no scale of its
+ * own: it counts as if its largest entry were this.
  */
 #define LEAST_GRADIENT 1e-7
 
@@ -21,7 +21,7 @@ struct replay_kept {
     void (*destroy)(void *block);
 };
 
-/* ---- running ------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 void replay_fail(replay_case *c, const char *format, ...)
 {
@@ -88,7 +88,7 @@ int32_t *replay_zeros_int(replay_case *c, size_t n)
     return replay_block(c, n, sizeof(int32_t));
 }
 
-/* ---- reading ------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 int replay_seen(const replay_case *c, const char *key)
 {
@@ -143,11 +143,13 @@ double replay_number(replay_case *c, const json_t *object, const char *key)
 static int32_t to_int(replay_case *c, const char *key, double value, int32_t least, int32_t most)
 {
     if (!(value >= least && value <= most) || value != floor(value))
-        replay_fail(c, "\"%s\" is %g, must be a whole number from %d to %d", key, value, (int)least, (int)most);
+        replay_fail(c, "\"%s\" is %g, must be a whole number from %d to %d", key, value, (int)least,
+                    (int)most);
     return (int32_t)value;
 }
 
-int32_t replay_int(replay_case *c, const json_t *object, const char *key, int32_t least, int32_t most)
+int32_t replay_int(replay_case *c, const json_t *object, const char *key, int32_t least,
+                   int32_t most)
 {
     return to_int(c, key, replay_number(c, object, key), least, most);
 }
@@ -239,11 +241,11 @@ uint8_t *replay_flags(replay_case *c, const json_t *object, const char *key, siz
     return out;
 }
 
-/* ---- comparing ----------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* Notes max |got - want| / scale against tol; a NaN on either side is an infinite difference. */
-static void note(replay_case *c, const char *key, size_t n, const double *got, const double *want, double scale,
-    double tol)
+static void note(replay_case *c, const char *key, size_t n, const double *got, const double *want,
+                 double scale, double tol)
 {
     double difference = 0.0;
 
@@ -277,12 +279,14 @@ static double largest(size_t n, const double *x)
     return result;
 }
 
-void replay_compare_with(replay_case *c, const char *key, size_t n, const double *got, const double *want, double tol)
+void replay_compare_with(replay_case *c, const char *key, size_t n, const double *got,
+                         const double *want, double tol)
 {
     note(c, key, n, got, want, fmax(1.0, largest(n, want)), tol);
 }
 
-void replay_compare_absolute(replay_case *c, const char *key, size_t n, const double *got, const double *want, double tol)
+void replay_compare_absolute(replay_case *c, const char *key, size_t n, const double *got,
+                             const double *want, double tol)
 {
     note(c, key, n, got, want, 1.0, tol);
 }
@@ -293,36 +297,41 @@ void replay_same(replay_case *c, const char *what, size_t n, const double *got, 
         replay_fail(c, "%s should not have changed", what);
 }
 
-void replay_compare(replay_case *c, const json_t *object, const char *key, size_t n, const double *got, double tol)
+void replay_compare(replay_case *c, const json_t *object, const char *key, size_t n,
+                    const double *got, double tol)
 {
     if (replay_get(c, object, key) == NULL)
         return;
     replay_compare_with(c, key, n, got, replay_array(c, object, key, n), tol);
 }
 
-static void compare_gradient_with(replay_case *c, const char *key, size_t n, const double *got, const double *want)
+static void compare_gradient_with(replay_case *c, const char *key, size_t n, const double *got,
+                                  const double *want)
 {
     const double tol = replay_number_or(c, c->root, "grad_tolerance", TOL_GRADIENT);
 
     note(c, key, n, got, want, fmax(largest(n, want), LEAST_GRADIENT), tol);
 }
 
-void replay_compare_gradient(replay_case *c, const json_t *object, const char *key, size_t n, const double *got)
+void replay_compare_gradient(replay_case *c, const json_t *object, const char *key, size_t n,
+                             const double *got)
 {
     if (replay_get(c, object, key) == NULL)
         return;
     compare_gradient_with(c, key, n, got, replay_array(c, object, key, n));
 }
 
-/* ---- layers of networks -------------------------------------------------------------------------- */
+/* ---- layers of networks ---------------------------------------------------------------------- */
 
 int32_t replay_activation(replay_case *c)
 {
     static const struct {
         const char *name;
         int32_t value;
-    } activations[] = { { "relu", TCE_NET_RELU }, { "leaky_relu", TCE_NET_LEAKY_RELU }, { "tanh", TCE_NET_TANH },
-        { "linear", TCE_NET_LINEAR } };
+    } activations[] = { { "relu", TCE_NET_RELU },
+                        { "leaky_relu", TCE_NET_LEAKY_RELU },
+                        { "tanh", TCE_NET_TANH },
+                        { "linear", TCE_NET_LINEAR } };
     const char *name = replay_text(c, c->root, "activation");
 
     for (size_t i = 0; name != NULL && i < sizeof activations / sizeof activations[0]; i++)
@@ -350,7 +359,8 @@ void replay_read_layers(replay_case *c, const json_t *object, const char *key, r
         if (!json_is_object(layer) || replay_shape(c, layer, "weight", shape) != 2)
             replay_fail(c, "layer %zu of \"%s\" has no weight [out, in]", i, key);
         if (i > 0 && shape[1] != out->n_out)
-            replay_fail(c, "layer %zu of \"%s\" has %zu inputs after %zu outputs", i, key, shape[1], out->n_out);
+            replay_fail(c, "layer %zu of \"%s\" has %zu inputs after %zu outputs", i, key, shape[1],
+                        out->n_out);
         if (i == 0)
             out->n_in = shape[1];
         out->n_out = shape[0];
@@ -375,15 +385,17 @@ void replay_read_layers(replay_case *c, const json_t *object, const char *key, r
 }
 
 /* How two arrays are compared: by the rule for numbers, or by that for gradients. */
-typedef void (*comparison)(replay_case *c, const char *key, size_t n, const double *got, const double *want);
+typedef void (*comparison)(replay_case *c, const char *key, size_t n, const double *got,
+                           const double *want);
 
-static void compare_numbers(replay_case *c, const char *key, size_t n, const double *got, const double *want)
+static void compare_numbers(replay_case *c, const char *key, size_t n, const double *got,
+                            const double *want)
 {
     replay_compare_with(c, key, n, got, want, TOL_NUMBERS);
 }
 
-static void compare_layers(replay_case *c, const json_t *object, const char *key, size_t n, const double *got,
-    comparison compare)
+static void compare_layers(replay_case *c, const json_t *object, const char *key, size_t n,
+                           const double *got, comparison compare)
 {
     replay_layers want;
 
@@ -406,12 +418,14 @@ static void compare_layers(replay_case *c, const json_t *object, const char *key
     }
 }
 
-void replay_compare_layers(replay_case *c, const json_t *object, const char *key, size_t n, const double *got)
+void replay_compare_layers(replay_case *c, const json_t *object, const char *key, size_t n,
+                           const double *got)
 {
     compare_layers(c, object, key, n, got, compare_numbers);
 }
 
-void replay_compare_layers_gradient(replay_case *c, const json_t *object, const char *key, size_t n, const double *got)
+void replay_compare_layers_gradient(replay_case *c, const json_t *object, const char *key, size_t n,
+                                    const double *got)
 {
     compare_layers(c, object, key, n, got, compare_gradient_with);
 }

@@ -1,6 +1,7 @@
 /*
- * Cases of the robot tasks: an environment of the task library is put into a given state and stepped by given actions or along a given path,
- * or reset with given uniform numbers. libtce has no MuJoCo in it, so the library is loaded at run time.
+ * Cases of the robot tasks: an environment of the task library is put into a given state and
+ * stepped by given actions or along a given path, or reset with given uniform numbers. libtce has
+ * no MuJoCo in it, so the library is loaded at run time.
  */
 #include "replay.h"
 
@@ -22,7 +23,7 @@ enum { MAX_STEPS = 100000, PATH_SIZE = 4096, N_JOINTS = 7, N_OBS = 28 };
 #define MAX_SPREAD 1e-6
 #define GOLDEN 0.61803398874989485
 
-/* ---- environments -------------------------------------------------------------------------------- */
+/* ---- environments ---------------------------------------------------------------------------- */
 
 static void free_library(void *library)
 {
@@ -63,7 +64,8 @@ static const char *library_path(replay_case *c)
     return path;
 }
 
-void replay_open_environment(replay_case *c, const char *task, const char *settings, replay_draws *draws, replay_environment *out)
+void replay_open_environment(replay_case *c, const char *task, const char *settings,
+                             replay_draws *draws, replay_environment *out)
 {
     tce_env_library *library = NULL;
     replay_ok(c, tce_env_library_open(library_path(c), NULL, &library));
@@ -102,9 +104,8 @@ double replay_task_tolerance(replay_case *c, const json_t *run, size_t *out_last
         return fmax(TOL_STATE, 1000.0 * spread);
     /* too sensitive: what comes before the first event, and with none only the start */
     double first = INFINITY;
-    json_object_foreach((json_t *)events, name, event)
-        if (json_is_integer(event))
-            first = fmin(first, json_number_value(event));
+    json_object_foreach((json_t *)events, name, event) if (json_is_integer(event))
+        first = fmin(first, json_number_value(event));
     *out_last = isfinite(first) && first >= 1.0 ? (size_t)first - 1 : 0;
     return TOL_STATE;
 }
@@ -127,8 +128,8 @@ void replay_read_commands(replay_case *c, const json_t *given, size_t D, replay_
     }
 }
 
-void replay_command(replay_case *c, const tce_env_vtable *vtable, void *instance, const replay_commands *commands, size_t t, double *out_obs,
-                    tce_env_result *out)
+void replay_command(replay_case *c, const tce_env_vtable *vtable, void *instance,
+                    const replay_commands *commands, size_t t, double *out_obs, tce_env_result *out)
 {
     const size_t at = t * commands->D;
     const tce_env_result before = { .event = commands->actions != NULL ? 0 : out->event };
@@ -139,7 +140,7 @@ void replay_command(replay_case *c, const tce_env_vtable *vtable, void *instance
         replay_ok(c, vtable->step(instance, commands->pos + at, commands->vel + at, out_obs, out));
 }
 
-/* ---- Box Pushing --------------------------------------------------------------------------------- */
+/* ---- Box Pushing ----------------------------------------------------------------------------- */
 
 /* A case while it runs. */
 typedef struct box_run {
@@ -150,7 +151,8 @@ typedef struct box_run {
     size_t last;
 } box_run;
 
-static void compare_number(replay_case *c, const json_t *object, const char *key, double got, double tol)
+static void compare_number(replay_case *c, const json_t *object, const char *key, double got,
+                           double tol)
 {
     if (replay_get(c, object, key) == NULL)
         return;
@@ -158,14 +160,16 @@ static void compare_number(replay_case *c, const json_t *object, const char *key
     replay_compare_absolute(c, key, 1, &got, &want, tol);
 }
 
-static void compare_array(replay_case *c, const json_t *object, const char *key, size_t n, const double *got, double tol)
+static void compare_array(replay_case *c, const json_t *object, const char *key, size_t n,
+                          const double *got, double tol)
 {
     if (replay_get(c, object, key) != NULL)
         replay_compare_absolute(c, key, n, got, replay_array(c, object, key, n), tol);
 }
 
 /* What a case has of the state after step k. */
-static void compare_state(replay_case *c, const box_run *b, size_t k, const replay_environment *env, const double *obs, const tce_env_result *result)
+static void compare_state(replay_case *c, const box_run *b, size_t k, const replay_environment *env,
+                          const double *obs, const tce_env_result *result)
 {
     double state[BOX_N_STATE];
     replay_ok(c, env->vtable->get_state(env->instance, state));
@@ -200,7 +204,8 @@ static void run_box(replay_case *c, const json_t *given, const box_run *b)
     snprintf(task, sizeof task, "box_pushing_%s", b->reward);
     replay_open_environment(c, task, NULL, NULL, &env);
     if (env.n_state != BOX_N_STATE || env.spec.n_obs != N_OBS)
-        replay_fail(c, "%s has %zu numbers in its state and %d in its observation", task, env.n_state, (int)env.spec.n_obs);
+        replay_fail(c, "%s has %zu numbers in its state and %d in its observation", task,
+                    env.n_state, (int)env.spec.n_obs);
 
     /* the given start; what follows from it is derived */
     memcpy(state + BOX_STATE_QPOS, replay_array(c, given, "qpos", BOX_NQ), BOX_NQ * sizeof *state);
@@ -228,7 +233,8 @@ static void run_box(replay_case *c, const json_t *given, const box_run *b)
     const size_t n_held = n < b->last ? n : b->last;
     const json_t *all = replay_get(c, b->run, "rewards");
     if (replay_get(c, all, b->reward) != NULL)
-        replay_compare_absolute(c, b->reward, n_held, rewards, replay_array(c, all, b->reward, n), b->tolerance);
+        replay_compare_absolute(c, b->reward, n_held, rewards, replay_array(c, all, b->reward, n),
+                                b->tolerance);
     const json_t *sums = replay_get(c, b->run, "return");
     if (n_held == n && replay_get(c, sums, b->reward) != NULL)
         compare_number(c, sums, b->reward, sum, (double)n * b->tolerance);

@@ -1,7 +1,9 @@
 /*
- * hopper_jump and table_tennis of libtce_tasks.so: steps from given states, and starts from given random numbers.
+ * hopper_jump and table_tennis of libtce_tasks.so: steps from given states, and starts from given
+ * random numbers.
  *
- * A state is injected through get_state and set_state: the task's numbers first, then qpos, qvel, warm start, ctrl, time (hopper_tennis.h).
+ * A state is injected through get_state and set_state: the task's numbers first, then qpos, qvel,
+ * warm start, ctrl, time (hopper_tennis.h).
  */
 #define HOPPER_TENNIS_LAYOUT_ONLY
 #include "../../examples/tasks/hopper_tennis.h"
@@ -24,12 +26,24 @@ typedef struct kind {
     size_t flags[2]; /* where the state has them */
 } kind;
 
-static const kind HOPPER = {
-    "hopper_jump", "sparse", 16, HOPPER_NQ, HOPPER_NU, HOPPER_N_TASK, 1, { "left_floor", "landed" }, { HOPPER_LEFT, HOPPER_LANDED }
-};
-static const kind TENNIS = {
-    "table_tennis", "reward", 19, TENNIS_NQ, TENNIS_NU, TENNIS_N_TASK, 2, { "hit", "returned" }, { TENNIS_HIT, TENNIS_RETURNED }
-};
+static const kind HOPPER = { "hopper_jump",
+                             "sparse",
+                             16,
+                             HOPPER_NQ,
+                             HOPPER_NU,
+                             HOPPER_N_TASK,
+                             1,
+                             { "left_floor", "landed" },
+                             { HOPPER_LEFT, HOPPER_LANDED } };
+static const kind TENNIS = { "table_tennis",
+                             "reward",
+                             19,
+                             TENNIS_NQ,
+                             TENNIS_NU,
+                             TENNIS_N_TASK,
+                             2,
+                             { "hit", "returned" },
+                             { TENNIS_HIT, TENNIS_RETURNED } };
 
 /* An environment of the case and its last state. */
 typedef struct player {
@@ -69,7 +83,7 @@ static void open_player(replay_case *c, const kind *k, replay_draws *draws, play
     p->state = replay_zeros(c, n);
 }
 
-/* ---- steps from a given state -------------------------------------------------------------------- */
+/* ---- steps from a given state ---------------------------------------------------------------- */
 
 /* Writes the case's start over the state of a reset. */
 static void inject(replay_case *c, const json_t *given, player *p, double *out_obs)
@@ -84,7 +98,8 @@ static void inject(replay_case *c, const json_t *given, player *p, double *out_o
     read_state(c, p);
 
     p->state[STATE_STEP] = replay_number_or(c, given, "start_step", 0.0);
-    memcpy(p->state + HOPPER_GOAL, replay_array(c, given, "context", k->n_goal), k->n_goal * sizeof(double));
+    memcpy(p->state + HOPPER_GOAL, replay_array(c, given, "context", k->n_goal),
+           k->n_goal * sizeof(double));
     if (flags != NULL && k == &HOPPER) {
         p->state[HOPPER_TOUCHED] = replay_number_or(c, flags, "touched", 0.0);
         p->state[HOPPER_LEFT] = replay_number_or(c, flags, "left", 0.0);
@@ -100,7 +115,8 @@ static void inject(replay_case *c, const json_t *given, player *p, double *out_o
     replay_ok(c, p->env.vtable->set_state(p->env.instance, p->state, out_obs));
 }
 
-static void compare_number(replay_case *c, const json_t *object, const char *key, double got, double tol)
+static void compare_number(replay_case *c, const json_t *object, const char *key, double got,
+                           double tol)
 {
     if (replay_get(c, object, key) == NULL)
         return;
@@ -109,14 +125,16 @@ static void compare_number(replay_case *c, const json_t *object, const char *key
 }
 
 /* The first n of the `all` numbers that the case has. */
-static void compare_array(replay_case *c, const json_t *object, const char *key, size_t all, size_t n, const double *got, double tol)
+static void compare_array(replay_case *c, const json_t *object, const char *key, size_t all,
+                          size_t n, const double *got, double tol)
 {
     if (replay_get(c, object, key) != NULL)
         replay_compare_absolute(c, key, n, got, replay_array(c, object, key, all), tol);
 }
 
 /* Flags must be equal, so any tolerance below 1 does. */
-static void compare_info(replay_case *c, const player *p, const json_t *info, const tce_env_result *result, double tol)
+static void compare_info(replay_case *c, const player *p, const json_t *info,
+                         const tce_env_result *result, double tol)
 {
     double m[MAX_METRICS];
     replay_ok(c, p->env.vtable->metrics(p->env.instance, m));
@@ -141,7 +159,8 @@ static void compare_info(replay_case *c, const player *p, const json_t *info, co
 }
 
 /* What the case has of the state after step k. */
-static void compare_state(replay_case *c, player *p, const json_t *states, size_t k, const double *obs, const tce_env_result *result, double tol)
+static void compare_state(replay_case *c, player *p, const json_t *states, size_t k,
+                          const double *obs, const tce_env_result *result, double tol)
 {
     const kind *kind = p->kind;
     for (size_t i = 0; i < json_array_size(states); i++) {
@@ -158,7 +177,8 @@ static void compare_state(replay_case *c, player *p, const json_t *states, size_
 }
 
 /* Rewards [T] and their sum, as far as the tolerance holds. */
-static void compare_rewards(replay_case *c, const json_t *run, const char *name, size_t T, size_t last, const double *rewards, double tol)
+static void compare_rewards(replay_case *c, const json_t *run, const char *name, size_t T,
+                            size_t last, const double *rewards, double tol)
 {
     const json_t *all = replay_get(c, run, "rewards");
     const json_t *sums = replay_get(c, run, "return");
@@ -178,7 +198,8 @@ static void compare_events(replay_case *c, const json_t *run, const kind *k, con
     for (size_t i = 0; events != NULL && i < 2; i++) {
         const double want = replay_number_or(c, events, k->events[i], 0.0);
         if (json_object_get(events, k->events[i]) != NULL && want != (double)came[i])
-            replay_fail(c, "%s at step %zu, expected at %g (0: never)", k->events[i], came[i], want);
+            replay_fail(c, "%s at step %zu, expected at %g (0: never)", k->events[i], came[i],
+                        want);
     }
 }
 
@@ -190,7 +211,8 @@ static void destroy_player(void *block)
 }
 
 /* The dense reward of the hopper, by an environment of its own. */
-static void replay_dense(replay_case *c, const json_t *given, const json_t *run, size_t last, const replay_commands *commands, double tol)
+static void replay_dense(replay_case *c, const json_t *given, const json_t *run, size_t last,
+                         const replay_commands *commands, double tol)
 {
     const size_t T = commands->n;
     double obs[MAX_OBS];
@@ -267,7 +289,7 @@ void replay_table_tennis(replay_case *c)
     replay_steps(c, &TENNIS);
 }
 
-/* ---- starts from given numbers ------------------------------------------------------------------- */
+/* ---- starts from given numbers --------------------------------------------------------------- */
 
 static void replay_start(replay_case *c, const kind *k)
 {

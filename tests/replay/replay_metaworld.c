@@ -1,9 +1,11 @@
 /*
- * Cases of the Metaworld tasks: an environment is reset with a given random vector and stepped by given actions; single states, "probes", are put into it; and
- * the formulas of the rewards by themselves.
+ * Cases of the Metaworld tasks: an environment is reset with a given random vector and stepped by
+ * given actions; single states, "probes", are put into it; and the formulas of the rewards by
+ * themselves.
  *
- * A reset of profile 2 depends on the vector of the reset before it, which a case does not say: it was made on a fresh environment, or on that of
- * an earlier case of the file, or (kind again) by a second reset with its own vector. Of these the one is taken whose reset comes nearest to the
+ * A reset of profile 2 depends on the vector of the reset before it, which a case does not say: it
+ * was made on a fresh environment, or on that of an earlier case of the file, or (kind again) by a
+ * second reset with its own vector. Of these the one is taken whose reset comes nearest to the
  * case's; all comparisons are made with that one.
  */
 #include "../../examples/tasks/metaworld/helpers.h"
@@ -30,7 +32,7 @@ typedef struct world {
     double *state;
 } world;
 
-/* ---- parts of a state ---------------------------------------------------------------------------------- */
+/* ---- parts of a state ------------------------------------------------------------------------ */
 
 static double *qpos_of(const world *w)
 {
@@ -52,7 +54,7 @@ static double *mocap_of(const world *w)
     return ctrl_of(w) + 2;
 }
 
-/* ---- resets ---------------------------------------------------------------------------------------------- */
+/* ---- resets ---------------------------------------------------------------------------------- */
 
 static void open_world(replay_case *c, world *w)
 {
@@ -99,9 +101,10 @@ static const json_t *extra_of(replay_case *c, const json_t *reset, const world *
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)replay_get(c, reset, "extra"), key, value)
-        if (!json_is_null(value) && (json_is_array(value) ? json_array_size(value) : 1) == (size_t)w->state[MW_STATE_N_EXTRA])
-            return value;
+    json_object_foreach((json_t *)replay_get(c, reset, "extra"), key,
+                        value) if (!json_is_null(value) &&
+                                   (json_is_array(value) ? json_array_size(value) : 1) ==
+                                       (size_t)w->state[MW_STATE_N_EXTRA]) return value;
     return NULL;
 }
 
@@ -134,8 +137,10 @@ static void start_world(replay_case *c, const json_t *before, world *w)
     const json_t *reset = replay_get(c, c->root, "reset");
 
     open_world(c, w);
-    w->nq = (size_t)replay_int_or(c, c->root, "nq", (int32_t)json_array_size(replay_get(c, reset, "qpos")));
-    w->nv = (size_t)replay_int_or(c, c->root, "nv", (int32_t)json_array_size(replay_get(c, reset, "qvel")));
+    w->nq = (size_t)replay_int_or(c, c->root, "nq",
+                                  (int32_t)json_array_size(replay_get(c, reset, "qpos")));
+    w->nv = (size_t)replay_int_or(c, c->root, "nv",
+                                  (int32_t)json_array_size(replay_get(c, reset, "qvel")));
     if (w->env.n_state != MW_N_TASK + w->nq + 2 * w->nv + 2 + 7 + 1)
         replay_fail(c, "the model has other sizes than the case: nq %zu, nv %zu", w->nq, w->nv);
     if (before != NULL)
@@ -162,7 +167,9 @@ static double distance_of(replay_case *c, const world *w)
     return result;
 }
 
-/* Takes the start after a reset with `before` for *best when it is nearer to the case's than that. */
+/*
+ * Takes the start after a reset with `before` for *best when it is nearer to the case's than that.
+ */
 static void try_start(replay_case *c, const json_t *before, double *distance, world *best)
 {
     world w;
@@ -193,10 +200,11 @@ static void start_case(replay_case *c, const char *kind, world *out)
         try_start(c, replay_get(c, c->root, "rand_vec"), &distance, out);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* Row i of object[key], when there is one. */
-static void compare_row(replay_case *c, const char *key, size_t i, size_t n, const double *got, double tol)
+static void compare_row(replay_case *c, const char *key, size_t i, size_t n, const double *got,
+                        double tol)
 {
     const json_t *row = json_array_get(replay_get(c, c->root, key), i);
     double want[MW_N_OBS];
@@ -223,7 +231,8 @@ static void run_actions(replay_case *c, world *w)
     for (size_t t = 0; t < T; t++) {
         tce_env_result result = { 0 };
         double metrics[2];
-        replay_ok(c, w->env.vtable->step_action(w->env.instance, actions + MW_N_ACTION * t, w->obs, &result));
+        replay_ok(c, w->env.vtable->step_action(w->env.instance, actions + MW_N_ACTION * t, w->obs,
+                                                &result));
         replay_ok(c, w->env.vtable->metrics(w->env.instance, metrics));
         replay_ok(c, w->env.vtable->get_state(w->env.instance, w->state));
         compare_row(c, "obs", t, MW_N_OBS, w->obs, TOL_OBS);
@@ -236,7 +245,7 @@ static void run_actions(replay_case *c, world *w)
     }
 }
 
-/* ---- probes ------------------------------------------------------------------------------------------------ */
+/* ---- probes ---------------------------------------------------------------------------------- */
 
 /* Constants of an episode as the case has them; those that it leaves out stay. */
 static void put_point(replay_case *c, const json_t *object, const char *key, double *to)
@@ -262,14 +271,17 @@ static void run_probes(replay_case *c, const world *like)
     put_point(c, reset, "obj_init", w.state + MW_STATE_OBJECT);
     const json_t *extra = extra_of(c, reset, &w);
     for (size_t i = 0; extra != NULL && i < (size_t)w.state[MW_STATE_N_EXTRA]; i++)
-        w.state[MW_STATE_EXTRA + i] = json_number_value(json_is_array(extra) ? json_array_get(extra, i) : extra);
+        w.state[MW_STATE_EXTRA + i] = json_number_value(
+            json_is_array(extra) ? json_array_get(extra, i) : extra);
 
     for (size_t i = 0; i < json_array_size(probes); i++) {
         const json_t *probe = json_array_get(probes, i);
         w.state[MW_STATE_DERIVE] = 1.0;
         w.state[MW_STATE_STEP] = replay_number_or(c, probe, "step", 1.0);
-        memcpy(w.state + MW_STATE_ACTION, replay_array(c, probe, "action", MW_N_ACTION), MW_N_ACTION * sizeof(double));
-        memcpy(w.state + MW_STATE_BEFORE, replay_array(c, probe, "prev18", MW_N_FRAME), MW_N_FRAME * sizeof(double));
+        memcpy(w.state + MW_STATE_ACTION, replay_array(c, probe, "action", MW_N_ACTION),
+               MW_N_ACTION * sizeof(double));
+        memcpy(w.state + MW_STATE_BEFORE, replay_array(c, probe, "prev18", MW_N_FRAME),
+               MW_N_FRAME * sizeof(double));
         memcpy(qpos_of(&w), replay_array(c, probe, "qpos", w.nq), w.nq * sizeof(double));
         memcpy(qvel_of(&w), replay_array(c, probe, "qvel", w.nv), w.nv * sizeof(double));
         memcpy(mocap_of(&w), replay_array(c, probe, "mocap_pos", 3), 3 * sizeof(double));
@@ -293,13 +305,16 @@ void replay_metaworld(replay_case *c)
     run_probes(c, &w);
 }
 
-/* ---- formulas ------------------------------------------------------------------------------------------------ */
+/* ---- formulas -------------------------------------------------------------------------------- */
 
 static void compare_tolerance(replay_case *c, const json_t *row)
 {
-    static const char *const NAMES[] = { [MW_LONG_TAIL] = "long_tail", [MW_GAUSSIAN] = "gaussian", [MW_HYPERBOLIC] = "hyperbolic",
-        [MW_RECIPROCAL] = "reciprocal", [MW_COSINE] = "cosine", [MW_LINEAR] = "linear", [MW_QUADRATIC] = "quadratic",
-        [MW_TANH_SQUARED] = "tanh_squared" };
+    static const char *const NAMES[] = {
+        [MW_LONG_TAIL] = "long_tail",   [MW_GAUSSIAN] = "gaussian",
+        [MW_HYPERBOLIC] = "hyperbolic", [MW_RECIPROCAL] = "reciprocal",
+        [MW_COSINE] = "cosine",         [MW_LINEAR] = "linear",
+        [MW_QUADRATIC] = "quadratic",   [MW_TANH_SQUARED] = "tanh_squared"
+    };
     const char *name = replay_text(c, row, "sigmoid");
     size_t i = 0;
 
@@ -307,8 +322,9 @@ static void compare_tolerance(replay_case *c, const json_t *row)
         i++;
     if (i == sizeof NAMES / sizeof NAMES[0])
         replay_fail(c, "\"sigmoid\" %s is unknown", name != NULL ? name : "(none)");
-    const double got = mw_tolerance((mw_sigmoid)i, replay_number(c, row, "x"), replay_number(c, row, "lower"),
-        replay_number(c, row, "upper"), replay_number(c, row, "margin"));
+    const double got = mw_tolerance((mw_sigmoid)i, replay_number(c, row, "x"),
+                                    replay_number(c, row, "lower"), replay_number(c, row, "upper"),
+                                    replay_number(c, row, "margin"));
     replay_compare(c, row, "value", 1, &got, TOL_FORMULA);
 }
 
@@ -320,7 +336,8 @@ static void compare_hamacher(replay_case *c, const json_t *row)
 
 static void compare_prism(replay_case *c, const json_t *row)
 {
-    const double got = mw_prism(replay_array(c, row, "curr", 3), replay_array(c, row, "zero", 3), replay_array(c, row, "one", 3));
+    const double got = mw_prism(replay_array(c, row, "curr", 3), replay_array(c, row, "zero", 3),
+                                replay_array(c, row, "one", 3));
     replay_compare(c, row, "value", 1, &got, TOL_FORMULA);
 }
 
@@ -336,7 +353,8 @@ static void compare_controller(replay_case *c, const json_t *row)
     double action[MW_N_ACTION], *mocap = replay_array(c, row, "mocap", 3);
     mw_follow(replay_array(c, row, "desired", MW_N_ACTION), mocap, action);
     replay_compare(c, row, "action", MW_N_ACTION, action, TOL_FORMULA);
-    mw_move_mocap(action, replay_array(c, row, "mocap_low", 3), replay_array(c, row, "mocap_high", 3), mocap);
+    mw_move_mocap(action, replay_array(c, row, "mocap_low", 3),
+                  replay_array(c, row, "mocap_high", 3), mocap);
     replay_compare(c, row, "mocap_next", 3, mocap, TOL_FORMULA);
 }
 
@@ -345,8 +363,11 @@ void replay_metaworld_helpers(replay_case *c)
     static const struct {
         const char *key;
         void (*compare)(replay_case *c, const json_t *row);
-    } LISTS[] = { { "tolerance", compare_tolerance }, { "hamacher", compare_hamacher }, { "rect_prism", compare_prism },
-        { "mat_to_quat_xyzw", compare_quaternion }, { "mp_controller", compare_controller } };
+    } LISTS[] = { { "tolerance", compare_tolerance },
+                  { "hamacher", compare_hamacher },
+                  { "rect_prism", compare_prism },
+                  { "mat_to_quat_xyzw", compare_quaternion },
+                  { "mp_controller", compare_controller } };
 
     for (size_t i = 0; i < sizeof LISTS / sizeof LISTS[0]; i++) {
         const json_t *list = replay_get(c, c->root, LISTS[i].key);

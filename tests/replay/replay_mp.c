@@ -1,9 +1,9 @@
 /*
- * Movement primitives: paths (position, velocity, acceleration), segment likelihoods along them, fits, path
- * covariance, phases.
+ * Movement primitives: paths (position, velocity, acceleration), segment likelihoods along them,
+ * fits, path covariance, phases.
  *
- * Config values that are not given are the defaults of the case files: delay 0, num_basis_outside 0,
- * relative_goal false, auto_scale_basis true; starts default to time 0 and velocity 0.
+ * Config values that are not given are the defaults of the case files: delay 0, num_basis_outside
+ * 0, relative_goal false, auto_scale_basis true; starts default to time 0 and velocity 0.
  */
 #include "replay.h"
 
@@ -11,7 +11,7 @@
 
 enum { MAX_DOF = 1 << 16, MAX_STEPS = 1 << 20 };
 
-/* ---- primitives and starts ----------------------------------------------------------------------- */
+/* ---- primitives and starts ------------------------------------------------------------------- */
 
 static void free_mp(void *mp)
 {
@@ -23,9 +23,12 @@ typedef struct name_value {
     int32_t value;
 } name_value;
 
-/* The value of the name object[key] in a table that ends with NULL; a name that is not in it ends the case. */
-static int32_t read_name(replay_case *c, const json_t *object, const char *key, const name_value *names,
-    int32_t otherwise)
+/*
+ * The value of the name object[key] in a table that ends with NULL; a name that is not in it ends
+ * the case.
+ */
+static int32_t read_name(replay_case *c, const json_t *object, const char *key,
+                         const name_value *names, int32_t otherwise)
 {
     const char *text = replay_text(c, object, key);
 
@@ -39,10 +42,16 @@ static int32_t read_name(replay_case *c, const json_t *object, const char *key, 
 
 tce_mp *replay_mp(replay_case *c, int32_t kind, tce_mp_options *opt)
 {
-    static const name_value phases[] = { { "natural", TCE_MP_PHASE_NATURAL }, { "linear", TCE_MP_PHASE_NATURAL },
-        { "exponential", TCE_MP_PHASE_NATURAL }, { "exp", TCE_MP_PHASE_NATURAL }, { "smooth", TCE_MP_PHASE_SMOOTH },
-        { "rhythmic", TCE_MP_PHASE_RHYTHMIC }, { NULL, 0 } };
-    static const name_value bases[] = { { "table", TCE_MP_BASIS_TABLE }, { "exact", TCE_MP_BASIS_EXACT }, { NULL, 0 } };
+    static const name_value phases[] = { { "natural", TCE_MP_PHASE_NATURAL },
+                                         { "linear", TCE_MP_PHASE_NATURAL },
+                                         { "exponential", TCE_MP_PHASE_NATURAL },
+                                         { "exp", TCE_MP_PHASE_NATURAL },
+                                         { "smooth", TCE_MP_PHASE_SMOOTH },
+                                         { "rhythmic", TCE_MP_PHASE_RHYTHMIC },
+                                         { NULL, 0 } };
+    static const name_value bases[] = { { "table", TCE_MP_BASIS_TABLE },
+                                        { "exact", TCE_MP_BASIS_EXACT },
+                                        { NULL, 0 } };
     const json_t *config = replay_object(c, c->root, "config");
     tce_mp *mp;
 
@@ -69,7 +78,8 @@ tce_mp *replay_mp(replay_case *c, int32_t kind, tce_mp_options *opt)
     opt->dt = replay_number_or(c, config, "dt", opt->dt);
     opt->alpha = replay_number_or(c, config, "alpha", opt->alpha);
     opt->alpha_phase = replay_number_or(c, config, "alpha_phase", opt->alpha_phase);
-    opt->basis_bandwidth_factor = replay_number_or(c, config, "basis_bandwidth_factor", opt->basis_bandwidth_factor);
+    opt->basis_bandwidth_factor = replay_number_or(c, config, "basis_bandwidth_factor",
+                                                   opt->basis_bandwidth_factor);
 
     /* one scale for all weights, or one for each basis function */
     opt->goal_scale = replay_number_or(c, config, "goal_scale", opt->goal_scale);
@@ -112,14 +122,14 @@ void replay_grid(replay_case *c, size_t E, size_t D, tce_mp_grid *out)
         out->init_vel = replay_array(c, c->root, "init_vel", E * D);
 }
 
-/* ---- paths --------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 /*
- * segment_log_prob [E, J]: the path of params at t_b + dt (1 … steps), scored under the Gaussian of policy_mean and
- * policy_chol.
+ * segment_log_prob [E, J]: the path of params at t_b + dt (1 … steps), scored under the Gaussian of
+ * policy_mean and policy_chol.
  */
 static void replay_segment_log_prob(replay_case *c, const tce_mp *mp, const tce_mp_options *opt,
-    const tce_mp_grid *starts, const double *params)
+                                    const tce_mp_grid *starts, const double *params)
 {
     const json_t *config = replay_object(c, c->root, "config");
     const size_t E = starts->E;
@@ -130,7 +140,9 @@ static void replay_segment_log_prob(replay_case *c, const tce_mp *mp, const tce_
     size_t J;
 
     /* each episode's own times; one row when they all start together */
-    const size_t n_grids = starts->n_init_times == 1 ? 1 : replay_distinct_rows(E, 1, starts->init_time);
+    const size_t n_grids = starts->n_init_times == 1
+                               ? 1
+                               : replay_distinct_rows(E, 1, starts->init_time);
     double *times = replay_zeros(c, n_grids * T);
     for (size_t g = 0; g < n_grids; g++)
         for (size_t t = 0; t < T; t++)
@@ -148,11 +160,13 @@ static void replay_segment_log_prob(replay_case *c, const tce_mp *mp, const tce_
     const double *mean = replay_array(c, c->root, "policy_mean", E * P);
     const double *L = replay_array(c, c->root, "policy_chol", n_cov * P * P);
     const int32_t *pairs = replay_pairs(c, &J);
-    const replay_segment_setup setup = { mp, E, T, n_grids, times, grid.init_time, n_cov == 1, J, pairs };
+    const replay_segment_setup setup = { mp,         E, T,    n_grids, times, grid.init_time,
+                                         n_cov == 1, J, pairs };
     tce_segment *seg = replay_segment(c, &setup);
 
     double *log_prob = replay_zeros(c, E * J);
-    replay_ok(c, tce_segment_log_prob(seg, E, positions, mean, L, grid.init_pos, grid.init_vel, log_prob));
+    replay_ok(c, tce_segment_log_prob(seg, E, positions, mean, L, grid.init_pos, grid.init_vel,
+                                      log_prob));
     replay_compare(c, c->root, "segment_log_prob", E * J, log_prob, TOL_NUMBERS);
 }
 
@@ -197,10 +211,11 @@ void replay_trajectory_dmp(replay_case *c)
     replay_trajectory(c, TCE_MP_DMP);
 }
 
-/* ---- fits ---------------------------------------------------------------------------------------- */
+/* ---- fits ------------------------------------------------------------------------------------ */
 
 /* Where the fit lets the demonstrations [E, T, D] start, unless the case says it. */
-static void use_start_of_demo(replay_case *c, const tce_mp_options *opt, size_t T, const double *demo, tce_mp_grid *grid)
+static void use_start_of_demo(replay_case *c, const tce_mp_options *opt, size_t T,
+                              const double *demo, tce_mp_grid *grid)
 {
     const size_t D = (size_t)opt->num_dof;
     double *pos = replay_zeros(c, grid->E * D);
@@ -271,12 +286,13 @@ void replay_fit_dmp(replay_case *c)
     replay_fit(c, TCE_MP_DMP);
 }
 
-/* ---- covariance ---------------------------------------------------------------------------------- */
+/* ---- covariance ------------------------------------------------------------------------------ */
 
 void replay_trajectory_covariance(replay_case *c)
 {
-    static const name_value mps[] = { { "prodmp", TCE_MP_PRODMP }, { "promp", TCE_MP_PROMP }, { "dmp", TCE_MP_DMP },
-        { NULL, 0 } };
+    static const name_value mps[] = {
+        { "prodmp", TCE_MP_PRODMP }, { "promp", TCE_MP_PROMP }, { "dmp", TCE_MP_DMP }, { NULL, 0 }
+    };
     tce_mp_options opt;
     tce_mp_grid grid;
     const tce_mp *mp = replay_mp(c, read_name(c, c->root, "mp", mps, TCE_MP_PRODMP), &opt);
@@ -298,10 +314,11 @@ void replay_trajectory_covariance(replay_case *c)
     replay_compare(c, c->root, "vel_std", T * D, std, TOL_TRAJECTORY);
 }
 
-/* ---- phases -------------------------------------------------------------------------------------- */
+/* ---- phases ---------------------------------------------------------------------------------- */
 
 /* A ProMP of the case with tau 1 and delay 0, so that times are scaled times. */
-static const tce_mp *create_phase(replay_case *c, int32_t phase, int32_t num_basis, double bandwidth)
+static const tce_mp *create_phase(replay_case *c, int32_t phase, int32_t num_basis,
+                                  double bandwidth)
 {
     tce_mp_options opt;
     tce_mp *mp;
@@ -318,8 +335,9 @@ static const tce_mp *create_phase(replay_case *c, int32_t phase, int32_t num_bas
 
 void replay_phases(replay_case *c)
 {
-    static const name_value phases[] = { { "linear", TCE_MP_PHASE_NATURAL }, { "smooth", TCE_MP_PHASE_SMOOTH },
-        { "rhythmic", TCE_MP_PHASE_RHYTHMIC } };
+    static const name_value phases[] = { { "linear", TCE_MP_PHASE_NATURAL },
+                                         { "smooth", TCE_MP_PHASE_SMOOTH },
+                                         { "rhythmic", TCE_MP_PHASE_RHYTHMIC } };
     size_t shape[REPLAY_MAX_RANK];
 
     replay_shape(c, c->root, "scaled_times", shape);

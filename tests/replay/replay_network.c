@@ -1,5 +1,6 @@
 /*
- * Networks: prediction and gradient of an MLP, then Adam steps on the mean of squares with the linear schedule.
+ * Networks: prediction and gradient of an MLP, then Adam steps on the mean of squares with the
+ * linear schedule.
  */
 #include "replay.h"
 
@@ -11,7 +12,9 @@ static void free_net(void *net)
     tce_net_free(net);
 }
 
-/* N of "linear 1 -> 0.01 over N steps"; 0 (a factor of 1) without a schedule, "none" or "constant". */
+/*
+ * N of "linear 1 -> 0.01 over N steps"; 0 (a factor of 1) without a schedule, "none" or "constant".
+ */
 static uint64_t schedule_length(replay_case *c)
 {
     const char *text = replay_text(c, c->root, "schedule");
@@ -44,7 +47,8 @@ static tce_net *create_net(replay_case *c, const replay_layers *layers, size_t n
 }
 
 /* Prediction and gradient by forward and backward, at the first weights. */
-static void replay_first(replay_case *c, tce_net *net, size_t n, size_t n_out, const double *x, const double *target)
+static void replay_first(replay_case *c, tce_net *net, size_t n, size_t n_out, const double *x,
+                         const double *target)
 {
     const json_t *first = replay_get(c, c->root, "first");
     const size_t n_parameters = tce_net_num_parameters(net);

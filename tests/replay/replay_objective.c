@@ -1,5 +1,6 @@
 /*
- * The objective: returns, time points, segment advantages, segment likelihood, surrogate loss and its gradients.
+ * The objective: returns, time points, segment advantages, segment likelihood, surrogate loss and
+ * its gradients.
  */
 #include "replay.h"
 
@@ -7,11 +8,14 @@
 
 enum {
     MAX_STEPS = 1 << 20,
-    /* draws for each possible first index, so that the smallest and the largest are surely among them */
+    /*
+     * draws for each possible first index, so that the smallest and the largest are surely among
+     * them
+     */
     DRAWS_PER_INDEX = 40
 };
 
-/* ---- shared -------------------------------------------------------------------------------------- */
+/* ---- shared ---------------------------------------------------------------------------------- */
 
 static void free_segment(void *seg)
 {
@@ -50,12 +54,12 @@ tce_segment *replay_segment(replay_case *c, const replay_segment_setup *setup)
     opt.shared_cov = setup->shared_cov;
     replay_ok(c, tce_segment_create(&opt, NULL, &seg));
     replay_keep(c, seg, free_segment);
-    replay_ok(c, tce_segment_set_pairs(seg, setup->n_grids, setup->T, setup->times, setup->init_time, setup->J,
-        setup->pairs));
+    replay_ok(c, tce_segment_set_pairs(seg, setup->n_grids, setup->T, setup->times,
+                                       setup->init_time, setup->J, setup->pairs));
     return seg;
 }
 
-/* ---- time points --------------------------------------------------------------------------------- */
+/* ---- time points ----------------------------------------------------------------------------- */
 
 void replay_time_points(replay_case *c)
 {
@@ -89,7 +93,7 @@ void replay_time_points(replay_case *c)
     replay_compare(c, c->root, "first_is_drawn_from", 2, drawn, TOL_NUMBERS);
 }
 
-/* ---- returns and advantages ---------------------------------------------------------------------- */
+/* ---- returns and advantages ------------------------------------------------------------------ */
 
 void replay_returns(replay_case *c)
 {
@@ -154,15 +158,18 @@ void replay_segment_advantages(replay_case *c)
         if (replay_get(c, c->root, results[i].key) == NULL)
             continue;
         const double *given = results[i].kind == TCE_SEGMENT_SUM ? steps : NULL;
-        replay_ok(c, tce_segment_advantage(results[i].kind, E, T, J, rewards, values, given, pairs, lengths, gamma,
-            results[i].normalise, out, NULL));
+        replay_ok(c, tce_segment_advantage(results[i].kind, E, T, J, rewards, values, given, pairs,
+                                           lengths, gamma, results[i].normalise, out, NULL));
         replay_compare(c, c->root, results[i].key, E * J, out, TOL_NUMBERS);
     }
 }
 
-/* ---- surrogate ----------------------------------------------------------------------------------- */
+/* ---- surrogate ------------------------------------------------------------------------------- */
 
-/* Steps 3 to 5 of an iteration: step advantages, and the segments' normalised ones, which are returned. */
+/*
+ * Steps 3 to 5 of an iteration: step advantages, and the segments' normalised ones, which are
+ * returned.
+ */
 static double *replay_advantages(replay_case *c, size_t E, size_t T, size_t J, const int32_t *pairs)
 {
     /* some cases give the segments' advantages instead of rewards */
@@ -182,9 +189,11 @@ static double *replay_advantages(replay_case *c, size_t E, size_t T, size_t J, c
     replay_ok(c, tce_gae(E, T, rewards, values, dones, gamma, lambda, advantages, returns));
     replay_compare(c, c->root, "advantages", E * T, advantages, TOL_NUMBERS);
     replay_compare(c, c->root, "returns", E * T, returns, TOL_NUMBERS);
-    replay_ok(c, tce_segment_advantage(kind, E, T, J, rewards, values, NULL, pairs, NULL, gamma, 0, segment, NULL));
+    replay_ok(c, tce_segment_advantage(kind, E, T, J, rewards, values, NULL, pairs, NULL, gamma, 0,
+                                       segment, NULL));
     replay_compare(c, c->root, "segment_advantage", E * J, segment, TOL_NUMBERS);
-    replay_ok(c, tce_segment_advantage(kind, E, T, J, rewards, values, NULL, pairs, NULL, gamma, 1, segment, NULL));
+    replay_ok(c, tce_segment_advantage(kind, E, T, J, rewards, values, NULL, pairs, NULL, gamma, 1,
+                                       segment, NULL));
     replay_compare(c, c->root, "segment_advantage_normalised", E * J, segment, TOL_NUMBERS);
     return segment;
 }
@@ -215,7 +224,8 @@ void replay_objective(replay_case *c)
         replay_fail(c, "\"times\" and \"init_time\" must both have a row an episode");
     const size_t n_cov = replay_shape(c, c->root, "new_chol", shape) > 2 ? shape[0] : 1;
     const int32_t *pairs = replay_pairs(c, &J);
-    const replay_segment_setup setup = { mp, E, grid.T, n_grids, grid.times, grid.init_time, n_cov == 1, J, pairs };
+    const replay_segment_setup setup = { mp,         E, grid.T, n_grids, grid.times, grid.init_time,
+                                         n_cov == 1, J, pairs };
     tce_segment *seg = replay_segment(c, &setup);
 
     const double *advantages = replay_advantages(c, E, grid.T, J, pairs);
@@ -225,7 +235,8 @@ void replay_objective(replay_case *c)
     if (replay_get(c, c->root, "old_mean") != NULL) {
         const double *old_mean = replay_array(c, c->root, "old_mean", E * P);
         const double *old_L = replay_array(c, c->root, "old_chol", n_cov * P * P);
-        replay_ok(c, tce_segment_log_prob(seg, E, positions, old_mean, old_L, grid.init_pos, grid.init_vel, log_prob));
+        replay_ok(c, tce_segment_log_prob(seg, E, positions, old_mean, old_L, grid.init_pos,
+                                          grid.init_vel, log_prob));
         replay_compare(c, c->root, "log_prob_old", E * J, log_prob, TOL_NUMBERS);
     }
     const double *log_prob_old = log_prob;
@@ -240,8 +251,9 @@ void replay_objective(replay_case *c)
     double *d_mean = replay_zeros(c, E * P);
     double *d_L = replay_zeros(c, n_cov * P * P);
     tce_segment_stats_init(&stats, sizeof stats);
-    replay_ok(c, tce_segment_surrogate(seg, E, positions, mean, L, grid.init_pos, grid.init_vel, log_prob_old,
-        advantages, NULL, clip, &stats, log_prob_new, d_mean, d_L));
+    replay_ok(c, tce_segment_surrogate(seg, E, positions, mean, L, grid.init_pos, grid.init_vel,
+                                       log_prob_old, advantages, NULL, clip, &stats, log_prob_new,
+                                       d_mean, d_L));
     replay_compare(c, c->root, "log_prob_new", E * J, log_prob_new, TOL_NUMBERS);
     replay_compare(c, c->root, "loss", 1, &stats.loss, TOL_NUMBERS);
     replay_compare(c, c->root, "fraction_clipped", 1, &stats.fraction_clipped, TOL_NUMBERS);

@@ -1,8 +1,10 @@
 /*
- * Trust-region projections and entropy control: what comes out, the distances before, and the gradients [TRPL].
+ * Trust-region projections and entropy control: what comes out, the distances before, and the
+ * gradients [TRPL].
  *
- * Cases of the Wasserstein-2 covariance speak symmetric square roots S, libtce Cholesky factors: S = L Q with Q
- * orthogonal gives L on the way in, an eigendecomposition of L L' gives S on the way out.
+ * Cases of the Wasserstein-2 covariance speak symmetric square roots S, libtce Cholesky factors: S
+ * = L Q with Q orthogonal gives L on the way in, an eigendecomposition of L L' gives S on the way
+ * out.
  */
 #include "replay.h"
 
@@ -23,8 +25,8 @@ static void free_trpl(void *tr)
     tce_trpl_free(tr);
 }
 
-static tce_trpl *create_trpl(replay_case *c, int32_t kind, size_t dim, size_t n, size_t n_cov, double mean_bound,
-    double cov_bound)
+static tce_trpl *create_trpl(replay_case *c, int32_t kind, size_t dim, size_t n, size_t n_cov,
+                             double mean_bound, double cov_bound)
 {
     const char *covariance = replay_text(c, c->root, "covariance");
     tce_trpl_options opt;
@@ -43,7 +45,7 @@ static tce_trpl *create_trpl(replay_case *c, int32_t kind, size_t dim, size_t n,
     return tr;
 }
 
-/* ---- means and covariances together -------------------------------------------------------------- */
+/* ---- means and covariances together ---------------------------------------------------------- */
 
 static int32_t projection_kind(replay_case *c)
 {
@@ -75,8 +77,9 @@ void replay_projection(replay_case *c)
     const double *L = replay_array(c, c->root, "chol", n_L);
     const double *old_mean = replay_array(c, c->root, "old_mean", n * dim);
     const double *old_L = replay_array(c, c->root, "old_chol", n_L);
-    tce_trpl *tr = create_trpl(c, projection_kind(c), dim, n, n_cov, replay_number(c, c->root, "mean_bound"),
-        replay_number(c, c->root, "cov_bound"));
+    tce_trpl *tr = create_trpl(c, projection_kind(c), dim, n, n_cov,
+                               replay_number(c, c->root, "mean_bound"),
+                               replay_number(c, c->root, "cov_bound"));
 
     /* forward */
     double *proj_mean = replay_zeros(c, n * dim);
@@ -102,16 +105,20 @@ void replay_projection(replay_case *c)
     replay_compare_gradient(c, c->root, "grad_chol", n_L, d_L);
 }
 
-/* ---- one part at a time -------------------------------------------------------------------------- */
+/* ---- one part at a time ---------------------------------------------------------------------- */
 
 static size_t read_dim(replay_case *c)
 {
     return (size_t)replay_int(c, c->root, "dim", 1, MAX_DIM);
 }
 
-/* The covariance part alone: means are equal. Writes the projected factor and the distance before it. */
-static tce_trpl *project_cov(replay_case *c, int32_t kind, size_t dim, const double *L, const double *old_L,
-    double *out_L, double *out_distance, double *out_eta)
+/*
+ * The covariance part alone: means are equal. Writes the projected factor and the distance before
+ * it.
+ */
+static tce_trpl *project_cov(replay_case *c, int32_t kind, size_t dim, const double *L,
+                             const double *old_L, double *out_L, double *out_distance,
+                             double *out_eta)
 {
     const double *zero = replay_zeros(c, dim);
     double *proj_mean = replay_zeros(c, dim);
@@ -154,7 +161,8 @@ void replay_kl_mean(replay_case *c)
     double *proj_mean = replay_zeros(c, dim);
     double *proj_L = replay_zeros(c, dim * dim);
     double half_maha;
-    tce_trpl *tr = create_trpl(c, TCE_TRPL_KL, dim, 1, 1, replay_number(c, c->root, "mean_bound"), NO_BOUND);
+    tce_trpl *tr = create_trpl(c, TCE_TRPL_KL, dim, 1, 1, replay_number(c, c->root, "mean_bound"),
+                               NO_BOUND);
 
     replay_ok(c, tce_trpl_project(tr, 1, mean, old_L, old_mean, old_L, 0.0, proj_mean, proj_L));
     replay_ok(c, tce_trpl_distances(tr, 1, &half_maha, NULL, NULL));
@@ -191,7 +199,7 @@ void replay_frobenius_cov(replay_case *c)
     replay_compare(c, c->root, "proj_cov", dim * dim, proj_cov, TOL_NUMBERS);
 }
 
-/* ---- Wasserstein-2, in square roots -------------------------------------------------------------- */
+/* ---- Wasserstein-2, in square roots ---------------------------------------------------------- */
 
 static double dot(size_t n, const double *a, const double *b)
 {
@@ -222,7 +230,10 @@ static void factor_rows(size_t n, double *S, double *L)
     }
 }
 
-/* One Jacobi rotation that zeroes A[p, q] of a symmetric matrix; V collects the rotations in its columns. */
+/*
+ * One Jacobi rotation that zeroes A[p, q] of a symmetric matrix; V collects the rotations in its
+ * columns.
+ */
 static void rotate(size_t n, size_t p, size_t q, double *A, double *V)
 {
     if (A[p * n + q] == 0.0)
@@ -252,7 +263,10 @@ static void rotate(size_t n, size_t p, size_t q, double *A, double *V)
     }
 }
 
-/* S = A^(1/2), symmetric: A = V diag(l) V', S = V diag(sqrt l) V'. A is destroyed; V [n, n] starts as zeros. */
+/*
+ * S = A^(1/2), symmetric: A = V diag(l) V', S = V diag(sqrt l) V'. A is destroyed; V [n, n] starts
+ * as zeros.
+ */
 static void square_root(size_t n, double *A, double *V, double *S)
 {
     for (size_t i = 0; i < n; i++)
@@ -294,7 +308,7 @@ void replay_w2_cov(replay_case *c)
     replay_compare(c, c->root, "proj_sqrt", dim * dim, proj_S, TOL_NUMBERS);
 }
 
-/* ---- entropy ------------------------------------------------------------------------------------- */
+/* ---- entropy --------------------------------------------------------------------------------- */
 
 void replay_entropy_control(replay_case *c)
 {
@@ -329,7 +343,7 @@ void replay_entropy_schedule(replay_case *c)
     const double temperature = 0.7;
     static const char *const names[] = { "none", "linear", "exponential" };
     static const int32_t schedules[] = { TCE_TRPL_SCHEDULE_NONE, TCE_TRPL_SCHEDULE_LINEAR,
-        TCE_TRPL_SCHEDULE_EXPONENTIAL };
+                                         TCE_TRPL_SCHEDULE_EXPONENTIAL };
     const char *name = replay_text(c, c->root, "schedule");
     double bound;
     size_t i = 0;
@@ -340,9 +354,11 @@ void replay_entropy_schedule(replay_case *c)
         replay_fail(c, "\"schedule\" %s is unknown", name != NULL ? name : "(no text)");
     const uint64_t iteration = (uint64_t)replay_int(c, c->root, "iteration", 0, INT32_MAX);
     const uint64_t n_iterations = (uint64_t)replay_int(c, c->root, "iterations", 1, INT32_MAX);
-    replay_ok(c, tce_trpl_entropy_bound(schedules[i], read_dim(c), replay_number(c, c->root, "initial"),
-        replay_number(c, c->root, "target"), replay_number_or(c, c->root, "temperature", temperature), iteration,
-        n_iterations, &bound));
+    replay_ok(c, tce_trpl_entropy_bound(schedules[i], read_dim(c),
+                                        replay_number(c, c->root, "initial"),
+                                        replay_number(c, c->root, "target"),
+                                        replay_number_or(c, c->root, "temperature", temperature),
+                                        iteration, n_iterations, &bound));
     replay_compare(c, c->root, "bound", 1, &bound, TOL_NUMBERS);
 
     /* no schedule: minus infinity, which a case writes as null */

@@ -1,6 +1,7 @@
 /*
- * Cases of what is reported about runs (examples/trainer/stats.h), and of returns with time limits: advantages of step-based roll-outs, interquartile
- * mean with its bootstrap, performance profile, jerk, correlation.
+ * Cases of what is reported about runs (examples/trainer/stats.h), and of returns with time limits:
+ * advantages of step-based roll-outs, interquartile mean with its bootstrap, performance profile,
+ * jerk, correlation.
  */
 #include <math.h>
 #include <string.h>
@@ -10,14 +11,19 @@
 
 /* Sums of some thousand terms at most, in another order. */
 #define TOL_STATS 1e-10
-/* An interval of draws of one's own lies in the range that the case gives, which is rounded here. */
+/*
+ * An interval of draws of one's own lies in the range that the case gives, which is rounded here.
+ */
 #define TOL_RANGE 1e-9
 /* Of those draws; any other does as well. */
 #define SEED 7
 
-/* ---- returns ------------------------------------------------------------------------------------- */
+/* ---- returns --------------------------------------------------------------------------------- */
 
-/* r + gamma V(terminal observation) where an episode was cut by its time limit alone; then every end is an end. */
+/*
+ * r + gamma V(terminal observation) where an episode was cut by its time limit alone; then every
+ * end is an end.
+ */
 void replay_gae(replay_case *c)
 {
     size_t shape[REPLAY_MAX_RANK];
@@ -52,7 +58,7 @@ void replay_gae(replay_case *c)
     replay_compare(c, c->root, "returns", n, returns, TOL_NUMBERS);
 }
 
-/* ---- runs ---------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* Scores [R, K], and room for one resampling. */
 typedef struct scores {
@@ -104,7 +110,8 @@ static void compare_given_draws(replay_case *c, const scores *s, size_t n_tau, c
     }
     replay_compare(c, c->root, "bootstrap_iqm", n_draws, values, TOL_STATS);
     const interval found = stats_interval(n_draws, values, BOOTSTRAP_COVERAGE);
-    replay_compare(c, c->root, "interval_for_indices", 2, (const double[]){ found.low, found.high }, TOL_STATS);
+    replay_compare(c, c->root, "interval_for_indices", 2, (const double[]){ found.low, found.high },
+                   TOL_STATS);
 
     double *ends = replay_zeros(c, 2 * n_tau);
     for (size_t t = 0; t < n_tau; t++) {
@@ -127,7 +134,10 @@ static void compare_range(replay_case *c, const char *key, double got)
     replay_compare_absolute(c, key, 1, &outside, &none, TOL_RANGE);
 }
 
-/* With draws of one's own. The profile takes values that are 1 / (R K) apart, and may be one of them off. */
+/*
+ * With draws of one's own. The profile takes values that are 1 / (R K) apart, and may be one of
+ * them off.
+ */
 static void compare_own_draws(replay_case *c, const scores *s, size_t n_tau, const double *taus)
 {
     if (replay_get(c, c->root, "interval_low_range")) {
@@ -139,15 +149,18 @@ static void compare_own_draws(replay_case *c, const scores *s, size_t n_tau, con
     }
     if (replay_get(c, c->root, "profile_interval_in_distribution")) {
         const int32_t repetitions = replay_int(c, c->root, "profile_repetitions", 1, 1000000);
-        const double *want = replay_array(c, c->root, "profile_interval_in_distribution", 2 * n_tau);
+        const double *want = replay_array(c, c->root, "profile_interval_in_distribution",
+                                          2 * n_tau);
         interval *at = replay_block(c, n_tau, sizeof *at);
         double *ends = replay_zeros(c, 2 * n_tau);
-        replay_ok(c, stats_bootstrap_profile(s->R, s->K, s->x, n_tau, taus, (size_t)repetitions, SEED, at));
+        replay_ok(c, stats_bootstrap_profile(s->R, s->K, s->x, n_tau, taus, (size_t)repetitions,
+                                             SEED, at));
         for (size_t t = 0; t < n_tau; t++) {
             ends[t] = at[t].low;
             ends[n_tau + t] = at[t].high;
         }
-        replay_compare_absolute(c, "profile_interval_in_distribution", 2 * n_tau, ends, want, 1.0 / (double)s->n + TOL_RANGE);
+        replay_compare_absolute(c, "profile_interval_in_distribution", 2 * n_tau, ends, want,
+                                1.0 / (double)s->n + TOL_RANGE);
     }
 }
 
@@ -173,7 +186,7 @@ void replay_iqm_bootstrap(replay_case *c)
     compare_own_draws(c, &s, n_tau, taus);
 }
 
-/* ---- movements ----------------------------------------------------------------------------------- */
+/* ---- movements ------------------------------------------------------------------------------- */
 
 void replay_jerk(replay_case *c)
 {
@@ -185,7 +198,8 @@ void replay_jerk(replay_case *c)
     replay_compare(c, c->root, "maximum_jerk", 1, &found.maximum_jerk, TOL_STATS);
     replay_compare(c, c->root, "mean_squared_jerk", 1, &found.mean_squared_jerk, TOL_STATS);
     replay_compare(c, c->root, "dimensionless_jerk", 1, &found.dimensionless_jerk, TOL_STATS);
-    replay_compare(c, c->root, "dimensionless_jerk_integral", 1, &found.dimensionless_jerk_integral, TOL_STATS);
+    replay_compare(c, c->root, "dimensionless_jerk_integral", 1, &found.dimensionless_jerk_integral,
+                   TOL_STATS);
 }
 
 /* Covariance of samples [S, T, D], index d T + t, then its correlation. */

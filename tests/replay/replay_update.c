@@ -1,9 +1,10 @@
 /*
- * Whole policy updates: several epochs of predict, project, surrogate, gradient, Adam, each compared in every number
- * the case has.
+ * Whole policy updates: several epochs of predict, project, surrogate, gradient, Adam, each
+ * compared in every number the case has.
  *
- * The roll-out's (mean, L) is what the policy predicts before the first epoch, unless old_mean and old_chol are given.
- * Paths start at init_time (0) with velocity 0; their times are init_time + dt (1 … steps).
+ * The roll-out's (mean, L) is what the policy predicts before the first epoch, unless old_mean and
+ * old_chol are given. Paths start at init_time (0) with velocity 0; their times are init_time + dt
+ * (1 … steps).
  */
 #include "replay.h"
 
@@ -16,14 +17,14 @@ enum { MAX_STEPS = 1 << 20 };
 /* One case with everything it is made of. */
 typedef struct update {
     const json_t *options;
-    int32_t form;             /* TCE_POLICY_… */
-    int32_t contextual;       /* covariance by a second network */
+    int32_t form;       /* TCE_POLICY_… */
+    int32_t contextual; /* covariance by a second network */
     size_t E;
     size_t P;
-    size_t N;                 /* factors: 1 or E */
+    size_t N; /* factors: 1 or E */
     size_t J;
     size_t n_parameters;
-    size_t n_mean;            /* of them in the mean network */
+    size_t n_mean; /* of them in the mean network */
     replay_layers net;
     tce_adam_options adam;
     double clip_norm;
@@ -42,10 +43,11 @@ static void free_trpl(void *tr)
     tce_trpl_free(tr);
 }
 
-/* ---- options ------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 /* A text of the case itself, else of its "options"; NULL when neither has it. */
-static const char *text_option(replay_case *c, const update *u, const char *key, const char *short_key)
+static const char *text_option(replay_case *c, const update *u, const char *key,
+                               const char *short_key)
 {
     const char *text = replay_text(c, c->root, key);
 
@@ -66,7 +68,10 @@ static int32_t read_form(replay_case *c, const update *u)
     replay_fail(c, "\"covariance\" %s is unknown", form);
 }
 
-/* TCE_TRPL_… of "projection": KL when it is not mentioned, none when it is null or ratios are clipped. */
+/*
+ * TCE_TRPL_… of "projection": KL when it is not mentioned, none when it is null or ratios are
+ * clipped.
+ */
 static int32_t read_projection(replay_case *c, const update *u)
 {
     const char *name = text_option(c, u, "projection", "projection");
@@ -85,12 +90,13 @@ static int32_t read_projection(replay_case *c, const update *u)
     replay_fail(c, "\"projection\" %s is unknown", name);
 }
 
-/* ---- handles ------------------------------------------------------------------------------------- */
+/* ---- handles --------------------------------------------------------------------------------- */
 
 /* The policy with the weights and the covariance the case starts from. */
 static void create_policy(replay_case *c, update *u)
 {
-    const char *start_key = replay_get(c, c->root, "covariance_start") != NULL ? "covariance_start" : "chol_vector";
+    const char *start_key = replay_get(c, c->root, "covariance_start") != NULL ? "covariance_start"
+                                                                               : "chol_vector";
     size_t shape[REPLAY_MAX_RANK];
     replay_layers cov = { 0 };
     tce_policy_options opt;
@@ -125,13 +131,15 @@ static void create_policy(replay_case *c, update *u)
     u->N = tce_policy_num_factors(u->settings.policy, u->E);
     u->n_parameters = tce_policy_num_parameters(u->settings.policy);
     u->n_mean = u->net.n_parameters;
-    if (u->n_parameters < u->n_mean || (u->contextual && cov.n_parameters != u->n_parameters - u->n_mean))
+    if (u->n_parameters < u->n_mean ||
+        (u->contextual && cov.n_parameters != u->n_parameters - u->n_mean))
         replay_fail(c, "\"%s\" does not fit the policy", start_key);
     const size_t n_cov = u->n_parameters - u->n_mean;
     double *parameters = replay_zeros(c, u->n_parameters);
     memcpy(parameters, u->net.parameters, u->n_mean * sizeof *parameters);
-    memcpy(parameters + u->n_mean, u->contextual ? cov.parameters : replay_array(c, c->root, start_key, n_cov),
-        n_cov * sizeof *parameters);
+    memcpy(parameters + u->n_mean,
+           u->contextual ? cov.parameters : replay_array(c, c->root, start_key, n_cov),
+           n_cov * sizeof *parameters);
     replay_ok(c, tce_policy_set_parameters(u->settings.policy, parameters));
 }
 
@@ -151,7 +159,8 @@ static void create_projection(replay_case *c, update *u)
 
     /* entropy control, which plain ratio clipping does without */
     if (bound != NULL && opt.kind != TCE_TRPL_IDENTITY) {
-        opt.entropy = replay_int_or(c, u->options, "equality", 0) ? TCE_TRPL_ENTROPY_EQUAL : TCE_TRPL_ENTROPY_AT_LEAST;
+        opt.entropy = replay_int_or(c, u->options, "equality", 0) ? TCE_TRPL_ENTROPY_EQUAL
+                                                                  : TCE_TRPL_ENTROPY_AT_LEAST;
         opt.entropy_first = replay_int_or(c, u->options, "entropy_first", 0);
         u->settings.entropy_bound = replay_number(c, c->root, "minimum_entropy");
     }
@@ -161,7 +170,7 @@ static void create_projection(replay_case *c, update *u)
     replay_keep(c, u->settings.trpl, free_trpl);
 }
 
-/* ---- batch --------------------------------------------------------------------------------------- */
+/* ---- batch ----------------------------------------------------------------------------------- */
 
 /* The sampled parameters, their paths, and (but for BBRL) the segments on them. */
 static void create_paths(replay_case *c, update *u)
@@ -173,11 +182,13 @@ static void create_paths(replay_case *c, update *u)
     const size_t D = tce_mp_num_dof(mp);
 
     if (tce_mp_num_params(mp) != u->P)
-        replay_fail(c, "the primitive has %zu parameters, the policy %zu", tce_mp_num_params(mp), u->P);
+        replay_fail(c, "the primitive has %zu parameters, the policy %zu", tce_mp_num_params(mp),
+                    u->P);
     u->batch.params = replay_array(c, c->root, "sampled_params", u->E * u->P);
     if (replay_int_or(c, u->options, "bbrl", 0)) {
         /* the paths do not matter then, so neither do their fields */
-        static const char *const path_fields[] = { "init_pos", "init_vel", "init_time", "steps", "pairs" };
+        static const char *const path_fields[] = { "init_pos", "init_vel", "init_time", "steps",
+                                                   "pairs" };
         for (size_t i = 0; i < sizeof path_fields / sizeof path_fields[0]; i++)
             (void)replay_get(c, c->root, path_fields[i]);
         return;
@@ -216,7 +227,8 @@ static void create_paths(replay_case *c, update *u)
     u->batch.positions = positions;
 
     const int32_t *pairs = replay_pairs(c, &u->J);
-    const replay_segment_setup setup = { mp, u->E, T, n_grids, times, init_time, !u->contextual, u->J, pairs };
+    const replay_segment_setup setup = { mp,        u->E,           T,    n_grids, times,
+                                         init_time, !u->contextual, u->J, pairs };
     u->settings.segment = replay_segment(c, &setup);
 }
 
@@ -240,10 +252,11 @@ static void create_batch(replay_case *c, update *u)
     const size_t n = u->settings.segment != NULL ? u->E * u->J : u->E;
     double *log_prob = replay_zeros(c, n);
     if (u->settings.segment != NULL)
-        replay_ok(c, tce_segment_log_prob(u->settings.segment, u->E, b->positions, old_mean, old_L, b->init_pos,
-            b->init_vel, log_prob));
+        replay_ok(c, tce_segment_log_prob(u->settings.segment, u->E, b->positions, old_mean, old_L,
+                                          b->init_pos, b->init_vel, log_prob));
     else
-        replay_ok(c, tce_gauss_log_prob(u->E, u->P, u->N, b->params, old_mean, old_L, u->work.gauss, log_prob));
+        replay_ok(c, tce_gauss_log_prob(u->E, u->P, u->N, b->params, old_mean, old_L, u->work.gauss,
+                                        log_prob));
     replay_compare(c, c->root, "log_prob_old", n, log_prob, TOL_NUMBERS);
     b->log_prob_old = log_prob;
     if (replay_get(c, c->root, "log_prob_old") != NULL)
@@ -251,7 +264,7 @@ static void create_batch(replay_case *c, update *u)
     b->advantages = replay_array(c, c->root, "advantages", n);
 }
 
-/* ---- epochs -------------------------------------------------------------------------------------- */
+/* ---- epochs ---------------------------------------------------------------------------------- */
 
 static void replay_epoch(replay_case *c, update *u, const json_t *epoch)
 {
@@ -272,8 +285,11 @@ static void replay_epoch(replay_case *c, update *u, const json_t *epoch)
     replay_compare(c, epoch, "projected_mean", u->E * u->P, w->proj_mean, TOL_NUMBERS);
     replay_compare(c, epoch, "projected_chol", u->N * u->P * u->P, w->proj_L, TOL_NUMBERS);
 
-    /* gradients of the covariance vector and of the first layer's biases, which follow its weights */
-    replay_compare_gradient(c, epoch, "grad_chol_vector", u->n_parameters - u->n_mean, gradient + u->n_mean);
+    /*
+     * gradients of the covariance vector and of the first layer's biases, which follow its weights
+     */
+    replay_compare_gradient(c, epoch, "grad_chol_vector", u->n_parameters - u->n_mean,
+                            gradient + u->n_mean);
     const size_t n_first = u->net.n > 0 ? (size_t)u->net.hidden[0] : 0;
     replay_compare_gradient(c, epoch, "grad_first_bias", n_first, gradient + n_first * u->net.n_in);
 
@@ -285,7 +301,8 @@ static void replay_epoch(replay_case *c, update *u, const json_t *epoch)
 /* Parameters after the last epoch. */
 static void replay_final(replay_case *c, update *u)
 {
-    const char *cov_key = replay_get(c, c->root, "final_covariance") != NULL ? "final_covariance" : "final_chol_vector";
+    const char *cov_key = replay_get(c, c->root, "final_covariance") != NULL ? "final_covariance"
+                                                                             : "final_chol_vector";
     double *parameters = replay_zeros(c, u->n_parameters);
     const size_t n_cov = u->n_parameters - u->n_mean;
 
@@ -319,7 +336,8 @@ void replay_policy_update(replay_case *c)
     create_policy(c, u);
     create_projection(c, u);
     create_paths(c, u);
-    update_work_layout(&u->work, u->E, u->N, u->P, replay_zeros(c, update_work_size(u->E, u->N, u->P)));
+    update_work_layout(&u->work, u->E, u->N, u->P,
+                       replay_zeros(c, update_work_size(u->E, u->N, u->P)));
     create_batch(c, u);
 
     /* epochs */

@@ -1,6 +1,7 @@
 /*
- * Every task of a library through the public calls: one episode of raw actions and one along a desired path, on two threads, and states read and
- * put back. For the sanitizers and valgrind, which find what goes wrong on the way; the suites know what must come out.
+ * Every task of a library through the public calls: one episode of raw actions and one along a
+ * desired path, on two threads, and states read and put back. For the sanitizers and valgrind,
+ * which find what goes wrong on the way; the suites know what must come out.
  *
  *     episodes LIBRARY [TASK ...]
  */
@@ -63,8 +64,11 @@ static size_t step_episode(tce_rollout *rollout, const char *task, const char *s
     must(tce_rollout_reset(rollout, N_ENVS, 0, obs, NULL, NULL) == TCE_OK, task, settings, "reset");
     for (; t < T && !over; t++) {
         for (size_t i = 0; i < N_ENVS * A; i++)
-            actions[i] = spec->action_low[i % A] + tce_random_uniform(&random) * (spec->action_high[i % A] - spec->action_low[i % A]);
-        must(tce_rollout_step(rollout, N_ENVS, actions, obs, results) == TCE_OK, task, settings, "step");
+            actions[i] = spec->action_low[i % A] +
+                         tce_random_uniform(&random) *
+                             (spec->action_high[i % A] - spec->action_low[i % A]);
+        must(tce_rollout_step(rollout, N_ENVS, actions, obs, results) == TCE_OK, task, settings,
+             "step");
         over = 1;
         for (size_t i = 0; i < N_ENVS; i++)
             over = over && (results[i].terminated || results[i].truncated);
@@ -92,12 +96,14 @@ static void path_episode(tce_rollout *rollout, const char *task, const char *set
     int32_t lengths[N_ENVS];
     tce_rollout_paths out;
 
-    must(tce_rollout_reset(rollout, N_ENVS, 1, first, start, NULL) == TCE_OK, task, settings, "reset");
+    must(tce_rollout_reset(rollout, N_ENVS, 1, first, start, NULL) == TCE_OK, task, settings,
+         "reset");
     for (size_t e = 0; e < N_ENVS; e++) {
         memcpy(obs + e * (T + 1) * O, first + e * O, O * sizeof *obs);
         for (size_t t = 0; t < T; t++)
             for (size_t d = 0; d < D; d++) {
-                const double rate = 2.0 * pi * (double)(d + 1) / ((double)T * spec->dt), time = (double)(t + 1) * spec->dt;
+                const double rate = 2.0 * pi * (double)(d + 1) / ((double)T * spec->dt),
+                             time = (double)(t + 1) * spec->dt;
                 pos[(e * T + t) * D + d] = start[e * D + d] + reach * sin(rate * time);
                 vel[(e * T + t) * D + d] = reach * rate * cos(rate * time);
             }
@@ -190,6 +196,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "episodes: no such task\n");
         return 1;
     }
-    printf("%zu tasks, %zu with their options, two episodes each: %zu steps of raw actions\n", n_tasks, n_runs, n_steps);
+    printf("%zu tasks, %zu with their options, two episodes each: %zu steps of raw actions\n",
+           n_tasks, n_runs, n_steps);
     return 0;
 }

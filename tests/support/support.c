@@ -11,7 +11,10 @@
 #include <string.h>
 #include <time.h>
 
-/* Written over fresh memory: reads as a huge negative number, so that a missing initialisation is seen. */
+/*
+ * Written over fresh memory: reads as a huge negative number, so that a missing initialisation is
+ * seen.
+ */
 #define PATTERN 0xE5
 
 #define MAX_PATH 1024
@@ -22,7 +25,7 @@
 /* Of test_adam. */
 #define WEIGHT_DECAY 1e-3
 
-/* ---- suites -------------------------------------------------------------------------------------- */
+/* ---- suites ---------------------------------------------------------------------------------- */
 
 TCase *test_case(Suite *suite, const char *name, double timeout)
 {
@@ -44,7 +47,7 @@ int test_run(Suite *suite)
     return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* ---- statuses ------------------------------------------------------------------------------------ */
+/* ---- statuses -------------------------------------------------------------------------------- */
 
 void ok(tce_status status)
 {
@@ -53,18 +56,21 @@ void ok(tce_status status)
 
 void fails(tce_status status, tce_status want, const char *part)
 {
-    ck_assert_msg(status == want, "%s, not %s: %s", tce_status_name(status), tce_status_name(want), tce_error_message());
-    ck_assert_msg(strstr(tce_error_message(), part) != NULL, "\"%s\" is not in \"%s\"", part, tce_error_message());
+    ck_assert_msg(status == want, "%s, not %s: %s", tce_status_name(status), tce_status_name(want),
+                  tce_error_message());
+    ck_assert_msg(strstr(tce_error_message(), part) != NULL, "\"%s\" is not in \"%s\"", part,
+                  tce_error_message());
 }
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void *counting_allocate(void *user, size_t size, size_t alignment)
 {
     test_memory *m = user;
     void *block = NULL;
 
-    if (m->budget == 0 || posix_memalign(&block, alignment < sizeof(void *) ? sizeof(void *) : alignment, size) != 0)
+    if (m->budget == 0 ||
+        posix_memalign(&block, alignment < sizeof(void *) ? sizeof(void *) : alignment, size) != 0)
         return NULL;
     memset(block, PATTERN, size);
     if (m->budget != SIZE_MAX)
@@ -97,7 +103,7 @@ void test_hooks(test_memory *m, tce_hooks *hooks)
     hooks->release = counting_release;
 }
 
-/* ---- golden files -------------------------------------------------------------------------------- */
+/* ---- golden files ---------------------------------------------------------------------------- */
 
 json_t *test_golden(const char *file)
 {
@@ -159,11 +165,12 @@ double *test_field(const json_t *object, const char *key, size_t n)
     if (value == NULL)
         ck_abort_msg("a golden case has no \"%s\"", key);
     double *out = test_array(value, &count);
-    ck_assert_msg(count == n, "\"%s\" of a golden case has %zu numbers, expected %zu", key, count, n);
+    ck_assert_msg(count == n, "\"%s\" of a golden case has %zu numbers, expected %zu", key, count,
+                  n);
     return out;
 }
 
-/* ---- comparison ---------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 /* |a - b|, infinite when that is not a number; equal infinities are equal. */
 static double gap(double a, double b)
@@ -210,8 +217,8 @@ static void assert_within(const double *got, const double *want, size_t n, doubl
         if (gap(got[i], want[i]) > gap(got[worst], want[worst]))
             worst = i;
     if (n > 0 && !(gap(got[worst], want[worst]) <= limit))
-        ck_abort_msg("entry %zu of %zu is %.17g, expected %.17g: difference %.3g, allowed %.3g", worst, n, got[worst],
-            want[worst], gap(got[worst], want[worst]), limit);
+        ck_abort_msg("entry %zu of %zu is %.17g, expected %.17g: difference %.3g, allowed %.3g",
+                     worst, n, got[worst], want[worst], gap(got[worst], want[worst]), limit);
 }
 
 void test_assert_close(const double *got, const double *want, size_t n, double tol)
@@ -224,7 +231,7 @@ void test_assert_close_gradient(const double *got, const double *want, size_t n,
     assert_within(got, want, n, tol * test_largest(n, want));
 }
 
-/* ---- random inputs ------------------------------------------------------------------------------- */
+/* ---- random inputs --------------------------------------------------------------------------- */
 
 double *test_normals(uint64_t seed, size_t n)
 {
@@ -248,7 +255,8 @@ static double dot(size_t n, const double *a, const double *b)
 }
 
 /*
- * A = L Q by Gram-Schmidt on the rows: A [n, n] becomes Q, L (may be NULL) the lower triangle with a positive diagonal.
+ * A = L Q by Gram-Schmidt on the rows: A [n, n] becomes Q, L (may be NULL) the lower triangle with
+ * a positive diagonal.
  */
 static void orthonormalise_rows(size_t n, double *A, double *L)
 {
@@ -273,7 +281,8 @@ static void orthonormalise_rows(size_t n, double *A, double *L)
     }
 }
 
-double test_random_cholesky(tce_random *random, size_t dim, double condition, double scale, double *L)
+double test_random_cholesky(tce_random *random, size_t dim, double condition, double scale,
+                            double *L)
 {
     double *A = malloc(2 * dim * dim * sizeof *A);
     if (A == NULL)
@@ -281,7 +290,9 @@ double test_random_cholesky(tce_random *random, size_t dim, double condition, do
     double *Q = A + dim * dim;
     double log_det = 0.0;
 
-    /* a random orthogonal matrix Q, and A = Q diag(sqrt of the eigenvalues): the covariance is A A' */
+    /*
+     * a random orthogonal matrix Q, and A = Q diag(sqrt of the eigenvalues): the covariance is A A'
+     */
     tce_random_normals(random, dim * dim, Q);
     orthonormalise_rows(dim, Q, NULL);
     for (size_t j = 0; j < dim; j++) {
@@ -292,14 +303,17 @@ double test_random_cholesky(tce_random *random, size_t dim, double condition, do
             A[i * dim + j] = Q[i * dim + j] * root;
     }
 
-    /* A = L times an orthogonal matrix, so A A' = L L' without ever squaring the condition number */
+    /*
+     * A = L times an orthogonal matrix, so A A' = L L' without ever squaring the condition number
+     */
     memset(L, 0, dim * dim * sizeof *L);
     orthonormalise_rows(dim, A, L);
     free(A);
     return log_det;
 }
 
-void test_perturb_cholesky(tce_random *random, size_t dim, double size, const double *L, double *out)
+void test_perturb_cholesky(tce_random *random, size_t dim, double size, const double *L,
+                           double *out)
 {
     double *N = malloc(dim * dim * sizeof *N);
     if (N == NULL)
@@ -324,7 +338,7 @@ void test_perturb_cholesky(tce_random *random, size_t dim, double size, const do
     free(N);
 }
 
-/* ---- finite differences -------------------------------------------------------------------------- */
+/* ---- finite differences ---------------------------------------------------------------------- */
 
 void test_finite_difference(test_function f, void *context, size_t n, double *x, double *out)
 {
@@ -346,7 +360,7 @@ void test_finite_difference(test_function f, void *context, size_t n, double *x,
     }
 }
 
-/* ---- handles and options ------------------------------------------------------------------------- */
+/* ---- handles and options --------------------------------------------------------------------- */
 
 tce_mp *test_mp(const tce_mp_options *options)
 {
@@ -366,7 +380,7 @@ tce_adam_options test_adam(double learning_rate)
     return adam;
 }
 
-/* ---- folders ------------------------------------------------------------------------------------- */
+/* ---- folders --------------------------------------------------------------------------------- */
 
 void test_make_folder(const char *name, char *out)
 {
@@ -382,7 +396,7 @@ void test_remove_folder(const char *folder)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* ---- clock --------------------------------------------------------------------------------------- */
+/* ---- clock ----------------------------------------------------------------------------------- */
 
 double test_seconds(void)
 {

@@ -58,11 +58,13 @@ void *task_create(const tce_env_vtable *task, const char *settings)
 {
     void *env = NULL;
 
-    ck_assert_msg(task->create(NULL, settings, &env) == TCE_OK, "%s: %s", task->name, tce_error_message());
+    ck_assert_msg(task->create(NULL, settings, &env) == TCE_OK, "%s: %s", task->name,
+                  tce_error_message());
     return env;
 }
 
-void task_refuses(const tce_env_vtable *task, const char *settings, tce_status status, const char *part)
+void task_refuses(const tce_env_vtable *task, const char *settings, tce_status status,
+                  const char *part)
 {
     void *env = NULL;
 
@@ -90,10 +92,11 @@ void task_inspect(const tce_env_vtable *task, const char *settings)
     ok(tce_env_inspect(&options, NULL, NULL));
 }
 
-/* ---- threads ------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 /* A rollout of the task on a pool of so many threads. */
-static tce_rollout *create_rollout(const tce_env_vtable *task, const char *settings, int32_t n_threads, tce_pool **out_pool)
+static tce_rollout *create_rollout(const tce_env_vtable *task, const char *settings,
+                                   int32_t n_threads, tce_pool **out_pool)
 {
     tce_pool_options threads;
     tce_rollout_options options;
@@ -113,7 +116,8 @@ static tce_rollout *create_rollout(const tce_env_vtable *task, const char *setti
 }
 
 /* Rewards [E, T] of the last round; returns its observations [E, T+1, O], malloc'ed. */
-static double *run(tce_rollout *rollout, uint64_t n_rounds, size_t T, double drift, double *rewards, size_t *n_obs)
+static double *run(tce_rollout *rollout, uint64_t n_rounds, size_t T, double drift, double *rewards,
+                   size_t *n_obs)
 {
     const size_t E = TASK_N_ENVS;
     const size_t D = (size_t)tce_rollout_spec(rollout)->n_dof;
@@ -148,7 +152,8 @@ static double *run(tce_rollout *rollout, uint64_t n_rounds, size_t T, double dri
     return obs;
 }
 
-void task_check_threads(const tce_env_vtable *task, const char *settings, uint64_t n_rounds, size_t T, double drift, double *out_rewards)
+void task_check_threads(const tce_env_vtable *task, const char *settings, uint64_t n_rounds,
+                        size_t T, double drift, double *out_rewards)
 {
     double *rewards[2] = { calloc(TASK_N_ENVS * T, sizeof(double)), out_rewards };
     double *obs[2];

@@ -49,8 +49,8 @@ tce_status update_predict(const update_settings *s, const update_batch *b, updat
     tce_status st = tce_policy_predict(s->policy, b->E, b->contexts, w->mean, w->L);
     if (st != TCE_OK)
         return st;
-    return tce_trpl_project(s->trpl, b->E, w->mean, w->L, b->old_mean, b->old_L, s->entropy_bound, w->proj_mean,
-        w->proj_L);
+    return tce_trpl_project(s->trpl, b->E, w->mean, w->L, b->old_mean, b->old_L, s->entropy_bound,
+                            w->proj_mean, w->proj_L);
 }
 
 /* Surrogate of the projected policy: stats, and d_mean, d_L with respect to it. */
@@ -61,19 +61,21 @@ static tce_status surrogate(const update_settings *s, const update_batch *b, upd
 
     /* TCE: likelihood of path segments */
     if (s->segment != NULL)
-        return tce_segment_surrogate(s->segment, b->E, b->positions, w->proj_mean, w->proj_L, b->init_pos, b->init_vel,
-            b->log_prob_old, b->advantages, b->mask, s->ratio_clip, &w->stats, NULL, w->d_mean, w->d_L);
+        return tce_segment_surrogate(s->segment, b->E, b->positions, w->proj_mean, w->proj_L,
+                                     b->init_pos, b->init_vel, b->log_prob_old, b->advantages,
+                                     b->mask, s->ratio_clip, &w->stats, NULL, w->d_mean, w->d_L);
 
     /* BBRL: likelihood of the sampled parameters */
-    tce_status st = tce_gauss_log_prob(b->E, P, N, b->params, w->proj_mean, w->proj_L, w->gauss, w->log_prob);
+    tce_status st = tce_gauss_log_prob(b->E, P, N, b->params, w->proj_mean, w->proj_L, w->gauss,
+                                       w->log_prob);
     if (st != TCE_OK)
         return st;
-    st = tce_surrogate(b->E, w->log_prob, b->log_prob_old, b->advantages, b->mask, s->ratio_clip, &w->stats,
-        w->d_log_prob);
+    st = tce_surrogate(b->E, w->log_prob, b->log_prob_old, b->advantages, b->mask, s->ratio_clip,
+                       &w->stats, w->d_log_prob);
     if (st != TCE_OK)
         return st;
-    return tce_gauss_log_prob_backward(b->E, P, N, b->params, w->proj_mean, w->proj_L, w->d_log_prob, w->gauss, NULL,
-        w->d_mean, w->d_L);
+    return tce_gauss_log_prob_backward(b->E, P, N, b->params, w->proj_mean, w->proj_L,
+                                       w->d_log_prob, w->gauss, NULL, w->d_mean, w->d_L);
 }
 
 /* Mean entropy of the projected policy; adds the gradient of -bonus times it to d_L. */
@@ -112,8 +114,8 @@ tce_status update_gradient(const update_settings *s, const update_batch *b, upda
         st = tce_trpl_backward(s->trpl, b->E, w->d_mean, w->d_L, w->d_mean, w->d_L);
     w->trust_region = 0.0;
     if (st == TCE_OK && s->coefficient != 0.0)
-        st = tce_trpl_regression(s->trpl, b->E, w->mean, w->L, s->coefficient, s->regress_cov, &w->trust_region,
-            w->d_mean, w->d_L);
+        st = tce_trpl_regression(s->trpl, b->E, w->mean, w->L, s->coefficient, s->regress_cov,
+                                 &w->trust_region, w->d_mean, w->d_L);
 
     if (st == TCE_OK)
         st = tce_policy_backward(s->policy, b->E, w->d_mean, w->d_L);

@@ -9,12 +9,19 @@
 #include <check.h>
 
 /* Purposes of random streams. */
-enum { START_POLICY = 1, START_CRITIC = 2, EPISODES = 3, SAMPLES = 4, TIME_POINTS = 5, MINIBATCHES = 6 };
+enum {
+    START_POLICY = 1,
+    START_CRITIC = 2,
+    EPISODES = 3,
+    SAMPLES = 4,
+    TIME_POINTS = 5,
+    MINIBATCHES = 6
+};
 
 static const double DT = 0.025; /* seconds a step */
 static const double TAU = 1.0;  /* seconds of the primitive: all T steps */
 
-/* ---- toy task ------------------------------------------------------------------------------------ */
+/* ---- toy task -------------------------------------------------------------------------------- */
 
 static tce_status toy_create(void *user, const char *settings, void **out)
 {
@@ -51,7 +58,8 @@ static void observe(const world_toy *t, double *out_obs)
     out_obs[3 * WORLD_D] = 1.0;
 }
 
-static tce_status toy_reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+static tce_status toy_reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                            double *out_vel)
 {
     world_toy *t = instance;
 
@@ -65,7 +73,8 @@ static tce_status toy_reset(void *instance, tce_random *random, double *out_obs,
     return TCE_OK;
 }
 
-static tce_status toy_step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status toy_step(void *instance, const double *pos, const double *vel, double *out_obs,
+                           tce_env_result *out)
 {
     world_toy *t = instance;
     double distance = 0.0;
@@ -95,7 +104,7 @@ static const tce_env_vtable toy_table = {
     .step = toy_step,
 };
 
-/* ---- arrays -------------------------------------------------------------------------------------- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 /* Hands out n doubles of the block; counts only, when there is none. */
 static double *take(double *memory, size_t *used, size_t n)
@@ -147,7 +156,7 @@ void world_start(world *w, const world_options *options)
         w->times[t] = DT * (double)(t + 1);
 }
 
-/* ---- handles ------------------------------------------------------------------------------------- */
+/* ---- handles --------------------------------------------------------------------------------- */
 
 static tce_status create_pool(world *w, const tce_hooks *hooks)
 {
@@ -260,8 +269,9 @@ static tce_status create_rollout(world *w, const tce_hooks *hooks)
 
 tce_status world_create(world *w, const tce_hooks *hooks)
 {
-    tce_status (*const creators[])(world *, const tce_hooks *) = { create_pool, create_mp, create_policy, create_critic,
-        create_trpl, create_segment, create_rollout };
+    tce_status (*const creators[])(
+        world *, const tce_hooks *) = { create_pool, create_mp,      create_policy, create_critic,
+                                        create_trpl, create_segment, create_rollout };
 
     for (size_t i = 0; i < sizeof creators / sizeof creators[0]; i++) {
         const tce_status st = creators[i](w, hooks);
@@ -296,7 +306,7 @@ void world_end(world *w)
     w->memory = NULL;
 }
 
-/* ---- one iteration ------------------------------------------------------------------------------- */
+/* ---- one iteration --------------------------------------------------------------------------- */
 
 /* Step 1: contexts -> Gaussians -> parameters -> paths -> what the task makes of them. */
 static tce_status roll_out(world *w)
@@ -307,12 +317,14 @@ static tce_status roll_out(world *w)
     tce_mp_grid grid;
     tce_rollout_paths paths;
 
-    tce_status st = tce_rollout_reset(w->rollout, E, w->iteration, w->contexts, w->init_pos, w->init_vel);
+    tce_status st = tce_rollout_reset(w->rollout, E, w->iteration, w->contexts, w->init_pos,
+                                      w->init_vel);
     if (st == TCE_OK)
         st = tce_policy_predict(w->policy, E, w->contexts, w->old_mean, w->old_L);
     tce_random_start(&random, 0, SAMPLES, w->iteration, 0);
     if (st == TCE_OK)
-        st = tce_gauss_sample(E, WORLD_P, N, w->old_mean, w->old_L, &random, w->work.gauss, w->params);
+        st = tce_gauss_sample(E, WORLD_P, N, w->old_mean, w->old_L, &random, w->work.gauss,
+                              w->params);
 
     tce_mp_grid_init(&grid, sizeof grid);
     grid.E = E;
@@ -356,12 +368,13 @@ static tce_status evaluate(world *w)
     if (st == TCE_OK)
         st = tce_time_pairs(TCE_TIME_POINTS_INTERVAL, T, WORLD_K, &random, w->pairs, &w->J);
     if (st == TCE_OK)
-        st = tce_segment_advantage(TCE_SEGMENT_VALUE, E, T, w->J, w->rewards, w->values, NULL, w->pairs, w->lengths,
-            gamma, 1, w->advantages, w->mask);
+        st = tce_segment_advantage(TCE_SEGMENT_VALUE, E, T, w->J, w->rewards, w->values, NULL,
+                                   w->pairs, w->lengths, gamma, 1, w->advantages, w->mask);
     if (st == TCE_OK)
         st = tce_segment_set_pairs(w->segment, 1, T, w->times, &w->init_time, w->J, w->pairs);
     if (st == TCE_OK)
-        st = tce_segment_log_prob(w->segment, E, w->pos, w->old_mean, w->old_L, w->init_pos, w->init_vel, w->log_prob);
+        st = tce_segment_log_prob(w->segment, E, w->pos, w->old_mean, w->old_L, w->init_pos,
+                                  w->init_vel, w->log_prob);
     return st;
 }
 
@@ -379,30 +392,44 @@ static tce_status fit_critic(world *w)
     adam.learning_rate = 1e-3;
     tce_random_start(&random, 0, MINIBATCHES, w->iteration, 0);
     for (int32_t i = 0; i < w->options.n_epochs && st == TCE_OK; i++)
-        st = tce_critic_fit_epoch(w->critic, E * T, w->step_obs, w->returns, (size_t)w->options.n_minibatches, &random,
-            &adam, tce_linear_schedule(w->iteration, 100), 10.0, &w->critic_loss);
+        st = tce_critic_fit_epoch(w->critic, E * T, w->step_obs, w->returns,
+                                  (size_t)w->options.n_minibatches, &random, &adam,
+                                  tce_linear_schedule(w->iteration, 100), 10.0, &w->critic_loss);
     return st;
 }
 
 /* Step 7, policy. */
 static tce_status fit_policy(world *w)
 {
-    const update_batch batch = { .E = WORLD_E, .contexts = w->contexts, .old_mean = w->old_mean, .old_L = w->old_L,
-        .params = w->params, .positions = w->pos, .init_pos = w->init_pos, .init_vel = w->init_vel,
-        .log_prob_old = w->log_prob, .advantages = w->advantages, .mask = w->mask };
-    update_settings settings = { .policy = w->policy, .trpl = w->trpl, .segment = w->segment, .coefficient = 1.0,
-        .bonus = 1e-3, .regress_cov = 1 };
+    const update_batch batch = { .E = WORLD_E,
+                                 .contexts = w->contexts,
+                                 .old_mean = w->old_mean,
+                                 .old_L = w->old_L,
+                                 .params = w->params,
+                                 .positions = w->pos,
+                                 .init_pos = w->init_pos,
+                                 .init_vel = w->init_vel,
+                                 .log_prob_old = w->log_prob,
+                                 .advantages = w->advantages,
+                                 .mask = w->mask };
+    update_settings settings = { .policy = w->policy,
+                                 .trpl = w->trpl,
+                                 .segment = w->segment,
+                                 .coefficient = 1.0,
+                                 .bonus = 1e-3,
+                                 .regress_cov = 1 };
     tce_adam_options adam;
 
     tce_adam_options_init(&adam, sizeof adam);
     adam.learning_rate = 1e-2;
     adam.l2 = 5e-5;
-    tce_status st = tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, WORLD_P, 8.0, 0.0, 0.7, w->iteration + 1, 100,
-        &settings.entropy_bound);
+    tce_status st = tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, WORLD_P, 8.0, 0.0, 0.7,
+                                           w->iteration + 1, 100, &settings.entropy_bound);
     for (int32_t i = 0; i < w->options.n_epochs && st == TCE_OK; i++) {
         st = update_gradient(&settings, &batch, &w->work);
         if (st == TCE_OK)
-            st = tce_policy_adam_step(w->policy, &adam, tce_linear_schedule(w->iteration, 100), 10.0, NULL);
+            st = tce_policy_adam_step(w->policy, &adam, tce_linear_schedule(w->iteration, 100),
+                                      10.0, NULL);
     }
     return st;
 }
@@ -421,11 +448,12 @@ tce_status world_iterate(world *w)
     return st;
 }
 
-/* ---- state --------------------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 size_t world_num_state(const world *w)
 {
-    return tce_policy_num_parameters(w->policy) + tce_critic_num_parameters(w->critic) + 2 * WORLD_O + 1;
+    return tce_policy_num_parameters(w->policy) + tce_critic_num_parameters(w->critic) +
+           2 * WORLD_O + 1;
 }
 
 void world_state(const world *w, double *out)

@@ -1,8 +1,10 @@
 /*
- * A small world in which every handle of libtce works together: a toy task on the rollout, a policy, a critic, and the complete iteration
- * of TCE from contexts to weights. For tests of what only the whole can show: threads, memory, checkpoints.
+ * A small world in which every handle of libtce works together: a toy task on the rollout, a
+ * policy, a critic, and the complete iteration of TCE from contexts to weights. For tests of what
+ * only the whole can show: threads, memory, checkpoints.
  *
- * The task: an observation is the joints' velocity and position, a target and a constant; the reward falls with the distance to the target.
+ * The task: an observation is the joints' velocity and position, a target and a constant; the
+ * reward falls with the distance to the target.
  */
 #ifndef TCE_TESTS_WORLD_H
 #define TCE_TESTS_WORLD_H
@@ -10,13 +12,13 @@
 #include "update.h"
 
 enum {
-    WORLD_E = 37,    /* episodes; odd, so that chunks do not divide it */
-    WORLD_T = 40,    /* steps */
-    WORLD_D = 2,     /* joints */
-    WORLD_B = 3,     /* basis functions */
+    WORLD_E = 37, /* episodes; odd, so that chunks do not divide it */
+    WORLD_T = 40, /* steps */
+    WORLD_D = 2,  /* joints */
+    WORLD_B = 3,  /* basis functions */
     WORLD_P = WORLD_D * (WORLD_B + 1),
     WORLD_O = 3 * WORLD_D + 1,
-    WORLD_K = 8,     /* time points */
+    WORLD_K = 8, /* time points */
     WORLD_J_MAX = WORLD_T
 };
 
@@ -84,10 +86,16 @@ typedef struct world {
 /* Arrays only; the handles are NULL. Fails the test without memory. */
 void world_start(world *w, const world_options *options);
 
-/* All handles, with their first weights; the first failure is returned and what exists stays until world_free. */
+/*
+ * All handles, with their first weights; the first failure is returned and what exists stays until
+ * world_free.
+ */
 tce_status world_create(world *w, const tce_hooks *hooks);
 
-/* One iteration of TCE: roll-out, returns, segments, critic epochs, policy epochs. Allocates nothing. */
+/*
+ * One iteration of TCE: roll-out, returns, segments, critic epochs, policy epochs. Allocates
+ * nothing.
+ */
 tce_status world_iterate(world *w);
 
 /* Everything that the networks and the normaliser hold: out [world_num_state]. */

@@ -1,6 +1,7 @@
 /*
- * Tasks for tce_env_inspect: a point on a line that is told where to go. "sound" keeps the contract; each of the others breaks it in the one
- * way that its name says. It needs nothing of libtce but the header.
+ * Tasks for tce_env_inspect: a point on a line that is told where to go. "sound" keeps the
+ * contract; each of the others breaks it in the one way that its name says. It needs nothing of
+ * libtce but the header.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static int is(const point *self, const char *fault)
     return strcmp(self->name, fault) == 0;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static tce_status create_as(const char *name, void **out)
 {
@@ -53,7 +54,9 @@ static tce_status spec(void *instance, tce_env_spec *out)
     out->n_metrics = M;
     out->n_context = 1;
     out->dt = 0.05;
-    out->metric_names = is(self, "same_names") ? TWICE : is(self, "comma_in_a_name") ? COMMA : NAMES;
+    out->metric_names = is(self, "same_names")        ? TWICE
+                        : is(self, "comma_in_a_name") ? COMMA
+                                                      : NAMES;
     out->context = is(self, "constant_context") ? OTHER : CONTEXT;
     out->action_low = LOW;
     out->action_high = HIGH;
@@ -61,7 +64,7 @@ static tce_status spec(void *instance, tce_env_spec *out)
     return TCE_OK;
 }
 
-/* ---- episodes -------------------------------------------------------------------------------------- */
+/* ---- episodes -------------------------------------------------------------------------------- */
 
 static void observe(const point *self, double *out)
 {
@@ -75,13 +78,16 @@ static void observe(const point *self, double *out)
 /* A number in [0, 1) that depends on the stream alone, without the library. */
 static double draw(const tce_random *random)
 {
-    return (double)((random->key[0] + 31 * random->counter[1] + 7 * random->counter[2]) * 2654435761u % 1000) / 1000.0;
+    return (double)((random->key[0] + 31 * random->counter[1] + 7 * random->counter[2]) *
+                    2654435761u % 1000) /
+           1000.0;
 }
 
 /* Where the point of "shares_memory" is, whichever instance. */
 static double shared_pos;
 
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                        double *out_vel)
 {
     static int n_resets;
     point *self = instance;
@@ -106,7 +112,9 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
 
 static tce_status advance(point *self, double pos, double *out_obs, tce_env_result *out)
 {
-    const int accepted = is(self, "steps_after_the_end") ? self->n_episodes > 0 : is(self, "steps_before_a_reset") && !self->kept;
+    const int accepted = is(self, "steps_after_the_end")
+                             ? self->n_episodes > 0
+                             : is(self, "steps_before_a_reset") && !self->kept;
 
     if (self->step >= T && !accepted)
         return TCE_E_STATE;
@@ -119,7 +127,8 @@ static tce_status advance(point *self, double pos, double *out_obs, tce_env_resu
     self->step++;
     self->n_episodes += is(self, "steps_after_the_end") && self->step == T;
     observe(self, out_obs);
-    out->reward = is(self, "infinite_reward") && self->step == T ? -INFINITY : -fabs(self->pos - self->goal);
+    out->reward = is(self, "infinite_reward") && self->step == T ? -INFINITY
+                                                                 : -fabs(self->pos - self->goal);
     out->truncated = self->step == T;
     out->event = is(self, "forgets_its_event") ? self->step == 3 : self->step >= 3;
     if (is(self, "odd_flags"))
@@ -127,7 +136,8 @@ static tce_status advance(point *self, double pos, double *out_obs, tce_env_resu
     return TCE_OK;
 }
 
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
+                       tce_env_result *out)
 {
     point *self = instance;
 
@@ -137,7 +147,8 @@ static tce_status step(void *instance, const double *pos, const double *vel, dou
     return advance(self, is(self, "ignores_the_path") ? 0.01 * self->step : *pos, out_obs, out);
 }
 
-static tce_status step_action(void *instance, const double *action, double *out_obs, tce_env_result *out)
+static tce_status step_action(void *instance, const double *action, double *out_obs,
+                              tce_env_result *out)
 {
     point *self = instance;
 
@@ -153,7 +164,7 @@ static tce_status metrics(void *instance, double *out)
     return TCE_OK;
 }
 
-/* ---- states ---------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 static size_t n_state(void *instance)
 {
@@ -186,25 +197,36 @@ static tce_status set_state(void *instance, const double *state, double *out_obs
     return TCE_OK;
 }
 
-#define TASK(symbol)                                                                                                                     \
-    static tce_status create_##symbol(void *user, const char *settings, void **out)                                                      \
-    {                                                                                                                                    \
-        (void)user;                                                                                                                      \
-        (void)settings;                                                                                                                  \
-        return create_as(#symbol, out);                                                                                                  \
-    }                                                                                                                                    \
-    static const tce_env_vtable TABLE_##symbol = {                                                                                       \
-        .struct_size = sizeof(tce_env_vtable), .abi = TCE_ENV_ABI, .name = #symbol, .description = "a point on a line",                  \
-        .create = create_##symbol, .destroy = free, .spec = spec, .reset = reset, .step = step, .step_action = step_action,              \
-        .metrics = metrics, .n_state = n_state, .get_state = get_state, .set_state = set_state                                           \
-    };
+#define TASK(symbol)                                                                      \
+    static tce_status create_##symbol(void *user, const char *settings, void **out)       \
+    {                                                                                     \
+        (void)user;                                                                       \
+        (void)settings;                                                                   \
+        return create_as(#symbol, out);                                                   \
+    }                                                                                     \
+    static const tce_env_vtable TABLE_##symbol = { .struct_size = sizeof(tce_env_vtable), \
+                                                   .abi = TCE_ENV_ABI,                    \
+                                                   .name = #symbol,                       \
+                                                   .description = "a point on a line",    \
+                                                   .create = create_##symbol,             \
+                                                   .destroy = free,                       \
+                                                   .spec = spec,                          \
+                                                   .reset = reset,                        \
+                                                   .step = step,                          \
+                                                   .step_action = step_action,            \
+                                                   .metrics = metrics,                    \
+                                                   .n_state = n_state,                    \
+                                                   .get_state = get_state,                \
+                                                   .set_state = set_state };
 
-#define TASKS(row)                                                                                                                       \
-    row(sound) row(one_start) row(constant_context) row(tracks_no_path) row(ignores_the_path) row(no_steps) row(same_names)              \
-    row(comma_in_a_name) row(writes_beyond) row(does_not_write) row(draws_elsewhere) row(leaves_something) row(shares_memory)            \
-    row(draws_in_a_step) row(fails_midway) row(infinite_reward) row(odd_flags) row(forgets_its_event) row(steps_after_the_end)           \
-    row(steps_before_a_reset) row(starts_elsewhere) row(half_a_success) row(metric_is_nan) row(state_lacks_something)                    \
-    row(goal_is_not_set) row(carries_state)
+#define TASKS(row)                                                                                \
+    row(sound) row(one_start) row(constant_context) row(tracks_no_path) row(ignores_the_path)     \
+        row(no_steps) row(same_names) row(comma_in_a_name) row(writes_beyond) row(does_not_write) \
+            row(draws_elsewhere) row(leaves_something) row(shares_memory) row(draws_in_a_step)    \
+                row(fails_midway) row(infinite_reward) row(odd_flags) row(forgets_its_event)      \
+                    row(steps_after_the_end) row(steps_before_a_reset) row(starts_elsewhere)      \
+                        row(half_a_success) row(metric_is_nan) row(state_lacks_something)         \
+                            row(goal_is_not_set) row(carries_state)
 
 #define ADDRESS(symbol) &TABLE_##symbol,
 

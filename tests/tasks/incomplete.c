@@ -5,8 +5,14 @@
 
 static const tce_env_vtable POINT = POINT_TASK("point");
 static const tce_env_vtable STATUE = {
-    .struct_size = sizeof(tce_env_vtable), .abi = TCE_ENV_ABI, .name = "statue", .description = "never moves",
-    .create = point_create, .destroy = free, .spec = point_spec, .reset = point_reset,
+    .struct_size = sizeof(tce_env_vtable),
+    .abi = TCE_ENV_ABI,
+    .name = "statue",
+    .description = "never moves",
+    .create = point_create,
+    .destroy = free,
+    .spec = point_spec,
+    .reset = point_reset,
 };
 static const tce_env_vtable *const TABLES[] = { &POINT, &STATUE };
 

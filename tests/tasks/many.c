@@ -17,8 +17,9 @@ TASK(09);
 TASK(10);
 TASK(11);
 TASK(12);
-static const tce_env_vtable *const TABLES[] = { &TASK_01, &TASK_02, &TASK_03, &TASK_04, &TASK_05, &TASK_06,
-                                                &TASK_07, &TASK_08, &TASK_09, &TASK_10, &TASK_11, &TASK_12 };
+static const tce_env_vtable *const TABLES[] = { &TASK_01, &TASK_02, &TASK_03, &TASK_04,
+                                                &TASK_05, &TASK_06, &TASK_07, &TASK_08,
+                                                &TASK_09, &TASK_10, &TASK_11, &TASK_12 };
 
 TCE_API const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n);
 

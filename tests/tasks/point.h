@@ -1,5 +1,6 @@
 /*
- * A point on a line that goes where it is told: the smallest task there can be, for task libraries that the tests load.
+ * A point on a line that goes where it is told: the smallest task there can be, for task libraries
+ * that the tests load.
  */
 #ifndef TCE_TESTS_TASKS_POINT_H
 #define TCE_TESTS_TASKS_POINT_H
@@ -26,14 +27,16 @@ static tce_status point_spec(void *instance, tce_env_spec *out)
     return TCE_OK;
 }
 
-static tce_status point_reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+static tce_status point_reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                              double *out_vel)
 {
     (void)random;
     *(double *)instance = *out_obs = *out_pos = *out_vel = 0.0;
     return TCE_OK;
 }
 
-static tce_status point_step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status point_step(void *instance, const double *pos, const double *vel, double *out_obs,
+                             tce_env_result *out)
 {
     (void)vel;
     *(double *)instance = *out_obs = *pos;
@@ -42,10 +45,11 @@ static tce_status point_step(void *instance, const double *pos, const double *ve
 }
 
 /* A complete table. */
-#define POINT_TASK(task_name)                                                                                          \
-    {                                                                                                                  \
-        .struct_size = sizeof(tce_env_vtable), .abi = TCE_ENV_ABI, .name = task_name, .description = "a point",        \
-        .create = point_create, .destroy = free, .spec = point_spec, .reset = point_reset, .step = point_step          \
+#define POINT_TASK(task_name)                                                                  \
+    {                                                                                          \
+        .struct_size = sizeof(tce_env_vtable), .abi = TCE_ENV_ABI, .name = task_name,          \
+        .description = "a point", .create = point_create, .destroy = free, .spec = point_spec, \
+        .reset = point_reset, .step = point_step                                               \
     }
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Box Pushing from the task library: rules that hold in every episode, states that go round, threads, models that are missing or damaged. The
- * numbers of the original are compared by `make replay`.
+ * Box Pushing from the task library: rules that hold in every episode, states that go round,
+ * threads, models that are missing or damaged. The numbers of the original are compared by `make
+ * replay`.
  */
 #include <check.h>
 #include <dirent.h>
@@ -51,11 +52,12 @@ static tce_env_result act(const tce_env_vtable *task, void *env, size_t k, doubl
     double action[N_JOINTS];
     tce_env_result result = { 0 };
     torques(k, action);
-    ck_assert_msg(task->step_action(env, action, obs, &result) == TCE_OK, "%s", tce_error_message());
+    ck_assert_msg(task->step_action(env, action, obs, &result) == TCE_OK, "%s",
+                  tce_error_message());
     return result;
 }
 
-/* ---- property ------------------------------------------------------------------------------------ */
+/* ---- property -------------------------------------------------------------------------------- */
 
 START_TEST(starts_lie_where_the_task_says)
 {
@@ -69,7 +71,10 @@ START_TEST(starts_lie_where_the_task_says)
         ck_assert(hypot(box[0] - target[0], box[1] - target[1]) >= 0.3);
         ck_assert(fabs(hypot(box[3], box[6]) - 1.0) < 1e-12 && box[4] == 0.0 && box[5] == 0.0);
 
-        /* the arm search found the box: the squared error is below 1e-5, far from its limit of rounds */
+        /*
+         * the arm search found the box: the squared error is below 1e-5, far from its limit of
+         * rounds
+         */
         ck_assert_int_eq(dense->get_state(env, state), TCE_OK);
         ck_assert(state[BOX_STATE_SEARCH + 2] < 1e-5 && state[BOX_STATE_SEARCH] < 1000.0);
     }
@@ -115,7 +120,10 @@ START_TEST(an_episode_ends_at_step_100_and_both_rewards_see_one_physics)
 }
 END_TEST
 
-/* A box that lies on its target, with the arm still: success, and the sparse reward's end terms nearly vanish. */
+/*
+ * A box that lies on its target, with the arm still: success, and the sparse reward's end terms
+ * nearly vanish.
+ */
 START_TEST(a_box_on_its_target_is_a_success)
 {
     void *env = task_create(sparse, NULL);
@@ -186,7 +194,9 @@ static void throw_about(uint64_t episode, double *state)
         qvel[10] = 1.0;
     } else if (episode % 4 == 3) {
         /* the arm is stretched to the side and up, against the posts and the roof */
-        const double reach[N_JOINTS] = { 1.6, 1.2 - 0.1 * (double)episode, 0.0, -0.1, 0.0, 1.5, 0.0 };
+        const double reach[N_JOINTS] = {
+            1.6, 1.2 - 0.1 * (double)episode, 0.0, -0.1, 0.0, 1.5, 0.0
+        };
         memcpy(qpos, reach, sizeof reach);
         qvel[1] = -4.0;
     }
@@ -205,7 +215,8 @@ START_TEST(what_is_left_out_of_the_physics_is_never_missed)
         ck_assert_int_eq(dense->set_state(a, state_a, obs_a), TCE_OK);
         ck_assert_int_eq(dense->set_state(b, state_a, obs_b), TCE_OK);
         for (size_t k = 0; k < N_STEPS; k++) {
-            const tce_env_result one = act(dense, a, k + 31 * episode, obs_a), two = act(dense, b, k + 31 * episode, obs_b);
+            const tce_env_result one = act(dense, a, k + 31 * episode, obs_a),
+                                 two = act(dense, b, k + 31 * episode, obs_b);
             ck_assert_mem_eq(&one, &two, sizeof one);
             ck_assert_mem_eq(obs_a, obs_b, sizeof obs_a);
             lowest = fmin(lowest, obs_a[16]);
@@ -221,7 +232,7 @@ START_TEST(what_is_left_out_of_the_physics_is_never_missed)
 }
 END_TEST
 
-/* ---- errors --------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 START_TEST(a_wrong_option_is_named)
 {
@@ -256,7 +267,7 @@ START_TEST(what_is_not_finite_is_refused)
 }
 END_TEST
 
-/* ---- cache ---------------------------------------------------------------------------------------- */
+/* ---- cache ----------------------------------------------------------------------------------- */
 
 /* A folder that shows the real models but has a cache of its own. */
 static void make_models(char *folder)
@@ -266,7 +277,8 @@ static void make_models(char *folder)
     test_make_folder("models", folder);
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
     if (given != NULL)
-        snprintf(real, sizeof real, "%s%s%s/fancy_gym", given[0] == '/' ? "" : here, given[0] == '/' ? "" : "/", given);
+        snprintf(real, sizeof real, "%s%s%s/fancy_gym", given[0] == '/' ? "" : here,
+                 given[0] == '/' ? "" : "/", given);
     else
         snprintf(real, sizeof real, "%s/deps/fancy_gym", here);
     snprintf(link, sizeof link, "%s/fancy_gym", folder);
@@ -291,7 +303,10 @@ static int cached_file(const char *folder, char *out)
     return n;
 }
 
-/* The reward of a step, from a new environment that is gone again, so that the next one loads its model anew. */
+/*
+ * The reward of a step, from a new environment that is gone again, so that the next one loads its
+ * model anew.
+ */
 static double one_step(void)
 {
     double obs[N_OBS];
@@ -342,8 +357,10 @@ START_TEST(a_model_in_the_working_directory_is_not_taken)
     unsetenv("TCE_MODELS");
     const double before = one_step();
     test_make_folder("planted", folder);
-    snprintf(command, sizeof command, "cd %s && mkdir -p deps/fancy_gym/envs/mujoco/box_pushing/assets && "
-             "echo '<mujoco/>' >deps/fancy_gym/envs/mujoco/box_pushing/assets/box_pushing.xml", folder);
+    snprintf(command, sizeof command,
+             "cd %s && mkdir -p deps/fancy_gym/envs/mujoco/box_pushing/assets && "
+             "echo '<mujoco/>' >deps/fancy_gym/envs/mujoco/box_pushing/assets/box_pushing.xml",
+             folder);
     ck_assert_int_eq(system(command), 0);
     ck_assert_int_eq(chdir(folder), 0);
     ck_assert(one_step() == before);

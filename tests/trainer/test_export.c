@@ -1,6 +1,7 @@
 /*
- * Exported C against the library: every kind of primitive and network is exported, compiled with all warnings as errors, loaded, and must give the
- * library's numbers for contexts, paths, new starts and single times; and refuse what the library refuses.
+ * Exported C against the library: every kind of primitive and network is exported, compiled with
+ * all warnings as errors, loaded, and must give the library's numbers for contexts, paths, new
+ * starts and single times; and refuse what the library refuses.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -22,7 +23,7 @@ enum { D = 3, O = 6, T = 23, MAX_P = 64 };
 
 static char folder[TEST_FOLDER];
 
-/* ---- policies to export ------------------------------------------------------------------------ */
+/* ---- policies to export ---------------------------------------------------------------------- */
 
 typedef struct export_case {
     const char *label;
@@ -42,11 +43,31 @@ enum { N_CASES = 25 };
 static void set_case(int i, export_case *c)
 {
     static const char *const LABELS[N_CASES] = {
-        "table, float", "table, double", "relu, double", "tanh, float", "tanh, double", "linear, double", "no hidden layer", "time input",
-        "context mask, contextual covariance", "tau/dt rounded up", "tau/dt rounded down, short table", "relative goal, delay, scales",
-        "no goal, relative", "no weights, relative", "learnt tau and delay", "exact", "exact, relative, outside, no scaling", "exact, no weights",
-        "exact, one basis function, learnt delay", "promp", "promp, rhythmic, learnt tau",
-        "dmp, smooth, learnt delay", "dmp", "dmp, rhythmic", "promp, smooth, one basis function",
+        "table, float",
+        "table, double",
+        "relu, double",
+        "tanh, float",
+        "tanh, double",
+        "linear, double",
+        "no hidden layer",
+        "time input",
+        "context mask, contextual covariance",
+        "tau/dt rounded up",
+        "tau/dt rounded down, short table",
+        "relative goal, delay, scales",
+        "no goal, relative",
+        "no weights, relative",
+        "learnt tau and delay",
+        "exact",
+        "exact, relative, outside, no scaling",
+        "exact, no weights",
+        "exact, one basis function, learnt delay",
+        "promp",
+        "promp, rhythmic, learnt tau",
+        "dmp, smooth, learnt delay",
+        "dmp",
+        "dmp, rhythmic",
+        "promp, smooth, one basis function",
     };
     memset(c, 0, sizeof *c);
     c->label = LABELS[i];
@@ -62,19 +83,35 @@ static void set_case(int i, export_case *c)
     c->policy.precision = i == 0 || i == 3 ? TCE_NET_FLOAT : TCE_NET_DOUBLE;
 
     switch (i) {
-    case 2: c->policy.activation = TCE_NET_RELU; break;
-    case 3: case 4: c->policy.activation = TCE_NET_TANH; break;
-    case 5: c->policy.activation = TCE_NET_LINEAR; break;
-    case 6: c->policy.n_hidden = 0; break;
-    case 7: c->time_input = 1; break;
+    case 2:
+        c->policy.activation = TCE_NET_RELU;
+        break;
+    case 3:
+    case 4:
+        c->policy.activation = TCE_NET_TANH;
+        break;
+    case 5:
+        c->policy.activation = TCE_NET_LINEAR;
+        break;
+    case 6:
+        c->policy.n_hidden = 0;
+        break;
+    case 7:
+        c->time_input = 1;
+        break;
     case 8:
         c->policy.form = TCE_POLICY_FULL_CONTEXTUAL;
         c->n_context = 2;
         c->context[0] = 4;
         c->context[1] = 1;
         break;
-    case 9: c->mp.dt = 0.016; break; /* 93.75 */
-    case 10: c->mp.dt = 1.5 / 93.25; c->mp.table_length = 2; break;
+    case 9:
+        c->mp.dt = 0.016;
+        break; /* 93.75 */
+    case 10:
+        c->mp.dt = 1.5 / 93.25;
+        c->mp.table_length = 2;
+        break;
     case 11:
         c->mp.relative_goal = 1;
         c->mp.delay = 0.3;
@@ -82,10 +119,18 @@ static void set_case(int i, export_case *c)
         for (int k = 0; k < c->mp.num_basis; k++)
             c->weights_scales[k] = 0.5 - 0.2 * k;
         break;
-    case 12: c->mp.relative_goal = c->mp.disable_goal = 1; break;
-    case 13: c->mp.relative_goal = c->mp.disable_weights = 1; break;
-    case 14: c->mp.learn_tau = c->mp.learn_delay = 1; break;
-    case 15: c->mp.basis = TCE_MP_BASIS_EXACT; break;
+    case 12:
+        c->mp.relative_goal = c->mp.disable_goal = 1;
+        break;
+    case 13:
+        c->mp.relative_goal = c->mp.disable_weights = 1;
+        break;
+    case 14:
+        c->mp.learn_tau = c->mp.learn_delay = 1;
+        break;
+    case 15:
+        c->mp.basis = TCE_MP_BASIS_EXACT;
+        break;
     case 16:
         c->mp.basis = TCE_MP_BASIS_EXACT;
         c->mp.relative_goal = 1;
@@ -95,15 +140,43 @@ static void set_case(int i, export_case *c)
         c->mp.basis_bandwidth_factor = 5.0;
         c->mp.alpha = 60.0;
         break;
-    case 17: c->mp.basis = TCE_MP_BASIS_EXACT; c->mp.disable_weights = 1; break;
-    case 18: c->mp.basis = TCE_MP_BASIS_EXACT; c->mp.num_basis = 1; c->mp.learn_delay = 1; break;
-    case 19: c->mp.kind = TCE_MP_PROMP; break;
-    case 20: c->mp.kind = TCE_MP_PROMP; c->mp.phase = TCE_MP_PHASE_RHYTHMIC; c->mp.learn_tau = 1; break;
-    case 21: c->mp.kind = TCE_MP_DMP; c->mp.phase = TCE_MP_PHASE_SMOOTH; c->mp.learn_delay = 1; break;
-    case 22: c->mp.kind = TCE_MP_DMP; break;
-    case 23: c->mp.kind = TCE_MP_DMP; c->mp.phase = TCE_MP_PHASE_RHYTHMIC; c->mp.learn_tau = 1; break;
-    case 24: c->mp.kind = TCE_MP_PROMP; c->mp.phase = TCE_MP_PHASE_SMOOTH; c->mp.num_basis = 1; break;
-    default: break;
+    case 17:
+        c->mp.basis = TCE_MP_BASIS_EXACT;
+        c->mp.disable_weights = 1;
+        break;
+    case 18:
+        c->mp.basis = TCE_MP_BASIS_EXACT;
+        c->mp.num_basis = 1;
+        c->mp.learn_delay = 1;
+        break;
+    case 19:
+        c->mp.kind = TCE_MP_PROMP;
+        break;
+    case 20:
+        c->mp.kind = TCE_MP_PROMP;
+        c->mp.phase = TCE_MP_PHASE_RHYTHMIC;
+        c->mp.learn_tau = 1;
+        break;
+    case 21:
+        c->mp.kind = TCE_MP_DMP;
+        c->mp.phase = TCE_MP_PHASE_SMOOTH;
+        c->mp.learn_delay = 1;
+        break;
+    case 22:
+        c->mp.kind = TCE_MP_DMP;
+        break;
+    case 23:
+        c->mp.kind = TCE_MP_DMP;
+        c->mp.phase = TCE_MP_PHASE_RHYTHMIC;
+        c->mp.learn_tau = 1;
+        break;
+    case 24:
+        c->mp.kind = TCE_MP_PROMP;
+        c->mp.phase = TCE_MP_PHASE_SMOOTH;
+        c->mp.num_basis = 1;
+        break;
+    default:
+        break;
     }
 }
 
@@ -112,7 +185,8 @@ static tce_store *make_store(const export_case *c, tce_policy **policy, tce_mp *
 {
     tce_store *store = NULL;
     tce_policy_options o = c->policy;
-    ck_assert_msg(tce_mp_create(&c->mp, NULL, mp) == TCE_OK, "%s: %s", c->label, tce_error_message());
+    ck_assert_msg(tce_mp_create(&c->mp, NULL, mp) == TCE_OK, "%s: %s", c->label,
+                  tce_error_message());
     o.n_obs = c->n_context ? (int32_t)c->n_context : O + c->time_input;
     o.n_params = (int32_t)tce_mp_num_params(*mp);
     ck_assert_int_eq(tce_policy_create(&o, NULL, policy), TCE_OK);
@@ -136,18 +210,21 @@ static tce_store *make_store(const export_case *c, tce_policy **policy, tce_mp *
     ck_assert_int_eq(tce_store_put(store, "input.shape", TCE_I32, 1, &four, shape), TCE_OK);
     ck_assert_int_eq(tce_store_put(store, "input.dt", TCE_F64, 0, NULL, &dt), TCE_OK);
     if (c->n_context)
-        ck_assert_int_eq(tce_store_put(store, "input.context", TCE_I32, 1, &c->n_context, c->context), TCE_OK);
+        ck_assert_int_eq(
+            tce_store_put(store, "input.context", TCE_I32, 1, &c->n_context, c->context), TCE_OK);
     return store;
 }
 
-/* ---- compiled policies ------------------------------------------------------------------------- */
+/* ---- compiled policies ----------------------------------------------------------------------- */
 
 typedef struct compiled {
     void *library;
     size_t (*context_size)(void);
     int (*parameters)(const double *, double *);
-    int (*trajectory)(const double *, double, const double *, const double *, size_t, const double *, double *, double *);
-    int (*query)(double, const double *, double, const double *, const double *, double *, double *);
+    int (*trajectory)(const double *, double, const double *, const double *, size_t,
+                      const double *, double *, double *);
+    int (*query)(double, const double *, double, const double *, const double *, double *,
+                 double *);
     int (*self_test)(double *);
 } compiled;
 
@@ -203,17 +280,21 @@ static double difference(size_t n, const double *got, const double *want)
     return worst / size;
 }
 
-#define ASSERT_CLOSE(c, what, n, got, want, tolerance)                                                                                       \
-    ck_assert_msg(difference(n, got, want) <= (tolerance), "%s: %s differ by %g", (c)->label, what, difference(n, got, want))
+#define ASSERT_CLOSE(c, what, n, got, want, tolerance)                                        \
+    ck_assert_msg(difference(n, got, want) <= (tolerance), "%s: %s differ by %g", (c)->label, \
+                  what, difference(n, got, want))
 
-/* ---- golden ------------------------------------------------------------------------------------ */
+/* ---- golden ---------------------------------------------------------------------------------- */
 
 /* Contexts, then the paths of the mean from three starts, as trajectory and one by one. */
-static void compare(const export_case *c, const compiled *x, tce_policy *policy, const tce_mp *mp, uint64_t seed)
+static void compare(const export_case *c, const compiled *x, tce_policy *policy, const tce_mp *mp,
+                    uint64_t seed)
 {
-    const double tolerance = c->policy.precision == TCE_NET_FLOAT ? FLOAT_TOLERANCE : DOUBLE_TOLERANCE;
+    const double tolerance = c->policy.precision == TCE_NET_FLOAT ? FLOAT_TOLERANCE
+                                                                  : DOUBLE_TOLERANCE;
     const size_t P = tce_mp_num_params(mp);
-    double context[O + 1] = { 0 }, want[MAX_P], got[MAX_P], *factor = malloc(P * P * sizeof *factor);
+    double context[O + 1] = { 0 }, want[MAX_P], got[MAX_P],
+                       *factor = malloc(P * P * sizeof *factor);
     double start_pos[D], start_vel[D], times[T];
     double pos[T * D], vel[T * D], want_pos[T * D], want_vel[T * D];
     tce_random random;
@@ -227,8 +308,12 @@ static void compare(const export_case *c, const compiled *x, tce_policy *policy,
 
     /* what the network gives goes on; a duration that it cannot mean is replaced in both */
     const int lead = c->mp.learn_tau != 0;
-    const double tau = c->mp.learn_tau ? (want[0] = got[0] = 1.1 + 0.1 * tce_random_uniform(&random)) : c->mp.tau;
-    const double delay = c->mp.learn_delay ? (want[lead] = got[lead] = 0.2 * tce_random_uniform(&random)) : c->mp.delay;
+    const double tau = c->mp.learn_tau
+                           ? (want[0] = got[0] = 1.1 + 0.1 * tce_random_uniform(&random))
+                           : c->mp.tau;
+    const double delay = c->mp.learn_delay
+                             ? (want[lead] = got[lead] = 0.2 * tce_random_uniform(&random))
+                             : c->mp.delay;
     for (int k = 0; k < 3; k++) {
         const double start = k == 0 ? 0.0 : delay + (k == 1 ? 0.37 : 0.9) * tau;
         for (int i = 0; i < T; i++)
@@ -244,13 +329,17 @@ static void compare(const export_case *c, const compiled *x, tce_policy *policy,
         grid.init_time = &start;
         grid.init_pos = start_pos;
         grid.init_vel = start_vel;
-        ck_assert_msg(tce_mp_trajectory(mp, &grid, want, want_pos, want_vel, NULL) == TCE_OK, "%s: %s", c->label, tce_error_message());
-        ck_assert_msg(x->trajectory(got, start, start_pos, start_vel, T, times, pos, vel) == 0, "%s", c->label);
+        ck_assert_msg(tce_mp_trajectory(mp, &grid, want, want_pos, want_vel, NULL) == TCE_OK,
+                      "%s: %s", c->label, tce_error_message());
+        ck_assert_msg(x->trajectory(got, start, start_pos, start_vel, T, times, pos, vel) == 0,
+                      "%s", c->label);
         ASSERT_CLOSE(c, "positions", T * D, pos, want_pos, tolerance);
         ASSERT_CLOSE(c, "velocities", T * D, vel, want_vel, tolerance);
 
         for (int i = 0; i < T; i++) {
-            ck_assert_int_eq(tce_mp_query(mp, times[i], want, start, start_pos, start_vel, want_pos, want_vel, NULL), TCE_OK);
+            ck_assert_int_eq(tce_mp_query(mp, times[i], want, start, start_pos, start_vel, want_pos,
+                                          want_vel, NULL),
+                             TCE_OK);
             ck_assert_int_eq(x->query(times[i], got, start, start_pos, start_vel, pos, vel), 0);
             ASSERT_CLOSE(c, "queried position", D, pos, want_pos, tolerance);
             ASSERT_CLOSE(c, "queried velocity", D, vel, want_vel, tolerance);
@@ -284,7 +373,7 @@ START_TEST(exported_c_gives_the_numbers_of_the_library)
 }
 END_TEST
 
-/* ---- property ---------------------------------------------------------------------------------- */
+/* ---- property -------------------------------------------------------------------------------- */
 
 static tce_store *export_case_to(int i, const char *name)
 {
@@ -314,7 +403,9 @@ START_TEST(every_compiler_takes_it_without_a_warning)
 
     /* nothing of the system but mathematics */
     ck_assert_msg(run("! nm -u arm.o | awk '{ print $2 }' | grep -vxE '%s'",
-                      "exp|expm1|floor|tanhf?|cos|fmin|memcpy|memset|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail") == 0, "foreign symbols");
+                      "exp|expm1|floor|tanhf?|cos|fmin|memcpy|memset|_GLOBAL_OFFSET_TABLE_|__stack_"
+                      "chk_fail") == 0,
+                  "foreign symbols");
     test_remove_folder(folder);
 }
 END_TEST
@@ -323,7 +414,9 @@ START_TEST(program_is_clean_under_the_sanitizers)
 {
     test_make_folder("export", folder);
     tce_store_free(export_case_to(_i, "arm"));
-    ck_assert_int_eq(run("gcc -O1 -g " STRICT " %s -DARM_MAIN -o arm arm.c -lm", "-fsanitize=address,undefined -fno-sanitize-recover=all"), 0);
+    ck_assert_int_eq(run("gcc -O1 -g " STRICT " %s -DARM_MAIN -o arm arm.c -lm",
+                         "-fsanitize=address,undefined -fno-sanitize-recover=all"),
+                     0);
     ck_assert_int_eq(run("LD_PRELOAD= ./arm >%s", "out.txt"), 0);
     ck_assert_int_eq(run("grep -q 'self-test passed' %s", "out.txt"), 0);
     test_remove_folder(folder);
@@ -334,7 +427,10 @@ START_TEST(self_test_notices_one_changed_weight)
 {
     test_make_folder("export", folder);
     tce_store_free(export_case_to(1, "arm"));
-    ck_assert_int_eq(run("awk '{ print; if (%s) { getline; sub(/[0-9]+/, \"7\"); print } }' arm.c >bad.c", "/arm_weights\\[[0-9]/"), 0);
+    ck_assert_int_eq(
+        run("awk '{ print; if (%s) { getline; sub(/[0-9]+/, \"7\"); print } }' arm.c >bad.c",
+            "/arm_weights\\[[0-9]/"),
+        0);
     ck_assert_int_ne(run("cmp -s arm.c %s", "bad.c"), 0);
     ck_assert_int_eq(run("${CC:-cc} -std=c99 -DARM_MAIN -o bad %s -lm", "bad.c"), 0);
     ck_assert_int_ne(run("./bad >%s", "out.txt"), 0);
@@ -347,14 +443,17 @@ START_TEST(two_policies_live_in_one_program_and_the_file_is_its_own_header)
     test_make_folder("export", folder);
     tce_store_free(export_case_to(0, "left"));
     tce_store_free(export_case_to(15, "right"));
-    ck_assert_int_eq(run("printf '#define LEFT_DECLARATIONS_ONLY\\n#include \"left.c\"\\n#include \"right.c\"\\nint main(void) "
-                         "{ return left_self_test(NULL) || right_self_test(NULL); }\\n' >%s", "both.c"), 0);
+    ck_assert_int_eq(run("printf '#define LEFT_DECLARATIONS_ONLY\\n#include \"left.c\"\\n#include "
+                         "\"right.c\"\\nint main(void) "
+                         "{ return left_self_test(NULL) || right_self_test(NULL); }\\n' >%s",
+                         "both.c"),
+                     0);
     ck_assert_int_eq(run("${CC:-cc} " STRICT " -o both %s left.c -lm && ./both", "both.c"), 0);
     test_remove_folder(folder);
 }
 END_TEST
 
-/* ---- errors ------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 START_TEST(what_the_library_refuses_is_refused_and_nothing_is_written)
 {

@@ -1,6 +1,6 @@
 /*
- * hopper_jump and table_tennis from the task library: rules that hold in every episode, states that go round, threads, refusals. The numbers of the
- * originals are compared by `make replay`.
+ * hopper_jump and table_tennis from the task library: rules that hold in every episode, states that
+ * go round, threads, refusals. The numbers of the originals are compared by `make replay`.
  */
 #include <check.h>
 #include <math.h>
@@ -34,11 +34,14 @@ typedef struct player {
 
 static player open_player(const tce_env_vtable *task, const char *settings, uint64_t episode)
 {
-    player p = { .task = task, .env = task_create(task, settings), .spec = { .struct_size = sizeof p.spec } };
+    player p = { .task = task,
+                 .env = task_create(task, settings),
+                 .spec = { .struct_size = sizeof p.spec } };
     tce_random random;
     ck_assert_int_eq(task->spec(p.env, &p.spec), TCE_OK);
     tce_random_start(&random, 7, 1, 2, episode);
-    ck_assert_msg(task->reset(p.env, &random, p.obs, p.pos, p.vel) == TCE_OK, "%s", tce_error_message());
+    ck_assert_msg(task->reset(p.env, &random, p.obs, p.pos, p.vel) == TCE_OK, "%s",
+                  tce_error_message());
     return p;
 }
 
@@ -54,7 +57,8 @@ static tce_env_result act(player *p, size_t k)
     tce_env_result result = { 0 };
     for (int i = 0; i < MAX_DOF; i++)
         action[i] = 0.6 * sin(0.13 * (double)k + 1.7 * i);
-    ck_assert_msg(p->task->step_action(p->env, action, p->obs, &result) == TCE_OK, "%s", tce_error_message());
+    ck_assert_msg(p->task->step_action(p->env, action, p->obs, &result) == TCE_OK, "%s",
+                  tce_error_message());
     return result;
 }
 
@@ -66,7 +70,8 @@ static tce_env_result track(player *p, double shift)
     tce_env_result result = { 0 };
     memcpy(pos, p->pos, sizeof pos);
     pos[0] += shift;
-    ck_assert_msg(p->task->step(p->env, pos, still, p->obs, &result) == TCE_OK, "%s", tce_error_message());
+    ck_assert_msg(p->task->step(p->env, pos, still, p->obs, &result) == TCE_OK, "%s",
+                  tce_error_message());
     return result;
 }
 
@@ -76,24 +81,28 @@ static void read_state(const player *p, double *out)
     ck_assert_int_eq(p->task->get_state(p->env, out), TCE_OK);
 }
 
-/* ---- property ------------------------------------------------------------------------------------ */
+/* ---- property -------------------------------------------------------------------------------- */
 
 START_TEST(starts_lie_where_the_tasks_say)
 {
-    static const double LOW[] = { -2.6, -2.0, -2.8, -0.9, -4.8, -1.6, -2.2 }, HIGH[] = { 2.6, 2.0, 2.8, 3.1, 1.3, 1.6, 2.2 };
+    static const double LOW[] = { -2.6, -2.0, -2.8, -0.9, -4.8, -1.6, -2.2 },
+                        HIGH[] = { 2.6, 2.0, 2.8, 3.1, 1.3, 1.6, 2.2 };
     for (uint64_t episode = 0; episode < 50; episode++) {
         player h = open_player(hopper, NULL, episode);
         ck_assert(h.obs[0] == 0.0 && h.obs[1] == 1.5 && h.obs[2] == 0.0);
-        ck_assert(h.obs[3] >= -0.5 && h.obs[3] < 0.0 && h.obs[4] >= -0.2 && h.obs[4] < 0.0 && h.obs[5] >= 0.0 && h.obs[5] < 0.785);
+        ck_assert(h.obs[3] >= -0.5 && h.obs[3] < 0.0 && h.obs[4] >= -0.2 && h.obs[4] < 0.0 &&
+                  h.obs[5] >= 0.0 && h.obs[5] < 0.785);
         ck_assert(h.obs[15] >= 0.3 && h.obs[15] < 1.35);
         ck_assert_mem_eq(h.pos, h.obs + 3, 3 * sizeof *h.pos);
         close_player(&h);
 
         player t = open_player(tennis, NULL, episode);
-        ck_assert(t.obs[14] >= -1.0 && t.obs[14] <= -0.2074 && fabs(t.obs[15]) <= 0.6 && t.obs[16] == 1.75);
+        ck_assert(t.obs[14] >= -1.0 && t.obs[14] <= -0.2074 && fabs(t.obs[15]) <= 0.6 &&
+                  t.obs[16] == 1.75);
         ck_assert(t.obs[17] >= -1.0 && t.obs[17] < -0.2 && fabs(t.obs[18]) <= 0.65);
         for (int j = 0; j < MAX_DOF; j++)
-            ck_assert(t.pos[j] == t.obs[j] && t.pos[j] >= LOW[j] && t.pos[j] <= HIGH[j] && t.obs[7 + j] == 0.0);
+            ck_assert(t.pos[j] == t.obs[j] && t.pos[j] >= LOW[j] && t.pos[j] <= HIGH[j] &&
+                      t.obs[7 + j] == 0.0);
         close_player(&t);
     }
 }
@@ -106,7 +115,8 @@ START_TEST(the_hopper_falls_for_250_steps_and_pays_at_the_end)
     for (size_t k = 0; k < 250; k++) {
         const tce_env_result one = act(&sparse, k), two = act(&dense, k);
         ck_assert_mem_eq(sparse.obs, dense.obs, 16 * sizeof *sparse.obs);
-        ck_assert(one.terminated == 0 && one.truncated == (k == 249) && two.truncated == (k == 249));
+        ck_assert(one.terminated == 0 && one.truncated == (k == 249) &&
+                  two.truncated == (k == 249));
         ck_assert(k == 249 || (one.reward <= 0.0 && one.reward > -0.0011));
         least = fmin(least, sparse.obs[1]);
     }
@@ -117,7 +127,10 @@ START_TEST(the_hopper_falls_for_250_steps_and_pays_at_the_end)
 }
 END_TEST
 
-/* Episodes of both lengths; a ball that nobody hits reaches the floor, where the terminal variant ends for raw actions. */
+/*
+ * Episodes of both lengths; a ball that nobody hits reaches the floor, where the terminal variant
+ * ends for raw actions.
+ */
 START_TEST(tennis_ends_after_300_steps_and_the_terminal_variant_when_the_ball_is_down)
 {
     player usual = open_player(tennis, NULL, 1), terminal = open_player(tennis, "terminal=1", 1);
@@ -144,7 +157,10 @@ START_TEST(tennis_ends_after_300_steps_and_the_terminal_variant_when_the_ball_is
 }
 END_TEST
 
-/* The first joint's limit is 2.6: 0.7 beyond it costs 0.7 / 7 in this step, and steps back inside cost nothing but earn nothing. */
+/*
+ * The first joint's limit is 2.6: 0.7 beyond it costs 0.7 / 7 in this step, and steps back inside
+ * cost nothing but earn nothing.
+ */
 START_TEST(a_path_outside_of_the_limits_pays_for_each_step_from_there)
 {
     player p = open_player(tennis, NULL, 2);
@@ -170,13 +186,17 @@ START_TEST(a_path_refused_as_a_whole_returns_its_mean_excess)
         }
         ck_assert_double_eq_tol(sum, -0.1 * 10.0 / n, 1e-12);
         ck_assert_int_eq(tennis->metrics(p.env, metrics), TCE_OK);
-        ck_assert(metrics[0] == 0.0 && metrics[1] == 0.0 && metrics[2] == 0.0 && metrics[3] == 10.0 && metrics[4] == 1.0);
+        ck_assert(metrics[0] == 0.0 && metrics[1] == 0.0 && metrics[2] == 0.0 &&
+                  metrics[3] == 10.0 && metrics[4] == 1.0);
         close_player(&p);
     }
 }
 END_TEST
 
-/* A ball put at the bat. With markov=1 the step in which they part runs to the end; by then the ball lies somewhere. */
+/*
+ * A ball put at the bat. With markov=1 the step in which they part runs to the end; by then the
+ * ball lies somewhere.
+ */
 START_TEST(the_markov_variant_pays_for_the_flight_at_once)
 {
     static const double QPOS[TENNIS_NQ] = { 0, 0, 0, 1.5, 0, 0, 1.5, 1.5, 0.06, 0.92 };
@@ -244,7 +264,7 @@ START_TEST(one_thread_and_three_give_the_same_bytes)
 }
 END_TEST
 
-/* ---- errors --------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 START_TEST(a_wrong_option_is_named)
 {
@@ -290,7 +310,8 @@ int main(void)
     tcase_add_checked_fixture(property, find_tasks, NULL);
     tcase_add_test(property, starts_lie_where_the_tasks_say);
     tcase_add_test(property, the_hopper_falls_for_250_steps_and_pays_at_the_end);
-    tcase_add_test(property, tennis_ends_after_300_steps_and_the_terminal_variant_when_the_ball_is_down);
+    tcase_add_test(property,
+                   tennis_ends_after_300_steps_and_the_terminal_variant_when_the_ball_is_down);
     tcase_add_test(property, a_path_outside_of_the_limits_pays_for_each_step_from_there);
     tcase_add_test(property, a_path_refused_as_a_whole_returns_its_mean_excess);
     tcase_add_test(property, the_markov_variant_pays_for_the_flight_at_once);

@@ -1,6 +1,7 @@
 /*
- * Every task of the project keeps the contract of a task, as tce_env_inspect and `tce tasks --check` look at it: Metaworld's in both profiles, the others
- * with the options that change how their episodes run and end.
+ * Every task of the project keeps the contract of a task, as tce_env_inspect and `tce tasks
+ * --check` look at it: Metaworld's in both profiles, the others with the options that change how
+ * their episodes run and end.
  */
 #include <check.h>
 #include <string.h>
@@ -78,7 +79,8 @@ int main(void)
     TCase *property = task_case(suite, "property", TIMEOUT);
 
     tcase_add_loop_test(property, a_task_with_these_options_keeps_the_contract, 0, N_VARIANTS);
-    tcase_add_loop_test(property, a_metaworld_task_keeps_the_contract_in_both_profiles, 0, N_METAWORLD);
+    tcase_add_loop_test(property, a_metaworld_task_keeps_the_contract_in_both_profiles, 0,
+                        N_METAWORLD);
     tcase_add_test(property, no_task_is_left_out);
 
     return test_run(suite);

@@ -1,6 +1,7 @@
 /*
- * The Metaworld tasks: their formulas by themselves, rules that hold in every episode of every task, what profile 2 carries from one episode to the next, states that
- * go round, threads. The numbers of the original are compared by `make replay` and `make check-oracle-metaworld`.
+ * The Metaworld tasks: their formulas by themselves, rules that hold in every episode of every
+ * task, what profile 2 carries from one episode to the next, states that go round, threads. The
+ * numbers of the original are compared by `make replay` and `make check-oracle-metaworld`.
  */
 #include <check.h>
 #include <math.h>
@@ -25,14 +26,16 @@ static void start(const tce_env_vtable *task, void *env, uint64_t episode, doubl
     double own[MW_N_ACTION], vel[MW_N_ACTION];
     tce_random random;
     tce_random_start(&random, 7, 1, 2, episode);
-    ck_assert_msg(task->reset(env, &random, obs, pos ? pos : own, vel) == TCE_OK, "%s: %s", task->name, tce_error_message());
+    ck_assert_msg(task->reset(env, &random, obs, pos ? pos : own, vel) == TCE_OK, "%s: %s",
+                  task->name, tce_error_message());
 }
 
 static tce_env_result act(const tce_env_vtable *task, void *env, size_t k, double *obs)
 {
     const double action[MW_N_ACTION] = { sin(0.3 * (double)k), cos(0.2 * (double)k), -0.5, 1.2 };
     tce_env_result result = { 0 };
-    ck_assert_msg(task->step_action(env, action, obs, &result) == TCE_OK, "%s: %s", task->name, tce_error_message());
+    ck_assert_msg(task->step_action(env, action, obs, &result) == TCE_OK, "%s: %s", task->name,
+                  tce_error_message());
     return result;
 }
 
@@ -43,16 +46,18 @@ static double success_of(const tce_env_vtable *task, void *env)
     return metrics[0];
 }
 
-/* ---- formulas -------------------------------------------------------------------------------------- */
+/* ---- formulas -------------------------------------------------------------------------------- */
 
 START_TEST(every_tolerance_is_one_inside_and_a_tenth_at_its_margin)
 {
     const mw_sigmoid sigmoid = (mw_sigmoid)_i;
-    ck_assert(mw_tolerance(sigmoid, 0.1, 0.1, 0.4, 0.2) == 1.0 && mw_tolerance(sigmoid, 0.4, 0.1, 0.4, 0.2) == 1.0);
+    ck_assert(mw_tolerance(sigmoid, 0.1, 0.1, 0.4, 0.2) == 1.0 &&
+              mw_tolerance(sigmoid, 0.4, 0.1, 0.4, 0.2) == 1.0);
     ck_assert_double_eq_tol(mw_tolerance(sigmoid, 0.6, 0.1, 0.4, 0.2), 0.1, 1e-12);
     ck_assert_double_eq_tol(mw_tolerance(sigmoid, -0.1, 0.1, 0.4, 0.2), 0.1, 1e-12);
     ck_assert(mw_tolerance(sigmoid, 0.5, 0.1, 0.4, 0.0) == 0.0);
-    ck_assert(isnan(mw_tolerance(sigmoid, 0.5, 0.1, 0.4, -0.1)) && isnan(mw_tolerance(sigmoid, 0.5, 0.4, 0.1, 0.1)));
+    ck_assert(isnan(mw_tolerance(sigmoid, 0.5, 0.1, 0.4, -0.1)) &&
+              isnan(mw_tolerance(sigmoid, 0.5, 0.4, 0.1, 0.1)));
     double last = 1.0;
     for (double x = 0.4; x < 2.0; x += 0.01) {
         const double now = mw_tolerance(sigmoid, x, 0.1, 0.4, 0.2);
@@ -68,9 +73,11 @@ START_TEST(the_hamacher_product_is_a_t_norm)
         ck_assert_double_eq_tol(mw_hamacher(a, 1.0), a, 1e-15);
         ck_assert(mw_hamacher(a, 0.0) == 0.0);
         for (double b = 0.0; b <= 1.0; b += 0.125)
-            ck_assert(mw_hamacher(a, b) == mw_hamacher(b, a) && mw_hamacher(a, b) <= fmin(a, b) + 1e-15);
+            ck_assert(mw_hamacher(a, b) == mw_hamacher(b, a) &&
+                      mw_hamacher(a, b) <= fmin(a, b) + 1e-15);
     }
-    ck_assert(isnan(mw_hamacher(1.1, 0.5)) && isnan(mw_hamacher(0.5, -0.1)) && isnan(mw_hamacher(NAN, 0.5)));
+    ck_assert(isnan(mw_hamacher(1.1, 0.5)) && isnan(mw_hamacher(0.5, -0.1)) &&
+              isnan(mw_hamacher(NAN, 0.5)));
 }
 END_TEST
 
@@ -97,7 +104,8 @@ START_TEST(a_matrix_gives_the_quaternion_of_its_turn)
             m[3 * k + j] = sin(angle);
             m[3 * j + k] = -sin(angle);
             mw_quaternion_xyzw(m, q);
-            const double sign = q[3] * cos(angle / 2.0) + q[axis] * sin(angle / 2.0) < 0.0 ? -1.0 : 1.0;
+            const double sign = q[3] * cos(angle / 2.0) + q[axis] * sin(angle / 2.0) < 0.0 ? -1.0
+                                                                                           : 1.0;
             ck_assert_double_eq_tol(sign * q[axis], sin(angle / 2.0), 1e-12);
             ck_assert_double_eq_tol(sign * q[3], cos(angle / 2.0), 1e-12);
             for (int i = 0; i < 4; i++)
@@ -110,11 +118,21 @@ END_TEST
 /* A hand around an object, closing: as good as it gets; away from it, or open: less. */
 START_TEST(a_cage_is_best_around_the_object_with_the_gripper_closing)
 {
-    const double object[3] = { 0.1, 0.6, 0.02 }, c0[3] = { 0.0, 0.6, 0.2 }, far[3] = { 0.3, 0.7, 0.2 };
+    const double object[3] = { 0.1, 0.6, 0.02 }, c0[3] = { 0.0, 0.6, 0.2 },
+                 far[3] = { 0.3, 0.7, 0.2 };
     const double left[3] = { 0.1, 0.6 + 0.03, 0.02 }, right[3] = { 0.1, 0.6 - 0.03, 0.02 };
     const mw_cage_numbers plain = { 0.015, 0.05, 0.01, 0.005, 1.0, MW_PLAIN };
     mw_cage_numbers high = plain, medium = plain;
-    mw_scene s = { .h = object, .p = object, .q = object, .p2 = object, .grip = 1.0, .left = left, .right = right, .c0 = c0, .o0 = object, .T = far };
+    mw_scene s = { .h = object,
+                   .p = object,
+                   .q = object,
+                   .p2 = object,
+                   .grip = 1.0,
+                   .left = left,
+                   .right = right,
+                   .c0 = c0,
+                   .o0 = object,
+                   .T = far };
     memcpy(s.c, object, sizeof s.c);
     high.density = MW_HIGH;
     medium.density = MW_MEDIUM;
@@ -139,7 +157,8 @@ END_TEST
 
 START_TEST(the_mocap_body_follows_by_a_centimetre_at_most_and_stays_in_its_box)
 {
-    const double low[3] = { -0.5, 0.4, 0.05 }, high[3] = { 0.5, 1.0, 0.5 }, desired[4] = { 0.004, 0.9, -1.0, 3.0 };
+    const double low[3] = { -0.5, 0.4, 0.05 }, high[3] = { 0.5, 1.0, 0.5 },
+                 desired[4] = { 0.004, 0.9, -1.0, 3.0 };
     double mocap[3] = { 0.0, 0.6, 0.055 }, action[MW_N_ACTION];
     mw_follow(desired, mocap, action);
     ck_assert_double_eq_tol(action[0], 0.4, 1e-12);
@@ -151,7 +170,7 @@ START_TEST(the_mocap_body_follows_by_a_centimetre_at_most_and_stays_in_its_box)
 }
 END_TEST
 
-/* ---- property -------------------------------------------------------------------------------------- */
+/* ---- property -------------------------------------------------------------------------------- */
 
 static void check_spec(const tce_env_vtable *task, void *env, int profile)
 {
@@ -167,7 +186,8 @@ static void check_spec(const tce_env_vtable *task, void *env, int profile)
     ck_assert(profile == 2 || spec.carries_state == 0);
 
     /* a caller with the struct as it was before carries_state */
-    tce_env_spec old = { .struct_size = offsetof(tce_env_spec, carries_state), .carries_state = 77 };
+    tce_env_spec old = { .struct_size = offsetof(tce_env_spec, carries_state),
+                         .carries_state = 77 };
     ck_assert_int_eq(task->spec(env, &old), TCE_OK);
     ck_assert_int_eq(old.carries_state, 77);
 }
@@ -189,7 +209,8 @@ START_TEST(all_fifty_tasks_start_and_step_in_both_profiles)
             ck_assert_mem_eq(obs, obs + MW_N_FRAME, MW_N_FRAME * sizeof *obs);
             for (size_t k = 0; k < 3; k++) {
                 const tce_env_result result = act(task, env, k, obs);
-                ck_assert_msg(result.reward >= 0.0 && result.reward <= 10.0, "%s: reward %g", task->name, result.reward);
+                ck_assert_msg(result.reward >= 0.0 && result.reward <= 10.0, "%s: reward %g",
+                              task->name, result.reward);
                 ck_assert(!result.terminated && !result.truncated);
                 for (int j = 0; j < MW_N_OBS; j++)
                     ck_assert(isfinite(obs[j]));
@@ -203,14 +224,17 @@ END_TEST
 
 START_TEST(objects_and_goals_are_drawn_from_their_boxes_and_apart)
 {
-    const tce_env_vtable *reach = task_find("metaworld_reach"), *sweep = task_find("metaworld_sweep_into");
+    const tce_env_vtable *reach = task_find("metaworld_reach"),
+                         *sweep = task_find("metaworld_sweep_into");
     void *env = task_create(reach, NULL);
     double obs[MW_N_OBS];
     for (uint64_t episode = 0; episode < 30; episode++) {
         start(reach, env, episode, obs, NULL);
         const double *object = obs + 4, *goal = obs + GOAL;
-        ck_assert(fabs(object[0]) <= 0.1 && object[1] >= 0.6 && object[1] <= 0.7 && fabs(object[2] - 0.02) < 1e-12);
-        ck_assert(fabs(goal[0]) <= 0.1 && goal[1] >= 0.8 && goal[1] <= 0.9 && goal[2] >= 0.05 && goal[2] <= 0.3);
+        ck_assert(fabs(object[0]) <= 0.1 && object[1] >= 0.6 && object[1] <= 0.7 &&
+                  fabs(object[2] - 0.02) < 1e-12);
+        ck_assert(fabs(goal[0]) <= 0.1 && goal[1] >= 0.8 && goal[1] <= 0.9 && goal[2] >= 0.05 &&
+                  goal[2] <= 0.3);
         ck_assert(mw_distance_xy(object, goal) >= 0.15);
     }
     reach->destroy(env);
@@ -245,7 +269,8 @@ START_TEST(success_is_that_of_the_last_step)
             for (int i = 0; i < 3; i++)
                 path[i] = away ? pos[i] : goal[i] + (i == 2 ? 0.05 : 0.0);
             path[3] = -1.0;
-            ck_assert_msg(reach->step(env, path, still, obs, &result) == TCE_OK, "%s", tce_error_message());
+            ck_assert_msg(reach->step(env, path, still, obs, &result) == TCE_OK, "%s",
+                          tce_error_message());
             middle = k == 300 ? success_of(reach, env) : middle;
             sum += result.reward;
         }
@@ -262,7 +287,9 @@ START_TEST(success_is_that_of_the_last_step)
 }
 END_TEST
 
-/* Two environments with different pasts have the same episode: in profile 3, and in profile 2 not. */
+/*
+ * Two environments with different pasts have the same episode: in profile 3, and in profile 2 not.
+ */
 START_TEST(profile_2_carries_the_fixture_into_the_next_episode)
 {
     const tce_env_vtable *dial = task_find("metaworld_dial_turn");
@@ -277,7 +304,8 @@ START_TEST(profile_2_carries_the_fixture_into_the_next_episode)
         start(dial, b, 9, obs[1], NULL);
         ck_assert_int_eq(dial->get_state(a, state[0]), TCE_OK);
         ck_assert_int_eq(dial->get_state(b, state[1]), TCE_OK);
-        const int same = memcmp(state[0] + MW_STATE_EXTRA, state[1] + MW_STATE_EXTRA, 3 * sizeof(double)) == 0;
+        const int same = memcmp(state[0] + MW_STATE_EXTRA, state[1] + MW_STATE_EXTRA,
+                                3 * sizeof(double)) == 0;
         ck_assert_int_eq(same, profile == 3);
         ck_assert_mem_eq(obs[0] + GOAL, obs[1] + GOAL, 3 * sizeof(double));
         ck_assert_int_eq(dial->spec(a, &spec), TCE_OK);
@@ -298,7 +326,8 @@ END_TEST
 
 START_TEST(a_state_taken_and_put_back_goes_on_to_the_same_bytes)
 {
-    static const char *const NAMES[] = { "metaworld_door_open", "metaworld_bin_picking", "metaworld_coffee_push", "metaworld_window_close" };
+    static const char *const NAMES[] = { "metaworld_door_open", "metaworld_bin_picking",
+                                         "metaworld_coffee_push", "metaworld_window_close" };
     enum { BEFORE = 20, AFTER = 20 };
     for (size_t i = 0; i < 2 * sizeof NAMES / sizeof NAMES[0]; i++) {
         const tce_env_vtable *task = task_find(NAMES[i / 2]);
@@ -338,7 +367,8 @@ START_TEST(a_hidden_goal_is_zero_and_the_reward_sees_it)
     start(reach, hidden, 1, other, NULL);
     for (size_t k = 0; k < 3; k++) {
         ck_assert_mem_eq(obs, other, GOAL * sizeof *obs);
-        ck_assert(other[GOAL] == 0.0 && other[GOAL + 1] == 0.0 && other[GOAL + 2] == 0.0 && obs[GOAL + 1] > 0.0);
+        ck_assert(other[GOAL] == 0.0 && other[GOAL + 1] == 0.0 && other[GOAL + 2] == 0.0 &&
+                  obs[GOAL + 1] > 0.0);
         ck_assert(act(reach, seen, k, obs).reward == act(reach, hidden, k, other).reward);
     }
     reach->destroy(seen);
@@ -356,7 +386,7 @@ START_TEST(one_thread_and_three_give_the_same_bytes)
 }
 END_TEST
 
-/* ---- errors ---------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 START_TEST(a_wrong_option_is_named)
 {
@@ -409,7 +439,8 @@ int main(void)
     tcase_add_test(formulas, a_matrix_gives_the_quaternion_of_its_turn);
     tcase_add_test(formulas, a_cage_is_best_around_the_object_with_the_gripper_closing);
     tcase_add_test(formulas, the_mocap_body_follows_by_a_centimetre_at_most_and_stays_in_its_box);
-    tcase_add_loop_test(formulas, every_tolerance_is_one_inside_and_a_tenth_at_its_margin, MW_LONG_TAIL, MW_TANH_SQUARED + 1);
+    tcase_add_loop_test(formulas, every_tolerance_is_one_inside_and_a_tenth_at_its_margin,
+                        MW_LONG_TAIL, MW_TANH_SQUARED + 1);
 
     TCase *property = task_case(suite, "property", TIMEOUT);
     tcase_add_test(property, all_fifty_tasks_start_and_step_in_both_profiles);

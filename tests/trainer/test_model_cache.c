@@ -19,9 +19,8 @@ enum { PATH = 1024, SOMEBODY = 65534 };
 
 static const char BALL[] =
     "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>";
-static const char PAIR[] =
-    "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body>"
-    "<body><freejoint/><geom size='.1'/></body></worldbody></mujoco>";
+static const char PAIR[] = "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body>"
+                           "<body><freejoint/><geom size='.1'/></body></worldbody></mujoco>";
 
 static char root[TEST_FOLDER], user[TEST_FOLDER], cache[PATH];
 static const mjModel *ball, *two;

@@ -1,6 +1,6 @@
 /*
- * What the MuJoCo tasks share: errors that come back as statuses and leave the process alive, models that are parsed
- * once.
+ * What the MuJoCo tasks share: errors that come back as statuses and leave the process alive,
+ * models that are parsed once.
  */
 #include <check.h>
 #include <pthread.h>
@@ -11,8 +11,8 @@
 #include "mujoco_common.h"
 #include "support.h"
 
-static const char BALL[] =
-    "<mujoco><worldbody><body name='ball'><freejoint/><geom size='.1'/></body></worldbody></mujoco>";
+static const char BALL[] = "<mujoco><worldbody><body name='ball'><freejoint/><geom "
+                           "size='.1'/></body></worldbody></mujoco>";
 
 static void go_wrong(void *context)
 {
@@ -102,7 +102,8 @@ START_TEST(a_bad_model_is_refused_with_mujocos_reason)
 {
     const mjModel *model = NULL;
     int number;
-    fails(mujoco_model_open("bad", "<mujoco><worldbody><bodi/></worldbody></mujoco>", &model), TCE_E_ENV, "bodi");
+    fails(mujoco_model_open("bad", "<mujoco><worldbody><bodi/></worldbody></mujoco>", &model),
+          TCE_E_ENV, "bodi");
     fails(mujoco_model_open("empty", "", &model), TCE_E_ENV, "empty");
     ck_assert_ptr_null(model);
     ok(mujoco_model_open("ball", BALL, &model));

@@ -1,10 +1,12 @@
 /*
  * The original's third iteration on Hopper Jump, made by the trainer itself.
  *
- * The method table creates the learner, loads the state after iteration 2 as it would a checkpoint, and iterates, with all of its own code: policy,
- * paths, normaliser, values, advantages, likelihoods, both updates. Given are only what is random or simulated: a task plays recorded observations,
- * rewards and events back, the sampled parameters are the recording's, and a seed is taken that draws its time points. Two numbers of the original are
- * single precision, the bounds of the trust region and the times of the path. golden/original_hopper.py has what is in the file.
+ * The method table creates the learner, loads the state after iteration 2 as it would a checkpoint,
+ * and iterates, with all of its own code: policy, paths, normaliser, values, advantages,
+ * likelihoods, both updates. Given are only what is random or simulated: a task plays recorded
+ * observations, rewards and events back, the sampled parameters are the recording's, and a seed is
+ * taken that draws its time points. Two numbers of the original are single precision, the bounds of
+ * the trust region and the times of the path. golden/original_hopper.py has what is in the file.
  */
 #include <check.h>
 #include <math.h>
@@ -16,12 +18,26 @@
 #include "episodic.h"
 #include "support.h"
 
-enum { E = 64, N = 32, T = 250, D = 3, P = 12, N_INPUTS = 17, ITERATION = 3, PATH_STRIDE = 25, MOMENT_STRIDE = 16, MAX_PATH = 1024 };
+enum {
+    E = 64,
+    N = 32,
+    T = 250,
+    D = 3,
+    P = 12,
+    N_INPUTS = 17,
+    ITERATION = 3,
+    PATH_STRIDE = 25,
+    MOMENT_STRIDE = 16,
+    MAX_PATH = 1024
+};
 
-/* of the largest entry: sums in another order over 50 updates give 1.1e-13; the bounds or the times in double would give 2e-8 or more */
+/*
+ * of the largest entry: sums in another order over 50 updates give 1.1e-13; the bounds or the times
+ * in double would give 2e-8 or more
+ */
 #define TOLERANCE 1e-12
 
-/* ---- the recording ------------------------------------------------------------------------------- */
+/* ---- the recording --------------------------------------------------------------------------- */
 
 static const char *golden_folder(void)
 {
@@ -32,7 +48,8 @@ static const char *golden_folder(void)
 static tce_store *load_recording(void)
 {
     char path[MAX_PATH];
-    snprintf(path, sizeof path, "%s/../trainer/golden/original_hopper_iteration_3.safetensors.gz", golden_folder());
+    snprintf(path, sizeof path, "%s/../trainer/golden/original_hopper_iteration_3.safetensors.gz",
+             golden_folder());
     gzFile file = gzopen(path, "rb");
     ck_assert_msg(file != NULL, "%s cannot be read", path);
     char *bytes = NULL;
@@ -85,7 +102,7 @@ static double *recorded(const tce_store *store, const char *name, size_t n)
     return out;
 }
 
-/* ---- a task that plays it back ------------------------------------------------------------------- */
+/* ---- a task that plays it back --------------------------------------------------------------- */
 
 static struct {
     double *obs;      /* [E, N_INPUTS, T + 1] */
@@ -124,8 +141,11 @@ static void observe(const playback *p, double *out)
         out[k] = tape.obs[(p->e * N_INPUTS + k) * (T + 1) + p->t];
 }
 
-/* The streams of resets are keyed by environment and episode, of which an iteration has two rounds. */
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+/*
+ * The streams of resets are keyed by environment and episode, of which an iteration has two rounds.
+ */
+static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                        double *out_vel)
 {
     playback *p = instance;
     p->e = (size_t)(random->counter[1] + N * (random->counter[2] % 2));
@@ -138,7 +158,8 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
     return TCE_OK;
 }
 
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
+                       tce_env_result *out)
 {
     playback *p = instance;
     out->reward = tape.reward[p->e * T + p->t];
@@ -147,16 +168,25 @@ static tce_status step(void *instance, const double *pos, const double *vel, dou
     out->truncated = p->t == T;
     observe(p, out_obs);
     if (p->t % PATH_STRIDE == 0) {
-        const double *want = tape.desired + (p->e * (T / PATH_STRIDE) + p->t / PATH_STRIDE - 1) * 2 * D;
-        tape.off = fmax(tape.off, fmax(test_difference(D, pos, want), test_difference(D, vel, want + D)));
+        const double *want = tape.desired +
+                             (p->e * (T / PATH_STRIDE) + p->t / PATH_STRIDE - 1) * 2 * D;
+        tape.off = fmax(tape.off,
+                        fmax(test_difference(D, pos, want), test_difference(D, vel, want + D)));
     }
     return TCE_OK;
 }
 
-static const tce_env_vtable PLAYBACK = { .struct_size = sizeof(tce_env_vtable), .abi = TCE_ENV_ABI, .name = "playback", .description = "a recording",
-                                         .create = create, .destroy = free, .spec = spec, .reset = reset, .step = step };
+static const tce_env_vtable PLAYBACK = { .struct_size = sizeof(tce_env_vtable),
+                                         .abi = TCE_ENV_ABI,
+                                         .name = "playback",
+                                         .description = "a recording",
+                                         .create = create,
+                                         .destroy = free,
+                                         .spec = spec,
+                                         .reset = reset,
+                                         .step = step };
 
-/* ---- the learner --------------------------------------------------------------------------------- */
+/* ---- the learner ----------------------------------------------------------------------------- */
 
 /* The preset, in double, with the bounds as the original rounds them. */
 static void original_settings(const tce_store *store, settings *s)
@@ -206,7 +236,8 @@ static void load_state(const tce_store *store, const method *way, learner *l)
             count *= own.shape[k];
         ck_assert_uint_eq(n, count);
         const uint64_t steps = (uint64_t)x[0];
-        ok(tce_store_put(checkpoint, a.name + 7, own.type, own.rank, own.shape, own.type == TCE_U64 ? (const void *)&steps : x));
+        ok(tce_store_put(checkpoint, a.name + 7, own.type, own.rank, own.shape,
+                         own.type == TCE_U64 ? (const void *)&steps : x));
         free(x);
     }
     ok(way->load(l, checkpoint));
@@ -229,10 +260,12 @@ static void compare_state(const tce_store *store, const method *way, const learn
         size_t n;
         double *want = unpack(&a, &n);
         ok(tce_store_get(checkpoint, a.name + 6, &own));
-        const size_t stride = strstr(a.name, "moment") || strstr(a.name, "square") ? MOMENT_STRIDE : 1;
+        const size_t stride = strstr(a.name, "moment") || strstr(a.name, "square") ? MOMENT_STRIDE
+                                                                                   : 1;
         double *got = malloc(n * sizeof *got);
         for (size_t k = 0; k < n; k++)
-            got[k] = own.type == TCE_U64 ? (double)((const uint64_t *)own.data)[k] : ((const double *)own.data)[k * stride];
+            got[k] = own.type == TCE_U64 ? (double)((const uint64_t *)own.data)[k]
+                                         : ((const double *)own.data)[k * stride];
         const double off = test_difference(n, got, want) / test_largest(n, want);
         ck_assert_msg(off <= TOLERANCE, "%s is off by %.1e of its largest entry", a.name + 6, off);
         n_compared++;
@@ -248,7 +281,8 @@ static void compare_losses(const tce_store *store, const metrics *m)
     static const char *const NAMES[] = { "critic_loss", "policy_loss", "trust_region_loss" };
     double *want = recorded(store, "losses", 3);
     for (size_t k = 0; k < 3; k++)
-        ck_assert_double_eq_tol(metrics_get(m, NAMES[k]), want[k], TOLERANCE * fmax(1.0, fabs(want[k])));
+        ck_assert_double_eq_tol(metrics_get(m, NAMES[k]), want[k],
+                                TOLERANCE * fmax(1.0, fabs(want[k])));
     free(want);
 }
 

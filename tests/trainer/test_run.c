@@ -1,5 +1,6 @@
 /*
- * Parts of a run: event records, logs and their cutting, lock, folder names, checkpoints, the line of the display, lists of seeds, queues on disk.
+ * Parts of a run: event records, logs and their cutting, lock, folder names, checkpoints, the line
+ * of the display, lists of seeds, queues on disk.
  */
 #include <check.h>
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include "shell.h"
 #include "support.h"
 
-/* ---- a folder and a method for the tests -------------------------------------------------------- */
+/* ---- a folder and a method for the tests ----------------------------------------------------- */
 
 static char folder[TEST_FOLDER];
 
@@ -70,11 +71,15 @@ static tce_status load(learner *l, const tce_store *store)
     return status == TCE_OK ? tce_store_read(store, "twice", TCE_F64, 1, &l->twice) : status;
 }
 
-static const method NUMBER = { .name = "number", .save = save, .load = load, .export_policy = save };
+static const method NUMBER = {
+    .name = "number", .save = save, .load = load, .export_policy = save
+};
 /* As an accident would leave it. */
-static const method HALF = { .name = "number", .save = save_half, .load = load, .export_policy = save };
+static const method HALF = {
+    .name = "number", .save = save_half, .load = load, .export_policy = save
+};
 
-/* ---- events ------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 START_TEST(crc32c_gives_the_published_check_values)
 {
@@ -108,12 +113,15 @@ START_TEST(an_event_file_is_cut_where_it_is_told)
 
     char text[4096];
     ck_assert_uint_eq(read_all("events", text, sizeof text), (size_t)second);
-    ck_assert_mem_eq(text + 12 + 9 + 2, "\x1a\x0d" "brain.Event:2", 15);
+    ck_assert_mem_eq(text + 12 + 9 + 2,
+                     "\x1a\x0d"
+                     "brain.Event:2",
+                     15);
     metrics_free(&m);
 }
 END_TEST
 
-/* ---- logs -------------------------------------------------------------------------------------- */
+/* ---- logs ------------------------------------------------------------------------------------ */
 
 static void put_row(run_log *log, int64_t i, double value, int evaluated)
 {
@@ -146,8 +154,9 @@ START_TEST(a_log_that_goes_on_from_a_mark_has_the_same_bytes)
     put_row(&log, 3, 0.3, 0);
     run_log_close(&log);
     const size_t n = read_all("progress.csv", whole, sizeof whole);
-    ck_assert_str_eq(whole, "iteration,env_steps,return,eval_return\n0,0,,0.25\n1,10,0.10000000000000001,\n"
-                            "2,20,0.20000000000000001,-0.20000000000000001\n3,30,0.29999999999999999,\n");
+    ck_assert_str_eq(
+        whole, "iteration,env_steps,return,eval_return\n0,0,,0.25\n1,10,0.10000000000000001,\n"
+               "2,20,0.20000000000000001,-0.20000000000000001\n3,30,0.29999999999999999,\n");
 
     ck_assert_int_eq(run_log_open(&log, folder, &mark, "return,eval_return", &cut_short), TCE_OK);
     ck_assert_int_eq(cut_short, 0);
@@ -156,8 +165,10 @@ START_TEST(a_log_that_goes_on_from_a_mark_has_the_same_bytes)
     ck_assert_uint_eq(read_all("progress.csv", again, sizeof again), n);
     ck_assert_str_eq(again, whole);
     read_all("timing.csv", again, sizeof again);
-    ck_assert_str_eq(again, "iteration,simulation,critic,policy,evaluation,total\n1,0.000000,0.000000,0.000000,0.000000,0.500000\n"
-                            "2,0.000000,0.000000,0.000000,0.000000,0.500000\n3,0.000000,0.000000,0.000000,0.000000,0.500000\n");
+    ck_assert_str_eq(again, "iteration,simulation,critic,policy,evaluation,total\n1,0.000000,0."
+                            "000000,0.000000,0.000000,0.500000\n"
+                            "2,0.000000,0.000000,0.000000,0.000000,0.500000\n3,0.000000,0.000000,0."
+                            "000000,0.000000,0.500000\n");
 }
 END_TEST
 
@@ -229,7 +240,7 @@ START_TEST(a_log_on_a_full_disk_names_the_file_and_the_remedy)
 }
 END_TEST
 
-/* ---- folder and lock --------------------------------------------------------------------------- */
+/* ---- folder and lock ------------------------------------------------------------------------- */
 
 START_TEST(a_folder_name_is_never_taken_twice)
 {
@@ -298,15 +309,16 @@ START_TEST(a_failure_to_write_comes_with_a_remedy)
         int error;
         const char *part;
     } REMEDIES[] = {
-        { EMFILE, "ulimit -n" }, { EISDIR, "a folder is in the way" }, { ELOOP, "symbolic link" }, { ENAMETOOLONG, "shorter" },
-        { ENXIO, "regular file" }, { EIO, "healthy" },
+        { EMFILE, "ulimit -n" },    { EISDIR, "a folder is in the way" },
+        { ELOOP, "symbolic link" }, { ENAMETOOLONG, "shorter" },
+        { ENXIO, "regular file" },  { EIO, "healthy" },
     };
     for (size_t i = 0; i < sizeof REMEDIES / sizeof REMEDIES[0]; i++)
         fails(run_fail_write("file", REMEDIES[i].error), TCE_E_IO, REMEDIES[i].part);
 }
 END_TEST
 
-/* ---- checkpoints ------------------------------------------------------------------------------- */
+/* ---- checkpoints ----------------------------------------------------------------------------- */
 
 static void save_at(const settings *s, int64_t iteration, double value)
 {
@@ -419,7 +431,10 @@ END_TEST
 START_TEST(a_mark_that_no_run_could_have_left_is_refused)
 {
     static const run_mark MARKS[] = {
-        { 4, INT64_MAX, 7, 8, 0.5 }, { 4, -1, 7, 8, 0.5 }, { 4, 40, -1, 8, 0.5 }, { 4, 40, 7, INT64_MIN, 0.5 },
+        { 4, INT64_MAX, 7, 8, 0.5 },
+        { 4, -1, 7, 8, 0.5 },
+        { 4, 40, -1, 8, 0.5 },
+        { 4, 40, 7, INT64_MIN, 0.5 },
     };
     settings s;
     const learner l = { 0.5, 1.0 };
@@ -473,7 +488,7 @@ START_TEST(threads_and_places_do_not_change_a_checkpoint)
 }
 END_TEST
 
-/* ---- display and seeds ------------------------------------------------------------------------- */
+/* ---- display and seeds ----------------------------------------------------------------------- */
 
 START_TEST(the_line_fits_its_width)
 {
@@ -489,7 +504,8 @@ START_TEST(the_line_fits_its_width)
     metrics_put(&m, "kl_mean", 0.03);
     metrics_put(&m, "kl_cov", 0.02);
     display_line(&d, &state, d.started + 10.0, 0, text, sizeof text);
-    ck_assert_str_eq(text, "50/100  ETA 0:10  12.3k steps  1.23k/s  return -1.5  success 0.25  KL 0.05  sim 25% critic 50% policy 25%");
+    ck_assert_str_eq(text, "50/100  ETA 0:10  12.3k steps  1.23k/s  return -1.5  success 0.25  KL "
+                           "0.05  sim 25% critic 50% policy 25%");
     for (size_t width = 1; width < 120; width++) {
         display_line(&d, &state, d.started + 10.0, width, text, sizeof text);
         ck_assert_uint_le(strlen(text), width);
@@ -513,8 +529,15 @@ END_TEST
 START_TEST(a_path_in_a_proposed_command_is_one_word)
 {
     static const char *const WORDS[][2] = {
-        { "runs/a__b-1.2", "runs/a__b-1.2" }, { "my runs", "'my runs'" }, { "it's", "'it'\\''s'" }, { "$HOME;ls", "'$HOME;ls'" },
-        { "", "''" }, { "-q", "./-q" }, { "-q r", "'./-q r'" }, { "~", "'~'" }, { "caf\xc3\xa9", "'caf\xc3\xa9'" },
+        { "runs/a__b-1.2", "runs/a__b-1.2" },
+        { "my runs", "'my runs'" },
+        { "it's", "'it'\\''s'" },
+        { "$HOME;ls", "'$HOME;ls'" },
+        { "", "''" },
+        { "-q", "./-q" },
+        { "-q r", "'./-q r'" },
+        { "~", "'~'" },
+        { "caf\xc3\xa9", "'caf\xc3\xa9'" },
     };
     char word[SHELL_WORD], small[8];
     for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++)
@@ -533,7 +556,9 @@ START_TEST(seeds_are_numbers_and_ranges)
     ck_assert_uint_eq(seeds[3], 25);
     ck_assert_uint_eq(seeds[4], UINT64_MAX);
     free(seeds);
-    const char *const wrong[] = { "", ",", "1,", "-1", "3-1", "1-", "a", "1 2", "1-99999", "99999999999999999999", "1-5,3", "4,4" };
+    const char *const wrong[] = { "",      ",",  "1,",  "-1",      "3-1",
+                                  "1-",    "a",  "1 2", "1-99999", "99999999999999999999",
+                                  "1-5,3", "4,4" };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         ck_assert_msg(seeds_parse(wrong[i], &seeds, &n) == TCE_E_VALUE, "%s", wrong[i]);
         ck_assert_ptr_null(seeds);
@@ -541,11 +566,12 @@ START_TEST(seeds_are_numbers_and_ranges)
 }
 END_TEST
 
-/* ---- queues ------------------------------------------------------------------------------------ */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 START_TEST(a_field_comes_back_as_it_was)
 {
-    static const char *const TEXTS[] = { "plain", "", "a,b", "say \"no\"", "\"", "\"\"", ",", "\",\"", "caf\xc3\xa9" };
+    static const char *const TEXTS[] = { "plain", "",  "a,b",   "say \"no\"", "\"",
+                                         "\"\"",  ",", "\",\"", "caf\xc3\xa9" };
     enum { N = sizeof TEXTS / sizeof TEXTS[0] };
     char line[256], *fields[N];
     FILE *file = tmpfile();
@@ -582,7 +608,8 @@ START_TEST(a_queue_comes_back_as_it_was)
     ck_assert_int_eq(queue_exists(folder), 0);
     q.n_jobs = 3;
     q.entries[1].state = QUEUE_FAILED;
-    snprintf(q.entries[1].message, sizeof q.entries[1].message, "environment 0, \"reset\"\nand more");
+    snprintf(q.entries[1].message, sizeof q.entries[1].message,
+             "environment 0, \"reset\"\nand more");
     q.entries[2].state = QUEUE_RUNNING;
     ck_assert_int_eq(queue_save(&q), TCE_OK);
     ck_assert_int_eq(run_write_settings(folder, "queue.yaml", &s), TCE_OK);

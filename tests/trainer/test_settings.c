@@ -1,5 +1,6 @@
 /*
- * Settings: the table, files, overrides, messages with line numbers and nearest keys, and the way back to text.
+ * Settings: the table, files, overrides, messages with line numbers and nearest keys, and the way
+ * back to text.
  */
 #include <check.h>
 #include <math.h>
@@ -38,16 +39,22 @@ static void assert_refused(const char *text, tce_status status, const char *word
     settings s, before;
     settings_init(&before);
     ck_assert_msg(load(&s, text) == status, "%s: %s", text, tce_error_message());
-    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" lacks \"%s\"", tce_error_message(), word);
-    ck_assert_msg(strstr(tce_error_message(), line) != NULL, "\"%s\" lacks \"%s\"", tce_error_message(), line);
+    ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" lacks \"%s\"",
+                  tce_error_message(), word);
+    ck_assert_msg(strstr(tce_error_message(), line) != NULL, "\"%s\" lacks \"%s\"",
+                  tce_error_message(), line);
     ck_assert_msg(memcmp(&s, &before, sizeof s) == 0, "a refused file changed the settings");
 }
 
 START_TEST(a_file_sets_its_keys_and_leaves_the_others)
 {
     settings s;
-    ck_assert_int_eq(load(&s, "run:\n  method: bbrl\n  seed: 18446744073709551615\npolicy:\n  hidden: [32, 64, 8]\n  learning_rate: 5e-4\n"
-                              "mp:\n  weights_scale: [1, 2.5]\n  relative_goal: yes\ntask:\n  options: 'a=1 b=2'\n"), TCE_OK);
+    ck_assert_int_eq(
+        load(&s,
+             "run:\n  method: bbrl\n  seed: 18446744073709551615\npolicy:\n  hidden: [32, 64, 8]\n "
+             " learning_rate: 5e-4\n"
+             "mp:\n  weights_scale: [1, 2.5]\n  relative_goal: yes\ntask:\n  options: 'a=1 b=2'\n"),
+        TCE_OK);
     ck_assert_int_eq(s.run.method, METHOD_BBRL);
     ck_assert_uint_eq(s.run.seed, UINT64_MAX);
     ck_assert_int_eq(s.policy.hidden.n, 3);
@@ -73,16 +80,19 @@ END_TEST
 
 START_TEST(mistakes_name_the_line_and_the_remedy)
 {
-    assert_refused("policy:\n  epochs: 3\n  learning_rat: 1\n", TCE_E_NOT_FOUND, "policy.learning_rate?", ":3:");
+    assert_refused("policy:\n  epochs: 3\n  learning_rat: 1\n", TCE_E_NOT_FOUND,
+                   "policy.learning_rate?", ":3:");
     assert_refused("polcy:\n  epochs: 3\n", TCE_E_NOT_FOUND, "did you mean policy?", ":1:");
     assert_refused("critic:\n  mean_bound: 3\n", TCE_E_NOT_FOUND, "projection.mean_bound?", ":2:");
     assert_refused("policy:\n  epochs: 3\n  epochs: 4\n", TCE_E_VALUE, "twice", ":3:");
-    assert_refused("policy:\n  epochs: 3\nrun:\n  seed: 1\npolicy:\n  epochs: 4\n", TCE_E_VALUE, "twice", ":6:");
+    assert_refused("policy:\n  epochs: 3\nrun:\n  seed: 1\npolicy:\n  epochs: 4\n", TCE_E_VALUE,
+                   "twice", ":6:");
     assert_refused("policy:\n  epochs: -3\n", TCE_E_VALUE, "must be in 0", ":2:");
     assert_refused("policy:\n  epochs: 3.5\n", TCE_E_VALUE, "whole number", ":2:");
     assert_refused("policy:\n  epochs: many\n", TCE_E_VALUE, "a number", ":2:");
     assert_refused("policy:\n  min_std: nan\n", TCE_E_VALUE, "a number", ":2:");
-    assert_refused("policy:\n  covariance: fulll\n", TCE_E_VALUE, "full|contextual|diagonal", ":2:");
+    assert_refused("policy:\n  covariance: fulll\n", TCE_E_VALUE, "full|contextual|diagonal",
+                   ":2:");
     assert_refused("policy:\n  set_variance: maybe\n", TCE_E_VALUE, "true or false", ":2:");
     assert_refused("run:\n  seed: -1\n", TCE_E_VALUE, "from 0 to 18446744073709551615", ":2:");
     assert_refused("policy:\n  hidden: [1, [2]]\n", TCE_E_VALUE, "plain text", ":2:");
@@ -160,7 +170,9 @@ START_TEST(a_dump_reads_back_to_the_same_settings)
     for (size_t i = 0; i < N_SETTING_ROWS; i++) {
         char text[256];
         random_text(&SETTING_ROWS[i], &random, text, sizeof text);
-        ck_assert_msg(settings_set(&s, SETTING_ROWS[i].section, SETTING_ROWS[i].key, text, "test") == TCE_OK, "%s", tce_error_message());
+        ck_assert_msg(
+            settings_set(&s, SETTING_ROWS[i].section, SETTING_ROWS[i].key, text, "test") == TCE_OK,
+            "%s", tce_error_message());
     }
     char path[64];
     snprintf(path, sizeof path, "%s", file_with(""));
@@ -181,10 +193,28 @@ END_TEST
 
 START_TEST(texts_come_back_from_a_file_or_are_refused_by_the_name_of_their_key)
 {
-    static const char *const KEPT[] = { "plain", " spaced out ", "it's \"quoted\" # not a comment", "caf\xc3\xa9", "\xe2\x82\xac \xf0\x9f\x99\x82",
-                                        "a: b", "\\n", "'" };
-    static const char *const REFUSED[] = { "a\nb", "a\rb", "\t", "\x1b[0m", "\x7f", "\xff", "caf\xe9", "\xc3", "\xc0\xaf", "\xed\xa0\x80",
-                                           "\xf5\x80\x80\x80", "\xc2\x85", "\xe2\x80\xa8", "\xef\xbb\xbf" };
+    static const char *const KEPT[] = { "plain",
+                                        " spaced out ",
+                                        "it's \"quoted\" # not a comment",
+                                        "caf\xc3\xa9",
+                                        "\xe2\x82\xac \xf0\x9f\x99\x82",
+                                        "a: b",
+                                        "\\n",
+                                        "'" };
+    static const char *const REFUSED[] = { "a\nb",
+                                           "a\rb",
+                                           "\t",
+                                           "\x1b[0m",
+                                           "\x7f",
+                                           "\xff",
+                                           "caf\xe9",
+                                           "\xc3",
+                                           "\xc0\xaf",
+                                           "\xed\xa0\x80",
+                                           "\xf5\x80\x80\x80",
+                                           "\xc2\x85",
+                                           "\xe2\x80\xa8",
+                                           "\xef\xbb\xbf" };
     settings s, again;
     for (size_t i = 0; i < sizeof KEPT / sizeof KEPT[0]; i++) {
         settings_init(&s);
@@ -209,9 +239,12 @@ END_TEST
 START_TEST(combinations_without_meaning_are_refused)
 {
     static const char *const BAD[][2] = {
-        { "mp.kind=dmp", "prodmp" },          { "mp.learn_tau=true", "mp.tau" },
-        { "projection.ratio_clip=0.2", "kind none" }, { "projection.kind=none", "ratio_clip" },
-        { "projection.mean_bound=0", "> 0" }, { "mp.tau=0", "mp.tau" },
+        { "mp.kind=dmp", "prodmp" },
+        { "mp.learn_tau=true", "mp.tau" },
+        { "projection.ratio_clip=0.2", "kind none" },
+        { "projection.kind=none", "ratio_clip" },
+        { "projection.mean_bound=0", "> 0" },
+        { "mp.tau=0", "mp.tau" },
     };
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         settings s;
@@ -238,8 +271,12 @@ END_TEST
 
 START_TEST(damaged_files_are_refused_not_believed)
 {
-    /* random bytes changed in a good file: never a crash, and an accepted file gives values within the limits */
-    static const char GOOD[] = "run:\n  method: tce\n  seed: 3\npolicy:\n  hidden: [32, 64]\n  covariance: full\nmp:\n  weights_scale: 0.3\n  tau: 2\n";
+    /*
+     * random bytes changed in a good file: never a crash, and an accepted file gives values within
+     * the limits
+     */
+    static const char GOOD[] = "run:\n  method: tce\n  seed: 3\npolicy:\n  hidden: [32, 64]\n  "
+                               "covariance: full\nmp:\n  weights_scale: 0.3\n  tau: 2\n";
     tce_random random;
     tce_random_start(&random, 11, 6, 0, 0);
     for (int round = 0; round < 3000; round++) {
@@ -247,7 +284,8 @@ START_TEST(damaged_files_are_refused_not_believed)
         settings s;
         memcpy(text, GOOD, sizeof GOOD);
         for (uint64_t k = 1 + tce_random_below(&random, 4); k > 0; k--)
-            text[tce_random_below(&random, sizeof GOOD - 1)] = (char)(1 + tce_random_below(&random, 255));
+            text[tce_random_below(&random, sizeof GOOD - 1)] = (char)(1 + tce_random_below(&random,
+                                                                                           255));
         if (load(&s, text) == TCE_OK)
             ck_assert_int_le(s.policy.hidden.n, MAX_LIST);
         else

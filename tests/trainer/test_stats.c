@@ -1,6 +1,6 @@
 /*
- * Statistics over runs and smoothness against the numbers of rliable and NumPy, and what those leave open: scores equal to tau, scores above 1,
- * joints at rest, variance 0.
+ * Statistics over runs and smoothness against the numbers of rliable and NumPy, and what those
+ * leave open: scores equal to tau, scores above 1, joints at rest, variance 0.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -73,16 +73,17 @@ static void each_case(const char *file, const char *kind, void (*check)(const js
     json_t *cases = test_golden(file);
     size_t i, seen = 0;
     json_t *c;
-    json_array_foreach(cases, i, c)
-        if (strcmp(json_string_value(json_object_get(c, "kind")), kind) == 0) {
-            check(c);
-            seen++;
-        }
+    json_array_foreach(cases, i,
+                       c) if (strcmp(json_string_value(json_object_get(c, "kind")), kind) == 0)
+    {
+        check(c);
+        seen++;
+    }
     ck_assert_uint_gt(seen, 0);
     json_decref(cases);
 }
 
-/* ---- golden --------------------------------------------------------------------------------------- */
+/* ---- golden ---------------------------------------------------------------------------------- */
 
 static void check_aggregates(const json_t *json)
 {
@@ -168,7 +169,9 @@ static void check_bootstrap(const json_t *json)
     double *low = test_field(json, "interval_low_range", 2);
     double *high = test_field(json, "interval_high_range", 2);
     interval found;
-    ck_assert_int_eq(stats_bootstrap_iqm(c.R, c.K, c.x, (size_t)number(json, "interval_repetitions"), 7, &found), TCE_OK);
+    ck_assert_int_eq(
+        stats_bootstrap_iqm(c.R, c.K, c.x, (size_t)number(json, "interval_repetitions"), 7, &found),
+        TCE_OK);
     ck_assert_double_ge(found.low, low[0] - 1e-9);
     ck_assert_double_le(found.low, low[1] + 1e-9);
     ck_assert_double_ge(found.high, high[0] - 1e-9);
@@ -178,7 +181,9 @@ static void check_bootstrap(const json_t *json)
     const double quantum = 1.0 / (double)(c.R * c.K);
     double *want = test_field(json, "profile_interval_in_distribution", 2 * c.n_tau);
     interval *at = calloc(c.n_tau, sizeof *at);
-    ck_assert_int_eq(stats_bootstrap_profile(c.R, c.K, c.x, c.n_tau, c.taus, (size_t)number(json, "profile_repetitions"), 7, at), TCE_OK);
+    ck_assert_int_eq(stats_bootstrap_profile(c.R, c.K, c.x, c.n_tau, c.taus,
+                                             (size_t)number(json, "profile_repetitions"), 7, at),
+                     TCE_OK);
     for (size_t t = 0; t < c.n_tau; t++) {
         ck_assert_double_le(fabs(at[t].low - want[t]), quantum + 1e-9);
         ck_assert_double_le(fabs(at[t].high - want[c.n_tau + t]), quantum + 1e-9);
@@ -222,7 +227,8 @@ static void check_correlation(const json_t *json)
     size_t size = 0;
     const json_t *samples = json_object_get(json, "samples");
     double *y = test_array(samples, &size);
-    const size_t S = json_array_size(samples), T = json_array_size(json_array_get(samples, 0)), D = size / (S * T), n = D * T;
+    const size_t S = json_array_size(samples), T = json_array_size(json_array_get(samples, 0)),
+                 D = size / (S * T), n = D * T;
     double *matrix = calloc(n * n, sizeof *matrix);
     double *mean = calloc(n, sizeof *mean);
     for (size_t i = 0; i < n; i++)
@@ -231,7 +237,8 @@ static void check_correlation(const json_t *json)
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
             for (size_t s = 0; s < S; s++)
-                matrix[i * n + j] += (y[s * n + i % T * D + i / T] - mean[i]) * (y[s * n + j % T * D + j / T] - mean[j]);
+                matrix[i * n + j] += (y[s * n + i % T * D + i / T] - mean[i]) *
+                                     (y[s * n + j % T * D + j / T] - mean[j]);
     correlation_of_covariance(n, matrix);
     double *want = test_field(json, "matrix", n * n);
     test_assert_close(matrix, want, n * n, TOLERANCE);
@@ -247,7 +254,7 @@ START_TEST(correlation_is_that_of_numpy)
 }
 END_TEST
 
-/* ---- property --------------------------------------------------------------------------------------- */
+/* ---- property -------------------------------------------------------------------------------- */
 
 START_TEST(a_score_equal_to_tau_is_not_above_it)
 {
@@ -369,7 +376,8 @@ START_TEST(policy_correlation_is_that_of_its_sampled_paths)
     ck_assert_int_eq(tce_mp_create(&options, NULL, &mp), TCE_OK);
     const size_t P = tce_mp_num_params(mp);
     const double times[T] = { 0.2, 0.4, 0.6, 0.8, 1.0 };
-    double *L = calloc(P * P, sizeof *L), *zero = calloc(P, sizeof *zero), *w = calloc(P, sizeof *w);
+    double *L = calloc(P * P, sizeof *L), *zero = calloc(P, sizeof *zero),
+           *w = calloc(P, sizeof *w);
     double got[n * n], sampled[n * n] = { 0 }, y[T * D];
     tce_random random;
     tce_random_start(&random, 5, 1, 0, 0);

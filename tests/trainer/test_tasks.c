@@ -1,7 +1,7 @@
 /*
- * The two tasks that need no file: point_via and reacher5, against formulas written down a second time, and the
- * promises that every task makes: episodes from their stream alone, states that can be put back, errors that say what
- * to do, pictures.
+ * The two tasks that need no file: point_via and reacher5, against formulas written down a second
+ * time, and the promises that every task makes: episodes from their stream alone, states that can
+ * be put back, errors that say what to do, pictures.
  *
  * The task library is the one that TCE_TASKS names.
  */
@@ -78,9 +78,12 @@ static double clip(double x, double bound)
     return fmin(fmax(x, -bound), bound);
 }
 
-/* ---- golden: point_via ----------------------------------------------------------------------------- */
+/* ---- golden: point_via ----------------------------------------------------------------------- */
 
-/* Four semi-implicit Euler steps of h under a constant force: v + 4 h a, and y + 4 h v + (1 + 2 + 3 + 4) h^2 a. */
+/*
+ * Four semi-implicit Euler steps of h under a constant force: v + 4 h a, and y + 4 h v + (1 + 2 + 3
+ * + 4) h^2 a.
+ */
 START_TEST(a_step_of_the_point_is_the_closed_form)
 {
     const double h = 0.02 / 4, kp = 400.0, kd = 40.0, most = 200.0;
@@ -115,7 +118,9 @@ START_TEST(the_point_is_paid_at_the_via_point_and_at_the_goal_alone)
     for (int t = 1; t <= 50; t++) {
         ok(task->step_action(env, zero, obs, &result));
         const double *target = t == 25 ? obs + 4 : obs + 6;
-        const double want = t == 25 || t == 50 ? -10.0 * (target[0] * target[0] + target[1] * target[1]) : 0.0;
+        const double want = t == 25 || t == 50
+                                ? -10.0 * (target[0] * target[0] + target[1] * target[1])
+                                : 0.0;
         ck_assert_double_eq_tol(result.reward, want, ROUNDING);
         ck_assert_int_eq(result.truncated, t == 50);
     }
@@ -147,12 +152,13 @@ START_TEST(a_good_path_succeeds_at_the_via_point_task)
         double metrics[3];
         reset(episode);
         steer(metrics);
-        ck_assert_msg(metrics[0] == 1.0, "episode %d: via %g, goal %g", (int)episode, metrics[1], metrics[2]);
+        ck_assert_msg(metrics[0] == 1.0, "episode %d: via %g, goal %g", (int)episode, metrics[1],
+                      metrics[2]);
     }
 }
 END_TEST
 
-/* ---- golden: reacher5 ------------------------------------------------------------------------------ */
+/* ---- golden: reacher5 ------------------------------------------------------------------------ */
 
 enum { N = 5, QPOS = 1, QVEL = 6 }; /* where MuJoCo's state has them, after the time */
 
@@ -175,13 +181,17 @@ static void tip_position(const double *q, double *out)
     }
 }
 
-/* Mass of a capsule with its round ends, and its inertia about an axis across it through the middle. */
+/*
+ * Mass of a capsule with its round ends, and its inertia about an axis across it through the
+ * middle.
+ */
 static void capsule(double r, double *mass, double *inertia)
 {
     const double tube = DENSITY * PI * r * r * LINK;
     const double ends = DENSITY * 4.0 / 3.0 * PI * r * r * r;
     *mass = tube + ends;
-    *inertia = tube * (LINK * LINK / 12.0 + r * r / 4.0) + ends * (0.4 * r * r + LINK * LINK / 4.0 + 0.375 * LINK * r);
+    *inertia = tube * (LINK * LINK / 12.0 + r * r / 4.0) +
+               ends * (0.4 * r * r + LINK * LINK / 4.0 + 0.375 * LINK * r);
 }
 
 /* Gaussian elimination with pivoting; b becomes the solution. */
@@ -215,9 +225,9 @@ static void solve(double A[N][N], double *b)
 }
 
 /*
- * Lagrange's equations of the chain. Centre of link i: sum_k c_ik u(theta_k), c_ik = LINK for k < i, LINK / 2 for k =
- * i, theta_k the sum of q_0 … q_k, w_k its rate. M = sum_i m_i J_i' J_i + I_i 1_i 1_i' + armature, bias = sum_i m_i
- * J_i' (-sum_k c_ik w_k^2 u(theta_k)).
+ * Lagrange's equations of the chain. Centre of link i: sum_k c_ik u(theta_k), c_ik = LINK for k <
+ * i, LINK / 2 for k = i, theta_k the sum of q_0 … q_k, w_k its rate. M = sum_i m_i J_i' J_i + I_i
+ * 1_i 1_i' + armature, bias = sum_i m_i J_i' (-sum_k c_ik w_k^2 u(theta_k)).
  */
 static void mass_and_bias(const double *q, const double *v, double M[N][N], double *bias)
 {
@@ -341,7 +351,8 @@ START_TEST(the_arm_is_paid_for_its_goal_at_the_end_alone)
     reset(9);
     for (int t = 1; t <= 100; t++) {
         ok(task->step_action(env, zero, obs, &result));
-        ck_assert_double_eq_tol(result.reward, t < 100 ? 0.0 : -10.0 * hypot(obs[17], obs[18]), ROUNDING);
+        ck_assert_double_eq_tol(result.reward, t < 100 ? 0.0 : -10.0 * hypot(obs[17], obs[18]),
+                                ROUNDING);
         ck_assert_int_eq(result.truncated, t == 100);
     }
     ok(task->metrics(env, metrics));
@@ -367,8 +378,10 @@ START_TEST(goals_lie_in_the_ring_in_front_of_the_arm)
 }
 END_TEST
 
-/* Nothing drives the arm: damping takes energy at every step. The integrator's own error is far below what damping
- * takes. */
+/*
+ * Nothing drives the arm: damping takes energy at every step. The integrator's own error is far
+ * below what damping takes.
+ */
 START_TEST(a_free_arm_only_loses_energy)
 {
     tce_random random;
@@ -408,7 +421,7 @@ START_TEST(torques_are_clipped)
 }
 END_TEST
 
-/* ---- what every task promises ---------------------------------------------------------------------- */
+/* ---- what every task promises ---------------------------------------------------------------- */
 
 static const char *const NAMES[] = { "point_via", "reacher5" };
 enum { N_TASKS = sizeof NAMES / sizeof NAMES[0] };
@@ -463,7 +476,9 @@ START_TEST(a_state_put_back_goes_on_with_the_same_bytes)
 }
 END_TEST
 
-/* Where the controller stands still, and where its gains put it: the same torque by both entries. */
+/*
+ * Where the controller stands still, and where its gains put it: the same torque by both entries.
+ */
 START_TEST(a_tracked_step_is_a_raw_step_of_the_controllers_action)
 {
     static const double KP[2][N] = { { 400.0, 400.0 }, { 100.0, 60.0, 30.0, 15.0, 8.0 } };
@@ -477,7 +492,8 @@ START_TEST(a_tracked_step_is_a_raw_step_of_the_controllers_action)
             action[i] = KP[_i][i] * ((pos[i] + 0.01) - pos[i]);
         for (int i = 0; i < spec.n_dof; i++)
             pos[i] += 0.01;
-        ok(k ? task->step_action(env, action, obs, &results[k]) : task->step(env, pos, vel, obs, &results[k]));
+        ok(k ? task->step_action(env, action, obs, &results[k])
+             : task->step(env, pos, vel, obs, &results[k]));
         ok(task->get_state(env, state[k]));
     }
     ck_assert_mem_eq(state[0], state[1], task->n_state(env) * sizeof(double));
@@ -563,12 +579,13 @@ START_TEST(threads_change_no_byte)
 }
 END_TEST
 
-/* ---- errors ------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 START_TEST(bad_options_are_refused_with_what_there_is)
 {
     const tce_env_vtable *reacher = task_find("reacher5"), *point = task_find("point_via");
-    task_refuses(reacher, "tolerence=0.1", TCE_E_VALUE, "there are: tolerance, control_cost, goal_near, goal_far, goal_angle");
+    task_refuses(reacher, "tolerence=0.1", TCE_E_VALUE,
+                 "there are: tolerance, control_cost, goal_near, goal_far, goal_angle");
     task_refuses(reacher, "tolerance", TCE_E_VALUE, "not key=value");
     task_refuses(reacher, "tolerance=0.1x", TCE_E_VALUE, "must be a number");
     task_refuses(reacher, "tolerance=nan", TCE_E_VALUE, "must be a number");
@@ -600,7 +617,7 @@ START_TEST(an_unstable_simulation_is_an_error_until_the_next_reset)
 }
 END_TEST
 
-/* ---- pictures ---------------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 enum { WIDTH = 160, HEIGHT = 120, PIXELS = WIDTH * HEIGHT * 3 };
 
@@ -674,7 +691,8 @@ int main(void)
     TCase *property = task_case(suite, "property", 60);
     tcase_add_loop_test(property, a_reset_depends_on_its_stream_alone, 0, N_TASKS);
     tcase_add_loop_test(property, a_state_put_back_goes_on_with_the_same_bytes, 0, N_TASKS);
-    tcase_add_loop_test(property, a_tracked_step_is_a_raw_step_of_the_controllers_action, 0, N_TASKS);
+    tcase_add_loop_test(property, a_tracked_step_is_a_raw_step_of_the_controllers_action, 0,
+                        N_TASKS);
     tcase_add_loop_test(property, everything_stays_finite_however_wild_the_path, 0, N_TASKS);
     tcase_add_loop_test(property, threads_change_no_byte, 0, N_TASKS);
     tcase_add_loop_test(property, a_picture_shows_the_state, 0, N_TASKS);

@@ -32,9 +32,12 @@ static void fill(size_t n, uint64_t stream, double *out)
         out[i] = tce_random_normal(&random);
 }
 
-/* ---- policy ------------------------------------------------------------------------------------ */
+/* ---- policy ---------------------------------------------------------------------------------- */
 
-/* A surrogate that says 1, 2, 3, … and pulls at the mean, and listens to what regression the epoch will report. */
+/*
+ * A surrogate that says 1, 2, 3, … and pulls at the mean, and listens to what regression the epoch
+ * will report.
+ */
 typedef struct witness {
     policy_learner *pl;
     const settings *s;
@@ -42,14 +45,17 @@ typedef struct witness {
     double regression[EPOCHS];
 } witness;
 
-static tce_status speak(void *context, const double *mean, const double *L, tce_segment_stats *stats, double *d_mean, double *d_L)
+static tce_status speak(void *context, const double *mean, const double *L,
+                        tce_segment_stats *stats, double *d_mean, double *d_L)
 {
     witness *w = context;
     double unused_mean[E * P] = { 0 }, unused_L[P * P] = { 0 };
     (void)mean;
     (void)L;
-    ck_assert_int_eq(tce_trpl_regression(w->pl->trpl, E, w->pl->mean, w->pl->L, w->s->projection.coefficient, 1, &w->regression[w->calls], unused_mean,
-                                         unused_L), TCE_OK);
+    ck_assert_int_eq(tce_trpl_regression(w->pl->trpl, E, w->pl->mean, w->pl->L,
+                                         w->s->projection.coefficient, 1, &w->regression[w->calls],
+                                         unused_mean, unused_L),
+                     TCE_OK);
     stats->loss = ++w->calls;
     for (size_t i = 0; i < E * P; i++)
         d_mean[i] = 1.0 + (double)i;
@@ -70,9 +76,11 @@ START_TEST(losses_of_the_policy_are_means_over_its_epochs)
     ck_assert_int_eq(tce_policy_predict(pl.policy, E, inputs, old_mean, old_L), TCE_OK);
 
     witness w = { &pl, &s, 0, { 0 } };
-    ck_assert_int_eq(policy_learner_update(&pl, &s, 1, inputs, old_mean, old_L, speak, &w, &m), TCE_OK);
+    ck_assert_int_eq(policy_learner_update(&pl, &s, 1, inputs, old_mean, old_L, speak, &w, &m),
+                     TCE_OK);
     ck_assert_int_eq(w.calls, EPOCHS);
-    ck_assert_double_eq_tol(metrics_get(&m, "policy_loss"), (1.0 + 2.0 + 3.0 + 4.0) / EPOCHS, EXACT);
+    ck_assert_double_eq_tol(metrics_get(&m, "policy_loss"), (1.0 + 2.0 + 3.0 + 4.0) / EPOCHS,
+                            EXACT);
 
     double sum = 0.0;
     for (int i = 0; i < EPOCHS; i++)
@@ -86,7 +94,7 @@ START_TEST(losses_of_the_policy_are_means_over_its_epochs)
 }
 END_TEST
 
-/* ---- critic ------------------------------------------------------------------------------------ */
+/* ---- critic ---------------------------------------------------------------------------------- */
 
 static tce_critic *create_critic(const settings *s)
 {
@@ -127,7 +135,9 @@ START_TEST(the_loss_of_the_critic_is_the_mean_over_its_epochs)
     tce_random_start(&random, l.s.run.seed, PURPOSE_MINIBATCH, 7, 0);
     const double factor = tce_linear_schedule(6, (uint64_t)l.s.schedule.learning_rate_iterations);
     for (int i = 0; i < EPOCHS; i++) {
-        ck_assert_int_eq(tce_critic_fit_epoch(other, E, inputs, targets, 2, &random, &adam, factor, l.s.critic.clip_norm, &loss), TCE_OK);
+        ck_assert_int_eq(tce_critic_fit_epoch(other, E, inputs, targets, 2, &random, &adam, factor,
+                                              l.s.critic.clip_norm, &loss),
+                         TCE_OK);
         sum += loss;
     }
     ck_assert_double_eq_tol(metrics_get(&m, "critic_loss"), sum / EPOCHS, EXACT * sum);

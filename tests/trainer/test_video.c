@@ -1,6 +1,6 @@
 /*
- * Pictures and videos: a PNG read back by a reader written from the format's description, and what is said when
- * ffmpeg is not there.
+ * Pictures and videos: a PNG read back by a reader written from the format's description, and what
+ * is said when ffmpeg is not there.
  */
 #include <check.h>
 #include <stdio.h>
@@ -33,7 +33,9 @@ static uint32_t read_u32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Checks length, type and checksum of the chunk at *at; returns its data and goes on to the next. */
+/*
+ * Checks length, type and checksum of the chunk at *at; returns its data and goes on to the next.
+ */
 static const uint8_t *next_chunk(const uint8_t **at, const char *type, uint32_t *size)
 {
     const uint8_t *p = *at;

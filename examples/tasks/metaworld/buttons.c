@@ -7,7 +7,7 @@
 
 enum { HOLE, BUTTON_START };
 
-/* ---- button-press, button-press-wall ---------------------------------------------------------------------- */
+/* ---- button-press, button-press-wall --------------------------------------------------------- */
 
 /* extra[0]: the way that the button has to go. */
 static void reset_button(mw_env *env, const double *v)
@@ -38,7 +38,10 @@ const mw_task mw_button_press = {
     .n_random = 3,
     .low = { -0.1, 0.85, 0.115 },
     .high = { 0.1, 0.9, 0.115 },
-    .objects = { { .at = MW_BODY("button"), .offset = { 0.0, -0.193, 0.0 }, .turn = MW_TURN_BODY, .of = MW_BODY("button") } },
+    .objects = { { .at = MW_BODY("button"),
+                   .offset = { 0.0, -0.193, 0.0 },
+                   .turn = MW_TURN_BODY,
+                   .of = MW_BODY("button") } },
     .parts = { [HOLE] = MW_SITE("hole"), [BUTTON_START] = MW_SITE("buttonStart") },
     .fixture = "box",
     .fixture_from = MW_FROM_FIRST,
@@ -52,7 +55,8 @@ static void reward_button_press_wall(mw_env *env, const mw_scene *s, mw_result *
     const double d = fabs(s->T[1] - s->p[1]);
     const double to_button = mw_distance(s->p, s->c);
     if (to_button > 0.07) {
-        out->reward = 2.0 * mw_hamacher((1.0 - s->g) / 2.0, mw_near(to_button, 0.01, mw_distance(s->p, s->c0)));
+        out->reward = 2.0 * mw_hamacher((1.0 - s->g) / 2.0,
+                                        mw_near(to_button, 0.01, mw_distance(s->p, s->c0)));
     } else {
         const double pressed = mw_near(d, 0.005, env->extra[0]);
         out->reward = 2.0 + 2.0 * (1.0 + s->g) + 4.0 * pressed * pressed;
@@ -67,7 +71,10 @@ const mw_task mw_button_press_wall = {
     .n_random = 3,
     .low = { -0.05, 0.85, 0.1149 },
     .high = { 0.05, 0.9, 0.1151 },
-    .objects = { { .at = MW_BODY("button"), .offset = { 0.0, -0.193, 0.0 }, .turn = MW_TURN_BODY, .of = MW_BODY("button") } },
+    .objects = { { .at = MW_BODY("button"),
+                   .offset = { 0.0, -0.193, 0.0 },
+                   .turn = MW_TURN_BODY,
+                   .of = MW_BODY("button") } },
     .parts = { [HOLE] = MW_SITE("hole"), [BUTTON_START] = MW_SITE("buttonStart") },
     .fixture = "box",
     .fixture_from = MW_FROM_FIRST,
@@ -76,7 +83,7 @@ const mw_task mw_button_press_wall = {
     .reward = reward_button_press_wall,
 };
 
-/* ---- button-press-topdown, button-press-topdown-wall --------------------------------------------------------- */
+/* ---- button-press-topdown, button-press-topdown-wall ----------------------------------------- */
 
 static void reset_button_topdown(mw_env *env, const double *v)
 {
@@ -109,7 +116,10 @@ const mw_task mw_button_press_topdown = {
     .n_random = 3,
     .low = { -0.1, 0.8, 0.115 },
     .high = { 0.1, 0.9, 0.115 },
-    .objects = { { .at = MW_BODY("button"), .offset = { 0.0, 0.0, 0.193 }, .turn = MW_TURN_BODY, .of = MW_BODY("button") } },
+    .objects = { { .at = MW_BODY("button"),
+                   .offset = { 0.0, 0.0, 0.193 },
+                   .turn = MW_TURN_BODY,
+                   .of = MW_BODY("button") } },
     .parts = { [HOLE] = MW_SITE("hole"), [BUTTON_START] = MW_SITE("buttonStart") },
     .fixture = "box",
     .fixture_from = MW_FROM_FIRST,
@@ -130,7 +140,10 @@ const mw_task mw_button_press_topdown_wall = {
     .n_random = 3,
     .low = { -0.1, 0.8, 0.115 },
     .high = { 0.1, 0.9, 0.115 },
-    .objects = { { .at = MW_BODY("button"), .offset = { 0.0, 0.0, 0.193 }, .turn = MW_TURN_BODY, .of = MW_BODY("button") } },
+    .objects = { { .at = MW_BODY("button"),
+                   .offset = { 0.0, 0.0, 0.193 },
+                   .turn = MW_TURN_BODY,
+                   .of = MW_BODY("button") } },
     .parts = { [HOLE] = MW_SITE("hole"), [BUTTON_START] = MW_SITE("buttonStart") },
     .fixture = "box",
     .fixture_from = MW_FROM_FIRST,
@@ -139,9 +152,12 @@ const mw_task mw_button_press_topdown_wall = {
     .reward = reward_button_topdown_wall,
 };
 
-/* ---- coffee-button, coffee-pull, coffee-push ------------------------------------------------------------------- */
+/* ---- coffee-button, coffee-pull, coffee-push ------------------------------------------------- */
 
-/* The mug comes first in this model; the velocities that become zero are, as in the original, not its own. */
+/*
+ * The mug comes first in this model; the velocities that become zero are, as in the original, not
+ * its own.
+ */
 static void place_mug(mw_env *env, const double *x)
 {
     mw_place(env, 0, 3, x, MW_FIRST, MW_N_FREE);

@@ -7,7 +7,7 @@
 
 #define PI 3.14159265358979323846
 
-/* ---- door-open, door-close ---------------------------------------------------------------------------- */
+/* ---- door-open, door-close ------------------------------------------------------------------- */
 
 enum { DOOR_JOINT };
 
@@ -32,7 +32,8 @@ static void reward_door_open(mw_env *env, const mw_scene *s, mw_result *out)
     const double funnel = mw_funnel(mw_distance_xy(s->h, door), 0.12, 0.04, 0.4);
     const double above = s->h[2] >= funnel ? 1.0 : mw_near(funnel - s->h[2], 0.01, funnel / 2.0);
     const double ready = mw_hamacher(above, mw_near(mw_distance(s->h, handle), 0.06, 0.5));
-    const double opened = 0.2 * (angle < -PI / 90.0) + 0.8 * mw_near(2.0 * PI / 3.0 + angle, 0.5, PI / 3.0);
+    const double opened = 0.2 * (angle < -PI / 90.0) +
+                          0.8 * mw_near(2.0 * PI / 3.0 + angle, 0.5, PI / 3.0);
     out->success = fabs(s->p[0] - s->T[0]) <= 0.08;
     out->reward = out->success ? 10.0 : 2.0 * mw_hamacher(ready, grip) + 8.0 * opened;
 }
@@ -67,7 +68,8 @@ static void reward_door_close(mw_env *env, const mw_scene *s, mw_result *out)
 {
     const double d = mw_distance(s->p, s->T);
     const double in_place = mw_near_gauss(d, 0.05, mw_distance(s->o0, s->T));
-    const double near = mw_near_gauss(mw_distance(s->c, s->T), 0.0125, mw_distance(env->task->hand, s->p) + 0.1);
+    const double near = mw_near_gauss(mw_distance(s->c, s->T), 0.0125,
+                                      mw_distance(env->task->hand, s->p) + 0.1);
     out->reward = d < 0.05 ? 10.0 : 3.0 * near + 6.0 * in_place;
     out->success = d <= 0.08;
     out->distance = d;
@@ -89,7 +91,7 @@ const mw_task mw_door_close = {
     .reward = reward_door_close,
 };
 
-/* ---- door-lock, door-unlock --------------------------------------------------------------------------- */
+/* ---- door-lock, door-unlock ------------------------------------------------------------------ */
 
 enum { LOCK };
 
@@ -103,13 +105,17 @@ static void reset_door_lock(mw_env *env, const double *v)
     mw_set(env->T, part(env, LOCK), 0.0, -0.04, -0.1);
 }
 
-/* The margin is the present distance of the pad, so nearness is a constant away from the lock: as in the original. */
+/*
+ * The margin is the present distance of the pad, so nearness is a constant away from the lock: as
+ * in the original.
+ */
 static void reward_door_lock(mw_env *env, const mw_scene *s, mw_result *out)
 {
     (void)env;
     const double to_lock = mw_distance_scaled(LOCK_SCALE, s->p, s->left);
     const double d = fabs(s->T[2] - s->p[2]);
-    out->reward = 2.0 * mw_hamacher(fmax(s->g, 0.0), mw_near(to_lock, 0.01, to_lock)) + 8.0 * mw_near(d, 0.005, 0.1);
+    out->reward = 2.0 * mw_hamacher(fmax(s->g, 0.0), mw_near(to_lock, 0.01, to_lock)) +
+                  8.0 * mw_near(d, 0.005, 0.1);
     out->success = d <= 0.02;
     out->distance = d;
 }
@@ -121,7 +127,9 @@ const mw_task mw_door_lock = {
     .n_random = 3,
     .low = { -0.1, 0.8, 0.15 },
     .high = { 0.1, 0.85, 0.15 },
-    .objects = { { .at = MW_SITE("lockStartLock"), .turn = MW_TURN_BODY, .of = MW_BODY("door_link") } },
+    .objects = { { .at = MW_SITE("lockStartLock"),
+                   .turn = MW_TURN_BODY,
+                   .of = MW_BODY("door_link") } },
     .parts = { [LOCK] = MW_BODY("lock_link") },
     .fixture = "door",
     .fixture_from = MW_FROM_FIRST,
@@ -143,7 +151,8 @@ static void reward_door_unlock(mw_env *env, const mw_scene *s, mw_result *out)
     double finger[3], finger0[3];
     mw_set(finger, s->h, 0.0, 0.055, 0.07);
     mw_set(finger0, s->c0, 0.0, 0.055, 0.07);
-    const double near = mw_near(mw_distance_scaled(LOCK_SCALE, finger, s->p), 0.02, mw_distance_scaled(LOCK_SCALE, finger0, part(env, LOCK)));
+    const double near = mw_near(mw_distance_scaled(LOCK_SCALE, finger, s->p), 0.02,
+                                mw_distance_scaled(LOCK_SCALE, finger0, part(env, LOCK)));
     const double d = fabs(s->T[0] - s->p[0]);
     out->reward = 2.0 * near + 8.0 * mw_near(d, 0.005, 0.1);
     out->success = d <= 0.02;
@@ -160,7 +169,9 @@ const mw_task mw_door_unlock = {
     .goal = MW_GOAL_BOX,
     .goal_low = { 0.0, 0.64, 0.21 },
     .goal_high = { 0.2, 0.7, 0.2111 },
-    .objects = { { .at = MW_SITE("lockStartUnlock"), .turn = MW_TURN_BODY, .of = MW_BODY("door_link") } },
+    .objects = { { .at = MW_SITE("lockStartUnlock"),
+                   .turn = MW_TURN_BODY,
+                   .of = MW_BODY("door_link") } },
     .parts = { [LOCK] = MW_BODY("lock_link") },
     .fixture = "door",
     .fixture_from = MW_FROM_FIRST,
@@ -168,7 +179,7 @@ const mw_task mw_door_unlock = {
     .reward = reward_door_unlock,
 };
 
-/* ---- drawer-close, drawer-open ------------------------------------------------------------------------- */
+/* ---- drawer-close, drawer-open --------------------------------------------------------------- */
 
 static void reset_drawer_close(mw_env *env, const double *v)
 {
@@ -184,7 +195,8 @@ static void reward_drawer_close(mw_env *env, const mw_scene *s, mw_result *out)
     (void)env;
     const double d = mw_distance(s->p, s->T);
     const double in_place = mw_near(d, 0.05, fabs(mw_distance(s->o0, s->T) - 0.05));
-    const double near = mw_near_gauss(mw_distance(s->p, s->c), 0.005, fabs(mw_distance(s->o0, s->c0) - 0.005));
+    const double near = mw_near_gauss(mw_distance(s->p, s->c), 0.005,
+                                      fabs(mw_distance(s->o0, s->c0) - 0.005));
     const double ready = mw_hamacher(near, mw_clip(s->grip, 0.0, 1.0));
     out->success = d <= 0.065;
     out->reward = out->success ? 10.0 : 10.0 * mw_hamacher(ready, in_place);
@@ -218,7 +230,8 @@ static void reward_drawer_open(mw_env *env, const mw_scene *s, mw_result *out)
     double handle0[3];
     mw_set(handle0, s->T, 0.0, 0.2, 0.0);
     const double d = mw_distance(s->p, s->T);
-    const double near = mw_near(mw_distance_scaled(S, s->p, s->h), 0.01, mw_distance_scaled(S, handle0, s->c0));
+    const double near = mw_near(mw_distance_scaled(S, s->p, s->h), 0.01,
+                                mw_distance_scaled(S, handle0, s->c0));
     out->reward = 5.0 * (near + mw_near(d, 0.02, 0.2));
     out->success = d <= 0.03;
     out->distance = d;
@@ -230,7 +243,10 @@ const mw_task mw_drawer_open = {
     .n_random = 3,
     .low = { -0.1, 0.9, 0.0 },
     .high = { 0.1, 0.9, 0.0 },
-    .objects = { { .at = MW_BODY("drawer_link"), .offset = { 0.0, -0.16, 0.0 }, .turn = MW_TURN_BODY, .of = MW_BODY("drawer_link") } },
+    .objects = { { .at = MW_BODY("drawer_link"),
+                   .offset = { 0.0, -0.16, 0.0 },
+                   .turn = MW_TURN_BODY,
+                   .of = MW_BODY("drawer_link") } },
     .fixture = "drawer",
     .fixture_from = MW_FROM_FIRST,
     .v2_forward = 1,

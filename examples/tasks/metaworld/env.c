@@ -1,11 +1,15 @@
 /*
- * The machinery of the fifty tasks. One control step is five physics steps, 0.0125 s. The action moves the mocap body by 1 cm at most along each axis
- * and the hand, welded to it, follows; its fourth number is the gripper's force, 1 closes.
+ * The machinery of the fifty tasks. One control step is five physics steps, 0.0125 s. The action
+ * moves the mocap body by 1 cm at most along each axis and the hand, welded to it, follows; its
+ * fourth number is the gripper's force, 1 closes.
  *
- * Observation (39): frame, frame of the step before, goal. Frame (18): hand, opening of the gripper, up to two objects with position and quaternion.
+ * Observation (39): frame, frame of the step before, goal. Frame (18): hand, opening of the
+ * gripper, up to two objects with position and quaternion.
  *
- * Two profiles. 3: as the package metaworld 3.1.1 does it. 2: as the version that the TCE paper ran: positions lag one physics step behind because there is no
- * mj_forward after a step, and a reset finds the fixture where the episode before had put it, so an environment carries state from episode to episode.
+ * Two profiles. 3: as the package metaworld 3.1.1 does it. 2: as the version that the TCE paper
+ * ran: positions lag one physics step behind because there is no mj_forward after a step, and a
+ * reset finds the fixture where the episode before had put it, so an environment carries state from
+ * episode to episode.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -22,8 +26,10 @@
 
 static const double MOCAP_LOW[3] = { -0.5, 0.4, 0.05 };
 static const double MOCAP_HIGH[3] = { 0.5, 1.0, 0.5 };
-/* weld of hand and mocap body: anchor, relative position and quaternion, torque scale. With the values of the files, made for MuJoCo 2, the
- * hand settles askew. */
+/*
+ * weld of hand and mocap body: anchor, relative position and quaternion, torque scale. With the
+ * values of the files, made for MuJoCo 2, the hand settles askew.
+ */
 static const double WELD[N_WELD] = { 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 5 };
 
 static const double ACTION_LOW[MW_N_ACTION] = { -1.0, -1.0, -1.0, -1.0 };
@@ -32,7 +38,7 @@ static const char *const METRICS[] = { "success", "distance" };
 static const int32_t SEES_OBJECT_GOAL[] = { 4, 5, 6, 36, 37, 38 };
 static const int32_t SEES_HAND_GOAL[] = { 0, 1, 2, 36, 37, 38 };
 
-/* ---- life ---------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 void mw_destroy(void *instance)
 {
@@ -48,15 +54,20 @@ void mw_destroy(void *instance)
 
 static tce_status read_options(mw_env *env, const char *settings)
 {
-    const task_option options[] = { { "profile", &env->profile, 2.0, 3.0 }, { "hidden_goal", &env->hidden_goal, 0.0, 1.0 } };
+    const task_option options[] = { { "profile", &env->profile, 2.0, 3.0 },
+                                    { "hidden_goal", &env->hidden_goal, 0.0, 1.0 } };
     env->profile = 3.0;
-    const tce_status status = task_options_read(env->name, settings, sizeof options / sizeof options[0], options);
+    const tce_status status = task_options_read(env->name, settings,
+                                                sizeof options / sizeof options[0], options);
     if (status == TCE_OK && env->profile != 2.0 && env->profile != 3.0)
         return tce_fail(TCE_E_VALUE, "%s: profile = %g, must be 2 or 3", env->name, env->profile);
     return status;
 }
 
-/* The mocap body, when nothing can touch it and steps are made of the parts that step_after_forward knows; else 0. */
+/*
+ * The mocap body, when nothing can touch it and steps are made of the parts that step_after_forward
+ * knows; else 0.
+ */
 static int find_mocap(const mjModel *m)
 {
     int body = 0;
@@ -66,11 +77,14 @@ static int find_mocap(const mjModel *m)
     for (int i = 0; i < m->ngeom; i++)
         if (m->geom_bodyid[i] == body && (m->geom_contype[i] || m->geom_conaffinity[i]))
             return 0;
-    const int simple = m->opt.integrator == mjINT_EULER && m->opt.enableflags == 0 && m->nsensor == 0 && m->ntendon == 0 && m->nflex == 0;
+    const int simple = m->opt.integrator == mjINT_EULER && m->opt.enableflags == 0 &&
+                       m->nsensor == 0 && m->ntendon == 0 && m->nflex == 0;
     return simple ? body : 0;
 }
 
-/* Pictures show the table from the right of the arm: the models' own cameras stand on their heads. */
+/*
+ * Pictures show the table from the right of the arm: the models' own cameras stand on their heads.
+ */
 static void set_view(mjModel *model)
 {
     static const double CENTRE[3] = { 0.0, 0.65, 0.1 };
@@ -82,7 +96,10 @@ static void set_view(mjModel *model)
     model->vis.global.offheight = 960;
 }
 
-/* The shared model with arrays of its own where an environment writes; meshes and textures, twenty megabytes of them, stay shared. */
+/*
+ * The shared model with arrays of its own where an environment writes; meshes and textures, twenty
+ * megabytes of them, stay shared.
+ */
 static tce_status open_model(mw_env *env)
 {
     char path[256];
@@ -92,7 +109,8 @@ static tce_status open_model(mw_env *env)
         return status;
     const mjModel *m = env->shared;
     if (m->neq != 1 || m->nmocap != 1 || m->nu != 2)
-        return tce_fail(TCE_E_ENV, "%s: %s is not a model of metaworld 3.1.1; run `make deps`", env->name, env->task->xml);
+        return tce_fail(TCE_E_ENV, "%s: %s is not a model of metaworld 3.1.1; run `make deps`",
+                        env->name, env->task->xml);
     const size_t n_pos = 3 * (size_t)m->nbody, n_eq = mjNEQDATA * (size_t)m->neq;
     env->body_pos = malloc(n_pos * sizeof *env->body_pos);
     env->eq_data = malloc(n_eq * sizeof *env->eq_data);
@@ -188,11 +206,16 @@ static void choose_boxes(mw_env *env)
     const mw_task *task = env->task;
     env->mocap_low = task->mocap_low[1] != 0.0 ? task->mocap_low : MOCAP_LOW;
     env->mocap_high = MOCAP_HIGH;
-    env->goal_low = task->goal == MW_GOAL_MOCAP ? env->mocap_low : task->goal == MW_GOAL_SECOND ? task->low + 3 : task->goal_low;
-    env->goal_high = task->goal == MW_GOAL_MOCAP ? env->mocap_high : task->goal == MW_GOAL_SECOND ? task->high + 3 : task->goal_high;
+    env->goal_low = task->goal == MW_GOAL_MOCAP    ? env->mocap_low
+                    : task->goal == MW_GOAL_SECOND ? task->low + 3
+                                                   : task->goal_low;
+    env->goal_high = task->goal == MW_GOAL_MOCAP    ? env->mocap_high
+                     : task->goal == MW_GOAL_SECOND ? task->high + 3
+                                                    : task->goal_high;
 }
 
-tce_status mw_create(const char *name, const mw_task *task, void *user, const char *settings, void **out)
+tce_status mw_create(const char *name, const mw_task *task, void *user, const char *settings,
+                     void **out)
 {
     mw_env *env = calloc(1, sizeof *env);
     if (!env)
@@ -227,7 +250,9 @@ tce_status mw_spec(void *instance, tce_env_spec *out)
     out->n_context = context == MW_SEES_GOAL ? 3 : 6;
     out->dt = DT;
     out->metric_names = METRICS;
-    out->context = context == MW_SEES_HAND_GOAL ? SEES_HAND_GOAL : SEES_OBJECT_GOAL + (context == MW_SEES_GOAL ? 3 : 0);
+    out->context = context == MW_SEES_HAND_GOAL
+                       ? SEES_HAND_GOAL
+                       : SEES_OBJECT_GOAL + (context == MW_SEES_GOAL ? 3 : 0);
     out->action_low = ACTION_LOW;
     out->action_high = ACTION_HIGH;
     if (out->struct_size >= offsetof(tce_env_spec, carries_state) + sizeof out->carries_state)
@@ -235,11 +260,12 @@ tce_status mw_spec(void *instance, tce_env_spec *out)
     return TCE_OK;
 }
 
-/* ---- steps --------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /*
- * mj_step after mj_forward and a move of the mocap body, which touches nothing: all that depends on positions is as forward found it but for that body and the
- * constraints, and more than half of the time is saved. The same bytes as mj_step, for the MuJoCo that this was compared with.
+ * mj_step after mj_forward and a move of the mocap body, which touches nothing: all that depends on
+ * positions is as forward found it but for that body and the constraints, and more than half of the
+ * time is saved. The same bytes as mj_step, for the MuJoCo that this was compared with.
  */
 static void step_after_forward(const mjModel *m, mjData *d, int mocap_body)
 {
@@ -279,7 +305,8 @@ static void advance(void *context)
     }
 }
 
-tce_status mw_step_action(void *instance, const double *action, double *out_obs, tce_env_result *out)
+tce_status mw_step_action(void *instance, const double *action, double *out_obs,
+                          tce_env_result *out)
 {
     mw_env *env = instance;
     tce_status status = check_finite(env->name, "action", MW_N_ACTION, action);
@@ -303,7 +330,8 @@ tce_status mw_step_action(void *instance, const double *action, double *out_obs,
 }
 
 /* The hand follows the desired position; the velocity is not used. */
-tce_status mw_step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+tce_status mw_step(void *instance, const double *pos, const double *vel, double *out_obs,
+                   tce_env_result *out)
 {
     const mw_env *env = instance;
     double action[MW_N_ACTION];
@@ -323,7 +351,7 @@ tce_status mw_metrics(void *instance, double *out)
     return TCE_OK;
 }
 
-/* ---- states -------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 size_t mw_n_state(void *instance)
 {
@@ -358,8 +386,8 @@ tce_status mw_set_state(void *instance, const double *state, double *out_obs)
     double task[MW_N_TASK];
     tce_status status = check_finite(env->name, "state", mw_n_state(env), state);
     if (status == TCE_OK && !(state[MW_STATE_STEP] >= 0.0 && state[MW_STATE_STEP] <= MW_N_STEPS))
-        status = tce_fail(TCE_E_VALUE, "%s: state[%d] = %g, the step, must be in 0 ... %d", env->name, MW_STATE_STEP, state[MW_STATE_STEP],
-                          MW_N_STEPS);
+        status = tce_fail(TCE_E_VALUE, "%s: state[%d] = %g, the step, must be in 0 ... %d",
+                          env->name, MW_STATE_STEP, state[MW_STATE_STEP], MW_N_STEPS);
     if (status != TCE_OK)
         return status;
     /* first the model: positions are derived from it */
@@ -376,7 +404,8 @@ tce_status mw_set_state(void *instance, const double *state, double *out_obs)
     mw_copy(env->o0, task + MW_STATE_OBJECT);
     mw_copy(env->extra, task + MW_STATE_EXTRA);
     memcpy(env->action, task + MW_STATE_ACTION, sizeof env->action);
-    env->result = (mw_result){ task[MW_STATE_REWARD], task[MW_STATE_SUCCESS] != 0.0, task[MW_STATE_DISTANCE] };
+    env->result = (mw_result){ task[MW_STATE_REWARD], task[MW_STATE_SUCCESS] != 0.0,
+                               task[MW_STATE_DISTANCE] };
     memcpy(env->frame, task + MW_STATE_FRAME, sizeof env->frame);
     memcpy(env->before, task + MW_STATE_BEFORE, sizeof env->before);
     if (task[MW_STATE_DERIVE] != 0.0)
@@ -390,9 +419,11 @@ tce_status mw_set_state(void *instance, const double *state, double *out_obs)
     return TCE_OK;
 }
 
-/* ---- pictures ------------------------------------------------------------------------------------ */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
-/* The mark at the goal is a site of most models; it stands at the target while a picture is taken. */
+/*
+ * The mark at the goal is a site of most models; it stands at the target while a picture is taken.
+ */
 tce_status mw_render(void *instance, int32_t width, int32_t height, uint8_t *rgb)
 {
     mw_env *env = instance;

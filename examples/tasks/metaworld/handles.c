@@ -1,6 +1,6 @@
 /*
- * Faucets, a dial, a lever, handles and windows: things to turn, press, pull and slide. What they have in common is extra, the place of the handle at the
- * start of the episode.
+ * Faucets, a dial, a lever, handles and windows: things to turn, press, pull and slide. What they
+ * have in common is extra, the place of the handle at the start of the episode.
  */
 #include "metaworld.h"
 
@@ -8,7 +8,7 @@
 
 #define PI 3.14159265358979323846
 
-/* ---- faucet-open, faucet-close -------------------------------------------------------------------------- */
+/* ---- faucet-open, faucet-close --------------------------------------------------------------- */
 
 static void reset_faucet_open(mw_env *env, const double *v)
 {
@@ -22,7 +22,8 @@ static void turn_faucet(const mw_scene *s, const double *handle, mw_result *out)
 {
     const double d = mw_distance(handle, s->T);
     const double in_place = mw_near(d, 0.07, fabs(mw_distance(s->o0, s->T) - 0.07));
-    const double near = mw_near_gauss(mw_distance(handle, s->c), 0.01, fabs(mw_distance(s->o0, s->c0) - 0.01));
+    const double near = mw_near_gauss(mw_distance(handle, s->c), 0.01,
+                                      fabs(mw_distance(s->o0, s->c0) - 0.01));
     out->success = d <= 0.07;
     out->reward = out->success ? 10.0 : 4.0 * near + 6.0 * in_place;
     out->distance = d;
@@ -43,7 +44,10 @@ const mw_task mw_faucet_open = {
     .n_random = 3,
     .low = { -0.05, 0.8, 0.0 },
     .high = { 0.05, 0.85, 0.0 },
-    .objects = { { .at = MW_SITE("handleStartOpen"), .offset = { 0.0, 0.0, -0.01 }, .turn = MW_TURN_BODY, .of = MW_BODY("faucetBase") } },
+    .objects = { { .at = MW_SITE("handleStartOpen"),
+                   .offset = { 0.0, 0.0, -0.01 },
+                   .turn = MW_TURN_BODY,
+                   .of = MW_BODY("faucetBase") } },
     .fixture = "faucetBase",
     .fixture_from = MW_FROM_FIRST,
     .v2_forward = 1,
@@ -72,14 +76,17 @@ const mw_task mw_faucet_close = {
     .n_random = 3,
     .low = { -0.1, 0.8, 0.0 },
     .high = { 0.1, 0.85, 0.0 },
-    .objects = { { .at = MW_SITE("handleStartClose"), .offset = { 0.0, 0.0, -0.01 }, .turn = MW_TURN_BODY, .of = MW_BODY("faucetBase") } },
+    .objects = { { .at = MW_SITE("handleStartClose"),
+                   .offset = { 0.0, 0.0, -0.01 },
+                   .turn = MW_TURN_BODY,
+                   .of = MW_BODY("faucetBase") } },
     .fixture = "faucetBase",
     .fixture_from = MW_FROM_FIRST,
     .reset = reset_faucet_close,
     .reward = reward_faucet_close,
 };
 
-/* ---- dial-turn ---------------------------------------------------------------------------------------- */
+/* ---- dial-turn ------------------------------------------------------------------------------- */
 
 enum { DIAL, KNOB_JOINT };
 
@@ -113,7 +120,8 @@ static void reward_dial_turn(mw_env *env, const mw_scene *s, mw_result *out)
     dial_push(dial, push);
     const double d = mw_distance(dial, s->T);
     const double in_place = mw_near(d, 0.07, fabs(mw_distance(env->extra, s->T) - 0.07));
-    const double near = mw_near_gauss(mw_distance(push, s->c), 0.005, fabs(mw_distance(env->extra, s->c0) - 0.005));
+    const double near = mw_near_gauss(mw_distance(push, s->c), 0.005,
+                                      fabs(mw_distance(env->extra, s->c0) - 0.005));
     out->reward = 10.0 * mw_hamacher(mw_hamacher(near, mw_clip(s->grip, 0.0, 1.0)), in_place);
     out->success = d <= 0.07;
     out->distance = d;
@@ -138,7 +146,7 @@ const mw_task mw_dial_turn = {
     .reward = reward_dial_turn,
 };
 
-/* ---- lever-pull --------------------------------------------------------------------------------------- */
+/* ---- lever-pull ------------------------------------------------------------------------------ */
 
 enum { LEVER_JOINT };
 
@@ -150,7 +158,10 @@ static void reset_lever_pull(mw_env *env, const double *v)
     mw_set(env->T, v, 0.12, 0.0, 0.45);
 }
 
-/* The joint ends at 0 ... 1.57, so success means to press the lever through its soft limit and to hold it there: as in the original. */
+/*
+ * The joint ends at 0 ... 1.57, so success means to press the lever through its soft limit and to
+ * hold it there: as in the original.
+ */
 static void reward_lever_pull(mw_env *env, const mw_scene *s, mw_result *out)
 {
     static const double S[3] = { 4.0, 1.0, 4.0 };
@@ -171,7 +182,9 @@ const mw_task mw_lever_pull = {
     .n_random = 3,
     .low = { -0.1, 0.7, 0.0 },
     .high = { 0.1, 0.8, 0.0 },
-    .objects = { { .at = MW_SITE("leverStart"), .turn = MW_TURN_MATRIX, .of = MW_GEOM("objGeom") } },
+    .objects = { { .at = MW_SITE("leverStart"),
+                   .turn = MW_TURN_MATRIX,
+                   .of = MW_GEOM("objGeom") } },
     .parts = { [LEVER_JOINT] = MW_JOINT("LeverAxis") },
     .fixture = "lever",
     .fixture_from = MW_FROM_FIRST,
@@ -181,7 +194,7 @@ const mw_task mw_lever_pull = {
     .reward = reward_lever_pull,
 };
 
-/* ---- handle-press, handle-press-side -------------------------------------------------------------------- */
+/* ---- handle-press, handle-press-side --------------------------------------------------------- */
 
 enum { HANDLE, HANDLE_GOAL };
 
@@ -200,7 +213,8 @@ static void reward_handle_press(mw_env *env, const mw_scene *s, mw_result *out)
     const double *handle = part(env, HANDLE);
     const double d = fabs(handle[2] - s->T[2]);
     const double in_place = mw_near(d, 0.02, fabs(fabs(env->extra[2] - s->T[2]) - 0.02));
-    const double near = mw_near(mw_distance(handle, s->c), 0.02, fabs(mw_distance(env->extra, s->c0) - 0.02));
+    const double near = mw_near(mw_distance(handle, s->c), 0.02,
+                                fabs(mw_distance(env->extra, s->c0) - 0.02));
     out->success = d <= 0.02;
     out->reward = 10.0 * (out->success ? 1.0 : mw_hamacher(near, in_place));
     out->distance = d;
@@ -239,7 +253,7 @@ const mw_task mw_handle_press_side = {
     .reward = reward_handle_press,
 };
 
-/* ---- handle-pull, handle-pull-side ---------------------------------------------------------------------- */
+/* ---- handle-pull, handle-pull-side ----------------------------------------------------------- */
 
 static const double DOWN = -0.1;
 
@@ -252,7 +266,8 @@ static void reset_handle_pull(mw_env *env, const double *v)
 }
 
 /* The handle up; more when the gripper is around it and it has moved. */
-static void pull_handle(const mw_env *env, const mw_scene *s, double d, double in_place, int moved, mw_result *out)
+static void pull_handle(const mw_env *env, const mw_scene *s, double d, double in_place, int moved,
+                        mw_result *out)
 {
     out->reward = mw_hamacher(mw_cage(s, &env->task->cage, s->p, s->o0), in_place);
     if (mw_distance(s->p, s->c) < 0.035 && s->g > 0.0 && moved)
@@ -318,7 +333,7 @@ const mw_task mw_handle_pull_side = {
     .reward = reward_handle_pull_side,
 };
 
-/* ---- window-open, window-close ---------------------------------------------------------------------------- */
+/* ---- window-open, window-close --------------------------------------------------------------- */
 
 /* No forward after the slide has moved: the first observation does not show it. */
 static void reset_window_open(mw_env *env, const double *v)
@@ -335,7 +350,8 @@ static void reward_window_open(mw_env *env, const mw_scene *s, mw_result *out)
     const double *handle = part(env, HANDLE);
     const double d = fabs(handle[0] - s->T[0]);
     const double in_place = mw_near(d, 0.05, fabs(fabs(s->o0[0] - s->T[0]) - 0.05));
-    const double near = mw_near(mw_distance(handle, s->c), 0.02, fabs(mw_distance(env->extra, s->c0) - 0.02));
+    const double near = mw_near(mw_distance(handle, s->c), 0.02,
+                                fabs(mw_distance(env->extra, s->c0) - 0.02));
     out->reward = 10.0 * mw_hamacher(near, in_place);
     out->success = d <= 0.05;
     out->distance = d;
@@ -371,7 +387,8 @@ static void reward_window_close(mw_env *env, const mw_scene *s, mw_result *out)
     const double *handle = part(env, HANDLE);
     const double d = fabs(handle[0] - s->T[0]);
     const double in_place = mw_near(d, 0.05, fabs(fabs(env->extra[0] - s->T[0]) - 0.05));
-    const double near = mw_near_gauss(mw_distance(handle, s->c), 0.02, fabs(mw_distance(env->extra, s->c0) - 0.02));
+    const double near = mw_near_gauss(mw_distance(handle, s->c), 0.02,
+                                      fabs(mw_distance(env->extra, s->c0) - 0.02));
     out->reward = 10.0 * mw_hamacher(near, in_place);
     out->success = d <= 0.05;
     out->distance = d;

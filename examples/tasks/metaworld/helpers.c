@@ -1,7 +1,10 @@
 /*
- * Tolerances S(d) of bounds low, high and a margin, with d the distance to the bounds in margins and w = 0.1 = S(1):
- *     long tail 1 / (1 + d^2 (1/w - 1))      gaussian w^(d^2)      reciprocal 1 / (1 + d (1/w - 1))      hyperbolic 1 / cosh(d arcosh(1/w))
- *     cosine (1 + cos(d arccos(2w - 1))) / 2      linear 1 - d (1 - w)      quadratic 1 - d^2 (1 - w)      tanh^2 1 - tanh^2(d artanh sqrt(1 - w))
+ * Tolerances S(d) of bounds low, high and a margin, with d the distance to the bounds in margins
+ * and w = 0.1 = S(1):
+ *     long tail 1 / (1 + d^2 (1/w - 1))      gaussian w^(d^2)
+ *     reciprocal 1 / (1 + d (1/w - 1))       hyperbolic 1 / cosh(d arcosh(1/w))
+ *     cosine (1 + cos(d arccos(2w - 1))) / 2      linear 1 - d (1 - w)
+ *     quadratic 1 - d^2 (1 - w)      tanh^2 1 - tanh^2(d artanh sqrt(1 - w))
  * the three without a tail end at 0. And what is built from them: cages around objects.
  */
 #include "helpers.h"
@@ -17,7 +20,7 @@
 #define CAGED 0.97
 #define CAGED_PUSH 0.95
 
-/* ---- distances --------------------------------------------------------------------------------- */
+/* ---- distances ------------------------------------------------------------------------------- */
 
 double mw_distance(const double *a, const double *b)
 {
@@ -48,7 +51,7 @@ double mw_clip(double x, double low, double high)
     return fmin(fmax(x, low), high);
 }
 
-/* ---- tolerance and its friends ------------------------------------------------------------------- */
+/* ---- tolerance and its friends --------------------------------------------------------------- */
 
 static double fall(mw_sigmoid sigmoid, double d)
 {
@@ -160,12 +163,16 @@ void mw_quaternion_xyzw(const double *m, double *out)
         out[i] /= size;
 }
 
-/* ---- how well the gripper holds an object -------------------------------------------------------- */
+/* ---- how well the gripper holds an object ---------------------------------------------------- */
 
-/* How far a pad at y has come to the side of the object, from the distance that it has to its first place. */
+/*
+ * How far a pad at y has come to the side of the object, from the distance that it has to its first
+ * place.
+ */
 static double pad_beside(const mw_cage_numbers *n, double y, double object_y, double base_y)
 {
-    return mw_tolerance(MW_LONG_TAIL, fabs(y - object_y), n->object, n->reach, fabs(fabs(y - base_y) - n->reach));
+    return mw_tolerance(MW_LONG_TAIL, fabs(y - object_y), n->object, n->reach,
+                        fabs(fabs(y - base_y) - n->reach));
 }
 
 /* The tool above or around P in the plane of x and z, measured by how far it was from `base`. */
@@ -176,7 +183,8 @@ static double tool_around(const mw_scene *s, const double *P, const double *base
 
 double mw_cage(const mw_scene *s, const mw_cage_numbers *n, const double *P, const double *base)
 {
-    const double beside = mw_hamacher(pad_beside(n, s->left[1], P[1], base[1]), pad_beside(n, s->right[1], P[1], base[1]));
+    const double beside = mw_hamacher(pad_beside(n, s->left[1], P[1], base[1]),
+                                      pad_beside(n, s->right[1], P[1], base[1]));
     const double caged = mw_hamacher(beside, tool_around(s, P, base, n->width));
     const double grip = caged > CAGED ? fmin(fmax(0.0, s->grip), n->effort) / n->effort : 0.0;
     const double held = mw_hamacher(caged, grip);
@@ -184,11 +192,15 @@ double mw_cage(const mw_scene *s, const mw_cage_numbers *n, const double *P, con
         return held;
     if (n->density == MW_HIGH)
         return (held + caged) / 2.0;
-    const double reached = mw_near(mw_distance(P, s->c), n->near, fabs(mw_distance(base, s->c0) - n->near));
+    const double reached = mw_near(mw_distance(P, s->c), n->near,
+                                   fabs(mw_distance(base, s->c0) - n->near));
     return (held + reached) / 2.0;
 }
 
-/* Signed distances of the pads inwards to the object, negative outside, and the margins for them: all of the present pads. */
+/*
+ * Signed distances of the pads inwards to the object, negative outside, and the margins for them:
+ * all of the present pads.
+ */
 typedef struct pads {
     double left, right;
     double left_margin, right_margin;
@@ -197,7 +209,8 @@ typedef struct pads {
 static pads measure_pads(const mw_scene *s, const double *P)
 {
     static const double REACH = 0.05;
-    return (pads){ s->left[1] - P[1], P[1] - s->right[1], fabs(fabs(P[1] - s->left[1]) - REACH), fabs(fabs(P[1] - s->right[1]) - REACH) };
+    return (pads){ s->left[1] - P[1], P[1] - s->right[1], fabs(fabs(P[1] - s->left[1]) - REACH),
+                   fabs(fabs(P[1] - s->right[1]) - REACH) };
 }
 
 static double pads_between(const pads *d, double low, double high)
@@ -209,7 +222,8 @@ static double pads_between(const pads *d, double low, double high)
 double mw_cage_pick(const mw_scene *s, const double *P)
 {
     const pads d = measure_pads(s, P);
-    const double caged = mw_hamacher(pads_between(&d, 0.015, 0.05), tool_around(s, P, s->o0, 0.005));
+    const double caged = mw_hamacher(pads_between(&d, 0.015, 0.05),
+                                     tool_around(s, P, s->o0, 0.005));
     const double grip = caged > CAGED ? mw_clip(s->grip, 0.0, 1.0) : 0.0;
     return (mw_hamacher(caged, grip) + caged) / 2.0;
 }
@@ -217,12 +231,13 @@ double mw_cage_pick(const mw_scene *s, const double *P)
 double mw_cage_push(const mw_scene *s, const double *P, double object, double slack, double width)
 {
     const pads d = measure_pads(s, P);
-    const double caged = mw_hamacher(pads_between(&d, object, 0.05), tool_around(s, P, s->o0, width));
+    const double caged = mw_hamacher(pads_between(&d, object, 0.05),
+                                     tool_around(s, P, s->o0, width));
     const double touching = pads_between(&d, object, object + slack);
     return (caged + (caged > CAGED_PUSH ? touching : 0.0)) / 2.0;
 }
 
-/* ---- the hand ------------------------------------------------------------------------------------ */
+/* ---- the hand -------------------------------------------------------------------------------- */
 
 void mw_follow(const double *desired, const double *mocap, double *out_action)
 {
@@ -234,5 +249,6 @@ void mw_follow(const double *desired, const double *mocap, double *out_action)
 void mw_move_mocap(const double *action, const double *low, const double *high, double *mocap)
 {
     for (int i = 0; i < 3; i++)
-        mocap[i] = mw_clip(mocap[i] + ACTION_SCALE * mw_clip(action[i], -1.0, 1.0), low[i], high[i]);
+        mocap[i] = mw_clip(mocap[i] + ACTION_SCALE * mw_clip(action[i], -1.0, 1.0), low[i],
+                           high[i]);
 }

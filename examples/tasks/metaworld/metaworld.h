@@ -1,11 +1,14 @@
 /*
- * The fifty Metaworld tasks: a Sawyer arm, moved by a mocap body that its hand is welded to, opens, pushes, picks and places. Models of metaworld 3.1.1.
+ * The fifty Metaworld tasks: a Sawyer arm, moved by a mocap body that its hand is welded to, opens,
+ * pushes, picks and places. Models of metaworld 3.1.1.
  *
- * A task is a row of data with two functions: what its reset does after the hand has been brought to its place, and its reward. Rows stand in
- * group files (objects.c, places.c, tools.c, buttons.c, doors.c, handles.c, plates.c), the machinery in env.c, the list of all in list.h.
+ * A task is a row of data with two functions: what its reset does after the hand has been brought
+ * to its place, and its reward. Rows stand in group files (objects.c, places.c, tools.c, buttons.c,
+ * doors.c, handles.c, plates.c), the machinery in env.c, the list of all in list.h.
  *
- * Letters, here and in the rows: c tool centre, c0 the same when the hand had been reset; h hand, g opening of the gripper, p, q position and quaternion of the
- * object as observed, p2 those of a second one; o0 initial position of the object, T target; v the random vector of the episode.
+ * Letters, here and in the rows: c tool centre, c0 the same when the hand had been reset; h hand, g
+ * opening of the gripper, p, q position and quaternion of the object as observed, p2 those of a
+ * second one; o0 initial position of the object, T target; v the random vector of the episode.
  */
 #ifndef METAWORLD_METAWORLD_H
 #define METAWORLD_METAWORLD_H
@@ -24,10 +27,22 @@ typedef struct mw_part {
     const char *name;
 } mw_part;
 
-#define MW_BODY(name) { mjOBJ_BODY, name }
-#define MW_SITE(name) { mjOBJ_SITE, name }
-#define MW_GEOM(name) { mjOBJ_GEOM, name }
-#define MW_JOINT(name) { mjOBJ_JOINT, name }
+#define MW_BODY(name)    \
+    {                    \
+        mjOBJ_BODY, name \
+    }
+#define MW_SITE(name)    \
+    {                    \
+        mjOBJ_SITE, name \
+    }
+#define MW_GEOM(name)    \
+    {                    \
+        mjOBJ_GEOM, name \
+    }
+#define MW_JOINT(name)    \
+    {                     \
+        mjOBJ_JOINT, name \
+    }
 
 /* How an observed object's orientation is told. */
 typedef enum mw_turn {
@@ -42,8 +57,9 @@ typedef struct mw_object {
     mw_part at;
     double offset[3];
     mw_turn turn;
-    mw_part of;                                         /* whose orientation */
-    void (*locate)(const mw_env *env, double *out_pos); /* the position, where it is computed in another way */
+    mw_part of; /* whose orientation */
+    /* the position, where it is computed in another way */
+    void (*locate)(const mw_env *env, double *out_pos);
 } mw_object;
 
 typedef enum mw_goal {
@@ -67,21 +83,23 @@ typedef struct mw_result {
 
 typedef struct mw_task {
     const char *xml;
-    double hand[3];                     /* H0: where a reset brings the mocap body */
-    double mocap_low[3];                /* lower corner of the mocap body's box; zeros: the usual one */
-    int n_random;                       /* numbers in v: 3 or 6 */
+    double hand[3];      /* H0: where a reset brings the mocap body */
+    double mocap_low[3]; /* lower corner of the mocap body's box; zeros: the usual one */
+    int n_random;        /* numbers in v: 3 or 6 */
     double low[MW_MAX_RANDOM], high[MW_MAX_RANDOM];
-    double apart;                       /* v is drawn again while its two parts are nearer than this in the plane */
-    const double *apart_from;           /* this point instead of the second part */
-    mw_goal goal;                       /* what the observed goal is clipped to */
-    double goal_low[3], goal_high[3];   /* for MW_GOAL_BOX */
+    /* v is drawn again while its two parts are nearer than this in the plane */
+    double apart;
+    const double *apart_from;         /* this point instead of the second part */
+    mw_goal goal;                     /* what the observed goal is clipped to */
+    double goal_low[3], goal_high[3]; /* for MW_GOAL_BOX */
     mw_object objects[2];
-    mw_part parts[MW_MAX_PARTS];        /* further things that reset and reward look at: part(env, i) */
-    const char *fixture;                /* body that a reset puts elsewhere in the model; NULL: none */
+    /* further things that reset and reward look at: part(env, i) */
+    mw_part parts[MW_MAX_PARTS];
+    const char *fixture; /* body that a reset puts elsewhere in the model; NULL: none */
     mw_from fixture_from;
     double fixture_offset[3];
-    int n_extra;                        /* numbers of env->extra that the task uses */
-    int v2_forward;                     /* profile 2 has one more mj_forward before the first observation */
+    int n_extra;    /* numbers of env->extra that the task uses */
+    int v2_forward; /* profile 2 has one more mj_forward before the first observation */
     mw_cage_numbers cage;
     mw_context context;
     void (*reset)(mw_env *env, const double *v);
@@ -92,13 +110,13 @@ struct mw_env {
     const char *name; /* of the table */
     const mw_task *task;
     const mjModel *shared;
-    mjModel model;    /* the shared one with body_pos and eq_data of its own */
+    mjModel model; /* the shared one with body_pos and eq_data of its own */
     double *body_pos, *eq_data;
     mjData *data;
     const task_draws *draws;
     mujoco_renderer *renderer;
 
-    double profile;     /* options: 2 or 3 */
+    double profile; /* options: 2 or 3 */
     double hidden_goal;
 
     const double *mocap_low, *mocap_high, *goal_low, *goal_high;
@@ -106,12 +124,13 @@ struct mw_env {
     const double *object_at[2];       /* NULL: none, or computed */
     const double *object_turn[2];     /* quaternion or matrix */
     const double *hand, *claw[2], *pad[2], *tool[2], *finger;
-    int fixture;                      /* body, or -1 */
-    int mocap_body;                   /* 0: step_after_forward may not be used */
+    int fixture;    /* body, or -1 */
+    int mocap_body; /* 0: step_after_forward may not be used */
 
     /* of the episode */
     int step;
-    int forwarded; /* everything in data belongs to the present state: the last call was mj_forward */
+    /* everything in data belongs to the present state: the last call was mj_forward */
+    int forwarded;
     double v[MW_MAX_RANDOM];
     double T[3], c0[3], o0[3], extra[3];
     double action[MW_N_ACTION];
@@ -121,22 +140,28 @@ struct mw_env {
 
 enum { MW_N_SUB = 5 }; /* physics steps of a control step */
 
-/* ---- the machinery ------------------------------------------------------------------------------- */
+/* ---- the machinery --------------------------------------------------------------------------- */
 
 /* env.c: the entries of the tables */
-tce_status mw_create(const char *name, const mw_task *task, void *user, const char *settings, void **out);
+tce_status mw_create(const char *name, const mw_task *task, void *user, const char *settings,
+                     void **out);
 void mw_destroy(void *instance);
 tce_status mw_spec(void *instance, tce_env_spec *out);
-tce_status mw_step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out);
-tce_status mw_step_action(void *instance, const double *action, double *out_obs, tce_env_result *out);
+tce_status mw_step(void *instance, const double *pos, const double *vel, double *out_obs,
+                   tce_env_result *out);
+tce_status mw_step_action(void *instance, const double *action, double *out_obs,
+                          tce_env_result *out);
 tce_status mw_metrics(void *instance, double *out);
 size_t mw_n_state(void *instance);
 tce_status mw_get_state(void *instance, double *out);
 tce_status mw_set_state(void *instance, const double *state, double *out_obs);
 tce_status mw_render(void *instance, int32_t width, int32_t height, uint8_t *rgb);
 
-/* scene.c: the frame as the simulation stands; the observation of a reset, and that of a step, which is clipped; reward, success and distance of the present
- * state, seen as obs, after env->action */
+/*
+ * scene.c: the frame as the simulation stands; the observation of a reset, and that of a step,
+ * which is clipped; reward, success and distance of the present state, seen as obs, after
+ * env->action
+ */
 void mw_read_frame(const mw_env *env, double *out);
 void mw_observe(const mw_env *env, double *out);
 void mw_observe_clipped(const mw_env *env, double *out);
@@ -144,10 +169,11 @@ void mw_judge(mw_env *env, const double *obs);
 void mw_tool_centre(const mw_env *env, double *out);
 
 /* reset.c */
-tce_status mw_reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel);
+tce_status mw_reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                    double *out_vel);
 void mw_put_mocap(mw_env *env, const double *position);
 
-/* ---- what resets are made of: called by a task's reset, in the order that its description has -------- */
+/* ---- what resets are made of: called by a task's reset, in the order that its description has  */
 
 /* Position of part i; the coordinate of a joint. */
 static inline const double *part(const mw_env *env, int i)
@@ -163,8 +189,9 @@ void mw_forward(mw_env *env);
 /* Five physics steps. */
 void mw_settle(mw_env *env);
 /*
- * qpos[at] ... := x [n], `m` velocities from qvel[still] on := 0, forward. In all models but the coffee machine's the arm and the fingers come first:
- * MW_FIRST is the first coordinate of the task's own things, there with the same number in qvel.
+ * qpos[at] ... := x [n], `m` velocities from qvel[still] on := 0, forward. In all models but the
+ * coffee machine's the arm and the fingers come first: MW_FIRST is the first coordinate of the
+ * task's own things, there with the same number in qvel.
  */
 enum { MW_FIRST = 9, MW_N_FREE = 6 /* velocities of a free object */ };
 void mw_place(mw_env *env, int at, int n, const double *x, int still, int m);

@@ -21,7 +21,7 @@ static void put_at_height(mw_env *env, const double *v, double z)
     mw_place_free(env, env->o0);
 }
 
-/* ---- reach, reach-wall ------------------------------------------------------------------------------ */
+/* ---- reach, reach-wall ----------------------------------------------------------------------- */
 
 static void reward_reach(mw_env *env, const mw_scene *s, mw_result *out)
 {
@@ -58,7 +58,7 @@ const mw_task mw_reach_wall = {
     .reward = reward_reach,
 };
 
-/* ---- push, push-wall, push-back ----------------------------------------------------------------------- */
+/* ---- push, push-wall, push-back -------------------------------------------------------------- */
 
 /* At the height that the observed object has settled at. */
 static void reset_push(mw_env *env, const double *v)
@@ -101,12 +101,14 @@ static void reward_push_wall(mw_env *env, const mw_scene *s, mw_result *out)
     static const double S[3] = { 3.0, 1.0, 1.0 };
     const double middle[3] = { -0.05, 0.77, s->p[2] };
     const double d = mw_distance(s->p, s->T);
-    const double on_the_way = mw_near(mw_distance_scaled(S, s->p, middle), 0.05, mw_distance_scaled(S, s->o0, middle));
+    const double on_the_way = mw_near(mw_distance_scaled(S, s->p, middle), 0.05,
+                                      mw_distance_scaled(S, s->o0, middle));
     const double in_place = mw_near(d, 0.05, mw_distance(s->o0, s->T));
     const double held = mw_cage(s, &env->task->cage, s->p, s->o0);
     out->reward = 2.0 * held;
     if (mw_distance(s->p, s->c) < 0.02 && s->g > 0.0)
-        out->reward = s->p[1] > 0.75 ? 2.0 * held + 5.0 + 3.0 * in_place : 2.0 * held + 1.0 + 4.0 * on_the_way;
+        out->reward = s->p[1] > 0.75 ? 2.0 * held + 5.0 + 3.0 * in_place
+                                     : 2.0 * held + 1.0 + 4.0 * on_the_way;
     if (d < 0.05)
         out->reward = 10.0;
     out->success = d <= 0.07;
@@ -156,7 +158,7 @@ const mw_task mw_push_back = {
     .reward = reward_push_back,
 };
 
-/* ---- pick-place, pick-place-wall, pick-out-of-hole ------------------------------------------------------ */
+/* ---- pick-place, pick-place-wall, pick-out-of-hole ------------------------------------------- */
 
 static void reward_pick_place(mw_env *env, const mw_scene *s, mw_result *out)
 {
@@ -191,7 +193,8 @@ static void reward_pick_place_wall(mw_env *env, const mw_scene *s, mw_result *ou
     static const double S[3] = { 1.0, 1.0, 3.0 };
     const double middle[3] = { s->T[0], 0.77, 0.25 };
     const double d = mw_distance(s->p, s->T);
-    const double on_the_way = mw_near(mw_distance_scaled(S, s->p, middle), 0.05, mw_distance_scaled(S, s->o0, middle));
+    const double on_the_way = mw_near(mw_distance_scaled(S, s->p, middle), 0.05,
+                                      mw_distance_scaled(S, s->o0, middle));
     const double in_place = mw_near(d, 0.05, mw_distance(s->o0, s->T));
     const double base = mw_hamacher(mw_cage(s, &env->task->cage, s->p, s->o0), on_the_way);
     out->reward = base;
@@ -250,7 +253,7 @@ const mw_task mw_pick_out_of_hole = {
     .reward = reward_pick_out_of_hole,
 };
 
-/* ---- hand-insert ------------------------------------------------------------------------------------- */
+/* ---- hand-insert ----------------------------------------------------------------------------- */
 
 static void reset_hand_insert(mw_env *env, const double *v)
 {
@@ -288,7 +291,7 @@ const mw_task mw_hand_insert = {
     .reward = reward_hand_insert,
 };
 
-/* ---- sweep, sweep-into, soccer -------------------------------------------------------------------------- */
+/* ---- sweep, sweep-into, soccer --------------------------------------------------------------- */
 
 static void reset_sweep(mw_env *env, const double *v)
 {
@@ -368,7 +371,10 @@ static void reset_soccer(mw_env *env, const double *v)
     mw_place_free(env, env->o0);
 }
 
-/* The margin is the way that the ball has gone, not the one that it had before it: as in the original. */
+/*
+ * The margin is the way that the ball has gone, not the one that it had before it: as in the
+ * original.
+ */
 static void reward_soccer(mw_env *env, const mw_scene *s, mw_result *out)
 {
     static const double S[3] = { 3.0, 1.0, 1.0 };
@@ -393,7 +399,9 @@ const mw_task mw_soccer = {
     .high = { 0.1, 0.7, 0.03, 0.1, 0.9, 0.0 },
     .apart = 0.15,
     .goal = MW_GOAL_SECOND,
-    .objects = { { .at = MW_BODY("soccer_ball"), .turn = MW_TURN_MATRIX, .of = MW_BODY("soccer_ball") } },
+    .objects = { { .at = MW_BODY("soccer_ball"),
+                   .turn = MW_TURN_MATRIX,
+                   .of = MW_BODY("soccer_ball") } },
     .fixture = "goal_whole",
     .fixture_from = MW_FROM_SECOND,
     .reset = reset_soccer,

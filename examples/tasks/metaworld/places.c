@@ -1,14 +1,17 @@
 /*
- * Tasks that bring an object into, onto or over a thing whose place changes: basket, bin, shelf, box.
+ * Tasks that bring an object into, onto or over a thing whose place changes: basket, bin, shelf,
+ * box.
  */
 #include "metaworld.h"
 
 #include <math.h>
 
-/* ---- basketball -------------------------------------------------------------------------------------- */
+/* ---- basketball ------------------------------------------------------------------------------ */
 
-/* Profile 2 wrote the ball's place into three joints of the arm, because the arm came first in its model: the ball stays where it is, the hand
- * does not. */
+/*
+ * Profile 2 wrote the ball's place into three joints of the arm, because the arm came first in its
+ * model: the ball stays where it is, the hand does not.
+ */
 static void reset_basketball(mw_env *env, const double *v)
 {
     mw_point(env->o0, v[0], v[1], 0.03f);
@@ -56,7 +59,7 @@ const mw_task mw_basketball = {
     .reward = reward_basketball,
 };
 
-/* ---- bin-picking ------------------------------------------------------------------------------------- */
+/* ---- bin-picking ----------------------------------------------------------------------------- */
 
 enum { BIN_GOAL };
 #define NOT_YET (-1.0)
@@ -77,7 +80,8 @@ static void reward_bin_picking(mw_env *env, const mw_scene *s, mw_result *out)
     if (env->extra[0] == NOT_YET)
         env->extra[0] = d;
     const double in_place = mw_near(d, 0.05, env->extra[0]);
-    const double funnel = fmin(mw_funnel(mw_distance_xy(s->h, s->o0), 0.03, 0.02, 0.2), mw_funnel(mw_distance_xy(s->h, s->T), 0.03, 0.02, 0.2));
+    const double funnel = fmin(mw_funnel(mw_distance_xy(s->h, s->o0), 0.03, 0.02, 0.2),
+                               mw_funnel(mw_distance_xy(s->h, s->T), 0.03, 0.02, 0.2));
     const double above = s->h[2] >= funnel ? 1.0 : mw_near(funnel - s->h[2], 0.01, 0.05);
     const double held = mw_cage(s, &env->task->cage, s->p, s->o0);
     out->reward = mw_hamacher(held, in_place);
@@ -105,7 +109,7 @@ const mw_task mw_bin_picking = {
     .reward = reward_bin_picking,
 };
 
-/* ---- shelf-place ------------------------------------------------------------------------------------- */
+/* ---- shelf-place ----------------------------------------------------------------------------- */
 
 static void reset_shelf_place(mw_env *env, const double *v)
 {
@@ -126,7 +130,8 @@ static void reward_shelf_place(mw_env *env, const mw_scene *s, mw_result *out)
 
     const int under = p[2] > 0.0 && p[2] < 0.24 && fabs(p[0] - T[0]) < 0.15;
     if (under && p[1] > T[1] - 0.15 && p[1] < T[1])
-        in_place = mw_clip(in_place - mw_hamacher((p[1] - T[1] + 0.15) / 0.15, (0.24 - p[2]) / 0.24), 0.0, 1.0);
+        in_place = mw_clip(
+            in_place - mw_hamacher((p[1] - T[1] + 0.15) / 0.15, (0.24 - p[2]) / 0.24), 0.0, 1.0);
     else if (under && p[1] > T[1])
         in_place = 0.0;
     if (mw_distance(p, s->c) < 0.025 && s->g > 0.0 && p[2] - 0.01 > s->o0[2])
@@ -154,7 +159,7 @@ const mw_task mw_shelf_place = {
     .reward = reward_shelf_place,
 };
 
-/* ---- box-close --------------------------------------------------------------------------------------- */
+/* ---- box-close ------------------------------------------------------------------------------- */
 
 static void reset_box_close(mw_env *env, const double *v)
 {
@@ -176,7 +181,8 @@ static void reward_box_close(mw_env *env, const mw_scene *s, mw_result *out)
     const double funnel = mw_funnel(mw_distance_xy(s->h, lid), 0.02, 0.04, 0.4);
     const double above = s->h[2] >= funnel ? 1.0 : mw_near(funnel - s->h[2], 0.01, funnel / 2.0);
     const double ready = mw_hamacher(above, mw_near(mw_distance(s->h, lid), 0.02, 0.5));
-    const double lifted = 0.2 * (lid[2] > 0.04) + 0.8 * mw_near(mw_distance_scaled(S, s->T, lid), 0.05, 0.25);
+    const double lifted = 0.2 * (lid[2] > 0.04) +
+                          0.8 * mw_near(mw_distance_scaled(S, s->T, lid), 0.05, 0.25);
     out->success = mw_distance(s->p, s->T) < 0.08;
     out->reward = out->success ? 10.0 : 2.0 * mw_hamacher(grip, ready) + 8.0 * lifted;
     out->reward *= mw_upright(s->q, UPRIGHT, 0.2);

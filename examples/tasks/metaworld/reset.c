@@ -1,8 +1,10 @@
 /*
- * Resets: the random vector of the episode, the way of the hand to its place, and what the tasks' own parts of it are made of.
+ * Resets: the random vector of the episode, the way of the hand to its place, and what the tasks'
+ * own parts of it are made of.
  *
- * Profile 3: the fixture is put, the simulation reset, the hand brought to its place by 250 physics steps, then comes what the task does. Profile 2 puts the
- * fixture only there, so that the hand is brought while the fixture stands where the episode before had it.
+ * Profile 3: the fixture is put, the simulation reset, the hand brought to its place by 250 physics
+ * steps, then comes what the task does. Profile 2 puts the fixture only there, so that the hand is
+ * brought while the fixture stands where the episode before had it.
  */
 #include <string.h>
 
@@ -17,9 +19,12 @@ void mw_put_fixture(mw_env *env)
 {
     static const double NOWHERE[3] = { 0.0, 0.0, 0.0 };
     const mw_task *task = env->task;
-    const double *from = task->fixture_from == MW_FROM_FIRST ? env->v : task->fixture_from == MW_FROM_SECOND ? env->v + 3 : NOWHERE;
+    const double *from = task->fixture_from == MW_FROM_FIRST    ? env->v
+                         : task->fixture_from == MW_FROM_SECOND ? env->v + 3
+                                                                : NOWHERE;
     if (env->fixture >= 0)
-        mw_set(env->body_pos + 3 * env->fixture, from, task->fixture_offset[0], task->fixture_offset[1], task->fixture_offset[2]);
+        mw_set(env->body_pos + 3 * env->fixture, from, task->fixture_offset[0],
+               task->fixture_offset[1], task->fixture_offset[2]);
 }
 
 void mw_forward(mw_env *env)
@@ -51,7 +56,8 @@ static double draw(mw_env *env, tce_random *random, int i)
 {
     const mw_task *task = env->task;
     const int single = env->profile == 2.0;
-    return task_draw(env->draws, random, single ? (float)task->low[i] : task->low[i], single ? (float)task->high[i] : task->high[i]);
+    return task_draw(env->draws, random, single ? (float)task->low[i] : task->low[i],
+                     single ? (float)task->high[i] : task->high[i]);
 }
 
 /* Draws v, again while its parts are too near each other. */
@@ -61,10 +67,12 @@ static tce_status draw_vector(mw_env *env, tce_random *random)
     for (int tries = 0; tries < MAX_TRIES; tries++) {
         for (int i = 0; i < task->n_random; i++)
             env->v[i] = draw(env, random, i);
-        if ((env->draws && env->draws->exact) || mw_distance_xy(env->v, task->apart_from ? task->apart_from : env->v + 3) >= task->apart)
+        if ((env->draws && env->draws->exact) ||
+            mw_distance_xy(env->v, task->apart_from ? task->apart_from : env->v + 3) >= task->apart)
             return TCE_OK;
     }
-    return tce_fail(TCE_E_ENV, "%s: object and goal were too near each other in %d draws", env->name, MAX_TRIES);
+    return tce_fail(TCE_E_ENV, "%s: object and goal were too near each other in %d draws",
+                    env->name, MAX_TRIES);
 }
 
 static void bring_hand(mw_env *env)
@@ -90,7 +98,8 @@ static void start(void *context)
         mw_forward(env);
 }
 
-tce_status mw_reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+tce_status mw_reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                    double *out_vel)
 {
     mw_env *env = instance;
     tce_status status = draw_vector(env, random);

@@ -6,7 +6,14 @@
 #include "metaworld.h"
 
 /* where the parts of frame and observation begin */
-enum { AT_HAND = 0, AT_OPENING = 3, AT_OBJECT = 4, N_OBJECT = 7, AT_TURN = 3, AT_GOAL = 2 * MW_N_FRAME };
+enum {
+    AT_HAND = 0,
+    AT_OPENING = 3,
+    AT_OBJECT = 4,
+    N_OBJECT = 7,
+    AT_TURN = 3,
+    AT_GOAL = 2 * MW_N_FRAME
+};
 
 #define OPENING_SCALE 0.1 /* m between the claws that count as 1 */
 
@@ -76,8 +83,17 @@ void mw_tool_centre(const mw_env *env, double *out)
 void mw_judge(mw_env *env, const double *obs)
 {
     mw_scene s = {
-        .h = obs + AT_HAND, .g = obs[AT_OPENING], .p = obs + AT_OBJECT, .q = obs + AT_OBJECT + AT_TURN, .p2 = obs + AT_OBJECT + N_OBJECT,
-        .grip = env->action[3], .left = env->pad[0], .right = env->pad[1], .c0 = env->c0, .o0 = env->o0, .T = env->T,
+        .h = obs + AT_HAND,
+        .g = obs[AT_OPENING],
+        .p = obs + AT_OBJECT,
+        .q = obs + AT_OBJECT + AT_TURN,
+        .p2 = obs + AT_OBJECT + N_OBJECT,
+        .grip = env->action[3],
+        .left = env->pad[0],
+        .right = env->pad[1],
+        .c0 = env->c0,
+        .o0 = env->o0,
+        .T = env->T,
     };
     mw_tool_centre(env, s.c);
     env->result = (mw_result){ 0 };
@@ -95,7 +111,8 @@ int mw_both_pads_press(const mw_env *env, const char *geom)
         double force = 0.0;
         for (int i = 0; i < d->ncon; i++) {
             const mjContact *contact = &d->contact[i];
-            const int pair = (contact->geom[0] == pad && contact->geom[1] == object) || (contact->geom[1] == pad && contact->geom[0] == object);
+            const int pair = (contact->geom[0] == pad && contact->geom[1] == object) ||
+                             (contact->geom[1] == pad && contact->geom[0] == object);
             if (pair && contact->efc_address >= 0)
                 force += d->efc_force[contact->efc_address];
         }

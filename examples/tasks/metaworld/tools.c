@@ -1,11 +1,12 @@
 /*
- * Tasks with a tool or a peg: a nut over a peg and off it, a hammer and a nail, a peg into a hole and out of it, a stick that moves a container.
+ * Tasks with a tool or a peg: a nut over a peg and off it, a hammer and a nail, a peg into a hole
+ * and out of it, a stick that moves a container.
  */
 #include "metaworld.h"
 
 #include <math.h>
 
-/* ---- assembly, disassemble ------------------------------------------------------------------------------ */
+/* ---- assembly, disassemble ------------------------------------------------------------------- */
 
 enum { NUT };
 
@@ -42,8 +43,10 @@ static void reward_assembly(mw_env *env, const mw_scene *s, mw_result *out)
     out->success = r < 0.02 && way[2] > 0.0;
     const double inner = out->success ? 0.02 : 0.01;
     way[2] = mw_funnel(r, inner, 0.02, 0.2) - nut[2];
-    const double in_place = 0.1 * (nut[2] > 0.02 || r < inner) + 0.9 * mw_near(mw_distance_scaled(S, way, ZERO), 0.02, 0.4);
-    out->reward = out->success ? 10.0 : (2.0 * held + 6.0 * in_place) * mw_upright(s->q, NUT_UPRIGHT, 0.4);
+    const double in_place = 0.1 * (nut[2] > 0.02 || r < inner) +
+                            0.9 * mw_near(mw_distance_scaled(S, way, ZERO), 0.02, 0.4);
+    out->reward = out->success ? 10.0
+                               : (2.0 * held + 6.0 * in_place) * mw_upright(s->q, NUT_UPRIGHT, 0.4);
 }
 
 const mw_task mw_assembly = {
@@ -81,9 +84,11 @@ static void reward_disassemble(mw_env *env, const mw_scene *s, mw_result *out)
     along_handle(s, 0.01, handle);
     mw_set(lifted, s->T, 0.0, 0.0, 0.1);
     const double held = mw_cage(s, &env->task->cage, handle, s->o0);
-    const double in_place = 0.1 * (nut[2] > 0.02) + 0.9 * mw_near(mw_distance(lifted, nut), 0.02, 0.2);
+    const double in_place = 0.1 * (nut[2] > 0.02) +
+                            0.9 * mw_near(mw_distance(lifted, nut), 0.02, 0.2);
     out->success = s->p[2] > s->T[2];
-    out->reward = out->success ? 10.0 : (2.0 * held + 6.0 * in_place) * mw_upright(s->q, NUT_UPRIGHT, 0.4);
+    out->reward = out->success ? 10.0
+                               : (2.0 * held + 6.0 * in_place) * mw_upright(s->q, NUT_UPRIGHT, 0.4);
 }
 
 /* The second part of v is only there to be drawn. */
@@ -107,7 +112,7 @@ const mw_task mw_disassemble = {
     .reward = reward_disassemble,
 };
 
-/* ---- hammer ------------------------------------------------------------------------------------------- */
+/* ---- hammer ---------------------------------------------------------------------------------- */
 
 enum { NAIL_GOAL, NAIL_JOINT };
 
@@ -126,7 +131,8 @@ static void reward_hammer(mw_env *env, const mw_scene *s, mw_result *out)
     mw_set(head, s->p, 0.16, 0.06, 0.0);
     along_handle(s, 0.07, handle);
     const double held = mw_cage(s, &env->task->cage, handle, s->o0);
-    const double in_place = 0.1 * (head[2] > 0.02) + 0.9 * mw_near(mw_distance(s->T, head), 0.02, 0.2);
+    const double in_place = 0.1 * (head[2] > 0.02) +
+                            0.9 * mw_near(mw_distance(s->T, head), 0.02, 0.2);
     out->reward = (2.0 * held + 6.0 * in_place) * mw_upright(s->q, LEVEL, 0.4);
     out->success = *part(env, NAIL_JOINT) > 0.09;
     if (out->success && out->reward > 5.0)
@@ -152,7 +158,7 @@ const mw_task mw_hammer = {
     .reward = reward_hammer,
 };
 
-/* ---- peg-insert-side, peg-unplug-side --------------------------------------------------------------------- */
+/* ---- peg-insert-side, peg-unplug-side -------------------------------------------------------- */
 
 enum { PEG_HEAD, LOWER_1, UPPER_1, LOWER_2, UPPER_2, PEG_END = 0 };
 
@@ -175,7 +181,8 @@ static void reward_peg_insert_side(mw_env *env, const mw_scene *s, mw_result *ou
     /* the head must not go through the two blocks beside the hole */
     const double block_1 = mw_prism(head, part(env, LOWER_1), part(env, UPPER_1));
     const double block_2 = mw_prism(head, part(env, LOWER_2), part(env, UPPER_2));
-    const double in_place = mw_hamacher(mw_near(d, 0.07, mw_distance_scaled(S, env->extra, s->T)), mw_hamacher(block_2, block_1));
+    const double in_place = mw_hamacher(mw_near(d, 0.07, mw_distance_scaled(S, env->extra, s->T)),
+                                        mw_hamacher(block_2, block_1));
 
     const int lifted = mw_distance(s->p, s->c) < 0.08 && s->g > 0.0 && s->p[2] - 0.01 > s->o0[2];
     const double held = lifted ? 1.0 : mw_cage(s, &env->task->cage, s->p, s->o0);
@@ -254,12 +261,15 @@ const mw_task mw_peg_unplug_side = {
     .reward = reward_peg_unplug_side,
 };
 
-/* ---- stick-push, stick-pull -------------------------------------------------------------------------------- */
+/* ---- stick-push, stick-pull ------------------------------------------------------------------ */
 
 enum { INSERTION, CONTAINER, STICK_END };
 enum { AT_CONTAINER = 16 }; /* its two slides in qpos */
 
-/* The stick at the first part of v, the container's slides as given. extra: the stick's place; o0: the container's. */
+/*
+ * The stick at the first part of v, the container's slides as given. extra: the stick's place; o0:
+ * the container's.
+ */
 static void put_stick(mw_env *env, const double *v, const double *slides)
 {
     mw_point(env->extra, v[0], v[1], 0.02);
@@ -286,7 +296,8 @@ static void reward_stick_push(mw_env *env, const mw_scene *s, mw_result *out)
     out->reward = mw_cage(s, &env->task->cage, stick, s0);
     if (mw_distance(stick, s->c) < 0.02 && s->g > 0.0 && stick[2] - 0.01 > s0[2])
         out->reward = d <= 0.12 ? 10.0 : 2.0 + 5.0 * in_place + 3.0 * pushed;
-    out->success = d <= 0.12 && s->g > 0.0 && s->p[2] - 0.01 > s0[2] && (env->profile == 2.0 || mw_both_pads_press(env, "objGeom"));
+    out->success = d <= 0.12 && s->g > 0.0 && s->p[2] - 0.01 > s0[2] &&
+                   (env->profile == 2.0 || mw_both_pads_press(env, "objGeom"));
     out->distance = d;
 }
 
@@ -322,14 +333,17 @@ static void reward_stick_pull(mw_env *env, const mw_scene *s, mw_result *out)
     double container[3], container0[3];
     mw_set(container, handle, 0.05, 0.0, 0.0);
     mw_set(container0, s->o0, 0.05, 0.0, 0.0);
-    const double at_container = mw_near(mw_distance_scaled(S, s->p, container), 0.05, mw_distance_scaled(S, s0, container0));
+    const double at_container = mw_near(mw_distance_scaled(S, s->p, container), 0.05,
+                                        mw_distance_scaled(S, s0, container0));
     const double stick_in_place = mw_near(mw_distance(s->p, s->T), 0.05, mw_distance(s0, s->T));
     const double pulled = mw_near(mw_distance(container, s->T), 0.05, mw_distance(s->o0, s->T));
     const double d = mw_distance(handle, s->T);
     const int lifted = mw_distance(s->p, s->c) < 0.02 && s->g > 0.0 && s->p[2] - 0.01 > s0[2];
-    const int inserted = end[0] >= handle[0] && fabs(end[1] - handle[1]) <= 0.04 && fabs(end[2] - handle[2]) <= 0.06;
+    const int inserted = end[0] >= handle[0] && fabs(end[1] - handle[1]) <= 0.04 &&
+                         fabs(end[2] - handle[2]) <= 0.06;
 
-    const double base = mw_hamacher(lifted ? 1.0 : mw_cage(s, &env->task->cage, s->p, s->o0), at_container);
+    const double base = mw_hamacher(lifted ? 1.0 : mw_cage(s, &env->task->cage, s->p, s->o0),
+                                    at_container);
     out->reward = base;
     if (lifted)
         out->reward = 1.0 + base + 5.0 * at_container;
@@ -348,7 +362,8 @@ const mw_task mw_stick_pull = {
     .high = { 0.0, 0.65, 0.001, 0.45, 0.55, 0.0201 },
     .apart = 0.1,
     .goal = MW_GOAL_SECOND,
-    .objects = { { .at = MW_BODY("stick"), .turn = MW_TURN_MATRIX, .of = MW_BODY("stick") }, { .at = MW_SITE("insertion") } },
+    .objects = { { .at = MW_BODY("stick"), .turn = MW_TURN_MATRIX, .of = MW_BODY("stick") },
+                 { .at = MW_SITE("insertion") } },
     .parts = { [CONTAINER] = MW_BODY("object"), [STICK_END] = MW_SITE("stick_end") },
     .n_extra = 3,
     .cage = { 0.014, 0.05, 0.01, 0.01, 1.0, MW_HIGH },

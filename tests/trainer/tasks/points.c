@@ -1,10 +1,14 @@
 /*
- * Tasks for the tests of training: move a point to where the task wants it. Three have names that begin alike. In environment 0, in training, from a
- * given episode on, a task may return NaN or fail:
+ * Tasks for the tests of training: move a point to where the task wants it. Three have names that
+ * begin alike. In environment 0, in training, from a given episode on, a task may return NaN or
+ * fail:
  *
- *   gives_nan, fails         from the episode that the options name ("from=12"), else from the first
- *   family_…, stranger       from the first, when the options name the task ("fails=family_two"), else never
- *   many_metrics             likewise; it has as many metrics as a run has to keep apart from its own numbers
+ *   gives_nan, fails         from the episode that the options name ("from=12"), else from the
+ *                            first
+ *   family_…, stranger       from the first, when the options name the task ("fails=family_two"),
+ *                            else never
+ *   many_metrics             likewise; it has as many metrics as a run has to keep apart from
+ *                            its own numbers
  *
  * unmarked is family_one, but its last step does not say that it is one.
  */
@@ -25,7 +29,8 @@ typedef struct point {
 
 static const char *const METRICS[] = { "success", "distance" };
 
-static tce_status create_as(const char *name, double target, uint64_t from, const char *settings, void **out)
+static tce_status create_as(const char *name, double target, uint64_t from, const char *settings,
+                            void **out)
 {
     point *env = calloc(1, sizeof *env);
     if (!env)
@@ -67,16 +72,19 @@ static tce_status spec_many(void *instance, tce_env_spec *out)
     return status;
 }
 
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos, double *out_vel)
+static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                        double *out_vel)
 {
     point *env = instance;
-    env->wrong = random->key[1] == TRAINING && random->counter[1] == 0 && random->counter[2] >= env->from;
+    env->wrong = random->key[1] == TRAINING && random->counter[1] == 0 &&
+                 random->counter[2] >= env->from;
     env->step = 0;
     env->pos = *out_obs = *out_pos = *out_vel = 0.0;
     return TCE_OK;
 }
 
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
+                       tce_env_result *out)
 {
     point *env = instance;
     (void)vel;
@@ -86,14 +94,16 @@ static tce_status step(void *instance, const double *pos, const double *vel, dou
     return env->wrong ? TCE_E_ENV : TCE_OK;
 }
 
-static tce_status step_nan(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status step_nan(void *instance, const double *pos, const double *vel, double *out_obs,
+                           tce_env_result *out)
 {
     if (step(instance, pos, vel, out_obs, out) != TCE_OK)
         out->reward = NAN;
     return TCE_OK;
 }
 
-static tce_status step_unmarked(void *instance, const double *pos, const double *vel, double *out_obs, tce_env_result *out)
+static tce_status step_unmarked(void *instance, const double *pos, const double *vel,
+                                double *out_obs, tce_env_result *out)
 {
     const tce_status status = step(instance, pos, vel, out_obs, out);
     out->truncated = 0;
@@ -116,18 +126,25 @@ static tce_status metrics_many(void *instance, double *out)
     return TCE_OK;
 }
 
-#define TASK_WITH(symbol, target, from, task_step, task_spec, task_metrics)                                                                                             \
-    static tce_status create_##symbol(void *user, const char *settings, void **out)                                                       \
-    {                                                                                                                                     \
-        (void)user;                                                                                                                       \
-        return create_as(#symbol, target, from, settings, out);                                                                           \
-    }                                                                                                                                     \
-    static const tce_env_vtable TABLE_##symbol = {                                                                                        \
-        .struct_size = sizeof(tce_env_vtable), .abi = TCE_ENV_ABI, .name = #symbol, .description = "reach a point",                       \
-        .create = create_##symbol, .destroy = free, .spec = task_spec, .reset = reset, .step = task_step, .metrics = task_metrics         \
-    };
+#define TASK_WITH(symbol, target, from, task_step, task_spec, task_metrics)               \
+    static tce_status create_##symbol(void *user, const char *settings, void **out)       \
+    {                                                                                     \
+        (void)user;                                                                       \
+        return create_as(#symbol, target, from, settings, out);                           \
+    }                                                                                     \
+    static const tce_env_vtable TABLE_##symbol = { .struct_size = sizeof(tce_env_vtable), \
+                                                   .abi = TCE_ENV_ABI,                    \
+                                                   .name = #symbol,                       \
+                                                   .description = "reach a point",        \
+                                                   .create = create_##symbol,             \
+                                                   .destroy = free,                       \
+                                                   .spec = task_spec,                     \
+                                                   .reset = reset,                        \
+                                                   .step = task_step,                     \
+                                                   .metrics = task_metrics };
 
-#define TASK(symbol, target, from, task_step) TASK_WITH(symbol, target, from, task_step, spec, metrics)
+#define TASK(symbol, target, from, task_step) \
+    TASK_WITH(symbol, target, from, task_step, spec, metrics)
 
 TASK(gives_nan, 0.5, 0, step_nan)
 TASK(fails, 0.5, 0, step)
@@ -138,8 +155,9 @@ TASK(stranger, 0.2, UINT64_MAX, step)
 TASK(unmarked, 0.1, UINT64_MAX, step_unmarked)
 TASK_WITH(many_metrics, 0.2, UINT64_MAX, step, spec_many, metrics_many)
 
-static const tce_env_vtable *const TABLES[] = { &TABLE_gives_nan,  &TABLE_fails,    &TABLE_family_one,
-                                                &TABLE_family_two, &TABLE_stranger, &TABLE_family_three_far,
+static const tce_env_vtable *const TABLES[] = { &TABLE_gives_nan,  &TABLE_fails,
+                                                &TABLE_family_one, &TABLE_family_two,
+                                                &TABLE_stranger,   &TABLE_family_three_far,
                                                 &TABLE_unmarked,   &TABLE_many_metrics };
 
 TCE_API const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n);
