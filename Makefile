@@ -85,7 +85,7 @@ $(STATIC): $(OBJECTS)
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(COMPILE) $(if $(filter tests/%,$<),$(TEST_CFLAGS)) -MMD -MP -c -o $@ $<
+	$(Q)$(COMPILE) $(if $(filter tests/%,$<),$(TEST_CFLAGS)) $(if $(filter examples/trainer/%,$<),-Iexamples/trainer) -MMD -MP -c -o $@ $<
 
 # changes only when the compiler or its flags do; objects depend on it
 $(BUILD)/flags: FORCE | deps-build
@@ -127,7 +127,7 @@ $(TEST_TASKS): $(BUILD)/%.so: $(BUILD)/%.o
 	$(Q)$(LINK) -shared -o $@ $<
 
 # shares one libtce with the task library that it loads; the formulas of Metaworld's rewards and of statistics have no other door
-REPLAY += $(BUILD)/examples/tasks/metaworld/helpers.o $(BUILD)/examples/trainer/stats.o $(BUILD)/examples/trainer/correlation.o
+REPLAY += $(BUILD)/examples/tasks/metaworld/helpers.o $(BUILD)/examples/trainer/report/stats.o $(BUILD)/examples/trainer/report/correlation.o
 
 $(BUILD)/replay: $(REPLAY) $(SUPPORT) $(LIB)/libtce.so
 	$(call say,LD,$@)

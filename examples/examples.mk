@@ -26,7 +26,7 @@ TASKS   := $(BIN)/libtce_tasks.so
 PROGRAM := $(BIN)/tce
 
 TASK_OBJECTS    := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/tasks/*.c examples/tasks/*/*.c)))
-TRAINER_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/trainer/*.c)))
+TRAINER_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/trainer/*/*.c)))
 # all but main, for the suites: each takes what it needs
 TRAINER_ARCHIVE := $(BUILD)/examples/trainer.a
 TRAINER_SUITES  := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/trainer/test_*.c)))

@@ -7,7 +7,7 @@
 
 #include <tce/tce.h>
 
-#include "export_c.h"
+#include "export/export_c.h"
 #include "fuzz.h"
 
 /* More than any policy in use needs. */

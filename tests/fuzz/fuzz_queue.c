@@ -3,7 +3,7 @@
  * folders lie in its own, and is the same after it was written and read again.
  */
 #include "fuzz_file.h"
-#include "queue.h"
+#include "queue/queue.h"
 
 static const char SETTINGS[] = "run:\n  iterations: 2\n";
 

@@ -4,7 +4,7 @@
  * and their dump reads back to the same settings.
  */
 #include "fuzz_file.h"
-#include "settings.h"
+#include "settings/settings.h"
 
 /* The settings as the program writes them. */
 static size_t dump(const settings *s, char *out, size_t size)

@@ -1,12 +1,12 @@
 /*
- * Cases of what is reported about runs (examples/trainer/stats.h), and of returns with time limits:
+ * Cases of what is reported about runs (examples/trainer/report/stats.h), and of returns with time limits:
  * advantages of step-based roll-outs, interquartile mean with its bootstrap, performance profile,
  * jerk, correlation.
  */
 #include <math.h>
 #include <string.h>
 
-#include "../../examples/trainer/stats.h"
+#include "../../examples/trainer/report/stats.h"
 #include "replay.h"
 
 /* Sums of some thousand terms at most, in another order. */

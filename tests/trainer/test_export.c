@@ -11,7 +11,7 @@
 
 #include <check.h>
 
-#include "export_c.h"
+#include "export/export_c.h"
 #include "support.h"
 
 #define STRICT "-std=c99 -Wall -Wextra -Wpedantic -Werror"

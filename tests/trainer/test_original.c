@@ -15,7 +15,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "episodic.h"
+#include "methods/episodic.h"
 #include "support.h"
 
 enum {

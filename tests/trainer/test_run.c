@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "csv.h"
-#include "queue.h"
-#include "shell.h"
+#include "tools/csv.h"
+#include "queue/queue.h"
+#include "tools/shell.h"
 #include "support.h"
 
 /* ---- a folder and a method for the tests ----------------------------------------------------- */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "settings.h"
+#include "settings/settings.h"
 #include "support.h"
 
 /* Writes text to a new file and returns its name. */

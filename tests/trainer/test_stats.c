@@ -8,7 +8,7 @@
 
 #include <check.h>
 
-#include "stats.h"
+#include "report/stats.h"
 #include "support.h"
 
 /* Sums of at most some thousand terms, in another order. */

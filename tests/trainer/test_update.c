@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "episodic.h"
+#include "methods/episodic.h"
 #include "support.h"
 
 enum { E = 4, P = 3, O = 2, EPOCHS = 4 };

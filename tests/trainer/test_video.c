@@ -11,7 +11,7 @@
 #include <zlib.h>
 
 #include "support.h"
-#include "video.h"
+#include "commands/video.h"
 
 static char folder[TEST_FOLDER], path[128], programs[4096];
 

@@ -1,0 +1,348 @@
+/*
+ * Collecting episodes: context -> (mean, L) -> parameters -> desired path -> environment [TCE, one
+ * iteration, step 1].
+ *
+ * Episodes run in rounds of N environments. Parameters of episode e in collection k come from the
+ * stream (seed, parameters, k, e), environment resets from the roll-out's own streams: nothing
+ * depends on threads or on how many episodes ran before.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/memory.h"
+#include "collect/trainer.h"
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The name of a column. */
+static char *prefixed(const episodes *ep, const char *name, int *failed)
+{
+    const size_t size = strlen(ep->prefix) + strlen(name) + 1;
+    char *full = array_of(size, 1, failed);
+    if (full)
+        snprintf(full, size, "%s%s", ep->prefix, name);
+    return full;
+}
+
+/* All arrays but the names. */
+static void take_arrays(episodes *ep, memory *m)
+{
+    const size_t E = ep->E, T = ep->T, D = ep->D, P = ep->P;
+    const size_t n_factors = ep->contextual ? E : 1;
+    ep->times = memory_doubles(m, T);
+    ep->inputs = memory_doubles(m, E * ep->O_net);
+    ep->init_pos = memory_doubles(m, E * D);
+    ep->init_vel = memory_doubles(m, E * D);
+    ep->mean = memory_doubles(m, E * P);
+    ep->factor = memory_doubles(m, n_factors * P * P);
+    ep->params = memory_doubles(m, E * P);
+    ep->pos = memory_doubles(m, E * T * D);
+    ep->vel = memory_doubles(m, E * T * D);
+    ep->obs = memory_doubles(m, E * (T + 1) * ep->O);
+    ep->first_obs = memory_doubles(m, ep->N * ep->O);
+    ep->work = memory_doubles(m, tce_gauss_work(1, P));
+    ep->rewards = memory_doubles(m, E * T);
+    ep->dones = memory_take(m, E * T, sizeof(uint8_t));
+    ep->events = memory_take(m, E * T, sizeof(uint8_t));
+    ep->lengths = memory_take(m, E, sizeof(int32_t));
+    ep->results = memory_doubles(m, E * ep->M);
+    ep->names = memory_take(m, ep->M + 2, sizeof *ep->names);
+}
+
+double episodes_bytes(const episodes *ep, size_t P)
+{
+    episodes measured = *ep;
+    memory m = { .measure = 1 };
+    measured.P = P;
+    take_arrays(&measured, &m);
+    return m.bytes;
+}
+
+tce_status episodes_allocate(episodes *ep, size_t P)
+{
+    memory m = { 0 };
+    ep->P = P;
+    take_arrays(ep, &m);
+    for (size_t i = 0; !m.failed && i < ep->M; i++)
+        ep->names[i] = prefixed(ep, ep->spec->metric_names[i], &m.failed);
+    if (!m.failed) {
+        ep->names[ep->M] = prefixed(ep, "return", &m.failed);
+        ep->names[ep->M + 1] = prefixed(ep, "length", &m.failed);
+    }
+    if (m.failed)
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes of %zu steps: lower their number",
+                        ep->E, ep->T);
+
+    /* the path is sampled at the end of each step: dt, 2 dt, …, T dt */
+    for (size_t i = 0; i < ep->T; i++)
+        ep->times[i] = ep->spec->dt * (double)(i + 1);
+    return TCE_OK;
+}
+
+/* How many numbers the networks see of an observation. */
+static size_t input_size(const episodes *ep)
+{
+    if (ep->mask_context)
+        return ep->spec->n_context > 0 ? (size_t)ep->spec->n_context : ep->O;
+    return ep->O + (ep->time_input ? 1 : 0);
+}
+
+/* Names of metrics are columns of progress.csv. */
+static tce_status check_metric_names(const tce_env_spec *spec, const char *prefix)
+{
+    for (int32_t i = 0; i < spec->n_metrics; i++) {
+        const char *name = spec->metric_names[i];
+        if (strpbrk(name, ",\"\r\n"))
+            return tce_fail(
+                TCE_E_VALUE,
+                "the task's metric \"%s\" has a comma, a quote or a line break in its name, "
+                "which a column of progress.csv cannot have",
+                name);
+        if (strlen(prefix) + strlen(name) >= METRIC_NAME)
+            return tce_fail(TCE_E_VALUE,
+                            "the task's metric \"%.40s...\" has a name of %zu characters; a column "
+                            "of progress.csv "
+                            "may have %d, with \"%s\" before it",
+                            name, strlen(name), METRIC_NAME - 1, prefix);
+    }
+    return TCE_OK;
+}
+
+tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_pool *pool,
+                           const episodes_options *options)
+{
+    memset(ep, 0, sizeof *ep);
+    tce_rollout_options rollout;
+    tce_rollout_options_init(&rollout, sizeof rollout);
+    rollout.vtable = t->vtable;
+    rollout.settings = s->task.options;
+    rollout.seed = s->run.seed;
+    rollout.purpose = options->purpose;
+    rollout.n_envs = options->n_envs < options->n_episodes ? options->n_envs : options->n_episodes;
+    rollout.on_fault = s->collect.on_fault;
+    rollout.pool = pool;
+    tce_status status = tce_rollout_create(&rollout, NULL, &ep->rollout);
+    if (status != TCE_OK)
+        return status;
+
+    ep->spec = tce_rollout_spec(ep->rollout);
+    status = check_metric_names(ep->spec, options->prefix);
+    if (status != TCE_OK)
+        return status;
+    ep->mask_context = s->collect.mask_context;
+    ep->time_input = s->collect.time_input;
+    ep->contextual = options->contextual;
+    ep->E = (size_t)options->n_episodes;
+    ep->N = (size_t)rollout.n_envs;
+    ep->T = (size_t)ep->spec->n_steps;
+    ep->D = (size_t)ep->spec->n_dof;
+    ep->O = (size_t)ep->spec->n_obs;
+    ep->M = (size_t)ep->spec->n_metrics;
+    ep->prefix = options->prefix;
+    ep->O_net = input_size(ep);
+    return TCE_OK;
+}
+
+void episodes_free(episodes *ep)
+{
+    tce_rollout_free(ep->rollout);
+    for (size_t i = 0; ep->names && i < ep->M + 2; i++)
+        free(ep->names[i]);
+    void *const arrays[] = { ep->times,     ep->inputs,  ep->init_pos, ep->init_vel, ep->mean,
+                             ep->factor,    ep->params,  ep->pos,      ep->vel,      ep->obs,
+                             ep->first_obs, ep->work,    ep->rewards,  ep->dones,    ep->events,
+                             ep->lengths,   ep->results, ep->names };
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        free(arrays[i]);
+    memset(ep, 0, sizeof *ep);
+}
+
+/* One state as the networks see it: obs [O] at a time -> out [O_net]. */
+static void network_input(const episodes *ep, const double *obs, double time, double *out)
+{
+    if (ep->mask_context && ep->spec->n_context > 0) {
+        for (int32_t i = 0; i < ep->spec->n_context; i++)
+            out[i] = obs[ep->spec->context[i]];
+        return;
+    }
+    memcpy(out, obs, ep->O * sizeof *out);
+    if (ep->O_net > ep->O)
+        out[ep->O] = time;
+}
+
+void episodes_inputs(const episodes *ep, size_t first, size_t n, double *out)
+{
+    for (size_t e = first; e < first + n; e++)
+        for (size_t t = 0; t <= ep->T; t++) {
+            network_input(ep, ep->obs + (e * (ep->T + 1) + t) * ep->O, t ? ep->times[t - 1] : 0.0,
+                          out);
+            out += ep->O_net;
+        }
+}
+
+/* Resets n environments and puts their first observations where obs and the policy expect them. */
+static tce_status start_round(episodes *ep, size_t first, size_t n, uint64_t episode)
+{
+    const tce_status status = tce_rollout_reset(ep->rollout, n, episode, ep->first_obs,
+                                                ep->init_pos + first * ep->D,
+                                                ep->init_vel + first * ep->D);
+    if (status != TCE_OK)
+        return status;
+    for (size_t i = 0; i < n; i++) {
+        const double *obs = ep->first_obs + i * ep->O;
+        memcpy(ep->obs + (first + i) * (ep->T + 1) * ep->O, obs, ep->O * sizeof *obs);
+        network_input(ep, obs, 0.0, ep->inputs + (first + i) * ep->O_net);
+    }
+    return TCE_OK;
+}
+
+/* Parameters of a round: drawn, given, or the mean. */
+static tce_status choose_parameters(episodes *ep, tce_policy *policy, size_t first, size_t n,
+                                    uint64_t seed, uint64_t number, int explore)
+{
+    const size_t P = ep->P;
+    double *factor = ep->factor + (ep->contextual ? first * P * P : 0);
+    tce_status status = tce_policy_predict(policy, n, ep->inputs + first * ep->O_net,
+                                           ep->mean + first * P, factor);
+    const double *const chosen = explore ? ep->given_params : ep->mean;
+    if (chosen)
+        memcpy(ep->params + first * P, chosen + first * P, n * P * sizeof(double));
+    for (size_t i = 0; status == TCE_OK && !chosen && i < n; i++) {
+        const size_t e = first + i;
+        tce_random random;
+        tce_random_start(&random, seed, PURPOSE_PARAMETERS, number, e);
+        status = tce_gauss_sample(1, P, 1, ep->mean + e * P,
+                                  factor + (ep->contextual ? i * P * P : 0), &random, ep->work,
+                                  ep->params + e * P);
+    }
+    return status;
+}
+
+static tce_status run_round(episodes *ep, const tce_mp *mp, size_t first, size_t n)
+{
+    const size_t T = ep->T, D = ep->D;
+    const double start_time = 0.0;
+    tce_mp_grid grid;
+    tce_mp_grid_init(&grid, sizeof grid);
+    grid.E = n;
+    grid.T = T;
+    grid.n_time_rows = 1;
+    grid.n_init_times = 1;
+    grid.times = ep->times;
+    grid.init_time = &start_time;
+    grid.init_pos = ep->init_pos + first * D;
+    grid.init_vel = ep->init_vel + first * D;
+    const tce_status status = tce_mp_trajectory(mp, &grid, ep->params + first * ep->P,
+                                                ep->pos + first * T * D, ep->vel + first * T * D,
+                                                NULL);
+    if (status != TCE_OK)
+        return status;
+
+    tce_rollout_paths paths;
+    tce_rollout_paths_init(&paths, sizeof paths);
+    paths.obs = ep->obs + first * (T + 1) * ep->O;
+    paths.rewards = ep->rewards + first * T;
+    paths.dones = ep->dones + first * T;
+    paths.events = ep->events + first * T;
+    paths.lengths = ep->lengths + first;
+    paths.metrics = ep->M ? ep->results + first * ep->M : NULL;
+    return tce_rollout_run(ep->rollout, n, T, ep->pos + first * T * D, ep->vel + first * T * D,
+                           &paths);
+}
+
+tce_status episodes_collect(episodes *ep, tce_policy *policy, const tce_mp *mp, uint64_t seed,
+                            uint64_t number, int explore, after_round hook, void *context)
+{
+    const size_t n_rounds = (ep->E + ep->N - 1) / ep->N;
+    tce_status status = TCE_OK;
+    ep->n_dropped = 0;
+    ep->n_steps = 0;
+    for (size_t round = 0; status == TCE_OK && round < n_rounds; round++) {
+        const size_t first = round * ep->N;
+        const size_t n = smaller(ep->N, ep->E - first);
+        status = start_round(ep, first, n, number * n_rounds + round);
+        if (status == TCE_OK)
+            status = choose_parameters(ep, policy, first, n, seed, number, explore);
+        if (status == TCE_OK)
+            status = run_round(ep, mp, first, n);
+        if (status == TCE_OK && hook)
+            status = hook(context, ep, first, n);
+        for (size_t i = 0; i < n; i++) {
+            ep->n_dropped += ep->lengths[first + i] == 0;
+            ep->n_steps += ep->lengths[first + i];
+        }
+    }
+    if (status == TCE_OK && ep->n_dropped == ep->E)
+        return tce_fail(TCE_E_ENV, "all %zu episodes were dropped; the first said: %s", ep->E,
+                        tce_rollout_message(ep->rollout, 0));
+    return status;
+}
+
+void episodes_returns(const episodes *ep, double *out)
+{
+    for (size_t e = 0; e < ep->E; e++) {
+        out[e] = 0.0;
+        for (size_t t = 0; t < ep->T; t++)
+            out[e] += ep->rewards[e * ep->T + t];
+    }
+}
+
+void episodes_report(const episodes *ep, const double *returns, metrics *m)
+{
+    const double n = (double)(ep->E - ep->n_dropped);
+    double sum_return = 0.0;
+    for (size_t e = 0; e < ep->E; e++)
+        sum_return += ep->lengths[e] > 0 ? returns[e] : 0.0;
+    metrics_put(m, ep->names[ep->M], sum_return / n);
+    for (size_t k = 0; k < ep->M; k++) {
+        double sum = 0.0;
+        for (size_t e = 0; e < ep->E; e++)
+            sum += ep->lengths[e] > 0 ? ep->results[e * ep->M + k] : 0.0;
+        metrics_put(m, ep->names[k], sum / n);
+    }
+    metrics_put(m, ep->names[ep->M + 1], (double)ep->n_steps / n);
+}
+
+/* ---- states, for tasks that carry them from episode to episode ------------------------------- */
+
+tce_status episodes_save(const episodes *ep, tce_store *store, const char *name)
+{
+    const size_t shape[2] = { ep->N, tce_rollout_num_state(ep->rollout) };
+    int failed = 0;
+    if (!ep->spec->carries_state)
+        return TCE_OK;
+    double *states = array_of_doubles(shape[0] * shape[1], &failed);
+    tce_status status = failed ? tce_fail(TCE_E_NOMEM,
+                                          "no memory for the states of %zu environments", ep->N)
+                               : TCE_OK;
+    if (status == TCE_OK)
+        status = tce_rollout_get_states(ep->rollout, ep->N, states);
+    if (status == TCE_OK)
+        status = tce_store_put(store, name, TCE_F64, 2, shape, states);
+    free(states);
+    return status;
+}
+
+/*
+ * There may be another number of environments now, since evaluate.episodes may change: those that
+ * there were go on.
+ */
+tce_status episodes_load(episodes *ep, const tce_store *store, const char *name)
+{
+    tce_store_array array;
+    tce_store_array_init(&array, sizeof array);
+    if (!ep->spec->carries_state)
+        return TCE_OK;
+    const tce_status status = tce_store_get(store, name, &array);
+    if (status != TCE_OK)
+        return status;
+    if (array.type != TCE_F64 || array.rank != 2 ||
+        array.shape[1] != tce_rollout_num_state(ep->rollout))
+        return tce_fail(TCE_E_CORRUPT, "%s are not the states of this task", name);
+    return tce_rollout_set_states(ep->rollout, smaller(ep->N, array.shape[0]), array.data);
+}

@@ -1,0 +1,49 @@
+/*
+ * A trained policy at work again: the newest policy of a run folder, its primitive, and
+ * environments of its task.
+ */
+#ifndef TRAINER_PLAYER_H
+#define TRAINER_PLAYER_H
+
+#include "collect/policy_file.h"
+#include "collect/trainer.h"
+
+/* Collections of training count iterations from 0; those of players are beyond all of them. */
+#define PLAYER_COLLECTION ((uint64_t)1 << 40)
+
+typedef struct player {
+    settings s;
+    task t;
+    tce_store *store;
+    policy_file file; /* policy and primitive */
+    episodes ep;      /* of the last player_play */
+} player;
+
+/*
+ * Reads config.yaml and policy.safetensors of a run folder. p->s may be changed afterwards (seed).
+ * library: the task library that the command line names, or NULL; one that only config.yaml names
+ * is not loaded. player_close also after a failure. TCE_E_NOT_FOUND: not a run folder, or nothing
+ * trained yet.
+ */
+tce_status player_load(player *p, const char *folder, const char *library);
+/*
+ * Creates policy, primitive and environments for n_episodes. TCE_E_SHAPE, TCE_E_VALUE: the file's
+ * parts do not fit each other, or the task has changed since.
+ */
+tce_status player_create(player *p, int32_t n_episodes, tce_pool *pool);
+void player_close(player *p);
+
+/*
+ * Episodes with the mean policy on resets that training never saw, counted on the terminal. The
+ * same seed gives the same episodes.
+ */
+tce_status player_play(player *p);
+
+/*
+ * Velocities of episode e before each of its steps, [lengths[e], D]: the desired ones; or measured
+ * ones, 0 when the observation does not show them.
+ */
+void player_desired_velocity(const player *p, size_t e, double *out);
+int player_measured_velocity(const player *p, size_t e, double *out);
+
+#endif

@@ -1,0 +1,216 @@
+/*
+ * Finding tasks: the library that the settings name, or the one beside the program, and what a list
+ * of names means in it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands/commands.h"
+#include "tools/shell.h"
+#include "collect/trainer.h"
+
+/* "." when the system does not tell. */
+void program_folder(char *out, size_t size)
+{
+    const ssize_t n = readlink("/proc/self/exe", out, size - 1);
+    if (n <= 0) {
+        snprintf(out, size, ".");
+        return;
+    }
+    out[n] = '\0';
+    char *slash = strrchr(out, '/');
+    if (slash)
+        *slash = '\0';
+}
+
+/* libtce_tasks.so beside the program, else where an installed program looks. */
+static void default_library(char *out, size_t size)
+{
+    char folder[TEXT_SIZE];
+    program_folder(folder, sizeof folder);
+    const char *const places[] = { "%s/libtce_tasks.so", "%s/../lib/libtce_tasks.so",
+                                   "%s/../lib/tce/libtce_tasks.so" };
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(out, size, places[i], folder);
+        if (access(out, R_OK) == 0)
+            return;
+    }
+    snprintf(out, size, places[0], folder);
+}
+
+const char *task_library_words(const settings *s, char *out, size_t size)
+{
+    char word[SHELL_WORD];
+    snprintf(out, size, "%s%s", s->task.library[0] ? " --task-library " : "",
+             s->task.library[0] ? shell_word(s->task.library, word, sizeof word) : "");
+    return out;
+}
+
+tce_status task_library_check(const settings *s)
+{
+    char words[SHELL_WORD + 32];
+    if (!s->task.library[0] || s->task.library_named)
+        return TCE_OK;
+    return tce_fail(TCE_E_STATE,
+                    "this run used the task library %s, which is not loaded from here: a run "
+                    "folder is data, and a library is code. If "
+                    "you trust it, name it on the command line, where it is now: %s",
+                    s->task.library, task_library_words(s, words, sizeof words));
+}
+
+tce_status task_library_open(const settings *s, task *out)
+{
+    char path[2 * TEXT_SIZE];
+    memset(out, 0, sizeof *out);
+    const tce_status status = task_library_check(s);
+    if (status != TCE_OK)
+        return status;
+    if (s->task.library[0])
+        snprintf(path, sizeof path, "%s", s->task.library);
+    else
+        default_library(path, sizeof path);
+
+    return tce_env_library_open(path, NULL, &out->library);
+}
+
+tce_status task_lookup(const task *t, const char *name, const tce_env_vtable **out)
+{
+    const tce_status status = tce_env_library_find(t->library, name, out);
+    return status == TCE_E_NOT_FOUND
+               ? tce_fail(status, "%s; `tce tasks` lists them", tce_error_message())
+               : status;
+}
+
+tce_status task_open(const settings *s, task *out)
+{
+    tce_status status = task_library_open(s, out);
+    if (status == TCE_OK)
+        status = task_lookup(out, s->task.name, &out->vtable);
+    if (status != TCE_OK)
+        task_close(out);
+    return status;
+}
+
+void task_close(task *t)
+{
+    tce_env_library_free(t->library);
+    memset(t, 0, sizeof *t);
+}
+
+/* ---- lists of tasks -------------------------------------------------------------------------- */
+
+void task_list_free(task_list *list)
+{
+    free(list->names);
+    memset(list, 0, sizeof *list);
+}
+
+static tce_status add_task(task_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->names[i], name) == 0)
+            return tce_fail(TCE_E_VALUE, "--task has %s twice", name);
+    if (strlen(name) >= TASK_NAME)
+        return tce_fail(TCE_E_VALUE, "--task: a name of %zu characters is too long", strlen(name));
+    char(*more)[TASK_NAME] = realloc(list->names, (list->n + 1) * sizeof *more);
+    if (!more)
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu tasks", list->n + 1);
+    list->names = more;
+    memset(more[list->n], 0, sizeof *more);
+    memcpy(more[list->n++], name, strlen(name));
+    return TCE_OK;
+}
+
+static int has_prefix(const char *name, const char *prefix)
+{
+    return prefix[0] && strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static tce_status add_all(task_list *list, const tce_env_library *library, const char *prefix)
+{
+    const size_t before = list->n;
+    tce_status status = TCE_OK;
+    for (size_t i = 0; status == TCE_OK && i < tce_env_library_count(library); i++) {
+        const char *name = tce_env_library_at(library, i)->name;
+        if (has_prefix(name, prefix))
+            status = add_task(list, name);
+    }
+    if (status == TCE_OK && list->n == before)
+        return tce_fail(TCE_E_NOT_FOUND,
+                        "--task all means the tasks whose names begin with the folder of the "
+                        "settings file, and none begins with "
+                        "\"%s\": name the tasks (`tce tasks` lists them)",
+                        prefix);
+    return status;
+}
+
+/* The nearest of all names, long and short. */
+static tce_status fail_unknown_task(const tce_env_library *library, const char *prefix,
+                                    const char *asked, const char *plain)
+{
+    const size_t n = tce_env_library_count(library);
+    const char **words = calloc(2 * n + 1, sizeof *words);
+    size_t n_words = 0;
+    for (size_t i = 0; words && i < n; i++) {
+        const char *name = tce_env_library_at(library, i)->name;
+        words[n_words++] = name;
+        if (has_prefix(name, prefix))
+            words[n_words++] = name + strlen(prefix);
+    }
+    const char *near = words ? nearest_word(plain, n_words, words) : NULL;
+    const tce_status status = tce_fail(
+        TCE_E_NOT_FOUND, "--task %s: no such task%s%s%s `tce tasks` lists them", asked,
+        near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
+    free(words);
+    return status;
+}
+
+static tce_status add_named(task_list *list, const tce_env_library *library, const char *prefix,
+                            const char *asked)
+{
+    char plain[TEXT_SIZE], full[2 * TEXT_SIZE];
+    snprintf(plain, sizeof plain, "%s", asked);
+    for (char *c = plain; *c; c++)
+        if (*c == '-')
+            *c = '_';
+    snprintf(full, sizeof full, "%s%s", prefix, plain);
+    const char *const forms[] = { asked, full, plain };
+    for (size_t k = 0; k < sizeof forms / sizeof forms[0]; k++)
+        for (size_t i = 0; i < tce_env_library_count(library); i++)
+            if (strcmp(tce_env_library_at(library, i)->name, forms[k]) == 0)
+                return add_task(list, forms[k]);
+    return fail_unknown_task(library, prefix, asked, plain);
+}
+
+tce_status task_list_parse(task_list *out, const settings *s, const char *prefix, const char *text)
+{
+    task t;
+    memset(out, 0, sizeof *out);
+    tce_status status = task_library_open(s, &t);
+    for (const char *at = text; status == TCE_OK; at++) {
+        char asked[TEXT_SIZE];
+        const size_t length = strcspn(at, ",");
+        if (length == 0 || length >= sizeof asked) {
+            status = tce_fail(TCE_E_VALUE,
+                              "--task %s, must be names with commas between them, or all", text);
+            break;
+        }
+        snprintf(asked, sizeof asked, "%.*s", (int)length, at);
+        status = strcmp(asked, "all") == 0 ? add_all(out, t.library, prefix)
+                                           : add_named(out, t.library, prefix, asked);
+        at += length;
+        if (*at == '\0')
+            break;
+    }
+    task_close(&t);
+    if (status != TCE_OK)
+        task_list_free(out);
+    return status;
+}
+
+const method *method_of(const settings *s)
+{
+    return s->run.method == METHOD_BBRL ? &METHOD_TABLE_BBRL : &METHOD_TABLE_TCE;
+}

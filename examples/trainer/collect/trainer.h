@@ -1,0 +1,230 @@
+/*
+ * The training system: what a method needs (collection, evaluation) and what the programs need of a
+ * method.
+ *
+ * A method is one file with one `method` table. It owns its learner; the episodes come from
+ * `episodes`, numbers to log go into `metrics`, its state into a store. Everything else (folders,
+ * files, display, signals) lives outside of methods.
+ */
+#ifndef TRAINER_TRAINER_H
+#define TRAINER_TRAINER_H
+
+#include <tce/tce.h>
+
+#include "settings/settings.h"
+
+/* What random numbers are for: the second part of every stream's key. */
+enum {
+    PURPOSE_POLICY_START = 1,
+    PURPOSE_CRITIC_START = 2,
+    PURPOSE_TRAIN_ENV = 3,
+    PURPOSE_EVAL_ENV = 4,
+    PURPOSE_PARAMETERS = 5,
+    PURPOSE_TIME_POINTS = 6,
+    PURPOSE_MINIBATCH = 7
+};
+
+/* ---- numbers of an iteration ----------------------------------------------------------------- */
+
+/* Longest name of a column, with its final 0. */
+#define METRIC_NAME 256
+
+/*
+ * Named numbers in a fixed order: the columns of progress.csv. NaN: not measured in this iteration.
+ * Starts as { 0 } and grows with what is put into it; metrics_free when done.
+ */
+typedef struct metrics {
+    int64_t steps; /* environment steps of the iteration */
+    int32_t n, capacity;
+    int32_t failed;     /* there was no memory for a number */
+    const char **names; /* [n], not copied */
+    double *values;     /* [n] */
+} metrics;
+
+void metrics_put(metrics *m, const char *name, double value);
+/* NaN when there is no such name, here of `length` characters. */
+double metrics_get(const metrics *m, const char *name);
+double metrics_find(const metrics *m, const char *name, size_t length);
+/* TCE_E_NOMEM when a number found no place. */
+tce_status metrics_check(const metrics *m);
+void metrics_free(metrics *m);
+
+/*
+ * Seconds spent in parts of an iteration: not in progress.csv, which is the same bytes on every
+ * machine.
+ */
+typedef struct timings {
+    double simulation;
+    double critic;
+    double policy;
+    double evaluation;
+} timings;
+
+double now_seconds(void);
+
+/*
+ * Zeroed memory; sets *failed instead of returning a status, so that a list of arrays reads as a
+ * list.
+ */
+void *array_of(size_t count, size_t size, int *failed);
+double *array_of_doubles(size_t count, int *failed);
+
+/* ---- a task and its episodes ----------------------------------------------------------------- */
+
+/* The task library, kept open while any of its environments lives. */
+typedef struct task {
+    tce_env_library *library;
+    const tce_env_vtable *vtable;
+} task;
+
+/*
+ * TCE_E_STATE when the settings have a library that only a run folder names; the message says how
+ * to name it.
+ */
+tce_status task_library_check(const settings *s);
+/* Opens the library of the settings, checked in this way; task_open also finds the task in it. */
+tce_status task_library_open(const settings *s, task *out);
+tce_status task_open(const settings *s, task *out);
+void task_close(task *t);
+/*
+ * " --task-library FILE", for messages with a command that goes on; "" when the tasks are those
+ * beside the program. Returns out.
+ */
+const char *task_library_words(const settings *s, char *out, size_t size);
+/*
+ * A task of an open library by its name; TCE_E_NOT_FOUND with the names that are like it, and how
+ * to list all.
+ */
+tce_status task_lookup(const task *t, const char *name, const tce_env_vtable **out);
+
+#define TASK_NAME 128
+
+/* Names of tasks that a library has. */
+typedef struct task_list {
+    size_t n;
+    char (*names)[TASK_NAME]; /* [n] */
+} task_list;
+
+/*
+ * "a,b,c" -> their full names. Each is a task's name or, with a prefix, the rest of one; '-' stands
+ * for '_'; "all" is every task with the prefix.
+ * TCE_E_NOT_FOUND with the nearest name, TCE_E_VALUE: a task twice.
+ */
+tce_status task_list_parse(task_list *out, const settings *s, const char *prefix, const char *text);
+void task_list_free(task_list *list);
+
+/*
+ * Environments and the arrays of E episodes, allocated once. Shapes: O_net inputs of a network
+ * (observation, then time or context mask), D degrees of freedom, T steps, P parameters, M metrics
+ * of the task.
+ */
+typedef struct episodes {
+    tce_rollout *rollout;
+    const tce_env_spec *spec;
+    const char *prefix;
+    int32_t mask_context, time_input, contextual;
+    size_t E, N; /* episodes in all, environments: rounds of N */
+    size_t T, D, O, O_net, P, M;
+    double *times;    /* [T] = dt (1 … T) */
+    double *inputs;   /* [E, O_net] policy inputs: the first observation */
+    double *init_pos; /* [E, D] */
+    double *init_vel; /* [E, D] */
+    double *mean;     /* [E, P] */
+    double *factor;   /* [1 or E, P, P] */
+    double *params;   /* [E, P], drawn or the mean */
+    /* NULL, or [E, P] taken instead of drawing: to repeat recorded episodes. The caller's. */
+    const double *given_params;
+    double *pos, *vel; /* [E, T, D] desired paths */
+    double *obs;       /* [E, T+1, O] */
+    double *first_obs; /* [N, O], of the present round */
+    double *work;      /* scratch of the sampler */
+    double *rewards;   /* [E, T] */
+    uint8_t *dones;    /* [E, T] */
+    uint8_t *events;   /* [E, T] */
+    int32_t *lengths;  /* [E] */
+    double *results;   /* [E, M] metrics of the task */
+    char **names;      /* [M + 2]: the task's metrics, then return and length, with a prefix */
+    size_t n_dropped;  /* episodes lost to a fault in the last collection */
+    int64_t n_steps;   /* environment steps taken in the last collection */
+} episodes;
+
+/*
+ * A collection: its size, the purpose of its streams, and what its columns are called ("",
+ * "eval_").
+ */
+typedef struct episodes_options {
+    int32_t n_episodes;
+    int32_t n_envs;     /* the last round may be a part of these */
+    int32_t contextual; /* one factor an episode */
+    uint64_t purpose;
+    const char *prefix;
+} episodes_options;
+
+/*
+ * Creates the environments, then, with the number of parameters, which depends on their spec, the
+ * arrays.
+ */
+tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_pool *pool,
+                           const episodes_options *options);
+tce_status episodes_allocate(episodes *ep, size_t P);
+/* Bytes that the arrays will take. */
+double episodes_bytes(const episodes *ep, size_t P);
+void episodes_free(episodes *ep);
+
+/*
+ * Called after each round with its first episode and its number of episodes (running normalisers);
+ * may be NULL.
+ */
+typedef tce_status (*after_round)(void *context, const episodes *ep, size_t first, size_t n);
+
+/*
+ * Collects E episodes with the policy, drawn (explore) or with its mean. `number` counts
+ * collections and keys the random streams.
+ */
+tce_status episodes_collect(episodes *ep, tce_policy *policy, const tce_mp *mp, uint64_t seed,
+                            uint64_t number, int explore, after_round hook, void *context);
+
+/* Network inputs of all T+1 states of episodes first … first+n-1: out [n, T+1, O_net]. */
+void episodes_inputs(const episodes *ep, size_t first, size_t n, double *out);
+
+/* Undiscounted return of each episode, [E], before any moving of rewards. */
+void episodes_returns(const episodes *ep, double *out);
+
+/*
+ * Means over episodes that were not dropped: return, length, and every metric of the task. returns
+ * [E].
+ */
+void episodes_report(const episodes *ep, const double *returns, metrics *m);
+
+/*
+ * Into a checkpoint and back: what the environments carry from one episode to the next, an array
+ * called name; nothing for most tasks.
+ */
+tce_status episodes_save(const episodes *ep, tce_store *store, const char *name);
+tce_status episodes_load(episodes *ep, const tce_store *store, const char *name);
+
+/* ---- a learner and its method ---------------------------------------------------------------- */
+
+typedef struct learner learner;
+
+/* One training method. `create` allocates all; the other calls allocate nothing that stays. */
+typedef struct method {
+    const char *name;
+    tce_status (*create)(const settings *s, const task *t, tce_pool *pool, learner **out);
+    void (*destroy)(learner *l);
+    /* Iteration i = 1, 2, …: collect, learn, report. */
+    tce_status (*iterate)(learner *l, int64_t i, metrics *m, timings *spent);
+    /* Episodes with the mean policy; `number` keys their streams. */
+    tce_status (*evaluate)(learner *l, uint64_t number, metrics *m, timings *spent);
+    tce_status (*save)(const learner *l, tce_store *store);
+    tce_status (*load)(learner *l, const tce_store *store);
+    /* What a robot needs: policy and primitive, into an empty store. */
+    tce_status (*export_policy)(const learner *l, tce_store *store);
+} method;
+
+extern const method METHOD_TABLE_TCE;
+extern const method METHOD_TABLE_BBRL;
+
+const method *method_of(const settings *s);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * tce config: the effective settings of a file and overrides, as YAML; or the whole table as a page
+ * of documentation. tce completion: the names for the shell.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands/commands.h"
+
+static const char OPTIONS[] = "  --markdown  the table of all settings as a Markdown page\n"
+                              "  --help      this, and every setting\n";
+
+/* The page docs/settings.md. */
+static int print_markdown(void)
+{
+    const char *section = "";
+    printf("# Settings\n\nEvery key of a settings file, made by `tce config --markdown`. On the "
+           "command line a key is `section.key=value`.\n");
+    for (size_t i = 0; i < N_SETTING_ROWS; i++) {
+        const setting_row *row = &SETTING_ROWS[i];
+        if (strcmp(section, row->section) != 0)
+            printf("\n## %s\n| key | default | meaning |\n|---|---|---|\n", row->section);
+        section = row->section;
+        printf("| %s | `%s` | %s", row->key, row->start[0] ? row->start : "\"\"", row->help);
+        if (row->choices) {
+            printf(" (");
+            for (const char *c = row->choices; *c; c++)
+                printf(*c == '|' ? ", " : "%c", *c);
+            printf(")");
+        }
+        printf(" |\n");
+    }
+    return EXIT_FINE;
+}
+
+int cmd_config(int argc, char **argv)
+{
+    static const struct option LONG[] = { { "help", no_argument, NULL, 'h' },
+                                          { "markdown", no_argument, NULL, 'm' },
+                                          { 0 } };
+    int c;
+    optind = 1;
+    while ((c = getopt_long(argc, argv, "h", LONG, NULL)) != -1) {
+        if (c == 'h')
+            return print_help("config", OPTIONS, 1);
+        if (c == 'm')
+            return print_markdown();
+        return fail_option("config", argv, LONG, 1);
+    }
+
+    settings s;
+    if (settings_from_arguments(&s, argc - optind, argv + optind) != TCE_OK)
+        return fail();
+    printf("# libtce %s\n", tce_version_string());
+    settings_dump(&s, stdout);
+    return EXIT_FINE;
+}
+
+int cmd_completion(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+        return print_help("completion", "  eval \"$(tce completion bash)\"  puts it to use\n", 0);
+    if (argc != 2 || strcmp(argv[1], "bash") != 0)
+        return fail_usage("completion", "name a shell: bash");
+    printf("_tce() {\n    local word=${COMP_WORDS[COMP_CWORD]}\n    if [ \"$COMP_CWORD\" -eq 1 ]; "
+           "then\n        COMPREPLY=($(compgen -W '");
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        printf("%s%s", i ? " " : "", COMMANDS[i].name);
+    printf("' -- \"$word\"))\n        return\n    fi\n    case $word in\n    *=*) COMPREPLY=() "
+           ";;\n    *.*) COMPREPLY=($(compgen -f -W '");
+    for (size_t i = 0; i < N_SETTING_ROWS; i++)
+        printf("%s%s.%s=", i ? " " : "", SETTING_ROWS[i].section, SETTING_ROWS[i].key);
+    printf("' -- \"$word\"))\n        compopt -o nospace ;;\n    *) COMPREPLY=($(compgen -f -- "
+           "\"$word\")) ;;\n    esac\n}\ncomplete -F _tce tce\n");
+    return EXIT_FINE;
+}

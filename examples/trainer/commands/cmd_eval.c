@@ -1,0 +1,338 @@
+/*
+ * tce eval: what the mean policy of a run does on resets that training never saw: return, metrics
+ * of the task, smoothness, video and picture.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/commands.h"
+#include "tools/counter.h"
+#include "collect/player.h"
+#include "report/stats.h"
+#include "commands/video.h"
+
+#define DEFAULT_EPISODES 200
+#define FASTEST_VIDEO 60.0 /* frames a second; faster tasks show every second step, or fewer */
+#define REST 0.5           /* seconds that the last state of an episode stays in view */
+
+static const char OPTIONS[] = "  --episodes N        episodes [200]\n"
+                              "  --seed N            seed of their resets [the run's]\n"
+                              "  --threads N         threads [the run's]\n"
+                              "  --task-library FILE\n"
+                              "                      library of the run's task; one that only the "
+                              "run folder names is not loaded\n"
+                              "  --video FILE.mp4    film the first episodes\n"
+                              "  --video-episodes N  how many [5]\n"
+                              "  --picture FILE.png  the last state of the first episode\n"
+                              "  --size WxH          pixels of video and picture [960x720]\n"
+                              "  --help              this\n";
+
+typedef struct eval_options {
+    const char *folder, *video, *picture, *library;
+    int32_t episodes, video_episodes, threads; /* threads -1: the run's */
+    int32_t width, height;
+    uint64_t seed;
+    int has_seed;
+} eval_options;
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/*
+ * Mean and its standard error, which takes two, over the episodes that were not dropped; value of
+ * episode e at x[e * stride].
+ */
+static void print_mean(const char *name, const episodes *ep, const double *x, size_t stride)
+{
+    double n = 0.0, sum = 0.0, squares = 0.0;
+    for (size_t e = 0; e < ep->E; e++)
+        if (ep->lengths[e] > 0) {
+            n += 1.0;
+            sum += x[e * stride];
+        }
+    const double mean = sum / n;
+    for (size_t e = 0; e < ep->E; e++)
+        if (ep->lengths[e] > 0)
+            squares += (x[e * stride] - mean) * (x[e * stride] - mean);
+    printf("  %-26s %11.5g", name, mean);
+    if (n > 1.0)
+        printf(" +- %.2g", sqrt(squares / (n - 1.0) / n));
+    printf("\n");
+}
+
+/*
+ * Jerk of the joints over all episodes, of the measured or the desired velocity. jerks: scratch [E,
+ * 4].
+ */
+static void print_smoothness(const player *p, int measured, double *velocity, double *jerks)
+{
+    static const char *const NAMES[] = { "largest jerk", "mean squared jerk", "dimensionless jerk",
+                                         "  as an integral" };
+    const episodes *ep = &p->ep;
+    for (size_t e = 0; e < ep->E; e++) {
+        smoothness found;
+        memset(&found, 0, sizeof found);
+        if (!measured)
+            player_desired_velocity(p, e, velocity);
+        else if (!player_measured_velocity(p, e, velocity))
+            return;
+        stats_smoothness((size_t)ep->lengths[e], ep->D, velocity, ep->spec->dt, &found);
+        memcpy(jerks + 4 * e, &found, 4 * sizeof *jerks);
+    }
+    printf("smoothness, %s velocities\n", measured ? "measured" : "desired");
+    for (size_t i = 0; i < 4; i++)
+        print_mean(NAMES[i], ep, jerks + i, 4);
+}
+
+static tce_status print_report(const player *p)
+{
+    const episodes *ep = &p->ep;
+    int failed = 0;
+    double *returns = array_of_doubles(ep->E, &failed);
+    double *jerks = array_of_doubles(4 * ep->E, &failed);
+    double *velocity = array_of_doubles(ep->T * ep->D, &failed);
+    if (!failed) {
+        printf("%s, %s, seed %" PRIu64 ": mean policy, %zu episode%s\n", p->s.task.name,
+               method_of(&p->s)->name, p->s.run.seed, ep->E,
+               ep->E == 1 ? "" : "s (mean +- standard error)");
+        if (ep->n_dropped > 0)
+            printf("  dropped                    %11zu\n", ep->n_dropped);
+        episodes_returns(ep, returns);
+        print_mean("return", ep, returns, 1);
+        for (size_t k = 0; k < ep->M; k++)
+            print_mean(ep->spec->metric_names[k], ep, ep->results + k, ep->M);
+        print_smoothness(p, 1, velocity, jerks);
+        print_smoothness(p, 0, velocity, jerks);
+    }
+    free(returns);
+    free(jerks);
+    free(velocity);
+    return failed ? tce_fail(TCE_E_NOMEM, "no memory for %zu episodes", ep->E) : TCE_OK;
+}
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+/* One environment that does an episode again, with what it is drawn into. */
+typedef struct film {
+    const tce_env_vtable *env;
+    void *instance;
+    double *obs, *pos, *vel;
+    uint8_t *rgb;
+    video *video; /* NULL: none */
+    counter steps;
+} film;
+
+static tce_status show(film *f, const eval_options *o, int frames)
+{
+    if (!f->video || frames == 0)
+        return TCE_OK;
+    tce_status status = f->env->render(f->instance, o->width, o->height, f->rgb);
+    for (int i = 0; status == TCE_OK && i < frames; i++)
+        status = video_frame(f->video, f->rgb);
+    return status;
+}
+
+/* Episode e of the evaluation once more, from the same random stream along the same path. */
+static tce_status replay(film *f, const player *p, const eval_options *o, size_t e, int skip,
+                         double rate)
+{
+    const episodes *ep = &p->ep;
+    const size_t n_rounds = (ep->E + ep->N - 1) / ep->N;
+    const int rest = (int)(REST * rate);
+    tce_env_result result;
+    memset(&result, 0, sizeof result);
+    tce_random random;
+    tce_random_start(&random, p->s.run.seed, PURPOSE_EVAL_ENV, e % ep->N,
+                     PLAYER_COLLECTION * n_rounds + e / ep->N);
+    tce_status status = f->env->reset(f->instance, &random, f->obs, f->pos, f->vel);
+    if (status == TCE_OK)
+        status = show(f, o, 1);
+    for (size_t t = 0; status == TCE_OK && t < (size_t)ep->lengths[e]; t++) {
+        const size_t at = (e * ep->T + t) * ep->D;
+        const int32_t event = result.event;
+        memset(&result, 0, sizeof result);
+        result.event = event;
+        status = f->env->step(f->instance, ep->pos + at, ep->vel + at, f->obs, &result);
+        const int last = t + 1 == (size_t)ep->lengths[e];
+        counter_add(&f->steps, 1);
+        if (status == TCE_OK)
+            status = show(f, o, last ? rest : (t + 1) % (size_t)skip == 0);
+    }
+    return status;
+}
+
+static tce_status make_film(film *f, const player *p, const eval_options *o)
+{
+    const size_t n = o->video ? (size_t)o->video_episodes : 1;
+    const int skip = (int)ceil(1.0 / (FASTEST_VIDEO * p->ep.spec->dt) - 1e-9);
+    const double rate = 1.0 / (p->ep.spec->dt * skip);
+    size_t n_steps = 0;
+    for (size_t e = 0; e < n && e < p->ep.E; e++)
+        n_steps += (size_t)p->ep.lengths[e];
+    counter_start(&f->steps, "filming", n_steps, "steps");
+    tce_status status = f->env->create(NULL, p->s.task.options, &f->instance);
+    if (status == TCE_OK && o->video)
+        status = video_open(o->video, o->width, o->height, rate, &f->video);
+    for (size_t e = 0; status == TCE_OK && e < n && e < p->ep.E; e++) {
+        status = replay(f, p, o, e, skip, rate);
+        if (status == TCE_OK && e == 0 && o->picture)
+            status = f->env->render(f->instance, o->width, o->height, f->rgb);
+        if (status == TCE_OK && e == 0 && o->picture)
+            status = picture_write(o->picture, o->width, o->height, f->rgb);
+    }
+    counter_end(&f->steps);
+    if (f->video) {
+        const tce_status closed = video_close(f->video);
+        status = status == TCE_OK ? closed : status;
+    }
+    return status;
+}
+
+static tce_status film_episodes(const player *p, const eval_options *o)
+{
+    film f = { .env = p->t.vtable };
+    if (!f.env->render)
+        return tce_fail(TCE_E_UNSUPPORTED, "the task %s cannot be drawn", p->s.task.name);
+    int failed = 0;
+    f.obs = array_of_doubles(p->ep.O, &failed);
+    f.pos = array_of_doubles(p->ep.D, &failed);
+    f.vel = array_of_doubles(p->ep.D, &failed);
+    f.rgb = array_of((size_t)o->width * (size_t)o->height, 3, &failed);
+    const tce_status status = failed ? tce_fail(TCE_E_NOMEM, "no memory for a picture")
+                                     : make_film(&f, p, o);
+    if (f.instance)
+        f.env->destroy(f.instance);
+    free(f.obs);
+    free(f.pos);
+    free(f.vel);
+    free(f.rgb);
+    return status;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+/* All that can be had, then what is missing: the remedy is the last line, where it is seen. */
+static tce_status evaluate(player *p, const eval_options *asked, tce_pool **pool)
+{
+    eval_options possible = *asked;
+    const eval_options *o = &possible;
+    if (asked->video && video_check() != TCE_OK)
+        possible.video = NULL;
+    tce_status status = player_load(p, o->folder, o->library);
+    if (status != TCE_OK)
+        return status;
+    p->s.run.seed = o->has_seed ? o->seed : p->s.run.seed;
+    tce_pool_options options;
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = o->threads >= 0 ? o->threads : p->s.run.threads;
+    status = tce_pool_create(&options, NULL, pool);
+    if (status == TCE_OK)
+        status = player_create(p, o->episodes, *pool);
+    if (status == TCE_OK)
+        status = player_play(p);
+    if (status == TCE_OK)
+        status = print_report(p);
+    if (status == TCE_OK && (o->video || o->picture))
+        status = film_episodes(p, o);
+    if (status == TCE_OK && asked->video && !o->video) {
+        status = video_check();
+        status = tce_fail(status, "%s was not made: %s", asked->video, tce_error_message());
+    }
+    return status;
+}
+
+/* A whole number in least … most. */
+static int read_number(const char *text, int64_t least, int64_t most, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    *out = value;
+    return errno == 0 && end != text && *end == '\0' && value >= least && value <= most;
+}
+
+/* -1 when the options are read, else the exit status. */
+static int read_options(int argc, char **argv, eval_options *o)
+{
+    static const struct option LONG[] = { { "episodes", required_argument, NULL, 'n' },
+                                          { "seed", required_argument, NULL, 's' },
+                                          { "threads", required_argument, NULL, 't' },
+                                          { "video", required_argument, NULL, 'v' },
+                                          { "picture", required_argument, NULL, 'p' },
+                                          { "video-episodes", required_argument, NULL, 'e' },
+                                          { "size", required_argument, NULL, 'z' },
+                                          { "help", no_argument, NULL, 'h' },
+                                          { "task-library", required_argument, NULL, 'l' },
+                                          { 0 } };
+    *o = (eval_options){ .episodes = DEFAULT_EPISODES, .video_episodes = 5, .threads = -1 };
+    o->width = 960;
+    o->height = 720;
+    settings scratch;
+    int c;
+    settings_init(&scratch);
+    optind = 1;
+    while ((c = getopt_long(argc, argv, "h", LONG, NULL)) != -1) {
+        int64_t number = 0;
+        char end;
+        switch (c) {
+        case 'h':
+            return print_help("eval", OPTIONS, 0);
+        case 'v':
+            o->video = optarg;
+            continue;
+        case 'p':
+            o->picture = optarg;
+            continue;
+        case 'l':
+            o->library = optarg;
+            continue;
+        case 'z':
+            if (sscanf(optarg, "%" SCNd32 "x%" SCNd32 "%c", &o->width, &o->height, &end) != 2 ||
+                o->width < 16 || o->height < 16 || o->width > 8192 || o->height > 8192)
+                return fail_usage("eval", "--size %s: must be WxH, 16 to 8192 each", optarg);
+            continue;
+        case 's':
+            if (settings_set(&scratch, "run", "seed", optarg, "--seed") != TCE_OK)
+                return fail_usage("eval", "%s", tce_error_message());
+            o->seed = scratch.run.seed;
+            o->has_seed = 1;
+            continue;
+        case 'n':
+        case 'e':
+        case 't':
+            if (!read_number(optarg, c == 't' ? 0 : 1, 1000000, &number))
+                return fail_usage("eval", "\"%s\" is not a number of %s", optarg,
+                                  c == 't' ? "threads" : "episodes");
+            *(c == 't'   ? &o->threads
+              : c == 'n' ? &o->episodes
+                         : &o->video_episodes) = (int32_t)number;
+            continue;
+        default:
+            return fail_option("eval", argv, LONG, 0);
+        }
+    }
+    if (argc - optind != 1)
+        return fail_usage("eval", "one run folder is needed, %d given", argc - optind);
+    o->folder = argv[optind];
+    return -1;
+}
+
+int cmd_eval(int argc, char **argv)
+{
+    eval_options o;
+    const int ended = read_options(argc, argv, &o);
+    if (ended >= 0)
+        return ended;
+    tce_blas_set_threads(1);
+    player p;
+    tce_pool *pool = NULL;
+    const tce_status status = evaluate(&p, &o, &pool);
+    const int result = status == TCE_OK ? EXIT_FINE : fail();
+    player_close(&p);
+    tce_pool_free(pool);
+    return result;
+}

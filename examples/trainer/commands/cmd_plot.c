@@ -1,0 +1,312 @@
+/*
+ * tce plot: statistics, curves, profile, smoothness and action correlation of runs, as CSV files
+ * and pictures.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "commands/commands.h"
+#include "report/plot.h"
+
+static const char OPTIONS[] =
+    "A RUN is a run folder, or a folder of run folders, as of a queue. Runs of one task and method "
+    "are one line; with several tasks there is also\n"
+    "a line for all tasks of a method.\n\n"
+    "  --out DIR        folder of the results [plots]\n"
+    "  --metric NAME    column of progress.csv that is plotted [eval_success, or eval_return where "
+    "the task knows no success]\n"
+    "  --x NAME         column that it is plotted against [env_steps]\n"
+    "  --label TEXT     what the runs after it are called, instead of their method\n"
+    "  --hold           a run that ended before the others keeps its last value\n"
+    "  --smooth W       curves are running means of each run's measurements, s <- W s + (1 - W) y, "
+    "as in many publications [0: as measured]\n"
+    "  --over FILE      draws published points over the curves: a CSV file with columns "
+    "source,method,environment_steps and the value last\n"
+    "  --episodes N     episodes of each policy for smoothness and correlation; 0: none [100; with "
+    "several tasks 0]\n"
+    "  --threads N      threads for these; 0: all cores [0]\n"
+    "  --task-library FILE\n"
+    "                   library of the runs' tasks, for --episodes; one that only a run folder "
+    "names is not loaded\n"
+    "  --no-pictures    CSV files only\n"
+    "  --help           this\n\n"
+    "Writes curves.csv, profile.csv, summary.csv, with several tasks aggregate_curves.csv and "
+    "aggregate_profile.csv, with --episodes smoothness.csv\n"
+    "and correlation_*.csv; and pictures of them.\n";
+
+/* More than anybody waits for. */
+#define MAX_EPISODES 1000000
+#define MAX_THREADS 1024
+
+/* Of one task; those of many tasks would take hours, and correlation matrices of all gigabytes. */
+#define DEFAULT_EPISODES 100
+
+typedef struct plot_options {
+    const char *out, *library;
+    int hold, pictures;
+    int32_t n_episodes; /* -1: not told */
+    int32_t n_threads;
+    size_t n_over;
+    const char **over; /* [n_over] files of points */
+} plot_options;
+
+/* Makes a folder with its parents. */
+static tce_status make_folder(const char *path)
+{
+    char part[TEXT_SIZE];
+    if (strlen(path) >= sizeof part)
+        return tce_fail(TCE_E_VALUE, "--out: a path of %zu characters is too long", strlen(path));
+    snprintf(part, sizeof part, "%s", path);
+    for (char *c = part + 1;; c++) {
+        const char end = *c;
+        if (end != '/' && end != '\0')
+            continue;
+        *c = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return tce_fail(TCE_E_IO, "cannot make the folder %s: %s; choose another with --out",
+                            part, strerror(errno));
+        *c = end;
+        if (end == '\0')
+            return TCE_OK;
+    }
+}
+
+/* A whole number in 0 … most; -1 when the text is none. */
+static int32_t read_count(const char *text, long most)
+{
+    char *end = NULL;
+    errno = 0;
+    const long value = strtol(text, &end, 10);
+    return errno || end == text || *end || value < 0 || value > most ? -1 : (int32_t)value;
+}
+
+/* A number in 0 … 1 without 1; -1 when the text is none. */
+static double read_weight(const char *text)
+{
+    char *end = NULL;
+    const double value = strtod(text, &end);
+    return end == text || *end || !(value >= 0.0 && value < 1.0) ? -1.0 : value;
+}
+
+/* Runs of one line should differ in their seeds only. */
+static void warn_of_mixtures(const plot_data *data)
+{
+    for (size_t i = 0; i < data->tasks.n; i++) {
+        const plot_group *g = &data->tasks.list[i];
+        const setting_row *row = plot_difference(data, g);
+        if (row)
+            fprintf(stderr,
+                    "tce plot: runs of %s on %s differ in %s.%s; --label tells them apart\n",
+                    g->label, g->task, row->section, row->key);
+        for (size_t a = 0; a < g->R; a++)
+            for (size_t b = 0; b < a; b++)
+                if (data->runs[g->runs[a]].s.run.seed == data->runs[g->runs[b]].s.run.seed)
+                    fprintf(
+                        stderr,
+                        "tce plot: %s and %s have the same seed: they are no independent runs\n",
+                        data->runs[g->runs[b]].folder, data->runs[g->runs[a]].folder);
+    }
+}
+
+/* What makes lines over all tasks hard to compare. */
+static void warn_of_aggregates(const plot_data *data)
+{
+    for (size_t i = 0; i < data->aggregates.n; i++) {
+        const plot_group *g = &data->aggregates.list[i];
+        if (g->n_left_out > 0)
+            fprintf(stderr,
+                    "tce plot: the tasks of %s have not as many runs each: over all tasks the "
+                    "first %zu of each count, %zu are left out\n",
+                    g->label, g->R, g->n_left_out);
+    }
+    const char *lonely = plot_lonely_task(data);
+    if (lonely)
+        fprintf(stderr,
+                "tce plot: not every method has runs of %s: over all tasks the methods cannot be "
+                "compared\n",
+                lonely);
+}
+
+static tce_status write_all(const plot_data *data, const plot_options *o)
+{
+    const int32_t n_episodes = o->n_episodes >= 0       ? o->n_episodes
+                               : data->aggregates.n > 0 ? 0
+                                                        : DEFAULT_EPISODES;
+    tce_status status = make_folder(o->out);
+    if (status == TCE_OK) {
+        plot_clear(o->out);
+        status = plot_write_statistics(data, o->out);
+    }
+    if (status == TCE_OK && o->n_over > 0)
+        status = plot_write_points(data, o->out, o->n_over, o->over);
+    if (status == TCE_OK && n_episodes > 0) {
+        tce_pool_options options;
+        tce_pool *pool = NULL;
+        tce_pool_options_init(&options, sizeof options);
+        options.n_threads = o->n_threads;
+        status = tce_pool_create(&options, NULL, &pool);
+        if (status == TCE_OK)
+            status = plot_write_policies(data, o->out, o->library, n_episodes, pool);
+        tce_pool_free(pool);
+    }
+    if (status == TCE_OK && o->pictures) {
+        printf("\n");
+        status = plot_draw(o->out, 0);
+    }
+    return status;
+}
+
+/* What the command line says: folders [n] with the label that each goes by. */
+typedef struct plot_arguments {
+    plot_options options;
+    const char *metric, *x_name;
+    double smooth;
+    size_t n;
+    const char **folders, **labels;
+    int help;
+} plot_arguments;
+
+/* EXIT_FINE, or EXIT_USAGE after saying why. */
+static int read_arguments(int argc, char **argv, plot_arguments *a)
+{
+    static const struct option LONG[] = {
+        { "help", no_argument, NULL, 'h' },
+        { "out", required_argument, NULL, 'o' },
+        { "metric", required_argument, NULL, 'm' },
+        { "x", required_argument, NULL, 'x' },
+        { "label", required_argument, NULL, 'l' },
+        { "over", required_argument, NULL, 'v' },
+        { "hold", no_argument, NULL, 'k' },
+        { "episodes", required_argument, NULL, 'e' },
+        { "threads", required_argument, NULL, 't' },
+        { "no-pictures", no_argument, NULL, 'n' },
+        { "smooth", required_argument, NULL, 's' },
+        { "task-library", required_argument, NULL, 'L' },
+        { 0 },
+    };
+    plot_options *o = &a->options;
+    const char *label = NULL;
+    int c;
+
+    /* "-": folders come in order with the options, since a label holds for those after it */
+    optind = 1;
+    while ((c = getopt_long(argc, argv, "-ho:", LONG, NULL)) != -1) {
+        switch (c) {
+        case 1:
+            a->folders[a->n] = optarg;
+            a->labels[a->n++] = label;
+            break;
+        case 'h':
+            a->help = 1;
+            return EXIT_FINE;
+        case 'o':
+            o->out = optarg;
+            break;
+        case 'L':
+            o->library = optarg;
+            break;
+        case 'm':
+            a->metric = optarg;
+            break;
+        case 'x':
+            a->x_name = optarg;
+            break;
+        case 'l':
+            label = optarg;
+            break;
+        case 'v':
+            o->over[o->n_over++] = optarg;
+            break;
+        case 'k':
+            o->hold = 1;
+            break;
+        case 'e':
+            o->n_episodes = read_count(optarg, MAX_EPISODES);
+            break;
+        case 't':
+            o->n_threads = read_count(optarg, MAX_THREADS);
+            break;
+        case 'n':
+            o->pictures = 0;
+            break;
+        case 's':
+            a->smooth = read_weight(optarg);
+            break;
+        default:
+            return fail_option("plot", argv, LONG, 0);
+        }
+        if ((c == 'e' && o->n_episodes < 0) || o->n_threads < 0)
+            return fail_usage(
+                "plot", "\"%s\" must be a whole number, 0 or more, and not that large", optarg);
+        if (a->smooth < 0.0)
+            return fail_usage("plot", "--smooth \"%s\" must be a number of at least 0 and below 1",
+                              optarg);
+        if (c == 'l' && (label[0] == '\0' || strlen(label) >= LABEL_SIZE))
+            return fail_usage("plot", "--label must have 1 to %d characters", LABEL_SIZE - 1);
+    }
+    /* what stands behind "--" */
+    for (; optind < argc; optind++) {
+        a->folders[a->n] = argv[optind];
+        a->labels[a->n++] = label;
+    }
+    if (a->n == 0)
+        return fail_usage("plot", "no RUN given");
+    if (strlen(a->metric) >= METRIC_NAME)
+        return fail_usage("plot", "--metric: a name of %zu characters is too long",
+                          strlen(a->metric));
+    if (o->n_over > 0 && strcmp(a->x_name, "env_steps") != 0)
+        return fail_usage("plot", "--over has environment steps: leave --x away");
+    return o->out[0] ? EXIT_FINE : fail_usage("plot", "--out is empty");
+}
+
+static tce_status plot_runs(const plot_arguments *a)
+{
+    plot_data data;
+    memset(&data, 0, sizeof data);
+    snprintf(data.metric, sizeof data.metric, "%s", a->metric);
+    data.x_name = a->x_name;
+    data.smooth = a->smooth;
+    tce_status status = TCE_OK;
+    for (size_t i = 0; status == TCE_OK && i < a->n; i++)
+        status = plot_add(&data, a->folders[i], a->labels[i]);
+    if (status == TCE_OK)
+        status = plot_form_groups(&data, a->options.hold);
+    if (status == TCE_OK) {
+        warn_of_mixtures(&data);
+        warn_of_aggregates(&data);
+        status = write_all(&data, &a->options);
+    }
+    plot_free(&data);
+    return status;
+}
+
+int cmd_plot(int argc, char **argv)
+{
+    plot_arguments a = {
+        { "plots", NULL, 0, 1, -1, 0, 0, NULL }, "", "env_steps", 0.0, 0, NULL, NULL, 0
+    };
+    int failed = 0;
+    a.folders = array_of((size_t)argc, sizeof *a.folders, &failed);
+    a.labels = array_of((size_t)argc, sizeof *a.labels, &failed);
+    a.options.over = array_of((size_t)argc, sizeof *a.options.over, &failed);
+    int code = EXIT_FAILED;
+    if (failed)
+        fprintf(stderr, "tce: no memory for the arguments\n");
+    else
+        code = read_arguments(argc, argv, &a);
+
+    if (code == EXIT_FINE && a.help)
+        code = print_help("plot", OPTIONS, 0);
+    else if (code == EXIT_FINE) {
+        tce_blas_set_threads(1);
+        code = plot_runs(&a) == TCE_OK ? EXIT_FINE : fail();
+    }
+    free(a.folders);
+    free(a.labels);
+    free(a.options.over);
+    return code;
+}

@@ -1,0 +1,162 @@
+/*
+ * tce tasks: what a task library offers, with dimensions. An instance of each is created to ask it.
+ * With --check: whether its tasks keep their contract.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands/commands.h"
+#include "collect/trainer.h"
+
+static const char OPTIONS[] =
+    "  --task-library FILE  task library; default: libtce_tasks.so beside the program\n"
+    "  --check              run a few episodes of each task, or of TASK, and say what breaks the "
+    "contract of a task;\n"
+    "                       task.options=\"key=value key=value\" for its options; exit status 1 "
+    "when there is a fault\n"
+    "  --help               this\n";
+
+/* width: of the longest name */
+static void print_task(const tce_env_vtable *vtable, int width)
+{
+    void *instance = NULL;
+    tce_env_spec spec;
+    memset(&spec, 0, sizeof spec);
+    spec.struct_size = sizeof spec;
+    tce_status status = vtable->create(NULL, NULL, &instance);
+    if (status == TCE_OK)
+        status = vtable->spec(instance, &spec);
+    if (status != TCE_OK) {
+        printf("%-*s not available: %s\n", width, vtable->name, tce_error_message());
+    } else {
+        printf("%-*s %5d %4d %7d %6d %8g  %s\n", width, vtable->name, (int)spec.n_obs,
+               (int)spec.n_dof, (int)spec.n_action, (int)spec.n_steps, spec.dt,
+               vtable->description);
+        printf("%-*s metrics:", width, "");
+        for (int32_t i = 0; i < spec.n_metrics; i++)
+            printf(" %s", spec.metric_names[i]);
+        printf("\n");
+    }
+    if (instance)
+        vtable->destroy(instance);
+}
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+static void print_finding(void *context, int32_t severity, const char *message)
+{
+    (void)context;
+    printf("  %s: %s\n", severity == TCE_ENV_FAULT ? "fault" : "remark", message);
+    fflush(stdout);
+}
+
+/* Findings of one task under its name; *n_faults counts on. */
+static tce_status check_task(const tce_env_vtable *vtable, const char *options, int32_t *n_faults)
+{
+    tce_env_inspect_options inspect;
+    int32_t found = 0;
+    tce_env_inspect_options_init(&inspect, sizeof inspect);
+    inspect.vtable = vtable;
+    inspect.settings = options;
+    inspect.report = print_finding;
+    printf("%s\n", vtable->name);
+    fflush(stdout);
+    const tce_status status = tce_env_inspect(&inspect, NULL, &found);
+    if (status == TCE_OK && found == 0)
+        printf("  fine\n");
+    *n_faults += found;
+    return status;
+}
+
+/*
+ * "LIBRARY:TASK", each of them may be missing, and "section.key=value" into the settings; *task: ""
+ * for all.
+ */
+static tce_status read_target(settings *s, int n, char *const *words, char *task_name, size_t size)
+{
+    int first = 0;
+    tce_status status = TCE_OK;
+    task_name[0] = '\0';
+    if (n > 0 && is_config(words[0])) {
+        char library[TEXT_SIZE];
+        const char *colon = access(words[0], F_OK) == 0 ? NULL : strrchr(words[0], ':');
+        const size_t length = colon ? (size_t)(colon - words[0]) : strlen(words[0]);
+        if (length >= sizeof library)
+            return tce_fail(TCE_E_VALUE,
+                            "the path of a task library has %zu characters, must have at most %zu",
+                            length, sizeof library - 1);
+        snprintf(library, sizeof library, "%.*s", (int)length, words[0]);
+        if (length > 0)
+            status = settings_name_library(s, library);
+        if (colon)
+            snprintf(task_name, size, "%s", colon + 1);
+        first = 1;
+    }
+    for (int i = first; status == TCE_OK && i < n; i++)
+        status = settings_override(s, words[i]);
+    return status;
+}
+
+static int check_tasks(const settings *s, const char *task_name)
+{
+    task t;
+    const tce_env_vtable *vtable = NULL;
+    int32_t n_faults = 0;
+    if (task_library_open(s, &t) != TCE_OK)
+        return fail();
+    tce_status status = task_name[0] ? task_lookup(&t, task_name, &vtable) : TCE_OK;
+    if (status == TCE_OK && vtable)
+        status = check_task(vtable, s->task.options, &n_faults);
+    for (size_t i = 0; status == TCE_OK && !vtable && i < tce_env_library_count(t.library); i++)
+        status = check_task(tce_env_library_at(t.library, i), s->task.options, &n_faults);
+    task_close(&t);
+    if (status != TCE_OK)
+        return fail();
+    return n_faults > 0 ? EXIT_FAILED : EXIT_FINE;
+}
+
+int cmd_tasks(int argc, char **argv)
+{
+    static const struct option LONG[] = { { "help", no_argument, NULL, 'h' },
+                                          { "task-library", required_argument, NULL, 'l' },
+                                          { "check", no_argument, NULL, 'c' },
+                                          { 0 } };
+    settings s;
+    settings_init(&s);
+    int c, check = 0;
+    optind = 1;
+    while ((c = getopt_long(argc, argv, "h", LONG, NULL)) != -1) {
+        if (c == 'h')
+            return print_help("tasks", OPTIONS, 0);
+        if (c != 'l' && c != 'c')
+            return fail_option("tasks", argv, LONG, 0);
+        check |= c == 'c';
+        if (c == 'l' && settings_name_library(&s, optarg) != TCE_OK)
+            return fail();
+    }
+    if (check) {
+        char task_name[TEXT_SIZE];
+        if (read_target(&s, argc - optind, argv + optind, task_name, sizeof task_name) != TCE_OK)
+            return fail();
+        return check_tasks(&s, task_name);
+    }
+    if (optind < argc)
+        return fail_usage("tasks", "%s: takes no arguments without --check", argv[optind]);
+
+    task t;
+    if (task_library_open(&s, &t) != TCE_OK)
+        return fail();
+    int width = 0;
+    for (size_t i = 0; i < tce_env_library_count(t.library); i++) {
+        const int length = (int)strlen(tce_env_library_at(t.library, i)->name);
+        width = length > width ? length : width;
+    }
+    printf("%-*s %5s %4s %7s %6s %8s  %s\n", width, "task", "obs", "dof", "action", "steps", "dt",
+           "description");
+    for (size_t i = 0; i < tce_env_library_count(t.library); i++)
+        print_task(tce_env_library_at(t.library, i), width);
+    task_close(&t);
+    return EXIT_FINE;
+}

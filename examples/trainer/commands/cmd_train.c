@@ -1,0 +1,496 @@
+/*
+ * tce train: a new run, a run that goes on, or a queue of runs, tasks times seeds.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/commands.h"
+#include "report/plot.h"
+#include "queue/queue.h"
+#include "tools/shell.h"
+
+static const char OPTIONS[] =
+    "  --task LIST     task.name; several, e.g. reach,door-open, or all, are a queue of runs\n"
+    "  --seed N        run.seed\n"
+    "  --seeds LIST    a queue with each of these seeds, e.g. 1-5,25\n"
+    "  --jobs N        runs of a queue at once; default: one a core\n"
+    "  --task-library FILE\n"
+    "                  task.library: a library of your own tasks; one that only a run folder names "
+    "is not loaded\n"
+    "  --threads N     run.threads\n"
+    "  --steps N       run.steps: end after so many environment steps\n"
+    "  --out DIR       the run folder; default runs/<task>__<method>__<seed>__<time>. Of a queue: "
+    "the folder around its runs\n"
+    "  --resume DIR    go on with the run or the queue in DIR; CONFIG is not needed then\n"
+    "  --restart       with --resume of a run: begin again. What is there is moved to "
+    "DIR/before-restart-<n> first, nothing is lost\n"
+    "  --quiet         only warnings and errors\n"
+    "  --help          this, and every setting\n"
+    "\n"
+    "CONFIG is a file, task/method in examples/configs, or a folder, which stands for its "
+    "tce.yaml. In a LIST of tasks the\n"
+    "folder's name may be left away: with metaworld, door-open is metaworld_door_open, and all is "
+    "every metaworld_...\n"
+    "\n"
+    "Ctrl-C finishes the iteration and saves; a second one ends at once.\n";
+
+enum { SEED, THREADS, STEPS, LIBRARY, TASK, N_OVERRIDES };
+
+typedef struct train_options {
+    const char *out, *resume, *seeds, *tasks;
+    int n_jobs, quiet, restart;
+    int n; /* CONFIG and overrides, those of the options last */
+    char **arguments;
+    char storage[N_OVERRIDES][TEXT_SIZE + 64]; /* overrides made of options */
+} train_options;
+
+/* ---- command line ---------------------------------------------------------------------------- */
+
+/* --seed N and its like become overrides. */
+static void add_override(train_options *o, int slot, const char *key, const char *value)
+{
+    snprintf(o->storage[slot], sizeof o->storage[slot], "%s=%s", key, value);
+}
+
+static int read_jobs(const char *text, int *out)
+{
+    char *end;
+    const long n = strtol(text, &end, 10);
+    *out = (int)n;
+    return end != text && *end == '\0' && n >= 1 && n <= 1024;
+}
+
+/* Returns -1 when the command may begin, else the exit status. */
+static int parse(train_options *o, int argc, char **argv)
+{
+    static const struct option LONG[] = {
+        { "seed", required_argument, NULL, 's' },
+        { "threads", required_argument, NULL, 't' },
+        { "steps", required_argument, NULL, 'n' },
+        { "out", required_argument, NULL, 'o' },
+        { "resume", required_argument, NULL, 'r' },
+        { "seeds", required_argument, NULL, 'S' },
+        { "jobs", required_argument, NULL, 'j' },
+        { "task", required_argument, NULL, 'T' },
+        { "quiet", no_argument, NULL, 'q' },
+        { "help", no_argument, NULL, 'h' },
+        { "task-library", required_argument, NULL, 'L' },
+        { "restart", no_argument, NULL, 'R' },
+        { 0 },
+    };
+    int c;
+    optind = 1;
+    while ((c = getopt_long(argc, argv, "hqo:s:j:", LONG, NULL)) != -1) {
+        switch (c) {
+        case 's':
+            add_override(o, SEED, "run.seed", optarg);
+            break;
+        case 't':
+            add_override(o, THREADS, "run.threads", optarg);
+            break;
+        case 'n':
+            add_override(o, STEPS, "run.steps", optarg);
+            break;
+        case 'L':
+            add_override(o, LIBRARY, "task.library", optarg);
+            break;
+        case 'T':
+            o->tasks = optarg;
+            break;
+        case 'o':
+            o->out = optarg;
+            break;
+        case 'r':
+            o->resume = optarg;
+            break;
+        case 'S':
+            o->seeds = optarg;
+            break;
+        case 'q':
+            o->quiet = 1;
+            break;
+        case 'R':
+            o->restart = 1;
+            break;
+        case 'h':
+            return print_help("train", OPTIONS, 1);
+        case 'j':
+            if (!read_jobs(optarg, &o->n_jobs))
+                return fail_usage("train", "--jobs %s, must be a whole number from 1 to 1024",
+                                  optarg);
+            break;
+        default:
+            return fail_option("train", argv, LONG, 1);
+        }
+    }
+    if (o->resume && o->out)
+        return fail_usage("train", "--resume names the run folder already: leave --out away");
+    if (o->restart && !o->resume)
+        return fail_usage("train", "--restart goes with --resume DIR, the run that begins again");
+    if (o->seeds && o->storage[SEED][0])
+        return fail_usage("train", "--seeds tells the seeds already: leave --seed away");
+    if (optind == argc && !o->resume)
+        return fail_usage("train", "name a settings file, for instance reacher5/tce");
+    if ((o->seeds || o->tasks) && (optind == argc || !is_config(argv[optind])))
+        return fail_usage(
+            "train", "--task and --seeds go with a CONFIG; a queue that goes on knows its own");
+
+    o->arguments = calloc((size_t)(argc - optind + N_OVERRIDES), sizeof *o->arguments);
+    if (!o->arguments)
+        return fail_usage("train", "no memory");
+    for (int i = optind; i < argc; i++)
+        o->arguments[o->n++] = argv[i];
+    for (int i = 0; i < N_OVERRIDES; i++)
+        if (o->storage[i][0])
+            o->arguments[o->n++] = o->storage[i];
+    return -1;
+}
+
+/* The options' overrides over settings that come from a folder. */
+static tce_status override_all(settings *s, const train_options *o)
+{
+    tce_status status = TCE_OK;
+    for (int i = 0; status == TCE_OK && i < o->n; i++)
+        status = settings_override(s, o->arguments[i]);
+    return status == TCE_OK ? settings_check(s) : status;
+}
+
+/*
+ * Settings of a run that goes on: its own, with overrides, or those of a CONFIG, which must agree
+ * unless the run begins again.
+ */
+static tce_status settings_to_resume(settings *s, const train_options *o)
+{
+    char path[RUN_PATH];
+    settings own;
+    const int has_config = o->n > 0 && is_config(o->arguments[0]);
+    tce_status status = run_path(o->resume, "config.yaml", path);
+    if (status == TCE_OK && !run_exists(o->resume))
+        return has_config ? settings_from_arguments(s, o->n, o->arguments)
+                          : tce_fail(TCE_E_NOT_FOUND,
+                                     "%s has neither config.yaml nor queue.csv, so it is no run "
+                                     "folder and no queue: name one, or also a "
+                                     "CONFIG to begin with",
+                                     o->resume);
+    if (has_config && o->restart)
+        return settings_from_arguments(s, o->n, o->arguments);
+    if (status == TCE_OK)
+        status = run_read_settings(path, &own);
+    if (status != TCE_OK)
+        return status;
+    if (has_config) {
+        status = settings_from_arguments(s, o->n, o->arguments);
+    } else {
+        *s = own;
+        status = override_all(s, o);
+    }
+    if (status != TCE_OK || o->restart)
+        return status;
+    run_keep_schedule(&own, &own);
+    run_keep_schedule(s, &own);
+    return run_settings_agree(s, &own, path);
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+static void report_end(display *d, const char *folder, const settings *s, const run_result *r)
+{
+    char spent[32], success[32] = "", library[SHELL_WORD + 32], word[SHELL_WORD];
+    display_duration(r->seconds, spent, sizeof spent);
+    /* not every task knows success */
+    if (!isnan(r->eval_success))
+        snprintf(success, sizeof success, "success %.3f, ", r->eval_success);
+    display_note(d, "done: %" PRId64 " iterations, %" PRId64 " environment steps, %s", r->iteration,
+                 r->env_steps, spent);
+    if (!isnan(r->eval_return))
+        display_note(d, "mean policy, %d episodes: %sreturn %.4g", (int)s->evaluate.episodes,
+                     success, r->eval_return);
+    task_library_words(s, library, sizeof library);
+    shell_word(folder, word, sizeof word);
+    display_note(d, "%s    (tce eval %s%s, tce plot %s%s)", folder, word, library, word, library);
+}
+
+/* What is saved after a failure, and how to go on. */
+static int report_failure(display *d, tce_status status, const char *folder, const settings *s,
+                          const run_result *r)
+{
+    char library[SHELL_WORD + 32], word[SHELL_WORD];
+    display_end(d);
+    fail();
+    if (status == TCE_E_ENV || status == TCE_E_ENV_NAN)
+        fprintf(stderr, "tce: collect.on_fault=drop leaves such episodes out and counts them\n");
+    if (r->saved > 0)
+        fprintf(stderr,
+                "tce: saved up to iteration %" PRId64 "; go on with:  tce train --resume %s%s\n",
+                r->saved, shell_word(folder, word, sizeof word),
+                task_library_words(s, library, sizeof library));
+    return EXIT_FAILED;
+}
+
+static int report_interrupt(display *d, const char *folder, const settings *s, const run_result *r)
+{
+    char library[SHELL_WORD + 32], word[SHELL_WORD];
+    display_end(d);
+    if (r->saved > 0)
+        fprintf(stderr,
+                "tce: stopped and saved after iteration %" PRId64
+                "; go on with:  tce train --resume %s%s\n",
+                r->saved, shell_word(folder, word, sizeof word),
+                task_library_words(s, library, sizeof library));
+    else
+        fprintf(stderr, "tce: stopped before the first iteration was done\n");
+    return EXIT_INTERRUPTED;
+}
+
+/* Learner and threads are there; the folder is locked. */
+static int train(const char *folder, const settings *s, learner *l, run_start start, display *d)
+{
+    run_result result;
+    const tce_status status = run_train(folder, s, l, start, d, &result);
+    if (status != TCE_OK)
+        return report_failure(d, status, folder, s, &result);
+    if (result.interrupted)
+        return report_interrupt(d, folder, s, &result);
+    if (plot_run(folder) != TCE_OK)
+        display_warn(d, "no curve.png: %s", tce_error_message());
+    report_end(d, folder, s, &result);
+    return EXIT_FINE;
+}
+
+/* Threads, learner, training; each with its end. */
+static int train_locked(const char *folder, const settings *s, const task *t, run_start start,
+                        display *d)
+{
+    tce_pool_options options;
+    tce_pool *pool = NULL;
+    learner *l = NULL;
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = s->run.threads;
+    tce_status status = tce_pool_create(&options, NULL, &pool);
+    if (status == TCE_OK)
+        status = method_of(s)->create(s, t, pool, &l);
+    const int code = status == TCE_OK ? train(folder, s, l, start, d) : fail();
+    if (l)
+        method_of(s)->destroy(l);
+    tce_pool_free(pool);
+    return code;
+}
+
+/* The folder first: whoever comes second learns it before any work. */
+static int train_in(const char *folder, const settings *s, run_start start, display *d)
+{
+    task t;
+    int lock = -1;
+    if (task_open(s, &t) != TCE_OK)
+        return fail();
+    int code = EXIT_FINE;
+    if (run_signal()) {
+        /*
+         * told to stop before it began, as when its queue was killed: the folder may be another's
+         * by now
+         */
+        code = EXIT_INTERRUPTED;
+    } else if (run_folder_create(folder) != TCE_OK || run_lock(folder, &lock) != TCE_OK) {
+        code = fail();
+    } else if (start == RUN_NEW && run_find_state(folder) > RUN_BEGUN) {
+        char word[SHELL_WORD];
+        fprintf(stderr,
+                "tce: %s has a run already: go on with --resume %s, or choose another --out\n",
+                folder, shell_word(folder, word, sizeof word));
+        code = EXIT_FAILED;
+    } else {
+        if (start == RUN_NEW)
+            display_note(d, "%s", folder);
+        code = train_locked(folder, s, &t, start, d);
+        run_folder_discard(folder);
+    }
+    run_unlock(lock);
+    task_close(&t);
+    return code;
+}
+
+/* ---- a queue --------------------------------------------------------------------------------- */
+
+/* The queue in a folder is the one that the command line asks for. */
+static tce_status check_same(const queue *asked, const queue *there)
+{
+    int same = asked->n == there->n;
+    for (size_t i = 0; same && i < asked->n; i++)
+        same = strcmp(asked->entries[i].task, there->entries[i].task) == 0 &&
+               asked->entries[i].seed == there->entries[i].seed;
+    return same ? TCE_OK
+                : tce_fail(TCE_E_VALUE,
+                           "%s has a queue of other tasks or seeds (see its queue.csv): leave "
+                           "--task and --seeds away, or choose "
+                           "another folder",
+                           there->folder);
+}
+
+/*
+ * Goes on with a queue that is there. asked: what CONFIG and lists would make of it, with its
+ * settings; NULL without a CONFIG.
+ */
+static tce_status continue_queue(const train_options *o, const queue *asked, queue *q, settings *s)
+{
+    settings own;
+    tce_status status = queue_load(q, o->resume, &own);
+    if (status != TCE_OK)
+        return status;
+    if (asked) {
+        /* these two are the runs' own */
+        snprintf(s->task.name, sizeof s->task.name, "%s", own.task.name);
+        s->run.seed = own.run.seed;
+        status = check_same(asked, q);
+    } else {
+        *s = own;
+        status = override_all(s, o);
+    }
+    char path[RUN_PATH];
+    if (status == TCE_OK)
+        status = task_library_check(s);
+    if (status == TCE_OK)
+        status = run_path(o->resume, "queue.yaml", path);
+    run_keep_schedule(&own, &own);
+    run_keep_schedule(s, &own);
+    return status == TCE_OK ? run_settings_agree(s, &own, path) : status;
+}
+
+/* The queue's own files first, then its runs. The folder is locked. */
+static int work_through(const train_options *o, queue *asked, settings *s)
+{
+    queue q;
+    memset(&q, 0, sizeof q);
+    const int there = queue_exists(o->resume ? o->resume : asked->folder);
+    tce_status status = there ? continue_queue(o, asked, &q, s) : TCE_OK;
+    queue *chosen = there ? &q : asked;
+    if (status == TCE_OK && o->n_jobs)
+        chosen->n_jobs = o->n_jobs;
+    run_keep_schedule(s, s);
+    if (status == TCE_OK)
+        status = run_write_settings(chosen->folder, "queue.yaml", s);
+    const int code = status == TCE_OK ? jobs_run(chosen, s, o->quiet) : fail();
+    queue_free(&q);
+    return code;
+}
+
+/* asked: NULL to go on with the queue in o->resume. */
+static int train_queue(const train_options *o, queue *asked, settings *s)
+{
+    const char *folder = asked ? asked->folder : o->resume;
+    int lock = -1, code = EXIT_FAILED;
+    if (o->restart)
+        return fail_usage("train",
+                          "--restart goes with a run, and %s is a queue: name one of its runs, or "
+                          "begin the queue in another folder",
+                          folder);
+    if (asked && run_folder_make(folder) != TCE_OK)
+        return fail();
+    if (run_lock(folder, &lock) != TCE_OK) {
+        code = fail();
+    } else if (run_exists(folder) || (!o->resume && queue_exists(folder))) {
+        fprintf(stderr, "tce: %s has a %s already: %schoose another --out\n", folder,
+                run_exists(folder) ? "run" : "queue",
+                run_exists(folder) ? "" : "go on with --resume, or ");
+    } else {
+        code = work_through(o, asked, s);
+    }
+    run_unlock(lock);
+    return code;
+}
+
+/* A new queue, or one that is there and the same. */
+static int start_queue(const train_options *o, settings *s, const char *prefix, task_list *tasks)
+{
+    char folder[RUN_PATH], stem[2 * TEXT_SIZE];
+    uint64_t *seeds = NULL;
+    size_t n_seeds = 1;
+    queue asked;
+    memset(&asked, 0, sizeof asked);
+    if (o->seeds && seeds_parse(o->seeds, &seeds, &n_seeds) != TCE_OK)
+        return fail_usage("train", "%s", tce_error_message());
+    snprintf(stem, sizeof stem, "%.*s__%s", tasks->n > 1 ? (int)strlen(prefix) - 1 : TASK_NAME,
+             tasks->n > 1 ? prefix : tasks->names[0], method_of(s)->name);
+    if (o->resume || o->out)
+        snprintf(folder, sizeof folder, "%s", o->resume ? o->resume : o->out);
+    else
+        run_folder_unique("runs", stem, folder, sizeof folder);
+
+    const tce_status status = queue_create(&asked, folder, s, tasks, n_seeds,
+                                           seeds ? seeds : &s->run.seed);
+    const int code = status == TCE_OK ? train_queue(o, &asked, s) : fail();
+    queue_free(&asked);
+    free(seeds);
+    return code;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int start_run(const train_options *o)
+{
+    settings s;
+    display d;
+    char folder[RUN_PATH];
+    const tce_status status = o->resume ? settings_to_resume(&s, o)
+                                        : settings_from_arguments(&s, o->n, o->arguments);
+    if (status != TCE_OK)
+        return fail();
+    if (o->n_jobs)
+        return fail_usage("train",
+                          "--jobs goes with --seeds, several tasks, or a queue that goes on");
+    run_keep_schedule(&s, &s);
+    display_init(&d, o->quiet);
+    tce_blas_set_threads(1);
+    if (o->resume || o->out)
+        snprintf(folder, sizeof folder, "%s", o->resume ? o->resume : o->out);
+    else
+        run_folder_name(&s, "runs", folder, sizeof folder);
+    return train_in(folder, &s, o->restart ? RUN_RESTART : o->resume ? RUN_RESUME : RUN_NEW, &d);
+}
+
+/* With --task or --seeds: one run, or a queue. */
+static int start_listed(train_options *o)
+{
+    settings s;
+    char prefix[TEXT_SIZE];
+    task_list tasks;
+    tce_status status = settings_from_arguments(&s, o->n, o->arguments);
+    if (status == TCE_OK)
+        status = config_prefix(o->arguments[0], prefix, sizeof prefix);
+    if (status == TCE_OK)
+        status = task_list_parse(&tasks, &s, prefix, o->tasks ? o->tasks : s.task.name);
+    if (status != TCE_OK)
+        return fail();
+
+    int code;
+    if (tasks.n > 1 || o->seeds) {
+        code = start_queue(o, &s, prefix, &tasks);
+    } else {
+        add_override(o, TASK, "task.name", tasks.names[0]);
+        o->arguments[o->n++] = o->storage[TASK];
+        code = start_run(o);
+    }
+    task_list_free(&tasks);
+    return code;
+}
+
+int cmd_train(int argc, char **argv)
+{
+    train_options o = { 0 };
+    int code = parse(&o, argc, argv);
+    if (code < 0) {
+        run_catch_signals();
+        settings s;
+        if (o.seeds || o.tasks)
+            code = start_listed(&o);
+        else if (o.resume && queue_exists(o.resume))
+            code = train_queue(&o, NULL, &s);
+        else
+            code = start_run(&o);
+    }
+    free(o.arguments);
+    return code;
+}

@@ -1,0 +1,162 @@
+/*
+ * What the commands share: their table, messages, help, and settings from a command line.
+ */
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands/commands.h"
+
+const command COMMANDS[] = {
+    { "train", cmd_train, "CONFIG [section.key=value ...] [options]",
+      "train a policy; leaves a run folder" },
+    { "eval", cmd_eval, "RUN [options]", "run the mean policy of a run; videos and pictures" },
+    { "plot", cmd_plot, "RUN ... [options]", "curves, statistics and smoothness of runs" },
+    { "export", cmd_export, "RUN [options]",
+      "write the policy for a robot: one file, or C source" },
+    { "bench", cmd_bench, "[CONFIG] [options]", "time an iteration and its parts" },
+    { "tasks", cmd_tasks, "[--task-library FILE] [--check [LIBRARY][:TASK] [task.options=...]]",
+      "list the tasks there are, or check them" },
+    { "config", cmd_config, "[CONFIG] [section.key=value ...]", "print the effective settings" },
+    { "completion", cmd_completion, "bash", "print a completion script for the shell" },
+};
+
+const size_t N_COMMANDS = sizeof COMMANDS / sizeof COMMANDS[0];
+
+const command *find_command(const char *name)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(COMMANDS[i].name, name) == 0)
+            return &COMMANDS[i];
+    return NULL;
+}
+
+int print_overview(FILE *out)
+{
+    fprintf(out,
+            "usage: tce COMMAND ...\n\ntemporally-correlated episodic reinforcement learning, "
+            "libtce %s\n\n",
+            tce_version_string());
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %-11s %s\n", COMMANDS[i].name, COMMANDS[i].help);
+    fprintf(out, "\n`tce COMMAND --help` says more. First steps: tce train reacher5/tce\n");
+    return EXIT_FINE;
+}
+
+int fail(void)
+{
+    /* the message comes last, also where both go into one file */
+    fflush(stdout);
+    fprintf(stderr, "tce: %s\n", tce_error_message());
+    return EXIT_FAILED;
+}
+
+int fail_usage(const char *command_name, const char *format, ...)
+{
+    va_list arguments;
+    fprintf(stderr, "tce %s: ", command_name);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "\n`tce %s --help` shows how to use it\n", command_name);
+    return EXIT_USAGE;
+}
+
+/*
+ * "--name" is no option: a setting, or something like an option. value: what stands behind it, or
+ * NULL.
+ */
+static int fail_unknown_option(const char *command_name, const char *name, const char *value,
+                               const struct option *known, int with_settings)
+{
+    const char *words[MAX_LIST];
+    char spelt[TEXT_SIZE];
+    size_t n = 0;
+    if (with_settings && settings_spell(name, value, spelt, sizeof spelt) > 0)
+        return fail_usage(command_name, "--%s is no option but a setting: write %s", name, spelt);
+    for (; known->name && n < MAX_LIST; known++)
+        words[n++] = known->name;
+    const char *near = nearest_word(name, n, words);
+    return fail_usage(command_name, "--%s: no such option%s%s%s", name,
+                      near ? ", did you mean --" : "", near ? near : "", near ? "?" : "");
+}
+
+int fail_option(const char *command_name, char *const *argv, const struct option *known,
+                int with_settings)
+{
+    const char *word = argv[optind - 1], *next = argv[optind];
+    char name[TEXT_SIZE];
+    const int is_long = strncmp(word, "--", 2) == 0;
+    snprintf(name, sizeof name, "%.*s", is_long ? (int)strcspn(word + 2, "=") : 0,
+             is_long ? word + 2 : "");
+    if (optopt == 0) {
+        const char *equals = strchr(word, '=');
+        return fail_unknown_option(command_name, name, equals ? equals + 1 : next, known,
+                                   with_settings);
+    }
+    for (const struct option *option = known; is_long && option->name; option++)
+        if (strncmp(option->name, name, strlen(name)) == 0 && option->val == optopt)
+            return fail_usage(command_name,
+                              option->has_arg ? "--%s needs a value" : "--%s takes no value",
+                              option->name);
+    return fail_usage(command_name, "-%c: no such option, or its value is missing", optopt);
+}
+
+static void print_settings_help(void)
+{
+    const char *section = "";
+    printf("\nsettings (section.key=value, or in the file):\n");
+    for (size_t i = 0; i < N_SETTING_ROWS; i++) {
+        const setting_row *row = &SETTING_ROWS[i];
+        char name[128];
+        if (strcmp(section, row->section) != 0)
+            printf("\n");
+        section = row->section;
+        snprintf(name, sizeof name, "%s.%s", row->section, row->key);
+        printf("  %-36s %s [%s]", name, row->help, row->start);
+        if (row->choices)
+            printf(" (%s)", row->choices);
+        printf("\n");
+    }
+}
+
+int print_help(const char *command_name, const char *options_text, int with_settings)
+{
+    const command *c = find_command(command_name);
+    printf("usage: tce %s %s\n\n%s\n", command_name, c ? c->usage : "", c ? c->help : "");
+    if (options_text && options_text[0])
+        printf("\n%s", options_text);
+    if (with_settings)
+        print_settings_help();
+    return EXIT_FINE;
+}
+
+int is_config(const char *word)
+{
+    return !strchr(word, '=') || access(word, F_OK) == 0;
+}
+
+tce_status settings_from_arguments(settings *s, int n, char *const *arguments)
+{
+    settings_init(s);
+    int first = 0;
+    tce_status status = TCE_OK;
+    if (n > 0 && is_config(arguments[0])) {
+        char path[4 * TEXT_SIZE];
+        status = find_config(arguments[0], path, sizeof path);
+        if (status == TCE_OK)
+            status = settings_load(s, path);
+        if (status == TCE_OK && s->task.library[0] && !config_is_record(path)) {
+            char library[TEXT_SIZE];
+            memcpy(library, s->task.library, sizeof library);
+            status = settings_name_library(s, library);
+        }
+        first = 1;
+    }
+    for (int i = first; status == TCE_OK && i < n; i++)
+        status = settings_override(s, arguments[i]);
+    return status == TCE_OK ? settings_check(s) : status;
+}

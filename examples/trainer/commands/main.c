@@ -1,0 +1,85 @@
+/*
+ * tce: train, evaluate, plot and export policies. Each command is a file cmd_*.c; this one finds
+ * it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands/commands.h"
+
+/*
+ * OpenBLAS has chosen its kernels by now. Where it took old ones the program starts once more and
+ * asks for better; where that fails it goes on.
+ */
+static void restart_for_better_kernels(char **argv)
+{
+    const char *better = tce_blas_better_kernels();
+    if (better && setenv("OPENBLAS_CORETYPE", better, 1) == 0)
+        execv("/proc/self/exe", argv);
+}
+
+/* A file that is opened where stdin, stdout or stderr should be would get what is printed. */
+static void open_missing_descriptors(void)
+{
+    for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
+        while (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
+            if (open("/dev/null", O_RDWR) < 0)
+                _exit(EXIT_FAILED);
+}
+
+/* What was printed has to arrive, or the exit status says that it did not. */
+static int finish(int code)
+{
+    const int failed = ferror(stdout);
+    errno = 0;
+    if (fflush(stdout) == 0 && !failed)
+        return code;
+    fprintf(stderr, "tce: standard output is not complete: %s\n",
+            errno ? strerror(errno) : "an earlier line could not be written");
+    return code == EXIT_FINE ? EXIT_FAILED : code;
+}
+
+static int run_command(int argc, char **argv)
+{
+    /* the commands say themselves what is wrong with an option, and how to write it */
+    opterr = 0;
+    if (argc < 2) {
+        print_overview(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("tce %s\n", tce_version_string());
+        return EXIT_FINE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        (strcmp(argv[1], "help") == 0 && argc == 2))
+        return print_overview(stdout);
+
+    /* `tce help train` is `tce train --help` */
+    char *help_arguments[] = { argc > 2 ? argv[2] : NULL, "--help", NULL };
+    const int asks_help = strcmp(argv[1], "help") == 0;
+    const char *name = asks_help ? argv[2] : argv[1];
+    const command *c = find_command(name);
+    if (!c) {
+        const char *names[16];
+        for (size_t i = 0; i < N_COMMANDS; i++)
+            names[i] = COMMANDS[i].name;
+        const char *near = nearest_word(name, N_COMMANDS, names);
+        fprintf(stderr, "tce: no command \"%s\"%s%s%s `tce --help` lists them\n", name,
+                near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
+        return EXIT_USAGE;
+    }
+    if (!asks_help)
+        restart_for_better_kernels(argv);
+    return asks_help ? c->run(2, help_arguments) : c->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    open_missing_descriptors();
+    return finish(run_command(argc, argv));
+}

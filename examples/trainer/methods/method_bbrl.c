@@ -1,0 +1,169 @@
+/*
+ * BBRL: episodic black-box reinforcement learning, with a full (Cov) or diagonal (Std) covariance
+ * [algorithm 5].
+ *
+ * One reward an episode (the return G), a critic on the context with target G, the advantage G - V
+ * normalised over the batch, and the likelihood of the parameters themselves; the same trust region
+ * as TCE.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "methods/episodic.h"
+
+/* Arrays of E episodes. */
+typedef struct bbrl_data {
+    double *values;       /* [E] */
+    double *advantages;   /* [E] */
+    double *log_prob;     /* [E] */
+    double *old_log_prob; /* [E] */
+    double *d_log_prob;   /* [E] */
+    double *work;         /* scratch of the Gaussians */
+    double *fit_inputs;   /* [E, O_net]: episodes that were not dropped */
+    double *fit_targets;  /* [E] */
+    uint8_t *mask;        /* [E]: 1 where the episode counts */
+} bbrl_data;
+
+static void destroy(learner *l)
+{
+    bbrl_data *d = l ? l->own : NULL;
+    if (d) {
+        void *const arrays[] = {
+            d->values, d->advantages, d->log_prob,    d->old_log_prob, d->d_log_prob,
+            d->work,   d->fit_inputs, d->fit_targets, d->mask,         d
+        };
+        for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+            free(arrays[i]);
+    }
+    episodic_destroy(l);
+}
+
+static void take_arrays(const learner *l, size_t P, bbrl_data *d, memory *m)
+{
+    const size_t E = l->train.E;
+    d->values = memory_doubles(m, E);
+    d->advantages = memory_doubles(m, E);
+    d->log_prob = memory_doubles(m, E);
+    d->old_log_prob = memory_doubles(m, E);
+    d->d_log_prob = memory_doubles(m, E);
+    d->work = memory_doubles(m, tce_gauss_work(E, P));
+    d->fit_inputs = memory_doubles(m, E * l->train.O_net);
+    d->fit_targets = memory_doubles(m, E);
+    d->mask = memory_take(m, E, sizeof(uint8_t));
+}
+
+static tce_status measure(const learner *l, tce_pool *pool, size_t P, memory *m)
+{
+    bbrl_data d;
+    (void)pool;
+    take_arrays(l, P, &d, m);
+    return TCE_OK;
+}
+
+static tce_status create(const settings *s, const task *t, tce_pool *pool, learner **out)
+{
+    const episodic_options options = { s->critic.normalise ? TCE_CRITIC_NORMALISED : TCE_CRITIC_RAW,
+                                       0, measure };
+    const tce_status status = episodic_create(s, t, pool, &options, out);
+    if (status != TCE_OK)
+        return status;
+
+    learner *l = *out;
+    memory m = { 0 };
+    bbrl_data *d = l->own = memory_take(&m, 1, sizeof *d);
+    if (!m.failed)
+        take_arrays(l, l->train.P, d, &m);
+    if (m.failed) {
+        destroy(l);
+        *out = NULL;
+        return tce_fail(TCE_E_NOMEM, "no memory for %d episodes: lower collect.episodes",
+                        (int)s->collect.episodes);
+    }
+    return TCE_OK;
+}
+
+/*
+ * A = G - V(context), normalised over the episodes that count; the critic's rows are gathered on
+ * the way.
+ */
+static tce_status judge_episodes(learner *l, size_t *out_n)
+{
+    bbrl_data *d = l->own;
+    const episodes *ep = &l->train;
+    size_t n = 0;
+    for (size_t e = 0; e < ep->E; e++) {
+        d->mask[e] = ep->lengths[e] > 0;
+        if (!d->mask[e])
+            continue;
+        memcpy(d->fit_inputs + n * ep->O_net, ep->inputs + e * ep->O_net,
+               ep->O_net * sizeof(double));
+        d->fit_targets[n++] = l->returns[e];
+    }
+    *out_n = n;
+
+    tce_status status = TCE_OK;
+    if (l->s.critic.normalise) {
+        status = tce_critic_observe(l->critic, n, d->fit_inputs);
+        if (status == TCE_OK)
+            status = tce_critic_normalise(l->critic, n, d->fit_inputs, d->fit_inputs);
+    }
+    if (status == TCE_OK)
+        status = tce_critic_value(l->critic, n, d->fit_inputs, d->values);
+    if (status != TCE_OK)
+        return status;
+
+    for (size_t e = 0, row = 0; e < ep->E; e++)
+        d->advantages[e] = d->mask[e] ? l->returns[e] - d->values[row++] : 0.0;
+    tce_normalise(ep->E, d->mask, d->advantages);
+    return TCE_OK;
+}
+
+/* Surrogate on the likelihood of the parameters, for policy_learner_update. */
+static tce_status parameter_loss(void *context, const double *mean, const double *L,
+                                 tce_segment_stats *stats, double *d_mean, double *d_L)
+{
+    const learner *l = context;
+    const bbrl_data *d = l->own;
+    const episodes *ep = &l->train;
+    const size_t n_factors = l->policy.n_factors;
+    tce_status status = tce_gauss_log_prob(ep->E, ep->P, n_factors, ep->params, mean, L, d->work,
+                                           d->log_prob);
+    if (status == TCE_OK)
+        status = tce_surrogate(ep->E, d->log_prob, d->old_log_prob, d->advantages, d->mask,
+                               l->s.projection.ratio_clip, stats, d->d_log_prob);
+    if (status == TCE_OK)
+        status = tce_gauss_log_prob_backward(ep->E, ep->P, n_factors, ep->params, mean, L,
+                                             d->d_log_prob, d->work, NULL, d_mean, d_L);
+    return status;
+}
+
+static tce_status iterate(learner *l, int64_t i, metrics *m, timings *spent)
+{
+    bbrl_data *d = l->own;
+    const episodes *ep = &l->train;
+    tce_status status = episodic_collect(l, i, NULL, m, spent);
+    if (status != TCE_OK)
+        return status;
+
+    double start = now_seconds();
+    size_t n = 0;
+    status = judge_episodes(l, &n);
+    if (status == TCE_OK)
+        status = tce_gauss_log_prob(ep->E, ep->P, l->policy.n_factors, ep->params, ep->mean,
+                                    ep->factor, d->work, d->old_log_prob);
+    if (status == TCE_OK)
+        status = episodic_train_critic(l, i, n, d->fit_inputs, d->fit_targets, m);
+    spent->critic = now_seconds() - start;
+
+    start = now_seconds();
+    if (status == TCE_OK)
+        status = policy_learner_update(&l->policy, &l->s, i, ep->inputs, ep->mean, ep->factor,
+                                       parameter_loss, l, m);
+    spent->policy = now_seconds() - start;
+    return status;
+}
+
+const method METHOD_TABLE_BBRL = {
+    "bbrl",        create,        destroy,        iterate, episodic_evaluate,
+    episodic_save, episodic_load, episodic_export
+};

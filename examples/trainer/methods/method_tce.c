@@ -1,0 +1,260 @@
+/*
+ * TCE: temporally-correlated episodic reinforcement learning [TCE; algorithm 3].
+ *
+ * One iteration: episodes along sampled paths; running normaliser; values; advantages of segments
+ * between time points; the critic learns returns; the policy learns from the likelihood of path
+ * segments, inside a trust region.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "methods/episodic.h"
+
+/* Arrays of E episodes, T steps, up to max_pairs segments. */
+typedef struct tce_data {
+    tce_segment *segment;
+    size_t max_pairs, J;
+    double *states;     /* [E, T+1, O_net], normalised round by round */
+    double *values;     /* [E, T+1] */
+    double *advantages; /* [E, T] */
+    double *targets;    /* [E, T] */
+    /* [E (T+1), O_net]: the states of a round, then the steps that the critic learns from */
+    double *fit_inputs;
+    double *fit_targets;  /* [E T] */
+    int32_t *pairs;       /* [J, 2] */
+    double *segment_adv;  /* [E, J] */
+    double *old_log_prob; /* [E, J] */
+    uint8_t *mask;        /* [E, J] */
+} tce_data;
+
+static void destroy(learner *l)
+{
+    tce_data *d = l ? l->own : NULL;
+    if (d) {
+        tce_segment_free(d->segment);
+        void *const arrays[] = { d->states,
+                                 d->values,
+                                 d->advantages,
+                                 d->targets,
+                                 d->fit_inputs,
+                                 d->fit_targets,
+                                 d->pairs,
+                                 d->segment_adv,
+                                 d->old_log_prob,
+                                 d->mask,
+                                 d };
+        for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+            free(arrays[i]);
+    }
+    episodic_destroy(l);
+}
+
+/* hooks: NULL, or those of memory.h */
+static tce_status create_segment(const learner *l, tce_data *d, tce_pool *pool,
+                                 const tce_hooks *hooks)
+{
+    tce_segment_options segment;
+    tce_segment_options_init(&segment, sizeof segment);
+    segment.mp = l->mp;
+    segment.max_episodes = (int32_t)l->train.E;
+    segment.max_steps = (int32_t)l->train.T;
+    segment.max_pairs = (int32_t)d->max_pairs;
+    segment.shared_cov = !l->train.contextual;
+    segment.reg = l->s.objective.regulariser;
+    segment.pool = pool;
+    return tce_segment_create(&segment, hooks, &d->segment);
+}
+
+static void take_arrays(const learner *l, tce_data *d, memory *m)
+{
+    const episodes *ep = &l->train;
+    const size_t E = ep->E, T = ep->T;
+    d->max_pairs = tce_time_pairs_max(T, (size_t)l->s.objective.time_points);
+    d->states = memory_doubles(m, E * (T + 1) * ep->O_net);
+    d->values = memory_doubles(m, E * (T + 1));
+    d->advantages = memory_doubles(m, E * T);
+    d->targets = memory_doubles(m, E * T);
+    d->fit_inputs = memory_doubles(m, E * (T + 1) * ep->O_net);
+    d->fit_targets = memory_doubles(m, E * T);
+    d->pairs = memory_take(m, d->max_pairs * 2, sizeof(int32_t));
+    d->segment_adv = memory_doubles(m, E * d->max_pairs);
+    d->old_log_prob = memory_doubles(m, E * d->max_pairs);
+    d->mask = memory_take(m, E * d->max_pairs, sizeof(uint8_t));
+}
+
+static tce_status measure(const learner *l, tce_pool *pool, size_t P, memory *m)
+{
+    tce_data d;
+    tce_hooks hooks;
+    const size_t K = (size_t)l->s.objective.time_points;
+    (void)P;
+    if (K > l->train.T)
+        return tce_fail(TCE_E_VALUE, "objective.time_points = %zu, the task has only %zu steps", K,
+                        l->train.T);
+    memset(&d, 0, sizeof d);
+    take_arrays(l, &d, m);
+    memory_hooks(m, &hooks);
+    return memory_measured(create_segment(l, &d, pool, &hooks));
+}
+
+static tce_status create_data(learner *l, tce_pool *pool)
+{
+    memory m = { 0 };
+    tce_data *d = l->own = memory_take(&m, 1, sizeof *d);
+    if (!m.failed)
+        take_arrays(l, d, &m);
+    if (m.failed)
+        return tce_fail(TCE_E_NOMEM,
+                        "no memory for %zu episodes of %zu steps: lower collect.episodes",
+                        l->train.E, l->train.T);
+    return create_segment(l, d, pool, NULL);
+}
+
+static tce_status create(const settings *s, const task *t, tce_pool *pool, learner **out)
+{
+    const episodic_options options = { s->critic.normalise ? TCE_CRITIC_NORMALISED : TCE_CRITIC_RAW,
+                                       1, measure };
+    tce_status status = episodic_create(s, t, pool, &options, out);
+    if (status == TCE_OK)
+        status = create_data(*out, pool);
+    if (status != TCE_OK) {
+        destroy(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/*
+ * The states that a round really saw, without what fills up ended and dropped episodes: copied to
+ * out; their number.
+ */
+static size_t real_states(const episodes *ep, size_t first, size_t n, const double *states,
+                          double *out)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t length = (size_t)ep->lengths[first + i];
+        const size_t seen = length > 0 ? length + 1 : 0;
+        memcpy(out + rows * ep->O_net, states + i * (ep->T + 1) * ep->O_net,
+               seen * ep->O_net * sizeof *out);
+        rows += seen;
+    }
+    return rows;
+}
+
+/*
+ * After each round: its states enter the running statistics, then are normalised by them [tasks
+ * 1.6].
+ */
+static tce_status normalise_round(void *context, const episodes *ep, size_t first, size_t n)
+{
+    learner *l = context;
+    tce_data *d = l->own;
+    double *states = d->states + first * (ep->T + 1) * ep->O_net;
+    episodes_inputs(ep, first, n, states);
+    if (!l->s.critic.normalise)
+        return TCE_OK;
+    const size_t rows = real_states(ep, first, n, states, d->fit_inputs);
+    const tce_status status = tce_critic_observe(l->critic, rows, d->fit_inputs);
+    return status == TCE_OK ? tce_critic_normalise(l->critic, n * (ep->T + 1), states, states)
+                            : status;
+}
+
+/* Steps 2 and 3: values, step advantages, critic targets. */
+static tce_status estimate_returns(learner *l)
+{
+    tce_data *d = l->own;
+    const episodes *ep = &l->train;
+    const settings *s = &l->s;
+    const tce_status status = tce_critic_value(l->critic, ep->E * (ep->T + 1), d->states,
+                                               d->values);
+    if (status != TCE_OK)
+        return status;
+    if (s->critic.target == CRITIC_MONTE_CARLO)
+        return tce_monte_carlo(ep->E, ep->T, ep->rewards, d->values, ep->dones, s->objective.gamma,
+                               d->advantages, d->targets);
+    return tce_gae(ep->E, ep->T, ep->rewards, d->values, ep->dones, s->objective.gamma,
+                   s->objective.lambda, d->advantages, d->targets);
+}
+
+/* Steps 4, 5 and the old log-likelihood of 6. */
+static tce_status choose_segments(learner *l, int64_t i)
+{
+    tce_data *d = l->own;
+    const episodes *ep = &l->train;
+    const settings *s = &l->s;
+    const double start_time = 0.0;
+    tce_random random;
+    tce_random_start(&random, s->run.seed, PURPOSE_TIME_POINTS, (uint64_t)i, 0);
+    tce_status status = tce_time_pairs(s->objective.selection, ep->T,
+                                       (size_t)s->objective.time_points, &random, d->pairs, &d->J);
+    if (status == TCE_OK)
+        status = tce_segment_advantage(s->objective.advantage, ep->E, ep->T, d->J, ep->rewards,
+                                       d->values, d->advantages, d->pairs, ep->lengths,
+                                       s->objective.gamma, 1, d->segment_adv, d->mask);
+    if (status == TCE_OK)
+        status = tce_segment_set_pairs(d->segment, 1, ep->T, ep->times, &start_time, d->J,
+                                       d->pairs);
+    if (status == TCE_OK)
+        status = tce_segment_log_prob(d->segment, ep->E, ep->pos, ep->mean, ep->factor,
+                                      ep->init_pos, ep->init_vel, d->old_log_prob);
+    return status;
+}
+
+/* Step 7, critic: regression on the steps that were taken. */
+static tce_status train_critic(learner *l, int64_t i, metrics *m)
+{
+    tce_data *d = l->own;
+    const episodes *ep = &l->train;
+    size_t n = 0;
+    for (size_t e = 0; e < ep->E; e++) {
+        const size_t length = (size_t)ep->lengths[e];
+        memcpy(d->fit_inputs + n * ep->O_net, d->states + e * (ep->T + 1) * ep->O_net,
+               length * ep->O_net * sizeof(double));
+        memcpy(d->fit_targets + n, d->targets + e * ep->T, length * sizeof(double));
+        n += length;
+    }
+    return episodic_train_critic(l, i, n, d->fit_inputs, d->fit_targets, m);
+}
+
+/* Segment surrogate of a projected policy, for policy_learner_update. */
+static tce_status segment_loss(void *context, const double *mean, const double *L,
+                               tce_segment_stats *stats, double *d_mean, double *d_L)
+{
+    const learner *l = context;
+    const tce_data *d = l->own;
+    const episodes *ep = &l->train;
+    return tce_segment_surrogate(d->segment, ep->E, ep->pos, mean, L, ep->init_pos, ep->init_vel,
+                                 d->old_log_prob, d->segment_adv, d->mask,
+                                 l->s.projection.ratio_clip, stats, NULL, d_mean, d_L);
+}
+
+static tce_status iterate(learner *l, int64_t i, metrics *m, timings *spent)
+{
+    episodes *ep = &l->train;
+    tce_status status = episodic_collect(l, i, normalise_round, m, spent);
+    if (status != TCE_OK)
+        return status;
+    if (l->s.collect.reward_to_event)
+        tce_rewards_to_event(ep->E, ep->T, ep->events, ep->rewards);
+
+    double start = now_seconds();
+    status = estimate_returns(l);
+    if (status == TCE_OK)
+        status = choose_segments(l, i);
+    if (status == TCE_OK)
+        status = train_critic(l, i, m);
+    spent->critic = now_seconds() - start;
+
+    start = now_seconds();
+    if (status == TCE_OK)
+        status = policy_learner_update(&l->policy, &l->s, i, ep->inputs, ep->mean, ep->factor,
+                                       segment_loss, l, m);
+    spent->policy = now_seconds() - start;
+    return status;
+}
+
+const method METHOD_TABLE_TCE = {
+    "tce",         create,        destroy,        iterate, episodic_evaluate,
+    episodic_save, episodic_load, episodic_export
+};

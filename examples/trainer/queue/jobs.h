@@ -1,0 +1,63 @@
+/*
+ * The runs of a queue while a process works through it, and what a person sees of them.
+ */
+#ifndef TRAINER_JOBS_H
+#define TRAINER_JOBS_H
+
+#include <sys/types.h>
+
+#include "queue/queue.h"
+
+/* How far a run has come, by its progress.csv. */
+typedef struct job_progress {
+    long offset; /* bytes read */
+    int success_column, return_column;
+    long long iteration, env_steps;
+    double success, value; /* of the last evaluation; NaN: none */
+} job_progress;
+
+/* One run. */
+typedef struct job {
+    queue_entry *entry;
+    pid_t process; /* 0: not running */
+    int ended;     /* in this process */
+    double started, seconds;
+    FILE *messages; /* its stderr while it runs */
+    job_progress progress;
+    char folder[RUN_PATH];
+} job;
+
+/* What is shown of n runs. */
+typedef struct jobs_display {
+    const settings *s;
+    size_t n;
+    job *jobs; /* [n] */
+    int quiet, terminal;
+    int one_task;          /* then names are seeds */
+    size_t width;          /* of the longest name of a task */
+    int n_lines;           /* that stand on the terminal and will be written anew */
+    double started, shown; /* seconds */
+    double first_share;    /* of the work, done at the start */
+} jobs_display;
+
+/* Reads what the run has written since the last time. */
+void job_progress_update(job_progress *p, const char *folder);
+
+void jobs_display_init(jobs_display *d, const settings *s, size_t n, job *jobs, int quiet);
+
+/*
+ * On a terminal, now and then: reads how far the runs are; how many runs are done, running,
+ * waiting, failed, and a line for each that runs.
+ */
+void jobs_display_update(jobs_display *d);
+
+/* A run has ended. */
+void jobs_display_ended(jobs_display *d, const job *j);
+
+/* All runs, when nothing runs any more. */
+void jobs_display_table(jobs_display *d);
+
+/* "seed 3", or with its task where there are several. */
+void job_name(const jobs_display *d, const job *j, char *out, size_t size);
+
+#endif

@@ -1,0 +1,255 @@
+/*
+ * The line that a run writes anew while it goes, and its plain form.
+ *
+ *     120/200  384k steps  12.3k/s  return -1.23  success 0.85 (eval 0.91)
+ *         entropy 3.20  KL 0.050  sim 40% critic 35% policy 25%  ETA 1:23
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "run/display.h"
+
+/*
+ * Seconds between updates: fast enough to look alive, slow enough to cost nothing; a log wants
+ * fewer.
+ */
+#define TERMINAL_PERIOD 0.1
+#define PLAIN_PERIOD 5.0
+
+int display_is_terminal(int descriptor)
+{
+    const char *kind = getenv("TERM");
+    return isatty(descriptor) && !(kind && strcmp(kind, "dumb") == 0);
+}
+
+void display_init(display *d, int quiet)
+{
+    memset(d, 0, sizeof *d);
+    const char *no_colour = getenv("NO_COLOR");
+    d->quiet = quiet;
+    d->terminal = display_is_terminal(STDOUT_FILENO);
+    d->colour = d->terminal && !(no_colour && *no_colour);
+    d->eval_success = NAN;
+    display_start(d, 0, 0);
+}
+
+void display_start(display *d, int64_t iteration, int64_t env_steps)
+{
+    d->started = now_seconds();
+    d->shown = d->terminal ? 0.0 : d->started;
+    d->first_iteration = iteration;
+    d->first_steps = env_steps;
+}
+
+void display_duration(double seconds, char *out, size_t size)
+{
+    const long long s = seconds > 0.0 && seconds < 1e12 ? (long long)(seconds + 0.5) : 0;
+    if (s >= 3600)
+        snprintf(out, size, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+    else
+        snprintf(out, size, "%lld:%02lld", s / 60, s % 60);
+}
+
+/* ---- the line -------------------------------------------------------------------------------- */
+
+/* 950, 12.3k, 4.56M: three digits. */
+static void short_number(double value, char *out, size_t size)
+{
+    static const char *const UNITS[] = { "", "k", "M", "G", "T" };
+    int unit = 0;
+    for (; unit < 4 && value >= 999.5; unit++)
+        value /= 1000.0;
+    const int digits = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    snprintf(out, size, "%.*f%s", digits, value, UNITS[unit]);
+}
+
+/*
+ * Appends a part of the line; what does not fit into the width is left out as a whole, as is all
+ * that follows.
+ */
+typedef struct line {
+    char *text;
+    size_t used, limit;
+    int full;
+} line;
+
+static void add(line *to, const char *format, ...) TCE_PRINTF(2, 3);
+
+static void add(line *to, const char *format, ...)
+{
+    char part[160];
+    va_list list;
+    va_start(list, format);
+    const int n = vsnprintf(part, sizeof part, format, list);
+    va_end(list);
+    const size_t gap = to->used ? 2 : 0;
+    if (n <= 0 || to->full || to->used + gap + (size_t)n > to->limit) {
+        to->full = to->full || n > 0;
+        return;
+    }
+    memset(to->text + to->used, ' ', gap);
+    memcpy(to->text + to->used + gap, part, (size_t)n + 1);
+    to->used += gap + (size_t)n;
+}
+
+static void add_metric(line *to, const char *label, double value, const char *format)
+{
+    char number[32];
+    if (isnan(value))
+        return;
+    snprintf(number, sizeof number, format, value);
+    add(to, "%s %s", label, number);
+}
+
+static void add_success(line *to, double success, double evaluated)
+{
+    if (isnan(success))
+        return;
+    if (isnan(evaluated))
+        add(to, "success %.2f", success);
+    else
+        add(to, "success %.2f (eval %.2f)", success, evaluated);
+}
+
+static void add_split(line *to, const timings *spent)
+{
+    const double all = spent->simulation + spent->critic + spent->policy;
+    if (all > 0.0)
+        add(to, "sim %.0f%% critic %.0f%% policy %.0f%%", 100.0 * spent->simulation / all,
+            100.0 * spent->critic / all, 100.0 * spent->policy / all);
+}
+
+/* Time left, by whichever limit comes first. */
+static double time_left(const display *d, const display_state *state, double elapsed)
+{
+    const double done = (double)(state->iteration - d->first_iteration);
+    const double steps = (double)(state->env_steps - d->first_steps);
+    double left = done > 0.0 ? elapsed / done * (double)(state->iterations - state->iteration)
+                             : NAN;
+    if (state->steps_limit > 0 && steps > 0.0)
+        left = fmin(left, elapsed / steps * (double)(state->steps_limit - state->env_steps));
+    return left;
+}
+
+void display_line(const display *d, const display_state *state, double now, size_t width, char *out,
+                  size_t size)
+{
+    line to = { out, 0, width && width < size - 1 ? width : size - 1, 0 };
+    char steps[32], rate[32], left[32];
+    const double elapsed = now - d->started;
+    out[0] = '\0';
+    short_number((double)state->env_steps, steps, sizeof steps);
+    short_number(elapsed > 0.0 ? (double)(state->env_steps - d->first_steps) / elapsed : 0.0, rate,
+                 sizeof rate);
+    display_duration(time_left(d, state, elapsed), left, sizeof left);
+
+    add(&to, "%" PRId64 "/%" PRId64, state->iteration, state->iterations);
+    add(&to, "ETA %s", left);
+    add(&to, "%s steps", steps);
+    add(&to, "%s/s", rate);
+    add_metric(&to, "return", metrics_get(state->m, "return"), "%.4g");
+    add_success(&to, metrics_get(state->m, "success"), d->eval_success);
+    add_metric(&to, "entropy", metrics_get(state->m, "entropy"), "%.2f");
+    add_metric(&to, "KL", metrics_get(state->m, "kl_mean") + metrics_get(state->m, "kl_cov"),
+               "%.3g");
+    add_split(&to, &d->spent);
+    const double dropped = metrics_get(state->m, "dropped");
+    if (dropped > 0.0)
+        add(&to, "dropped %.0f", dropped);
+}
+
+/* ---- on the screen --------------------------------------------------------------------------- */
+
+size_t display_width(void)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
+        return (size_t)size.ws_col - 1;
+    return 79;
+}
+
+/* The numbers stand out, their names do not. */
+static void print_coloured(const char *text)
+{
+    int bright = 0;
+    for (const char *word = text; *word;) {
+        const size_t gap = strspn(word, " ");
+        const size_t length = strcspn(word + gap, " ");
+        const char first = word[gap] == '(' ? word[gap + 1] : word[gap];
+        const int number = (first >= '0' && first <= '9') || first == '-';
+        if (number != bright)
+            fputs(number ? "\033[0;1m" : "\033[0;2m", stdout);
+        bright = number;
+        printf("%.*s", (int)(gap + length), word);
+        word += gap + length;
+    }
+    fputs("\033[0m", stdout);
+}
+
+void display_update(display *d, const display_state *state, int evaluated, int last)
+{
+    const double now = now_seconds();
+    d->spent.simulation += state->spent->simulation;
+    d->spent.critic += state->spent->critic;
+    d->spent.policy += state->spent->policy;
+    if (evaluated)
+        d->eval_success = metrics_get(state->m, "eval_success");
+    const double period = d->terminal ? TERMINAL_PERIOD : PLAIN_PERIOD;
+    if (d->quiet || (!last && !(evaluated && !d->terminal) && now - d->shown < period))
+        return;
+    d->shown = now;
+
+    char text[1024];
+    display_line(d, state, now, d->terminal ? display_width() : 0, text, sizeof text);
+    if (!d->terminal) {
+        printf("%s\n", text);
+    } else {
+        /* to the left edge, the line, and nothing behind it */
+        fputs("\r", stdout);
+        if (d->colour)
+            print_coloured(text);
+        else
+            fputs(text, stdout);
+        fputs("\033[K", stdout);
+        d->has_line = 1;
+    }
+    fflush(stdout);
+}
+
+void display_end(display *d)
+{
+    if (d->has_line)
+        putchar('\n');
+    d->has_line = 0;
+    fflush(stdout);
+}
+
+void display_note(display *d, const char *format, ...)
+{
+    if (d->quiet)
+        return;
+    display_end(d);
+    va_list list;
+    va_start(list, format);
+    vprintf(format, list);
+    va_end(list);
+    putchar('\n');
+    fflush(stdout);
+}
+
+void display_warn(display *d, const char *format, ...)
+{
+    display_end(d);
+    va_list list;
+    va_start(list, format);
+    fputs("tce: warning: ", stderr);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputc('\n', stderr);
+}

@@ -1,0 +1,58 @@
+/*
+ * What a person sees of a run: one line that is written anew on a terminal, plain lines elsewhere,
+ * nothing when quiet.
+ */
+#ifndef TRAINER_DISPLAY_H
+#define TRAINER_DISPLAY_H
+
+#include "collect/trainer.h"
+
+typedef struct display {
+    int quiet, terminal, colour;
+    int has_line;          /* an unfinished line stands on the terminal */
+    double started, shown; /* seconds */
+    int64_t first_iteration, first_steps;
+    timings spent;       /* since the start */
+    double eval_success; /* last one; NaN: none yet */
+} display;
+
+/* What an update shows. */
+typedef struct display_state {
+    int64_t iteration, iterations;
+    int64_t env_steps, steps_limit;
+    const metrics *m;
+    const timings *spent; /* in this iteration */
+} display_state;
+
+/* On stdout. Colours need a terminal and no NO_COLOR. */
+void display_init(display *d, int quiet);
+
+/* Where the counting of speed begins. */
+void display_start(display *d, int64_t iteration, int64_t env_steps);
+
+/* After each iteration; evaluated ones are always written when not on a terminal. */
+void display_update(display *d, const display_state *state, int evaluated, int last);
+
+/* The line as text, without colours: width 0 means all of it. */
+void display_line(const display *d, const display_state *state, double now, size_t width, char *out,
+                  size_t size);
+
+/* A line of its own on stdout, unless quiet. */
+void display_note(display *d, const char *format, ...) TCE_PRINTF(2, 3);
+
+/* A warning on stderr, quiet or not. */
+void display_warn(display *d, const char *format, ...) TCE_PRINTF(2, 3);
+
+/* Ends an unfinished line. */
+void display_end(display *d);
+
+/* Whether a line written to a file descriptor can be written anew. */
+int display_is_terminal(int descriptor);
+
+/* Columns of the terminal that a line may fill. */
+size_t display_width(void);
+
+/* "1:05", "2:03:04" */
+void display_duration(double seconds, char *out, size_t size);
+
+#endif

@@ -1,0 +1,214 @@
+/*
+ * A run and its folder: who may write in it, what is written while it goes, and how it goes on
+ * after any end.
+ *
+ *   config.yaml          effective settings
+ *   progress.csv         one row per iteration
+ *   timing.csv           seconds, one row per iteration
+ *   events.out.tfevents.tce   the numbers of progress.csv for TensorBoard
+ *   checkpoints/ckpt-<iteration>.safetensors   everything, the last few
+ *   policy.safetensors   what a robot needs
+ *   lock                 held while a process writes
+ *   curve.png, curve.csv at the end
+ *
+ * progress.csv, policy.safetensors and the checkpoints hold no clock times: they are the same bytes
+ * for any number of threads and stops.
+ */
+#ifndef TRAINER_RUN_H
+#define TRAINER_RUN_H
+
+#include "run/display.h"
+#include "run/events.h"
+#include "collect/trainer.h"
+
+#define RUN_PATH 4096
+
+/* ---- folder ---------------------------------------------------------------------------------- */
+
+/*
+ * parent/<task>__<method>__<seed>__<YYYYmmdd-HHMMSS>, not there yet: a number is added when it is.
+ */
+void run_folder_name(const settings *s, const char *parent, char *out, size_t size);
+
+/* parent/<stem>__<YYYYmmdd-HHMMSS>, likewise. */
+void run_folder_unique(const char *parent, const char *stem, char *out, size_t size);
+
+/*
+ * Makes the folder and its parents; run_folder_create also checkpoints/ in it. TCE_E_IO with the
+ * system's reason and what to do.
+ */
+tce_status run_folder_make(const char *folder);
+tce_status run_folder_create(const char *folder);
+
+/* Removes what killed processes had not finished writing. */
+void run_folder_clean(const char *folder);
+
+/* Takes the folder away again when nothing but the lock is in it. */
+void run_folder_discard(const char *folder);
+
+/* folder/name; fails when it is too long. */
+tce_status run_path(const char *folder, const char *name, char out[RUN_PATH]);
+
+/* Whether there is a config.yaml. */
+int run_exists(const char *folder);
+
+/* What a folder tells of the run in it. */
+typedef enum run_state {
+    RUN_ABSENT, /* no run */
+    /* a run that ended before its first row: nothing is lost when another takes its place */
+    RUN_BEGUN,
+    RUN_UNSAVED, /* rows, but there was never a checkpoint: the run can only begin again */
+    /* there was a checkpoint: a policy, a checkpoint, whole or damaged, or rows beyond the first */
+    RUN_TRAINED
+} run_state;
+
+run_state run_find_state(const char *folder);
+
+/*
+ * Moves all that a run has left in its folder, but for the lock, into before-restart-<n> in it;
+ * config.yaml is copied. out: the name of the new folder; empty when there was nothing to move.
+ */
+tce_status run_set_aside(const char *folder, char out[RUN_PATH]);
+
+/*
+ * Opens a file of a run folder, as fopen would for the flags of open and the mode. Never waits, and
+ * never writes through a symbolic link: what is not a regular file is refused. TCE_E_NOT_FOUND,
+ * TCE_E_IO.
+ */
+tce_status run_open(const char *path, int flags, const char *mode, FILE **out);
+
+/*
+ * config.yaml or queue.yaml of a folder, over the defaults. An empty one is refused: the program
+ * never left it.
+ */
+tce_status run_read_settings(const char *path, settings *out);
+
+/* Writes folder/name, complete or not at all: whoever reads it sees the old content or the new. */
+tce_status run_replace(const char *folder, const char *name,
+                       void (*write)(FILE *file, const void *content), const void *content);
+/* The settings, in this way. */
+tce_status run_write_settings(const char *folder, const char *name, const settings *s);
+
+/* TCE_E_IO for a file that could not be written: the system's reason, and a remedy that fits it. */
+tce_status run_fail_write(const char *path, int error);
+
+/*
+ * The folder belongs to this process until run_unlock or its death, also by kill -9. TCE_E_STATE,
+ * with the other one's number, when another process has it.
+ */
+tce_status run_lock(const char *folder, int *out);
+void run_unlock(int lock);
+/* The other process that has the folder, or 0. */
+long run_lock_holder(const char *folder);
+
+/* ---- logs ------------------------------------------------------------------------------------ */
+
+/* How far the logs had come at a checkpoint. */
+typedef struct run_mark {
+    int64_t iteration;
+    int64_t env_steps;
+    int64_t progress_bytes;
+    int64_t events_bytes;
+    double eval_success; /* of this iteration; NaN: not evaluated */
+} run_mark;
+
+/* progress.csv, timing.csv and the event file. */
+typedef struct run_log {
+    FILE *progress, *timing;
+    events *events;
+    /*
+     * of progress.csv after iteration and env_steps, "return,success,…"; NULL before the first row
+     */
+    char *columns;
+    metrics start; /* row 0, kept until the first iteration has told all columns */
+    char progress_path[RUN_PATH], timing_path[RUN_PATH];
+} run_log;
+
+/*
+ * New, empty logs, or, with a mark and columns, the old ones cut to where the mark is. *cut_short:
+ * progress.csv had fewer bytes than that.
+ */
+tce_status run_log_open(run_log *log, const char *folder, const run_mark *mark, const char *columns,
+                        int *cut_short);
+void run_log_close(run_log *log);
+
+/* Evaluation of the untrained policy: iteration 0. Its row is written with the first one. */
+tce_status run_log_start(run_log *log, const metrics *m);
+
+/* One iteration. Whole lines, given to the system at once. */
+tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const metrics *m,
+                       const timings *spent, double seconds);
+
+/* Forces everything to disk and fills in the lengths. */
+tce_status run_log_mark(run_log *log, run_mark *mark);
+
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+/*
+ * Writes ckpt-<iteration>, then policy.safetensors, then removes checkpoints beyond the newest
+ * run.checkpoint_keep.
+ */
+tce_status checkpoint_save(const char *folder, const settings *s, const method *way,
+                           const learner *l, const run_mark *mark, const char *columns);
+
+/*
+ * The length of the entropy schedule is fixed when a run begins, whatever run.iterations becomes
+ * later: schedule.entropy_iterations, where it is 0, is that of `then`, the settings of the
+ * beginning, which may be s itself.
+ */
+void run_keep_schedule(settings *s, const settings *then);
+
+/*
+ * TCE_E_VALUE when a key differs that may not change within a run; `path` is where `then` comes
+ * from.
+ */
+tce_status run_settings_agree(const settings *now, const settings *then, const char *path);
+
+/* policy.safetensors alone. */
+tce_status checkpoint_export(const char *folder, const method *way, const learner *l);
+
+/*
+ * Loads the newest checkpoint that is whole into l. Damaged ones are set aside as *.damaged, with a
+ * note. *columns is the caller's to free.
+ * TCE_E_NOT_FOUND: there is none. TCE_E_VALUE: it was written with other settings; the message
+ * names the key and both values.
+ */
+tce_status checkpoint_load(const char *folder, const settings *s, const method *way, learner *l,
+                           display *d, run_mark *mark, char **columns);
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+/* How a run ended. */
+typedef struct run_result {
+    int64_t iteration, env_steps;
+    int64_t saved;                    /* iteration of the last checkpoint; 0: none */
+    double seconds;                   /* of this process */
+    double eval_success, eval_return; /* last ones of this process; NaN: none */
+    int interrupted;
+} run_result;
+
+/* How a run begins in its folder. */
+typedef enum run_start {
+    RUN_NEW,    /* there is none yet, or none that got anywhere */
+    RUN_RESUME, /* from its last checkpoint; from the beginning when there never was one */
+    RUN_RESTART /* from the beginning; what is there is set aside first */
+} run_start;
+
+/*
+ * Trains to the end, or until a signal. The folder is locked; config.yaml is written here, after a
+ * checkpoint has agreed with the settings.
+ * TCE_E_STATE: RUN_RESUME in a folder that had a checkpoint and has none that loads. After a
+ * failure *out still says what is saved.
+ */
+tce_status run_train(const char *folder, const settings *s, learner *l, run_start start, display *d,
+                     run_result *out);
+
+/*
+ * Ctrl-C and its like: the first asks to stop after the iteration, the second ends the process at
+ * once.
+ */
+void run_catch_signals(void);
+/* The signal that asked to stop, or 0. */
+int run_signal(void);
+
+#endif

@@ -1,0 +1,408 @@
+/*
+ * Checkpoints: one store with the method's state, where the run and its logs stood, and the
+ * settings.
+ *
+ * The file version is in "run.format"; LOADERS has a reader for each version there has been.
+ * Settings are kept as lines "section.key=value". Threads and places of files are left out: the
+ * same run has the same bytes whoever ran it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run/run.h"
+
+#define FORMAT "1"
+
+/*
+ * Counts beyond this are no counts: columns of progress.csv and plots are doubles, which hold all
+ * whole numbers up to here.
+ */
+#define MOST_STEPS ((int64_t)1 << 53)
+
+#define MAX_CHECKPOINTS 4096
+
+/*
+ * May change when a run goes on: they decide how long, how often and where, not what an iteration
+ * does.
+ */
+static const char *const FREE_KEYS[] = {
+    "run.iterations",       "run.steps",           "run.stop_success", "run.threads",
+    "run.checkpoint_every", "run.checkpoint_keep", "evaluate.every",   "evaluate.episodes",
+    "collect.on_fault",     "task.library",
+};
+
+static int is_free(const char *name)
+{
+    for (size_t i = 0; i < sizeof FREE_KEYS / sizeof FREE_KEYS[0]; i++)
+        if (strcmp(name, FREE_KEYS[i]) == 0)
+            return 1;
+    return 0;
+}
+
+/* ---- settings as lines ----------------------------------------------------------------------- */
+
+/* The caller frees it. */
+static char *settings_lines(const settings *s)
+{
+    char *lines = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&lines, &size);
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < N_SETTING_ROWS; i++) {
+        const setting_row *row = &SETTING_ROWS[i];
+        char name[128], text[4 * TEXT_SIZE];
+        snprintf(name, sizeof name, "%s.%s", row->section, row->key);
+        settings_text(s, row, text, sizeof text);
+        if (!is_free(name))
+            fprintf(out, "%s=%s\n", name, text);
+    }
+    return fclose(out) == 0 ? lines : NULL;
+}
+
+/* The value of a name in such lines; 0 when there is none. */
+static int find_line(const char *lines, const char *name, char *out, size_t size)
+{
+    const size_t length = strlen(name);
+    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (strncmp(line, name, length) == 0 && line[length] == '=') {
+            const char *text = line + length + 1;
+            snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
+            return 1;
+        }
+    return 0;
+}
+
+/*
+ * Refuses settings that differ where they may not; a key that an older file does not have had its
+ * default.
+ */
+static tce_status compare_settings(const settings *s, const char *lines, const char *path)
+{
+    settings old;
+    settings_init(&old);
+    for (size_t i = 0; i < N_SETTING_ROWS; i++) {
+        const setting_row *row = &SETTING_ROWS[i];
+        char name[128], now[4 * TEXT_SIZE], then[4 * TEXT_SIZE];
+        snprintf(name, sizeof name, "%s.%s", row->section, row->key);
+        if (is_free(name))
+            continue;
+        settings_text(s, row, now, sizeof now);
+
+        /*
+         * older checkpoints do not have it; config.yaml has, or the run.iterations that stood for
+         * it
+         */
+        if (strcmp(name, "schedule.entropy_iterations") == 0 &&
+            !find_line(lines, name, then, sizeof then))
+            continue;
+
+        /*
+         * as values, since older files may write a number in another way; texts are compared as
+         * they are
+         */
+        const int given = find_line(lines, name, then, sizeof then);
+        if (!given || (row->type != SETTING_TEXT &&
+                       settings_set(&old, row->section, row->key, then, path) == TCE_OK))
+            settings_text(&old, row, then, sizeof then);
+        if (strcmp(now, then) != 0)
+            return tce_fail(TCE_E_VALUE,
+                            "wrong checkpoint for the config: %s has %s = %s, now it is %s; leave "
+                            "the key as it was, or start another "
+                            "run",
+                            path, name, then, now);
+    }
+    return TCE_OK;
+}
+
+void run_keep_schedule(settings *s, const settings *then)
+{
+    if (s->schedule.entropy_iterations == 0)
+        s->schedule.entropy_iterations = then->schedule.entropy_iterations;
+    if (s->schedule.entropy_iterations == 0)
+        s->schedule.entropy_iterations = then->run.iterations;
+}
+
+tce_status run_settings_agree(const settings *now, const settings *then, const char *path)
+{
+    char *lines = settings_lines(then);
+    const tce_status status = lines ? compare_settings(now, lines, path)
+                                    : tce_fail(TCE_E_NOMEM, "no memory for the settings");
+    free(lines);
+    return status;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static tce_status checkpoint_path(const char *folder, int64_t iteration, char out[RUN_PATH])
+{
+    char name[64];
+    snprintf(name, sizeof name, "checkpoints/ckpt-%08" PRId64 ".safetensors", iteration);
+    return run_path(folder, name, out);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Iterations of the checkpoints that are there, newest first. */
+static size_t list_checkpoints(const char *folder, int64_t *out)
+{
+    char path[RUN_PATH];
+    DIR *entries = run_path(folder, "checkpoints", path) == TCE_OK ? opendir(path) : NULL;
+    size_t n = 0;
+    for (const struct dirent *entry; entries && (entry = readdir(entries)) != NULL;) {
+        char *end;
+        if (strncmp(entry->d_name, "ckpt-", 5) != 0 || n == MAX_CHECKPOINTS)
+            continue;
+        const long long iteration = strtoll(entry->d_name + 5, &end, 10);
+        if (iteration > 0 && strcmp(end, ".safetensors") == 0)
+            out[n++] = iteration;
+    }
+    if (entries)
+        closedir(entries);
+    qsort(out, n, sizeof *out, newest_first);
+    return n;
+}
+
+static void remove_old(const char *folder, int64_t newest, size_t keep)
+{
+    int64_t list[MAX_CHECKPOINTS];
+    const size_t n = list_checkpoints(folder, list);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        char path[RUN_PATH];
+        const int stays = list[i] <= newest && kept < keep;
+        kept += (size_t)stays;
+        if (!stays && checkpoint_path(folder, list[i], path) == TCE_OK)
+            unlink(path);
+    }
+}
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+static tce_status put_mark(tce_store *store, const run_mark *mark)
+{
+    tce_status status = tce_store_put(store, "run.iteration", TCE_I64, 0, NULL, &mark->iteration);
+    if (status == TCE_OK)
+        status = tce_store_put(store, "run.env_steps", TCE_I64, 0, NULL, &mark->env_steps);
+    if (status == TCE_OK)
+        status = tce_store_put(store, "run.progress_bytes", TCE_I64, 0, NULL,
+                               &mark->progress_bytes);
+    if (status == TCE_OK)
+        status = tce_store_put(store, "run.events_bytes", TCE_I64, 0, NULL, &mark->events_bytes);
+    if (status == TCE_OK)
+        status = tce_store_put(store, "run.eval_success", TCE_F64, 0, NULL, &mark->eval_success);
+    return status;
+}
+
+static tce_status put_texts(tce_store *store, const settings *s, const char *columns)
+{
+    char *lines = settings_lines(s);
+    tce_status status = lines ? TCE_OK
+                              : tce_fail(TCE_E_NOMEM, "no memory for the settings of a checkpoint");
+    if (status == TCE_OK)
+        status = tce_store_put_text(store, "run.format", FORMAT);
+    if (status == TCE_OK)
+        status = tce_store_put_text(store, "run.library", tce_version_string());
+    if (status == TCE_OK)
+        status = tce_store_put_text(store, "run.settings", lines);
+    if (status == TCE_OK)
+        status = tce_store_put_text(store, "run.columns", columns);
+    free(lines);
+    return status;
+}
+
+tce_status checkpoint_export(const char *folder, const method *way, const learner *l)
+{
+    char path[RUN_PATH];
+    tce_store *store = NULL;
+    tce_status status = run_path(folder, "policy.safetensors", path);
+    if (status == TCE_OK)
+        status = tce_store_create(NULL, &store);
+    if (status == TCE_OK)
+        status = way->export_policy(l, store);
+    if (status == TCE_OK)
+        status = tce_store_save(store, path);
+    tce_store_free(store);
+    return status;
+}
+
+tce_status checkpoint_save(const char *folder, const settings *s, const method *way,
+                           const learner *l, const run_mark *mark, const char *columns)
+{
+    char path[RUN_PATH];
+    tce_store *store = NULL;
+    tce_status status = checkpoint_path(folder, mark->iteration, path);
+    if (status == TCE_OK)
+        status = tce_store_create(NULL, &store);
+    if (status == TCE_OK)
+        status = way->save(l, store);
+    if (status == TCE_OK)
+        status = put_mark(store, mark);
+    if (status == TCE_OK)
+        status = put_texts(store, s, columns);
+    if (status == TCE_OK)
+        status = tce_store_save(store, path);
+    tce_store_free(store);
+    if (status == TCE_OK)
+        status = checkpoint_export(folder, way, l);
+    if (status == TCE_OK)
+        remove_old(folder, mark->iteration, (size_t)s->run.checkpoint_keep);
+    return status;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static tce_status load_1(const tce_store *store, const settings *s, const char *path,
+                         run_mark *mark, const char **columns)
+{
+    const char *lines = tce_store_get_text(store, "run.settings");
+    *columns = tce_store_get_text(store, "run.columns");
+    if (!lines || !*columns)
+        return tce_fail(TCE_E_CORRUPT, "%s: no run.settings or run.columns", path);
+    tce_status status = compare_settings(s, lines, path);
+    if (status == TCE_OK)
+        status = tce_store_read(store, "run.iteration", TCE_I64, 1, &mark->iteration);
+    if (status == TCE_OK)
+        status = tce_store_read(store, "run.env_steps", TCE_I64, 1, &mark->env_steps);
+    if (status == TCE_OK)
+        status = tce_store_read(store, "run.progress_bytes", TCE_I64, 1, &mark->progress_bytes);
+    if (status == TCE_OK)
+        status = tce_store_read(store, "run.events_bytes", TCE_I64, 1, &mark->events_bytes);
+    if (status == TCE_OK)
+        status = tce_store_read(store, "run.eval_success", TCE_F64, 1, &mark->eval_success);
+    return status;
+}
+
+/* What no run could have written. */
+static tce_status check_mark(const run_mark *mark, const char *columns, int64_t iteration,
+                             const char *path)
+{
+    if (mark->iteration != iteration)
+        return tce_fail(TCE_E_CORRUPT,
+                        "%s: run.iteration = %" PRId64 ", the file's name says %" PRId64, path,
+                        mark->iteration, iteration);
+    if (mark->env_steps < 0 || mark->env_steps > MOST_STEPS)
+        return tce_fail(TCE_E_CORRUPT, "%s: run.env_steps = %" PRId64 ", must be in 0 ... 2^53",
+                        path, mark->env_steps);
+    if (mark->progress_bytes < 0 || mark->events_bytes < 0)
+        return tce_fail(TCE_E_CORRUPT,
+                        "%s: run.progress_bytes = %" PRId64 " and run.events_bytes = %" PRId64
+                        ", neither may be negative",
+                        path, mark->progress_bytes, mark->events_bytes);
+    if (strpbrk(columns, "\r\n"))
+        return tce_fail(TCE_E_CORRUPT, "%s: run.columns has more than one line", path);
+    return TCE_OK;
+}
+
+typedef struct loader {
+    const char *format;
+    tce_status (*load)(const tce_store *store, const settings *s, const char *path, run_mark *mark,
+                       const char **columns);
+} loader;
+
+/* Every version there has been. */
+static const loader LOADERS[] = { { "1", load_1 } };
+
+static tce_status find_loader(const tce_store *store, const char *path, const loader **out)
+{
+    const char *format = tce_store_get_text(store, "run.format");
+    if (!format)
+        return tce_fail(TCE_E_CORRUPT, "%s is not a checkpoint: it has no run.format", path);
+    for (size_t i = 0; i < sizeof LOADERS / sizeof LOADERS[0]; i++)
+        if (strcmp(format, LOADERS[i].format) == 0) {
+            *out = &LOADERS[i];
+            return TCE_OK;
+        }
+    return tce_fail(TCE_E_VERSION, "%s has format %s, this tce reads up to %s: use the newer one",
+                    path, format, FORMAT);
+}
+
+/* The learner's state comes from the store as a whole, or stays what it was. */
+static tce_status load_learner(const method *way, learner *l, const tce_store *store,
+                               const char *path)
+{
+    tce_store *before = NULL;
+    tce_status status = tce_store_create(NULL, &before);
+    if (status == TCE_OK)
+        status = way->save(l, before);
+    if (status != TCE_OK) {
+        tce_store_free(before);
+        return status;
+    }
+    status = way->load(l, store);
+    if (status != TCE_OK) {
+        char reason[1024];
+        snprintf(reason, sizeof reason, "%s", tce_error_message());
+        const tce_status back = way->load(l, before);
+        status = back == TCE_OK ? tce_fail(status, "%s: %s", path, reason) : back;
+    }
+    tce_store_free(before);
+    return status;
+}
+
+/* All of it, or nothing: on failure neither l nor *mark nor *out_columns has changed. */
+static tce_status load_file(const char *path, int64_t iteration, const settings *s,
+                            const method *way, learner *l, run_mark *mark, char **out_columns)
+{
+    tce_store *store = NULL;
+    const loader *found = NULL;
+    const char *columns = NULL;
+    char *copy = NULL;
+    run_mark own = { 0 };
+    tce_status status = tce_store_load(path, NULL, &store);
+    if (status == TCE_OK)
+        status = find_loader(store, path, &found);
+    if (status == TCE_OK)
+        status = found->load(store, s, path, &own, &columns);
+    if (status == TCE_OK)
+        status = check_mark(&own, columns, iteration, path);
+    if (status == TCE_OK && !(copy = strdup(columns)))
+        status = tce_fail(TCE_E_NOMEM, "no memory for the columns of progress.csv");
+    if (status == TCE_OK)
+        status = load_learner(way, l, store, path);
+    tce_store_free(store);
+    if (status == TCE_OK) {
+        *mark = own;
+        *out_columns = copy;
+        return TCE_OK;
+    }
+    free(copy);
+    /* the file is there, but not all that belongs in it */
+    return status == TCE_E_NOT_FOUND ? TCE_E_CORRUPT : status;
+}
+
+/* Out of the way, not away. */
+static void set_aside(const char *path, display *d)
+{
+    char aside[RUN_PATH + 16];
+    snprintf(aside, sizeof aside, "%s.damaged", path);
+    display_warn(d, "damaged checkpoint %s; kept as %s", tce_error_message(), aside);
+    rename(path, aside);
+}
+
+tce_status checkpoint_load(const char *folder, const settings *s, const method *way, learner *l,
+                           display *d, run_mark *mark, char **columns)
+{
+    int64_t list[MAX_CHECKPOINTS];
+    const size_t n = list_checkpoints(folder, list);
+    *columns = NULL;
+    for (size_t i = 0; i < n; i++) {
+        char path[RUN_PATH];
+        tce_status status = checkpoint_path(folder, list[i], path);
+        if (status == TCE_OK)
+            status = load_file(path, list[i], s, way, l, mark, columns);
+        if (status != TCE_E_CORRUPT)
+            return status;
+        set_aside(path, d);
+    }
+    return tce_fail(TCE_E_NOT_FOUND, "%s/checkpoints has no checkpoint", folder);
+}

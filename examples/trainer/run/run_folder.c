@@ -1,0 +1,371 @@
+/*
+ * The run folder: its name, its making, files that are replaced as a whole, and what to say when
+ * the disk refuses.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "run/run.h"
+
+tce_status run_fail_write(const char *path, int error)
+{
+    const char *remedy = "is the disk there, and healthy?";
+    if (error == ENOSPC || error == EDQUOT)
+        remedy = "free some space";
+    else if (error == EFBIG)
+        remedy = "raise the limit on file sizes (ulimit -f)";
+    else if (error == EACCES || error == EPERM || error == EROFS)
+        remedy = "give yourself the right to write there, or choose another folder with --out";
+    else if (error == ENOTDIR || error == EEXIST)
+        remedy = "a file is in the way, choose another folder with --out";
+    else if (error == EISDIR)
+        remedy = "a folder is in the way, remove it or choose another folder with --out";
+    else if (error == ELOOP)
+        remedy = "a run does not write through symbolic links, remove it or choose another folder "
+                 "with --out";
+    else if (error == ENXIO)
+        remedy = "it is not a regular file, remove it or choose another folder with --out";
+    else if (error == EMFILE || error == ENFILE)
+        remedy = "close some files or raise the limit (ulimit -n)";
+    else if (error == ENAMETOOLONG)
+        remedy = "choose a shorter --out";
+    else if (error == ENOENT)
+        remedy = "the folder is gone";
+    else if (error == ENOMEM)
+        remedy = "free some memory";
+    return tce_fail(TCE_E_IO, "cannot write %s: %s; %s", path, strerror(error), remedy);
+}
+
+tce_status run_path(const char *folder, const char *name, char out[RUN_PATH])
+{
+    const int n = snprintf(out, RUN_PATH, "%s/%s", folder, name);
+    if (n < 0 || n >= RUN_PATH)
+        return tce_fail(
+            TCE_E_VALUE,
+            "the path of %s in the run folder is longer than %d characters: choose a shorter --out",
+            name, RUN_PATH);
+    return TCE_OK;
+}
+
+void run_folder_unique(const char *parent, const char *stem, char *out, size_t size)
+{
+    char stamp[32] = "";
+    const time_t now = time(NULL);
+    struct tm local;
+    if (localtime_r(&now, &local))
+        strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+    for (int number = 1; number < 1000; number++) {
+        char suffix[16] = "";
+        struct stat there;
+        if (number > 1)
+            snprintf(suffix, sizeof suffix, "-%d", number);
+        snprintf(out, size, "%s/%s__%s%s", parent, stem, stamp, suffix);
+        if (stat(out, &there) != 0)
+            return;
+    }
+}
+
+void run_folder_name(const settings *s, const char *parent, char *out, size_t size)
+{
+    char stem[2 * TEXT_SIZE];
+    snprintf(stem, sizeof stem, "%s__%s__%" PRIu64, s->task.name, method_of(s)->name, s->run.seed);
+    run_folder_unique(parent, stem, out, size);
+}
+
+/* A folder that may be there already. */
+static tce_status make_folder(const char *path)
+{
+    struct stat there;
+    if (mkdir(path, 0777) == 0)
+        return TCE_OK;
+    const int error = errno;
+    if (error == EEXIST && stat(path, &there) == 0 && S_ISDIR(there.st_mode))
+        return TCE_OK;
+    return run_fail_write(path, error);
+}
+
+tce_status run_folder_make(const char *folder)
+{
+    char path[RUN_PATH];
+    tce_status status = run_path(folder, "", path);
+    for (char *slash = strchr(path + 1, '/'); status == TCE_OK && slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        status = make_folder(path);
+        *slash = '/';
+    }
+    return status;
+}
+
+tce_status run_folder_create(const char *folder)
+{
+    char path[RUN_PATH];
+    struct stat there;
+    tce_status status = run_path(folder, "checkpoints", path);
+    if (status == TCE_OK)
+        status = run_folder_make(path);
+    /* links on the way to the folder are the user's, one inside it is not followed */
+    if (status == TCE_OK && lstat(path, &there) == 0 && S_ISLNK(there.st_mode))
+        status = run_fail_write(path, ELOOP);
+    return status;
+}
+
+tce_status run_open(const char *path, int flags, const char *mode, FILE **out)
+{
+    struct stat info;
+    const int writes = (flags & O_ACCMODE) != O_RDONLY;
+    *out = NULL;
+    const int file = open(
+        path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (writes ? O_NOFOLLOW : 0), 0666);
+    int error = file < 0 ? errno : 0;
+    if (!error && fstat(file, &info) != 0)
+        error = errno;
+    if (!error && !S_ISREG(info.st_mode))
+        error = S_ISDIR(info.st_mode) ? EISDIR : ENXIO;
+    if (!error && !(*out = fdopen(file, mode)))
+        error = errno;
+    if (!error)
+        return TCE_OK;
+    if (file >= 0)
+        close(file);
+    if (writes)
+        return run_fail_write(path, error);
+    return tce_fail(error == ENOENT || error == ENOTDIR ? TCE_E_NOT_FOUND : TCE_E_IO,
+                    "cannot read %s: %s", path,
+                    error == ENXIO ? "it is not a regular file" : strerror(error));
+}
+
+/* Removes the temporary files of stores in one folder. */
+static void clean(const char *path)
+{
+    DIR *entries = opendir(path);
+    for (const struct dirent *entry; entries && (entry = readdir(entries)) != NULL;)
+        if (strncmp(entry->d_name, ".tce-", 5) == 0)
+            unlinkat(dirfd(entries), entry->d_name, 0);
+    if (entries)
+        closedir(entries);
+}
+
+void run_folder_clean(const char *folder)
+{
+    char path[RUN_PATH];
+    clean(folder);
+    if (run_path(folder, "checkpoints", path) == TCE_OK)
+        clean(path);
+}
+
+int run_exists(const char *folder)
+{
+    char path[RUN_PATH];
+    return run_path(folder, "config.yaml", path) == TCE_OK && access(path, F_OK) == 0;
+}
+
+void run_folder_discard(const char *folder)
+{
+    char path[RUN_PATH];
+    if (run_exists(folder))
+        return;
+    if (run_path(folder, "checkpoints", path) == TCE_OK && rmdir(path) == 0 &&
+        run_path(folder, "lock", path) == TCE_OK) {
+        unlink(path);
+        rmdir(folder);
+    }
+}
+
+tce_status run_replace(const char *folder, const char *name,
+                       void (*write)(FILE *file, const void *content), const void *content)
+{
+    char path[RUN_PATH], hidden[RUN_PATH], temporary[RUN_PATH];
+    snprintf(hidden, sizeof hidden, ".%s.tmp", name);
+    tce_status status = run_path(folder, name, path);
+    if (status == TCE_OK)
+        status = run_path(folder, hidden, temporary);
+    if (status != TCE_OK)
+        return status;
+    /* what a killed process left there, and never through a link */
+    unlink(temporary);
+    FILE *file;
+    status = run_open(temporary, O_WRONLY | O_CREAT | O_EXCL, "w", &file);
+    if (status != TCE_OK)
+        return status;
+
+    /* beside the old one, to the disk, then in its place */
+    errno = 0;
+    write(file, content);
+    int error = fflush(file) != 0 || ferror(file) || fsync(fileno(file)) != 0 ? errno : 0;
+    if (fclose(file) != 0 && !error)
+        error = errno;
+    if (!error && rename(temporary, path) != 0)
+        error = errno;
+    if (!error)
+        return TCE_OK;
+    unlink(temporary);
+    return run_fail_write(path, error);
+}
+
+static void write_settings(FILE *file, const void *content)
+{
+    fprintf(file, "# libtce %s\n", tce_version_string());
+    settings_dump(content, file);
+}
+
+tce_status run_write_settings(const char *folder, const char *name, const settings *s)
+{
+    return run_replace(folder, name, write_settings, s);
+}
+
+tce_status run_read_settings(const char *path, settings *out)
+{
+    FILE *file;
+    tce_status status = run_open(path, O_RDONLY, "r", &file);
+    if (status != TCE_OK)
+        return status;
+    fclose(file);
+    settings_init(out);
+    out->task.name[0] = '\0';
+    status = settings_load(out, path);
+    if (status == TCE_OK && !out->task.name[0])
+        status = tce_fail(TCE_E_CORRUPT,
+                          "%s has no task.name: it is empty or not all there; put it back, or name "
+                          "a CONFIG beside --restart to begin "
+                          "again",
+                          path);
+    return status;
+}
+
+/* ---- what is there already ------------------------------------------------------------------- */
+
+/* All that a run writes and that only it needs. */
+static const char *const RUN_FILES[] = {
+    "checkpoints", "policy.safetensors", "progress.csv", "timing.csv", "events.out.tfevents.tce",
+    "curve.csv",   "curve.png",
+};
+
+static int is_there(const char *folder, const char *name)
+{
+    char path[RUN_PATH];
+    struct stat there;
+    return run_path(folder, name, path) == TCE_OK && lstat(path, &there) == 0;
+}
+
+/* Also those that are damaged. */
+static int has_checkpoints(const char *folder)
+{
+    char path[RUN_PATH];
+    int found = 0;
+    DIR *entries = run_path(folder, "checkpoints", path) == TCE_OK ? opendir(path) : NULL;
+    for (const struct dirent *entry; entries && !found && (entry = readdir(entries)) != NULL;)
+        found = strncmp(entry->d_name, "ckpt-", 5) == 0;
+    if (entries)
+        closedir(entries);
+    return found;
+}
+
+/* Iteration of the last whole row of progress.csv; 0: none after row 0. */
+static int64_t last_row(const char *folder)
+{
+    char path[RUN_PATH], *line = NULL;
+    size_t size = 0;
+    int64_t last = 0;
+    FILE *file;
+    if (run_path(folder, "progress.csv", path) != TCE_OK ||
+        run_open(path, O_RDONLY, "r", &file) != TCE_OK)
+        return 0;
+    for (ssize_t n; (n = getline(&line, &size, file)) > 0 && line[n - 1] == '\n';)
+        last = strtoll(line, NULL, 10);
+    free(line);
+    fclose(file);
+    return last;
+}
+
+run_state run_find_state(const char *folder)
+{
+    char path[RUN_PATH];
+    settings own;
+    if (is_there(folder, "policy.safetensors") || has_checkpoints(folder))
+        return RUN_TRAINED;
+    const int known = run_path(folder, "config.yaml", path) == TCE_OK &&
+                      run_read_settings(path, &own) == TCE_OK;
+
+    /*
+     * a row is written before the checkpoint of its iteration, so one more row means that the
+     * checkpoint was there
+     */
+    const int64_t rows = last_row(folder);
+    if (rows > 0)
+        return rows > (known ? own.run.checkpoint_every : 0) ? RUN_TRAINED : RUN_UNSAVED;
+    if (!run_exists(folder))
+        return RUN_ABSENT;
+
+    /* settings that do not come from a run may be someone's own file */
+    return known && is_there(folder, "events.out.tfevents.tce") ? RUN_BEGUN : RUN_UNSAVED;
+}
+
+/* Copies the file behind `content`, a FILE. */
+static void copy_content(FILE *file, const void *content)
+{
+    FILE *from = *(FILE *const *)content;
+    char bytes[4096];
+    for (size_t n; (n = fread(bytes, 1, sizeof bytes, from)) > 0;)
+        fwrite(bytes, 1, n, file);
+}
+
+/*
+ * config.yaml stays until the next one takes its place: whenever this process is killed, the folder
+ * has one.
+ */
+static tce_status copy_settings(const char *folder, const char *aside)
+{
+    char path[RUN_PATH];
+    FILE *from;
+    tce_status status = run_path(folder, "config.yaml", path);
+    if (status == TCE_OK)
+        status = run_open(path, O_RDONLY, "r", &from);
+    if (status != TCE_OK)
+        return status == TCE_E_NOT_FOUND ? TCE_OK : status;
+    status = run_replace(aside, "config.yaml", copy_content, &from);
+    fclose(from);
+    return status;
+}
+
+tce_status run_set_aside(const char *folder, char out[RUN_PATH])
+{
+    char aside[RUN_PATH] = "", from[RUN_PATH], to[RUN_PATH];
+    out[0] = '\0';
+    if (run_find_state(folder) == RUN_ABSENT)
+        return TCE_OK;
+    tce_status status = TCE_OK;
+    int made = 0;
+    for (int number = 1; status == TCE_OK && !made; number++) {
+        char name[64];
+        snprintf(name, sizeof name, "before-restart-%d", number);
+        status = run_path(folder, name, aside);
+        made = status == TCE_OK && mkdir(aside, 0777) == 0;
+        if (status == TCE_OK && !made && errno != EEXIST)
+            status = run_fail_write(aside, errno);
+    }
+    if (status == TCE_OK)
+        status = copy_settings(folder, aside);
+
+    /* checkpoints first: without them nothing can be taken for a run that goes on */
+    for (size_t i = 0; status == TCE_OK && i < sizeof RUN_FILES / sizeof RUN_FILES[0]; i++) {
+        status = run_path(folder, RUN_FILES[i], from);
+        if (status == TCE_OK)
+            status = run_path(aside, RUN_FILES[i], to);
+        if (status == TCE_OK && is_there(folder, RUN_FILES[i]) && rename(from, to) != 0)
+            status = run_fail_write(to, errno);
+    }
+    if (status == TCE_OK)
+        status = run_folder_create(folder);
+    if (status == TCE_OK)
+        snprintf(out, RUN_PATH, "%s", aside);
+    return status;
+}

@@ -1,0 +1,222 @@
+/*
+ * Settings from a YAML file: sections of keys, each a scalar or a flat list. libyaml's events carry
+ * the line of every key, which the messages need; so unknown and repeated keys are found where they
+ * stand.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "settings/settings.h"
+
+#define WHERE_SIZE (TEXT_SIZE + 32)
+#define VALUE_SIZE (4 * TEXT_SIZE)
+
+typedef struct reader {
+    yaml_parser_t parser;
+    yaml_event_t event; /* the present one */
+    const char *path;
+    settings *s;
+    unsigned char seen[256]; /* by row of the table */
+} reader;
+
+/* "file:line" of the present event. */
+static const char *where(const reader *r, char *out)
+{
+    snprintf(out, WHERE_SIZE, "%.900s:%zu", r->path, r->event.start_mark.line + 1);
+    return out;
+}
+
+static tce_status next_event(reader *r)
+{
+    yaml_event_delete(&r->event);
+    if (yaml_parser_parse(&r->parser, &r->event))
+        return TCE_OK;
+    memset(&r->event, 0, sizeof r->event);
+    if (r->parser.error == YAML_MEMORY_ERROR)
+        return tce_fail(TCE_E_NOMEM, "%s: no memory", r->path);
+    return tce_fail(TCE_E_CORRUPT, "%s:%zu: not YAML: %s", r->path, r->parser.problem_mark.line + 1,
+                    r->parser.problem ? r->parser.problem : "unreadable");
+}
+
+/* The present event must be a scalar: its text, cut never. */
+static tce_status take_scalar(const reader *r, const char *what, char *out, size_t size)
+{
+    char place[WHERE_SIZE];
+    if (r->event.type != YAML_SCALAR_EVENT)
+        return tce_fail(
+            TCE_E_VALUE,
+            "%s: %s must be plain text or a number; a settings file has sections of \"key: value\"",
+            where(r, place), what);
+    if (r->event.data.scalar.length >= size ||
+        memchr(r->event.data.scalar.value, 0, r->event.data.scalar.length))
+        return tce_fail(TCE_E_VALUE, "%s: %s is too long or holds a NUL", where(r, place), what);
+    memcpy(out, r->event.data.scalar.value, r->event.data.scalar.length);
+    out[r->event.data.scalar.length] = '\0';
+    return TCE_OK;
+}
+
+/*
+ * A flat list, as "a, b, c": settings_set reads lists in this form. The present event starts the
+ * sequence.
+ */
+static tce_status take_list(reader *r, const char *key, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (;;) {
+        char item[TEXT_SIZE];
+        tce_status status = next_event(r);
+        if (status != TCE_OK || r->event.type == YAML_SEQUENCE_END_EVENT)
+            return status;
+        status = take_scalar(r, key, item, sizeof item);
+        if (status != TCE_OK)
+            return status;
+        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", item);
+        if (used >= size)
+            return tce_fail(TCE_E_VALUE, "%s: the list of %s is too long", r->path, key);
+    }
+}
+
+/*
+ * Marks a key of the table; TCE_E_VALUE when it stands twice. Unknown ones are left to
+ * settings_set.
+ */
+static tce_status mark_seen(reader *r, const char *section, const char *key, const char *place)
+{
+    for (size_t i = 0; i < N_SETTING_ROWS && i < sizeof r->seen; i++)
+        if (strcmp(SETTING_ROWS[i].section, section) == 0 &&
+            strcmp(SETTING_ROWS[i].key, key) == 0 && r->seen[i]++)
+            return tce_fail(TCE_E_VALUE, "%s: %s.%s is set twice, keep one", place, section, key);
+    return TCE_OK;
+}
+
+static tce_status read_key(reader *r, const char *section)
+{
+    char key[64], place[WHERE_SIZE], text[VALUE_SIZE];
+    where(r, place);
+    tce_status status = take_scalar(r, section, key, sizeof key);
+    if (status == TCE_OK)
+        status = mark_seen(r, section, key, place);
+    if (status == TCE_OK)
+        status = next_event(r);
+    if (status != TCE_OK)
+        return status;
+
+    if (r->event.type == YAML_SEQUENCE_START_EVENT)
+        status = take_list(r, key, text, sizeof text);
+    else
+        status = take_scalar(r, key, text, sizeof text);
+    return status == TCE_OK ? settings_set(r->s, section, key, text, place) : status;
+}
+
+/* Says that there is no such section, where its name stands. */
+static tce_status check_section(reader *r, const char *section, const char *place)
+{
+    for (size_t i = 0; i < N_SETTING_ROWS; i++)
+        if (strcmp(SETTING_ROWS[i].section, section) == 0)
+            return TCE_OK;
+    return settings_set(r->s, section, "", "", place);
+}
+
+/* The present event is the name of a section. */
+static tce_status read_section(reader *r)
+{
+    char section[64], place[WHERE_SIZE];
+    where(r, place);
+    tce_status status = take_scalar(r, "a section", section, sizeof section);
+    if (status == TCE_OK)
+        status = check_section(r, section, place);
+    if (status == TCE_OK)
+        status = next_event(r);
+    if (status != TCE_OK)
+        return status;
+
+    /* "policy:" with nothing below it */
+    if (r->event.type == YAML_SCALAR_EVENT && r->event.data.scalar.length == 0)
+        return TCE_OK;
+    if (r->event.type != YAML_MAPPING_START_EVENT)
+        return tce_fail(
+            TCE_E_VALUE,
+            "%s: \"%s\" must be a section with keys below it, as in \"policy:\\n  epochs: 50\"",
+            place, section);
+    for (;;) {
+        status = next_event(r);
+        if (status != TCE_OK || r->event.type == YAML_MAPPING_END_EVENT)
+            return status;
+        status = read_key(r, section);
+        if (status != TCE_OK)
+            return status;
+    }
+}
+
+/* Behind the last section: nothing more. */
+static tce_status read_end(reader *r)
+{
+    char place[WHERE_SIZE];
+    tce_status status;
+    do
+        status = next_event(r);
+    while (status == TCE_OK && r->event.type == YAML_DOCUMENT_END_EVENT);
+    if (status == TCE_OK && r->event.type != YAML_STREAM_END_EVENT)
+        status = tce_fail(TCE_E_VALUE,
+                          "%s: a second document (\"---\") begins here; a settings file has one",
+                          where(r, place));
+    return status;
+}
+
+static tce_status read_document(reader *r)
+{
+    char place[WHERE_SIZE];
+    tce_status status;
+    do
+        status = next_event(r);
+    while (status == TCE_OK && (r->event.type == YAML_STREAM_START_EVENT ||
+                                r->event.type == YAML_DOCUMENT_START_EVENT));
+    if (status != TCE_OK)
+        return status;
+    if (r->event.type == YAML_STREAM_END_EVENT)
+        return TCE_OK; /* an empty file changes nothing */
+    if (r->event.type != YAML_MAPPING_START_EVENT)
+        return tce_fail(TCE_E_VALUE, "%s: a settings file starts with a section, as in \"policy:\"",
+                        where(r, place));
+    for (;;) {
+        status = next_event(r);
+        if (status != TCE_OK)
+            return status;
+        if (r->event.type == YAML_MAPPING_END_EVENT)
+            return read_end(r);
+        status = read_section(r);
+        if (status != TCE_OK)
+            return status;
+    }
+}
+
+tce_status settings_load(settings *s, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return tce_fail(errno == ENOENT ? TCE_E_NOT_FOUND : TCE_E_IO, "%s: %s", path,
+                        strerror(errno));
+
+    /* into a copy: a file with a mistake changes nothing */
+    settings copy = *s;
+    reader r;
+    memset(&r, 0, sizeof r);
+    r.path = path;
+    r.s = &copy;
+    tce_status status = yaml_parser_initialize(&r.parser)
+                            ? TCE_OK
+                            : tce_fail(TCE_E_NOMEM, "%s: no memory", path);
+    if (status == TCE_OK) {
+        yaml_parser_set_input_file(&r.parser, file);
+        status = read_document(&r);
+        yaml_event_delete(&r.event);
+        yaml_parser_delete(&r.parser);
+    }
+    fclose(file);
+    if (status == TCE_OK)
+        *s = copy;
+    return status;
+}
