@@ -46,6 +46,11 @@ LIBS        = $(BLAS_LIBS) -lm -lpthread -ldl
 TEST_CFLAGS = $(shell pkg-config --cflags check jansson zlib) -Itests -Itests/support
 TEST_LIBS   = $(shell pkg-config --libs check jansson zlib)
 
+# flags of single files; a file that is not there is a mistake
+FILE_FLAGS := $(shell sed '/^\#/d' src/file_flags)
+$(foreach line,$(FILE_FLAGS),$(if $(wildcard src/$(firstword $(subst :, ,$(line)))),,$(error src/file_flags: no file for $(line))))
+file_flags  = $(patsubst $(1:src/%=%):%,%,$(filter $(1:src/%=%):%,$(FILE_FLAGS)))
+
 COMPILE = $(CC) $(TCE_CFLAGS) $(BLAS_CFLAGS)
 LINK    = $(CC) $(SAN) $(LDFLAGS)
 
@@ -85,12 +90,12 @@ $(STATIC): $(OBJECTS)
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(COMPILE) $(if $(filter tests/%,$<),$(TEST_CFLAGS)) $(if $(filter examples/trainer/%,$<),-Iexamples/trainer) -MMD -MP -c -o $@ $<
+	$(Q)$(COMPILE) $(if $(filter tests/%,$<),$(TEST_CFLAGS)) $(if $(filter examples/trainer/%,$<),-Iexamples/trainer) $(call file_flags,$<) -MMD -MP -c -o $@ $<
 
 # changes only when the compiler or its flags do; objects depend on it
 $(BUILD)/flags: FORCE | deps-build
 	@mkdir -p $(@D)
-	@echo '$(COMPILE)' | cmp -s - $@ 2>/dev/null || echo '$(COMPILE)' >$@
+	@echo '$(COMPILE) $(FILE_FLAGS)' | cmp -s - $@ 2>/dev/null || echo '$(COMPILE) $(FILE_FLAGS)' >$@
 
 .PHONY: FORCE
 FORCE:

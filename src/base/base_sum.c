@@ -8,11 +8,6 @@
 
 #include "base/internal.h"
 
-/* gcc's -O2 vectorises no loop of unknown length; this changes no result. */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")
-#endif
-
 enum { BLOCK = 512 };
 
 TCE__VECTOR

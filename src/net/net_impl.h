@@ -13,14 +13,6 @@
 #include "linalg/linalg.h"
 #include "net/internal.h"
 
-/*
- * gcc's -O2 vectorises no loop of unknown length, and none with a choice in it while comparisons
- * may trap. Neither setting changes a result.
- */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math")
-#endif
-
 /* Slope of the leaky relu for negative arguments. */
 #define LEAK ((REAL)0.01)
 /* Partial sums of a dot product: two vector registers of floats. */

@@ -22,11 +22,6 @@
 #include "linalg/linalg.h"
 #include "segment/internal.h"
 
-/* gcc's -O2 vectorises no loop of unknown length; this changes no result. */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")
-#endif
-
 double tce__segment_rows(const tce_segment *seg, const tce__segment_group *group, size_t d)
 {
     const size_t D = seg->D;
