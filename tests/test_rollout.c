@@ -153,6 +153,12 @@ static tce_status point_spec(void *instance, tce_env_spec *out)
     case 17:
         out->carries_state = 2;
         break;
+    case 18:
+        out->velocity_end = D - 1;
+        break;
+    case 19:
+        out->velocity_end = O + 1;
+        break;
     case CARRIES:
         out->carries_state = 1;
         break;
@@ -973,6 +979,8 @@ static const struct {
     { TCE_E_ENV, "environment 2 of \"point\": n_obs = 6, environment 0 has 5" },
     { TCE_E_ENV, "spec returned 4" },
     { TCE_E_VALUE, "carries_state = 2" },
+    { TCE_E_VALUE, "velocity_end" },
+    { TCE_E_VALUE, "velocity_end" },
 };
 
 START_TEST(a_spec_that_makes_no_sense_is_refused)

@@ -80,6 +80,7 @@ static tce_status spec(void *instance, tce_env_spec *out)
     out->context = CONTEXT;
     out->action_low = ACTION_LOW;
     out->action_high = ACTION_HIGH;
+    out->velocity_end = 4;
     return TCE_OK;
 }
 

@@ -187,6 +187,7 @@ static tce_status spec(void *instance, tce_env_spec *out)
     out->context = CONTEXT;
     out->action_low = MIN_TORQUE;
     out->action_high = MAX_TORQUE;
+    out->velocity_end = OBS_VELOCITY + N_JOINTS;
     return TCE_OK;
 }
 

@@ -192,6 +192,7 @@ static tce_status spec(void *instance, tce_env_spec *out)
     out->context = CONTEXT + first;
     out->action_low = ACTION_LOW;
     out->action_high = ACTION_HIGH;
+    out->velocity_end = OBS_VELOCITY + N_JOINTS;
     return TCE_OK;
 }
 

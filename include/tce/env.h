@@ -35,7 +35,11 @@ typedef struct tce_env_spec {
     const double *action_high;       /* [n_action] */
     /* 1: a reset depends on the episodes before it, through what get_state gives; 0: it does not */
     int32_t carries_state;
-    int32_t reserved;
+    /*
+     * the D joint velocities are the observation entries velocity_end - D … velocity_end - 1;
+     * 0: an observation does not show them
+     */
+    int32_t velocity_end;
 } tce_env_spec;
 
 /* What one step brought. */

@@ -28,6 +28,8 @@ static tce_status check_sizes(const tce_env_spec *spec)
         (status = tce__check_int("n_metrics", spec->n_metrics, 0, MAX_SIZE)) ||
         (status = tce__check_int("n_context", spec->n_context, 0, spec->n_obs)) ||
         (status = tce__check_int("carries_state", spec->carries_state, 0, 1)) ||
+        (spec->velocity_end != 0 &&
+         (status = tce__check_int("velocity_end", spec->velocity_end, spec->n_dof, spec->n_obs))) ||
         (status = tce__check_positive("dt", spec->dt)))
         return status;
     if (spec->n_metrics > 0 && (status = tce__check_pointer("metric_names", spec->metric_names)))

@@ -118,7 +118,7 @@ class EnvSpec(Struct):
         ("struct_size", c_size_t), ("n_obs", c_int32), ("n_dof", c_int32), ("n_action", c_int32), ("n_steps", c_int32),
         ("n_metrics", c_int32), ("n_context", c_int32), ("dt", c_double), ("metric_names", c_void_p),
         ("context", c_void_p), ("action_low", c_void_p), ("action_high", c_void_p), ("carries_state", c_int32),
-        ("reserved", c_int32)]
+        ("velocity_end", c_int32)]
 
 
 class EnvResult(Struct):

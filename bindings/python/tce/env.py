@@ -40,6 +40,7 @@ class EnvSpec:
     action_low: Optional[Array] = None
     action_high: Optional[Array] = None
     carries_state: bool = False  # a reset depends on the episodes before it, through what get_state gives
+    velocity_end: int = 0  # the joint velocities are the n_dof entries of an observation before this one; 0: not shown
 
 
 @dataclass
@@ -219,7 +220,7 @@ def read_spec(raw: Any) -> EnvSpec:
         n_obs=raw.n_obs, n_dof=raw.n_dof, n_steps=raw.n_steps, dt=raw.dt, n_action=raw.n_action,
         metric_names=tuple((name or b"").decode() for name in names), context=tuple(context),
         action_low=doubles(raw.action_low), action_high=doubles(raw.action_high),
-        carries_state=bool(raw.carries_state))
+        carries_state=bool(raw.carries_state), velocity_end=raw.velocity_end)
 
 
 def tasks_places() -> List[Path]:

@@ -153,7 +153,7 @@ class PythonTask(Task):
         live.raw = EnvSpecStruct(
             n_obs=spec.n_obs, n_dof=spec.n_dof, n_action=spec.n_action, n_steps=spec.n_steps,
             n_metrics=len(spec.metric_names), n_context=len(spec.context), dt=spec.dt,
-            carries_state=spec.carries_state)
+            carries_state=spec.carries_state, velocity_end=spec.velocity_end)
         live.keep = [names, context, bounds]
         for entry, array in (("metric_names", names), ("context", context), ("action_low", bounds[0]),
                              ("action_high", bounds[1])):

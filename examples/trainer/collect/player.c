@@ -12,19 +12,6 @@
 
 #include "tools/counter.h"
 
-/*
- * Where the D joint velocities stand in a task's observation: no spec tells. Hopper Jump shows
- * clipped ones.
- */
-static const struct {
-    const char *task;
-    size_t first;
-} VELOCITIES[] = { { "point_via", 2 },
-                   { "reacher5", 10 },
-                   { "box_pushing_dense", 7 },
-                   { "box_pushing_sparse", 7 },
-                   { "table_tennis", 7 } };
-
 void player_close(player *p)
 {
     episodes_free(&p->ep);
@@ -149,14 +136,10 @@ int player_measured_velocity(const player *p, size_t e, double *out)
 {
     const episodes *ep = &p->ep;
     const size_t n = (size_t)ep->lengths[e], D = ep->D;
-    size_t i = 0;
-    while (i < sizeof VELOCITIES / sizeof VELOCITIES[0] &&
-           strcmp(VELOCITIES[i].task, p->s.task.name) != 0)
-        i++;
-    if (i == sizeof VELOCITIES / sizeof VELOCITIES[0] || VELOCITIES[i].first + D > ep->O)
+    const size_t end = (size_t)ep->spec->velocity_end;
+    if (end == 0)
         return 0;
     for (size_t t = 0; t < n; t++)
-        memcpy(out + t * D, ep->obs + (e * (ep->T + 1) + t) * ep->O + VELOCITIES[i].first,
-               D * sizeof *out);
+        memcpy(out + t * D, ep->obs + (e * (ep->T + 1) + t) * ep->O + end - D, D * sizeof *out);
     return 1;
 }
