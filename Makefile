@@ -179,7 +179,7 @@ check-map: $(LIB)/libtce.so ## exported symbols, headers and version map agree
 	@CC='$(CC)' sh tests/abi/symbols.sh $(SHARED) src/libtce.map
 
 .PHONY: check-layers
-check-layers: ## a module includes only lower ones; BLAS and LAPACK only in linalg
+check-layers: ## a module includes only lower ones, a room of the trainer only those to its left; BLAS and LAPACK only in linalg
 	@sh tests/layers.sh
 
 .PHONY: check-abi

@@ -1,5 +1,8 @@
 #!/bin/sh
-# layers.sh: a module, its sources and its headers, includes only itself and lower ones; CBLAS and LAPACKE are called in linalg alone.
+# layers.sh: includes point one way. A module of the library, its sources and its headers, includes only itself and lower ones, and CBLAS and LAPACKE are
+# called in linalg alone. A room of the trainer includes only itself, rooms to its left and the library's public headers.
+
+failed=0
 
 awk '
 BEGIN {
@@ -41,6 +44,46 @@ FNR == 1 {
 }
 END {
     if (!bad)
-        print files " files: every include points down"
+        print files " files of the library: every include points down"
     exit bad
-}' src/*/*.[ch] $(ls include/tce/*.h | grep -v '/tce\.h$')
+}' src/*/*.[ch] $(ls include/tce/*.h | grep -v '/tce\.h$') || failed=1
+
+awk '
+BEGIN {
+    n = split("tools settings collect methods run report queue export commands", order, " ")
+    for (i = 1; i <= n; i++)
+        level[order[i]] = i
+}
+FNR == 1 {
+    split(FILENAME, part, "/")
+    here = part[3]
+    files++
+    if (!(here in level)) {
+        print FILENAME ": no room of that name in the order"
+        bad = 1
+    }
+}
+/^[ \t]*#[ \t]*include[ \t]*"/ {
+    split($0, quoted, "\"")
+    there = quoted[2]
+    # tce bench steps the physics of the tasks without the library between
+    if (here == "commands" && there ~ /^\.\.\/\.\.\/tasks\//)
+        next
+    if (there !~ /^[a-z]+\/[a-z0-9_]+\.h$/) {
+        print FILENAME ":" FNR ": \"" there "\" must be \"room/header.h\""
+        bad = 1
+        next
+    }
+    sub(/\/.*/, "", there)
+    if (!(there in level) || level[there] > level[here]) {
+        print FILENAME ":" FNR ": " here " may not include " there
+        bad = 1
+    }
+}
+END {
+    if (!bad)
+        print files " files of the trainer: every include points left"
+    exit bad
+}' examples/trainer/*/*.[ch] || failed=1
+
+exit $failed

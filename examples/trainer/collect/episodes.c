@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/collect.h"
 #include "tools/memory.h"
-#include "collect/trainer.h"
 
 static size_t smaller(size_t a, size_t b)
 {

@@ -7,23 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "commands/commands.h"
+#include "collect/collect.h"
+#include "tools/program.h"
 #include "tools/shell.h"
-#include "collect/trainer.h"
-
-/* "." when the system does not tell. */
-void program_folder(char *out, size_t size)
-{
-    const ssize_t n = readlink("/proc/self/exe", out, size - 1);
-    if (n <= 0) {
-        snprintf(out, size, ".");
-        return;
-    }
-    out[n] = '\0';
-    char *slash = strrchr(out, '/');
-    if (slash)
-        *slash = '\0';
-}
+#include "tools/words.h"
 
 /* libtce_tasks.so beside the program, else where an installed program looks. */
 static void default_library(char *out, size_t size)
@@ -208,9 +195,4 @@ tce_status task_list_parse(task_list *out, const settings *s, const char *prefix
     if (status != TCE_OK)
         task_list_free(out);
     return status;
-}
-
-const method *method_of(const settings *s)
-{
-    return s->run.method == METHOD_BBRL ? &METHOD_TABLE_BBRL : &METHOD_TABLE_TCE;
 }

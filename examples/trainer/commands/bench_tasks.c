@@ -20,8 +20,9 @@
 #include <time.h>
 
 #include "../../tasks/physics.h"
+#include "collect/collect.h"
 #include "commands/commands.h"
-#include "collect/trainer.h"
+#include "tools/memory.h"
 
 #define ENVS_PER_THREAD 4
 #define SEED 1

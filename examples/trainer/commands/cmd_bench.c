@@ -25,6 +25,7 @@
 #include "commands/bench_tasks.h"
 #include "commands/commands.h"
 #include "methods/episodic.h"
+#include "tools/memory.h"
 
 #define DEFAULT_ITERATIONS 10
 /* Seconds that a set of products is repeated for. */

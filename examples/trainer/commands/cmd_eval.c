@@ -11,10 +11,12 @@
 #include <string.h>
 
 #include "commands/commands.h"
-#include "tools/counter.h"
-#include "collect/player.h"
-#include "report/stats.h"
 #include "commands/video.h"
+#include "methods/methods.h"
+#include "report/stats.h"
+#include "run/player.h"
+#include "tools/counter.h"
+#include "tools/memory.h"
 
 #define DEFAULT_EPISODES 200
 #define FASTEST_VIDEO 60.0 /* frames a second; faster tasks show every second step, or fewer */

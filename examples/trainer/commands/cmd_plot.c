@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 
 #include "commands/commands.h"
+#include "queue/queue.h"
 #include "report/plot.h"
+#include "tools/memory.h"
 
 static const char OPTIONS[] =
     "A RUN is a run folder, or a folder of run folders, as of a queue. Runs of one task and method "
@@ -269,6 +271,7 @@ static tce_status plot_runs(const plot_arguments *a)
     memset(&data, 0, sizeof data);
     snprintf(data.metric, sizeof data.metric, "%s", a->metric);
     data.x_name = a->x_name;
+    data.holds_runs = queue_exists;
     data.smooth = a->smooth;
     tce_status status = TCE_OK;
     for (size_t i = 0; status == TCE_OK && i < a->n; i++)

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/collect.h"
 #include "commands/commands.h"
-#include "collect/trainer.h"
 
 static const char OPTIONS[] =
     "  --task-library FILE  task library; default: libtce_tasks.so beside the program\n"

@@ -372,9 +372,11 @@ static int work_through(const train_options *o, queue *asked, settings *s)
     run_keep_schedule(s, s);
     if (status == TCE_OK)
         status = run_write_settings(chosen->folder, "queue.yaml", s);
-    const int code = status == TCE_OK ? jobs_run(chosen, s, o->quiet) : fail();
+    int code = EXIT_FAILED;
+    if (status == TCE_OK)
+        status = jobs_run(chosen, s, o->quiet, &code);
     queue_free(&q);
-    return code;
+    return status == TCE_OK ? code : fail();
 }
 
 /* asked: NULL to go on with the queue in o->resume. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "commands/commands.h"
+#include "tools/words.h"
 
 const command COMMANDS[] = {
     { "train", cmd_train, "CONFIG [section.key=value ...] [options]",

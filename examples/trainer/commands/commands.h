@@ -1,14 +1,12 @@
 /*
  * The commands of the program `tce`. A command parses its own options with getopt_long and returns
- * the exit status: 0 fine, 1 failure (said on stderr, with the remedy), 2 wrong usage, 130
- * interrupted.
+ * an exit code, EXIT_….
  */
 #ifndef TRAINER_COMMANDS_H
 #define TRAINER_COMMANDS_H
 
 #include "settings/settings.h"
-
-enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+#include "tools/program.h"
 
 typedef struct command {
     const char *name;
@@ -66,26 +64,5 @@ tce_status settings_from_arguments(settings *s, int n, char *const *arguments);
 
 /* Whether a word of a command line is a CONFIG, not section.key=value. */
 int is_config(const char *word);
-
-/*
- * Where a configuration lies: writes the path of CONFIG, a folder's being its tce.yaml, or fails
- * saying which there are.
- */
-tce_status find_config(const char *config, char *out, size_t size);
-
-/*
- * Whether a settings file is the record of a run or a queue: by its name, which only they give, or
- * by what lies beside it. Such a file may be anybody's, so the library in it stays a record.
- */
-int config_is_record(const char *path);
-
-/* How the names of CONFIG's tasks begin: the name of the folder that it lies in, and "_". */
-tce_status config_prefix(const char *config, char *out, size_t size);
-
-/* Of n words, the one most like `word`, or NULL when none is near. */
-const char *nearest_word(const char *word, size_t n, const char *const *words);
-
-/* Folder of the running program, without the last slash. */
-void program_folder(char *out, size_t size);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "commands/commands.h"
+#include "tools/words.h"
 
 /*
  * OpenBLAS has chosen its kernels by now. Where it took old ones the program starts once more and

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/collect.h"
 #include "export/export_c.h"
-#include "collect/trainer.h"
+#include "tools/memory.h"
 
 /* a forcing below this adds nothing to a path of size 1 */
 #define FORCING_END 1e-18

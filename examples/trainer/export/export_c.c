@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "export/export_c.h"
+#include "collect/collect.h"
 #include "collect/policy_file.h"
-#include "collect/trainer.h"
+#include "tools/memory.h"
 
 #define MAX_LAYERS 65
 /* times of each test path */

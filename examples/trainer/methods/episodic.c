@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "methods/episodic.h"
+#include "tools/clock.h"
+#include "tools/memory.h"
 
 /* of sums and quotients of seconds; also what the primitive allows its table */
 #define ROUNDING 1e-12

@@ -6,9 +6,9 @@
 #ifndef TRAINER_EPISODIC_H
 #define TRAINER_EPISODIC_H
 
-#include "tools/memory.h"
+#include "methods/methods.h"
 #include "methods/policy_update.h"
-#include "collect/trainer.h"
+#include "tools/memory.h"
 
 struct learner {
     settings s;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "methods/episodic.h"
+#include "tools/clock.h"
 
 /* Arrays of E episodes. */
 typedef struct bbrl_data {

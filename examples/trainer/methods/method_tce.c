@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "methods/episodic.h"
+#include "tools/clock.h"
 
 /* Arrays of E episodes, T steps, up to max_pairs segments. */
 typedef struct tce_data {

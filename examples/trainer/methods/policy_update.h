@@ -5,7 +5,7 @@
 #ifndef TRAINER_POLICY_UPDATE_H
 #define TRAINER_POLICY_UPDATE_H
 
-#include "collect/trainer.h"
+#include "methods/methods.h"
 
 /*
  * A policy, its projection, and the arrays of an update. n_factors is 1 when the covariance is

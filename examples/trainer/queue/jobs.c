@@ -21,8 +21,9 @@
 #include <sys/prctl.h>
 #endif
 
-#include "commands/commands.h"
 #include "queue/jobs.h"
+#include "tools/clock.h"
+#include "tools/program.h"
 #include "tools/shell.h"
 #include "tools/temporary.h"
 
@@ -314,7 +315,7 @@ static int report(const work *w)
     return n[QUEUE_FAILED] ? EXIT_FAILED : EXIT_INTERRUPTED;
 }
 
-int jobs_run(queue *q, const settings *s, int quiet)
+tce_status jobs_run(queue *q, const settings *s, int quiet, int *out)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
     const int n_jobs = q->n_jobs ? q->n_jobs : (int)cores;
@@ -332,7 +333,7 @@ int jobs_run(queue *q, const settings *s, int quiet)
         status = temporary_open(&w.failures);
     if (status == TCE_OK)
         status = prepare(&w);
-    int code = EXIT_FAILED;
+    *out = EXIT_FAILED;
     if (status == TCE_OK) {
         if (!quiet)
             printf("%zu runs in %s, %d at once with %d thread%s each\n", q->n, q->folder, n_jobs,
@@ -340,12 +341,10 @@ int jobs_run(queue *q, const settings *s, int quiet)
         jobs_display_init(&w.display, s, q->n, w.jobs, quiet);
         status = watch(&w);
         jobs_display_table(&w.display);
-        code = report(&w);
+        *out = report(&w);
     }
-    if (status != TCE_OK)
-        code = fail();
     if (w.failures)
         fclose(w.failures);
     free(w.jobs);
-    return code;
+    return status;
 }

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 
 #include "queue/jobs.h"
+#include "tools/clock.h"
+#include "tools/terminal.h"
 
 /* Seconds between updates on a terminal. */
 #define PERIOD 1.0
@@ -174,7 +176,7 @@ static void wipe(jobs_display *d)
 /* A line of the block: no longer than the terminal is wide, or it could not be taken back. */
 static void put_line(jobs_display *d, const char *text)
 {
-    printf("%.*s\n", (int)display_width(), text);
+    printf("%.*s\n", (int)terminal_width(), text);
     d->n_lines++;
 }
 
@@ -182,7 +184,7 @@ static void put_line(jobs_display *d, const char *text)
 static void add_part(char *text, size_t size, const char *part)
 {
     const size_t used = strlen(text), more = strlen(part);
-    if (used + more < size && used + more <= display_width())
+    if (used + more < size && used + more <= terminal_width())
         memcpy(text + used, part, more + 1);
 }
 

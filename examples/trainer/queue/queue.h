@@ -75,8 +75,9 @@ tce_status queue_run_path(const queue *q, const queue_entry *entry, char out[RUN
 /*
  * Runs what is not done, each run as a process of its own, and keeps queue.csv up to date. Shows
  * what is going on, unless quiet; what failed comes on stderr at the end. The folder is locked.
- * Returns the exit status.
+ * *out: the exit code that tells what has become of the runs. A status other than TCE_OK: the queue
+ * itself could not go on.
  */
-int jobs_run(queue *q, const settings *s, int quiet);
+tce_status jobs_run(queue *q, const settings *s, int quiet, int *out);
 
 #endif

@@ -6,9 +6,9 @@
 #ifndef TRAINER_PLOT_H
 #define TRAINER_PLOT_H
 
-#include "tools/csv.h"
+#include "collect/collect.h"
 #include "report/stats.h"
-#include "collect/trainer.h"
+#include "tools/csv.h"
 
 #define LABEL_SIZE 128
 
@@ -74,6 +74,8 @@ typedef struct plot_data {
     /* empty: eval_success, or eval_return where the first run has none */
     char metric[METRIC_NAME];
     const char *x_name;
+    /* whether a folder inside one that was named is a folder of runs, as of a queue */
+    int (*holds_runs)(const char *folder);
     /* curves are s <- smooth s + (1 - smooth) y over a run's measurements; 0: as measured */
     double smooth;
     size_t n_runs;
@@ -84,7 +86,7 @@ typedef struct plot_data {
 } plot_data;
 
 /*
- * Adds the run in a folder, or every run in it, also in queues in it. There, what has no
+ * Adds the run in a folder, or every run in it and in the folders of runs in it. There, what has no
  * measurement yet is left out with a warning on stderr. label: NULL names it by its method.
  */
 tce_status plot_add(plot_data *data, const char *folder, const char *label);

@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "commands/commands.h"
 #include "report/plot.h"
 #include "run/run.h"
+#include "tools/program.h"
 #include "tools/temporary.h"
 
 #define PATH_SIZE (2 * TEXT_SIZE)

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "commands/commands.h"
 #include "report/plot.h"
-#include "queue/queue.h"
+#include "run/run.h"
+#include "tools/words.h"
 
 #define PATH_SIZE (2 * TEXT_SIZE)
 
@@ -158,7 +158,7 @@ static int is_run(const char *folder)
     return access(path, F_OK) == 0;
 }
 
-/* Runs in a folder, and in the queues in it. */
+/* Runs in a folder, and in the folders of runs in it. */
 static tce_status add_folder(plot_data *data, const char *folder, const char *label, size_t *found)
 {
     struct dirent **entries = NULL;
@@ -171,7 +171,7 @@ static tce_status add_folder(plot_data *data, const char *folder, const char *la
         if (status == TCE_OK && !hidden && is_run(path)) {
             status = add_run(data, path, label, 1);
             ++*found;
-        } else if (status == TCE_OK && !hidden && queue_exists(path)) {
+        } else if (status == TCE_OK && !hidden && data->holds_runs(path)) {
             status = add_folder(data, path, label, found);
         }
         free(entries[i]);

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/player.h"
 #include "report/plot.h"
+#include "run/player.h"
 
 enum { MEASURED = 0, DESIRED = 1, N_PATHS = 2 };
 static const char *const PATH_NAMES[] = { "measured", "desired" };

@@ -10,10 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "run/display.h"
+#include "tools/clock.h"
+#include "tools/terminal.h"
 
 /*
  * Seconds between updates: fast enough to look alive, slow enough to cost nothing; a log wants
@@ -22,18 +23,12 @@
 #define TERMINAL_PERIOD 0.1
 #define PLAIN_PERIOD 5.0
 
-int display_is_terminal(int descriptor)
-{
-    const char *kind = getenv("TERM");
-    return isatty(descriptor) && !(kind && strcmp(kind, "dumb") == 0);
-}
-
 void display_init(display *d, int quiet)
 {
     memset(d, 0, sizeof *d);
     const char *no_colour = getenv("NO_COLOR");
     d->quiet = quiet;
-    d->terminal = display_is_terminal(STDOUT_FILENO);
+    d->terminal = is_terminal(STDOUT_FILENO);
     d->colour = d->terminal && !(no_colour && *no_colour);
     d->eval_success = NAN;
     display_start(d, 0, 0);
@@ -166,14 +161,6 @@ void display_line(const display *d, const display_state *state, double now, size
 
 /* ---- on the screen --------------------------------------------------------------------------- */
 
-size_t display_width(void)
-{
-    struct winsize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
-        return (size_t)size.ws_col - 1;
-    return 79;
-}
-
 /* The numbers stand out, their names do not. */
 static void print_coloured(const char *text)
 {
@@ -206,7 +193,7 @@ void display_update(display *d, const display_state *state, int evaluated, int l
     d->shown = now;
 
     char text[1024];
-    display_line(d, state, now, d->terminal ? display_width() : 0, text, sizeof text);
+    display_line(d, state, now, d->terminal ? terminal_width() : 0, text, sizeof text);
     if (!d->terminal) {
         printf("%s\n", text);
     } else {

@@ -5,7 +5,7 @@
 #ifndef TRAINER_DISPLAY_H
 #define TRAINER_DISPLAY_H
 
-#include "collect/trainer.h"
+#include "methods/methods.h"
 
 typedef struct display {
     int quiet, terminal, colour;
@@ -45,12 +45,6 @@ void display_warn(display *d, const char *format, ...) TCE_PRINTF(2, 3);
 
 /* Ends an unfinished line. */
 void display_end(display *d);
-
-/* Whether a line written to a file descriptor can be written anew. */
-int display_is_terminal(int descriptor);
-
-/* Columns of the terminal that a line may fill. */
-size_t display_width(void);
 
 /* "1:05", "2:03:04" */
 void display_duration(double seconds, char *out, size_t size);

@@ -4,7 +4,7 @@
 #ifndef TRAINER_EVENTS_H
 #define TRAINER_EVENTS_H
 
-#include "collect/trainer.h"
+#include "methods/methods.h"
 
 typedef struct events events;
 

@@ -17,9 +17,9 @@
 #ifndef TRAINER_RUN_H
 #define TRAINER_RUN_H
 
+#include "methods/methods.h"
 #include "run/display.h"
 #include "run/events.h"
-#include "collect/trainer.h"
 
 #define RUN_PATH 4096
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "run/run.h"
+#include "tools/clock.h"
 
 #define EXIT_BY_SIGNAL 130
 

@@ -12,7 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "commands/commands.h"
+#include "settings/settings.h"
+#include "tools/program.h"
+#include "tools/words.h"
 
 #define ENDING ".yaml"
 #define MAX_NAMES 64

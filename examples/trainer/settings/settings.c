@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "commands/commands.h"
+#include "settings/settings.h"
+#include "tools/words.h"
 
 /* ---- looking up ------------------------------------------------------------------------------ */
 
@@ -20,45 +21,6 @@ static const setting_row *find_row(const char *section, const char *key)
         if (strcmp(SETTING_ROWS[i].section, section) == 0 && strcmp(SETTING_ROWS[i].key, key) == 0)
             return &SETTING_ROWS[i];
     return NULL;
-}
-
-/* Levenshtein distance of short words; longer ones count as far apart. */
-static size_t edit_distance(const char *a, const char *b)
-{
-    enum { MOST = 64 };
-    size_t row[MOST + 1];
-    const size_t n_a = strlen(a), n_b = strlen(b);
-    if (n_a > MOST || n_b > MOST)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= n_b; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= n_a; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n_b; j++) {
-            const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            size_t best = replaced < row[j] + 1 ? replaced : row[j] + 1;
-            best = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[n_b];
-}
-
-const char *nearest_word(const char *word, size_t n, const char *const *words)
-{
-    const char *best = NULL;
-    size_t least = SIZE_MAX;
-    for (size_t i = 0; i < n; i++) {
-        const size_t distance = edit_distance(word, words[i]);
-        if (distance < least) {
-            least = distance;
-            best = words[i];
-        }
-    }
-    /* farther than half of the word is no slip of the pen */
-    return best && least <= (strlen(word) + 1) / 2 ? best : NULL;
 }
 
 /*

@@ -181,4 +181,21 @@ void settings_dump(const settings *s, FILE *out);
 /* One key's value as text, as it would stand in a file. */
 void settings_text(const settings *s, const setting_row *row, char *out, size_t size);
 
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/*
+ * Where a configuration lies: writes the path of CONFIG, a folder's being its tce.yaml, or fails
+ * saying which there are.
+ */
+tce_status find_config(const char *config, char *out, size_t size);
+
+/*
+ * Whether a settings file is the record of a run or a queue: by its name, which only they give, or
+ * by what lies beside it. Such a file may be anybody's, so the library in it stays a record.
+ */
+int config_is_record(const char *path);
+
+/* How the names of CONFIG's tasks begin: the name of the folder that it lies in, and "_". */
+tce_status config_prefix(const char *config, char *out, size_t size);
+
 #endif

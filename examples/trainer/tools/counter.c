@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "run/display.h"
+#include "tools/clock.h"
+#include "tools/terminal.h"
 
 #define PATIENCE 0.5 /* seconds without a line */
 #define PERIOD 0.1   /* between two of them */
@@ -14,7 +15,7 @@
 void counter_start(counter *c, const char *doing, size_t total, const char *things)
 {
     *c = (counter){ .doing = doing, .things = things, .total = total };
-    c->terminal = display_is_terminal(STDERR_FILENO);
+    c->terminal = is_terminal(STDERR_FILENO);
     c->shown = now_seconds() + PATIENCE - PERIOD;
 }
 

@@ -17,6 +17,19 @@
 
 #define GIGABYTE 1e9
 
+void *array_of(size_t count, size_t size, int *failed)
+{
+    void *block = calloc(count ? count : 1, size);
+    if (!block)
+        *failed = 1;
+    return block;
+}
+
+double *array_of_doubles(size_t count, int *failed)
+{
+    return array_of(count, sizeof(double), failed);
+}
+
 void *memory_take(memory *m, size_t count, size_t size)
 {
     m->bytes += (double)count * (double)size;

@@ -1,10 +1,17 @@
 /*
- * Memory of a run before it is taken: what its arrays and handles will need, and what there is.
+ * Memory: arrays, what those of a run will need before they are taken, and what there is.
  */
 #ifndef TRAINER_MEMORY_H
 #define TRAINER_MEMORY_H
 
 #include <tce/tce.h>
+
+/*
+ * Zeroed memory; sets *failed instead of returning a status, so that a list of arrays reads as a
+ * list.
+ */
+void *array_of(size_t count, size_t size, int *failed);
+double *array_of_doubles(size_t count, int *failed);
 
 /*
  * A list of arrays, taken or, with `measure`, only counted: the same lines of code serve both.

@@ -1,12 +1,11 @@
 /*
- * Numbers of an iteration by name, the clock, and memory for arrays.
+ * Numbers of an iteration by name.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "collect/trainer.h"
+#include "tools/metrics.h"
 
 /* Room for one number more; sets m->failed when there is no memory. */
 static int make_room(metrics *m)
@@ -64,24 +63,4 @@ void metrics_free(metrics *m)
     free(m->names);
     free(m->values);
     memset(m, 0, sizeof *m);
-}
-
-double now_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-void *array_of(size_t count, size_t size, int *failed)
-{
-    void *block = calloc(count ? count : 1, size);
-    if (!block)
-        *failed = 1;
-    return block;
-}
-
-double *array_of_doubles(size_t count, int *failed)
-{
-    return array_of(count, sizeof(double), failed);
 }

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "tce/base.h"
+#include <tce/tce.h>
 
 /*
  * A new file to write and to read. It has no name any more, so that nothing is left of it however

@@ -5,8 +5,8 @@
 #ifndef TRAINER_PLAYER_H
 #define TRAINER_PLAYER_H
 
+#include "collect/collect.h"
 #include "collect/policy_file.h"
-#include "collect/trainer.h"
 
 /* Collections of training count iterations from 0; those of players are beyond all of them. */
 #define PLAYER_COLLECTION ((uint64_t)1 << 40)

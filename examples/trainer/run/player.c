@@ -1,16 +1,15 @@
 /*
  * The mean policy of a run folder, for evaluation, pictures and smoothness.
  */
-#include "collect/player.h"
-#include "tools/memory.h"
-#include "run/run.h"
-#include "tools/shell.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "run/player.h"
+#include "run/run.h"
 #include "tools/counter.h"
+#include "tools/memory.h"
+#include "tools/shell.h"
 
 void player_close(player *p)
 {

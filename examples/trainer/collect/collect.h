@@ -1,17 +1,14 @@
 /*
- * The training system: what a method needs (collection, evaluation) and what the programs need of a
- * method.
- *
- * A method is one file with one `method` table. It owns its learner; the episodes come from
- * `episodes`, numbers to log go into `metrics`, its state into a store. Everything else (folders,
- * files, display, signals) lives outside of methods.
+ * Environments in, episodes out: tasks and their libraries, and collections of episodes with a
+ * policy.
  */
-#ifndef TRAINER_TRAINER_H
-#define TRAINER_TRAINER_H
+#ifndef TRAINER_COLLECT_H
+#define TRAINER_COLLECT_H
 
 #include <tce/tce.h>
 
 #include "settings/settings.h"
+#include "tools/metrics.h"
 
 /* What random numbers are for: the second part of every stream's key. */
 enum {
@@ -23,51 +20,6 @@ enum {
     PURPOSE_TIME_POINTS = 6,
     PURPOSE_MINIBATCH = 7
 };
-
-/* ---- numbers of an iteration ----------------------------------------------------------------- */
-
-/* Longest name of a column, with its final 0. */
-#define METRIC_NAME 256
-
-/*
- * Named numbers in a fixed order: the columns of progress.csv. NaN: not measured in this iteration.
- * Starts as { 0 } and grows with what is put into it; metrics_free when done.
- */
-typedef struct metrics {
-    int64_t steps; /* environment steps of the iteration */
-    int32_t n, capacity;
-    int32_t failed;     /* there was no memory for a number */
-    const char **names; /* [n], not copied */
-    double *values;     /* [n] */
-} metrics;
-
-void metrics_put(metrics *m, const char *name, double value);
-/* NaN when there is no such name, here of `length` characters. */
-double metrics_get(const metrics *m, const char *name);
-double metrics_find(const metrics *m, const char *name, size_t length);
-/* TCE_E_NOMEM when a number found no place. */
-tce_status metrics_check(const metrics *m);
-void metrics_free(metrics *m);
-
-/*
- * Seconds spent in parts of an iteration: not in progress.csv, which is the same bytes on every
- * machine.
- */
-typedef struct timings {
-    double simulation;
-    double critic;
-    double policy;
-    double evaluation;
-} timings;
-
-double now_seconds(void);
-
-/*
- * Zeroed memory; sets *failed instead of returning a status, so that a list of arrays reads as a
- * list.
- */
-void *array_of(size_t count, size_t size, int *failed);
-double *array_of_doubles(size_t count, int *failed);
 
 /* ---- a task and its episodes ----------------------------------------------------------------- */
 
@@ -202,29 +154,5 @@ void episodes_report(const episodes *ep, const double *returns, metrics *m);
  */
 tce_status episodes_save(const episodes *ep, tce_store *store, const char *name);
 tce_status episodes_load(episodes *ep, const tce_store *store, const char *name);
-
-/* ---- a learner and its method ---------------------------------------------------------------- */
-
-typedef struct learner learner;
-
-/* One training method. `create` allocates all; the other calls allocate nothing that stays. */
-typedef struct method {
-    const char *name;
-    tce_status (*create)(const settings *s, const task *t, tce_pool *pool, learner **out);
-    void (*destroy)(learner *l);
-    /* Iteration i = 1, 2, …: collect, learn, report. */
-    tce_status (*iterate)(learner *l, int64_t i, metrics *m, timings *spent);
-    /* Episodes with the mean policy; `number` keys their streams. */
-    tce_status (*evaluate)(learner *l, uint64_t number, metrics *m, timings *spent);
-    tce_status (*save)(const learner *l, tce_store *store);
-    tce_status (*load)(learner *l, const tce_store *store);
-    /* What a robot needs: policy and primitive, into an empty store. */
-    tce_status (*export_policy)(const learner *l, tce_store *store);
-} method;
-
-extern const method METHOD_TABLE_TCE;
-extern const method METHOD_TABLE_BBRL;
-
-const method *method_of(const settings *s);
 
 #endif

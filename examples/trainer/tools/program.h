@@ -1,0 +1,15 @@
+/*
+ * The running program: where it lies, and how it ends.
+ */
+#ifndef TRAINER_PROGRAM_H
+#define TRAINER_PROGRAM_H
+
+#include <stddef.h>
+
+/* Exit codes of tce: fine, failed (said on stderr, with the remedy), wrong usage, interrupted. */
+enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+
+/* Folder of the running program, without the last slash; "." when the system does not tell. */
+void program_folder(char *out, size_t size);
+
+#endif
