@@ -600,6 +600,16 @@ START_TEST(a_stored_primitive_comes_back_the_same)
                   tce_error_message());
     tce_store_free(store);
 
+    /* every option, and the scales that one of them points to */
+    tce_mp_options got;
+    tce_mp_options_init(&got, sizeof got);
+    tce_mp_get_options(back, &got);
+    ck_assert_int_eq(got.weights_scales != NULL, o.weights_scales != NULL);
+    if (got.weights_scales)
+        ck_assert_mem_eq(got.weights_scales, scales, (size_t)o.num_basis * sizeof *scales);
+    got.weights_scales = o.weights_scales;
+    ck_assert_mem_eq(&got, &o, sizeof o);
+
     const double time = o.delay + 0.77 * o.tau;
     double params[MAX_P], a[D], b[D];
     tce_random_normals(&r, MAX_P, params);

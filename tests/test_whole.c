@@ -577,6 +577,12 @@ START_TEST(a_getter_takes_NULL_for_an_empty_handle)
     ck_assert_uint_eq(tce_mp_num_params(NULL), 0);
     ck_assert_uint_eq(tce_mp_num_dof(NULL), 0);
     ck_assert_uint_eq(tce_mp_num_columns(NULL), 0);
+    tce_mp_options defaults, options;
+    tce_mp_options_init(&defaults, sizeof defaults);
+    tce_mp_options_init(&options, sizeof options);
+    options.tau = 7.0;
+    tce_mp_get_options(NULL, &options);
+    ck_assert_mem_eq(&options, &defaults, sizeof options);
     ck_assert_uint_eq(tce_net_num_parameters(NULL), 0);
     ck_assert_double_eq(tce_net_gradient_norm(NULL), 0.0);
     ck_assert_uint_eq(tce_policy_num_factors(NULL, 3), 0);

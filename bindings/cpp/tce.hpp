@@ -289,6 +289,14 @@ public:
     size_t num_params() const { return tce_mp_num_params(pointer_); }
     size_t num_dof() const { return tce_mp_num_dof(pointer_); }
     size_t num_columns() const { return tce_mp_num_columns(pointer_); }
+    /* weights_scales points into this primitive, or is nullptr */
+    tce_mp_options options() const
+    {
+        tce_mp_options out;
+        tce_mp_options_init(&out, sizeof out);
+        tce_mp_get_options(pointer_, &out);
+        return out;
+    }
     void save(store &to, const std::string &prefix) const
     {
         check(tce_mp_save(pointer_, to.get(), prefix.c_str()));

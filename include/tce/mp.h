@@ -74,6 +74,12 @@ TCE_API size_t tce_mp_num_params(const tce_mp *mp);
 TCE_API size_t tce_mp_num_dof(const tce_mp *mp);
 /* Columns of H for one DoF: parameters of a DoF that the path is linear in. */
 TCE_API size_t tce_mp_num_columns(const tce_mp *mp);
+/*
+ * The options that a primitive was created with, also by tce_mp_create_from. weights_scales points
+ * into the handle, or is NULL. NULL for mp gives the defaults. Call tce_mp_options_init on *out
+ * first.   Since 0.2.
+ */
+TCE_API void tce_mp_get_options(const tce_mp *mp, tce_mp_options *out);
 
 /*
  * The basis argument x at times [T] (the configured tau and delay) into out [T].   No allocation.

@@ -299,3 +299,11 @@ size_t tce_mp_num_columns(const tce_mp *mp)
 {
     return mp ? mp->C : 0;
 }
+
+void tce_mp_get_options(const tce_mp *mp, tce_mp_options *out)
+{
+    tce_mp_options defaults;
+    tce_mp_options_init(&defaults, sizeof defaults);
+    if (out)
+        tce__struct_write(out, mp ? &mp->options : &defaults, sizeof defaults);
+}

@@ -55,6 +55,7 @@ static void primitives()
     require(!mp, "moved from");
     mp = std::move(other);
     require(mp.num_params() == 8 && mp.num_dof() == 2 && mp.num_columns() == 4, "sizes");
+    require(mp.options().num_basis == 3 && mp.options().dt == 0.02, "options");
 
     const tce::doubles params(8, 0.5), times = { 0.0, 0.5, 1.0 }, start = { 1.0, 2.0 };
     tce::doubles pos, vel, point, speed, x;

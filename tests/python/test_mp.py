@@ -256,6 +256,7 @@ def test_a_primitive_is_saved_and_made_again(mp) -> None:
     store = tce.Store()
     mp.save(store, "mp")
     copy = tce.MovementPrimitive.from_store(store, "mp")
+    assert copy.options.num_basis == mp.options.num_basis and copy.options.tau == mp.options.tau
     params = RNG.normal(size=(2, 15))
     np.testing.assert_array_equal(copy.trajectory(params, TIMES)[0], mp.trajectory(params, TIMES)[0])
 

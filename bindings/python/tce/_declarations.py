@@ -349,6 +349,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_mp_num_params": (c_size_t, [Pointer]),
     "tce_mp_num_dof": (c_size_t, [Pointer]),
     "tce_mp_num_columns": (c_size_t, [Pointer]),
+    "tce_mp_get_options": (None, [Pointer, Pointer]),
     "tce_mp_phase": (Status, [Pointer, c_size_t, Float64, Float64]),
     "tce_mp_grid_init": (None, [Pointer, c_size_t]),
     "tce_mp_trajectory": (Status, [Pointer, Pointer, Float64, Float64, Float64, Float64]),

@@ -97,8 +97,8 @@ def parameter_box(mp: ProDMP, spec: EnvSpec, bound: float) -> Box:
     low, high = np.full(mp.num_params, -bound), np.full(mp.num_params, bound)
     duration = spec.n_steps * spec.dt
     # a learnt tau, whose table has to reach the end of the episode, then a learnt delay
-    times = [duration / mp.config.get("table_length", 5)] if mp.config.get("learn_tau") else []
-    times += [0.0] if mp.config.get("learn_delay") else []
+    times = [duration / mp.options.table_length] if mp.options.learn_tau else []
+    times += [0.0] if mp.options.learn_delay else []
     low[: len(times)], high[: len(times)] = times, duration
     return Box(low, high, (mp.num_params,), np.float64)
 

@@ -49,16 +49,17 @@ class Plan(NamedTuple):
 class MovementPrimitive(Handle):
     """What ProDMP, ProMP and DMP have in common; also what :meth:`from_store` returns.
 
-    An object holds the basis, not the parameters. Arrays: params [E, P], times [T] or [E, T] (seconds),
+    An object holds the basis, not the parameters; ``options`` are those it was made with. Arrays: params [E, P], times [T] or [E, T] (seconds),
     init_time a number or [E], init_pos and init_vel [E, D] (None: zeros). Paths are [E, T, D].
     """
 
     _free = "tce_mp_free"
     kind: Optional[str] = None
 
-    def __init__(self, pointer: int, config: Optional[Dict[str, Any]] = None) -> None:
+    def __init__(self, pointer: int) -> None:
         super().__init__(pointer)
-        self.config: Dict[str, Any] = dict(config or {})
+        self.options = struct(MpOptions, lib.tce_mp_options_init)
+        lib.tce_mp_get_options(self, byref(self.options))
         self.num_params = int(lib.tce_mp_num_params(self))
         self.num_dof = int(lib.tce_mp_num_dof(self))
         self.num_columns = int(lib.tce_mp_num_columns(self))
@@ -281,7 +282,7 @@ class _Configured(MovementPrimitive):
             if config.get("basis") is not None and bool(config["exact"]) != (config["basis"] == "exact"):
                 raise ValueError(f"exact={config['exact']!r} contradicts basis={config['basis']!r}")
             options.basis = int(bool(config["exact"]))
-        super().__init__(make(lib.tce_mp_create, byref(options), None), config)
+        super().__init__(make(lib.tce_mp_create, byref(options), None))
 
 
 class ProDMP(_Configured):

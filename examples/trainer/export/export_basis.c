@@ -22,64 +22,7 @@
 
 #define PI 3.14159265358979323846
 
-/* ---- options --------------------------------------------------------------------------------- */
-
-static tce_status read_options(export_basis *b, const tce_store *store)
-{
-    tce_mp_options *o = &b->options;
-    const struct {
-        const char *name;
-        int32_t *value;
-    } integers[] = {
-        { "mp.kind", &o->kind },
-        { "mp.phase", &o->phase },
-        { "mp.basis", &o->basis },
-        { "mp.num_dof", &o->num_dof },
-        { "mp.num_basis", &o->num_basis },
-        { "mp.num_basis_outside", &o->num_basis_outside },
-        { "mp.table_length", &o->table_length },
-        { "mp.relative_goal", &o->relative_goal },
-        { "mp.auto_scale_basis", &o->auto_scale_basis },
-        { "mp.disable_goal", &o->disable_goal },
-        { "mp.disable_weights", &o->disable_weights },
-        { "mp.learn_tau", &o->learn_tau },
-        { "mp.learn_delay", &o->learn_delay },
-    };
-    const struct {
-        const char *name;
-        double *value;
-    } numbers[] = {
-        { "mp.tau", &o->tau },
-        { "mp.delay", &o->delay },
-        { "mp.dt", &o->dt },
-        { "mp.alpha", &o->alpha },
-        { "mp.alpha_phase", &o->alpha_phase },
-        { "mp.basis_bandwidth_factor", &o->basis_bandwidth_factor },
-        { "mp.weights_scale", &o->weights_scale },
-        { "mp.goal_scale", &o->goal_scale },
-    };
-    tce_status status = TCE_OK;
-    tce_mp_options_init(o, sizeof *o);
-    for (size_t i = 0; status == TCE_OK && i < sizeof integers / sizeof integers[0]; i++)
-        status = tce_store_read(store, integers[i].name, TCE_I32, 1, integers[i].value);
-    for (size_t i = 0; status == TCE_OK && i < sizeof numbers / sizeof numbers[0]; i++)
-        status = tce_store_read(store, numbers[i].name, TCE_F64, 1, numbers[i].value);
-    if (status != TCE_OK)
-        return status;
-
-    /* the library judges whether they make sense */
-    tce_mp *whole = NULL;
-    status = tce_mp_create_from(store, "mp", NULL, &whole);
-    tce_mp_free(whole);
-    tce_store_array scales;
-    tce_store_array_init(&scales, sizeof scales);
-    if (status == TCE_OK && tce_store_get(store, "mp.weights_scales", &scales) == TCE_OK) {
-        status = tce_store_read(store, "mp.weights_scales", TCE_F64, (size_t)o->num_basis,
-                                b->weights_scales);
-        o->weights_scales = b->weights_scales;
-    }
-    return status;
-}
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 static void measure(export_basis *b)
 {
@@ -302,17 +245,16 @@ static tce_status bake_prodmp(export_basis *b)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-tce_status export_basis_read(export_basis *b, const tce_store *store)
+tce_status export_basis_make(export_basis *b, const tce_mp *mp)
 {
     memset(b, 0, sizeof *b);
-    const tce_status status = read_options(b, store);
-    if (status != TCE_OK)
-        return status;
+    tce_mp_options_init(&b->options, sizeof b->options);
+    tce_mp_get_options(mp, &b->options);
     measure(b);
     place_centres(b);
     for (size_t c = 0; c < b->C; c++)
         b->scale[c] = c == b->W                   ? b->options.goal_scale
-                      : b->options.weights_scales ? b->weights_scales[c]
+                      : b->options.weights_scales ? b->options.weights_scales[c]
                                                   : b->options.weights_scale;
     return b->options.kind == TCE_MP_PRODMP ? bake_prodmp(b) : TCE_OK;
 }

@@ -434,7 +434,7 @@ static tce_status open_policy(exported *x)
     if (status == TCE_OK)
         status = read_network(x);
     if (status == TCE_OK)
-        status = export_basis_read(&x->basis, x->store);
+        status = export_basis_make(&x->basis, x->file.mp);
     return status;
 }
 

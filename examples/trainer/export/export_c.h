@@ -18,7 +18,6 @@
  */
 typedef struct export_basis {
     tce_mp_options options;
-    double weights_scales[TCE_MP_MAX_BASIS];
     size_t D, P, lead, W, G, C, R;
     double centre[TCE_MP_MAX_BASIS];
     double width[TCE_MP_MAX_BASIS];
@@ -28,8 +27,8 @@ typedef struct export_basis {
     double *edge;
 } export_basis;
 
-/* Reads "mp.…" of a store. Allocates; free in any case. */
-tce_status export_basis_read(export_basis *b, const tce_store *store);
+/* Must not outlive mp. Allocates; free in any case. */
+tce_status export_basis_make(export_basis *b, const tce_mp *mp);
 void export_basis_free(export_basis *b);
 
 /* ---- the text of the file that is no number: export_text.c ----------------------------------- */
