@@ -43,7 +43,7 @@ TCE_CFLAGS := $(STANDARD) $(OPT) $(CFLAGS) $(SAN) -ffp-contract=off -fPIC -fvisi
 BLAS_CFLAGS = $(shell pkg-config --cflags openblas lapacke)
 BLAS_LIBS   = $(shell pkg-config --libs lapacke openblas)
 LIBS        = $(BLAS_LIBS) -lm -lpthread -ldl
-TEST_CFLAGS = $(shell pkg-config --cflags check jansson zlib) -Itests -Itests/support
+TEST_CFLAGS = $(shell pkg-config --cflags check jansson zlib) -Itests -Itests/support -Iexamples/trainer
 TEST_LIBS   = $(shell pkg-config --libs check jansson zlib)
 
 # flags of single files; a file that is not there is a mistake
@@ -104,6 +104,8 @@ FORCE:
 
 SUITES      := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/test_*.c)))
 SUPPORT     := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/support/*.c)))
+# the policy update of the trainer needs nothing but the library
+SUPPORT     += $(BUILD)/examples/trainer/methods/policy_update.o $(BUILD)/examples/trainer/tools/memory.o
 # suites that start threads, for the thread sanitizer
 THREADED    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -l tce_pool_create tests/test_*.c 2>/dev/null))
 # task libraries that the suites load at run time

@@ -203,14 +203,16 @@ START_TEST(shared_covariance_equals_contextual_with_copies)
         ok(world_iterate(&contextual));
 
         /* the projections acted, and the same came out */
-        ck_assert_double_gt(shared.work.trust_region, 0.0);
-        test_assert_close(&contextual.work.trust_region, &shared.work.trust_region, 1, tol);
-        test_assert_close(&contextual.work.stats.loss, &shared.work.stats.loss, 1, tol);
-        test_assert_close(&contextual.work.entropy, &shared.work.entropy, 1, tol);
-        test_assert_close(contextual.work.proj_mean, shared.work.proj_mean, WORLD_E * WORLD_P, tol);
+        ck_assert_double_gt(shared.report.regression_loss, 0.0);
+        test_assert_close(&contextual.report.regression_loss, &shared.report.regression_loss, 1,
+                          tol);
+        test_assert_close(&contextual.report.loss, &shared.report.loss, 1, tol);
+        test_assert_close(&contextual.report.entropy, &shared.report.entropy, 1, tol);
+        test_assert_close(contextual.update.proj_mean, shared.update.proj_mean, WORLD_E * WORLD_P,
+                          tol);
         const size_t n_L = WORLD_P * WORLD_P;
         for (size_t e = 0; e < WORLD_E; e++)
-            test_assert_close(contextual.work.proj_L + e * n_L, shared.work.proj_L, n_L, tol);
+            test_assert_close(contextual.update.proj_L + e * n_L, shared.update.proj_L, n_L, tol);
     }
     world_end(&shared);
     world_end(&contextual);
@@ -307,9 +309,9 @@ END_TEST
 /* ---- gradient -------------------------------------------------------------------------------- */
 
 typedef struct chain {
-    update_settings settings;
-    update_batch batch;
-    update_work *work;
+    policy_update *update;
+    policy_update_options options;
+    policy_rows rows;
     size_t n;          /* parameters of the policy */
     double *origin;    /* [n] where the gradient is asked for */
     double *direction; /* [n] */
@@ -323,9 +325,13 @@ static double chain_loss(void *context, const double *step)
 
     for (size_t i = 0; i < c->n; i++)
         c->moved[i] = c->origin[i] + *step * c->direction[i];
-    ok(tce_policy_set_parameters(c->settings.policy, c->moved));
-    ok(update_gradient(&c->settings, &c->batch, c->work));
-    return c->work->stats.loss - c->settings.bonus * c->work->entropy;
+    policy_gradient gradient;
+    double entropy;
+    tce_segment_stats_init(&gradient.stats, sizeof gradient.stats);
+    ok(tce_policy_set_parameters(c->update->policy, c->moved));
+    ok(policy_update_gradient(c->update, &c->rows, &c->options, &gradient));
+    ok(policy_update_entropy(c->update, WORLD_E, c->update->proj_L, &entropy));
+    return gradient.stats.loss - c->options.entropy_bonus * entropy;
 }
 
 /*
@@ -365,7 +371,7 @@ START_TEST(gradient_of_the_whole_chain_matches_finite_differences)
     world_options options = plain;
     tce_segment_options segment;
     world w;
-    chain c = { .work = &w.work };
+    chain c = { .update = &w.update };
 
     /* a segment handle whose regulariser, a constant in the gradient, is too small to show */
     options.form = forms[_i % 3];
@@ -385,21 +391,16 @@ START_TEST(gradient_of_the_whole_chain_matches_finite_differences)
     ok(tce_segment_log_prob(w.segment, WORLD_E, w.pos, w.old_mean, w.old_L, w.init_pos, w.init_vel,
                             w.log_prob));
 
-    c.batch = (update_batch){ .E = WORLD_E,
-                              .contexts = w.contexts,
-                              .old_mean = w.old_mean,
-                              .old_L = w.old_L,
-                              .positions = w.pos,
-                              .init_pos = w.init_pos,
-                              .init_vel = w.init_vel,
-                              .log_prob_old = w.log_prob,
-                              .advantages = w.advantages,
-                              .mask = w.mask };
-    c.settings = (update_settings){ .policy = w.policy,
-                                    .trpl = w.trpl,
-                                    .segment = w.segment,
-                                    .bonus = 0.1,
-                                    .entropy_bound = -1e3 };
+    segment_likelihood loss = { .segment = w.segment,
+                                .n = WORLD_E,
+                                .pos = w.pos,
+                                .init_pos = w.init_pos,
+                                .init_vel = w.init_vel,
+                                .old_log_prob = w.log_prob,
+                                .advantages = w.advantages,
+                                .mask = w.mask };
+    c.rows = (policy_rows){ WORLD_E, w.contexts, w.old_mean, w.old_L, segment_surrogate, &loss };
+    c.options = (policy_update_options){ .entropy_bonus = 0.1, .entropy_bound = -1e3 };
 
     /* the policy has moved on from the roll-out's, so that the trust region is active */
     c.n = tce_policy_num_parameters(w.policy);
@@ -412,8 +413,8 @@ START_TEST(gradient_of_the_whole_chain_matches_finite_differences)
     tce_policy_get_parameters(w.policy, c.origin);
     chain_loss(&c, &(double){ 0.0 });
     tce_policy_get_gradient(w.policy, gradient);
-    ck_assert_mem_ne(w.work.mean, w.work.proj_mean, WORLD_E * WORLD_P * sizeof(double));
-    ck_assert_mem_ne(w.work.L, w.work.proj_L, WORLD_P * WORLD_P * sizeof(double));
+    ck_assert_mem_ne(w.update.mean, w.update.proj_mean, WORLD_E * WORLD_P * sizeof(double));
+    ck_assert_mem_ne(w.update.L, w.update.proj_L, WORLD_P * WORLD_P * sizeof(double));
     check_slopes(&c, n_directions, gradient, tol);
     free(memory);
     world_end(&w);

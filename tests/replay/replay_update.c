@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "support/update.h"
+#include "methods/policy_update.h"
 
 enum { MAX_STEPS = 1 << 20 };
 
@@ -26,11 +26,12 @@ typedef struct update {
     size_t n_parameters;
     size_t n_mean; /* of them in the mean network */
     replay_layers net;
-    tce_adam_options adam;
-    double clip_norm;
-    update_batch batch;
-    update_settings settings;
-    update_work work;
+    policy_update work;
+    policy_update_options settings;
+    policy_rows rows;
+    const double *params;        /* [E, P]: sampled */
+    segment_likelihood segments; /* TCE; no segment: BBRL */
+    parameter_likelihood parameters;
 } update;
 
 static void free_policy(void *policy)
@@ -41,6 +42,11 @@ static void free_policy(void *policy)
 static void free_trpl(void *tr)
 {
     tce_trpl_free(tr);
+}
+
+static void free_arrays(void *arrays)
+{
+    memory_free(arrays);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -78,7 +84,7 @@ static int32_t read_projection(replay_case *c, const update *u)
     const int mentioned = json_object_get(c->root, "projection") != NULL;
 
     if (name == NULL)
-        return mentioned || u->settings.ratio_clip > 0.0 ? TCE_TRPL_IDENTITY : TCE_TRPL_KL;
+        return mentioned || u->segments.ratio_clip > 0.0 ? TCE_TRPL_IDENTITY : TCE_TRPL_KL;
     if (strcmp(name, "kl") == 0)
         return TCE_TRPL_KL;
     if (strcmp(name, "w2") == 0)
@@ -124,12 +130,12 @@ static void create_policy(replay_case *c, update *u)
         opt.n_cov_hidden = (int32_t)cov.n - 1;
         opt.cov_hidden = cov.hidden;
     }
-    replay_ok(c, tce_policy_create(&opt, NULL, &u->settings.policy));
-    replay_keep(c, u->settings.policy, free_policy);
+    replay_ok(c, tce_policy_create(&opt, NULL, &u->work.policy));
+    replay_keep(c, u->work.policy, free_policy);
 
     /* all parameters: the mean network's, then the covariance's */
-    u->N = tce_policy_num_factors(u->settings.policy, u->E);
-    u->n_parameters = tce_policy_num_parameters(u->settings.policy);
+    u->N = tce_policy_num_factors(u->work.policy, u->E);
+    u->n_parameters = tce_policy_num_parameters(u->work.policy);
     u->n_mean = u->net.n_parameters;
     if (u->n_parameters < u->n_mean ||
         (u->contextual && cov.n_parameters != u->n_parameters - u->n_mean))
@@ -140,7 +146,7 @@ static void create_policy(replay_case *c, update *u)
     memcpy(parameters + u->n_mean,
            u->contextual ? cov.parameters : replay_array(c, c->root, start_key, n_cov),
            n_cov * sizeof *parameters);
-    replay_ok(c, tce_policy_set_parameters(u->settings.policy, parameters));
+    replay_ok(c, tce_policy_set_parameters(u->work.policy, parameters));
 }
 
 static void create_projection(replay_case *c, update *u)
@@ -165,9 +171,9 @@ static void create_projection(replay_case *c, update *u)
         u->settings.entropy_bound = replay_number(c, c->root, "minimum_entropy");
     }
     if (opt.kind == TCE_TRPL_IDENTITY)
-        u->settings.coefficient = 0.0;
-    replay_ok(c, tce_trpl_create(&opt, NULL, &u->settings.trpl));
-    replay_keep(c, u->settings.trpl, free_trpl);
+        u->settings.regression = 0.0;
+    replay_ok(c, tce_trpl_create(&opt, NULL, &u->work.trpl));
+    replay_keep(c, u->work.trpl, free_trpl);
 }
 
 /* ---- batch ----------------------------------------------------------------------------------- */
@@ -184,7 +190,7 @@ static void create_paths(replay_case *c, update *u)
     if (tce_mp_num_params(mp) != u->P)
         replay_fail(c, "the primitive has %zu parameters, the policy %zu", tce_mp_num_params(mp),
                     u->P);
-    u->batch.params = replay_array(c, c->root, "sampled_params", u->E * u->P);
+    u->params = replay_array(c, c->root, "sampled_params", u->E * u->P);
     if (replay_int_or(c, u->options, "bbrl", 0)) {
         /* the paths do not matter then, so neither do their fields */
         static const char *const path_fields[] = { "init_pos", "init_vel", "init_time", "steps",
@@ -210,9 +216,9 @@ static void create_paths(replay_case *c, update *u)
     double *times = replay_zeros(c, n_grids * T);
     for (size_t i = 0; i < n_grids * T; i++)
         times[i] = init_time[i / T] + opt.dt * (double)(i % T + 1);
-    u->batch.init_pos = replay_array(c, c->root, "init_pos", u->E * D);
+    u->segments.init_pos = replay_array(c, c->root, "init_pos", u->E * D);
     if (replay_get(c, c->root, "init_vel") != NULL)
-        u->batch.init_vel = replay_array(c, c->root, "init_vel", u->E * D);
+        u->segments.init_vel = replay_array(c, c->root, "init_vel", u->E * D);
     tce_mp_grid_init(&grid, sizeof grid);
     grid.E = u->E;
     grid.T = T;
@@ -220,67 +226,86 @@ static void create_paths(replay_case *c, update *u)
     grid.n_init_times = n_grids;
     grid.times = times;
     grid.init_time = init_time;
-    grid.init_pos = u->batch.init_pos;
-    grid.init_vel = u->batch.init_vel;
+    grid.init_pos = u->segments.init_pos;
+    grid.init_vel = u->segments.init_vel;
     double *positions = replay_zeros(c, u->E * T * D);
-    replay_ok(c, tce_mp_trajectory(mp, &grid, u->batch.params, positions, NULL, NULL));
-    u->batch.positions = positions;
+    replay_ok(c, tce_mp_trajectory(mp, &grid, u->params, positions, NULL, NULL));
+    u->segments.pos = positions;
 
     const int32_t *pairs = replay_pairs(c, &u->J);
     const replay_segment_setup setup = { mp,        u->E,           T,    n_grids, times,
                                          init_time, !u->contextual, u->J, pairs };
-    u->settings.segment = replay_segment(c, &setup);
+    u->segments.segment = replay_segment(c, &setup);
 }
 
 /* The roll-out's Gaussians and the likelihoods under them. */
 static void create_batch(replay_case *c, update *u)
 {
-    update_batch *b = &u->batch;
     double *old_mean = replay_zeros(c, u->E * u->P);
     double *old_L = replay_zeros(c, u->N * u->P * u->P);
+    double *contexts = replay_array(c, c->root, "contexts", u->E * u->net.n_in);
+    double *work = replay_zeros(c, tce_gauss_work(u->E, u->P));
 
-    b->E = u->E;
-    b->contexts = replay_array(c, c->root, "contexts", u->E * u->net.n_in);
-    replay_ok(c, tce_policy_predict(u->settings.policy, u->E, b->contexts, old_mean, old_L));
+    replay_ok(c, tce_policy_predict(u->work.policy, u->E, contexts, old_mean, old_L));
     if (replay_get(c, c->root, "old_mean") != NULL) {
         old_mean = replay_array(c, c->root, "old_mean", u->E * u->P);
         old_L = replay_array(c, c->root, "old_chol", u->N * u->P * u->P);
     }
-    b->old_mean = old_mean;
-    b->old_L = old_L;
 
-    const size_t n = u->settings.segment != NULL ? u->E * u->J : u->E;
+    segment_likelihood *s = &u->segments;
+    const size_t n = s->segment != NULL ? u->E * u->J : u->E;
     double *log_prob = replay_zeros(c, n);
-    if (u->settings.segment != NULL)
-        replay_ok(c, tce_segment_log_prob(u->settings.segment, u->E, b->positions, old_mean, old_L,
-                                          b->init_pos, b->init_vel, log_prob));
+    if (s->segment != NULL)
+        replay_ok(c, tce_segment_log_prob(s->segment, u->E, s->pos, old_mean, old_L, s->init_pos,
+                                          s->init_vel, log_prob));
     else
-        replay_ok(c, tce_gauss_log_prob(u->E, u->P, u->N, b->params, old_mean, old_L, u->work.gauss,
-                                        log_prob));
+        replay_ok(c,
+                  tce_gauss_log_prob(u->E, u->P, u->N, u->params, old_mean, old_L, work, log_prob));
     replay_compare(c, c->root, "log_prob_old", n, log_prob, TOL_NUMBERS);
-    b->log_prob_old = log_prob;
     if (replay_get(c, c->root, "log_prob_old") != NULL)
-        b->log_prob_old = replay_array(c, c->root, "log_prob_old", n);
-    b->advantages = replay_array(c, c->root, "advantages", n);
+        log_prob = replay_array(c, c->root, "log_prob_old", n);
+
+    s->n = u->E;
+    s->old_log_prob = log_prob;
+    s->advantages = replay_array(c, c->root, "advantages", n);
+    u->parameters = (parameter_likelihood){ .n = u->E,
+                                            .n_factors = u->N,
+                                            .P = u->P,
+                                            .params = u->params,
+                                            .old_log_prob = log_prob,
+                                            .advantages = s->advantages,
+                                            .ratio_clip = s->ratio_clip,
+                                            .log_prob = replay_zeros(c, u->E),
+                                            .d_log_prob = replay_zeros(c, u->E),
+                                            .work = work };
+    u->rows = (policy_rows){ u->E,
+                             contexts,
+                             old_mean,
+                             old_L,
+                             s->segment != NULL ? segment_surrogate : parameter_surrogate,
+                             s->segment != NULL ? (void *)s : &u->parameters };
 }
 
 /* ---- epochs ---------------------------------------------------------------------------------- */
 
 static void replay_epoch(replay_case *c, update *u, const json_t *epoch)
 {
-    update_work *w = &u->work;
+    policy_update *w = &u->work;
+    policy_gradient made;
     double *gradient = replay_zeros(c, u->n_parameters);
     double *eta = replay_zeros(c, u->N);
-    double norm;
+    double norm, entropy;
 
     /* what the epoch computes */
-    replay_ok(c, update_gradient(&u->settings, &u->batch, w));
-    replay_ok(c, tce_trpl_distances(u->settings.trpl, u->E, NULL, NULL, eta));
-    tce_policy_get_gradient(u->settings.policy, gradient);
-    replay_compare(c, epoch, "surrogate", 1, &w->stats.loss, TOL_NUMBERS);
-    replay_compare(c, epoch, "trust_region", 1, &w->trust_region, TOL_NUMBERS);
-    replay_compare(c, epoch, "entropy", 1, &w->entropy, TOL_NUMBERS);
-    replay_compare(c, epoch, "fraction_clipped", 1, &w->stats.fraction_clipped, TOL_NUMBERS);
+    tce_segment_stats_init(&made.stats, sizeof made.stats);
+    replay_ok(c, policy_update_gradient(w, &u->rows, &u->settings, &made));
+    replay_ok(c, policy_update_entropy(w, u->E, w->proj_L, &entropy));
+    replay_ok(c, tce_trpl_distances(u->work.trpl, u->E, NULL, NULL, eta));
+    tce_policy_get_gradient(u->work.policy, gradient);
+    replay_compare(c, epoch, "surrogate", 1, &made.stats.loss, TOL_NUMBERS);
+    replay_compare(c, epoch, "trust_region", 1, &made.regression, TOL_NUMBERS);
+    replay_compare(c, epoch, "entropy", 1, &entropy, TOL_NUMBERS);
+    replay_compare(c, epoch, "fraction_clipped", 1, &made.stats.fraction_clipped, TOL_NUMBERS);
     replay_compare(c, epoch, "eta", u->N, eta, TOL_NUMBERS);
     replay_compare(c, epoch, "projected_mean", u->E * u->P, w->proj_mean, TOL_NUMBERS);
     replay_compare(c, epoch, "projected_chol", u->N * u->P * u->P, w->proj_L, TOL_NUMBERS);
@@ -294,7 +319,8 @@ static void replay_epoch(replay_case *c, update *u, const json_t *epoch)
     replay_compare_gradient(c, epoch, "grad_first_bias", n_first, gradient + n_first * u->net.n_in);
 
     /* the step */
-    replay_ok(c, tce_policy_adam_step(u->settings.policy, &u->adam, 1.0, u->clip_norm, &norm));
+    replay_ok(c, tce_policy_adam_step(u->work.policy, &u->settings.adam, 1.0, u->settings.clip_norm,
+                                      &norm));
     replay_compare(c, epoch, "gradient_norm", 1, &norm, TOL_NUMBERS);
 }
 
@@ -306,7 +332,7 @@ static void replay_final(replay_case *c, update *u)
     double *parameters = replay_zeros(c, u->n_parameters);
     const size_t n_cov = u->n_parameters - u->n_mean;
 
-    tce_policy_get_parameters(u->settings.policy, parameters);
+    tce_policy_get_parameters(u->work.policy, parameters);
     replay_compare_layers(c, c->root, "final_weights", u->n_mean, parameters);
     if (u->contextual)
         replay_compare_layers(c, c->root, cov_key, n_cov, parameters + u->n_mean);
@@ -322,22 +348,25 @@ void replay_policy_update(replay_case *c)
     /* settings; "options" names what differs from the defaults */
     u->options = given != NULL ? given : c->root;
     const double coefficient = replay_number_or(c, u->options, "coef", 1.0);
-    u->settings.coefficient = replay_number_or(c, c->root, "trust_region_coefficient", coefficient);
-    u->settings.bonus = replay_number_or(c, u->options, "bonus", 0.0);
-    u->settings.ratio_clip = replay_number_or(c, u->options, "ratio_clip", 0.0);
+    u->settings.regression = replay_number_or(c, c->root, "trust_region_coefficient", coefficient);
+    u->settings.entropy_bonus = replay_number_or(c, u->options, "bonus", 0.0);
+    u->segments.ratio_clip = replay_number_or(c, u->options, "ratio_clip", 0.0);
     const int32_t set_variance = replay_int_or(c, u->options, "set_variance", 0);
     u->settings.regress_cov = !set_variance;
-    u->clip_norm = replay_number_or(c, u->options, "clip_norm", 0.0);
-    tce_adam_options_init(&u->adam, sizeof u->adam);
-    u->adam.learning_rate = replay_number(c, c->root, "lr");
-    u->adam.l2 = replay_number_or(c, c->root, "l2", 0.0);
+    u->settings.clip_norm = replay_number_or(c, u->options, "clip_norm", 0.0);
+    tce_adam_options_init(&u->settings.adam, sizeof u->settings.adam);
+    u->settings.adam.learning_rate = replay_number(c, c->root, "lr");
+    u->settings.adam.l2 = replay_number_or(c, c->root, "l2", 0.0);
 
     /* handles and batch */
     create_policy(c, u);
     create_projection(c, u);
     create_paths(c, u);
-    update_work_layout(&u->work, u->E, u->N, u->P,
-                       replay_zeros(c, update_work_size(u->E, u->N, u->P)));
+    memory *arrays = replay_block(c, 1, sizeof *arrays);
+    replay_keep(c, arrays, free_arrays);
+    policy_update_take(&u->work, arrays, u->E, u->N, u->P);
+    if (arrays->failed)
+        replay_fail(c, "no memory for %zu episodes", u->E);
     create_batch(c, u);
 
     /* epochs */
@@ -347,8 +376,8 @@ void replay_policy_update(replay_case *c)
 
     /* set variance: the policy takes over the projected factor */
     if (set_variance) {
-        replay_ok(c, update_predict(&u->settings, &u->batch, &u->work));
-        replay_ok(c, tce_policy_set_covariance(u->settings.policy, u->work.proj_L));
+        replay_ok(c, policy_update_project(&u->work, &u->rows, u->settings.entropy_bound));
+        replay_ok(c, tce_policy_set_covariance(u->work.policy, u->work.proj_L));
     }
     replay_final(c, u);
 }

@@ -106,52 +106,40 @@ static const tce_env_vtable toy_table = {
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* Hands out n doubles of the block; counts only, when there is none. */
-static double *take(double *memory, size_t *used, size_t n)
-{
-    double *result = memory != NULL ? memory + *used : NULL;
-
-    *used += n;
-    return result;
-}
-
-static size_t lay_out(world *w, double *memory)
+static void take_arrays(world *w)
 {
     const size_t E = WORLD_E, T = WORLD_T, D = WORLD_D, P = WORLD_P, O = WORLD_O, J = WORLD_J_MAX;
     const size_t N = w->options.form == TCE_POLICY_FULL_CONTEXTUAL ? E : 1;
-    size_t used = 0;
+    memory *const m = &w->arrays;
 
-    w->obs = take(memory, &used, E * (T + 1) * O);
-    w->contexts = take(memory, &used, E * O);
-    w->init_pos = take(memory, &used, E * D);
-    w->init_vel = take(memory, &used, E * D);
-    w->old_mean = take(memory, &used, E * P);
-    w->old_L = take(memory, &used, N * P * P);
-    w->params = take(memory, &used, E * P);
-    w->times = take(memory, &used, T);
-    w->pos = take(memory, &used, E * T * D);
-    w->vel = take(memory, &used, E * T * D);
-    w->rewards = take(memory, &used, E * T);
-    w->values = take(memory, &used, E * (T + 1));
-    w->step_obs = take(memory, &used, E * T * O);
-    w->step_adv = take(memory, &used, E * T);
-    w->returns = take(memory, &used, E * T);
-    w->advantages = take(memory, &used, E * J);
-    w->log_prob = take(memory, &used, E * J);
-    double *work = take(memory, &used, update_work_size(E, N, P));
-    if (memory != NULL)
-        update_work_layout(&w->work, E, N, P, work);
-    return used;
+    w->obs = memory_doubles(m, E * (T + 1) * O);
+    w->contexts = memory_doubles(m, E * O);
+    w->init_pos = memory_doubles(m, E * D);
+    w->init_vel = memory_doubles(m, E * D);
+    w->old_mean = memory_doubles(m, E * P);
+    w->old_L = memory_doubles(m, N * P * P);
+    w->params = memory_doubles(m, E * P);
+    w->times = memory_doubles(m, T);
+    w->pos = memory_doubles(m, E * T * D);
+    w->vel = memory_doubles(m, E * T * D);
+    w->rewards = memory_doubles(m, E * T);
+    w->values = memory_doubles(m, E * (T + 1));
+    w->step_obs = memory_doubles(m, E * T * O);
+    w->step_adv = memory_doubles(m, E * T);
+    w->returns = memory_doubles(m, E * T);
+    w->advantages = memory_doubles(m, E * J);
+    w->log_prob = memory_doubles(m, E * J);
+    w->gauss = memory_doubles(m, tce_gauss_work(E, P));
+    policy_update_take(&w->update, m, E, N, P);
 }
 
 void world_start(world *w, const world_options *options)
 {
     memset(w, 0, sizeof *w);
     w->options = *options;
-    w->memory = calloc(lay_out(w, NULL), sizeof *w->memory);
-    if (w->memory == NULL)
+    take_arrays(w);
+    if (w->arrays.failed)
         ck_abort_msg("no memory for the world's arrays");
-    lay_out(w, w->memory);
     for (size_t t = 0; t < WORLD_T; t++)
         w->times[t] = DT * (double)(t + 1);
 }
@@ -302,8 +290,7 @@ void world_free(world *w)
 void world_end(world *w)
 {
     world_free(w);
-    free(w->memory);
-    w->memory = NULL;
+    memory_free(&w->arrays);
 }
 
 /* ---- one iteration --------------------------------------------------------------------------- */
@@ -323,8 +310,7 @@ static tce_status roll_out(world *w)
         st = tce_policy_predict(w->policy, E, w->contexts, w->old_mean, w->old_L);
     tce_random_start(&random, 0, SAMPLES, w->iteration, 0);
     if (st == TCE_OK)
-        st = tce_gauss_sample(E, WORLD_P, N, w->old_mean, w->old_L, &random, w->work.gauss,
-                              w->params);
+        st = tce_gauss_sample(E, WORLD_P, N, w->old_mean, w->old_L, &random, w->gauss, w->params);
 
     tce_mp_grid_init(&grid, sizeof grid);
     grid.E = E;
@@ -401,36 +387,33 @@ static tce_status fit_critic(world *w)
 /* Step 7, policy. */
 static tce_status fit_policy(world *w)
 {
-    const update_batch batch = { .E = WORLD_E,
-                                 .contexts = w->contexts,
-                                 .old_mean = w->old_mean,
-                                 .old_L = w->old_L,
-                                 .params = w->params,
-                                 .positions = w->pos,
-                                 .init_pos = w->init_pos,
-                                 .init_vel = w->init_vel,
-                                 .log_prob_old = w->log_prob,
-                                 .advantages = w->advantages,
-                                 .mask = w->mask };
-    update_settings settings = { .policy = w->policy,
-                                 .trpl = w->trpl,
-                                 .segment = w->segment,
-                                 .coefficient = 1.0,
-                                 .bonus = 1e-3,
-                                 .regress_cov = 1 };
-    tce_adam_options adam;
+    segment_likelihood loss = { .segment = w->segment,
+                                .n = WORLD_E,
+                                .pos = w->pos,
+                                .init_pos = w->init_pos,
+                                .init_vel = w->init_vel,
+                                .old_log_prob = w->log_prob,
+                                .advantages = w->advantages,
+                                .mask = w->mask };
+    const policy_rows rows = {
+        WORLD_E, w->contexts, w->old_mean, w->old_L, segment_surrogate, &loss
+    };
+    policy_update_options options = { .rate_factor = tce_linear_schedule(w->iteration, 100),
+                                      .clip_norm = 10.0,
+                                      .entropy_bonus = 1e-3,
+                                      .regression = 1.0,
+                                      .regress_cov = 1,
+                                      .n_epochs = w->options.n_epochs };
 
-    tce_adam_options_init(&adam, sizeof adam);
-    adam.learning_rate = 1e-2;
-    adam.l2 = 5e-5;
+    tce_adam_options_init(&options.adam, sizeof options.adam);
+    options.adam.learning_rate = 1e-2;
+    options.adam.l2 = 5e-5;
+    w->update.policy = w->policy;
+    w->update.trpl = w->trpl;
     tce_status st = tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, WORLD_P, 8.0, 0.0, 0.7,
-                                           w->iteration + 1, 100, &settings.entropy_bound);
-    for (int32_t i = 0; i < w->options.n_epochs && st == TCE_OK; i++) {
-        st = update_gradient(&settings, &batch, &w->work);
-        if (st == TCE_OK)
-            st = tce_policy_adam_step(w->policy, &adam, tce_linear_schedule(w->iteration, 100),
-                                      10.0, NULL);
-    }
+                                           w->iteration + 1, 100, &options.entropy_bound);
+    if (st == TCE_OK)
+        st = policy_update_run(&w->update, &rows, &options, &w->report);
     return st;
 }
 

@@ -9,7 +9,7 @@
 #ifndef TCE_TESTS_WORLD_H
 #define TCE_TESTS_WORLD_H
 
-#include "update.h"
+#include "methods/policy_update.h"
 
 enum {
     WORLD_E = 37, /* episodes; odd, so that chunks do not divide it */
@@ -52,8 +52,8 @@ typedef struct world {
     tce_segment *segment;
     tce_rollout *rollout;
 
-    /* arrays, one block */
-    double *memory;
+    /* arrays */
+    memory arrays;
     double *obs;        /* [E, T+1, O] */
     double *contexts;   /* [E, O] */
     double *init_pos;   /* [E, D] */
@@ -71,7 +71,9 @@ typedef struct world {
     double *returns;    /* [E, T] */
     double *advantages; /* [E, J] */
     double *log_prob;   /* [E, J] */
-    update_work work;
+    double *gauss;      /* scratch of the sampler */
+    policy_update update;
+    policy_report report; /* of the last iteration */
     double init_time;
     double critic_loss;
     size_t J;

@@ -39,8 +39,8 @@ static void fill(size_t n, uint64_t stream, double *out)
  * will report.
  */
 typedef struct witness {
-    policy_learner *pl;
-    const settings *s;
+    policy_update *update;
+    double coefficient;
     int calls;
     double regression[EPOCHS];
 } witness;
@@ -52,10 +52,8 @@ static tce_status speak(void *context, const double *mean, const double *L,
     double unused_mean[E * P] = { 0 }, unused_L[P * P] = { 0 };
     (void)mean;
     (void)L;
-    ck_assert_int_eq(tce_trpl_regression(w->pl->trpl, E, w->pl->mean, w->pl->L,
-                                         w->s->projection.coefficient, 1, &w->regression[w->calls],
-                                         unused_mean, unused_L),
-                     TCE_OK);
+    ok(tce_trpl_regression(w->update->trpl, E, w->update->mean, w->update->L, w->coefficient, 1,
+                           &w->regression[w->calls], unused_mean, unused_L));
     stats->loss = ++w->calls;
     for (size_t i = 0; i < E * P; i++)
         d_mean[i] = 1.0 + (double)i;
@@ -68,16 +66,17 @@ START_TEST(losses_of_the_policy_are_means_over_its_epochs)
     settings s;
     policy_learner pl;
     double inputs[E * O], old_mean[E * P], old_L[P * P];
+    memory arrays = { 0 };
     metrics m = { 0 };
     small_settings(&s);
     s.policy.learning_rate = 0.5; /* far enough to leave the trust region */
     fill(E * O, 1, inputs);
-    ck_assert_int_eq(policy_learner_create(&pl, &s, NULL, O, P, E), TCE_OK);
-    ck_assert_int_eq(tce_policy_predict(pl.policy, E, inputs, old_mean, old_L), TCE_OK);
+    ok(policy_learner_create(&pl, &s, NULL, O, P, E, &arrays));
+    ok(tce_policy_predict(pl.update.policy, E, inputs, old_mean, old_L));
 
-    witness w = { &pl, &s, 0, { 0 } };
-    ck_assert_int_eq(policy_learner_update(&pl, &s, 1, inputs, old_mean, old_L, speak, &w, &m),
-                     TCE_OK);
+    witness w = { &pl.update, s.projection.coefficient, 0, { 0 } };
+    const policy_rows rows = { E, inputs, old_mean, old_L, speak, &w };
+    ok(policy_learner_update(&pl, &s, 1, &rows, &m));
     ck_assert_int_eq(w.calls, EPOCHS);
     ck_assert_double_eq_tol(metrics_get(&m, "policy_loss"), (1.0 + 2.0 + 3.0 + 4.0) / EPOCHS,
                             EXACT);
@@ -90,6 +89,7 @@ START_TEST(losses_of_the_policy_are_means_over_its_epochs)
     ck_assert_double_gt(w.regression[EPOCHS - 1], 0.0);
     ck_assert_double_gt(fabs(sum / EPOCHS - w.regression[EPOCHS - 1]), 1e-3 * sum);
     policy_learner_free(&pl);
+    memory_free(&arrays);
     metrics_free(&m);
 }
 END_TEST

@@ -8,6 +8,7 @@
 #include <tce/tce.h>
 
 #include "settings/settings.h"
+#include "tools/memory.h"
 #include "tools/metrics.h"
 
 /* What random numbers are for: the second part of every stream's key. */
@@ -114,11 +115,11 @@ typedef struct episodes_options {
 
 /*
  * Creates the environments, then, with the number of parameters, which depends on their spec, the
- * arrays.
+ * arrays, which are m's to free.
  */
 tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_pool *pool,
                            const episodes_options *options);
-tce_status episodes_allocate(episodes *ep, size_t P);
+tce_status episodes_allocate(episodes *ep, size_t P, memory *m);
 /* Bytes that the arrays will take. */
 double episodes_bytes(const episodes *ep, size_t P);
 void episodes_free(episodes *ep);

@@ -20,10 +20,10 @@ static size_t smaller(size_t a, size_t b)
 }
 
 /* The name of a column. */
-static char *prefixed(const episodes *ep, const char *name, int *failed)
+static char *prefixed(const episodes *ep, const char *name, memory *m)
 {
     const size_t size = strlen(ep->prefix) + strlen(name) + 1;
-    char *full = array_of(size, 1, failed);
+    char *full = memory_take(m, size, 1);
     if (full)
         snprintf(full, size, "%s%s", ep->prefix, name);
     return full;
@@ -63,18 +63,17 @@ double episodes_bytes(const episodes *ep, size_t P)
     return m.bytes;
 }
 
-tce_status episodes_allocate(episodes *ep, size_t P)
+tce_status episodes_allocate(episodes *ep, size_t P, memory *m)
 {
-    memory m = { 0 };
     ep->P = P;
-    take_arrays(ep, &m);
-    for (size_t i = 0; !m.failed && i < ep->M; i++)
-        ep->names[i] = prefixed(ep, ep->spec->metric_names[i], &m.failed);
-    if (!m.failed) {
-        ep->names[ep->M] = prefixed(ep, "return", &m.failed);
-        ep->names[ep->M + 1] = prefixed(ep, "length", &m.failed);
+    take_arrays(ep, m);
+    for (size_t i = 0; !m->failed && i < ep->M; i++)
+        ep->names[i] = prefixed(ep, ep->spec->metric_names[i], m);
+    if (!m->failed) {
+        ep->names[ep->M] = prefixed(ep, "return", m);
+        ep->names[ep->M + 1] = prefixed(ep, "length", m);
     }
-    if (m.failed)
+    if (m->failed)
         return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes of %zu steps: lower their number",
                         ep->E, ep->T);
 
@@ -151,14 +150,6 @@ tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_p
 void episodes_free(episodes *ep)
 {
     tce_rollout_free(ep->rollout);
-    for (size_t i = 0; ep->names && i < ep->M + 2; i++)
-        free(ep->names[i]);
-    void *const arrays[] = { ep->times,     ep->inputs,  ep->init_pos, ep->init_vel, ep->mean,
-                             ep->factor,    ep->params,  ep->pos,      ep->vel,      ep->obs,
-                             ep->first_obs, ep->work,    ep->rewards,  ep->dones,    ep->events,
-                             ep->lengths,   ep->results, ep->names };
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
-        free(arrays[i]);
     memset(ep, 0, sizeof *ep);
 }
 

@@ -124,7 +124,6 @@ static tce_status check_memory(learner *l, tce_pool *pool, const episodic_option
     char remedy[256];
     memory m = { .measure = 1 };
     tce_hooks hooks;
-    double policy = 0.0;
     snprintf(remedy, sizeof remedy,
              "lower collect.episodes = %d, evaluate.episodes = %d or the widths of the networks",
              (int)s->collect.episodes, (int)s->evaluate.episodes);
@@ -138,11 +137,10 @@ static tce_status check_memory(learner *l, tce_pool *pool, const episodic_option
     tce_status status = memory_measured(
         create_critic(l, pool, options->normalise, sizes->critic_batch, &hooks));
     if (status == TCE_OK)
-        status = policy_learner_bytes(s, pool, l->train.O_net, sizes->P, sizes->policy_batch,
-                                      &policy);
+        status = policy_learner_measure(s, pool, l->train.O_net, sizes->P, sizes->policy_batch, &m);
     if (status == TCE_OK)
         status = options->measure(l, pool, sizes->P, &m);
-    return status == TCE_OK ? memory_check(m.bytes + policy, "this run", remedy) : status;
+    return status == TCE_OK ? memory_check(m.bytes, "this run", remedy) : status;
 }
 
 /* Environments first: they tell the sizes of everything else. */
@@ -171,22 +169,21 @@ static tce_status create_parts(learner *l, const task *t, tce_pool *pool,
                                l->train.E > l->test.N ? l->train.E : l->test.N };
     status = check_memory(l, pool, options, &sizes);
     if (status == TCE_OK)
-        status = episodes_allocate(&l->train, sizes.P);
+        status = episodes_allocate(&l->train, sizes.P, &l->arrays);
     if (status == TCE_OK)
-        status = episodes_allocate(&l->test, sizes.P);
+        status = episodes_allocate(&l->test, sizes.P, &l->arrays);
     if (status == TCE_OK)
         status = create_critic(l, pool, options->normalise, sizes.critic_batch, NULL);
     if (status != TCE_OK)
         return status;
 
-    int failed = 0;
-    l->returns = array_of_doubles(l->train.E, &failed);
-    l->test_returns = array_of_doubles(l->test.E, &failed);
-    if (failed)
+    l->returns = memory_doubles(&l->arrays, l->train.E);
+    l->test_returns = memory_doubles(&l->arrays, l->test.E);
+    if (l->arrays.failed)
         return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes: lower collect.episodes",
                         l->train.E);
     return policy_learner_create(&l->policy, s, pool, l->train.O_net, l->train.P,
-                                 sizes.policy_batch);
+                                 sizes.policy_batch, &l->arrays);
 }
 
 tce_status episodic_create(const settings *s, const task *t, tce_pool *pool,
@@ -215,8 +212,7 @@ void episodic_destroy(learner *l)
     episodes_free(&l->test);
     tce_critic_free(l->critic);
     tce_mp_free(l->mp);
-    free(l->returns);
-    free(l->test_returns);
+    memory_free(&l->arrays);
     free(l);
 }
 
@@ -224,7 +220,7 @@ tce_status episodic_collect(learner *l, int64_t i, after_round hook, metrics *m,
 {
     episodes *ep = &l->train;
     const double start = now_seconds();
-    const tce_status status = episodes_collect(ep, l->policy.policy, l->mp, l->s.run.seed,
+    const tce_status status = episodes_collect(ep, l->policy.update.policy, l->mp, l->s.run.seed,
                                                (uint64_t)i, 1, hook, l);
     spent->simulation = now_seconds() - start;
     if (status != TCE_OK)
@@ -265,8 +261,8 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
 tce_status episodic_evaluate(learner *l, uint64_t number, metrics *m, timings *spent)
 {
     const double start = now_seconds();
-    const tce_status status = episodes_collect(&l->test, l->policy.policy, l->mp, l->s.run.seed,
-                                               number, 0, NULL, NULL);
+    const tce_status status = episodes_collect(&l->test, l->policy.update.policy, l->mp,
+                                               l->s.run.seed, number, 0, NULL, NULL);
     spent->evaluation = now_seconds() - start;
     if (status != TCE_OK)
         return status;
@@ -305,7 +301,7 @@ tce_status episodic_export(const learner *l, tce_store *store)
     const size_t n_context = ep->mask_context ? (size_t)ep->spec->n_context : 0;
     const int32_t shape[4] = { (int32_t)ep->O, (int32_t)ep->O_net, (int32_t)ep->T, (int32_t)ep->D };
     const size_t n_shape = 4;
-    tce_status status = tce_policy_save(l->policy.policy, store, "policy");
+    tce_status status = tce_policy_save(l->policy.update.policy, store, "policy");
     if (status == TCE_OK)
         status = tce_mp_save(l->mp, store, "mp");
     if (status == TCE_OK)

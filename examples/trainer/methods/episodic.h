@@ -7,18 +7,19 @@
 #define TRAINER_EPISODIC_H
 
 #include "methods/methods.h"
-#include "methods/policy_update.h"
+#include "methods/policy_learner.h"
 #include "tools/memory.h"
 
 struct learner {
     settings s;
+    memory arrays; /* all but those of handles */
     tce_mp *mp;
     tce_critic *critic;
     policy_learner policy;
     episodes train, test;
     double *returns;      /* [E] undiscounted, before any moving of rewards */
     double *test_returns; /* [E of test] */
-    void *own;            /* the method's */
+    void *own;            /* the method's, from arrays */
 };
 
 /* How the parts of a method differ. */
@@ -31,7 +32,7 @@ typedef struct episodic_options {
 
 tce_status episodic_create(const settings *s, const task *t, tce_pool *pool,
                            const episodic_options *options, learner **out);
-/* Frees all but `own`. */
+/* Frees all but the handles in `own`. */
 void episodic_destroy(learner *l);
 
 /* Step 1 of iteration i, with its report. hook gets the learner. */

@@ -6,7 +6,6 @@
  * normalised over the batch, and the likelihood of the parameters themselves; the same trust region
  * as TCE.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "methods/episodic.h"
@@ -24,20 +23,6 @@ typedef struct bbrl_data {
     double *fit_targets;  /* [E] */
     uint8_t *mask;        /* [E]: 1 where the episode counts */
 } bbrl_data;
-
-static void destroy(learner *l)
-{
-    bbrl_data *d = l ? l->own : NULL;
-    if (d) {
-        void *const arrays[] = {
-            d->values, d->advantages, d->log_prob,    d->old_log_prob, d->d_log_prob,
-            d->work,   d->fit_inputs, d->fit_targets, d->mask,         d
-        };
-        for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
-            free(arrays[i]);
-    }
-    episodic_destroy(l);
-}
 
 static void take_arrays(const learner *l, size_t P, bbrl_data *d, memory *m)
 {
@@ -70,12 +55,11 @@ static tce_status create(const settings *s, const task *t, tce_pool *pool, learn
         return status;
 
     learner *l = *out;
-    memory m = { 0 };
-    bbrl_data *d = l->own = memory_take(&m, 1, sizeof *d);
-    if (!m.failed)
-        take_arrays(l, l->train.P, d, &m);
-    if (m.failed) {
-        destroy(l);
+    bbrl_data *d = l->own = memory_take(&l->arrays, 1, sizeof *d);
+    if (d)
+        take_arrays(l, l->train.P, d, &l->arrays);
+    if (l->arrays.failed) {
+        episodic_destroy(l);
         *out = NULL;
         return tce_fail(TCE_E_NOMEM, "no memory for %d episodes: lower collect.episodes",
                         (int)s->collect.episodes);
@@ -119,23 +103,26 @@ static tce_status judge_episodes(learner *l, size_t *out_n)
     return TCE_OK;
 }
 
-/* Surrogate on the likelihood of the parameters, for policy_learner_update. */
-static tce_status parameter_loss(void *context, const double *mean, const double *L,
-                                 tce_segment_stats *stats, double *d_mean, double *d_L)
+/* The update on the likelihood of the parameters. */
+static tce_status update_policy(learner *l, int64_t i, metrics *m)
 {
-    const learner *l = context;
     const bbrl_data *d = l->own;
     const episodes *ep = &l->train;
-    const size_t n_factors = l->policy.n_factors;
-    tce_status status = tce_gauss_log_prob(ep->E, ep->P, n_factors, ep->params, mean, L, d->work,
-                                           d->log_prob);
-    if (status == TCE_OK)
-        status = tce_surrogate(ep->E, d->log_prob, d->old_log_prob, d->advantages, d->mask,
-                               l->s.projection.ratio_clip, stats, d->d_log_prob);
-    if (status == TCE_OK)
-        status = tce_gauss_log_prob_backward(ep->E, ep->P, n_factors, ep->params, mean, L,
-                                             d->d_log_prob, d->work, NULL, d_mean, d_L);
-    return status;
+    parameter_likelihood loss = { .n = ep->E,
+                                  .n_factors = l->policy.n_factors,
+                                  .P = ep->P,
+                                  .params = ep->params,
+                                  .old_log_prob = d->old_log_prob,
+                                  .advantages = d->advantages,
+                                  .mask = d->mask,
+                                  .ratio_clip = l->s.projection.ratio_clip,
+                                  .log_prob = d->log_prob,
+                                  .d_log_prob = d->d_log_prob,
+                                  .work = d->work };
+    const policy_rows rows = {
+        ep->E, ep->inputs, ep->mean, ep->factor, parameter_surrogate, &loss
+    };
+    return policy_learner_update(&l->policy, &l->s, i, &rows, m);
 }
 
 static tce_status iterate(learner *l, int64_t i, metrics *m, timings *spent)
@@ -158,13 +145,12 @@ static tce_status iterate(learner *l, int64_t i, metrics *m, timings *spent)
 
     start = now_seconds();
     if (status == TCE_OK)
-        status = policy_learner_update(&l->policy, &l->s, i, ep->inputs, ep->mean, ep->factor,
-                                       parameter_loss, l, m);
+        status = update_policy(l, i, m);
     spent->policy = now_seconds() - start;
     return status;
 }
 
 const method METHOD_TABLE_BBRL = {
-    "bbrl",        create,        destroy,        iterate, episodic_evaluate,
+    "bbrl",        create,        episodic_destroy, iterate, episodic_evaluate,
     episodic_save, episodic_load, episodic_export
 };

@@ -5,14 +5,13 @@
  * between time points; the critic learns returns; the policy learns from the likelihood of path
  * segments, inside a trust region.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "methods/episodic.h"
 #include "tools/clock.h"
 
 /* Arrays of E episodes, T steps, up to max_pairs segments. */
-typedef struct tce_data {
+typedef struct segment_data {
     tce_segment *segment;
     size_t max_pairs, J;
     double *states;     /* [E, T+1, O_net], normalised round by round */
@@ -26,32 +25,18 @@ typedef struct tce_data {
     double *segment_adv;  /* [E, J] */
     double *old_log_prob; /* [E, J] */
     uint8_t *mask;        /* [E, J] */
-} tce_data;
+} segment_data;
 
 static void destroy(learner *l)
 {
-    tce_data *d = l ? l->own : NULL;
-    if (d) {
+    segment_data *d = l ? l->own : NULL;
+    if (d)
         tce_segment_free(d->segment);
-        void *const arrays[] = { d->states,
-                                 d->values,
-                                 d->advantages,
-                                 d->targets,
-                                 d->fit_inputs,
-                                 d->fit_targets,
-                                 d->pairs,
-                                 d->segment_adv,
-                                 d->old_log_prob,
-                                 d->mask,
-                                 d };
-        for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
-            free(arrays[i]);
-    }
     episodic_destroy(l);
 }
 
 /* hooks: NULL, or those of memory.h */
-static tce_status create_segment(const learner *l, tce_data *d, tce_pool *pool,
+static tce_status create_segment(const learner *l, segment_data *d, tce_pool *pool,
                                  const tce_hooks *hooks)
 {
     tce_segment_options segment;
@@ -66,7 +51,7 @@ static tce_status create_segment(const learner *l, tce_data *d, tce_pool *pool,
     return tce_segment_create(&segment, hooks, &d->segment);
 }
 
-static void take_arrays(const learner *l, tce_data *d, memory *m)
+static void take_arrays(const learner *l, segment_data *d, memory *m)
 {
     const episodes *ep = &l->train;
     const size_t E = ep->E, T = ep->T;
@@ -85,7 +70,7 @@ static void take_arrays(const learner *l, tce_data *d, memory *m)
 
 static tce_status measure(const learner *l, tce_pool *pool, size_t P, memory *m)
 {
-    tce_data d;
+    segment_data d;
     tce_hooks hooks;
     const size_t K = (size_t)l->s.objective.time_points;
     (void)P;
@@ -100,11 +85,10 @@ static tce_status measure(const learner *l, tce_pool *pool, size_t P, memory *m)
 
 static tce_status create_data(learner *l, tce_pool *pool)
 {
-    memory m = { 0 };
-    tce_data *d = l->own = memory_take(&m, 1, sizeof *d);
-    if (!m.failed)
-        take_arrays(l, d, &m);
-    if (m.failed)
+    segment_data *d = l->own = memory_take(&l->arrays, 1, sizeof *d);
+    if (d)
+        take_arrays(l, d, &l->arrays);
+    if (l->arrays.failed)
         return tce_fail(TCE_E_NOMEM,
                         "no memory for %zu episodes of %zu steps: lower collect.episodes",
                         l->train.E, l->train.T);
@@ -150,7 +134,7 @@ static size_t real_states(const episodes *ep, size_t first, size_t n, const doub
 static tce_status normalise_round(void *context, const episodes *ep, size_t first, size_t n)
 {
     learner *l = context;
-    tce_data *d = l->own;
+    segment_data *d = l->own;
     double *states = d->states + first * (ep->T + 1) * ep->O_net;
     episodes_inputs(ep, first, n, states);
     if (!l->s.critic.normalise)
@@ -164,7 +148,7 @@ static tce_status normalise_round(void *context, const episodes *ep, size_t firs
 /* Steps 2 and 3: values, step advantages, critic targets. */
 static tce_status estimate_returns(learner *l)
 {
-    tce_data *d = l->own;
+    segment_data *d = l->own;
     const episodes *ep = &l->train;
     const settings *s = &l->s;
     const tce_status status = tce_critic_value(l->critic, ep->E * (ep->T + 1), d->states,
@@ -181,7 +165,7 @@ static tce_status estimate_returns(learner *l)
 /* Steps 4, 5 and the old log-likelihood of 6. */
 static tce_status choose_segments(learner *l, int64_t i)
 {
-    tce_data *d = l->own;
+    segment_data *d = l->own;
     const episodes *ep = &l->train;
     const settings *s = &l->s;
     const double start_time = 0.0;
@@ -205,7 +189,7 @@ static tce_status choose_segments(learner *l, int64_t i)
 /* Step 7, critic: regression on the steps that were taken. */
 static tce_status train_critic(learner *l, int64_t i, metrics *m)
 {
-    tce_data *d = l->own;
+    segment_data *d = l->own;
     const episodes *ep = &l->train;
     size_t n = 0;
     for (size_t e = 0; e < ep->E; e++) {
@@ -218,16 +202,22 @@ static tce_status train_critic(learner *l, int64_t i, metrics *m)
     return episodic_train_critic(l, i, n, d->fit_inputs, d->fit_targets, m);
 }
 
-/* Segment surrogate of a projected policy, for policy_learner_update. */
-static tce_status segment_loss(void *context, const double *mean, const double *L,
-                               tce_segment_stats *stats, double *d_mean, double *d_L)
+/* Step 7, policy: the update on the likelihood of segments. */
+static tce_status update_policy(learner *l, int64_t i, metrics *m)
 {
-    const learner *l = context;
-    const tce_data *d = l->own;
+    const segment_data *d = l->own;
     const episodes *ep = &l->train;
-    return tce_segment_surrogate(d->segment, ep->E, ep->pos, mean, L, ep->init_pos, ep->init_vel,
-                                 d->old_log_prob, d->segment_adv, d->mask,
-                                 l->s.projection.ratio_clip, stats, NULL, d_mean, d_L);
+    segment_likelihood loss = { .segment = d->segment,
+                                .n = ep->E,
+                                .pos = ep->pos,
+                                .init_pos = ep->init_pos,
+                                .init_vel = ep->init_vel,
+                                .old_log_prob = d->old_log_prob,
+                                .advantages = d->segment_adv,
+                                .mask = d->mask,
+                                .ratio_clip = l->s.projection.ratio_clip };
+    const policy_rows rows = { ep->E, ep->inputs, ep->mean, ep->factor, segment_surrogate, &loss };
+    return policy_learner_update(&l->policy, &l->s, i, &rows, m);
 }
 
 static tce_status iterate(learner *l, int64_t i, metrics *m, timings *spent)
@@ -249,8 +239,7 @@ static tce_status iterate(learner *l, int64_t i, metrics *m, timings *spent)
 
     start = now_seconds();
     if (status == TCE_OK)
-        status = policy_learner_update(&l->policy, &l->s, i, ep->inputs, ep->mean, ep->factor,
-                                       segment_loss, l, m);
+        status = update_policy(l, i, m);
     spent->policy = now_seconds() - start;
     return status;
 }

@@ -1,47 +1,132 @@
 /*
- * What TCE and BBRL share: the policy with its trust region and one way to update it [TCE, one
- * iteration, step 7]. They differ in the likelihood, which a callback gives.
+ * The policy update of every method with a trust region [algorithm 3, step 7]:
+ *
+ *     loss = surrogate(projected policy) + regression to it - bonus * its mean entropy; Adam.
+ *
+ * It works on rows: all episodes of an iteration, or a minibatch of them. What a method learns from
+ * (the likelihood of segments, of parameters) comes through a callback. No settings, no files, no
+ * allocation after policy_update_take.
+ *
+ * Shapes: n rows, O_net inputs, P parameters, N factors: 1 when the covariance is shared, else n.
  */
 #ifndef TRAINER_POLICY_UPDATE_H
 #define TRAINER_POLICY_UPDATE_H
 
-#include "methods/methods.h"
+#include <tce/tce.h>
 
-/*
- * A policy, its projection, and the arrays of an update. n_factors is 1 when the covariance is
- * shared, else E.
- */
-typedef struct policy_learner {
-    tce_policy *policy;
-    tce_trpl *trpl;
-    size_t E, P, n_factors;
-    double initial_entropy;     /* H_0 of the entropy schedule; NaN before the first iteration */
-    double *mean, *L;           /* [E, P], [n_factors, P, P]: the network's own */
-    double *proj_mean, *proj_L; /* the same, projected */
-    double *d_mean, *d_L;
-    double *entropy; /* [n_factors] */
-} policy_learner;
+#include "tools/memory.h"
 
-tce_status policy_learner_create(policy_learner *pl, const settings *s, tce_pool *pool,
-                                 size_t n_inputs, size_t P, size_t max_batch);
-/* Bytes that it will take. */
-tce_status policy_learner_bytes(const settings *s, tce_pool *pool, size_t n_inputs, size_t P,
-                                size_t max_batch, double *out);
-void policy_learner_free(policy_learner *pl);
-tce_status policy_learner_save(const policy_learner *pl, tce_store *store);
-tce_status policy_learner_load(policy_learner *pl, const tce_store *store);
-
-/* Surrogate loss of (mean [E, P], L [n_factors, P, P]) and its gradients, overwritten. */
+/* Surrogate loss of (mean [n, P], L [N, P, P]) and its gradients, overwritten. */
 typedef tce_status (*surrogate)(void *context, const double *mean, const double *L,
                                 tce_segment_stats *stats, double *d_mean, double *d_L);
 
+/* What the roll-out left behind, constant over the epochs. */
+typedef struct policy_rows {
+    size_t n;
+    const double *inputs;   /* [n, O_net] */
+    const double *old_mean; /* [n, P] */
+    const double *old_L;    /* [N, P, P] */
+    surrogate loss;
+    void *context; /* given to loss */
+} policy_rows;
+
+typedef struct policy_update_options {
+    tce_adam_options adam;
+    double rate_factor;   /* of the learning rate */
+    double clip_norm;     /* largest gradient norm; 0: no clip */
+    double entropy_bound; /* given to the projection */
+    double entropy_bonus; /* coefficient of the mean entropy */
+    double regression;    /* coefficient of the trust-region regression; 0: none */
+    int32_t regress_cov;  /* the regression also takes the covariance */
+    int32_t set_variance; /* after the last epoch the policy takes over the projected covariance */
+    int32_t n_epochs;
+} policy_update_options;
+
+/* Policy and projection, which are the caller's, and the arrays of an update. */
+typedef struct policy_update {
+    tce_policy *policy;
+    tce_trpl *trpl;
+    size_t P;
+    double *mean, *L;           /* [n, P], [N, P, P]: the network's own */
+    double *proj_mean, *proj_L; /* the same, projected */
+    double *d_mean, *d_L;
+    double *entropy;       /* [N] */
+    double *d_entropy;     /* [N] */
+    double *d_entropy_L;   /* [N, P, P] */
+    double *mean_distance; /* [n] */
+    double *cov_distance;  /* [N] */
+} policy_update;
+
+/* What one gradient is made of. */
+typedef struct policy_gradient {
+    tce_segment_stats stats; /* loss: the surrogate */
+    double regression;       /* loss of the trust region */
+} policy_gradient;
+
+/* Losses are means over the epochs, as published runs log them, the rest is of the last epoch. */
+typedef struct policy_report {
+    double loss, regression_loss;
+    double gradient_norm;
+    double entropy;                     /* mean of the projected policy, after the last step */
+    double mean_distance, cov_distance; /* before the projection, means */
+    tce_segment_stats stats;
+} policy_report;
+
+/* Arrays for up to max_rows rows and n_factors factors, taken from m. */
+void policy_update_take(policy_update *u, memory *m, size_t max_rows, size_t n_factors, size_t P);
+
+/* Predicts and projects: mean, L, proj_mean, proj_L. */
+tce_status policy_update_project(policy_update *u, const policy_rows *rows, double entropy_bound);
+
 /*
- * The policy epochs of iteration i: predict, project against (old_mean, old_L), surrogate,
- * gradients back, Adam; afterwards "set variance". inputs [E, O_net]. Reports losses as means over
- * the epochs, entropy, distances and the rest of the last one.
+ * policy_update_project, then the gradient of the loss with respect to all weights of the policy,
+ * which waits for tce_policy_adam_step.
  */
-tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t i,
-                                 const double *inputs, const double *old_mean, const double *old_L,
-                                 surrogate loss, void *context, metrics *m);
+tce_status policy_update_gradient(policy_update *u, const policy_rows *rows,
+                                  const policy_update_options *options, policy_gradient *out);
+
+/* Mean entropy of the factors L [N, P, P] of n rows. */
+tce_status policy_update_entropy(policy_update *u, size_t n, const double *L, double *out);
+
+/*
+ * All epochs on the same rows; afterwards the projection once more, since the last step has moved
+ * the policy, and "set variance".
+ */
+tce_status policy_update_run(policy_update *u, const policy_rows *rows,
+                             const policy_update_options *options, policy_report *out);
+
+/* ---- surrogates ------------------------------------------------------------------------------ */
+
+/* Of TCE: the likelihood of the path segments that are set in a tce_segment; J of them. */
+typedef struct segment_likelihood {
+    tce_segment *segment;
+    size_t n;
+    const double *pos;                 /* [n, T, D] */
+    const double *init_pos, *init_vel; /* [n, D] */
+    const double *old_log_prob;        /* [n, J] */
+    const double *advantages;          /* [n, J] */
+    const uint8_t *mask;               /* [n, J], or NULL */
+    double ratio_clip;                 /* 0: plain ratio */
+} segment_likelihood;
+
+/* A `surrogate`; its context is a segment_likelihood. */
+tce_status segment_surrogate(void *context, const double *mean, const double *L,
+                             tce_segment_stats *stats, double *d_mean, double *d_L);
+
+/* Of BBRL: the likelihood of the parameters themselves. */
+typedef struct parameter_likelihood {
+    size_t n, n_factors, P;
+    const double *params;       /* [n, P] */
+    const double *old_log_prob; /* [n] */
+    const double *advantages;   /* [n] */
+    const uint8_t *mask;        /* [n], or NULL */
+    double ratio_clip;
+    double *log_prob, *d_log_prob; /* [n] */
+    double *work;                  /* [tce_gauss_work(n, P)] */
+} parameter_likelihood;
+
+/* A `surrogate`; its context is a parameter_likelihood. */
+tce_status parameter_surrogate(void *context, const double *mean, const double *L,
+                               tce_segment_stats *stats, double *d_mean, double *d_L);
 
 #endif

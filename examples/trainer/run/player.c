@@ -14,6 +14,7 @@
 void player_close(player *p)
 {
     episodes_free(&p->ep);
+    memory_free(&p->arrays);
     policy_file_close(&p->file);
     tce_store_free(p->store);
     task_close(&p->t);
@@ -100,7 +101,7 @@ tce_status player_create(player *p, int32_t n_episodes, tce_pool *pool)
     if (status == TCE_OK)
         status = memory_check(episodes_bytes(&p->ep, p->file.P), "this number of episodes",
                               "lower --episodes");
-    return status == TCE_OK ? episodes_allocate(&p->ep, p->file.P) : status;
+    return status == TCE_OK ? episodes_allocate(&p->ep, p->file.P, &p->arrays) : status;
 }
 
 static tce_status count(void *context, const episodes *ep, size_t first, size_t n)

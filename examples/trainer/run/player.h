@@ -16,6 +16,7 @@ typedef struct player {
     task t;
     tce_store *store;
     policy_file file; /* policy and primitive */
+    memory arrays;    /* of the episodes */
     episodes ep;      /* of the last player_play */
 } player;
 

@@ -30,15 +30,37 @@ double *array_of_doubles(size_t count, int *failed)
     return array_of(count, sizeof(double), failed);
 }
 
+/* What stands before each array, which is aligned for any type. */
+struct memory_block {
+    struct memory_block *next;
+    long double array[];
+};
+
 void *memory_take(memory *m, size_t count, size_t size)
 {
     m->bytes += (double)count * (double)size;
     if (m->measure)
         return NULL;
-    void *block = calloc(count ? count : 1, size);
-    if (!block)
+    const size_t most = SIZE_MAX - sizeof(struct memory_block);
+    struct memory_block *block = size && count > most / size
+                                     ? NULL
+                                     : calloc(1, sizeof *block + count * size);
+    if (!block) {
         m->failed = 1;
-    return block;
+        return NULL;
+    }
+    block->next = m->blocks;
+    m->blocks = block;
+    return block->array;
+}
+
+void memory_free(memory *m)
+{
+    while (m->blocks) {
+        struct memory_block *next = m->blocks->next;
+        free(m->blocks);
+        m->blocks = next;
+    }
 }
 
 double *memory_doubles(memory *m, size_t count)

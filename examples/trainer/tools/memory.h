@@ -14,18 +14,21 @@ void *array_of(size_t count, size_t size, int *failed);
 double *array_of_doubles(size_t count, int *failed);
 
 /*
- * A list of arrays, taken or, with `measure`, only counted: the same lines of code serve both.
- * Starts as { 0 }.
+ * Arrays that live and go together, taken or, with `measure`, only counted: the same lines of code
+ * serve both. Starts as { 0 }; memory_free when done.
  */
 typedef struct memory {
     double bytes;
     int measure; /* take nothing */
     int failed;  /* there was not enough */
+    struct memory_block *blocks;
 } memory;
 
 /* Zeroed memory; NULL when there is none, or when it is only measured. */
 void *memory_take(memory *m, size_t count, size_t size);
 double *memory_doubles(memory *m, size_t count);
+/* Frees all that was taken. */
+void memory_free(memory *m);
 
 /*
  * Hooks that grant nothing and count what is asked for: with them, a create tells the size of its

@@ -1,0 +1,167 @@
+/*
+ * Settings -> policy, projection and the options of an update.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "methods/policy_learner.h"
+
+/* hooks: NULL, or those of memory.h */
+static tce_status create_policy(policy_learner *pl, const settings *s, tce_pool *pool,
+                                size_t n_inputs, size_t max_batch, const tce_hooks *hooks)
+{
+    tce_policy_options policy;
+    tce_policy_options_init(&policy, sizeof policy);
+    policy.n_obs = (int32_t)n_inputs;
+    policy.n_params = (int32_t)pl->P;
+    policy.form = s->policy.covariance;
+    policy.n_hidden = s->policy.hidden.n;
+    policy.hidden = s->policy.hidden.v;
+    policy.activation = s->policy.activation;
+    policy.precision = s->policy.precision;
+    policy.start = s->policy.start;
+    policy.max_batch = (int32_t)max_batch;
+    policy.min_std = s->policy.min_std;
+    policy.initial_std = s->policy.initial_std;
+    policy.pool = pool;
+    tce_status status = tce_policy_create(&policy, hooks, &pl->update.policy);
+    if (status != TCE_OK)
+        return status;
+
+    tce_random random;
+    tce_random_start(&random, s->run.seed, PURPOSE_POLICY_START, 0, 0);
+    return tce_policy_start(pl->update.policy, &random);
+}
+
+static tce_status create_projection(policy_learner *pl, const settings *s, tce_pool *pool,
+                                    const tce_hooks *hooks)
+{
+    const int clipped = s->projection.ratio_clip > 0.0;
+    tce_trpl_options trpl;
+    tce_trpl_options_init(&trpl, sizeof trpl);
+    trpl.kind = clipped ? TCE_TRPL_IDENTITY : s->projection.kind;
+    trpl.dim = (int32_t)pl->P;
+    trpl.max_batch = (int32_t)pl->E;
+    trpl.shared_cov = s->policy.covariance != TCE_POLICY_FULL_CONTEXTUAL;
+    trpl.diagonal = s->policy.covariance == TCE_POLICY_DIAGONAL_SHARED;
+    trpl.entropy = clipped || s->projection.entropy_schedule == TCE_TRPL_SCHEDULE_NONE
+                       ? TCE_TRPL_ENTROPY_NONE
+                       : s->projection.entropy;
+    trpl.entropy_first = s->projection.entropy_first;
+    trpl.mean_bound = s->projection.mean_bound;
+    trpl.cov_bound = s->projection.cov_bound;
+    trpl.pool = pool;
+    return tce_trpl_create(&trpl, hooks, &pl->update.trpl);
+}
+
+/* Sizes, then the arrays. */
+static void take_arrays(policy_learner *pl, const settings *s, size_t P, memory *m)
+{
+    memset(pl, 0, sizeof *pl);
+    pl->E = (size_t)s->collect.episodes;
+    pl->P = P;
+    pl->n_factors = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL ? pl->E : 1;
+    pl->initial_entropy = NAN;
+    policy_update_take(&pl->update, m, pl->E, pl->n_factors, P);
+}
+
+tce_status policy_learner_measure(const settings *s, tce_pool *pool, size_t n_inputs, size_t P,
+                                  size_t max_batch, memory *m)
+{
+    policy_learner pl;
+    tce_hooks hooks;
+    take_arrays(&pl, s, P, m);
+    memory_hooks(m, &hooks);
+    const tce_status status = memory_measured(
+        create_policy(&pl, s, pool, n_inputs, max_batch, &hooks));
+    return status == TCE_OK ? memory_measured(create_projection(&pl, s, pool, &hooks)) : status;
+}
+
+tce_status policy_learner_create(policy_learner *pl, const settings *s, tce_pool *pool,
+                                 size_t n_inputs, size_t P, size_t max_batch, memory *m)
+{
+    take_arrays(pl, s, P, m);
+    if (m->failed)
+        return tce_fail(TCE_E_NOMEM, "no memory for a policy of %zu parameters", P);
+    const tce_status status = create_policy(pl, s, pool, n_inputs, max_batch, NULL);
+    return status == TCE_OK ? create_projection(pl, s, pool, NULL) : status;
+}
+
+void policy_learner_free(policy_learner *pl)
+{
+    tce_policy_free(pl->update.policy);
+    tce_trpl_free(pl->update.trpl);
+    memset(pl, 0, sizeof *pl);
+}
+
+tce_status policy_learner_save(const policy_learner *pl, tce_store *store)
+{
+    tce_status status = tce_policy_save(pl->update.policy, store, "policy");
+    if (status == TCE_OK)
+        status = tce_store_put(store, "trainer.initial_entropy", TCE_F64, 0, NULL,
+                               &pl->initial_entropy);
+    return status;
+}
+
+tce_status policy_learner_load(policy_learner *pl, const tce_store *store)
+{
+    double initial_entropy;
+    tce_status status = tce_store_read(store, "trainer.initial_entropy", TCE_F64, 1,
+                                       &initial_entropy);
+    if (status == TCE_OK)
+        status = tce_policy_load(pl->update.policy, store, "policy");
+    if (status == TCE_OK)
+        pl->initial_entropy = initial_entropy;
+    return status;
+}
+
+/* H_min of iteration i; the first roll-out's entropy is where the schedule starts. */
+static tce_status entropy_bound(policy_learner *pl, const settings *s, int64_t i,
+                                const double *old_L, double *out)
+{
+    if (isnan(pl->initial_entropy)) {
+        const tce_status status = policy_update_entropy(&pl->update, pl->E, old_L,
+                                                        &pl->initial_entropy);
+        if (status != TCE_OK)
+            return status;
+    }
+    const int64_t length = s->schedule.entropy_iterations > 0 ? s->schedule.entropy_iterations
+                                                              : s->run.iterations;
+    return tce_trpl_entropy_bound(s->projection.entropy_schedule, pl->P, pl->initial_entropy,
+                                  s->projection.entropy_target, s->projection.entropy_temperature,
+                                  (uint64_t)i, (uint64_t)length, out);
+}
+
+tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t i,
+                                 const policy_rows *rows, metrics *m)
+{
+    const int projected = s->projection.ratio_clip == 0.0;
+    policy_update_options options = { .rate_factor = tce_linear_schedule(
+                                          (uint64_t)(i - 1),
+                                          (uint64_t)s->schedule.learning_rate_iterations),
+                                      .clip_norm = s->policy.clip_norm,
+                                      .entropy_bonus = s->policy.entropy_coefficient,
+                                      .regression = projected ? s->projection.coefficient : 0.0,
+                                      .regress_cov = !s->policy.set_variance,
+                                      .set_variance = s->policy.set_variance,
+                                      .n_epochs = s->policy.epochs };
+    policy_report report;
+    tce_adam_options_init(&options.adam, sizeof options.adam);
+    options.adam.learning_rate = s->policy.learning_rate;
+    options.adam.l2 = s->policy.l2;
+    tce_status status = entropy_bound(pl, s, i, rows->old_L, &options.entropy_bound);
+    if (status == TCE_OK)
+        status = policy_update_run(&pl->update, rows, &options, &report);
+    if (status != TCE_OK)
+        return status;
+    metrics_put(m, "entropy", report.entropy);
+    metrics_put(m, "kl_mean", report.mean_distance);
+    metrics_put(m, "kl_cov", report.cov_distance);
+    metrics_put(m, "policy_loss", report.loss);
+    metrics_put(m, "trust_region_loss", report.regression_loss);
+    metrics_put(m, "policy_gradient_norm", report.gradient_norm);
+    metrics_put(m, "ratio_max", report.stats.ratio_max);
+    metrics_put(m, "approx_kl", report.stats.approx_kl);
+    metrics_put(m, "fraction_clipped", report.stats.fraction_clipped);
+    return TCE_OK;
+}
