@@ -134,7 +134,7 @@ $(TEST_TASKS): $(BUILD)/%.so: $(BUILD)/%.o
 	$(Q)$(LINK) -shared -o $@ $<
 
 # shares one libtce with the task library that it loads; the formulas of Metaworld's rewards and of statistics have no other door
-REPLAY += $(BUILD)/examples/tasks/metaworld/helpers.o $(BUILD)/examples/trainer/report/stats.o $(BUILD)/examples/trainer/report/correlation.o
+REPLAY += $(BUILD)/examples/tasks/metaworld/rewards.o $(BUILD)/examples/trainer/report/stats.o $(BUILD)/examples/trainer/report/correlation.o
 
 $(BUILD)/replay: $(REPLAY) $(SUPPORT) $(LIB)/libtce.so
 	$(call say,LD,$@)

@@ -79,7 +79,7 @@ $(BUILD)/examples/tasks/%.o: examples/tasks/%.c $(BUILD)/examples/tasks/flags
 	$(Q)$(COMPILE_TASK) -MMD -MP -c -o $@ $<
 
 # where a copy of the library elsewhere finds the models
-$(BUILD)/examples/tasks/models.o: private COMPILE_TASK += -DTASKS_DEPS='"$(abspath deps)"'
+$(BUILD)/examples/tasks/shared/model.o: private COMPILE_TASK += -DTASKS_DEPS='"$(abspath deps)"'
 
 $(TASKS): $(TASK_OBJECTS) $(LIB)/libtce.so
 	$(call say,LD,$@)
@@ -127,14 +127,14 @@ $(TRAINER_SUITES): %: %.o $(SUPPORT) $(TRAINER_ARCHIVE) $(LIB)/libtce.so
 
 # these call MuJoCo and what the tasks share themselves
 MUJOCO_SUITES := $(BUILD)/tests/trainer/test_mujoco $(BUILD)/tests/trainer/test_model_cache
-$(MUJOCO_SUITES:%=%.o): TEST_CFLAGS += -Iexamples/tasks -isystem $(MUJOCO_DIR)/include
+$(MUJOCO_SUITES:%=%.o): TEST_CFLAGS += -Iexamples/tasks/shared -isystem $(MUJOCO_DIR)/include
 $(MUJOCO_SUITES:%=%.o): | deps-mujoco
 $(MUJOCO_SUITES): TEST_LIBS += $(TASK_OBJECTS) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -ldl
 $(MUJOCO_SUITES): $(TASK_OBJECTS)
 
 # and this one the formulas of Metaworld's rewards
-$(BUILD)/tests/trainer/test_metaworld: TEST_LIBS += $(BUILD)/examples/tasks/metaworld/helpers.o
-$(BUILD)/tests/trainer/test_metaworld: $(BUILD)/examples/tasks/metaworld/helpers.o
+$(BUILD)/tests/trainer/test_metaworld: TEST_LIBS += $(BUILD)/examples/tasks/metaworld/rewards.o
+$(BUILD)/tests/trainer/test_metaworld: $(BUILD)/examples/tasks/metaworld/rewards.o
 
 .PHONY: deps-pictures
 deps-pictures: | deps-test deps-train

@@ -22,9 +22,9 @@
 
 #include "arm_search.h"
 #include "box_pushing.h"
-#include "clearing.h"
-#include "models.h"
-#include "options.h"
+#include "shared/static_culling.h"
+#include "shared/model.h"
+#include "shared/options.h"
 #include "tasks.h"
 
 enum {
@@ -67,7 +67,7 @@ static const double HIGH[3] = { 0.6, 0.45, -0.01 };
  * Between the posts of the frame that the table stands in: above the table's edge, and between its
  * front and back beam. Nothing of the frame is there but what the box can touch.
  */
-static const clearing_space SPACES[] = {
+static const static_culling_space SPACES[] = {
     { { -10.0, -0.96, -0.02 }, { 10.0, 0.96, 1.24 } },
     { { -0.27, -0.96, -0.445 }, { 10.0, 0.96, 1.24 } },
 };
@@ -87,8 +87,8 @@ typedef struct box_pushing {
     const char *name;
     const task_draws *draws;
     tce_random *random; /* during a reset */
-    clearing clearing;
-    const mjModel *model; /* and data: those of the clearing, which steps them */
+    static_culling culling;
+    const mjModel *model; /* and data: those of the culling, which steps them */
     mjData *data;
     mjModel *picture_model; /* the whole one */
     mjData *picture_data;
@@ -110,7 +110,7 @@ static void destroy(void *instance)
     mujoco_renderer_free(env->renderer);
     mj_deleteData(env->picture_data);
     mj_deleteModel(env->picture_model);
-    clearing_close(&env->clearing);
+    static_culling_close(&env->culling);
     free(env);
 }
 
@@ -130,7 +130,7 @@ static tce_status find_parts(box_pushing *env)
     if (status == TCE_OK)
         status = mujoco_find_parts(env->model, sizeof parts / sizeof parts[0], parts);
     return status == TCE_OK
-               ? mujoco_find_parts(env->clearing.whole, sizeof marks / sizeof marks[0], marks)
+               ? mujoco_find_parts(env->culling.whole, sizeof marks / sizeof marks[0], marks)
                : status;
 }
 
@@ -149,10 +149,10 @@ static tce_status create(const char *name, int sparse, const task_draws *draws,
     tce_status status = task_options_read(name, settings, sizeof options / sizeof options[0],
                                           options);
     if (status == TCE_OK)
-        status = clearing_open(&env->clearing, MODEL, MODEL_BLANK, env->whole != 0.0 ? 0 : N_SPACES,
-                               SPACES);
-    env->model = env->clearing.model;
-    env->data = env->clearing.data;
+        status = static_culling_open(&env->culling, MODEL, MODEL_BLANK,
+                                     env->whole != 0.0 ? 0 : N_SPACES, SPACES);
+    env->model = env->culling.model;
+    env->data = env->culling.data;
     if (status == TCE_OK)
         status = find_parts(env);
     if (status != TCE_OK) {
@@ -290,7 +290,7 @@ static void begin(void *context)
     mjData *data = env->data;
     mj_resetData(env->model, data);
     memcpy(data->qpos, START, sizeof START);
-    clearing_forward(&env->clearing);
+    static_culling_forward(&env->culling);
 
     /* box, then targets until one is far enough */
     double pose[N_POSE];
@@ -307,7 +307,7 @@ static void begin(void *context)
     /* the arm, above the box */
     const double goal[3] = { box[0], box[1], box[2] + ARM_HEIGHT };
     arm_search_run(&env->search, env->model, data, goal, DOWN);
-    clearing_forward(&env->clearing);
+    static_culling_forward(&env->culling);
     env->step = 0.0;
     env->energy = 0.0;
     measure(env);
@@ -346,7 +346,7 @@ static tce_status step_action(void *instance, const double *action, double *out_
         data->ctrl[i] = fmin(fmax(torque + data->qfrc_bias[i], -MAX_TORQUE[i]), MAX_TORQUE[i]);
         effort += torque * torque;
     }
-    status = clearing_step(&env->clearing, N_SUB);
+    status = static_culling_step(&env->culling, N_SUB);
     if (status != TCE_OK)
         return status;
     env->step += 1.0;
@@ -435,7 +435,7 @@ static void put_state(void *context)
     env->step = state[BOX_STATE_STEP];
     env->energy = state[BOX_STATE_ENERGY];
     data->time = DT * env->step;
-    clearing_forward(&env->clearing);
+    static_culling_forward(&env->culling);
     measure(env);
     if (isnan(state[BOX_STATE_WARM]))
         return;
@@ -475,7 +475,7 @@ static tce_status set_state(void *instance, const double *state, double *out_obs
  */
 static tce_status open_picture(box_pushing *env)
 {
-    env->picture_model = mj_copyModel(NULL, env->clearing.whole);
+    env->picture_model = mj_copyModel(NULL, env->culling.whole);
     if (!env->picture_model)
         return tce_fail(TCE_E_NOMEM, "%s: no memory for pictures", env->name);
     mjModel *model = env->picture_model;

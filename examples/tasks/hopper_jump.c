@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "hopper_tennis.h"
-#include "options.h"
+#include "shared/options.h"
 #include "tasks.h"
 
 enum { N_JOINTS = HOPPER_NU, NQ = HOPPER_NQ, FIRST_JOINT = 3, N_STEPS = 250, N_SUB = 4 };
@@ -248,7 +248,7 @@ static tce_status step_action(void *instance, const double *action, double *out_
         env->data->ctrl[i] = action[i];
         cost += COST_WEIGHT * action[i] * action[i];
     }
-    status = models_step(env->model, env->data, N_SUB);
+    status = step_as_original(env->model, env->data, N_SUB);
     if (status != TCE_OK)
         return status;
 

@@ -44,8 +44,8 @@ enum {
 
 #ifndef HOPPER_TENNIS_LAYOUT_ONLY
 
-#include "models.h"
-#include "packed.h"
+#include "shared/model.h"
+#include "shared/state.h"
 
 /* Whether the contact list has the pair of geoms, in either order. */
 int touching(const mjData *data, int geom_a, int geom_b);

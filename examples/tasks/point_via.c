@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "options.h"
+#include "shared/options.h"
 #include "tasks.h"
 
 #define N_STEPS 50

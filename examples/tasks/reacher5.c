@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mujoco_common.h"
-#include "options.h"
+#include "shared/guard.h"
+#include "shared/options.h"
 #include "tasks.h"
 
 enum { N_JOINTS = 5, N_STEPS = 100, N_SUB = 2 };
@@ -273,7 +273,7 @@ static tce_status step_action(void *instance, const double *action, double *out_
         env->data->ctrl[i] = torque;
         effort += share * share / N_JOINTS;
     }
-    status = mujoco_advance(env->model, env->data, N_SUB);
+    status = step_checked(env->model, env->data, N_SUB);
     if (status != TCE_OK)
         return status;
     env->task[STATE_STEP] += 1.0;

@@ -30,7 +30,7 @@
 #include <string.h>
 
 #include "hopper_tennis.h"
-#include "options.h"
+#include "shared/options.h"
 #include "tasks.h"
 
 enum {
@@ -388,7 +388,7 @@ static tce_status advance(table_tennis *env, const double *action, int *now, int
     const double landed = task[TENNIS_HAS_LANDING];
     memcpy(env->data->ctrl, action, N_JOINTS * sizeof *action);
     for (int i = 0; i < N_SUB; i++) {
-        const tce_status status = models_step(env->model, env->data, 1);
+        const tce_status status = step_as_original(env->model, env->data, 1);
         if (status != TCE_OK)
             return status;
         if (env->terminal != 0.0 || task[TENNIS_OVER] == 0.0)

@@ -40,7 +40,7 @@ def open_libraries(loops):
 
 
 class Draws(ctypes.Structure):
-    """task_draws of examples/tasks/draws.h: numbers that a reset takes instead of random ones."""
+    """task_draws of examples/tasks/shared/draw.h: numbers that a reset takes instead of random ones."""
 
     NEXT = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)
     _fields_ = [("next", NEXT), ("context", ctypes.c_void_p), ("exact", ctypes.c_int)]

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../../examples/tasks/box_pushing.h"
-#include "../../examples/tasks/draws.h"
+#include "../../examples/tasks/shared/draw.h"
 
 enum { MAX_STEPS = 100000, PATH_SIZE = 4096, N_JOINTS = 7, N_OBS = 28 };
 

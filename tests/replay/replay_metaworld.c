@@ -8,7 +8,7 @@
  * second reset with its own vector. Of these the one is taken whose reset comes nearest to the
  * case's; all comparisons are made with that one.
  */
-#include "../../examples/tasks/metaworld/helpers.h"
+#include "../../examples/tasks/metaworld/rewards.h"
 #include "../../examples/tasks/metaworld/state.h"
 #include "replay.h"
 

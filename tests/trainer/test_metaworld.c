@@ -10,7 +10,7 @@
 
 #include <tce/tce.h>
 
-#include "../../examples/tasks/metaworld/helpers.h"
+#include "../../examples/tasks/metaworld/rewards.h"
 #include "../../examples/tasks/metaworld/state.h"
 #include "support.h"
 #include "task_suite.h"

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model_cache.h"
-#include "mujoco_common.h"
+#include "cache.h"
+#include "guard.h"
 #include "support.h"
 
 enum { PATH = 1024, SOMEBODY = 65534 };

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../options.h"
-#include "../packed.h"
+#include "../shared/options.h"
+#include "../shared/state.h"
 #include "metaworld.h"
 
 #define DT 0.0125

@@ -3,8 +3,8 @@
  * pushes, picks and places. Models of metaworld 3.1.1.
  *
  * A task is a row of data with two functions: what its reset does after the hand has been brought
- * to its place, and its reward. Rows stand in group files (objects.c, places.c, tools.c, buttons.c,
- * doors.c, handles.c, plates.c), the machinery in env.c, the list of all in list.h.
+ * to its place, and its reward. list.h says which file has the row of a task; env.c, reset.c and
+ * scene.c are the machinery.
  *
  * Letters, here and in the rows: c tool centre, c0 the same when the hand had been reset; h hand, g
  * opening of the gripper, p, q position and quaternion of the object as observed, p2 those of a
@@ -13,8 +13,8 @@
 #ifndef METAWORLD_METAWORLD_H
 #define METAWORLD_METAWORLD_H
 
-#include "../models.h"
-#include "helpers.h"
+#include "../shared/model.h"
+#include "rewards.h"
 #include "state.h"
 
 enum { MW_MAX_PARTS = 6, MW_MAX_RANDOM = 6 };
@@ -81,6 +81,10 @@ typedef struct mw_result {
     double distance;
 } mw_result;
 
+/*
+ * Numbers with an f, 0.6f, are single precision in the original too: written as 0.6 they would
+ * differ in the eighth digit.
+ */
 typedef struct mw_task {
     const char *xml;
     double hand[3];      /* H0: where a reset brings the mocap body */
@@ -195,11 +199,19 @@ void mw_settle(mw_env *env);
  */
 enum { MW_FIRST = 9, MW_N_FREE = 6 /* velocities of a free object */ };
 void mw_place(mw_env *env, int at, int n, const double *x, int still, int m);
+/* The task's own joint to x, at rest. */
+static inline void mw_set_joint(mw_env *env, double x)
+{
+    mw_place(env, MW_FIRST, 1, &x, MW_FIRST, 1);
+}
 /* A free object to x, its orientation as it is. */
 static inline void mw_place_free(mw_env *env, const double *x)
 {
     mw_place(env, MW_FIRST, 3, x, MW_FIRST, MW_N_FREE);
 }
+
+/* buttons.c: the reward of a button that is pressed into what it sits in. */
+void mw_reward_button_press(mw_env *env, const mw_scene *s, mw_result *out);
 
 /* Whether both pads press against a geom. */
 int mw_both_pads_press(const mw_env *env, const char *geom);
@@ -212,14 +224,14 @@ static inline void mw_point(double *out, double x, double y, double z)
 }
 
 /* out = a + (x, y, z) */
-static inline void mw_set(double *out, const double *a, double x, double y, double z)
+static inline void mw_offset(double *out, const double *a, double x, double y, double z)
 {
     mw_point(out, a[0] + x, a[1] + y, a[2] + z);
 }
 
 static inline void mw_copy(double *out, const double *a)
 {
-    mw_set(out, a, 0.0, 0.0, 0.0);
+    mw_offset(out, a, 0.0, 0.0, 0.0);
 }
 
 #endif

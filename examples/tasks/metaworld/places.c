@@ -20,7 +20,7 @@ static void reset_basketball(mw_env *env, const double *v)
         mw_place(env, 2, 3, env->o0, 3, MW_N_FREE);
     else
         mw_place_free(env, env->o0);
-    mw_set(env->T, v + 3, 0.0, -0.083, 0.25);
+    mw_offset(env->T, v + 3, 0.0, -0.083, 0.25);
 }
 
 static void reward_basketball(mw_env *env, const mw_scene *s, mw_result *out)
@@ -176,7 +176,7 @@ static void reward_box_close(mw_env *env, const mw_scene *s, mw_result *out)
     static const double UPRIGHT[4] = { 0.707, 0.0, 0.0, 0.707 };
     (void)env;
     double lid[3];
-    mw_set(lid, s->p, 0.0, 0.0, 0.02);
+    mw_offset(lid, s->p, 0.0, 0.0, 0.02);
     const double grip = (mw_clip(s->grip, -1.0, 1.0) + 1.0) / 2.0;
     const double funnel = mw_funnel(mw_distance_xy(s->h, lid), 0.02, 0.04, 0.4);
     const double above = s->h[2] >= funnel ? 1.0 : mw_near(funnel - s->h[2], 0.01, funnel / 2.0);

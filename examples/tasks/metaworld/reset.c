@@ -23,8 +23,8 @@ void mw_put_fixture(mw_env *env)
                          : task->fixture_from == MW_FROM_SECOND ? env->v + 3
                                                                 : NOWHERE;
     if (env->fixture >= 0)
-        mw_set(env->body_pos + 3 * env->fixture, from, task->fixture_offset[0],
-               task->fixture_offset[1], task->fixture_offset[2]);
+        mw_offset(env->body_pos + 3 * env->fixture, from, task->fixture_offset[0],
+                  task->fixture_offset[1], task->fixture_offset[2]);
 }
 
 void mw_forward(mw_env *env)

@@ -27,7 +27,7 @@ static void locate(const mw_env *env, int i, double *out)
     if (object->locate)
         object->locate(env, out);
     else
-        mw_set(out, env->object_at[i], object->offset[0], object->offset[1], object->offset[2]);
+        mw_offset(out, env->object_at[i], object->offset[0], object->offset[1], object->offset[2]);
 }
 
 void mw_locate(const mw_env *env, double *out)

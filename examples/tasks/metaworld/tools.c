@@ -71,7 +71,7 @@ const mw_task mw_assembly = {
 static void reset_disassemble(mw_env *env, const double *v)
 {
     mw_copy(env->o0, v);
-    mw_set(env->T, v, 0.0, 0.0, 0.15);
+    mw_offset(env->T, v, 0.0, 0.0, 0.15);
     mw_put_fixture(env);
     mw_forward(env);
     mw_place_free(env, env->o0);
@@ -82,7 +82,7 @@ static void reward_disassemble(mw_env *env, const mw_scene *s, mw_result *out)
     const double *nut = part(env, NUT);
     double handle[3], lifted[3];
     along_handle(s, 0.01, handle);
-    mw_set(lifted, s->T, 0.0, 0.0, 0.1);
+    mw_offset(lifted, s->T, 0.0, 0.0, 0.1);
     const double held = mw_cage(s, &env->task->cage, handle, s->o0);
     const double in_place = 0.1 * (nut[2] > 0.02) +
                             0.9 * mw_near(mw_distance(lifted, nut), 0.02, 0.2);
@@ -128,7 +128,7 @@ static void reward_hammer(mw_env *env, const mw_scene *s, mw_result *out)
 {
     static const double LEVEL[4] = { 1.0, 0.0, 0.0, 0.0 };
     double handle[3], head[3];
-    mw_set(head, s->p, 0.16, 0.06, 0.0);
+    mw_offset(head, s->p, 0.16, 0.06, 0.0);
     along_handle(s, 0.07, handle);
     const double held = mw_cage(s, &env->task->cage, handle, s->o0);
     const double in_place = 0.1 * (head[2] > 0.02) +
@@ -169,7 +169,7 @@ static void reset_peg_insert_side(mw_env *env, const double *v)
     mw_copy(env->extra, part(env, PEG_HEAD));
     mw_place_free(env, env->o0);
     mw_put_fixture(env);
-    mw_set(env->T, v + 3, 0.03, 0.0, 0.13);
+    mw_offset(env->T, v + 3, 0.03, 0.0, 0.13);
 }
 
 static void reward_peg_insert_side(mw_env *env, const mw_scene *s, mw_result *out)
@@ -223,10 +223,10 @@ static void reset_peg_unplug_side(mw_env *env, const double *v)
 {
     double plug[7] = { 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0 };
     mw_put_fixture(env);
-    mw_set(plug, v, 0.044, 0.0, 0.131);
+    mw_offset(plug, v, 0.044, 0.0, 0.131);
     mw_place(env, MW_FIRST, 7, plug, MW_FIRST, 3);
     mw_copy(env->o0, part(env, PEG_END));
-    mw_set(env->T, plug, 0.15, 0.0, 0.0);
+    mw_offset(env->T, plug, 0.15, 0.0, 0.0);
 }
 
 static void reward_peg_unplug_side(mw_env *env, const mw_scene *s, mw_result *out)
@@ -289,7 +289,7 @@ static void reward_stick_push(mw_env *env, const mw_scene *s, mw_result *out)
 {
     const double *s0 = env->extra;
     double stick[3];
-    mw_set(stick, s->p, 0.015, 0.0, 0.0);
+    mw_offset(stick, s->p, 0.015, 0.0, 0.0);
     const double in_place = mw_near(mw_distance(stick, s->T), 0.12, mw_distance(s0, s->T) - 0.12);
     const double d = mw_distance(s->p2, s->T);
     const double pushed = mw_near(d, 0.12, mw_distance(s->o0, s->T) - 0.12);
@@ -331,8 +331,8 @@ static void reward_stick_pull(mw_env *env, const mw_scene *s, mw_result *out)
     static const double S[3] = { 1.0, 1.0, 2.0 };
     const double *s0 = env->extra, *handle = s->p2, *end = part(env, STICK_END);
     double container[3], container0[3];
-    mw_set(container, handle, 0.05, 0.0, 0.0);
-    mw_set(container0, s->o0, 0.05, 0.0, 0.0);
+    mw_offset(container, handle, 0.05, 0.0, 0.0);
+    mw_offset(container0, s->o0, 0.05, 0.0, 0.0);
     const double at_container = mw_near(mw_distance_scaled(S, s->p, container), 0.05,
                                         mw_distance_scaled(S, s0, container0));
     const double stick_in_place = mw_near(mw_distance(s->p, s->T), 0.05, mw_distance(s0, s->T));

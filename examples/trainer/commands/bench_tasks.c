@@ -3,7 +3,7 @@
  *
  * Roll-outs on the thread pool along random paths of a ProDMP, in rounds. A round runs the same
  * episodes twice: as in training, for the processor time of all threads; and with the task library
- * repeating the physics alone, from a copy of the same states (examples/tasks/physics.h). With c
+ * repeating the physics alone, from a copy of the same states (examples/tasks/shared/physics.h). With c
  * the cost of a step and b that of its bare mj_step calls, both in processor time with as many
  * threads busy, roll-outs reach b / c of what n threads of bare calls would. Printed are medians
  * over rounds, which other programs on the machine disturb least.
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../tasks/physics.h"
+#include "../../tasks/shared/physics.h"
 #include "collect/collect.h"
 #include "commands/commands.h"
 #include "tools/memory.h"

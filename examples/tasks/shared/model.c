@@ -6,8 +6,8 @@
  */
 #define _GNU_SOURCE /* dladdr1 */
 
-#include "model_cache.h"
-#include "models.h"
+#include "cache.h"
+#include "model.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -347,7 +347,7 @@ static void take_steps(void *context)
     physics_step(job->model, job->data, job->n);
 }
 
-tce_status models_step(const mjModel *model, mjData *data, int n)
+tce_status step_as_original(const mjModel *model, mjData *data, int n)
 {
     step_job job = { model, data, n };
     return mujoco_try(take_steps, &job);

@@ -1,11 +1,11 @@
 /*
  * Steps of a model without its far furniture, checked afterwards.
  */
-#include "clearing.h"
+#include "static_culling.h"
 
 #include <stdlib.h>
 
-#include "models.h"
+#include "model.h"
 
 /*
  * Touching is told from not touching with this to spare, m: far above rounding, far below what
@@ -21,7 +21,7 @@ enum { STEP_STATE = mjSTATE_PHYSICS | mjSTATE_TIME | mjSTATE_WARMSTART | mjSTATE
 /* ---- what can be left out -------------------------------------------------------------------- */
 
 /* Whether the box around a geom of the whole model overlaps a space. */
-static int in_spaces(const clearing *c, int geom)
+static int in_spaces(const static_culling *c, int geom)
 {
     const mjData *data = c->whole_data;
     /* centre and half sizes in the geom's frame */
@@ -51,7 +51,7 @@ static int in_spaces(const clearing *c, int geom)
  * A body that never moves, carries nothing but geoms, touches only what it meets, and has no geom
  * in a space.
  */
-static int can_go(const clearing *c, int body)
+static int can_go(const static_culling *c, int body)
 {
     const mjModel *model = c->whole;
     if (body == 0 || model->body_weldid[body] != 0 || model->body_geomnum[body] == 0 ||
@@ -70,7 +70,7 @@ static int can_go(const clearing *c, int body)
 }
 
 /* Names of all bodies that can go, NULL after the last; NULL without memory. */
-static const char **names_to_drop(const clearing *c)
+static const char **names_to_drop(const static_culling *c)
 {
     const char **names = calloc((size_t)c->whole->nbody + 1, sizeof *names);
     int n = 0;
@@ -90,12 +90,12 @@ static int moves(const mjModel *model, int geom)
 
 static void derive(void *context)
 {
-    const clearing *c = context;
+    const static_culling *c = context;
     mj_kinematics(c->whole, c->whole_data);
 }
 
 /* The smaller model, and its list of geoms to watch. */
-static tce_status open_smaller(clearing *c, const char *path, const char *blank)
+static tce_status open_smaller(static_culling *c, const char *path, const char *blank)
 {
     tce_status status = mujoco_data_create(c->whole, &c->whole_data);
     if (status == TCE_OK)
@@ -118,8 +118,8 @@ static tce_status open_smaller(clearing *c, const char *path, const char *blank)
     return TCE_OK;
 }
 
-tce_status clearing_open(clearing *c, const char *path, const char *blank, int n_spaces,
-                         const clearing_space *spaces)
+tce_status static_culling_open(static_culling *c, const char *path, const char *blank, int n_spaces,
+                               const static_culling_space *spaces)
 {
     c->spaces = spaces;
     c->n_spaces = n_spaces;
@@ -129,7 +129,7 @@ tce_status clearing_open(clearing *c, const char *path, const char *blank, int n
     return status == TCE_OK ? mujoco_data_create(c->model, &c->data) : status;
 }
 
-void clearing_close(clearing *c)
+void static_culling_close(static_culling *c)
 {
     mj_deleteData(c->whole_data);
     mj_deleteData(c->data);
@@ -144,10 +144,10 @@ void clearing_close(clearing *c)
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 /* Whether a ball lies in one of the spaces. */
-static int is_clear(const clearing *c, const mjtNum *centre, double radius)
+static int is_clear(const static_culling *c, const mjtNum *centre, double radius)
 {
     for (int s = 0; s < c->n_spaces; s++) {
-        const clearing_space *space = &c->spaces[s];
+        const static_culling_space *space = &c->spaces[s];
         int inside = 1;
         for (int i = 0; i < 3; i++)
             inside = inside && centre[i] - radius > space->low[i] &&
@@ -159,7 +159,7 @@ static int is_clear(const clearing *c, const mjtNum *centre, double radius)
 }
 
 /* Whether nothing was near what was left out, where contacts of the last step were looked for. */
-static int was_clear(const clearing *c)
+static int was_clear(const static_culling *c)
 {
     const mjModel *model = c->model;
     for (int i = 0; i < c->n_moving; i++) {
@@ -180,13 +180,13 @@ static int was_reset(const mjData *data)
 }
 
 /* mj_step or mj_forward. */
-typedef void (*clearing_work)(const mjModel *model, mjData *data);
+typedef void (*static_culling_work)(const mjModel *model, mjData *data);
 
 /*
  * The work once more, from `before`, with everything there. What is derived depends on the
  * furniture only when one of the two was reset.
  */
-static void do_whole(clearing *c, clearing_work work)
+static void do_whole(static_culling *c, static_culling_work work)
 {
     mj_setState(c->whole, c->whole_data, c->before, STEP_STATE);
     for (int i = 0; i < mjNWARNING; i++)
@@ -203,7 +203,7 @@ static void do_whole(clearing *c, clearing_work work)
     mj_setState(c->model, c->data, c->before, STEP_STATE);
 }
 
-static void do_checked(clearing *c, clearing_work work)
+static void do_checked(static_culling *c, static_culling_work work)
 {
     mj_getState(c->model, c->data, c->before, STEP_STATE);
     work(c->model, c->data);
@@ -211,7 +211,7 @@ static void do_checked(clearing *c, clearing_work work)
         do_whole(c, work);
 }
 
-void clearing_forward(clearing *c)
+void static_culling_forward(static_culling *c)
 {
     if (c->whole_data)
         do_checked(c, mj_forward);
@@ -221,7 +221,7 @@ void clearing_forward(clearing *c)
 
 /* Arguments of the guarded steps. */
 typedef struct steps_job {
-    clearing *c;
+    static_culling *c;
     int n;
 } steps_job;
 
@@ -237,8 +237,8 @@ static void take_steps(void *context)
         do_checked(job->c, one_step);
 }
 
-tce_status clearing_step(clearing *c, int n)
+tce_status static_culling_step(static_culling *c, int n)
 {
     steps_job job = { c, n };
-    return c->whole_data ? mujoco_try(take_steps, &job) : models_step(c->model, c->data, n);
+    return c->whole_data ? mujoco_try(take_steps, &job) : step_as_original(c->model, c->data, n);
 }

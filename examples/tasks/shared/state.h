@@ -6,10 +6,10 @@
  * everything derived belongs to qpos and qvel and the warm start is the one that mj_forward finds
  * (the one in the state is not looked at); 0 when the warm start of the state counts.
  */
-#ifndef TASKS_PACKED_H
-#define TASKS_PACKED_H
+#ifndef TASKS_STATE_H
+#define TASKS_STATE_H
 
-#include "mujoco_common.h"
+#include "guard.h"
 
 enum { STATE_FRESH };
 

@@ -1,7 +1,7 @@
 /*
  * States of physics and task as arrays of numbers.
  */
-#include "packed.h"
+#include "state.h"
 
 #include <math.h>
 #include <string.h>

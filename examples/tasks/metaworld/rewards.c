@@ -7,7 +7,7 @@
  *     quadratic 1 - d^2 (1 - w)      tanh^2 1 - tanh^2(d artanh sqrt(1 - w))
  * the three without a tail end at 0. And what is built from them: cages around objects.
  */
-#include "helpers.h"
+#include "rewards.h"
 
 #include <math.h>
 

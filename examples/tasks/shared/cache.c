@@ -5,7 +5,7 @@
  * the model's file, the version of MuJoCo and a hash of path, variant and machine, so that a model
  * has one entry, which is replaced when its files change.
  */
-#include "model_cache.h"
+#include "cache.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -17,7 +17,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "mujoco_common.h"
+#include "guard.h"
 
 #define PATH_SIZE 4096
 #define NAME_SIZE 256

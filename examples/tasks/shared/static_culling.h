@@ -8,42 +8,42 @@
  * the step is the whole model's, to the last bit. Otherwise it is taken back and taken again in the
  * whole model.
  */
-#ifndef TASKS_CLEARING_H
-#define TASKS_CLEARING_H
+#ifndef TASKS_STATIC_CULLING_H
+#define TASKS_STATIC_CULLING_H
 
-#include "mujoco_common.h"
+#include "guard.h"
 
 /* A box of the world, m. */
-typedef struct clearing_space {
+typedef struct static_culling_space {
     double low[3], high[3];
-} clearing_space;
+} static_culling_space;
 
-typedef struct clearing {
+typedef struct static_culling {
     const mjModel *whole, *model; /* the same one when nothing can be left out */
     /* whole_data NULL then; positions, velocities and what is derived from them are in `data` */
     mjData *whole_data, *data;
-    const clearing_space *spaces; /* [n_spaces] */
+    const static_culling_space *spaces; /* [n_spaces] */
     int n_spaces;
     int n_moving;
     int *moving;    /* [n_moving] geoms of `model` that move and collide */
     mjtNum *before; /* the state before a step */
-} clearing;
+} static_culling;
 
 /*
  * Opens the model of a file as models_open does, and what goes with it. `spaces` must stay;
- * n_spaces 0: the whole model is stepped. c is all zero before, and clearing_close may be called
+ * n_spaces 0: the whole model is stepped. c is all zero before, and static_culling_close may be called
  * whatever the status.
  */
-tce_status clearing_open(clearing *c, const char *path, const char *blank, int n_spaces,
-                         const clearing_space *spaces);
-void clearing_close(clearing *c);
+tce_status static_culling_open(static_culling *c, const char *path, const char *blank, int n_spaces,
+                               const static_culling_space *spaces);
+void static_culling_close(static_culling *c);
 
 /*
  * mj_forward of the whole model, within mujoco_try: what is derived, and where the solver starts.
  */
-void clearing_forward(clearing *c);
+void static_culling_forward(static_culling *c);
 
-/* n steps of the whole model, as models_step. */
-tce_status clearing_step(clearing *c, int n);
+/* n steps of the whole model, as step_as_original. */
+tce_status static_culling_step(static_culling *c, int n);
 
 #endif

@@ -9,8 +9,8 @@
  * sum: the one in an entry finds damage. An entry names the file that it was compiled from, so that
  * models in one folder never stand in for those in another.
  */
-#ifndef TASKS_MODEL_CACHE_H
-#define TASKS_MODEL_CACHE_H
+#ifndef TASKS_CACHE_H
+#define TASKS_CACHE_H
 
 #include <stddef.h>
 #include <stdint.h>

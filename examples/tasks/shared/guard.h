@@ -8,8 +8,8 @@
  * before it is used again: an environment does that in its reset. Outside of mujoco_try() a handler
  * that was there before ours is called.
  */
-#ifndef TASKS_MUJOCO_COMMON_H
-#define TASKS_MUJOCO_COMMON_H
+#ifndef TASKS_GUARD_H
+#define TASKS_GUARD_H
 
 #include <mujoco/mujoco.h>
 #include <tce/env.h>
@@ -70,7 +70,7 @@ void physics_step(const mjModel *model, mjData *data, int n);
  * TCE_E_ENV: an error, or a warning that means the state is worthless (NaN or huge position,
  * velocity, acceleration, control).
  */
-tce_status mujoco_advance(const mjModel *model, mjData *data, int n);
+tce_status step_checked(const mjModel *model, mjData *data, int n);
 
 /*
  * Default state, warnings cleared, and what is derived from it when `change` (may be NULL) has set

@@ -1,7 +1,7 @@
 /*
  * Models shared by name, MuJoCo's errors as statuses, physics states.
  */
-#include "mujoco_common.h"
+#include "guard.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -39,7 +39,7 @@ static void error_handler(const char *message)
 }
 
 /*
- * MuJoCo counts warnings in mjData, where mujoco_advance finds them; without a handler it would
+ * MuJoCo counts warnings in mjData, where step_checked finds them; without a handler it would
  * also write MUJOCO_LOG.TXT.
  */
 static void warning_handler(const char *message)
@@ -282,7 +282,7 @@ static tce_status check_warnings(const mjData *data)
     return TCE_OK;
 }
 
-tce_status mujoco_advance(const mjModel *model, mjData *data, int n)
+tce_status step_checked(const mjModel *model, mjData *data, int n)
 {
     physics_job job = { .model = model, .data = data, .n = n };
     const tce_status status = mujoco_try(advance, &job);

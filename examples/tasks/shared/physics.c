@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "mujoco_common.h"
+#include "guard.h"
 
 /* A stretch ends after this many steps, or calls. */
 enum { MAX_STEPS = 200, MAX_CALLS = 200 };

@@ -8,11 +8,11 @@
  * user, to root, or to the owner of the library. The compiled form is kept in a private cache
  * (model_cache.h), unless TCE_MODEL_CACHE=0.
  */
-#ifndef TASKS_MODELS_H
-#define TASKS_MODELS_H
+#ifndef TASKS_MODEL_H
+#define TASKS_MODEL_H
 
-#include "draws.h"
-#include "mujoco_common.h"
+#include "draw.h"
+#include "guard.h"
 
 /*
  * The model of a file, shared by all environments of the process; mujoco_model_close gives it back.
@@ -39,6 +39,6 @@ tce_status models_open_without(const char *path, const char *blank, const char *
  * one computed it before it integrated. When a number is bad MuJoCo resets the data and goes on, as
  * the originals of these tasks do.   TCE_E_ENV: MuJoCo's error.
  */
-tce_status models_step(const mjModel *model, mjData *data, int n);
+tce_status step_as_original(const mjModel *model, mjData *data, int n);
 
 #endif

@@ -6,7 +6,7 @@
  * An OpenGL context belongs to one thread at a time: it is made current for a picture and given
  * back afterwards.
  */
-#include "mujoco_common.h"
+#include "guard.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
