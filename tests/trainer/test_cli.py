@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
-from running import PROGRAM, ROOT, compile_tasks, environment, tce
+from running import PROGRAM, ROOT, compile_tasks, environment, folder_of_libtce, tce
 
 COMMANDS = ["train", "eval", "plot", "export", "bench", "tasks", "config"]
 
@@ -203,6 +203,17 @@ def test_the_command_line_goes_over_the_file(tmp_path) -> None:
     (tmp_path / "a.yaml").write_text("run: {seed: 3, iterations: 5}\n")
     got = values(fine("config", tmp_path / "a.yaml", "run.seed=4"))
     assert (got["run.seed"], got["run.iterations"]) == ("4", "5")
+
+
+@pytest.mark.parametrize("place", ["build/bin", "build/mujoco-3.17.0/bin"])
+def test_a_checkouts_settings_are_found_from_any_directory(place, tmp_path) -> None:
+    (tmp_path / place).mkdir(parents=True)
+    (tmp_path / "examples/configs/mine").mkdir(parents=True)
+    (tmp_path / "examples/configs/mine/tce.yaml").write_text("run: {seed: 98}\n")
+    shutil.copy(PROGRAM, tmp_path / place / "tce")
+    result = subprocess.run([tmp_path / place / "tce", "config", "mine/tce"], cwd="/", capture_output=True, text=True,
+                            env={**environment(), "LD_LIBRARY_PATH": str(folder_of_libtce())})
+    assert result.returncode == 0 and values(result.stdout)["run.seed"] == "98", result.stderr
 
 
 def test_settings_are_found_by_task_and_method(tmp_path) -> None:
