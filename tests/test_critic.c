@@ -357,6 +357,36 @@ static double *train(int32_t precision, size_t n, int32_t n_threads)
     return parameters;
 }
 
+START_TEST(a_critic_with_the_parameters_of_another_has_its_values)
+{
+    const size_t n = 7;
+    tce_critic *from = started(TCE_NET_DOUBLE, (int32_t)n, NULL, 1),
+               *to = started(TCE_NET_DOUBLE, (int32_t)n, NULL, 2);
+    double *obs = observations(3, n), a[7], b[7];
+    double *parameters = malloc(tce_critic_num_parameters(from) * sizeof *parameters);
+
+    tce_critic_get_parameters(from, parameters);
+    ok(tce_critic_value(from, n, obs, a));
+    ok(tce_critic_value(to, n, obs, b));
+    ck_assert_mem_ne(a, b, sizeof a);
+    ok(tce_critic_set_parameters(to, parameters));
+    ok(tce_critic_value(to, n, obs, b));
+    ck_assert_mem_eq(a, b, sizeof a);
+
+    /* what is refused changes nothing */
+    parameters[3] = NAN;
+    fails(tce_critic_set_parameters(to, parameters), TCE_E_VALUE, "3");
+    fails(tce_critic_set_parameters(to, NULL), TCE_E_ARGUMENT, "parameters");
+    fails(tce_critic_set_parameters(NULL, parameters), TCE_E_ARGUMENT, "critic");
+    ok(tce_critic_value(to, n, obs, b));
+    ck_assert_mem_eq(a, b, sizeof a);
+    tce_critic_free(from);
+    tce_critic_free(to);
+    free(obs);
+    free(parameters);
+}
+END_TEST
+
 START_TEST(one_two_and_five_threads_give_the_same_bytes)
 {
     tce_critic *critic = started(TCE_NET_FLOAT, 1, NULL, 1);
@@ -635,6 +665,7 @@ int main(void)
     tcase_add_test(property, without_normaliser_observations_are_taken_as_they_are);
     tcase_add_test(property, a_normalised_batch_keeps_the_statistics_of_its_time);
     tcase_add_test(property, an_epoch_is_as_many_adam_steps_as_minibatches);
+    tcase_add_test(property, a_critic_with_the_parameters_of_another_has_its_values);
     tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);
     tcase_add_test(property, training_learns_a_smooth_function);
     tcase_add_test(property, a_saved_critic_goes_on_with_the_same_bytes);

@@ -521,6 +521,28 @@ START_TEST(dimension_256_works)
 }
 END_TEST
 
+/*
+ * Sigma = 4 Sigma_o, so Sigma~ = Sigma_o + t 3 Sigma_o, whose second pivot, of the size of 1e-18,
+ * is lost in the sum. With t = 3/16 all its entries are 25/16, without a rounding: the pivot is 0,
+ * and there is no Cholesky factor.
+ */
+START_TEST(a_covariance_that_is_singular_once_it_is_summed_keeps_its_factor)
+{
+    const double old_L[] = { 1.0, 0.0, 1.0, 1e-9 }, L[] = { 2.0, 0.0, 2.0, 2e-9 }, mean[2] = { 0 };
+    const double t = 3.0 / 16.0, bound = 36.0 * t * t; /* |3 Sigma_o|_F^2 = 36 */
+    double out_mean[2], got[4], distance;
+
+    tce_trpl *tr = create(TCE_TRPL_FROBENIUS, 2, 1, 0.05, bound);
+    ck_assert_int_eq(tce_trpl_project(tr, 1, mean, L, mean, old_L, 0.0, out_mean, got), TCE_OK);
+    ck_assert_int_eq(tce_trpl_distances(tr, 1, NULL, &distance, NULL), TCE_OK);
+    ck_assert_double_eq_tol(distance, 36.0, 1e-12);
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_msg(fabs(got[i] - 1.25 * old_L[i]) <= 1e-6 * old_L[i],
+                      "L[%zu] = %g, should be %g", i, got[i], 1.25 * old_L[i]);
+    tce_trpl_free(tr);
+}
+END_TEST
+
 START_TEST(a_diagonal_handle_agrees_with_the_full_one)
 {
     for (int32_t kind = TCE_TRPL_KL; kind <= TCE_TRPL_FROBENIUS; kind++) {
@@ -1299,6 +1321,7 @@ int main(void)
     TCase *property = test_case(suite, "property", 300);
     tcase_add_test(property, projections_meet_the_bound_or_leave_the_factor_alone);
     tcase_add_test(property, dimension_256_works);
+    tcase_add_test(property, a_covariance_that_is_singular_once_it_is_summed_keeps_its_factor);
     tcase_add_loop_test(property, a_diagonal_handle_agrees_with_the_full_one, 0, 100);
     tcase_add_test(property, any_number_of_threads_gives_the_same_bytes);
     tcase_add_test(property, contexts_of_their_own_are_projected_one_by_one);

@@ -23,7 +23,7 @@ CLOSED = "http://127.0.0.1:1"
 def offline(**more: object) -> Dict[str, str]:
     """The environment of a pip without network, whatever it is set to here."""
     kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("PIP_", "MAKE", "MFLAGS"))}
+            if not name.startswith(("PIP_", "MAKE", "MFLAGS", "NO_DEPS"))}
     kept.update(PIP_INDEX_URL=f"{CLOSED}/simple", PIP_CONFIG_FILE="/dev/null", PIP_RETRIES="1",
                 no_proxy="127.0.0.1")
     return {**kept, **{name: str(value) for name, value in more.items()}}
