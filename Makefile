@@ -2,6 +2,7 @@
 #
 #   CC=clang       another compiler            BUILD=dir     objects there, libraries in dir/lib
 #   SANITIZE=...   -fsanitize=...              V=1           print the commands
+#   COVERAGE=1     counts what runs, for gcov
 #   JOBS=n         programs run at once by the test targets
 
 VERSION := $(shell awk '/define TCE_VERSION_(MAJOR|MINOR|PATCH) / { v = v s $$3; s = "." } END { print v }' include/tce/version.h)
@@ -31,13 +32,14 @@ FUZZ_PACKAGES   := clang libclang-rt-dev
 
 # OPT and SANITIZE may be set from outside; the rest is what the sources are written for. Contraction would make the bytes of a
 # result depend on the machine.
-OPT      ?= $(if $(SANITIZE),-O1,-O2)
+OPT      ?= $(if $(SANITIZE)$(COVERAGE),-O1,-O2)
 STANDARD := -std=c99 -D_POSIX_C_SOURCE=200809L
 WARNINGS := -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror)
 SAN      := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+COUNT    := $(if $(COVERAGE),--coverage -fprofile-update=atomic)
 # DWARF 4: valgrind 3.19 cannot read what clang writes as 5
 CFLAGS   ?= -g -gdwarf-4
-TCE_CFLAGS := $(STANDARD) $(OPT) $(CFLAGS) $(SAN) -ffp-contract=off -fPIC -fvisibility=hidden -pthread $(WARNINGS) -Iinclude -Isrc
+TCE_CFLAGS := $(STANDARD) $(OPT) $(CFLAGS) $(SAN) $(COUNT) -ffp-contract=off -fPIC -fvisibility=hidden -pthread $(WARNINGS) -Iinclude -Isrc
 
 # expanded inside recipes only: pkg-config itself may be missing until deps-build has run
 BLAS_CFLAGS = $(shell pkg-config --cflags openblas lapacke)
@@ -52,7 +54,7 @@ $(foreach line,$(FILE_FLAGS),$(if $(wildcard src/$(firstword $(subst :, ,$(line)
 file_flags  = $(patsubst $(1:src/%=%):%,%,$(filter $(1:src/%=%):%,$(FILE_FLAGS)))
 
 COMPILE = $(CC) $(TCE_CFLAGS) $(BLAS_CFLAGS)
-LINK    = $(CC) $(SAN) $(LDFLAGS)
+LINK    = $(CC) $(SAN) $(COUNT) $(LDFLAGS)
 
 comma := ,
 space := $(subst ,, )
@@ -165,7 +167,7 @@ test: | deps ## everything that takes minutes; what CI runs
 	@sh tests/parts.sh "$(MAKE) -s -j$(JOBS) --no-print-directory" $(PARTS)
 
 .PHONY: test-long
-test-long: | deps ## what takes longer: valgrind, threads, kills, five seeds, fuzzers; before an issue is closed
+test-long: | deps ## what takes longer: valgrind, threads, kills, five seeds, fuzzers, coverage; before an issue is closed
 	@sh tests/parts.sh "$(MAKE) -s -j$(JOBS) --no-print-directory" $(LONG_PARTS)
 
 .PHONY: check

@@ -105,7 +105,7 @@ endif
 # ---- tests -------------------------------------------------------------------------------------------
 
 PARTS := $(filter-out check-python,$(PARTS)) check-san-trainer check-fuzz check-learn check-trainer check-python
-LONG_PARTS += check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long check-kills
+LONG_PARTS += check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills
 
 # cases of tasks
 replay: export TCE_TASKS := $(abspath $(TASKS))
@@ -205,8 +205,18 @@ VALGRIND_TASKS := reacher5 point_via box_pushing_dense hopper_jump table_tennis 
 
 .PHONY: check-valgrind-trainer
 check-valgrind-trainer: program $(EPISODES_PROGRAM) | deps-models ## the training system and a task of each family under valgrind
-	@LIMIT=3600 sh tests/sanitize/program.sh $(PROGRAM) $(VALGRIND) --trace-children=yes
-	@$(VALGRIND) $(EPISODES_PROGRAM) $(TASKS) $(VALGRIND_TASKS)
+	@LIMIT=3600 sh tests/sanitize/program.sh $(PROGRAM) $(call STAYS,$(BUILD)) $(VALGRIND) --trace-children=yes
+	@$(call STAYS,$(BUILD)) $(VALGRIND) $(EPISODES_PROGRAM) $(TASKS) $(VALGRIND_TASKS)
+
+# ---- coverage -----------------------------------------------------------------------------------------------
+
+COV := $(BUILD)/cov
+
+.PHONY: coverage
+coverage: | deps ## lines and branches that the tests run, by folder; ends with status 1 where lines are below 95 % (src) or 90 %
+	@mkdir -p $(COV) && find $(COV) -name '*.gcda' -delete
+	@CK_TIMEOUT_MULTIPLIER=10 $(MAKE) BUILD=$(COV) COVERAGE=1 check replay check-trainer check-python
+	@$(VENV)/bin/python tests/coverage/coverage.py $(COV)
 
 # ---- fuzzers: readers of files that come from elsewhere -----------------------------------------------------
 
