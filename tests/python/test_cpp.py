@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tce
-from conftest import ROOT, compiler
+from shared import ROOT, compiler
 
 
 @pytest.mark.parametrize("cxx", ["g++", "clang++"])

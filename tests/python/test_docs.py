@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tce
-from conftest import ROOT, compiler
+from shared import ROOT, compiler
 
 
 def blocks(path: str, language: str) -> list:

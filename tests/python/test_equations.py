@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conftest import ROOT
+from shared import ROOT
 
 # [TCE eq. promp], [TCE, one iteration, step 7], [TRPL], [tasks 1.6]; not array sizes like [TCE_MP_MAX_BASIS]
 TAG = re.compile(r"\[(?:(?:TCE|TRPL|ProDMP|ProMP|DMP|BBRL)(?:[ ,;][^]\[\n]*)?|(?:tasks|rivals) [0-9.]+)\]")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tce
-from conftest import ROOT, compiler
+from shared import ROOT, compiler
 
 
 def test_the_return_on_a_gymnasium_environment_rises(tmp_path) -> None:

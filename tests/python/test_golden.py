@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tce
-from conftest import assert_close, cases
+from shared import assert_close, cases
 
 PATH = 1e-9  # trajectories
 VALUE = 1e-8  # likelihoods, projections, losses

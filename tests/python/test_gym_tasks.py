@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tce
-from conftest import ROOT
+from shared import ROOT
 
 gymnasium = pytest.importorskip("gymnasium")
 if not os.environ.get("TCE_TASKS") and not any(place.is_file() for place in tce.env.tasks_places()):

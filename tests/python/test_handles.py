@@ -11,7 +11,7 @@ import pickle
 import pytest
 
 import tce
-from conftest import python
+from shared import python
 
 
 @pytest.mark.parametrize("order", ["library, environments", "environments, library", "cycle"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tce
-from conftest import ROOT
+from shared import ROOT
 
 LIBRARY = Path(tce._library.path).resolve()
 

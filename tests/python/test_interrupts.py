@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tce
-from conftest import python
+from shared import python
 
 
 class Counting(tce.Env):

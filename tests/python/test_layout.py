@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import tce
-from conftest import ROOT, compiler
+from shared import ROOT, compiler
 from tce import _declarations, _library
 from tce._pointers import Status, Struct
 

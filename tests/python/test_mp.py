@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tce
-from conftest import ROOT
+from shared import ROOT
 
 CONFIG = dict(num_dof=3, num_basis=4, tau=1.0, dt=0.02, alpha=12)
 TIMES = np.linspace(0.02, 1.0, 50)
