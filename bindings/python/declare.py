@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Dict, List, NamedTuple, Tuple
 
 HERE = Path(__file__).resolve().parent
 HEADERS = HERE.parent.parent / "include" / "tce"
@@ -22,12 +22,31 @@ TARGET = HERE / "tce" / "_declarations.py"
 SCALARS = {
     "size_t": "c_size_t", "int32_t": "c_int32", "uint32_t": "c_uint32", "uint64_t": "c_uint64", "uint8_t": "c_uint8",
     "double": "c_double", "tce_status": "c_int32"}
-ARRAYS = {"double": "Float64", "uint8_t": "Uint8", "int32_t": "Int32", "uint32_t": "Uint32", "void": "Data"}
+ARRAYS = {
+    "double": "Float64", "uint8_t": "Uint8", "int32_t": "Int32", "uint32_t": "Uint32", "size_t": "Size", "tce_env_result": "Data",
+    "void": "Data"}
 
 
 def camel(name: str) -> str:
     """tce_pool_options -> PoolOptions"""
     return "".join(word.capitalize() for word in name.split("_")[1:])
+
+
+class FunctionType(NamedTuple):
+    """A function that is a field of a struct."""
+
+    prototype: str  # as a callback, which C calls
+    result: str  # as a function that is called
+    arguments: List[str]
+
+
+class StructType(NamedTuple):
+    """A struct: its fields, which of them are arrays of numbers, and which are functions."""
+
+    name: str
+    fields: List[Tuple[str, str]]
+    arrays: Dict[str, str]
+    functions: Dict[str, FunctionType]
 
 
 class Headers:
@@ -84,21 +103,24 @@ class Headers:
         plain = [self.kind(part.strip()) for part in arguments.split(",")]
         return f"CFUNCTYPE({', '.join([self.result(result).replace('Status', 'c_int32'), *plain])})"
 
-    def structs(self) -> List[Tuple[str, List[Tuple[str, str]], Dict[str, str]]]:
-        """Name, fields, and the types of those fields that are functions."""
+    def structs(self) -> List["StructType"]:
         found = []
         for body, name in re.findall(r"typedef struct \w+ \{(.*?)\}\s*(\w+);", self.text, flags=re.S):
-            fields, functions = [], {}
+            fields, arrays, functions = [], {}, {}
             for declaration in filter(str.strip, body.split(";")):
                 function = re.match(r"\s*([\w\s*]+?)\(\*(\w+)\)\((.*)\)\s*$", declaration, flags=re.S)
                 if function:
                     fields.append((function[2], "c_void_p"))
-                    functions[function[2]] = self.prototype(function[1], function[3])
+                    functions[function[2]] = FunctionType(
+                        self.prototype(function[1], function[3]), self.result(function[1]), self.arguments(function[3]))
                     continue
                 field = re.search(r"(\w+)(?:\[\w+\])?\s*$", declaration)
                 assert field is not None, declaration
                 fields.append((field[1], self.kind(declaration)))
-            found.append((name, fields, functions))
+                pointed = self.kind(declaration, True)
+                if fields[-1][1] == "c_void_p" and pointed in ARRAYS.values() and pointed != "Data":
+                    arrays[field[1]] = pointed
+            found.append(StructType(name, fields, arrays, functions))
         return found
 
     def callback_types(self) -> List[Tuple[str, str]]:
@@ -132,24 +154,28 @@ def declarations() -> str:
         '"""The public headers in ctypes: constants, structs, callbacks, functions. Made by declare.py: do not edit."""', "",
         "from ctypes import CFUNCTYPE, c_char_p, c_double, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p",
         "from typing import Any, Dict, List, Tuple", "",
-        "from ._pointers import Data, Float64, Int32, Pointer, Status, Struct, Uint8, Uint32", ""]
+        "from ._pointers import Data, Float64, Int32, Pointer, Size, Status, Struct, Uint8, Uint32", ""]
     lines += [f"{name} = {value}" for name, value in headers.constants().items()] + ["", ""]
 
-    fields_of = {}
-    for name, fields, functions in headers.structs():
-        lines += [f"class {camel(name)}(Struct):", f'    """{name}"""', "", "    _fields_ = ["]
-        lines += wrapped([f'("{field}", {kind})' for field, kind in fields], " " * 8)
+    structs = headers.structs()
+    for struct in structs:
+        lines += [f"class {camel(struct.name)}(Struct):", f'    """{struct.name}"""', "", f'    _name_ = "{struct.name}"', "    _fields_ = ["]
+        lines += wrapped([f'("{field}", {kind})' for field, kind in struct.fields], " " * 8)
         lines[-1] = lines[-1].rstrip(",") + "]"
+        if struct.arrays:
+            lines += ["    _arrays_ = {"] + wrapped([f'"{field}": {kind}' for field, kind in struct.arrays.items()], " " * 8)
+            lines[-1] = lines[-1].rstrip(",") + "}"
         lines += ["", ""]
-        if functions:
-            fields_of[camel(name)] = functions
 
     lines.append("# callbacks that are passed as arguments")
     lines += [f"{camel(name)} = {kind}" for name, kind in headers.callback_types()]
-    lines += ["", "# callbacks that are fields of a struct"]
-    for name, functions in fields_of.items():
-        lines.append(f"{name}Functions: Dict[str, Any] = {{")
-        lines += [f'    "{field}": {kind},' for field, kind in functions.items()] + ["}"]
+    for struct in structs:
+        if struct.functions:
+            lines += ["", f"# functions that are fields of {struct.name}: as callbacks, and as what is called"]
+            lines.append(f"{camel(struct.name)}Callbacks: Dict[str, Any] = {{")
+            lines += [f'    "{field}": {kind.prototype},' for field, kind in struct.functions.items()] + ["}"]
+            lines.append(f"{camel(struct.name)}Functions: Dict[str, Tuple[Any, List[Any]]] = {{")
+            lines += [f'    "{field}": ({kind.result}, [{", ".join(kind.arguments)}]),' for field, kind in struct.functions.items()] + ["}"]
 
     lines += ["", "# every function: its result and its arguments", "FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {"]
     for name, result, arguments in headers.functions():

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
 import tce
 from tce import _library
+from tce._declarations import MpGrid, MpPlan
+from tce._pointers import Float64
 
 
 @pytest.fixture
 def mp() -> tce.ProDMP:
     return tce.ProDMP(num_dof=2, num_basis=3, tau=1.0, dt=0.02)
+
+
+def addresses(arrays) -> list:
+    return [array.ctypes.data for array in arrays]
 
 
 def record(monkeypatch: pytest.MonkeyPatch, name: str) -> list:
@@ -32,12 +42,11 @@ def test_contiguous_doubles_are_passed_where_they_lie(mp, monkeypatch) -> None:
     starts, pos, vel = np.zeros(3), np.ones((3, 2)), np.ones((3, 2))
     seen = record(monkeypatch, "tce_mp_trajectory")
     out_pos, out_vel = mp.trajectory(params, times, starts, pos, vel)
-    (_, grid, given, to_pos, to_vel, _), = seen
+    (_, grid, *given, _), = seen
     grid = grid._obj
-    assert given == params.ctypes.data
+    assert addresses(given) == addresses([params, out_pos, out_vel])
     assert (grid.times, grid.init_time) == (times.ctypes.data, starts.ctypes.data)
     assert (grid.init_pos, grid.init_vel) == (pos.ctypes.data, vel.ctypes.data)
-    assert (to_pos, to_vel) == (out_pos.ctypes.data, out_vel.ctypes.data)
 
 
 def test_results_can_be_written_into_given_arrays(mp) -> None:
@@ -63,7 +72,7 @@ def test_projection_inputs_are_passed_where_they_lie(monkeypatch) -> None:
     chol, old_chol = np.eye(4)[None], 2.0 * np.eye(4)[None]
     seen = record(monkeypatch, "tce_trpl_project")
     projection.project(mean, chol, old_mean, old_chol)
-    assert seen[0][2:6] == tuple(x.ctypes.data for x in (mean, chol, old_mean, old_chol))
+    assert addresses(seen[0][2:6]) == addresses([mean, chol, old_mean, old_chol])
 
 
 def test_surrogate_inputs_are_passed_where_they_lie(mp, monkeypatch) -> None:
@@ -76,8 +85,44 @@ def test_surrogate_inputs_are_passed_where_they_lie(mp, monkeypatch) -> None:
     mask = np.ones((3, 2), bool)
     seen = record(monkeypatch, "tce_segment_surrogate")
     objective.surrogate(positions, mean, chol, pos, vel, old, advantages, mask=mask)
-    arrays = positions, mean, chol, pos, vel, old, advantages, mask
-    assert seen[0][2:10] == tuple(x.ctypes.data for x in arrays)
+    assert addresses(seen[0][2:10]) == addresses([positions, mean, chol, pos, vel, old, advantages, mask])
+
+
+@pytest.mark.parametrize("array", [np.ones((3, 4)), np.ones((0, 4)), np.ones(5)[2:], np.ones(())], ids=lambda array: str(array.shape))
+@pytest.mark.parametrize("writeable", [True, False])
+def test_c_gets_the_address_of_an_array(array, writeable) -> None:
+    array.setflags(write=writeable)
+    assert ctypes.cast(Float64.from_param(array), ctypes.c_void_p).value == array.ctypes.data
+    assert Float64.address(array) == array.ctypes.data
+
+
+@pytest.mark.parametrize("array", [np.ones(3, np.float32), np.ones(3, np.int64), np.ones(6)[::2], np.ones((2, 3)).T, np.ones(3, ">f8")])
+def test_an_array_that_c_would_misread_is_refused(array) -> None:
+    with pytest.raises(ctypes.ArgumentError, match="expected a C-contiguous array of float64"):
+        _library.lib.tce_normalise(3, None, array)
+    with pytest.raises(TypeError, match="expected a C-contiguous array of float64"):
+        MpGrid().point(times=array)
+
+
+def test_a_struct_keeps_what_it_points_to() -> None:
+    grid, times, mp = MpGrid(), np.ones(4), tce.ProDMP(num_dof=1)
+    watched = weakref.ref(times)
+    grid.point(times=times, init_pos=None)
+    del times
+    gc.collect()
+    assert grid.times == watched().ctypes.data and grid.init_pos is None
+    grid.point(times=np.zeros(4))
+    gc.collect()
+    assert watched() is None
+
+    plan, handle = MpPlan(), weakref.ref(mp._owned)
+    plan.point(mp=mp)
+    mp.close()
+    gc.collect()
+    assert plan.mp == handle().value
+    del plan
+    gc.collect()
+    assert handle() is None
 
 
 @pytest.mark.parametrize("change", [

@@ -168,11 +168,11 @@ def test_ctrl_c_is_never_lost_between_c_and_python() -> None:
 def test_ctrl_c_does_not_wait_for_episodes_in_c() -> None:
     python("""
         # a task that is not a PythonTask, as those of libraries: here its step sleeps
-        from tce._declarations import EnvVtableFunctions, TCE_OK
+        from tce._declarations import EnvVtableCallbacks, TCE_OK
         ended = threading.Event()
         count = []
 
-        @EnvVtableFunctions["step"]
+        @EnvVtableCallbacks["step"]
         def step(instance, pos, vel, obs, result):
             time.sleep(0.002)
             count.append(1)

@@ -284,7 +284,7 @@ def test_one_primitive_serves_many_threads(mp) -> None:
 
 
 def test_defaults_that_differ_from_those_of_settings_are_said_in_both_places() -> None:
-    defaults = tce._handle.struct(tce._library.MpOptions, tce._library.lib.tce_mp_options_init)
+    defaults = tce._handle.struct(tce._declarations.MpOptions)
     page = (ROOT / "docs" / "settings.md").read_text()
     in_settings = {}
     for line in page.split("\n## mp\n")[1].split("\n## ")[0].splitlines()[2:]:

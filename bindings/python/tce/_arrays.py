@@ -16,11 +16,6 @@ Array = NDArray[np.float64]
 AnyArray = NDArray[Any]
 
 
-def pointer(array: Optional[AnyArray]) -> Optional[int]:
-    """Address of the first element; None stays None (NULL)."""
-    return None if array is None else array.ctypes.data
-
-
 def _convert(name: str, value: Any, dtype: Any) -> AnyArray:
     """A C-contiguous, aligned array of that type; the same object where it is one already."""
     array = np.asarray(value)

@@ -3,7 +3,7 @@
 from ctypes import CFUNCTYPE, c_char_p, c_double, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from typing import Any, Dict, List, Tuple
 
-from ._pointers import Data, Float64, Int32, Pointer, Status, Struct, Uint8, Uint32
+from ._pointers import Data, Float64, Int32, Pointer, Size, Status, Struct, Uint8, Uint32
 
 TCE_ENV_ABI = 1
 TCE_MP_MAX_BASIS = 256
@@ -83,6 +83,7 @@ TCE_TRPL_SCHEDULE_EXPONENTIAL = 2
 class Hooks(Struct):
     """tce_hooks"""
 
+    _name_ = "tce_hooks"
     _fields_ = [
         ("struct_size", c_size_t), ("user", c_void_p), ("allocate", c_void_p), ("release", c_void_p)]
 
@@ -90,6 +91,7 @@ class Hooks(Struct):
 class Random(Struct):
     """tce_random"""
 
+    _name_ = "tce_random"
     _fields_ = [
         ("key", c_uint64 * 2), ("counter", c_uint64 * 4), ("block", c_uint64 * 4), ("used", c_uint32),
         ("has_spare", c_uint32), ("spare", c_double)]
@@ -98,6 +100,7 @@ class Random(Struct):
 class PoolOptions(Struct):
     """tce_pool_options"""
 
+    _name_ = "tce_pool_options"
     _fields_ = [
         ("struct_size", c_size_t), ("n_threads", c_int32), ("reserved", c_int32)]
 
@@ -105,25 +108,32 @@ class PoolOptions(Struct):
 class CriticOptions(Struct):
     """tce_critic_options"""
 
+    _name_ = "tce_critic_options"
     _fields_ = [
         ("struct_size", c_size_t), ("n_obs", c_int32), ("n_hidden", c_int32), ("activation", c_int32),
         ("precision", c_int32), ("start", c_int32), ("max_batch", c_int32), ("normalise", c_int32),
         ("reserved", c_int32), ("hidden", c_void_p), ("pool", c_void_p)]
+    _arrays_ = {
+        "hidden": Int32}
 
 
 class EnvSpec(Struct):
     """tce_env_spec"""
 
+    _name_ = "tce_env_spec"
     _fields_ = [
         ("struct_size", c_size_t), ("n_obs", c_int32), ("n_dof", c_int32), ("n_action", c_int32), ("n_steps", c_int32),
         ("n_metrics", c_int32), ("n_context", c_int32), ("dt", c_double), ("metric_names", c_void_p),
         ("context", c_void_p), ("action_low", c_void_p), ("action_high", c_void_p), ("carries_state", c_int32),
         ("velocity_end", c_int32)]
+    _arrays_ = {
+        "context": Int32, "action_low": Float64, "action_high": Float64}
 
 
 class EnvResult(Struct):
     """tce_env_result"""
 
+    _name_ = "tce_env_result"
     _fields_ = [
         ("reward", c_double), ("terminated", c_int32), ("truncated", c_int32), ("event", c_int32),
         ("reserved", c_int32)]
@@ -132,6 +142,7 @@ class EnvResult(Struct):
 class EnvVtable(Struct):
     """tce_env_vtable"""
 
+    _name_ = "tce_env_vtable"
     _fields_ = [
         ("struct_size", c_size_t), ("abi", c_int32), ("reserved", c_int32), ("name", c_char_p),
         ("description", c_char_p), ("create", c_void_p), ("destroy", c_void_p), ("spec", c_void_p),
@@ -142,6 +153,7 @@ class EnvVtable(Struct):
 class EnvInspectOptions(Struct):
     """tce_env_inspect_options"""
 
+    _name_ = "tce_env_inspect_options"
     _fields_ = [
         ("struct_size", c_size_t), ("vtable", c_void_p), ("user", c_void_p), ("settings", c_char_p),
         ("seed", c_uint64), ("report", c_void_p), ("context", c_void_p)]
@@ -150,6 +162,7 @@ class EnvInspectOptions(Struct):
 class MpOptions(Struct):
     """tce_mp_options"""
 
+    _name_ = "tce_mp_options"
     _fields_ = [
         ("struct_size", c_size_t), ("kind", c_int32), ("phase", c_int32), ("basis", c_int32), ("num_dof", c_int32),
         ("num_basis", c_int32), ("num_basis_outside", c_int32), ("table_length", c_int32), ("relative_goal", c_int32),
@@ -157,20 +170,26 @@ class MpOptions(Struct):
         ("learn_delay", c_int32), ("reserved", c_int32), ("tau", c_double), ("delay", c_double), ("dt", c_double),
         ("alpha", c_double), ("alpha_phase", c_double), ("basis_bandwidth_factor", c_double),
         ("weights_scale", c_double), ("goal_scale", c_double), ("weights_scales", c_void_p)]
+    _arrays_ = {
+        "weights_scales": Float64}
 
 
 class MpGrid(Struct):
     """tce_mp_grid"""
 
+    _name_ = "tce_mp_grid"
     _fields_ = [
         ("struct_size", c_size_t), ("E", c_size_t), ("T", c_size_t), ("n_time_rows", c_size_t),
         ("n_init_times", c_size_t), ("times", c_void_p), ("init_time", c_void_p), ("init_pos", c_void_p),
         ("init_vel", c_void_p)]
+    _arrays_ = {
+        "times": Float64, "init_time": Float64, "init_pos": Float64, "init_vel": Float64}
 
 
 class MpVia(Struct):
     """tce_mp_via"""
 
+    _name_ = "tce_mp_via"
     _fields_ = [
         ("time", c_double), ("value", c_double), ("tolerance", c_double), ("dof", c_int32), ("order", c_int32)]
 
@@ -178,24 +197,31 @@ class MpVia(Struct):
 class MpPlan(Struct):
     """tce_mp_plan"""
 
+    _name_ = "tce_mp_plan"
     _fields_ = [
         ("struct_size", c_size_t), ("mp", c_void_p), ("params", c_void_p), ("init_pos", c_void_p),
         ("init_vel", c_void_p), ("init_time", c_double)]
+    _arrays_ = {
+        "params": Float64, "init_pos": Float64, "init_vel": Float64}
 
 
 class NetOptions(Struct):
     """tce_net_options"""
 
+    _name_ = "tce_net_options"
     _fields_ = [
         ("struct_size", c_size_t), ("n_in", c_int32), ("n_out", c_int32), ("n_hidden", c_int32),
         ("activation", c_int32), ("precision", c_int32), ("start", c_int32), ("max_batch", c_int32),
         ("reserved", c_int32), ("hidden", c_void_p), ("gain_hidden", c_double), ("gain_out", c_double),
         ("pool", c_void_p)]
+    _arrays_ = {
+        "hidden": Int32}
 
 
 class AdamOptions(Struct):
     """tce_adam_options"""
 
+    _name_ = "tce_adam_options"
     _fields_ = [
         ("struct_size", c_size_t), ("learning_rate", c_double), ("l2", c_double), ("beta1", c_double),
         ("beta2", c_double), ("epsilon", c_double)]
@@ -204,16 +230,20 @@ class AdamOptions(Struct):
 class PolicyOptions(Struct):
     """tce_policy_options"""
 
+    _name_ = "tce_policy_options"
     _fields_ = [
         ("struct_size", c_size_t), ("n_obs", c_int32), ("n_params", c_int32), ("form", c_int32), ("n_hidden", c_int32),
         ("activation", c_int32), ("precision", c_int32), ("start", c_int32), ("max_batch", c_int32),
         ("n_cov_hidden", c_int32), ("cov_activation", c_int32), ("hidden", c_void_p), ("cov_hidden", c_void_p),
         ("min_std", c_double), ("initial_std", c_double), ("pool", c_void_p)]
+    _arrays_ = {
+        "hidden": Int32, "cov_hidden": Int32}
 
 
 class RolloutOptions(Struct):
     """tce_rollout_options"""
 
+    _name_ = "tce_rollout_options"
     _fields_ = [
         ("struct_size", c_size_t), ("vtable", c_void_p), ("user", c_void_p), ("settings", c_char_p),
         ("seed", c_uint64), ("purpose", c_uint64), ("n_envs", c_int32), ("on_fault", c_int32), ("pool", c_void_p)]
@@ -222,14 +252,18 @@ class RolloutOptions(Struct):
 class RolloutPaths(Struct):
     """tce_rollout_paths"""
 
+    _name_ = "tce_rollout_paths"
     _fields_ = [
         ("struct_size", c_size_t), ("obs", c_void_p), ("rewards", c_void_p), ("dones", c_void_p), ("events", c_void_p),
         ("lengths", c_void_p), ("metrics", c_void_p)]
+    _arrays_ = {
+        "obs": Float64, "rewards": Float64, "dones": Uint8, "events": Uint8, "lengths": Int32, "metrics": Float64}
 
 
 class SegmentOptions(Struct):
     """tce_segment_options"""
 
+    _name_ = "tce_segment_options"
     _fields_ = [
         ("struct_size", c_size_t), ("mp", c_void_p), ("max_episodes", c_int32), ("max_steps", c_int32),
         ("max_pairs", c_int32), ("shared_cov", c_int32), ("max_grids", c_int32), ("reserved", c_int32),
@@ -239,6 +273,7 @@ class SegmentOptions(Struct):
 class SegmentStats(Struct):
     """tce_segment_stats"""
 
+    _name_ = "tce_segment_stats"
     _fields_ = [
         ("struct_size", c_size_t), ("loss", c_double), ("ratio_mean", c_double), ("ratio_max", c_double),
         ("fraction_clipped", c_double), ("approx_kl", c_double)]
@@ -247,6 +282,7 @@ class SegmentStats(Struct):
 class StoreArray(Struct):
     """tce_store_array"""
 
+    _name_ = "tce_store_array"
     _fields_ = [
         ("struct_size", c_size_t), ("name", c_char_p), ("data", c_void_p), ("shape", c_size_t * 4), ("rank", c_int32),
         ("type", c_int32)]
@@ -255,6 +291,7 @@ class StoreArray(Struct):
 class TrplOptions(Struct):
     """tce_trpl_options"""
 
+    _name_ = "tce_trpl_options"
     _fields_ = [
         ("struct_size", c_size_t), ("kind", c_int32), ("dim", c_int32), ("max_batch", c_int32),
         ("shared_cov", c_int32), ("diagonal", c_int32), ("entropy", c_int32), ("entropy_first", c_int32),
@@ -267,12 +304,18 @@ EnvReport = CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
 TasksFunction = CFUNCTYPE(c_void_p, c_void_p, c_void_p)
 NetLoss = CFUNCTYPE(c_int32, c_void_p, c_size_t, c_size_t, c_void_p, c_void_p, c_void_p)
 
-# callbacks that are fields of a struct
-HooksFunctions: Dict[str, Any] = {
+# functions that are fields of tce_hooks: as callbacks, and as what is called
+HooksCallbacks: Dict[str, Any] = {
     "allocate": CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t),
     "release": CFUNCTYPE(None, c_void_p, c_void_p),
 }
-EnvVtableFunctions: Dict[str, Any] = {
+HooksFunctions: Dict[str, Tuple[Any, List[Any]]] = {
+    "allocate": (c_void_p, [Data, c_size_t, c_size_t]),
+    "release": (None, [Data, Data]),
+}
+
+# functions that are fields of tce_env_vtable: as callbacks, and as what is called
+EnvVtableCallbacks: Dict[str, Any] = {
     "create": CFUNCTYPE(c_int32, c_void_p, c_char_p, c_void_p),
     "destroy": CFUNCTYPE(None, c_void_p),
     "spec": CFUNCTYPE(c_int32, c_void_p, c_void_p),
@@ -284,6 +327,19 @@ EnvVtableFunctions: Dict[str, Any] = {
     "get_state": CFUNCTYPE(c_int32, c_void_p, c_void_p),
     "set_state": CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p),
     "render": CFUNCTYPE(c_int32, c_void_p, c_int32, c_int32, c_void_p),
+}
+EnvVtableFunctions: Dict[str, Tuple[Any, List[Any]]] = {
+    "create": (Status, [Data, c_char_p, Pointer]),
+    "destroy": (None, [Data]),
+    "spec": (Status, [Data, Pointer]),
+    "reset": (Status, [Data, Pointer, Float64, Float64, Float64]),
+    "step": (Status, [Data, Float64, Float64, Float64, Data]),
+    "step_action": (Status, [Data, Float64, Float64, Data]),
+    "metrics": (Status, [Data, Float64]),
+    "n_state": (c_size_t, [Data]),
+    "get_state": (Status, [Data, Float64]),
+    "set_state": (Status, [Data, Float64, Float64]),
+    "render": (Status, [Data, c_int32, c_int32, Uint8]),
 }
 
 # every function: its result and its arguments
@@ -413,9 +469,9 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_rollout_reset": (Status, [Pointer, c_size_t, c_uint64, Float64, Float64, Float64]),
     "tce_rollout_paths_init": (None, [Pointer, c_size_t]),
     "tce_rollout_run": (Status, [Pointer, c_size_t, c_size_t, Float64, Float64, Pointer]),
-    "tce_rollout_step": (Status, [Pointer, c_size_t, Float64, Float64, Pointer]),
+    "tce_rollout_step": (Status, [Pointer, c_size_t, Float64, Float64, Data]),
     "tce_rollout_reset_one": (Status, [Pointer, c_size_t, c_uint64, Float64, Float64, Float64]),
-    "tce_rollout_reset_streams": (Status, [Pointer, c_size_t, Pointer, Pointer, Float64, Float64, Float64]),
+    "tce_rollout_reset_streams": (Status, [Pointer, c_size_t, Size, Pointer, Float64, Float64, Float64]),
     "tce_rollout_metrics": (Status, [Pointer, c_size_t, Float64]),
     "tce_rollout_instance": (c_void_p, [Pointer, c_size_t]),
     "tce_rollout_num_state": (c_size_t, [Pointer]),
@@ -425,8 +481,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_gae": (Status, [c_size_t, c_size_t, Float64, Float64, Uint8, c_double, c_double, Float64, Float64]),
     "tce_monte_carlo": (Status, [c_size_t, c_size_t, Float64, Float64, Uint8, c_double, Float64, Float64]),
     "tce_time_pairs_max": (c_size_t, [c_size_t, c_size_t]),
-    "tce_time_pairs": (Status, [c_int32, c_size_t, c_size_t, Pointer, Int32, Pointer]),
-    "tce_time_pairs_from": (Status, [c_size_t, c_size_t, c_size_t, Int32, Pointer]),
+    "tce_time_pairs": (Status, [c_int32, c_size_t, c_size_t, Pointer, Int32, Size]),
+    "tce_time_pairs_from": (Status, [c_size_t, c_size_t, c_size_t, Int32, Size]),
     "tce_segment_advantage": (Status, [
         c_int32, c_size_t, c_size_t, c_size_t, Float64, Float64, Float64, Int32, Int32, c_double, c_int32, Float64,
         Uint8]),
@@ -444,7 +500,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_store_array_init": (None, [Pointer, c_size_t]),
     "tce_store_create": (Status, [Pointer, Pointer]),
     "tce_store_free": (None, [Pointer]),
-    "tce_store_put": (Status, [Pointer, c_char_p, c_int32, c_int32, Pointer, Data]),
+    "tce_store_put": (Status, [Pointer, c_char_p, c_int32, c_int32, Size, Data]),
     "tce_store_put_text": (Status, [Pointer, c_char_p, c_char_p]),
     "tce_store_get": (Status, [Pointer, c_char_p, Pointer]),
     "tce_store_get_text": (c_char_p, [Pointer, c_char_p]),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import difflib
+import functools
 import threading
 from ctypes import byref, c_void_p
 from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, NoReturn, Optional, Tuple, Type, TypeVar
 
 from ._arrays import integer, number
 from ._callbacks import in_callback
-from ._library import Struct, lib
+from ._library import lib
+from ._pointers import Struct
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -27,9 +29,9 @@ class Owned(c_void_p):
     """
 
     def __init__(
-        self, pointer: int, free: Callable[[int], Any], uses: Tuple["Owned", ...] = (), keep: Any = None
+        self, address: int, free: Callable[[Any], Any], uses: Tuple["Owned", ...] = (), keep: Any = None
     ) -> None:
-        super().__init__(pointer)
+        super().__init__(address)
         self._free, self._uses, self._keep = free, uses, keep
         # one entry for each user; of threads that pop at once, exactly one gets the lowest
         self._users = ["this object"]
@@ -66,10 +68,10 @@ class Handle:
     _keep: Any = None  # Python objects that the C handle points to
     _gate: Optional[threading.Lock] = None  # of the pool
 
-    def __init__(self, pointer: Optional[int] = None, uses: Iterable[Owned] = ()) -> None:
+    def __init__(self, address: Optional[int] = None, uses: Iterable[Owned] = ()) -> None:
         self._own_lock = threading.Lock()
         self._uses = tuple(uses)
-        self._pointer = pointer
+        self._owned = None if address is None else self._own(address)
 
     def _use(self, *others: Optional["Handle"]) -> None:
         """C handles made for this object from now on use those of the others."""
@@ -87,13 +89,9 @@ class Handle:
         """
         return self._own_lock if self._gate is None or in_callback() else both(self._gate, self._own_lock)
 
-    @property
-    def _pointer(self) -> Optional[int]:
-        return None if self._owned is None else self._owned.value
-
-    @_pointer.setter
-    def _pointer(self, pointer: Optional[int]) -> None:
-        self._owned = None if pointer is None else Owned(pointer, getattr(lib, self._free), self._uses, self._keep)
+    def _own(self, address: int) -> Owned:
+        """A C handle for this object."""
+        return Owned(address, getattr(lib, self._free), self._uses, self._keep)
 
     @property
     def _title(self) -> str:
@@ -132,14 +130,22 @@ def make(function: Callable[..., Any], *arguments: Any) -> int:
     return out.value
 
 
-def struct(kind: Type[AnyStruct], init: Callable[..., Any]) -> AnyStruct:
-    """A struct with the library's defaults, whose size the library has confirmed."""
-    value = kind()
-    init(byref(value), ctypes.sizeof(value))
+@functools.lru_cache(maxsize=None)
+def _defaults(kind: Type[Struct]) -> bytes:
+    """A struct as the library's init function leaves it, if there is one (else all is 0), whose size the library has confirmed."""
+    value = kind(struct_size=ctypes.sizeof(kind))
+    init = getattr(lib, f"{kind._name_}_init", None)
+    if init is not None:
+        init(byref(value), ctypes.sizeof(value))
     if value.struct_size != ctypes.sizeof(value):
         raise RuntimeError(
             f"{kind.__name__}: the library says {value.struct_size} bytes, this package {ctypes.sizeof(value)}")
-    return value
+    return bytes(value)
+
+
+def struct(kind: Type[AnyStruct]) -> AnyStruct:
+    """A struct with the library's defaults."""
+    return kind.from_buffer_copy(_defaults(kind))
 
 
 def unknown(what: str, given: Iterable[str], allowed: Iterable[str]) -> None:

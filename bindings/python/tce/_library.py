@@ -1,6 +1,6 @@
 """The C library: where it is found, and its functions with the types of ``_declarations``.
 
-``lib`` has one attribute a public function. Functions that return tce_status raise the exception of
+``lib`` has one attribute per public function. Functions that return tce_status raise the exception of
 ``tce.errors`` when they fail, with the message that the library left for this thread.
 """
 
@@ -15,16 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, List, Tuple
 
 from ._declarations import FUNCTIONS, TCE_VERSION_MAJOR, TCE_VERSION_MINOR, TCE_VERSION_PATCH
-from ._declarations import AdamOptions, CriticOptions, EnvResult, EnvVtable, MpGrid, MpOptions, MpPlan, MpVia, NetOptions  # noqa: F401
-from ._declarations import PolicyOptions, PoolOptions, RolloutOptions, RolloutPaths, SegmentOptions, SegmentStats  # noqa: F401
-from ._declarations import StoreArray, TrplOptions  # noqa: F401
-from ._declarations import TCE_ENV_ABI as ENV_ABI  # noqa: F401
-from ._declarations import EnvSpec as EnvSpecStruct  # noqa: F401
-from ._declarations import EnvVtableFunctions as ENV_FUNCTIONS  # noqa: F401
-from ._declarations import NetLoss as NET_LOSS  # noqa: F401
-from ._declarations import PoolWork as POOL_WORK  # noqa: F401
-from ._declarations import Random as RandomState  # noqa: F401
-from ._pointers import Status, Struct  # noqa: F401
+from ._pointers import Status
 from .errors import error
 
 SONAME = f"libtce.so.{TCE_VERSION_MAJOR}"
@@ -61,7 +52,7 @@ def _load() -> Tuple[ctypes.CDLL, str]:
         + "\nInstall the package with `pip install ./bindings/python`, or set TCE_LIBRARY to libtce.so.0.")
 
 
-def status_error(status: int) -> Exception:
+def _status_error(status: int) -> Exception:
     """The exception for a status that a call in this thread has just returned."""
     name = lib.tce_status_name(status) or b"?"
     message = lib.tce_error_message() or b""
@@ -70,7 +61,7 @@ def status_error(status: int) -> Exception:
 
 def _check(status: int, function: Any, arguments: Any) -> int:
     if status != 0:
-        raise status_error(status)
+        raise _status_error(status)
     return status
 
 
@@ -90,18 +81,23 @@ def _plain(function: Any) -> Callable[..., Any]:
     return call
 
 
-def _declare(library: ctypes.CDLL) -> None:
+def declare(function: Any, result: Any, arguments: List[Any]) -> Callable[..., Any]:
+    """A C function with its types, which raises where it returns a status."""
+    function.argtypes = arguments
+    function.restype = c_int32 if result is Status else result
+    if result is Status:
+        function.errcheck = _check
+    return _plain(function)
+
+
+def _declare_all(library: ctypes.CDLL) -> None:
     """Gives every function its types; one that is missing is named."""
     for name, (result, arguments) in FUNCTIONS.items():
         try:
             function = getattr(library, name)
         except AttributeError:
             raise ImportError(f"{path} has no {name}: it is not the library of this package") from None
-        function.argtypes = arguments
-        function.restype = c_int32 if result is Status else result
-        if result is Status:
-            function.errcheck = _check
-        setattr(library, name, _plain(function))
+        setattr(library, name, declare(function, result, arguments))
 
 
 def _check_version(library: ctypes.CDLL) -> None:
@@ -114,7 +110,7 @@ def _check_version(library: ctypes.CDLL) -> None:
 
 
 lib, path = _load()
-_declare(lib)
+_declare_all(lib)
 _check_version(lib)
 
 

@@ -7,67 +7,95 @@ shapes is the business of ``_arrays``.
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_int32, c_void_p
-from typing import Any, Optional
+from ctypes import c_char, c_int32, c_void_p
+from typing import Any, ClassVar, Dict, Optional, Type
 
 import numpy as np
 
 # handles, structs by reference, callbacks
 Pointer = c_void_p
 
-
-class Struct(ctypes.Structure):
-    """A C struct that prints its fields."""
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{field[0]}={getattr(self, field[0])!r}" for field in self._fields_)
-        return f"{type(self).__name__}({fields})"
+# The memory of an array as ctypes passes it to C: made in a third of the time that array.ctypes.data takes.
+_Memory: Any = c_char * 0
 
 
 class Status(c_int32):
     """The result of functions that raise when it is not TCE_OK."""
 
 
-class _Array:
-    """An argument type for arrays of one dtype."""
+class Data:
+    """void *: an array of anything, or of the one dtype of a derived class."""
 
-    dtype: Any = None  # any
+    dtype: Any = None
 
     @classmethod
-    def from_param(cls, value: Any) -> Optional[Any]:
-        if value is None:
-            return None
-        if isinstance(value, np.ndarray):
-            if cls.dtype not in (None, value.dtype) or not value.flags.c_contiguous:
-                raise TypeError(
-                    f"expected a C-contiguous array of {cls.dtype or 'anything'}, not of {value.dtype} with strides {value.strides}")
-            return c_void_p(value.__array_interface__["data"][0])
-        return c_void_p.from_param(value)
+    def check(cls, array: Any) -> None:
+        """TypeError for an array that C would misread."""
+        if (cls.dtype is not None and cls.dtype != array.dtype) or not array.flags.c_contiguous:
+            raise TypeError(
+                f"expected a C-contiguous array of {cls.dtype or 'anything'}, not of {array.dtype} with strides {array.strides}")
+
+    @classmethod
+    def from_param(cls, value: Any) -> Any:
+        """What ctypes passes for an argument of this type."""
+        if not isinstance(value, np.ndarray):
+            return c_void_p.from_param(value)
+        cls.check(value)
+        return _Memory.from_buffer(value) if value.flags.writeable else c_void_p(value.ctypes.data)
+
+    @classmethod
+    def address(cls, value: Any) -> Optional[int]:
+        """The same as a number, for a field of a struct."""
+        if not isinstance(value, np.ndarray):
+            return ctypes.cast(value, c_void_p).value
+        cls.check(value)
+        return ctypes.addressof(_Memory.from_buffer(value)) if value.flags.writeable else value.ctypes.data
 
 
-class Float64(_Array):
+class Float64(Data):
     """double *"""
 
     dtype = np.dtype(np.float64)
 
 
-class Int32(_Array):
+class Int32(Data):
     """int32_t *"""
 
     dtype = np.dtype(np.int32)
 
 
-class Uint32(_Array):
+class Uint32(Data):
     """uint32_t *"""
 
     dtype = np.dtype(np.uint32)
 
 
-class Uint8(_Array):
+class Uint8(Data):
     """uint8_t *"""
 
     dtype = np.dtype(np.uint8)
 
 
-class Data(_Array):
-    """void *"""
+class Size(Data):
+    """size_t *"""
+
+    dtype = np.dtype(np.uintp)
+
+
+class Struct(ctypes.Structure):
+    """A C struct that prints its fields."""
+
+    _name_: ClassVar[str] = ""  # in C
+    _arrays_: ClassVar[Dict[str, Type[Data]]] = {}  # fields that point to numbers, and their types
+
+    def point(self, **targets: Any) -> None:
+        """Makes fields point to arrays, handles or ctypes objects (None: NULL), which live as long as this struct."""
+        kept = self.__dict__.setdefault("_kept", {})
+        for field, target in targets.items():
+            # of a handle, the C handle: it stays when the Python object is closed
+            kept[field] = target = getattr(target, "_as_parameter_", target)
+            setattr(self, field, self._arrays_.get(field, Data).address(target))
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{field[0]}={getattr(self, field[0])!r}" for field in self._fields_)
+        return f"{type(self).__name__}({fields})"

@@ -11,10 +11,12 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import Array, integer, pointer
+from ._arrays import Array, integer
 from ._callbacks import Chunks, in_callback
+from ._declarations import PoolOptions, PoolWork
+from ._declarations import Random as RandomState
 from ._handle import Handle, fill, make, struct
-from ._library import POOL_WORK, PoolOptions, RandomState, lib
+from ._library import lib
 
 MASK = 2**64 - 1
 
@@ -48,7 +50,7 @@ class Random:
     def normals(self, n: int) -> Array:
         """n standard normals."""
         out = np.empty(integer("n", n, 0))
-        lib.tce_random_normals(self, out.size, pointer(out))
+        lib.tce_random_normals(self, out.size, out)
         return out
 
     def below(self, n: int) -> int:
@@ -58,7 +60,7 @@ class Random:
     def permutation(self, n: int) -> NDArray[np.uint32]:
         """A uniform permutation of 0 … n-1."""
         out = np.empty(integer("n", n, 0), np.uint32)
-        lib.tce_random_permutation(self, out.size, pointer(out))
+        lib.tce_random_permutation(self, out.size, out)
         return out
 
     @property
@@ -107,10 +109,10 @@ class Pool(Handle):
 
     def __init__(self, n_threads: int = 0) -> None:
         super().__init__()
-        self._gate = threading.Lock()
-        options = struct(PoolOptions, lib.tce_pool_options_init)
+        self._gate = self._serving = threading.Lock()
+        options = struct(PoolOptions)
         fill(options, {"n_threads": n_threads})
-        self._pointer = make(lib.tce_pool_create, byref(options), None)
+        self._owned = self._own(make(lib.tce_pool_create, byref(options), None))
 
     @property
     def threads(self) -> int:
@@ -128,15 +130,10 @@ class Pool(Handle):
         def call(context: Any, chunk: int, begin: int, end: int, worker: int) -> int:
             return chunks.run(chunk, work, chunk, begin, end, worker)
 
-        callback = POOL_WORK(call)
+        callback = PoolWork(call)
         sizes = integer("n_items", n_items, 0), integer("chunk_size", chunk_size, 0)
-        with contextlib.nullcontext() if in_callback() else self._gate:
-            chunks.call(lib.tce_pool_run, self, *sizes, ctypes.cast(callback, ctypes.c_void_p), None)
-
-
-def pool_pointer(pool: Optional[Pool]) -> Optional[int]:
-    """For the pool field of an options struct."""
-    return None if pool is None else pool._as_parameter_.value
+        with contextlib.nullcontext() if in_callback() else self._serving:
+            chunks.call(lib.tce_pool_run, self, *sizes, callback, None)
 
 
 def version() -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-import ctypes
-from ctypes import byref, c_int32, c_void_p
+from ctypes import byref, c_int32
 from typing import Any, Callable, List, Optional, Tuple, Union
 
-from ._declarations import TCE_ENV_FAULT, EnvInspectOptions, EnvReport
 from ._arrays import text
 from ._callbacks import Faults, Group, call
+from ._declarations import TCE_ENV_FAULT, EnvInspectOptions, EnvReport
 from ._handle import struct
 from ._library import lib
 from .env import Task
@@ -45,10 +44,10 @@ def check_env(task: Union[Task, Env, Callable[[Optional[str]], Env]], settings: 
     def report(context: Any, severity: int, message: bytes) -> None:
         findings.append((severity, message.decode(errors="replace")))
 
-    options = struct(EnvInspectOptions, lib.tce_env_inspect_options_init)
+    options = struct(EnvInspectOptions)
     options.vtable = task._vtable
     options.settings = None if settings is None else text("settings", settings)
-    options.report = ctypes.cast(report, c_void_p)
+    options.point(report=report)
     n_faults = c_int32()
     group, raised = Group(), Faults()
     with task._creating(group):

@@ -16,10 +16,12 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 import numpy as np
 
-from ._arrays import AnyArray, Array, Shapes, file_name, integer, pointer, text
+from ._arrays import AnyArray, Array, Shapes, file_name, integer, text
 from ._callbacks import Group, call
-from ._handle import Handle, Owned, make
-from ._library import ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, lib, status_error
+from ._declarations import EnvResult, EnvVtable, EnvVtableCallbacks, EnvVtableFunctions
+from ._declarations import EnvSpec as EnvSpecStruct
+from ._handle import Handle, Owned, make, struct
+from ._library import declare, lib
 from .base import RandomSource, random_stream
 from .errors import E_ENV, E_NOT_FOUND, E_STATE, E_UNSUPPORTED, NotFoundError, StateError, UnsupportedError, error
 
@@ -75,16 +77,14 @@ class Task:
         self.name: str = (self._table.name or b"").decode()
         self.description: str = (self._table.description or b"").decode()
         self._functions = {
-            name: kind(getattr(self._table, name)) for name, kind in ENV_FUNCTIONS.items() if getattr(self._table, name)}
+            name: declare(EnvVtableCallbacks[name](getattr(self._table, name)), *types)
+            for name, types in EnvVtableFunctions.items() if getattr(self._table, name)}
 
     def _call(self, name: str, *arguments: Any) -> Any:
         """Calls one of the task's functions; a status that it returns is raised."""
         if name not in self._functions:
             raise UnsupportedError(E_UNSUPPORTED, "TCE_E_UNSUPPORTED", f"{self.name} does not offer {name}")
-        result = self._functions[name](*arguments)
-        if ENV_FUNCTIONS[name]._restype_ is c_int32 and result != 0:
-            raise status_error(result)
-        return result
+        return self._functions[name](*arguments)
 
     @contextlib.contextmanager
     def _creating(self, group: Group) -> Iterator[None]:
@@ -119,7 +119,7 @@ class Instance(Handle):
         if not out.value:
             raise error(E_ENV, "TCE_E_ENV", f"create of {task.name} returned TCE_OK but no instance")
         self._owned = Owned(out.value, task._functions["destroy"], self._uses, task)
-        raw = EnvSpecStruct(struct_size=ctypes.sizeof(EnvSpecStruct))
+        raw = struct(EnvSpecStruct)
         self._call("spec", byref(raw))
         self.spec = read_spec(raw)
 
@@ -143,9 +143,8 @@ class Instance(Handle):
     def reset(self, random: RandomSource) -> Tuple[Array, Array, Array]:
         """A new episode: (obs [O], pos [D], vel [D])."""
         obs, pos, vel = np.empty(self.spec.n_obs), np.empty(self.spec.n_dof), np.empty(self.spec.n_dof)
-        stream = random_stream(random)
         self.running = False
-        self._call("reset", stream._as_parameter_, pointer(obs), pointer(pos), pointer(vel))
+        self._call("reset", random_stream(random), obs, pos, vel)
         self._event, self._count, self.running = 0, 0, True
         return obs, pos, vel
 
@@ -156,7 +155,7 @@ class Instance(Handle):
                 E_STATE, "TCE_E_STATE",
                 f"{self.task.name}: the episode is over or was never begun: reset the environment before it is stepped")
         obs, result = np.empty(self.spec.n_obs), EnvResult(event=self._event)
-        self._call(name, *(pointer(x) for x in inputs), pointer(obs), byref(result))
+        self._call(name, *inputs, obs, byref(result))
         self._event = result.event
         terminated, truncated = bool(result.terminated), bool(result.truncated)
         if self._count is not None:
@@ -179,20 +178,20 @@ class Instance(Handle):
         if not self.spec.metric_names:
             return {}
         out = np.empty(len(self.spec.metric_names))
-        self._call("metrics", pointer(out))
+        self._call("metrics", out)
         return dict(zip(self.spec.metric_names, out.tolist()))
 
     def get_state(self) -> Array:
         """The full physics and task state."""
         out = np.empty(self._call("n_state"))
-        self._call("get_state", pointer(out))
+        self._call("get_state", out)
         return out
 
     def set_state(self, state: Any) -> Array:
         """Puts a state back; the observation is returned."""
         state = Shapes(N=self._call("n_state")).array("state", state, "N")
         obs = np.empty(self.spec.n_obs)
-        self._call("set_state", pointer(state), pointer(obs))
+        self._call("set_state", state, obs)
         self._count, self.running = None, True
         return obs
 
@@ -204,7 +203,7 @@ class Instance(Handle):
 def render(call: Callable[..., Any], width: int, height: int) -> AnyArray:
     """A picture that call("render", width, height, address) draws: uint8 [height, width, 3]."""
     out = np.zeros((integer("height", height, 1), integer("width", width, 1), 3), np.uint8)
-    call("render", out.shape[1], out.shape[0], pointer(out))
+    call("render", out.shape[1], out.shape[0], out)
     return out
 
 
@@ -257,7 +256,7 @@ class TaskLibrary(Handle, Mapping[str, Task]):
     def __init__(self, path: Union[str, "os.PathLike[str]", None] = None) -> None:
         super().__init__()
         self.path = os.fspath(find_tasks() if path is None else path)
-        self._pointer = make(lib.tce_env_library_open, file_name(self.path), None)
+        self._owned = self._own(make(lib.tce_env_library_open, file_name(self.path), None))
 
     def __getitem__(self, name: str) -> Task:
         library = self._check_open()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import Array, Shapes, factor, pointer
+from ._arrays import Array, Shapes, factor
 from ._library import lib
 from .base import RandomSource, random_stream
 
@@ -25,8 +25,7 @@ def log_prob(x: Any, mean: Any, chol: Any) -> Array:
     mean = shapes.array("mean", mean, "E P")
     chol, n_cov = factor(shapes, "chol", chol)
     work, out = _work(shapes), shapes.empty("E")
-    lib.tce_gauss_log_prob(
-        shapes["E"], shapes["P"], n_cov, pointer(x), pointer(mean), pointer(chol), pointer(work), pointer(out))
+    lib.tce_gauss_log_prob(shapes["E"], shapes["P"], n_cov, x, mean, chol, work, out)
     return out
 
 
@@ -47,9 +46,7 @@ def log_prob_backward(x: Any, mean: Any, chol: Any, d_out: Any) -> LogProbGradie
     d_out = shapes.array("d_out", d_out, "E")
     work = _work(shapes)
     d_x, d_mean, d_chol = shapes.empty("E P"), shapes.empty("E P"), np.empty_like(chol)
-    lib.tce_gauss_log_prob_backward(
-        shapes["E"], shapes["P"], n_cov, pointer(x), pointer(mean), pointer(chol), pointer(d_out), pointer(work),
-        pointer(d_x), pointer(d_mean), pointer(d_chol))
+    lib.tce_gauss_log_prob_backward(shapes["E"], shapes["P"], n_cov, x, mean, chol, d_out, work, d_x, d_mean, d_chol)
     return LogProbGradient(d_x, d_mean, d_chol)
 
 
@@ -58,7 +55,7 @@ def entropy(chol: Any) -> Array:
     shapes = Shapes()
     chol, n_cov = factor(shapes, "chol", chol)
     out = np.empty(n_cov)
-    lib.tce_gauss_entropy(n_cov, shapes["P"], pointer(chol), pointer(out))
+    lib.tce_gauss_entropy(n_cov, shapes["P"], chol, out)
     return out
 
 
@@ -68,7 +65,7 @@ def entropy_backward(chol: Any, d_out: Any) -> Array:
     chol, n_cov = factor(shapes, "chol", chol)
     d_out = Shapes(N=n_cov).array("d_out", d_out, "N")
     out = np.empty(chol.shape)
-    lib.tce_gauss_entropy_backward(n_cov, shapes["P"], pointer(chol), pointer(d_out), pointer(out))
+    lib.tce_gauss_entropy_backward(n_cov, shapes["P"], chol, d_out, out)
     return out
 
 
@@ -81,8 +78,7 @@ def kl(mean: Any, chol: Any, other_mean: Any, other_chol: Any) -> Tuple[Array, A
     other_chol, n_other = factor(shapes, "other_chol", other_chol)
     work, mean_part, cov_part = _work(shapes), shapes.empty("E"), shapes.empty("E")
     lib.tce_gauss_kl(
-        shapes["E"], shapes["P"], n_cov, pointer(mean), pointer(chol), n_other, pointer(other_mean),
-        pointer(other_chol), pointer(work), pointer(mean_part), pointer(cov_part))
+        shapes["E"], shapes["P"], n_cov, mean, chol, n_other, other_mean, other_chol, work, mean_part, cov_part)
     return mean_part, cov_part
 
 
@@ -100,9 +96,8 @@ def kl_backward(
     d_cov_part = shapes.optional("d_cov_part", d_cov_part, "E")
     work, d_mean, d_chol = _work(shapes), shapes.empty("E P"), np.empty_like(chol)
     lib.tce_gauss_kl_backward(
-        shapes["E"], shapes["P"], n_cov, pointer(mean), pointer(chol), n_other, pointer(other_mean),
-        pointer(other_chol), pointer(d_mean_part), pointer(d_cov_part), pointer(work), pointer(d_mean),
-        pointer(d_chol))
+        shapes["E"], shapes["P"], n_cov, mean, chol, n_other, other_mean, other_chol, d_mean_part, d_cov_part, work,
+        d_mean, d_chol)
     return d_mean, d_chol
 
 
@@ -112,7 +107,5 @@ def sample(mean: Any, chol: Any, random: RandomSource) -> Array:
     mean = shapes.array("mean", mean, "E P")
     chol, n_cov = factor(shapes, "chol", chol)
     work, out = _work(shapes), shapes.empty("E P")
-    lib.tce_gauss_sample(
-        shapes["E"], shapes["P"], n_cov, pointer(mean), pointer(chol), random_stream(random), pointer(work),
-        pointer(out))
+    lib.tce_gauss_sample(shapes["E"], shapes["P"], n_cov, mean, chol, random_stream(random), work, out)
     return out

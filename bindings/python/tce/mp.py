@@ -7,9 +7,10 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
-from ._arrays import Array, Shapes, choice, factor, integer, number, one_factor, pointer, text
+from ._arrays import Array, Shapes, choice, factor, integer, number, one_factor, text
+from ._declarations import MpGrid, MpOptions, MpPlan, MpVia
 from ._handle import Handle, fill, make, struct, unknown
-from ._library import MpGrid, MpOptions, MpPlan, MpVia, lib
+from ._library import lib
 from . import gauss
 from .base import RandomSource, random_stream
 from .store import Store
@@ -56,9 +57,9 @@ class MovementPrimitive(Handle):
     _free = "tce_mp_free"
     kind: Optional[str] = None
 
-    def __init__(self, pointer: int) -> None:
-        super().__init__(pointer)
-        self.options = struct(MpOptions, lib.tce_mp_options_init)
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.options = struct(MpOptions)
         lib.tce_mp_get_options(self, byref(self.options))
         self.num_params = int(lib.tce_mp_num_params(self))
         self.num_dof = int(lib.tce_mp_num_dof(self))
@@ -76,9 +77,9 @@ class MovementPrimitive(Handle):
     def _shapes(self) -> Shapes:
         return Shapes(P=self.num_params, D=self.num_dof)
 
-    def _grid(self, shapes: Shapes, times: Any, init_time: Any, init_pos: Any, init_vel: Any) -> Tuple[Any, List[Any]]:
-        """The struct that every batched query takes, and the arrays it points to; E is known."""
-        grid = struct(MpGrid, lib.tce_mp_grid_init)
+    def _grid(self, shapes: Shapes, times: Any, init_time: Any, init_pos: Any, init_vel: Any) -> MpGrid:
+        """The struct that every batched query takes; E is known."""
+        grid = struct(MpGrid)
         times = shapes.array("times", times, "T", "E T")
         starts = np.atleast_1d(np.asarray(init_time, np.float64))
         starts = shapes.array("init_time", starts, "1", "E")
@@ -87,9 +88,8 @@ class MovementPrimitive(Handle):
         grid.E, grid.T = shapes["E"], shapes["T"]
         grid.n_time_rows = 1 if times.ndim == 1 else shapes["E"]
         grid.n_init_times = starts.size
-        grid.times, grid.init_time = pointer(times), pointer(starts)
-        grid.init_pos, grid.init_vel = pointer(init_pos), pointer(init_vel)
-        return grid, [times, starts, init_pos, init_vel]
+        grid.point(times=times, init_time=starts, init_pos=init_pos, init_vel=init_vel)
+        return grid
 
     def trajectory(
         self, params: Any, times: Any, init_time: Any = 0.0, init_pos: Any = None, init_vel: Any = None,
@@ -101,9 +101,9 @@ class MovementPrimitive(Handle):
         """
         shapes = self._shapes()
         params = shapes.array("params", params, "E P")
-        grid, keep = self._grid(shapes, times, init_time, init_pos, init_vel)
+        grid = self._grid(shapes, times, init_time, init_pos, init_vel)
         pos, vel = (shapes.output("out", array, "E T D") for array in (out or (None, None)))
-        lib.tce_mp_trajectory(self, byref(grid), pointer(params), pointer(pos), pointer(vel), None)
+        lib.tce_mp_trajectory(self, byref(grid), params, pos, vel, None)
         return pos, vel
 
     def acceleration(
@@ -112,9 +112,9 @@ class MovementPrimitive(Handle):
         """Accelerations [E, T, D]."""
         shapes = self._shapes()
         params = shapes.array("params", params, "E P")
-        grid, keep = self._grid(shapes, times, init_time, init_pos, init_vel)
+        grid = self._grid(shapes, times, init_time, init_pos, init_vel)
         acc = shapes.empty("E T D")
-        lib.tce_mp_trajectory(self, byref(grid), pointer(params), None, None, pointer(acc))
+        lib.tce_mp_trajectory(self, byref(grid), params, None, None, acc)
         return acc
 
     def backward(
@@ -124,12 +124,11 @@ class MovementPrimitive(Handle):
         """Gradient [E, P] of a loss from its gradients d_pos, d_vel [E, T, D] (None: zeros)."""
         shapes = self._shapes()
         params = shapes.array("params", params, "E P")
-        grid, keep = self._grid(shapes, times, init_time, init_pos, init_vel)
+        grid = self._grid(shapes, times, init_time, init_pos, init_vel)
         d_pos = shapes.optional("d_pos", d_pos, "E T D")
         d_vel = shapes.optional("d_vel", d_vel, "E T D")
         out = shapes.empty("E P")
-        lib.tce_mp_trajectory_backward(
-            self, byref(grid), pointer(params), pointer(d_pos), pointer(d_vel), pointer(out))
+        lib.tce_mp_trajectory_backward(self, byref(grid), params, d_pos, d_vel, out)
         return out
 
     def query(
@@ -145,8 +144,7 @@ class MovementPrimitive(Handle):
         init_vel = shapes.optional("init_vel", init_vel, "D")
         pos, vel = shapes.empty("D"), shapes.empty("D")
         lib.tce_mp_query(
-            self, number("time", time), pointer(params), number("init_time", init_time),
-            pointer(init_pos), pointer(init_vel), pointer(pos), pointer(vel), None)
+            self, number("time", time), params, number("init_time", init_time), init_pos, init_vel, pos, vel, None)
         return pos, vel
 
     def phase(self, times: Any) -> Array:
@@ -154,7 +152,7 @@ class MovementPrimitive(Handle):
         shapes = Shapes()
         times = shapes.array("times", times, "T")
         out = shapes.empty("T")
-        lib.tce_mp_phase(self, shapes["T"], pointer(times), pointer(out))
+        lib.tce_mp_phase(self, shapes["T"], times, out)
         return out
 
     def basis(self, times: Any, init_time: float = 0.0, order: int = 0) -> Array:
@@ -165,9 +163,9 @@ class MovementPrimitive(Handle):
         shapes = Shapes(C=self.num_columns)
         times = shapes.array("times", times, "T")
         out = shapes.empty("T C")
-        outputs: List[Optional[int]] = [None, None, None]
-        outputs[integer("order", order, 0, 2)] = pointer(out)
-        lib.tce_mp_basis(self, shapes["T"], pointer(times), number("init_time", init_time), *outputs)
+        outputs: List[Optional[Array]] = [None, None, None]
+        outputs[integer("order", order, 0, 2)] = out
+        lib.tce_mp_basis(self, shapes["T"], times, number("init_time", init_time), *outputs)
         return out
 
     def covariance(
@@ -184,8 +182,8 @@ class MovementPrimitive(Handle):
         cov = np.empty((self.num_dof * shapes["T"],) * 2)
         std = shapes.empty("T D")
         lib.tce_mp_covariance(
-            self, shapes["T"], pointer(times), number("init_time", init_time), pointer(chol), number("reg", reg),
-            integer("order", order, 0, 1), pointer(cov), pointer(std))
+            self, shapes["T"], times, number("init_time", init_time), chol, number("reg", reg), integer("order", order, 0, 1),
+            cov, std)
         return cov, std
 
     def sample(
@@ -202,11 +200,9 @@ class MovementPrimitive(Handle):
         if n_cov > 1:
             params = gauss.sample(mean, chol, random)
             return (params, *self.trajectory(params, times, init_time, init_pos, init_vel))
-        grid, keep = self._grid(shapes, times, init_time, init_pos, init_vel)
+        grid = self._grid(shapes, times, init_time, init_pos, init_vel)
         params, pos, vel = shapes.empty("E P"), shapes.empty("E T D"), shapes.empty("E T D")
-        lib.tce_mp_sample(
-            self, byref(grid), pointer(mean), pointer(chol), random_stream(random), pointer(params), pointer(pos),
-            pointer(vel))
+        lib.tce_mp_sample(self, byref(grid), mean, chol, random_stream(random), params, pos, vel)
         return params, pos, vel
 
     def fit(self, times: Any, demo: Any, reg: float = 1e-9) -> Array:
@@ -216,7 +212,7 @@ class MovementPrimitive(Handle):
         demo = shapes.array("demo", demo, "T D")
         out = shapes.empty("P")
         with self._lock:
-            lib.tce_mp_fit(self, shapes["T"], pointer(times), pointer(demo), number("reg", reg), pointer(out))
+            lib.tce_mp_fit(self, shapes["T"], times, demo, number("reg", reg), out)
         return out
 
     def condition(
@@ -240,8 +236,7 @@ class MovementPrimitive(Handle):
         out_mean, out_chol = shapes.empty("P"), np.empty_like(chol)
         with self._lock:
             lib.tce_mp_condition(
-                self, len(points), rows, number("init_time", init_time), pointer(init_pos), pointer(init_vel),
-                pointer(mean), pointer(chol), pointer(out_mean), pointer(out_chol))
+                self, len(points), rows, number("init_time", init_time), init_pos, init_vel, mean, chol, out_mean, out_chol)
         return out_mean, out_chol
 
     def plan(self, params: Any, init_time: float = 0.0, init_pos: Any = None, init_vel: Any = None) -> Plan:
@@ -261,18 +256,17 @@ class _Configured(MovementPrimitive):
 
     def __init__(self, **config: Any) -> None:
         unknown(type(self).__name__, config, KEYWORDS)
-        options = struct(MpOptions, lib.tce_mp_options_init)
+        options = struct(MpOptions)
         options.kind = KINDS.index(self.kind or "")
         fill(options, {name: config[name] for name in FIELDS if name in config})
 
         # a number, or one for each basis function
-        scales = None
         if config.get("weights_scale") is not None:
             if np.ndim(config["weights_scale"]) == 0:
                 options.weights_scale = number("weights_scale", config["weights_scale"])
             else:
                 scales = Shapes(B=options.num_basis).array("weights_scale", config["weights_scale"], "B")
-                options.weights_scales = pointer(scales)
+                options.point(weights_scales=scales)
 
         if config.get("phase") is not None:
             options.phase = choice("phase", config["phase"], PHASES)
@@ -312,24 +306,18 @@ class DMP(_Configured):
 
 def blend(a: Plan, b: Plan, start: float, end: float, times: Any) -> Tuple[Array, Array, Array]:
     """Goes over from plan a to plan b between two times: position, velocity, acceleration [T, D], all continuous."""
-    keep = []
     plans = []
     for plan in (a, b):
         shapes = Shapes(P=plan.mp.num_params, D=plan.mp.num_dof)
-        arrays = [
-            shapes.array("params", plan.params, "P"), shapes.optional("init_pos", plan.init_pos, "D"),
-            shapes.optional("init_vel", plan.init_vel, "D")]
-        row = struct(MpPlan, lib.tce_mp_plan_init)
-        owned = plan.mp._check_open()
-        row.mp = owned.value
-        row.params, row.init_pos, row.init_vel = (pointer(x) for x in arrays)
+        row = struct(MpPlan)
+        row.point(
+            mp=plan.mp, params=shapes.array("params", plan.params, "P"), init_pos=shapes.optional("init_pos", plan.init_pos, "D"),
+            init_vel=shapes.optional("init_vel", plan.init_vel, "D"))
         row.init_time = number("init_time", plan.init_time)
-        keep.append((owned, arrays))
         plans.append(row)
     shapes = Shapes(D=a.mp.num_dof)
     times = shapes.array("times", times, "T")
-    out = [shapes.empty("T D") for _ in range(3)]
+    pos, vel, acc = (shapes.empty("T D") for _ in range(3))
     lib.tce_mp_blend(
-        byref(plans[0]), byref(plans[1]), number("start", start), number("end", end), shapes["T"], pointer(times),
-        *(pointer(x) for x in out))
-    return out[0], out[1], out[2]
+        byref(plans[0]), byref(plans[1]), number("start", start), number("end", end), shapes["T"], times, pos, vel, acc)
+    return pos, vel, acc

@@ -9,11 +9,12 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._arrays import Array, Shapes, choice, factor_gradient, integer, number, one_factor, pointer, text
+from ._arrays import AnyArray, Array, Shapes, choice, factor_gradient, integer, number, one_factor, text
 from ._callbacks import Chunks
+from ._declarations import AdamOptions, CriticOptions, NetLoss, NetOptions, PolicyOptions
 from ._handle import Handle, fill, make, struct, unknown
-from ._library import NET_LOSS, AdamOptions, CriticOptions, NetOptions, PolicyOptions, lib
-from .base import Pool, RandomSource, pool_pointer, random_stream
+from ._library import lib
+from .base import Pool, RandomSource, random_stream
 from .errors import E_STATE, StateError
 from .store import Store
 
@@ -27,7 +28,7 @@ NORMALISE = ("raw", "normalise", "normalised")
 def adam(**keywords: Any) -> Any:
     """Adam's options: learning_rate, l2, beta1, beta2, epsilon."""
     unknown("adam", keywords, [field[0] for field in AdamOptions._fields_[1:]])
-    options = struct(AdamOptions, lib.tce_adam_options_init)
+    options = struct(AdamOptions)
     fill(options, keywords)
     return options
 
@@ -42,8 +43,8 @@ def clip_factor(norm: float, bound: float) -> float:
     return float(lib.tce_clip_factor(number("norm", norm), number("bound", bound)))
 
 
-def _widths(hidden: Sequence[int]) -> Any:
-    return (ctypes.c_int32 * max(len(hidden), 1))(*(integer("hidden", h, 1, 2**31 - 1) for h in hidden))
+def _widths(hidden: Sequence[int]) -> AnyArray:
+    return np.array([integer("hidden", h, 1, 2**31 - 1) for h in hidden], np.int32)
 
 
 class Trained(Handle):
@@ -58,14 +59,13 @@ class Trained(Handle):
 
     _kind = ""  # of the C functions: tce_<kind>_create
 
-    def __init__(self, options: Any, keep: Any, pool: Optional[Pool], random: Optional[RandomSource]) -> None:
+    def __init__(self, options: Any, pool: Optional[Pool], random: Optional[RandomSource]) -> None:
         super().__init__()
         self._options = options
-        self._keep = keep  # arrays that the options point to
         self.pool = pool
         self._use(pool)
         self._started = False
-        self._pointer = make(self._function("create"), byref(options), None)
+        self._owned = self._own(make(self._function("create"), byref(options), None))
         if random is not None:
             self.start(random)
 
@@ -88,7 +88,7 @@ class Trained(Handle):
                 raise
             self._function("load")(larger, state, b"grow")
         self.close()
-        self._pointer = larger
+        self._owned = self._own(larger)
 
     def _weights(self) -> None:
         """StateError while there are no weights to compute with."""
@@ -113,14 +113,14 @@ class Trained(Handle):
         """All of them, as a copy; assign to change them."""
         out = np.empty(self.num_parameters)
         with self._lock:
-            self._function("get_parameters")(self, pointer(out))
+            self._function("get_parameters")(self, out)
         return out
 
     @parameters.setter
     def parameters(self, value: Any) -> None:
         value = Shapes(N=self.num_parameters).array("parameters", value, "N")
         with self._lock:
-            self._function("set_parameters")(self, pointer(value))
+            self._function("set_parameters")(self, value)
             self._started = True
 
     def save(self, store: Store, prefix: str) -> None:
@@ -151,15 +151,14 @@ class Net(Trained):
         gain_out: Optional[float] = None, max_batch: int = 1, pool: Optional[Pool] = None,
         random: Optional[RandomSource] = None,
     ) -> None:
-        options = struct(NetOptions, lib.tce_net_options_init)
-        widths = _widths(hidden)
+        options = struct(NetOptions)
         fill(options, {
             "n_in": n_in, "n_out": n_out, "n_hidden": len(hidden), "max_batch": max_batch,
             "activation": choice("activation", activation, ACTIVATIONS),
             "precision": choice("precision", precision, PRECISIONS), "start": choice("start", start, STARTS),
-            "hidden": ctypes.addressof(widths), "gain_hidden": gain_hidden, "gain_out": gain_out,
-            "pool": pool_pointer(pool)})
-        super().__init__(options, widths, pool, random)
+            "gain_hidden": gain_hidden, "gain_out": gain_out})
+        options.point(hidden=_widths(hidden), pool=pool)
+        super().__init__(options, pool, random)
         self.n_in, self.n_out = int(n_in), int(n_out)
 
     def forward(self, x: Any) -> Array:
@@ -170,7 +169,7 @@ class Net(Trained):
         out = shapes.empty("N O")
         with self._lock:
             self._require(shapes["N"])
-            lib.tce_net_forward(self, shapes["N"], pointer(x), pointer(out))
+            lib.tce_net_forward(self, shapes["N"], x, out)
         return out
 
     def backward(self, d_out: Any) -> Array:
@@ -179,7 +178,7 @@ class Net(Trained):
         d_out = shapes.array("d_out", d_out, "N O")
         d_x = shapes.empty("N I")
         with self._lock:
-            lib.tce_net_backward(self, shapes["N"], pointer(d_out), pointer(d_x))
+            lib.tce_net_backward(self, shapes["N"], d_out, d_x)
         return d_x
 
     def _rows(self, rows: Any, n: int) -> Tuple[Any, int]:
@@ -202,7 +201,7 @@ class Net(Trained):
         rows, n = self._rows(rows, shapes["N"])
         loss = c_double()
         with self._lock:
-            lib.tce_net_pass_mse(self, n, pointer(x), pointer(target), pointer(rows), byref(loss))
+            lib.tce_net_pass_mse(self, n, x, target, rows, byref(loss))
         return loss.value
 
     def pass_loss(self, x: Any, loss: Callable[[int, int, Array], Tuple[Array, float]], rows: Any = None) -> float:
@@ -224,12 +223,10 @@ class Net(Trained):
         def call(context: Any, begin: int, end: int, out: int, d_out: int, total: int) -> int:
             return chunks.run(begin, part_of, begin, end, out, d_out, total)
 
-        callback = NET_LOSS(call)
+        callback = NetLoss(call)
         result = c_double()
         with self._lock:
-            chunks.call(
-                lib.tce_net_pass, self, n, pointer(x), pointer(rows), ctypes.cast(callback, ctypes.c_void_p), None,
-                byref(result))
+            chunks.call(lib.tce_net_pass, self, n, x, rows, callback, None, byref(result))
         return result.value
 
     @property
@@ -237,7 +234,7 @@ class Net(Trained):
         """The present parameter gradient, as a copy."""
         out = np.empty(self.num_parameters)
         with self._lock:
-            lib.tce_net_get_gradient(self, pointer(out))
+            lib.tce_net_get_gradient(self, out)
         return out
 
     @property
@@ -275,22 +272,20 @@ class Policy(Trained):
         min_std: Optional[float] = None, initial_std: Optional[float] = None, max_batch: int = 1,
         pool: Optional[Pool] = None, random: Optional[RandomSource] = None,
     ) -> None:
-        options = struct(PolicyOptions, lib.tce_policy_options_init)
-        widths = _widths(hidden)
+        options = struct(PolicyOptions)
         values: Dict[str, Any] = {
             "n_obs": n_obs, "n_params": n_params, "n_hidden": len(hidden), "max_batch": max_batch,
             "form": choice("form", form, FORMS), "activation": choice("activation", activation, ACTIVATIONS),
             "precision": choice("precision", precision, PRECISIONS), "start": choice("start", start, STARTS),
-            "hidden": ctypes.addressof(widths), "min_std": min_std, "initial_std": initial_std,
-            "pool": pool_pointer(pool)}
-        cov_widths = None
+            "min_std": min_std, "initial_std": initial_std}
+        options.point(hidden=_widths(hidden), pool=pool)
         if cov_hidden is not None:
-            cov_widths = _widths(cov_hidden)
-            values.update(n_cov_hidden=len(cov_hidden), cov_hidden=ctypes.addressof(cov_widths))
+            values["n_cov_hidden"] = len(cov_hidden)
+            options.point(cov_hidden=_widths(cov_hidden))
         if cov_activation is not None:
             values["cov_activation"] = choice("cov_activation", cov_activation, ACTIVATIONS)
         fill(options, values)
-        super().__init__(options, (widths, cov_widths), pool, random)
+        super().__init__(options, pool, random)
         self.n_obs, self.n_params = int(n_obs), int(n_params)
 
     @classmethod
@@ -298,10 +293,10 @@ class Policy(Trained):
         """A policy from what :meth:`save` left under a prefix."""
         policy = cls.__new__(cls)
         Handle.__init__(policy)
-        policy.pool, policy._keep, policy._started = pool, store, True
+        policy.pool, policy._started = pool, True
         policy._use(pool)
-        policy._options = _Restored(prefix, integer("max_batch", max_batch, 1, 2**31 - 1), pool_pointer(pool))
-        policy._pointer = policy._options.create(store)
+        policy._options = _Restored(prefix, integer("max_batch", max_batch, 1, 2**31 - 1), pool)
+        policy._owned = policy._own(policy._options.create(store))
         policy.n_obs = int(lib.tce_policy_num_obs(policy))
         policy.n_params = int(lib.tce_policy_num_params(policy))
         return policy
@@ -315,7 +310,7 @@ class Policy(Trained):
             lib.tce_policy_save(self, state, self._options.prefix)
             larger = self._options.create(state)
         self.close()
-        self._pointer = larger
+        self._owned = self._own(larger)
 
     def num_factors(self, n: int) -> int:
         """How many factors :meth:`predict` returns for n contexts: 1 or n."""
@@ -330,7 +325,7 @@ class Policy(Trained):
         chol = np.empty((self.num_factors(shapes["N"]), self.n_params, self.n_params))
         with self._lock:
             self._require(shapes["N"])
-            lib.tce_policy_predict(self, shapes["N"], pointer(obs), pointer(mean), pointer(chol))
+            lib.tce_policy_predict(self, shapes["N"], obs, mean, chol)
         return mean, chol
 
     def backward(self, d_mean: Any, d_chol: Any) -> None:
@@ -341,7 +336,7 @@ class Policy(Trained):
         if n_cov != self.num_factors(shapes["N"]):
             raise ValueError(f"d_chol: {n_cov} factors, expected {self.num_factors(shapes['N'])}")
         with self._lock:
-            lib.tce_policy_backward(self, shapes["N"], pointer(d_mean), pointer(d_chol))
+            lib.tce_policy_backward(self, shapes["N"], d_mean, d_chol)
 
     def adam_step(self, rate_factor: float = 1.0, clip_norm: float = 0.0, **options: Any) -> float:
         """Clips the gradient's norm (0: not) and takes one Adam step; the norm before the clip is returned."""
@@ -356,24 +351,24 @@ class Policy(Trained):
         """Overwrites the shared covariance so that its factor is chol [P, P] or [1, P, P]."""
         chol = one_factor(Shapes(P=self.n_params), "chol", chol)
         with self._lock:
-            lib.tce_policy_set_covariance(self, pointer(chol))
+            lib.tce_policy_set_covariance(self, chol)
 
     @property
     def gradient(self) -> Array:
         """The present parameter gradient, as a copy."""
         out = np.empty(self.num_parameters)
         with self._lock:
-            lib.tce_policy_get_gradient(self, pointer(out))
+            lib.tce_policy_get_gradient(self, out)
         return out
 
 
 class _Restored:
     """In place of options for a policy whose options are in a store."""
 
-    def __init__(self, prefix: str, max_batch: int, pool: Optional[int]) -> None:
+    def __init__(self, prefix: str, max_batch: int, pool: Optional[Pool]) -> None:
         self.prefix = text("prefix", prefix)
         self.max_batch = max_batch
-        self.pool = pool
+        self.pool = None if pool is None else pool._check_open()  # stays when the Python object is closed
 
     def create(self, store: Store) -> int:
         return make(lib.tce_policy_create_from, store, self.prefix, self.max_batch, self.pool, None)
@@ -405,14 +400,13 @@ class Critic(Trained):
         max_batch: int = 1, pool: Optional[Pool] = None, random: Optional[RandomSource] = None,
     ) -> None:
         mode = int(normalise) if isinstance(normalise, bool) else choice("normalise", normalise, NORMALISE)
-        options = struct(CriticOptions, lib.tce_critic_options_init)
-        widths = _widths(hidden)
+        options = struct(CriticOptions)
         fill(options, {
             "n_obs": n_obs, "n_hidden": len(hidden), "max_batch": max_batch, "normalise": mode,
             "activation": choice("activation", activation, ACTIVATIONS),
-            "precision": choice("precision", precision, PRECISIONS), "start": choice("start", start, STARTS),
-            "hidden": ctypes.addressof(widths), "pool": pool_pointer(pool)})
-        super().__init__(options, widths, pool, random)
+            "precision": choice("precision", precision, PRECISIONS), "start": choice("start", start, STARTS)})
+        options.point(hidden=_widths(hidden), pool=pool)
+        super().__init__(options, pool, random)
         self.n_obs = int(n_obs)
 
     def observe(self, obs: Any) -> None:
@@ -420,7 +414,7 @@ class Critic(Trained):
         shapes = Shapes(O=self.n_obs)
         obs = shapes.array("obs", obs, "N O")
         with self._lock:
-            lib.tce_critic_observe(self, shapes["N"], pointer(obs))
+            lib.tce_critic_observe(self, shapes["N"], obs)
 
     def normalise(self, obs: Any) -> Array:
         """Observations as the network sees them."""
@@ -428,7 +422,7 @@ class Critic(Trained):
         obs = shapes.array("obs", obs, "N O")
         out = shapes.empty("N O")
         with self._lock:
-            lib.tce_critic_normalise(self, shapes["N"], pointer(obs), pointer(out))
+            lib.tce_critic_normalise(self, shapes["N"], obs, out)
         return out
 
     def value(self, obs: Any) -> Array:
@@ -439,7 +433,7 @@ class Critic(Trained):
         out = shapes.empty("N")
         with self._lock:
             self._require(shapes["N"])
-            lib.tce_critic_value(self, shapes["N"], pointer(obs), pointer(out))
+            lib.tce_critic_value(self, shapes["N"], obs, out)
         return out
 
     def fit_epoch(
@@ -455,7 +449,7 @@ class Critic(Trained):
         with self._lock:
             self._require(shapes["N"])
             lib.tce_critic_fit_epoch(
-                self, shapes["N"], pointer(obs), pointer(target), integer("n_minibatches", n_minibatches, 0),
+                self, shapes["N"], obs, target, integer("n_minibatches", n_minibatches, 0),
                 None if random is None else random_stream(random), byref(adam(**options)),
                 number("rate_factor", rate_factor), number("clip_norm", clip_norm), byref(loss))
         return loss.value
@@ -465,5 +459,5 @@ class Critic(Trained):
         """Running mean and variance of the observations and their count."""
         mean, var, count = np.empty(self.n_obs), np.empty(self.n_obs), c_double()
         with self._lock:
-            lib.tce_critic_statistics(self, pointer(mean), pointer(var), byref(count))
+            lib.tce_critic_statistics(self, mean, var, byref(count))
         return Statistics(mean, var, count.value)

@@ -15,7 +15,10 @@ import numpy as np
 
 from ._arrays import Array, text
 from ._callbacks import Group, user_code
-from ._library import ENV_ABI, ENV_FUNCTIONS, EnvResult, EnvSpecStruct, EnvVtable, RandomState, fail
+from ._declarations import TCE_ENV_ABI, EnvResult, EnvVtable, EnvVtableCallbacks
+from ._declarations import EnvSpec as EnvSpecStruct
+from ._declarations import Random as RandomState
+from ._library import fail
 from .base import Random
 from .env import EnvSpec, StepResult, Task, read_doubles
 from .errors import E_ENV, E_STATE, E_UNSUPPORTED, StateError, TceError
@@ -91,12 +94,12 @@ class PythonTask(Task):
         self._numbers = itertools.count(1)
         self._guard = threading.Lock()
         self._thread = threading.local()  # group: of the handle that is creating its environments
-        table = EnvVtable(struct_size=ctypes.sizeof(EnvVtable), abi=ENV_ABI)
+        table = EnvVtable(struct_size=ctypes.sizeof(EnvVtable), abi=TCE_ENV_ABI)
         texts = text("name", name), text("description", description)
         table.name, table.description = texts
         callbacks = {}
         for entry in ("create", "destroy", "spec", "reset", "step", "step_action", "metrics"):
-            callbacks[entry] = ENV_FUNCTIONS[entry](self._guarded(entry))
+            callbacks[entry] = EnvVtableCallbacks[entry](self._guarded(entry))
             setattr(table, entry, ctypes.cast(callbacks[entry], c_void_p))
         super().__init__(ctypes.addressof(table), keep=(table, callbacks, texts))
 

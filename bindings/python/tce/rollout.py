@@ -11,20 +11,21 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import AnyArray, Array, Shapes, choice, integer, pointer, text
+from ._arrays import AnyArray, Array, Shapes, choice, integer, text
 from ._callbacks import Faults, Group, call, call_aside, in_main_thread
+from ._declarations import EnvResult, RolloutOptions, RolloutPaths
+from ._declarations import EnvSpec as EnvSpecStruct
+from ._declarations import Random as RandomState
 from ._handle import Handle, fill, make, struct
-from ._library import EnvSpecStruct, RandomState, RolloutOptions, RolloutPaths, lib
-from .base import MASK, Pool, RandomSource, pool_pointer, random_stream
+from ._library import lib
+from .base import MASK, Pool, RandomSource, random_stream
 from .env import Task, read_spec, render
 from .errors import TceError, error
 
 ON_FAULT = ("fail", "drop")
 LONG = 1000  # steps of a task in C that Ctrl-C does not wait for
 
-RESULT = np.dtype([
-    ("reward", np.float64), ("terminated", np.int32), ("truncated", np.int32), ("event", np.int32),
-    ("reserved", np.int32)])
+RESULT = np.dtype(EnvResult)
 
 
 @dataclass
@@ -59,14 +60,15 @@ class Rollout(Handle):
         self._uses, self._keep = task._uses, task
         self._use(pool)
         self._threads = 1 if pool is None else pool.threads
-        options = struct(RolloutOptions, lib.tce_rollout_options_init)
+        options = struct(RolloutOptions)
         fill(options, {"n_envs": n_envs, "on_fault": choice("on_fault", on_fault, ON_FAULT)})
-        options.vtable, options.pool = task._vtable, pool_pointer(pool)
+        options.vtable = task._vtable
+        options.point(pool=pool)
         options.seed, options.purpose = integer("seed", seed, 0, MASK), integer("purpose", purpose, 0, MASK)
         options.settings = None if settings is None else text("settings", settings)
         self._group = Group()
         with task._creating(self._group):
-            self._pointer = self._run(make, lib.tce_rollout_create, byref(options), None)
+            self._owned = self._own(self._run(make, lib.tce_rollout_create, byref(options), None))
         self.spec = read_spec(EnvSpecStruct.from_address(lib.tce_rollout_spec(self)))
         self.n_envs = int(lib.tce_rollout_num_envs(self))
         self._first: Optional[Array] = None
@@ -94,8 +96,7 @@ class Rollout(Handle):
         shapes = Shapes(N=self._count(n), O=self.spec.n_obs, D=self.spec.n_dof)
         obs, pos, vel = shapes.empty("N O"), shapes.empty("N D"), shapes.empty("N D")
         self._run(
-            lib.tce_rollout_reset, self, shapes["N"], integer("episode", episode, 0, MASK), pointer(obs),
-            pointer(pos), pointer(vel))
+            lib.tce_rollout_reset, self, shapes["N"], integer("episode", episode, 0, MASK), obs, pos, vel)
         self._first = obs.copy()
         return obs, pos, vel
 
@@ -105,8 +106,7 @@ class Rollout(Handle):
         obs, pos, vel = shapes.empty("O"), shapes.empty("D"), shapes.empty("D")
         i = integer("i", i, 0, self.n_envs - 1)
         self._run(
-            lib.tce_rollout_reset_one, self, i, integer("episode", episode, 0, MASK), pointer(obs), pointer(pos),
-            pointer(vel))
+            lib.tce_rollout_reset_one, self, i, integer("episode", episode, 0, MASK), obs, pos, vel)
         if self._first is not None and i < len(self._first):
             self._first[i] = obs
         return obs, pos, vel
@@ -125,8 +125,7 @@ class Rollout(Handle):
         obs, pos, vel = shapes.empty("N O"), shapes.empty("N D"), shapes.empty("N D")
         numbers = np.require(chosen, np.uintp, ["C", "A"])
         self._run(
-            lib.tce_rollout_reset_streams, self, len(sources), pointer(numbers), ctypes.addressof(states), pointer(obs),
-            pointer(pos), pointer(vel))
+            lib.tce_rollout_reset_streams, self, len(sources), numbers, states, obs, pos, vel)
         for source, state in zip(sources, states):
             source.state = bytes(state)
         known = np.empty((0, self.spec.n_obs)) if self._first is None else self._first
@@ -146,12 +145,10 @@ class Rollout(Handle):
             np.empty(n, np.int32), shapes.empty("N M"))
         if self._first is not None and len(self._first) >= n:
             obs[:, 0] = self._first[:n]
-        raw = struct(RolloutPaths, lib.tce_rollout_paths_init)
-        raw.obs, raw.rewards = pointer(obs), pointer(paths.rewards)
-        raw.dones, raw.events = pointer(paths.dones), pointer(paths.events)
-        raw.lengths = pointer(paths.lengths)
-        raw.metrics = pointer(paths.metrics) if paths.metrics.size else None
-        raw.arrays = paths  # kept with the struct that points to them
+        raw = struct(RolloutPaths)
+        raw.point(
+            obs=obs, rewards=paths.rewards, dones=paths.dones, events=paths.events, lengths=paths.lengths,
+            metrics=paths.metrics if paths.metrics.size else None)
         self._run_long(n * T, lib.tce_rollout_run, self, n, T, pos, vel, byref(raw))
         return paths
 
@@ -161,7 +158,7 @@ class Rollout(Handle):
         shapes = Shapes(A=self.spec.n_action, O=self.spec.n_obs)
         actions = shapes.array("actions", actions, "N A")
         obs, results = shapes.empty("N O"), np.zeros(shapes["N"], RESULT)
-        self._run(lib.tce_rollout_step, self, shapes["N"], pointer(actions), pointer(obs), pointer(results))
+        self._run(lib.tce_rollout_step, self, shapes["N"], actions, obs, results)
         return obs, results
 
     def metrics(self, n: Optional[int] = None) -> Array:
@@ -169,27 +166,27 @@ class Rollout(Handle):
         shapes = Shapes(N=self._count(n), M=len(self.spec.metric_names))
         out = shapes.empty("N M")
         if out.size:
-            self._run(lib.tce_rollout_metrics, self, shapes["N"], pointer(out))
+            self._run(lib.tce_rollout_metrics, self, shapes["N"], out)
         return out
 
     def get_states(self, n: Optional[int] = None) -> Array:
         """States [n, S] of the first n environments (all), for :meth:`set_states`."""
         shapes = Shapes(N=self._count(n), S=int(lib.tce_rollout_num_state(self)))
         out = shapes.empty("N S")
-        self._run(lib.tce_rollout_get_states, self, shapes["N"], pointer(out))
+        self._run(lib.tce_rollout_get_states, self, shapes["N"], out)
         return out
 
     def set_states(self, states: Any) -> None:
         """Puts states [n, S] into the first n environments; they must be reset before they run or step."""
         shapes = Shapes(S=int(lib.tce_rollout_num_state(self)))
         states = shapes.array("states", states, "N S")
-        self._run(lib.tce_rollout_set_states, self, self._count(shapes["N"]), pointer(states))
+        self._run(lib.tce_rollout_set_states, self, self._count(shapes["N"]), states)
 
     def set_state(self, i: int, state: Any) -> None:
         """Puts a state [S] into environment i, which must be reset before it runs or steps; the others stay as they are."""
         state = Shapes(S=int(lib.tce_rollout_num_state(self))).array("state", state, "S")
         obs = np.empty(self.spec.n_obs)
-        self._of(i, "set_state", pointer(state), pointer(obs))
+        self._of(i, "set_state", state, obs)
 
     def render(self, i: int, width: int = 640, height: int = 480) -> AnyArray:
         """A picture of environment i in its present state: uint8 [height, width, 3]."""
@@ -218,5 +215,5 @@ def rewards_to_event(rewards: Any, events: Any) -> Array:
     out = np.array(rewards, np.float64, order="C")
     shapes.match("rewards", out, "E T")
     events = shapes.flags("events", events, "E T")
-    lib.tce_rewards_to_event(shapes["E"], shapes["T"], pointer(events), pointer(out))
+    lib.tce_rewards_to_event(shapes["E"], shapes["T"], events, out)
     return out

@@ -8,9 +8,10 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import Array, Shapes, choice, factor, integer, number, pointer
+from ._arrays import Array, Shapes, choice, factor, integer, number
+from ._declarations import SegmentOptions, SegmentStats
 from ._handle import Handle, make, struct
-from ._library import SegmentOptions, SegmentStats, lib
+from ._library import lib
 from .base import Pool, RandomSource, random_stream
 from .mp import MovementPrimitive
 
@@ -25,9 +26,7 @@ def gae(rewards: Any, values: Any, dones: Any, gamma: float, lam: float) -> Tupl
     """
     shapes, arrays = _steps(rewards, values, dones)
     advantages, returns = shapes.empty("E T"), shapes.empty("E T")
-    lib.tce_gae(
-        shapes["E"], shapes["T"], *(pointer(x) for x in arrays), number("gamma", gamma), number("lam", lam),
-        pointer(advantages), pointer(returns))
+    lib.tce_gae(shapes["E"], shapes["T"], *arrays, number("gamma", gamma), number("lam", lam), advantages, returns)
     return advantages, returns
 
 
@@ -35,9 +34,7 @@ def monte_carlo(rewards: Any, values: Any, dones: Any, gamma: float) -> Tuple[Ar
     """Monte-Carlo returns: (advantages, returns), each [E, T]; shapes as in :func:`gae`."""
     shapes, arrays = _steps(rewards, values, dones)
     advantages, returns = shapes.empty("E T"), shapes.empty("E T")
-    lib.tce_monte_carlo(
-        shapes["E"], shapes["T"], *(pointer(x) for x in arrays), number("gamma", gamma), pointer(advantages),
-        pointer(returns))
+    lib.tce_monte_carlo(shapes["E"], shapes["T"], *arrays, number("gamma", gamma), advantages, returns)
     return advantages, returns
 
 
@@ -70,9 +67,9 @@ def time_pairs(
     if first is not None:
         if chosen != 0:
             raise ValueError('first: only with selection="interval"')
-        lib.tce_time_pairs_from(T, K, integer("first", first, 0), pointer(out), byref(count))
+        lib.tce_time_pairs_from(T, K, integer("first", first, 0), out, byref(count))
     else:
-        lib.tce_time_pairs(chosen, T, K, random_stream(random), pointer(out), byref(count))
+        lib.tce_time_pairs(chosen, T, K, random_stream(random), out, byref(count))
     return out[: count.value].copy()
 
 
@@ -106,9 +103,8 @@ def segment_advantage(
     out = shapes.empty("E J")
     mask = np.empty(out.shape, np.uint8)
     lib.tce_segment_advantage(
-        choice("kind", kind, KINDS), shapes["E"], shapes["T"], shapes["J"], pointer(rewards), pointer(values),
-        pointer(step_advantages), pointer(pairs), pointer(lengths), number("gamma", gamma), int(bool(normalise)),
-        pointer(out), pointer(mask))
+        choice("kind", kind, KINDS), shapes["E"], shapes["T"], shapes["J"], rewards, values, step_advantages, pairs, lengths,
+        number("gamma", gamma), int(bool(normalise)), out, mask)
     return MaskedAdvantage(out, mask) if with_mask else out
 
 
@@ -117,7 +113,7 @@ def normalise(x: Any, mask: Any = None) -> Array:
     out = np.array(x, np.float64, order="C")
     if mask is not None:
         mask = Shapes().flags("mask", mask, " ".join(map(str, out.shape)))
-    lib.tce_normalise(out.size, pointer(mask), pointer(out))
+    lib.tce_normalise(out.size, mask, out)
     return out
 
 
@@ -146,11 +142,9 @@ def surrogate(
     advantages = shapes.array("advantages", advantages, shape)
     if mask is not None:
         mask = shapes.flags("mask", mask, shape)
-    stats = struct(SegmentStats, lib.tce_segment_stats_init)
+    stats = struct(SegmentStats)
     out = np.empty_like(log_prob)
-    lib.tce_surrogate(
-        log_prob.size, pointer(log_prob), pointer(log_prob_old), pointer(advantages), pointer(mask),
-        number("clip", clip), byref(stats), pointer(out))
+    lib.tce_surrogate(log_prob.size, log_prob, log_prob_old, advantages, mask, number("clip", clip), byref(stats), out)
     return stats.loss, out, SurrogateStats._read(stats)
 
 
@@ -202,22 +196,20 @@ class SegmentObjective:
         handle, room = self._handles.get(shared, (None, 0))
         if handle is not None and n <= room:
             return handle
-        options = struct(SegmentOptions, lib.tce_segment_options_init)
-        options.mp = self._mp.value
+        options = struct(SegmentOptions)
+        options.point(mp=self._mp, pool=self._pool)
         options.max_episodes = n
         options.max_steps = self._shapes["T"]
         options.max_pairs = self._shapes["J"]
         options.shared_cov = int(shared)
         options.max_grids = self._starts.size
-        options.pool = None if self._pool is None else self._pool.value
         if self.reg is not None:
             options.reg = self.reg
         uses = (used for used in (self._mp, self._pool) if used is not None)
         handle = _Segment(make(lib.tce_segment_create, byref(options), None), uses)
         handle._gate = None if self.pool is None else self.pool._gate
         lib.tce_segment_set_pairs(
-            handle, self._starts.size, self._shapes["T"], pointer(self._times), pointer(self._starts),
-            self._shapes["J"], pointer(self._pairs))
+            handle, self._starts.size, self._shapes["T"], self._times, self._starts, self._shapes["J"], self._pairs)
         self._handles[shared] = handle, n
         return handle
 
@@ -236,7 +228,7 @@ class SegmentObjective:
         out = shapes.empty("E J")
         handle = self._handle(shapes["E"], n_cov == 1)
         with handle._lock:
-            lib.tce_segment_log_prob(handle, shapes["E"], *(pointer(x) for x in arrays), pointer(out))
+            lib.tce_segment_log_prob(handle, shapes["E"], *arrays, out)
         return out
 
     def surrogate(
@@ -253,14 +245,13 @@ class SegmentObjective:
         advantages = shapes.array("advantages", advantages, "E J")
         if mask is not None:
             mask = shapes.flags("mask", mask, "E J")
-        stats = struct(SegmentStats, lib.tce_segment_stats_init)
+        stats = struct(SegmentStats)
         log_prob, d_mean, d_chol = shapes.empty("E J"), shapes.empty("E P"), np.empty_like(arrays[2])
         handle = self._handle(shapes["E"], n_cov == 1)
         with handle._lock:
             lib.tce_segment_surrogate(
-                handle, shapes["E"], *(pointer(x) for x in arrays), pointer(log_prob_old), pointer(advantages),
-                pointer(mask), number("clip", clip), byref(stats), pointer(log_prob), pointer(d_mean),
-                pointer(d_chol))
+                handle, shapes["E"], *arrays, log_prob_old, advantages, mask, number("clip", clip), byref(stats), log_prob,
+                d_mean, d_chol)
         self.stats = SurrogateStats._read(stats)
         self.log_prob_new = log_prob
         return stats.loss, d_mean, d_chol

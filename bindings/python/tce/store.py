@@ -9,9 +9,10 @@ from typing import Any, Iterator, List, Mapping, Optional, Union
 
 import numpy as np
 
-from ._arrays import file_name, pointer, text
+from ._arrays import file_name, text
+from ._declarations import StoreArray
 from ._handle import Handle, make, struct
-from ._library import StoreArray, lib
+from ._library import lib
 from .errors import NotFoundError
 
 TYPES = ("float64", "float32", "int64", "uint64", "int32", "uint8")
@@ -30,21 +31,21 @@ class Store(Handle, Mapping[str, Any]):
 
     _free = "tce_store_free"
 
-    def __init__(self, arrays: Optional[Mapping[str, Any]] = None, *, _pointer: Optional[int] = None) -> None:
-        super().__init__(_pointer or make(lib.tce_store_create, None))
+    def __init__(self, arrays: Optional[Mapping[str, Any]] = None, *, _address: Optional[int] = None) -> None:
+        super().__init__(_address or make(lib.tce_store_create, None))
         for name, value in (arrays or {}).items():
             self[name] = value
 
     @classmethod
     def load(cls, path: Path) -> "Store":
         """Reads a file."""
-        return cls(_pointer=make(lib.tce_store_load, file_name(path), None))
+        return cls(_address=make(lib.tce_store_load, file_name(path), None))
 
     @classmethod
     def parse(cls, data: bytes) -> "Store":
         """Reads what a file would hold from memory."""
         data = bytes(data)
-        return cls(_pointer=make(lib.tce_store_parse, ctypes.c_char_p(data), len(data), None))
+        return cls(_address=make(lib.tce_store_parse, data, len(data), None))
 
     def save(self, path: Path) -> None:
         """Writes the file; on any failure the old one is still there, whole."""
@@ -65,13 +66,12 @@ class Store(Handle, Mapping[str, Any]):
             if kind not in TYPES:
                 raise TypeError(f"{name}: an array of {array.dtype}, expected {', '.join(TYPES)} or text")
             array = np.require(array, kind, ["C", "A"])
-            shape = (ctypes.c_size_t * max(array.ndim, 1))(*array.shape)
-            lib.tce_store_put(self, key, TYPES.index(kind), array.ndim, shape, pointer(array))
+            lib.tce_store_put(self, key, TYPES.index(kind), array.ndim, np.array(array.shape, np.uintp), array)
 
     def __getitem__(self, name: str) -> Any:
         if "\0" in name:
             raise KeyError(f"no array or text {name!r}: names have no NUL characters")
-        out = struct(StoreArray, lib.tce_store_array_init)
+        out = struct(StoreArray)
         try:
             # until the copy is made, nobody may replace the array or free the store
             with self._lock:
@@ -105,7 +105,7 @@ class Store(Handle, Mapping[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         names: List[str] = []
-        out = struct(StoreArray, lib.tce_store_array_init)
+        out = struct(StoreArray)
         with self._lock:
             store = self._check_open()
             for i in range(lib.tce_store_count(store)):

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import Array, Shapes, check_lower, choice, factor, integer, number, pointer
+from ._arrays import Array, Shapes, check_lower, choice, factor, integer, number
+from ._declarations import TrplOptions
 from ._handle import Handle, fill, make, struct, unknown
-from ._library import TrplOptions, lib
-from .base import Pool, pool_pointer
+from ._library import lib
+from .base import Pool
 from .errors import E_STATE, StateError
 
 KINDS = ("kl", "w2", "frobenius", "identity")
@@ -54,16 +55,17 @@ class Projection(Handle):
         self.dim = integer("dim", dim, 1, 2**31 - 1)
         self.pool = pool
         self._use(pool)
-        self._options = struct(TrplOptions, lib.tce_trpl_options_init)
+        self._options = struct(TrplOptions)
         self._options.kind = choice("kind", kind, KINDS)
         self._options.entropy = choice("entropy", entropy, ENTROPY)
         fill(self._options, {
             "dim": dim, "diagonal": bool(diagonal), "entropy_first": bool(entropy_first),
-            "mean_bound": mean_bound, "cov_bound": cov_bound, "pool": pool_pointer(pool)})
+            "mean_bound": mean_bound, "cov_bound": cov_bound})
+        self._options.point(pool=pool)
         self._last: Optional[Tuple[int, Tuple[int, ...], Tuple[int, ...]]] = None
         # a handle for one row at once, so that wrong options are reported here
         self._options.max_batch = self._options.shared_cov = 1
-        self._pointer = make(lib.tce_trpl_create, byref(self._options), None)
+        self._owned = self._own(make(lib.tce_trpl_create, byref(self._options), None))
 
     def _require(self, n: int, shared: bool) -> None:
         """Makes the C handle large enough."""
@@ -75,7 +77,7 @@ class Projection(Handle):
         options.shared_cov = int(shared)
         fresh = make(lib.tce_trpl_create, byref(options), None)
         Handle.close(self)
-        self._pointer = fresh
+        self._owned = self._own(fresh)
 
     @property
     def bounds(self) -> Tuple[float, float]:
@@ -118,8 +120,7 @@ class Projection(Handle):
             self._last = None
             self._require(shapes["E"], n_cov == 1)
             lib.tce_trpl_project(
-                self, shapes["E"], pointer(mean), pointer(chol), pointer(old_mean), pointer(old_chol), bound,
-                pointer(out_mean), pointer(out_chol))
+                self, shapes["E"], mean, chol, old_mean, old_chol, bound, out_mean, out_chol)
             self._last = shapes["E"], chol.shape, given
         return out_mean, out_chol
 
@@ -146,8 +147,7 @@ class Projection(Handle):
         d_chol = shapes.array("d_chol", np.zeros(shape) if d_chol is None else d_chol, " ".join(map(str, shape)))
         out_mean, out_chol = np.empty_like(d_mean), np.zeros_like(d_chol)
         with self._lock:
-            lib.tce_trpl_backward(
-                self, n, pointer(d_mean), pointer(d_chol), pointer(out_mean), pointer(out_chol))
+            lib.tce_trpl_backward(self, n, d_mean, d_chol, out_mean, out_chol)
         return out_mean, self._gather(out_chol, given)
 
     def regression(
@@ -164,8 +164,7 @@ class Projection(Handle):
         d_mean, d_chol, loss = np.zeros_like(mean), np.zeros_like(chol), c_double()
         with self._lock:
             lib.tce_trpl_regression(
-                self, n, pointer(mean), pointer(chol), number("coefficient", coefficient),
-                int(bool(with_cov)), byref(loss), pointer(d_mean), pointer(d_chol))
+                self, n, mean, chol, number("coefficient", coefficient), int(bool(with_cov)), byref(loss), d_mean, d_chol)
         return loss.value, d_mean, self._gather(d_chol, given)
 
     def distances(self) -> Distances:
@@ -174,7 +173,7 @@ class Projection(Handle):
         n_cov = 1 if self._options.shared_cov else n
         mean, cov, eta = np.empty(n), np.empty(n_cov), np.empty(n_cov)
         with self._lock:
-            lib.tce_trpl_distances(self, n, pointer(mean), pointer(cov), pointer(eta))
+            lib.tce_trpl_distances(self, n, mean, cov, eta)
         return Distances(mean, cov, eta)
 
 
@@ -183,8 +182,7 @@ def entropy_control(chol: Any, bound: float, equal: bool = False) -> Array:
     shapes = Shapes()
     chol, n_cov = factor(shapes, "chol", chol)
     out = np.empty(chol.shape)
-    lib.tce_trpl_entropy_control(
-        n_cov, shapes["P"], pointer(chol), number("bound", bound), int(bool(equal)), pointer(out))
+    lib.tce_trpl_entropy_control(n_cov, shapes["P"], chol, number("bound", bound), int(bool(equal)), out)
     return out
 
 
@@ -195,7 +193,7 @@ def entropy_control_backward(chol: Any, bound: float, d_out: Any, equal: bool = 
     d_out = shapes.array("d_out", d_out, " ".join(map(str, chol.shape)))
     out = np.empty(chol.shape)
     lib.tce_trpl_entropy_control_backward(
-        n_cov, shapes["P"], pointer(chol), number("bound", bound), int(bool(equal)), pointer(d_out), pointer(out))
+        n_cov, shapes["P"], chol, number("bound", bound), int(bool(equal)), d_out, out)
     return out
 
 
