@@ -5,15 +5,17 @@ from __future__ import annotations
 import ctypes
 import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import tce
 from shared import ROOT, compiler
-from tce import _declarations, _library
+from tce import _choices, _declarations, _library
 from tce._pointers import Status, Struct
 
 
@@ -67,6 +69,17 @@ def test_functions_that_return_a_status_raise() -> None:
     informing = {"tce_fail", "tce_rollout_status"}
     statuses = [name for name, (result, _) in _declarations.FUNCTIONS.items() if result is Status]
     assert len(statuses) > 60 and not informing & set(statuses)
+
+
+def test_every_choice_of_the_headers_has_its_name() -> None:
+    source = Path(_choices.__file__).read_text(encoding="utf-8")
+    named = dict((constant, name) for name, constant in re.findall(r'"(\w+)": c\.(TCE_\w+)', source))
+    others = re.compile(r"TCE_(OK|E_\w+|VERSION_\w+|\w+_MAX_\w+|ENV_\w+)$")  # statuses, limits, what check_env reports
+    constants = [name for name in vars(_declarations) if name.startswith("TCE_") and not others.match(name)]
+    assert sorted(named) == sorted(constants)
+    for constant, name in named.items():
+        short = re.sub(r"^([FIU])\D*", r"\1", name.upper()) if name[-1].isdigit() and constant.count("_") == 1 else name.upper()
+        assert short in constant, (constant, name)
 
 
 def test_everything_exported_exists() -> None:

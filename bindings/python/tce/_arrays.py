@@ -7,7 +7,7 @@ what each letter stands for, so that arrays of one call must fit each other.
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Optional, Tuple, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,10 +191,3 @@ def integer(name: str, value: Any, least: Optional[int] = None, most: Optional[i
     if (least is not None and value < least) or (most is not None and value > most):
         raise ValueError(f"{name}: {value}, expected {least} to {most}")
     return int(value)
-
-
-def choice(name: str, value: Union[str, int], choices: Sequence[str]) -> int:
-    """The number of a named choice."""
-    if isinstance(value, str) and value in choices:
-        return list(choices).index(value)
-    raise ValueError(f"{name}: {value!r}, expected one of {', '.join(map(repr, choices))}")

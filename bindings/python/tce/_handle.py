@@ -7,15 +7,17 @@ import ctypes
 import difflib
 import functools
 import threading
-from ctypes import byref, c_void_p
+from ctypes import byref, c_double, c_int32, c_uint64, c_void_p
 from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, NoReturn, Optional, Tuple, Type, TypeVar
 
 from ._arrays import integer, number
 from ._callbacks import in_callback
+from ._choices import FIELDS as CHOICES
+from ._choices import choice
 from ._library import lib
 from ._pointers import Struct
 
-INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+RANGES = {c_int32: (-(2**31), 2**31 - 1), c_uint64: (0, 2**64 - 1)}
 
 Self = TypeVar("Self", bound="Handle")
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
@@ -159,14 +161,15 @@ def unknown(what: str, given: Iterable[str], allowed: Iterable[str]) -> None:
 
 
 def fill(options: Struct, values: Dict[str, Any]) -> None:
-    """Puts numbers into the fields of a struct, checked against each field's type; None keeps the default."""
+    """Puts numbers and the names of choices into the fields of a struct, checked against each field's type; None keeps the default."""
     types: Dict[str, Any] = {field[0]: field[1] for field in options._fields_}
+    choices = CHOICES.get(type(options), {})
     for name, value in values.items():
         if value is None:
             continue
-        if types[name] is ctypes.c_double:
+        if name in choices:
+            setattr(options, name, choice(name, value, choices[name]))
+        elif types[name] is c_double:
             setattr(options, name, number(name, value))
-        elif types[name] is ctypes.c_int32:
-            setattr(options, name, integer(name, value, INT32_MIN, INT32_MAX))
         else:
-            setattr(options, name, value)
+            setattr(options, name, integer(name, value, *RANGES[types[name]]))

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
-from ._arrays import Array, Shapes, choice, factor, integer, number, one_factor, text
+from ._arrays import Array, Shapes, factor, integer, number, one_factor, text
 from ._declarations import MpGrid, MpOptions, MpPlan, MpVia
 from ._handle import Handle, fill, make, struct, unknown
 from ._library import lib
@@ -15,16 +15,12 @@ from . import gauss
 from .base import RandomSource, random_stream
 from .store import Store
 
-KINDS = ("prodmp", "promp", "dmp")
-PHASES = ("natural", "smooth", "rhythmic")
-BASES = ("table", "exact")
-
 # Keywords that are fields of tce_mp_options as they stand.
 FIELDS = (
     "num_dof", "num_basis", "num_basis_outside", "table_length", "relative_goal", "auto_scale_basis",
     "disable_goal", "disable_weights", "learn_tau", "learn_delay", "tau", "delay", "dt", "alpha",
-    "alpha_phase", "basis_bandwidth_factor", "goal_scale")
-KEYWORDS = FIELDS + ("weights_scale", "phase", "basis", "exact", "steps")
+    "alpha_phase", "basis_bandwidth_factor", "goal_scale", "phase", "basis")
+KEYWORDS = FIELDS + ("weights_scale", "exact", "steps")
 
 
 class Via(NamedTuple):
@@ -257,8 +253,7 @@ class _Configured(MovementPrimitive):
     def __init__(self, **config: Any) -> None:
         unknown(type(self).__name__, config, KEYWORDS)
         options = struct(MpOptions)
-        options.kind = KINDS.index(self.kind or "")
-        fill(options, {name: config[name] for name in FIELDS if name in config})
+        fill(options, {"kind": self.kind, **{name: config[name] for name in FIELDS if name in config}})
 
         # a number, or one for each basis function
         if config.get("weights_scale") is not None:
@@ -268,14 +263,10 @@ class _Configured(MovementPrimitive):
                 scales = Shapes(B=options.num_basis).array("weights_scale", config["weights_scale"], "B")
                 options.point(weights_scales=scales)
 
-        if config.get("phase") is not None:
-            options.phase = choice("phase", config["phase"], PHASES)
-        if config.get("basis") is not None:
-            options.basis = choice("basis", config["basis"], BASES)
         if config.get("exact") is not None:
             if config.get("basis") is not None and bool(config["exact"]) != (config["basis"] == "exact"):
                 raise ValueError(f"exact={config['exact']!r} contradicts basis={config['basis']!r}")
-            options.basis = int(bool(config["exact"]))
+            fill(options, {"basis": "exact" if config["exact"] else "table"})
         super().__init__(make(lib.tce_mp_create, byref(options), None))
 
 

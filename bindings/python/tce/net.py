@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 from ctypes import byref, c_double
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._arrays import AnyArray, Array, Shapes, choice, factor_gradient, integer, number, one_factor, text
+from ._arrays import AnyArray, Array, Shapes, factor_gradient, integer, number, one_factor, text
 from ._callbacks import Chunks
 from ._declarations import AdamOptions, CriticOptions, NetLoss, NetOptions, PolicyOptions
 from ._handle import Handle, fill, make, struct, unknown
@@ -17,12 +17,6 @@ from ._library import lib
 from .base import Pool, RandomSource, random_stream
 from .errors import E_STATE, StateError
 from .store import Store
-
-ACTIVATIONS = ("relu", "leaky_relu", "tanh", "linear")
-PRECISIONS = ("float", "double")
-STARTS = ("orthogonal", "fan_in")
-FORMS = ("full", "contextual", "diagonal")
-NORMALISE = ("raw", "normalise", "normalised")
 
 
 def adam(**keywords: Any) -> Any:
@@ -153,10 +147,8 @@ class Net(Trained):
     ) -> None:
         options = struct(NetOptions)
         fill(options, {
-            "n_in": n_in, "n_out": n_out, "n_hidden": len(hidden), "max_batch": max_batch,
-            "activation": choice("activation", activation, ACTIVATIONS),
-            "precision": choice("precision", precision, PRECISIONS), "start": choice("start", start, STARTS),
-            "gain_hidden": gain_hidden, "gain_out": gain_out})
+            "n_in": n_in, "n_out": n_out, "n_hidden": len(hidden), "max_batch": max_batch, "activation": activation,
+            "precision": precision, "start": start, "gain_hidden": gain_hidden, "gain_out": gain_out})
         options.point(hidden=_widths(hidden), pool=pool)
         super().__init__(options, pool, random)
         self.n_in, self.n_out = int(n_in), int(n_out)
@@ -273,18 +265,14 @@ class Policy(Trained):
         pool: Optional[Pool] = None, random: Optional[RandomSource] = None,
     ) -> None:
         options = struct(PolicyOptions)
-        values: Dict[str, Any] = {
-            "n_obs": n_obs, "n_params": n_params, "n_hidden": len(hidden), "max_batch": max_batch,
-            "form": choice("form", form, FORMS), "activation": choice("activation", activation, ACTIVATIONS),
-            "precision": choice("precision", precision, PRECISIONS), "start": choice("start", start, STARTS),
-            "min_std": min_std, "initial_std": initial_std}
+        fill(options, {
+            "n_obs": n_obs, "n_params": n_params, "n_hidden": len(hidden), "max_batch": max_batch, "form": form,
+            "activation": activation, "precision": precision, "start": start, "cov_activation": cov_activation,
+            "min_std": min_std, "initial_std": initial_std})
         options.point(hidden=_widths(hidden), pool=pool)
         if cov_hidden is not None:
-            values["n_cov_hidden"] = len(cov_hidden)
+            options.n_cov_hidden = len(cov_hidden)
             options.point(cov_hidden=_widths(cov_hidden))
-        if cov_activation is not None:
-            values["cov_activation"] = choice("cov_activation", cov_activation, ACTIVATIONS)
-        fill(options, values)
         super().__init__(options, pool, random)
         self.n_obs, self.n_params = int(n_obs), int(n_params)
 
@@ -399,12 +387,11 @@ class Critic(Trained):
         precision: str = "float", start: str = "orthogonal", normalise: Union[bool, str] = True,
         max_batch: int = 1, pool: Optional[Pool] = None, random: Optional[RandomSource] = None,
     ) -> None:
-        mode = int(normalise) if isinstance(normalise, bool) else choice("normalise", normalise, NORMALISE)
         options = struct(CriticOptions)
         fill(options, {
-            "n_obs": n_obs, "n_hidden": len(hidden), "max_batch": max_batch, "normalise": mode,
-            "activation": choice("activation", activation, ACTIVATIONS),
-            "precision": choice("precision", precision, PRECISIONS), "start": choice("start", start, STARTS)})
+            "n_obs": n_obs, "n_hidden": len(hidden), "max_batch": max_batch, "activation": activation,
+            "precision": precision, "start": start,
+            "normalise": normalise if isinstance(normalise, str) else "normalise" if normalise else "raw"})
         options.point(hidden=_widths(hidden), pool=pool)
         super().__init__(options, pool, random)
         self.n_obs = int(n_obs)

@@ -11,7 +11,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import AnyArray, Array, Shapes, choice, integer, text
+from ._arrays import AnyArray, Array, Shapes, integer, text
 from ._callbacks import Faults, Group, call, call_aside, in_main_thread
 from ._declarations import EnvResult, RolloutOptions, RolloutPaths
 from ._declarations import EnvSpec as EnvSpecStruct
@@ -22,7 +22,6 @@ from .base import MASK, Pool, RandomSource, random_stream
 from .env import Task, read_spec, render
 from .errors import TceError, error
 
-ON_FAULT = ("fail", "drop")
 LONG = 1000  # steps of a task in C that Ctrl-C does not wait for
 
 RESULT = np.dtype(EnvResult)
@@ -61,10 +60,9 @@ class Rollout(Handle):
         self._use(pool)
         self._threads = 1 if pool is None else pool.threads
         options = struct(RolloutOptions)
-        fill(options, {"n_envs": n_envs, "on_fault": choice("on_fault", on_fault, ON_FAULT)})
+        fill(options, {"n_envs": n_envs, "on_fault": on_fault, "seed": seed, "purpose": purpose})
         options.vtable = task._vtable
         options.point(pool=pool)
-        options.seed, options.purpose = integer("seed", seed, 0, MASK), integer("purpose", purpose, 0, MASK)
         options.settings = None if settings is None else text("settings", settings)
         self._group = Group()
         with task._creating(self._group):

@@ -8,15 +8,14 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import Array, Shapes, choice, factor, integer, number
+from ._arrays import Array, Shapes, factor, integer, number
+from ._choices import argument
 from ._declarations import SegmentOptions, SegmentStats
 from ._handle import Handle, make, struct
 from ._library import lib
 from .base import Pool, RandomSource, random_stream
 from .mp import MovementPrimitive
 
-SELECTIONS = ("interval", "random")
-KINDS = ("value", "sum", "reward")
 
 
 def gae(rewards: Any, values: Any, dones: Any, gamma: float, lam: float) -> Tuple[Array, Array]:
@@ -59,13 +58,13 @@ def time_pairs(
     distinct indices drawn from ``random``.
     """
     T, K = integer("T", T, 0), integer("K", K, 0)
-    chosen = choice("selection", selection, SELECTIONS)
+    chosen = argument("tce_time_pairs", "selection", selection)
     if (random is None) == (first is None):
         raise ValueError("give either random or first")
     out = np.empty((max(int(lib.tce_time_pairs_max(T, K)), 1), 2), np.int32)
     count = c_size_t()
     if first is not None:
-        if chosen != 0:
+        if selection != "interval":
             raise ValueError('first: only with selection="interval"')
         lib.tce_time_pairs_from(T, K, integer("first", first, 0), out, byref(count))
     else:
@@ -103,8 +102,8 @@ def segment_advantage(
     out = shapes.empty("E J")
     mask = np.empty(out.shape, np.uint8)
     lib.tce_segment_advantage(
-        choice("kind", kind, KINDS), shapes["E"], shapes["T"], shapes["J"], rewards, values, step_advantages, pairs, lengths,
-        number("gamma", gamma), int(bool(normalise)), out, mask)
+        argument("tce_segment_advantage", "kind", kind), shapes["E"], shapes["T"], shapes["J"], rewards, values,
+        step_advantages, pairs, lengths, number("gamma", gamma), int(bool(normalise)), out, mask)
     return MaskedAdvantage(out, mask) if with_mask else out
 
 

@@ -10,12 +10,14 @@ from typing import Any, Iterator, List, Mapping, Optional, Union
 import numpy as np
 
 from ._arrays import file_name, text
+from ._choices import ARGUMENTS
 from ._declarations import StoreArray
 from ._handle import Handle, make, struct
 from ._library import lib
 from .errors import NotFoundError
 
-TYPES = ("float64", "float32", "int64", "uint64", "int32", "uint8")
+TYPES = ARGUMENTS["tce_store_put", "type"]
+NAMES = {number: name for name, number in TYPES.items()}
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -66,7 +68,7 @@ class Store(Handle, Mapping[str, Any]):
             if kind not in TYPES:
                 raise TypeError(f"{name}: an array of {array.dtype}, expected {', '.join(TYPES)} or text")
             array = np.require(array, kind, ["C", "A"])
-            lib.tce_store_put(self, key, TYPES.index(kind), array.ndim, np.array(array.shape, np.uintp), array)
+            lib.tce_store_put(self, key, TYPES[kind], array.ndim, np.array(array.shape, np.uintp), array)
 
     def __getitem__(self, name: str) -> Any:
         if "\0" in name:
@@ -77,7 +79,7 @@ class Store(Handle, Mapping[str, Any]):
             with self._lock:
                 store = self._check_open()
                 lib.tce_store_get(store, name.encode(), byref(out))
-                array = np.empty(tuple(out.shape[: out.rank]), TYPES[out.type])
+                array = np.empty(tuple(out.shape[: out.rank]), NAMES[out.type])
                 if array.nbytes:
                     ctypes.memmove(array.ctypes.data, out.data, array.nbytes)
         except NotFoundError as reason:

@@ -7,16 +7,13 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import Array, Shapes, check_lower, choice, factor, integer, number
+from ._arrays import Array, Shapes, check_lower, factor, integer, number
+from ._choices import argument
 from ._declarations import TrplOptions
 from ._handle import Handle, fill, make, struct, unknown
 from ._library import lib
 from .base import Pool
 from .errors import E_STATE, StateError
-
-KINDS = ("kl", "w2", "frobenius", "identity")
-ENTROPY = ("none", "at_least", "equal")
-SCHEDULES = ("none", "linear", "exponential")
 
 
 class Distances(NamedTuple):
@@ -56,10 +53,8 @@ class Projection(Handle):
         self.pool = pool
         self._use(pool)
         self._options = struct(TrplOptions)
-        self._options.kind = choice("kind", kind, KINDS)
-        self._options.entropy = choice("entropy", entropy, ENTROPY)
         fill(self._options, {
-            "dim": dim, "diagonal": bool(diagonal), "entropy_first": bool(entropy_first),
+            "kind": kind, "entropy": entropy, "dim": dim, "diagonal": bool(diagonal), "entropy_first": bool(entropy_first),
             "mean_bound": mean_bound, "cov_bound": cov_bound})
         self._options.point(pool=pool)
         self._last: Optional[Tuple[int, Tuple[int, ...], Tuple[int, ...]]] = None
@@ -204,7 +199,7 @@ def entropy_bound(
     """Least entropy in iteration 1 … n_iterations; schedule "none", "linear" or "exponential"."""
     out = c_double()
     lib.tce_trpl_entropy_bound(
-        choice("schedule", schedule, SCHEDULES), integer("dim", dim, 1), number("initial", initial),
+        argument("tce_trpl_entropy_bound", "schedule", schedule), integer("dim", dim, 1), number("initial", initial),
         number("target", target), number("temperature", temperature), integer("iteration", iteration, 0),
         integer("n_iterations", n_iterations, 0), byref(out))
     return out.value

@@ -1,0 +1,63 @@
+"""Choices by name: what C calls by number, for the fields of options and for arguments."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Tuple, Type
+
+from . import _declarations as c
+from ._pointers import Struct
+
+_ACTIVATIONS = {
+    "relu": c.TCE_NET_RELU, "leaky_relu": c.TCE_NET_LEAKY_RELU, "tanh": c.TCE_NET_TANH, "linear": c.TCE_NET_LINEAR}
+_NETWORK = {
+    "activation": _ACTIVATIONS,
+    "precision": {"float": c.TCE_NET_FLOAT, "double": c.TCE_NET_DOUBLE},
+    "start": {"orthogonal": c.TCE_NET_ORTHOGONAL, "fan_in": c.TCE_NET_FAN_IN}}
+
+# of options, by field
+FIELDS: Dict[Type[Struct], Dict[str, Dict[str, int]]] = {
+    c.MpOptions: {
+        "kind": {"prodmp": c.TCE_MP_PRODMP, "promp": c.TCE_MP_PROMP, "dmp": c.TCE_MP_DMP},
+        "phase": {
+            "natural": c.TCE_MP_PHASE_NATURAL, "smooth": c.TCE_MP_PHASE_SMOOTH, "rhythmic": c.TCE_MP_PHASE_RHYTHMIC},
+        "basis": {"table": c.TCE_MP_BASIS_TABLE, "exact": c.TCE_MP_BASIS_EXACT}},
+    c.TrplOptions: {
+        "kind": {
+            "kl": c.TCE_TRPL_KL, "w2": c.TCE_TRPL_W2, "frobenius": c.TCE_TRPL_FROBENIUS, "identity": c.TCE_TRPL_IDENTITY},
+        "entropy": {
+            "none": c.TCE_TRPL_ENTROPY_NONE, "at_least": c.TCE_TRPL_ENTROPY_AT_LEAST, "equal": c.TCE_TRPL_ENTROPY_EQUAL}},
+    c.NetOptions: _NETWORK,
+    c.PolicyOptions: {
+        **_NETWORK, "cov_activation": _ACTIVATIONS,
+        "form": {
+            "full": c.TCE_POLICY_FULL_SHARED, "contextual": c.TCE_POLICY_FULL_CONTEXTUAL,
+            "diagonal": c.TCE_POLICY_DIAGONAL_SHARED}},
+    c.CriticOptions: {
+        **_NETWORK,
+        "normalise": {
+            "raw": c.TCE_CRITIC_RAW, "normalise": c.TCE_CRITIC_NORMALISE, "normalised": c.TCE_CRITIC_NORMALISED}},
+    c.RolloutOptions: {"on_fault": {"fail": c.TCE_ROLLOUT_FAIL, "drop": c.TCE_ROLLOUT_DROP}}}
+
+# of functions, by argument
+ARGUMENTS: Dict[Tuple[str, str], Dict[str, int]] = {
+    ("tce_time_pairs", "selection"): {"interval": c.TCE_TIME_POINTS_INTERVAL, "random": c.TCE_TIME_POINTS_RANDOM},
+    ("tce_segment_advantage", "kind"): {
+        "value": c.TCE_SEGMENT_VALUE, "sum": c.TCE_SEGMENT_SUM, "reward": c.TCE_SEGMENT_REWARD},
+    ("tce_trpl_entropy_bound", "schedule"): {
+        "none": c.TCE_TRPL_SCHEDULE_NONE, "linear": c.TCE_TRPL_SCHEDULE_LINEAR,
+        "exponential": c.TCE_TRPL_SCHEDULE_EXPONENTIAL},
+    ("tce_store_put", "type"): {
+        "float64": c.TCE_F64, "float32": c.TCE_F32, "int64": c.TCE_I64, "uint64": c.TCE_U64, "int32": c.TCE_I32,
+        "uint8": c.TCE_U8}}
+
+
+def choice(name: str, value: Any, choices: Mapping[str, int]) -> int:
+    """The number of a named choice."""
+    if isinstance(value, str) and value in choices:
+        return choices[value]
+    raise ValueError(f"{name}: {value!r}, expected one of {', '.join(map(repr, choices))}")
+
+
+def argument(function: str, name: str, value: Any) -> int:
+    """The number of a named choice for an argument of a C function."""
+    return choice(name, value, ARGUMENTS[function, name])
