@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
+import time
 
+import numpy as np
 import pytest
 
 import tce
 from shared import python
+from tce import _library
 
 
 @pytest.mark.parametrize("order", ["library, environments", "environments, library", "cycle"])
@@ -50,7 +54,7 @@ def handles():
     mp = tce.ProDMP(num_dof=1)
     return [
         mp, tce.Store(), tce.Pool(2), tce.Net(2, 1, [4]), tce.Policy(2, 3), tce.Critic(2),
-        tce.Projection("kl", 2, 0.1, 0.1)]
+        tce.Projection("kl", 2, 0.1, 0.1), tce.SegmentObjective(mp, [0.1, 0.2, 0.3], [[0, 2]])]
 
 
 @pytest.mark.parametrize("handle", handles(), ids=lambda handle: type(handle).__name__)
@@ -66,6 +70,93 @@ def test_environments_are_not_copied_or_pickled(tasks) -> None:
         for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError, match="cannot be copied or pickled"):
                 duplicate(thing)
+
+
+def growing(what):
+    """An object that grows, a function that gives its result for n rows, and the C function that makes its handles."""
+    random = tce.Random(1)
+    if what == "projection":
+        thing = tce.Projection("kl", 2, 0.1, 0.1)
+        return thing, lambda n: thing.project(np.ones((n, 2)), np.eye(2), np.zeros((n, 2)), np.eye(2))[0], "tce_trpl_create"
+    if what == "net":
+        thing = tce.Net(2, 1, [4], random=random)
+        return thing, lambda n: thing.forward(np.ones((n, 2))), "tce_net_create"
+    if what == "critic":
+        thing = tce.Critic(2, [4], random=random)
+        return thing, lambda n: thing.value(np.ones((n, 2))), "tce_critic_create"
+    if what == "objective":
+        mp = tce.ProDMP(num_dof=1)
+        thing = tce.SegmentObjective(mp, [0.1, 0.2, 0.3], [[0, 2]])
+        return thing, lambda n: thing.log_prob(np.zeros((n, 3, 1)), np.zeros((n, 6)), np.eye(6)), "tce_segment_create"
+    thing = tce.Policy(2, 3, "contextual", [4], random=random)
+    if what == "policy":
+        return thing, lambda n: thing.predict(np.ones((n, 2)))[0], "tce_policy_create"
+    store = tce.Store()
+    thing.save(store, "here")
+    restored = tce.Policy.from_store(store, "here")
+    return restored, lambda n: restored.predict(np.ones((n, 2)))[0], "tce_policy_create_from"
+
+
+@pytest.mark.parametrize("what", ["projection", "net", "critic", "policy", "restored policy", "objective"])
+def test_a_handle_that_cannot_grow_stays_as_it_was(what, monkeypatch) -> None:
+    thing, use, create = growing(what)
+    before = use(3)
+
+    def fail(*arguments):
+        raise tce.OutOfMemoryError(-10, "TCE_E_NOMEM", "no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_library.lib, create, fail)
+        for _ in range(2):
+            with pytest.raises(tce.OutOfMemoryError):
+                use(40)
+        np.testing.assert_array_equal(use(3), before)
+    assert len(use(40)) == 40
+    thing.close()
+    for n in (3, 100):
+        with pytest.raises(ValueError, match=f"^{type(thing).__name__} is closed$"):
+            use(n)
+
+
+@pytest.mark.parametrize("what", ["projection", "policy", "objective"])
+def test_threads_let_a_handle_grow_one_at_a_time(what, monkeypatch) -> None:
+    _, use, create = growing(what)
+    want = {n: use(n) for n in range(1, 9)}
+    thing, use, create = growing(what)
+    function, inside, most, wrong = getattr(_library.lib, create), [], [], []
+
+    def slowly(*arguments):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.02)
+        try:
+            return function(*arguments)
+        finally:
+            inside.pop()
+
+    def work(n):
+        if not np.array_equal(use(n), want[n]):
+            wrong.append(n)
+
+    monkeypatch.setattr(_library.lib, create, slowly)
+    threads = [threading.Thread(target=work, args=(n,)) for n in want]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(most) == 1 and not wrong
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, tce.Random.copy, lambda r: pickle.loads(pickle.dumps(r))])
+def test_a_copied_stream_has_a_state_of_its_own(duplicate) -> None:
+    random = tce.Random(7)
+    random.normals(3)
+    other = duplicate(random)
+    want = random.normals(5)
+    np.testing.assert_array_equal(other.normals(5), want)
+    assert other.state == random.state
+    other.bits()
+    assert other.state != random.state
 
 
 def test_objects_use_their_pool_after_it_was_closed() -> None:

@@ -15,12 +15,11 @@ from ._callbacks import in_callback
 from ._choices import FIELDS as CHOICES
 from ._choices import choice
 from ._library import lib
-from ._pointers import Struct
+from ._pointers import AnyStruct, Struct
 
 RANGES = {c_int32: (-(2**31), 2**31 - 1), c_uint64: (0, 2**64 - 1)}
 
 Self = TypeVar("Self", bound="Handle")
-AnyStruct = TypeVar("AnyStruct", bound=Struct)
 
 
 class Owned(c_void_p):
@@ -64,7 +63,7 @@ class Handle:
     read it may overlap. What another handle or a call under way still uses is freed after that.
     """
 
-    _free: str = ""
+    _kind = ""  # of the C functions: tce_<kind>_create, tce_<kind>_free
     _owned: Optional[Owned] = None
     _uses: Tuple[Owned, ...] = ()
     _keep: Any = None  # Python objects that the C handle points to
@@ -93,7 +92,12 @@ class Handle:
 
     def _own(self, address: int) -> Owned:
         """A C handle for this object."""
-        return Owned(address, getattr(lib, self._free), self._uses, self._keep)
+        return Owned(address, self._function("free"), self._uses, self._keep)
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        """One of the C functions of this kind of handle."""
+        function: Callable[..., Any] = getattr(lib, f"tce_{self._kind}_{name}")
+        return function
 
     @property
     def _title(self) -> str:
@@ -122,6 +126,33 @@ class Handle:
         raise TypeError(
             f"{self._title} cannot be copied or pickled: it is a handle of the C library. Make another one with the same "
             "arguments; where there is a method save, a tce.Store carries the state over.")
+
+
+class Growing(Handle):
+    """A handle whose C handle has room for a number of rows, and is made again for a larger batch or with other options."""
+
+    _room = "max_batch"  # the option that says how many rows
+
+    def __init__(self, options: Any, *uses: Optional[Handle]) -> None:
+        super().__init__()
+        self._use(*uses)
+        self._options = options
+        self._owned = self._make(options)
+
+    def _make(self, options: Any) -> Owned:
+        """A C handle with these options, which continues where the present one is."""
+        return self._own(make(self._function("create"), byref(options), None))
+
+    def _require(self, n: int, **others: int) -> None:
+        """Room for n rows and these other options, with the lock held. When a new C handle cannot be made the present one stays."""
+        present = self._check_open()
+        room = getattr(self._options, self._room)
+        if n <= room and all(getattr(self._options, name) == value for name, value in others.items()):
+            return
+        options = self._options.changed(**{self._room: max(n, room)}, **others)
+        fresh = self._make(options)
+        if self._owned is present:  # else it was closed meanwhile
+            self._owned, self._options = fresh, options
 
 
 def make(function: Callable[..., Any], *arguments: Any) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import c_char, c_int32, c_void_p
-from typing import Any, ClassVar, Dict, Optional, Type
+from typing import Any, ClassVar, Dict, Optional, Type, TypeVar
 
 import numpy as np
 
@@ -82,6 +82,9 @@ class Size(Data):
     dtype = np.dtype(np.uintp)
 
 
+AnyStruct = TypeVar("AnyStruct", bound="Struct")
+
+
 class Struct(ctypes.Structure):
     """A C struct that prints its fields."""
 
@@ -95,6 +98,14 @@ class Struct(ctypes.Structure):
             # of a handle, the C handle: it stays when the Python object is closed
             kept[field] = target = getattr(target, "_as_parameter_", target)
             setattr(self, field, self._arrays_.get(field, Data).address(target))
+
+    def changed(self: AnyStruct, **fields: Any) -> AnyStruct:
+        """A copy with other values in some fields, which keeps what it points to as well."""
+        other = type(self).from_buffer_copy(self)
+        other.__dict__["_kept"] = dict(self.__dict__.get("_kept", {}))
+        for field, value in fields.items():
+            setattr(other, field, value)
+        return other
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{field[0]}={getattr(self, field[0])!r}" for field in self._fields_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import ctypes
 import threading
 from ctypes import byref
@@ -76,9 +77,14 @@ class Random:
 
     def copy(self) -> "Random":
         """A stream that continues with the same numbers."""
-        other = Random()
-        other.state = self.state
-        return other
+        return copy.copy(self)
+
+    def __getstate__(self) -> bytes:
+        return self.state
+
+    def __setstate__(self, value: bytes) -> None:
+        self._state = RandomState()
+        self.state = value
 
 
 # What every ``random=`` and every argument ``random`` takes.
@@ -105,7 +111,7 @@ class Pool(Handle):
     when the last of them is closed.
     """
 
-    _free = "tce_pool_free"
+    _kind = "pool"
 
     def __init__(self, n_threads: int = 0) -> None:
         super().__init__()

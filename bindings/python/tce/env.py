@@ -251,7 +251,7 @@ def find_tasks() -> Path:
 class TaskLibrary(Handle, Mapping[str, Task]):
     """The tasks of a shared object, by name; by default the project's own. Tasks and environments keep their library loaded."""
 
-    _free = "tce_env_library_free"
+    _kind = "env_library"
 
     def __init__(self, path: Union[str, "os.PathLike[str]", None] = None) -> None:
         super().__init__()

@@ -50,7 +50,7 @@ class MovementPrimitive(Handle):
     init_time a number or [E], init_pos and init_vel [E, D] (None: zeros). Paths are [E, T, D].
     """
 
-    _free = "tce_mp_free"
+    _kind = "mp"
     kind: Optional[str] = None
 
     def __init__(self, address: int) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import ctypes
 from ctypes import byref, c_double
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from ._arrays import AnyArray, Array, Shapes, factor_gradient, integer, number, one_factor, text
 from ._callbacks import Chunks
 from ._declarations import AdamOptions, CriticOptions, NetLoss, NetOptions, PolicyOptions
-from ._handle import Handle, fill, make, struct, unknown
+from ._handle import Growing, Handle, Owned, fill, make, struct, unknown
 from ._library import lib
 from .base import Pool, RandomSource, random_stream
 from .errors import E_STATE, StateError
 from .store import Store
+
+STATE = b"state"  # where a store has it on the way to a larger handle
 
 
 def adam(**keywords: Any) -> Any:
@@ -41,7 +43,7 @@ def _widths(hidden: Sequence[int]) -> AnyArray:
     return np.array([integer("hidden", h, 1, 2**31 - 1) for h in hidden], np.int32)
 
 
-class Trained(Handle):
+class Trained(Growing):
     """What Net, Policy and Critic share: parameters, saving, and growing with the batch.
 
     The C handle has room for a fixed number of rows; a larger batch moves all state (weights, Adam) to a larger
@@ -51,38 +53,20 @@ class Trained(Handle):
     :meth:`start`, :meth:`load` or an assignment to :attr:`parameters`, and to compute with them is a StateError.
     """
 
-    _kind = ""  # of the C functions: tce_<kind>_create
-
     def __init__(self, options: Any, pool: Optional[Pool], random: Optional[RandomSource]) -> None:
-        super().__init__()
-        self._options = options
+        super().__init__(options, pool)
         self.pool = pool
-        self._use(pool)
         self._started = False
-        self._owned = self._own(make(self._function("create"), byref(options), None))
         if random is not None:
             self.start(random)
 
-    def _function(self, name: str) -> Callable[..., Any]:
-        function: Callable[..., Any] = getattr(lib, f"tce_{self._kind}_{name}")
-        return function
-
-    def _require(self, n: int) -> None:
-        """Room for n rows; called with the lock held."""
-        if n <= self._options.max_batch:
-            return
-        with Store() as state:
-            self._function("save")(self, state, b"grow")
-            before = self._options.max_batch
-            self._options.max_batch = n
-            try:
-                larger = make(self._function("create"), byref(self._options), None)
-            except Exception:
-                self._options.max_batch = before
-                raise
-            self._function("load")(larger, state, b"grow")
-        self.close()
-        self._owned = self._own(larger)
+    def _make(self, options: Any) -> Owned:
+        fresh = super()._make(options)
+        if self._owned is not None:
+            with Store() as state:
+                self._function("save")(self, state, STATE)
+                self._function("load")(fresh, state, STATE)
+        return fresh
 
     def _weights(self) -> None:
         """StateError while there are no weights to compute with."""
@@ -136,7 +120,6 @@ class Net(Trained):
     "orthogonal" or "fan_in". Parameters are drawn from ``random``, or come with :meth:`start` or :meth:`load`.
     """
 
-    _free = "tce_net_free"
     _kind = "net"
 
     def __init__(
@@ -254,7 +237,6 @@ class Policy(Trained):
     max_batch, pool, random.
     """
 
-    _free = "tce_policy_free"
     _kind = "policy"
 
     def __init__(
@@ -281,24 +263,21 @@ class Policy(Trained):
         """A policy from what :meth:`save` left under a prefix."""
         policy = cls.__new__(cls)
         Handle.__init__(policy)
-        policy.pool, policy._started = pool, True
         policy._use(pool)
-        policy._options = _Restored(prefix, integer("max_batch", max_batch, 1, 2**31 - 1), pool)
-        policy._owned = policy._own(policy._options.create(store))
+        policy.pool, policy._started = pool, True
+        policy._options = _Restored(
+            integer("max_batch", max_batch, 1, 2**31 - 1), None if pool is None else pool._check_open())
+        policy._owned = policy._own(policy._options.create(store, text("prefix", prefix)))
         policy.n_obs = int(lib.tce_policy_num_obs(policy))
         policy.n_params = int(lib.tce_policy_num_params(policy))
         return policy
 
-    def _require(self, n: int) -> None:
-        if not isinstance(self._options, _Restored) or n <= self._options.max_batch:
-            super()._require(n)
-            return
-        self._options.max_batch = n
+    def _make(self, options: Any) -> Owned:
+        if not isinstance(options, _Restored):
+            return super()._make(options)
         with Store() as state:
-            lib.tce_policy_save(self, state, self._options.prefix)
-            larger = self._options.create(state)
-        self.close()
-        self._owned = self._own(larger)
+            lib.tce_policy_save(self, state, STATE)
+            return self._own(options.create(state, STATE))
 
     def num_factors(self, n: int) -> int:
         """How many factors :meth:`predict` returns for n contexts: 1 or n."""
@@ -350,16 +329,17 @@ class Policy(Trained):
         return out
 
 
-class _Restored:
+class _Restored(NamedTuple):
     """In place of options for a policy whose options are in a store."""
 
-    def __init__(self, prefix: str, max_batch: int, pool: Optional[Pool]) -> None:
-        self.prefix = text("prefix", prefix)
-        self.max_batch = max_batch
-        self.pool = None if pool is None else pool._check_open()  # stays when the Python object is closed
+    max_batch: int
+    pool: Optional[Owned]
 
-    def create(self, store: Store) -> int:
-        return make(lib.tce_policy_create_from, store, self.prefix, self.max_batch, self.pool, None)
+    def create(self, store: Store, prefix: bytes) -> int:
+        return make(lib.tce_policy_create_from, store, prefix, self.max_batch, self.pool, None)
+
+    def changed(self, max_batch: int) -> "_Restored":
+        return self._replace(max_batch=max_batch)
 
 
 @dataclass
@@ -379,7 +359,6 @@ class Critic(Trained):
     :meth:`normalise` returned earlier, so that a batch keeps the statistics of its own time).
     """
 
-    _free = "tce_critic_free"
     _kind = "critic"
 
     def __init__(

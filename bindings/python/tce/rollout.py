@@ -48,7 +48,7 @@ class Rollout(Handle):
     on_fault  "fail": a fault is raised; "drop": the episode is marked (see :meth:`status`) and the rest goes on
     """
 
-    _free = "tce_rollout_free"
+    _kind = "rollout"
 
     def __init__(
         self, task: Task, n_envs: int = 1, *, settings: Optional[str] = None, seed: int = 0, purpose: int = 0,

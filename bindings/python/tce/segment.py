@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ._arrays import Array, Shapes, factor, integer, number
 from ._choices import argument
 from ._declarations import SegmentOptions, SegmentStats
-from ._handle import Handle, make, struct
+from ._handle import Growing, Owned, fill, struct
 from ._library import lib
 from .base import Pool, RandomSource, random_stream
 from .mp import MovementPrimitive
@@ -147,11 +147,7 @@ def surrogate(
     return stats.loss, out, SurrogateStats._read(stats)
 
 
-class _Segment(Handle):
-    _free = "tce_segment_free"
-
-
-class SegmentObjective:
+class SegmentObjective(Growing):
     """Likelihood of path segments under a Gaussian over primitive parameters, and the surrogate loss with gradients.
 
     mp         a linear primitive (ProDMP or ProMP) without learnt tau or delay
@@ -161,9 +157,12 @@ class SegmentObjective:
     reg        regularisation, times the largest diagonal entry of all segment covariances
 
     Rows that are all equal count as one: with one covariance for all, a segment is then factored once, not once an
-    episode. chol is [1, P, P] or [P, P] (one covariance for all) or [E, P, P]. C handles are made when first needed
-    and made again when the number of episodes grows.
+    episode. chol is [1, P, P] or [P, P] (one covariance for all) or [E, P, P]. The C handle is made again when there are more
+    episodes than ever before, or when the covariance is shared and was not, or the reverse.
     """
+
+    _kind = "segment"
+    _room = "max_episodes"
 
     def __init__(
         self, mp: MovementPrimitive, times: Any, pairs: Any, init_time: Any = 0.0, *, reg: Optional[float] = None,
@@ -171,9 +170,6 @@ class SegmentObjective:
     ) -> None:
         self.mp = mp
         self.pool = pool
-        # closing them later does not take them away from the handles that are made when needed
-        self._mp, self._pool = mp._check_open(), None if pool is None else pool._check_open()
-        self.reg = None if reg is None else number("reg", reg)
         shapes = Shapes(P=mp.num_params, D=mp.num_dof)
         times = shapes.array("times", times, "T", "E T")
         starts = shapes.array("init_time", np.atleast_1d(np.asarray(init_time, np.float64)), "1", "E")
@@ -184,33 +180,18 @@ class SegmentObjective:
         self._times = np.array(np.broadcast_to(times, (n, shapes["T"])), order="C")
         self._starts = np.array(np.broadcast_to(starts, (n,)), order="C")
         self._shapes = shapes.known
-        self._handles: Dict[bool, Tuple[_Segment, int]] = {}
-        self.stats: Optional[SurrogateStats] = None
-        self.log_prob_new: Optional[Array] = None
-        # a handle at once, so that wrong times or pairs are reported here
-        self._handle(self._starts.size, True)
-
-    def _handle(self, n: int, shared: bool) -> _Segment:
-        """A C handle for n episodes."""
-        handle, room = self._handles.get(shared, (None, 0))
-        if handle is not None and n <= room:
-            return handle
+        # for one row of times each, so that wrong times or pairs are reported here
         options = struct(SegmentOptions)
-        options.point(mp=self._mp, pool=self._pool)
-        options.max_episodes = n
-        options.max_steps = self._shapes["T"]
-        options.max_pairs = self._shapes["J"]
-        options.shared_cov = int(shared)
-        options.max_grids = self._starts.size
-        if self.reg is not None:
-            options.reg = self.reg
-        uses = (used for used in (self._mp, self._pool) if used is not None)
-        handle = _Segment(make(lib.tce_segment_create, byref(options), None), uses)
-        handle._gate = None if self.pool is None else self.pool._gate
+        fill(options, {
+            "max_episodes": n, "max_steps": shapes["T"], "max_pairs": shapes["J"], "shared_cov": 1, "max_grids": n, "reg": reg})
+        options.point(mp=mp, pool=pool)
+        super().__init__(options, mp, pool)
+
+    def _make(self, options: Any) -> Owned:
+        fresh = super()._make(options)
         lib.tce_segment_set_pairs(
-            handle, self._starts.size, self._shapes["T"], self._times, self._starts, self._shapes["J"], self._pairs)
-        self._handles[shared] = handle, n
-        return handle
+            fresh, self._starts.size, self._shapes["T"], self._times, self._starts, self._shapes["J"], self._pairs)
+        return fresh
 
     def _inputs(self, positions: Any, mean: Any, chol: Any, init_pos: Any, init_vel: Any) -> Tuple[Shapes, List[Any], int]:
         shapes = Shapes(**self._shapes)
@@ -225,9 +206,9 @@ class SegmentObjective:
         """Log-likelihoods [E, J] of the segments of paths positions [E, T, D] under N(mean [E, P], chol)."""
         shapes, arrays, n_cov = self._inputs(positions, mean, chol, init_pos, init_vel)
         out = shapes.empty("E J")
-        handle = self._handle(shapes["E"], n_cov == 1)
-        with handle._lock:
-            lib.tce_segment_log_prob(handle, shapes["E"], *arrays, out)
+        with self._lock:
+            self._require(shapes["E"], shared_cov=int(n_cov == 1))
+            lib.tce_segment_log_prob(self, shapes["E"], *arrays, out)
         return out
 
     def surrogate(
@@ -246,10 +227,10 @@ class SegmentObjective:
             mask = shapes.flags("mask", mask, "E J")
         stats = struct(SegmentStats)
         log_prob, d_mean, d_chol = shapes.empty("E J"), shapes.empty("E P"), np.empty_like(arrays[2])
-        handle = self._handle(shapes["E"], n_cov == 1)
-        with handle._lock:
+        with self._lock:
+            self._require(shapes["E"], shared_cov=int(n_cov == 1))
             lib.tce_segment_surrogate(
-                handle, shapes["E"], *arrays, log_prob_old, advantages, mask, number("clip", clip), byref(stats), log_prob,
+                self, shapes["E"], *arrays, log_prob_old, advantages, mask, number("clip", clip), byref(stats), log_prob,
                 d_mean, d_chol)
         self.stats = SurrogateStats._read(stats)
         self.log_prob_new = log_prob

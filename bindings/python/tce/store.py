@@ -31,7 +31,7 @@ class Store(Handle, Mapping[str, Any]):
     Saving replaces the file atomically; loading verifies everything first.
     """
 
-    _free = "tce_store_free"
+    _kind = "store"
 
     def __init__(self, arrays: Optional[Mapping[str, Any]] = None, *, _address: Optional[int] = None) -> None:
         super().__init__(_address or make(lib.tce_store_create, None))

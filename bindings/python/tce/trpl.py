@@ -10,7 +10,7 @@ import numpy as np
 from ._arrays import Array, Shapes, check_lower, factor, integer, number
 from ._choices import argument
 from ._declarations import TrplOptions
-from ._handle import Handle, fill, make, struct, unknown
+from ._handle import Growing, fill, struct, unknown
 from ._library import lib
 from .base import Pool
 from .errors import E_STATE, StateError
@@ -24,7 +24,7 @@ class Distances(NamedTuple):
     eta: Array
 
 
-class Projection(Handle):
+class Projection(Growing):
     """Moves Gaussians to the nearest ones within two bounds of old ones.
 
     kind        "kl", "w2", "frobenius", or "identity" (entropy control only)
@@ -36,10 +36,10 @@ class Projection(Handle):
     entropy_first  True: entropy control before the trust region
     pool        threads, for one covariance an episode
 
-    The C handle is made at the first call and made again when a batch is larger than all before.
+    The C handle is made again when a batch is larger than all before, or when the covariance is shared and was not, or the reverse.
     """
 
-    _free = "tce_trpl_free"
+    _kind = "trpl"
 
     def __init__(
         self, kind: str, dim: int, mean_bound: float, cov_bound: float, *, diagonal: bool = False,
@@ -47,32 +47,18 @@ class Projection(Handle):
     ) -> None:
         unknown("Projection", other, ("kind", "dim", "mean_bound", "cov_bound", "diagonal", "entropy",
                                       "entropy_first", "pool"))
-        super().__init__()
         self.kind = kind
         self.dim = integer("dim", dim, 1, 2**31 - 1)
         self.pool = pool
-        self._use(pool)
-        self._options = struct(TrplOptions)
-        fill(self._options, {
+        # for one row, so that wrong options are reported here
+        options = struct(TrplOptions)
+        fill(options, {
+            "max_batch": 1, "shared_cov": 1,
             "kind": kind, "entropy": entropy, "dim": dim, "diagonal": bool(diagonal), "entropy_first": bool(entropy_first),
             "mean_bound": mean_bound, "cov_bound": cov_bound})
-        self._options.point(pool=pool)
+        options.point(pool=pool)
+        super().__init__(options, pool)
         self._last: Optional[Tuple[int, Tuple[int, ...], Tuple[int, ...]]] = None
-        # a handle for one row at once, so that wrong options are reported here
-        self._options.max_batch = self._options.shared_cov = 1
-        self._owned = self._own(make(lib.tce_trpl_create, byref(self._options), None))
-
-    def _require(self, n: int, shared: bool) -> None:
-        """Makes the C handle large enough."""
-        self._check_open()
-        options = self._options
-        if n <= options.max_batch and int(shared) == options.shared_cov:
-            return
-        options.max_batch = max(n, options.max_batch)
-        options.shared_cov = int(shared)
-        fresh = make(lib.tce_trpl_create, byref(options), None)
-        Handle.close(self)
-        self._owned = self._own(fresh)
 
     @property
     def bounds(self) -> Tuple[float, float]:
@@ -113,7 +99,7 @@ class Projection(Handle):
         out_mean, out_chol = np.empty_like(mean), np.zeros_like(chol)
         with self._lock:
             self._last = None
-            self._require(shapes["E"], n_cov == 1)
+            self._require(shapes["E"], shared_cov=int(n_cov == 1))
             lib.tce_trpl_project(
                 self, shapes["E"], mean, chol, old_mean, old_chol, bound, out_mean, out_chol)
             self._last = shapes["E"], chol.shape, given
