@@ -26,7 +26,10 @@ TASKS   := $(BIN)/libtce_tasks.so
 PROGRAM := $(BIN)/tce
 
 TASK_OBJECTS    := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/tasks/*.c examples/tasks/*/*.c)))
-TRAINER_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/trainer/*/*.c)))
+# what an exported C file is made of, as text in the program
+TEMPLATES       := $(sort $(wildcard examples/trainer/export/templates/*))
+TEMPLATES_TEXT  := $(BUILD)/examples/trainer/export/templates
+TRAINER_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/trainer/*/*.c))) $(TEMPLATES_TEXT).o
 # all but main, for the suites: each takes what it needs
 TRAINER_ARCHIVE := $(BUILD)/examples/trainer.a
 TRAINER_SUITES  := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/trainer/test_*.c)))
@@ -87,6 +90,15 @@ $(TASKS): $(TASK_OBJECTS) $(LIB)/libtce.so
 	$(Q)$(LINK) -shared -o $@ $(TASK_OBJECTS) $(LINK_TCE) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -lpthread -lm -ldl
 
 $(TRAINER_OBJECTS): | deps-train
+
+$(TEMPLATES_TEXT).c: examples/trainer/export/templates.awk $(TEMPLATES)
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)LC_ALL=C awk -f $^ >$@
+
+$(TEMPLATES_TEXT).o: $(TEMPLATES_TEXT).c $(BUILD)/flags
+	$(call say,CC,$<)
+	$(Q)$(COMPILE) -Iexamples/trainer -MMD -MP -c -o $@ $<
 
 $(PROGRAM): $(TRAINER_OBJECTS) $(LIB)/libtce.so
 	$(call say,LD,$@)

@@ -11,10 +11,14 @@
 
 #include <check.h>
 
+#include "export/c_file.h"
 #include "export/export_c.h"
 #include "support.h"
 
-#define STRICT "-std=c99 -Wall -Wextra -Wpedantic -Werror"
+#define WARNINGS "-Wall -Wextra -Wpedantic -Werror"
+#define STRICT "-std=c99 " WARNINGS
+/* make sets the variable */
+#define TEMPLATES "\"${TCE_GOLDEN:?}/../../examples/trainer/export/templates\""
 /* a network's sums in another order; the primitive is double in both cases */
 #define FLOAT_TOLERANCE 1e-6
 #define DOUBLE_TOLERANCE 1e-12
@@ -401,11 +405,49 @@ START_TEST(every_compiler_takes_it_without_a_warning)
     if (there_is("clang"))
         ck_assert_int_eq(run("%s -O2 " STRICT " -c -o arm-clang.o arm.c", "clang"), 0);
 
+    if (there_is("g++"))
+        ck_assert_int_eq(run("g++ -x c++ -std=c++11 -O2 " WARNINGS " -c -o %s arm.c", "arm-cpp.o"),
+                         0);
+
     /* nothing of the system but mathematics */
     ck_assert_msg(run("! nm -u arm.o | awk '{ print $2 }' | grep -vxE '%s'",
                       "exp|expm1|floor|tanhf?|cos|fmin|memcpy|memset|_GLOBAL_OFFSET_TABLE_|__stack_"
                       "chk_fail") == 0,
                   "foreign symbols");
+    test_remove_folder(folder);
+}
+END_TEST
+
+/* numbers/<part>.h for every part, in the test's folder. */
+static void write_parts(const tce_store *store)
+{
+    ck_assert_int_eq(run("mkdir %s", "numbers"), 0);
+    for (size_t i = 0; EXPORT_PARTS[i]; i++) {
+        char path[192];
+        snprintf(path, sizeof path, "%s/numbers/%s.h", folder, EXPORT_PARTS[i]);
+        FILE *out = fopen(path, "w");
+        ck_assert_ptr_nonnull(out);
+        ck_assert_msg(export_part(store, EXPORT_PARTS[i], out) == TCE_OK, "%s",
+                      tce_error_message());
+        ck_assert_int_eq(fclose(out), 0);
+    }
+}
+
+/* Beside its numbers, a template is C without a warning: the same C as the file made of it. */
+START_TEST(templates_compile_as_they_are)
+{
+    test_make_folder("export", folder);
+    tce_store *store = export_case_to(_i, "policy");
+    write_parts(store);
+    tce_store_free(store);
+    ck_assert_int_eq(
+        run("${CC:-cc} -O2 " STRICT " -I. -c -o policy.o " TEMPLATES "/%s", "movement_policy.c"),
+        0);
+    ck_assert_int_eq(run("for file in " TEMPLATES "/%s policy.c; do ${CC:-cc} -std=c99 -I. -E -P "
+                         "-DPOLICY_MAIN \"$file\" | tr -s '[:space:]' '\\n' >tokens; "
+                         "[ -f first ] || mv tokens first; done; cmp first tokens",
+                         "movement_policy.c"),
+                     0);
     test_remove_folder(folder);
 }
 END_TEST
@@ -502,6 +544,27 @@ START_TEST(a_store_without_a_policy_is_refused)
 }
 END_TEST
 
+static tce_status write_nothing(const void *user, const char *part)
+{
+    (void)user;
+    (void)part;
+    return TCE_OK;
+}
+
+START_TEST(templates_that_leave_a_question_open_are_refused)
+{
+    const c_choice nothing[] = { { NULL, 0 } };
+    c_file file = { .out = tmpfile(), .name = "arm", .choices = nothing };
+    file.write_part = write_nothing;
+    ck_assert_int_eq(c_file_template(&file, "nowhere.c"), TCE_E_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "nowhere.c"));
+    ck_assert_int_eq(c_file_template(&file, "basis.c"), TCE_E_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "POLICY_RHYTHMIC"));
+    ck_assert_int_eq(c_file_template(&file, "movement_main.c"), TCE_OK);
+    fclose(file.out);
+}
+END_TEST
+
 START_TEST(names_that_c_does_not_take_are_refused)
 {
     ck_assert(export_name_is_fine("arm_2"));
@@ -520,11 +583,13 @@ int main(void)
     TCase *errors = test_case(suite, "errors", 0);
     tcase_add_loop_test(golden, exported_c_gives_the_numbers_of_the_library, 0, N_CASES);
     tcase_add_loop_test(property, every_compiler_takes_it_without_a_warning, 0, N_CASES);
+    tcase_add_loop_test(property, templates_compile_as_they_are, 0, N_CASES);
     tcase_add_loop_test(property, program_is_clean_under_the_sanitizers, 11, N_CASES);
     tcase_add_test(property, self_test_notices_one_changed_weight);
     tcase_add_test(property, two_policies_live_in_one_program_and_the_file_is_its_own_header);
     tcase_add_test(errors, what_the_library_refuses_is_refused_and_nothing_is_written);
     tcase_add_test(errors, a_store_without_a_policy_is_refused);
+    tcase_add_test(errors, templates_that_leave_a_question_open_are_refused);
     tcase_add_test(errors, names_that_c_does_not_take_are_refused);
 
     return test_run(suite);

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/collect.h"
-#include "export/export_c.h"
+#include "export/exported.h"
 #include "tools/memory.h"
 
 /* a forcing below this adds nothing to a path of size 1 */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "settings/settings.h"
+#include "tools/numbers.h"
 #include "tools/words.h"
 
 /* ---- looking up ------------------------------------------------------------------------------ */
@@ -360,21 +361,6 @@ tce_status settings_override(settings *s, const char *assignment)
     return settings_set(s, section, key, equals + 1, "command line");
 }
 
-/* The shortest text that reads back to the same number. */
-static void real_text(double value, char *out, size_t size)
-{
-    /* whole numbers as people write them: 10, not 1e+01 */
-    if (value == floor(value) && fabs(value) < 1e6) {
-        snprintf(out, size, "%.0f", value);
-        return;
-    }
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(out, size, "%.*g", digits, value);
-        if (strtod(out, NULL) == value)
-            return;
-    }
-}
-
 static void choice_text(const setting_row *row, int32_t value, char *out, size_t size)
 {
     const char *start = row->choices;
@@ -390,10 +376,10 @@ static void list_text(const setting_row *row, const void *place, char *out, size
     const int bare = !ints && n == 1;
     size_t used = (size_t)snprintf(out, size, "%s", bare ? "" : "[");
     for (int32_t i = 0; i < n && used < size; i++) {
-        char number[40];
-        real_text(ints ? (double)((const setting_ints *)place)->v[i]
-                       : ((const setting_doubles *)place)->v[i],
-                  number, sizeof number);
+        char number[NUMBER_TEXT];
+        number_text(ints ? (double)((const setting_ints *)place)->v[i]
+                         : ((const setting_doubles *)place)->v[i],
+                    0, number);
         used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", number);
     }
     if (!bare && used < size)
@@ -403,6 +389,7 @@ static void list_text(const setting_row *row, const void *place, char *out, size
 void settings_text(const settings *s, const setting_row *row, char *out, size_t size)
 {
     const void *place = (const char *)s + row->offset;
+    char number[NUMBER_TEXT];
     switch (row->type) {
     case SETTING_BOOL:
         snprintf(out, size, "%s", *(const int32_t *)place ? "true" : "false");
@@ -417,7 +404,8 @@ void settings_text(const settings *s, const setting_row *row, char *out, size_t 
         snprintf(out, size, "%" PRIu64, *(const uint64_t *)place);
         break;
     case SETTING_REAL:
-        real_text(*(const double *)place, out, size);
+        number_text(*(const double *)place, 0, number);
+        snprintf(out, size, "%s", number);
         break;
     case SETTING_CHOICE:
         choice_text(row, *(const int32_t *)place, out, size);

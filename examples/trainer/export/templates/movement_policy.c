@@ -1,0 +1,55 @@
+/*
+ * policy.c: a trained policy as C99. Context in, trajectory out; needs the C library's mathematics
+ * only, allocates nothing, keeps no state.
+ *
+ * Compile it, or #include it. With POLICY_DECLARATIONS_ONLY defined it is a header. With
+ * POLICY_MAIN defined it is a program that runs the self-test and prints a path:
+ *
+ *     cc -std=c99 -DPOLICY_MAIN policy.c -lm
+ */
+#include "numbers/choices.h"
+
+#include "numbers/origin.h"
+
+#ifndef POLICY_DECLARED
+#define POLICY_DECLARED
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "numbers/sizes.h"
+
+#include "movement_declarations.h"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+
+#ifndef POLICY_DECLARATIONS_ONLY
+
+#include <math.h>
+
+#include "sizes.c"
+
+#include "network.c"
+
+#include "clock.c"
+
+#if POLICY_PRODMP
+#include "prodmp.c"
+#elif POLICY_PROMP
+#include "promp.c"
+#else
+#include "dmp.c"
+#endif
+
+#include "movement_test.c"
+
+#include "movement_main.c"
+
+#endif
