@@ -50,34 +50,63 @@ static size_t read_all(const char *name, char *out, size_t size)
 }
 
 /* Two numbers are all that this learner knows, in two arrays. */
-struct learner {
+typedef struct pair {
     double value, twice;
-};
+} pair;
 
-static tce_status save_half(const learner *l, tce_store *store)
+static tce_status save_half(const void *learner, tce_store *store)
 {
-    return tce_store_put(store, "value", TCE_F64, 0, NULL, &l->value);
+    return tce_store_put(store, "value", TCE_F64, 0, NULL, &((const pair *)learner)->value);
 }
 
-static tce_status save(const learner *l, tce_store *store)
+static tce_status save(const void *learner, tce_store *store)
 {
-    const tce_status status = save_half(l, store);
-    return status == TCE_OK ? tce_store_put(store, "twice", TCE_F64, 0, NULL, &l->twice) : status;
+    ok(save_half(learner, store));
+    return tce_store_put(store, "twice", TCE_F64, 0, NULL, &((const pair *)learner)->twice);
 }
 
-static tce_status load(learner *l, const tce_store *store)
+static tce_status load(void *learner, const tce_store *store)
 {
+    pair *l = learner;
     const tce_status status = tce_store_read(store, "value", TCE_F64, 1, &l->value);
     return status == TCE_OK ? tce_store_read(store, "twice", TCE_F64, 1, &l->twice) : status;
 }
 
-static const method NUMBER = {
-    .name = "number", .save = save, .load = load, .export_policy = save
-};
+/* Of every such learner. */
+static agent idle;
+
+static const agent *agent_of(const void *learner)
+{
+    (void)learner;
+    return &idle;
+}
+
+static void make_agent(void)
+{
+    tce_mp_options mp;
+    tce_policy_options policy;
+    tce_mp_options_init(&mp, sizeof mp);
+    ok(tce_mp_create(&mp, NULL, &idle.mp));
+    tce_policy_options_init(&policy, sizeof policy);
+    policy.n_obs = 2;
+    policy.n_params = (int32_t)tce_mp_num_params(idle.mp);
+    policy.max_batch = 1;
+    ok(tce_policy_create(&policy, NULL, &idle.policy));
+    idle.task = "idle";
+}
+
+static void free_agent(void)
+{
+    agent_close(&idle);
+}
+
+static const method NUMBER = { .name = "number", .agent = agent_of, .save = save, .load = load };
 /* As an accident would leave it. */
-static const method HALF = {
-    .name = "number", .save = save_half, .load = load, .export_policy = save
-};
+static const method HALF = { .name = "number", .agent = agent_of, .save = save_half, .load = load };
+
+static const char *const PHASES[] = { "simulation", "critic", "policy", NULL };
+static const double NO_SECONDS[3] = { 0 };
+static const run_times HALF_A_SECOND = { NO_SECONDS, 0.0, 0.5 };
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
@@ -95,18 +124,18 @@ START_TEST(an_event_file_is_cut_where_it_is_told)
     events *e;
     int64_t first, second, again;
     metrics m = { 0 };
-    const timings spent = { 1.0, 2.0, 3.0, 0.0 };
+    const double spent[] = { 1.0, 2.0, 3.0 };
     metrics_put(&m, "return", 1.5);
     metrics_put(&m, "eval_success", NAN);
     ck_assert_int_eq(events_open(in_folder("events"), 0, &e), TCE_OK);
-    ck_assert_int_eq(events_write(e, 100, &m, &spent), TCE_OK);
+    ck_assert_int_eq(events_write(e, 100, &m, PHASES, spent), TCE_OK);
     ck_assert_int_eq(events_sync(e, &first), TCE_OK);
-    ck_assert_int_eq(events_write(e, 200, &m, &spent), TCE_OK);
+    ck_assert_int_eq(events_write(e, 200, &m, PHASES, spent), TCE_OK);
     ck_assert_int_eq(events_sync(e, &second), TCE_OK);
     events_close(e);
 
     ck_assert_int_eq(events_open(in_folder("events"), first, &e), TCE_OK);
-    ck_assert_int_eq(events_write(e, 200, &m, &spent), TCE_OK);
+    ck_assert_int_eq(events_write(e, 200, &m, PHASES, spent), TCE_OK);
     ck_assert_int_eq(events_sync(e, &again), TCE_OK);
     events_close(e);
     ck_assert_int_eq(again, second);
@@ -126,11 +155,9 @@ END_TEST
 static void put_row(run_log *log, int64_t i, double value, int evaluated)
 {
     metrics m = { 0 };
-    const timings spent = { 0 };
     metrics_put(&m, "return", value);
-    if (evaluated)
-        metrics_put(&m, "eval_return", -value);
-    ck_assert_int_eq(run_log_row(log, i, 10 * i, &m, &spent, 0.5), TCE_OK);
+    metrics_put(&m, "eval_return", evaluated ? -value : NAN);
+    ck_assert_int_eq(run_log_row(log, i, 10 * i, &m, &HALF_A_SECOND), TCE_OK);
     metrics_free(&m);
 }
 
@@ -141,9 +168,10 @@ START_TEST(a_log_that_goes_on_from_a_mark_has_the_same_bytes)
     int cut_short;
     metrics start = { 0 };
     char whole[4096], again[4096];
+    metrics_put(&start, "return", NAN);
     metrics_put(&start, "eval_return", 0.25);
 
-    ck_assert_int_eq(run_log_open(&log, folder, NULL, NULL, &cut_short), TCE_OK);
+    ck_assert_int_eq(run_log_open(&log, folder, PHASES, NULL, NULL, &cut_short), TCE_OK);
     ck_assert_int_eq(run_log_start(&log, &start), TCE_OK);
     metrics_free(&start);
     put_row(&log, 1, 0.1, 0);
@@ -158,7 +186,8 @@ START_TEST(a_log_that_goes_on_from_a_mark_has_the_same_bytes)
         whole, "iteration,env_steps,return,eval_return\n0,0,,0.25\n1,10,0.10000000000000001,\n"
                "2,20,0.20000000000000001,-0.20000000000000001\n3,30,0.29999999999999999,\n");
 
-    ck_assert_int_eq(run_log_open(&log, folder, &mark, "return,eval_return", &cut_short), TCE_OK);
+    ck_assert_int_eq(run_log_open(&log, folder, PHASES, &mark, "return,eval_return", &cut_short),
+                     TCE_OK);
     ck_assert_int_eq(cut_short, 0);
     put_row(&log, 3, 0.3, 0);
     run_log_close(&log);
@@ -179,7 +208,6 @@ START_TEST(many_metrics_with_long_names_are_all_written)
     run_log log;
     int cut_short;
     metrics m = { 0 };
-    const timings spent = { 0 };
     for (int i = 0; i < N; i++) {
         memset(names[i], 'a', LENGTH);
         snprintf(names[i] + LENGTH - 3, 4, "%03u", (unsigned)i % 1000u);
@@ -187,8 +215,8 @@ START_TEST(many_metrics_with_long_names_are_all_written)
     }
     ck_assert_int_eq(m.n, N);
     ck_assert_double_eq(metrics_get(&m, names[N - 1]), N - 1);
-    ck_assert_int_eq(run_log_open(&log, folder, NULL, NULL, &cut_short), TCE_OK);
-    ck_assert_int_eq(run_log_row(&log, 1, 10, &m, &spent, 0.5), TCE_OK);
+    ck_assert_int_eq(run_log_open(&log, folder, PHASES, NULL, NULL, &cut_short), TCE_OK);
+    ck_assert_int_eq(run_log_row(&log, 1, 10, &m, &HALF_A_SECOND), TCE_OK);
     run_log_close(&log);
     metrics_free(&m);
 
@@ -211,7 +239,7 @@ START_TEST(a_log_that_lost_rows_says_so_and_goes_on)
     const run_mark mark = { .iteration = 2, .env_steps = 20, .progress_bytes = 1000 };
     int cut_short = 0;
     char text[4096];
-    ck_assert_int_eq(run_log_open(&log, folder, &mark, "return", &cut_short), TCE_OK);
+    ck_assert_int_eq(run_log_open(&log, folder, PHASES, &mark, "return", &cut_short), TCE_OK);
     ck_assert_int_eq(cut_short, 1);
     put_row(&log, 3, 0.5, 0);
     run_log_close(&log);
@@ -227,12 +255,11 @@ START_TEST(a_log_on_a_full_disk_names_the_file_and_the_remedy)
     run_log log;
     int cut_short;
     metrics m = { 0 };
-    const timings spent = { 0 };
     metrics_put(&m, "return", 1.0);
-    ck_assert_int_eq(run_log_open(&log, folder, NULL, NULL, &cut_short), TCE_OK);
+    ck_assert_int_eq(run_log_open(&log, folder, PHASES, NULL, NULL, &cut_short), TCE_OK);
     fclose(log.progress);
     log.progress = fopen("/dev/full", "w");
-    ck_assert_int_eq(run_log_row(&log, 1, 10, &m, &spent, 0.5), TCE_E_IO);
+    ck_assert_int_eq(run_log_row(&log, 1, 10, &m, &HALF_A_SECOND), TCE_E_IO);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "progress.csv"));
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "free some space"));
     run_log_close(&log);
@@ -322,17 +349,19 @@ END_TEST
 
 static void save_at(const settings *s, int64_t iteration, double value)
 {
-    const learner l = { value, 2.0 * value };
+    pair l = { value, 2.0 * value };
     const run_mark mark = { iteration, 10 * iteration, 7, 8, 0.5 };
-    ck_assert_int_eq(checkpoint_save(folder, s, &NUMBER, &l, &mark, "return"), TCE_OK);
+    ck_assert_int_eq(
+        checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, NULL }, &mark, "return"), TCE_OK);
 }
 
-static tce_status load_newest(const settings *s, learner *l, run_mark *mark)
+static tce_status load_newest(const settings *s, pair *l, run_mark *mark)
 {
     display d;
     char *columns;
     display_init(&d, 1);
-    const tce_status status = checkpoint_load(folder, s, &NUMBER, l, &d, mark, &columns);
+    const tce_status status = checkpoint_load(folder, &(run_subject){ s, &NUMBER, l, NULL }, &d,
+                                              mark, &columns);
     if (status == TCE_OK)
         ck_assert_str_eq(columns, "return");
     free(columns);
@@ -342,7 +371,7 @@ static tce_status load_newest(const settings *s, learner *l, run_mark *mark)
 START_TEST(a_checkpoint_comes_back_as_it_was_and_old_ones_go)
 {
     settings s;
-    learner l = { 0.0, 0.0 };
+    pair l = { 0.0, 0.0 };
     run_mark mark;
     settings_init(&s);
     ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_E_NOT_FOUND);
@@ -385,7 +414,7 @@ START_TEST(every_cut_of_a_checkpoint_is_found_and_the_one_before_is_used)
     ck_assert_uint_lt(n, sizeof bytes - 1);
     const int before = silence_stderr();
     for (size_t cut = 0; cut < n; cut += 97) {
-        learner l = { 0.0, 0.0 };
+        pair l = { 0.0, 0.0 };
         run_mark mark;
         FILE *file = fopen(in_folder(newest), "wb");
         ck_assert_ptr_nonnull(file);
@@ -403,7 +432,7 @@ END_TEST
 /* Loading is all or nothing. */
 static void check_nothing_loads(const settings *s)
 {
-    learner l = { 7.0, 14.0 };
+    pair l = { 7.0, 14.0 };
     run_mark mark = { 1, 2, 3, 4, 0.25 };
     const int before = silence_stderr();
     ck_assert_int_eq(load_newest(s, &l, &mark), TCE_E_NOT_FOUND);
@@ -419,10 +448,11 @@ static void check_nothing_loads(const settings *s)
 START_TEST(a_checkpoint_that_lacks_an_array_changes_nothing)
 {
     settings s;
-    const learner half = { 0.5, 1.0 };
+    pair half = { 0.5, 1.0 };
     const run_mark at = { 4, 40, 7, 8, 0.5 };
     settings_init(&s);
-    ck_assert_int_eq(checkpoint_save(folder, &s, &HALF, &half, &at, "return"), TCE_OK);
+    ck_assert_int_eq(
+        checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, NULL }, &at, "return"), TCE_OK);
     check_nothing_loads(&s);
     ck_assert_int_eq(access(in_folder("checkpoints/ckpt-00000004.safetensors.damaged"), F_OK), 0);
 }
@@ -437,10 +467,12 @@ START_TEST(a_mark_that_no_run_could_have_left_is_refused)
         { 4, 40, 7, INT64_MIN, 0.5 },
     };
     settings s;
-    const learner l = { 0.5, 1.0 };
+    pair l = { 0.5, 1.0 };
     settings_init(&s);
     for (size_t i = 0; i < sizeof MARKS / sizeof MARKS[0]; i++) {
-        ck_assert_int_eq(checkpoint_save(folder, &s, &NUMBER, &l, &MARKS[i], "return"), TCE_OK);
+        ck_assert_int_eq(
+            checkpoint_save(folder, &(run_subject){ &s, &NUMBER, &l, NULL }, &MARKS[i], "return"),
+            TCE_OK);
         check_nothing_loads(&s);
     }
 
@@ -456,7 +488,7 @@ END_TEST
 START_TEST(only_settings_that_may_change_may_differ)
 {
     settings s;
-    learner l = { 0.0, 0.0 };
+    pair l = { 0.0, 0.0 };
     run_mark mark;
     settings_init(&s);
     save_at(&s, 1, 0.1);
@@ -494,8 +526,8 @@ START_TEST(the_line_fits_its_width)
 {
     display d;
     metrics m = { 0 };
-    const timings spent = { 1.0, 2.0, 1.0, 0.0 };
-    const display_state state = { 50, 100, 12345, 0, &m, &spent };
+    const double spent[] = { 1.0, 2.0, 1.0 };
+    const display_state state = { 50, 100, 12345, 0, 0, &m, PHASES, spent };
     char text[1024];
     display_init(&d, 1);
     display_update(&d, &state, 0, 0);
@@ -505,7 +537,7 @@ START_TEST(the_line_fits_its_width)
     metrics_put(&m, "kl_cov", 0.02);
     display_line(&d, &state, d.started + 10.0, 0, text, sizeof text);
     ck_assert_str_eq(text, "50/100  ETA 0:10  12.3k steps  1.23k/s  return -1.5  success 0.25  KL "
-                           "0.05  sim 25% critic 50% policy 25%");
+                           "0.05  simulation 25% critic 50% policy 25%");
     for (size_t width = 1; width < 120; width++) {
         display_line(&d, &state, d.started + 10.0, width, text, sizeof text);
         ck_assert_uint_le(strlen(text), width);
@@ -653,6 +685,7 @@ int main(void)
     Suite *suite = suite_create("run");
     TCase *files = test_case(suite, "property", 0);
     tcase_add_checked_fixture(files, make_folder, remove_folder);
+    tcase_add_checked_fixture(files, make_agent, free_agent);
     tcase_add_test(files, an_event_file_is_cut_where_it_is_told);
     tcase_add_test(files, a_log_that_goes_on_from_a_mark_has_the_same_bytes);
     tcase_add_test(files, many_metrics_with_long_names_are_all_written);
@@ -666,6 +699,7 @@ int main(void)
 
     TCase *errors = test_case(suite, "errors", 0);
     tcase_add_checked_fixture(errors, make_folder, remove_folder);
+    tcase_add_checked_fixture(errors, make_agent, free_agent);
     tcase_add_test(errors, a_log_that_lost_rows_says_so_and_goes_on);
     tcase_add_test(errors, a_log_on_a_full_disk_names_the_file_and_the_remedy);
     tcase_add_test(errors, a_locked_folder_is_refused_with_the_process_that_has_it);

@@ -7,6 +7,7 @@
 
 #include <tce/tce.h>
 
+#include "collect/agent.h"
 #include "settings/settings.h"
 #include "tools/memory.h"
 #include "tools/metrics.h"
@@ -67,16 +68,18 @@ tce_status task_list_parse(task_list *out, const settings *s, const char *prefix
 void task_list_free(task_list *list);
 
 /*
- * Environments and the arrays of E episodes, allocated once. Shapes: O_net inputs of a network
- * (observation, then time or context mask), D degrees of freedom, T steps, P parameters, M metrics
- * of the task.
+ * Environments and the arrays of E episodes, allocated once. Shapes: O_net inputs of a network, D
+ * degrees of freedom, T steps, P parameters, M metrics of the task.
  */
 typedef struct episodes {
     tce_rollout *rollout;
+    const tce_env_vtable *vtable;
     const tce_env_spec *spec;
+    const agent *agent; /* whose episodes they are */
     const char *prefix;
-    int32_t mask_context, time_input, contextual;
-    size_t E, N; /* episodes in all, environments: rounds of N */
+    uint64_t seed, purpose; /* of the streams */
+    uint64_t number;        /* of the last collection */
+    size_t E, N;            /* episodes in all, environments: rounds of N */
     size_t T, D, O, O_net, P, M;
     double *times;    /* [T] = dt (1 … T) */
     double *inputs;   /* [E, O_net] policy inputs: the first observation */
@@ -96,9 +99,11 @@ typedef struct episodes {
     uint8_t *events;   /* [E, T] */
     int32_t *lengths;  /* [E] */
     double *results;   /* [E, M] metrics of the task */
-    char **names;      /* [M + 2]: the task's metrics, then return and length, with a prefix */
-    size_t n_dropped;  /* episodes lost to a fault in the last collection */
-    int64_t n_steps;   /* environment steps taken in the last collection */
+    double *returns;   /* [E] undiscounted */
+    double *states; /* [N, numbers of a state] before the collection, where a task carries them */
+    const char **names; /* [M + 2]: return, the task's metrics, length, with the prefix */
+    size_t n_dropped;   /* episodes lost to a fault in the last collection */
+    int64_t n_steps;    /* environment steps taken in the last collection */
 } episodes;
 
 /*
@@ -107,21 +112,20 @@ typedef struct episodes {
  */
 typedef struct episodes_options {
     int32_t n_episodes;
-    int32_t n_envs;     /* the last round may be a part of these */
-    int32_t contextual; /* one factor an episode */
+    int32_t n_envs; /* the last round may be a part of these */
     uint64_t purpose;
     const char *prefix;
 } episodes_options;
 
-/*
- * Creates the environments, then, with the number of parameters, which depends on their spec, the
- * arrays, which are m's to free.
- */
+/* Creates the environments; then, for an agent, the arrays, which are m's to free. */
 tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_pool *pool,
                            const episodes_options *options);
-tce_status episodes_allocate(episodes *ep, size_t P, memory *m);
-/* Bytes that the arrays will take. */
-double episodes_bytes(const episodes *ep, size_t P);
+tce_status episodes_allocate(episodes *ep, const agent *a, memory *m);
+/*
+ * Bytes that the arrays of n_episodes in n_envs environments will take. Of the agent, policy and
+ * primitive may still be missing.
+ */
+double episodes_bytes(const tce_env_spec *spec, const agent *a, int32_t n_episodes, int32_t n_envs);
 void episodes_free(episodes *ep);
 
 /*
@@ -131,23 +135,38 @@ void episodes_free(episodes *ep);
 typedef tce_status (*after_round)(void *context, const episodes *ep, size_t first, size_t n);
 
 /*
- * Collects E episodes with the policy, drawn (explore) or with its mean. `number` counts
+ * Collects E episodes with the agent's policy, drawn (explore) or with its mean. `number` counts
  * collections and keys the random streams.
  */
-tce_status episodes_collect(episodes *ep, tce_policy *policy, const tce_mp *mp, uint64_t seed,
-                            uint64_t number, int explore, after_round hook, void *context);
+tce_status episodes_collect(episodes *ep, uint64_t number, int explore, after_round hook,
+                            void *context);
 
 /* Network inputs of all T+1 states of episodes first … first+n-1: out [n, T+1, O_net]. */
 void episodes_inputs(const episodes *ep, size_t first, size_t n, double *out);
 
-/* Undiscounted return of each episode, [E], before any moving of rewards. */
-void episodes_returns(const episodes *ep, double *out);
+/*
+ * Means over episodes that were not dropped, as `names` calls them: out [M + 2]. Once per
+ * collection.
+ */
+void episodes_report(const episodes *ep, double *out);
 
 /*
- * Means over episodes that were not dropped: return, length, and every metric of the task. returns
- * [E].
+ * Velocities of episode e before each of its steps, [lengths[e], D]: the desired ones; or measured
+ * ones, 0 when the observation does not show them.
  */
-void episodes_report(const episodes *ep, const double *returns, metrics *m);
+void episodes_desired_velocity(const episodes *ep, size_t e, double *out);
+int episodes_measured_velocity(const episodes *ep, size_t e, double *out);
+
+/* What a replay shows: the instance after its reset (t = 0) and after each of its steps. */
+typedef tce_status (*replay_seen)(void *context, void *instance, size_t t, double reward);
+
+/*
+ * Episode e of the last collection once more, in another instance of its task: the same reset, the
+ * same path. Where a task carries state from episode to episode, those of the same environment
+ * before it are run first, unseen. work [O + 2 D].
+ */
+tce_status collect_replay(const episodes *ep, size_t e, void *instance, double *work,
+                          replay_seen seen, void *context);
 
 /*
  * Into a checkpoint and back: what the environments carry from one episode to the next, an array

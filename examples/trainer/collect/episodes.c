@@ -20,7 +20,7 @@ static size_t smaller(size_t a, size_t b)
 }
 
 /* The name of a column. */
-static char *prefixed(const episodes *ep, const char *name, memory *m)
+static const char *prefixed(const episodes *ep, const char *name, memory *m)
 {
     const size_t size = strlen(ep->prefix) + strlen(name) + 1;
     char *full = memory_take(m, size, 1);
@@ -33,7 +33,7 @@ static char *prefixed(const episodes *ep, const char *name, memory *m)
 static void take_arrays(episodes *ep, memory *m)
 {
     const size_t E = ep->E, T = ep->T, D = ep->D, P = ep->P;
-    const size_t n_factors = ep->contextual ? E : 1;
+    const size_t n_factors = ep->agent->contextual ? E : 1;
     ep->times = memory_doubles(m, T);
     ep->inputs = memory_doubles(m, E * ep->O_net);
     ep->init_pos = memory_doubles(m, E * D);
@@ -51,26 +51,48 @@ static void take_arrays(episodes *ep, memory *m)
     ep->events = memory_take(m, E * T, sizeof(uint8_t));
     ep->lengths = memory_take(m, E, sizeof(int32_t));
     ep->results = memory_doubles(m, E * ep->M);
+    ep->returns = memory_doubles(m, E);
     ep->names = memory_take(m, ep->M + 2, sizeof *ep->names);
 }
 
-double episodes_bytes(const episodes *ep, size_t P)
+static void set_sizes(episodes *ep, const tce_env_spec *spec, int32_t n_episodes, int32_t n_envs)
 {
-    episodes measured = *ep;
+    ep->spec = spec;
+    ep->E = (size_t)n_episodes;
+    ep->N = (size_t)n_envs;
+    ep->T = (size_t)spec->n_steps;
+    ep->D = (size_t)spec->n_dof;
+    ep->O = (size_t)spec->n_obs;
+    ep->M = (size_t)spec->n_metrics;
+}
+
+static void set_agent(episodes *ep, const agent *a)
+{
+    ep->agent = a;
+    ep->O_net = a->O_net;
+    ep->P = a->P;
+}
+
+double episodes_bytes(const tce_env_spec *spec, const agent *a, int32_t n_episodes, int32_t n_envs)
+{
+    episodes ep = { 0 };
     memory m = { .measure = 1 };
-    measured.P = P;
-    take_arrays(&measured, &m);
+    set_sizes(&ep, spec, n_episodes, n_envs < n_episodes ? n_envs : n_episodes);
+    set_agent(&ep, a);
+    take_arrays(&ep, &m);
     return m.bytes;
 }
 
-tce_status episodes_allocate(episodes *ep, size_t P, memory *m)
+tce_status episodes_allocate(episodes *ep, const agent *a, memory *m)
 {
-    ep->P = P;
+    set_agent(ep, a);
     take_arrays(ep, m);
+    if (ep->spec->carries_state)
+        ep->states = memory_doubles(m, ep->N * tce_rollout_num_state(ep->rollout));
     for (size_t i = 0; !m->failed && i < ep->M; i++)
-        ep->names[i] = prefixed(ep, ep->spec->metric_names[i], m);
+        ep->names[i + 1] = prefixed(ep, ep->spec->metric_names[i], m);
     if (!m->failed) {
-        ep->names[ep->M] = prefixed(ep, "return", m);
+        ep->names[0] = prefixed(ep, "return", m);
         ep->names[ep->M + 1] = prefixed(ep, "length", m);
     }
     if (m->failed)
@@ -81,14 +103,6 @@ tce_status episodes_allocate(episodes *ep, size_t P, memory *m)
     for (size_t i = 0; i < ep->T; i++)
         ep->times[i] = ep->spec->dt * (double)(i + 1);
     return TCE_OK;
-}
-
-/* How many numbers the networks see of an observation. */
-static size_t input_size(const episodes *ep)
-{
-    if (ep->mask_context)
-        return ep->spec->n_context > 0 ? (size_t)ep->spec->n_context : ep->O;
-    return ep->O + (ep->time_input ? 1 : 0);
 }
 
 /* Names of metrics are columns of progress.csv. */
@@ -129,22 +143,12 @@ tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_p
     if (status != TCE_OK)
         return status;
 
-    ep->spec = tce_rollout_spec(ep->rollout);
-    status = check_metric_names(ep->spec, options->prefix);
-    if (status != TCE_OK)
-        return status;
-    ep->mask_context = s->collect.mask_context;
-    ep->time_input = s->collect.time_input;
-    ep->contextual = options->contextual;
-    ep->E = (size_t)options->n_episodes;
-    ep->N = (size_t)rollout.n_envs;
-    ep->T = (size_t)ep->spec->n_steps;
-    ep->D = (size_t)ep->spec->n_dof;
-    ep->O = (size_t)ep->spec->n_obs;
-    ep->M = (size_t)ep->spec->n_metrics;
+    ep->vtable = t->vtable;
     ep->prefix = options->prefix;
-    ep->O_net = input_size(ep);
-    return TCE_OK;
+    ep->seed = s->run.seed;
+    ep->purpose = options->purpose;
+    set_sizes(ep, tce_rollout_spec(ep->rollout), options->n_episodes, rollout.n_envs);
+    return check_metric_names(ep->spec, options->prefix);
 }
 
 void episodes_free(episodes *ep)
@@ -153,25 +157,12 @@ void episodes_free(episodes *ep)
     memset(ep, 0, sizeof *ep);
 }
 
-/* One state as the networks see it: obs [O] at a time -> out [O_net]. */
-static void network_input(const episodes *ep, const double *obs, double time, double *out)
-{
-    if (ep->mask_context && ep->spec->n_context > 0) {
-        for (int32_t i = 0; i < ep->spec->n_context; i++)
-            out[i] = obs[ep->spec->context[i]];
-        return;
-    }
-    memcpy(out, obs, ep->O * sizeof *out);
-    if (ep->O_net > ep->O)
-        out[ep->O] = time;
-}
-
 void episodes_inputs(const episodes *ep, size_t first, size_t n, double *out)
 {
     for (size_t e = first; e < first + n; e++)
         for (size_t t = 0; t <= ep->T; t++) {
-            network_input(ep, ep->obs + (e * (ep->T + 1) + t) * ep->O, t ? ep->times[t - 1] : 0.0,
-                          out);
+            agent_input(ep->agent, ep->obs + (e * (ep->T + 1) + t) * ep->O,
+                        t ? ep->times[t - 1] : 0.0, out);
             out += ep->O_net;
         }
 }
@@ -187,18 +178,18 @@ static tce_status start_round(episodes *ep, size_t first, size_t n, uint64_t epi
     for (size_t i = 0; i < n; i++) {
         const double *obs = ep->first_obs + i * ep->O;
         memcpy(ep->obs + (first + i) * (ep->T + 1) * ep->O, obs, ep->O * sizeof *obs);
-        network_input(ep, obs, 0.0, ep->inputs + (first + i) * ep->O_net);
+        agent_input(ep->agent, obs, 0.0, ep->inputs + (first + i) * ep->O_net);
     }
     return TCE_OK;
 }
 
 /* Parameters of a round: drawn, given, or the mean. */
-static tce_status choose_parameters(episodes *ep, tce_policy *policy, size_t first, size_t n,
-                                    uint64_t seed, uint64_t number, int explore)
+static tce_status choose_parameters(episodes *ep, size_t first, size_t n, int explore)
 {
     const size_t P = ep->P;
-    double *factor = ep->factor + (ep->contextual ? first * P * P : 0);
-    tce_status status = tce_policy_predict(policy, n, ep->inputs + first * ep->O_net,
+    const int contextual = ep->agent->contextual;
+    double *factor = ep->factor + (contextual ? first * P * P : 0);
+    tce_status status = tce_policy_predict(ep->agent->policy, n, ep->inputs + first * ep->O_net,
                                            ep->mean + first * P, factor);
     const double *const chosen = explore ? ep->given_params : ep->mean;
     if (chosen)
@@ -206,15 +197,14 @@ static tce_status choose_parameters(episodes *ep, tce_policy *policy, size_t fir
     for (size_t i = 0; status == TCE_OK && !chosen && i < n; i++) {
         const size_t e = first + i;
         tce_random random;
-        tce_random_start(&random, seed, PURPOSE_PARAMETERS, number, e);
-        status = tce_gauss_sample(1, P, 1, ep->mean + e * P,
-                                  factor + (ep->contextual ? i * P * P : 0), &random, ep->work,
-                                  ep->params + e * P);
+        tce_random_start(&random, ep->seed, PURPOSE_PARAMETERS, ep->number, e);
+        status = tce_gauss_sample(1, P, 1, ep->mean + e * P, factor + (contextual ? i * P * P : 0),
+                                  &random, ep->work, ep->params + e * P);
     }
     return status;
 }
 
-static tce_status run_round(episodes *ep, const tce_mp *mp, size_t first, size_t n)
+static tce_status run_round(episodes *ep, size_t first, size_t n)
 {
     const size_t T = ep->T, D = ep->D;
     const double start_time = 0.0;
@@ -228,7 +218,7 @@ static tce_status run_round(episodes *ep, const tce_mp *mp, size_t first, size_t
     grid.init_time = &start_time;
     grid.init_pos = ep->init_pos + first * D;
     grid.init_vel = ep->init_vel + first * D;
-    const tce_status status = tce_mp_trajectory(mp, &grid, ep->params + first * ep->P,
+    const tce_status status = tce_mp_trajectory(ep->agent->mp, &grid, ep->params + first * ep->P,
                                                 ep->pos + first * T * D, ep->vel + first * T * D,
                                                 NULL);
     if (status != TCE_OK)
@@ -246,21 +236,39 @@ static tce_status run_round(episodes *ep, const tce_mp *mp, size_t first, size_t
                            &paths);
 }
 
-tce_status episodes_collect(episodes *ep, tce_policy *policy, const tce_mp *mp, uint64_t seed,
-                            uint64_t number, int explore, after_round hook, void *context)
+/* Episodes of the environments, which key their streams: collections have the same number. */
+static uint64_t episode_of(const episodes *ep, size_t round)
 {
     const size_t n_rounds = (ep->E + ep->N - 1) / ep->N;
-    tce_status status = TCE_OK;
+    return ep->number * n_rounds + round;
+}
+
+static void sum_rewards(episodes *ep)
+{
+    for (size_t e = 0; e < ep->E; e++) {
+        ep->returns[e] = 0.0;
+        for (size_t t = 0; t < ep->T; t++)
+            ep->returns[e] += ep->rewards[e * ep->T + t];
+    }
+}
+
+tce_status episodes_collect(episodes *ep, uint64_t number, int explore, after_round hook,
+                            void *context)
+{
+    const size_t n_rounds = (ep->E + ep->N - 1) / ep->N;
+    ep->number = number;
     ep->n_dropped = 0;
     ep->n_steps = 0;
+    tce_status status = ep->states ? tce_rollout_get_states(ep->rollout, ep->N, ep->states)
+                                   : TCE_OK;
     for (size_t round = 0; status == TCE_OK && round < n_rounds; round++) {
         const size_t first = round * ep->N;
         const size_t n = smaller(ep->N, ep->E - first);
-        status = start_round(ep, first, n, number * n_rounds + round);
+        status = start_round(ep, first, n, episode_of(ep, round));
         if (status == TCE_OK)
-            status = choose_parameters(ep, policy, first, n, seed, number, explore);
+            status = choose_parameters(ep, first, n, explore);
         if (status == TCE_OK)
-            status = run_round(ep, mp, first, n);
+            status = run_round(ep, first, n);
         if (status == TCE_OK && hook)
             status = hook(context, ep, first, n);
         for (size_t i = 0; i < n; i++) {
@@ -271,32 +279,83 @@ tce_status episodes_collect(episodes *ep, tce_policy *policy, const tce_mp *mp, 
     if (status == TCE_OK && ep->n_dropped == ep->E)
         return tce_fail(TCE_E_ENV, "all %zu episodes were dropped; the first said: %s", ep->E,
                         tce_rollout_message(ep->rollout, 0));
+    if (status == TCE_OK)
+        sum_rewards(ep);
     return status;
 }
 
-void episodes_returns(const episodes *ep, double *out)
-{
-    for (size_t e = 0; e < ep->E; e++) {
-        out[e] = 0.0;
-        for (size_t t = 0; t < ep->T; t++)
-            out[e] += ep->rewards[e * ep->T + t];
-    }
-}
-
-void episodes_report(const episodes *ep, const double *returns, metrics *m)
+void episodes_report(const episodes *ep, double *out)
 {
     const double n = (double)(ep->E - ep->n_dropped);
     double sum_return = 0.0;
     for (size_t e = 0; e < ep->E; e++)
-        sum_return += ep->lengths[e] > 0 ? returns[e] : 0.0;
-    metrics_put(m, ep->names[ep->M], sum_return / n);
+        sum_return += ep->lengths[e] > 0 ? ep->returns[e] : 0.0;
+    *out++ = sum_return / n;
     for (size_t k = 0; k < ep->M; k++) {
         double sum = 0.0;
         for (size_t e = 0; e < ep->E; e++)
             sum += ep->lengths[e] > 0 ? ep->results[e * ep->M + k] : 0.0;
-        metrics_put(m, ep->names[k], sum / n);
+        *out++ = sum / n;
     }
-    metrics_put(m, ep->names[ep->M + 1], (double)ep->n_steps / n);
+    *out = (double)ep->n_steps / n;
+}
+
+void episodes_desired_velocity(const episodes *ep, size_t e, double *out)
+{
+    const size_t n = (size_t)ep->lengths[e], D = ep->D;
+    if (n == 0)
+        return;
+    memcpy(out, ep->init_vel + e * D, D * sizeof *out);
+    memcpy(out + D, ep->vel + e * ep->T * D, (n - 1) * D * sizeof *out);
+}
+
+int episodes_measured_velocity(const episodes *ep, size_t e, double *out)
+{
+    const size_t n = (size_t)ep->lengths[e], D = ep->D;
+    const size_t end = (size_t)ep->spec->velocity_end;
+    if (end == 0)
+        return 0;
+    for (size_t t = 0; t < n; t++)
+        memcpy(out + t * D, ep->obs + (e * (ep->T + 1) + t) * ep->O + end - D, D * sizeof *out);
+    return 1;
+}
+
+/* ---- replay ---------------------------------------------------------------------------------- */
+
+/* Episode e; the instance is in the state that its environment was in before. */
+static tce_status replay_one(const episodes *ep, size_t e, void *instance, double *work,
+                             replay_seen seen, void *context)
+{
+    double *obs = work, *pos = work + ep->O, *vel = pos + ep->D;
+    tce_random random;
+    int32_t event = 0;
+    tce_random_start(&random, ep->seed, ep->purpose, e % ep->N, episode_of(ep, e / ep->N));
+    tce_status status = ep->vtable->reset(instance, &random, obs, pos, vel);
+    if (status == TCE_OK && seen)
+        status = seen(context, instance, 0, 0.0);
+    for (size_t t = 0; status == TCE_OK && t < (size_t)ep->lengths[e]; t++) {
+        const size_t at = (e * ep->T + t) * ep->D;
+        tce_env_result result = { 0 };
+        result.event = event;
+        status = ep->vtable->step(instance, ep->pos + at, ep->vel + at, obs, &result);
+        event = result.event;
+        if (status == TCE_OK && seen)
+            status = seen(context, instance, t + 1, result.reward);
+    }
+    return status;
+}
+
+tce_status collect_replay(const episodes *ep, size_t e, void *instance, double *work,
+                          replay_seen seen, void *context)
+{
+    tce_status status = TCE_OK;
+    if (ep->states) {
+        const size_t env = e % ep->N, n_state = tce_rollout_num_state(ep->rollout);
+        status = ep->vtable->set_state(instance, ep->states + env * n_state, work);
+        for (size_t before = env; status == TCE_OK && before < e; before += ep->N)
+            status = replay_one(ep, before, instance, work, NULL, NULL);
+    }
+    return status == TCE_OK ? replay_one(ep, e, instance, work, seen, context) : status;
 }
 
 /* ---- states, for tasks that carry them from episode to episode ------------------------------- */

@@ -79,8 +79,8 @@ static void print_smoothness(const player *p, int measured, double *velocity, do
         smoothness found;
         memset(&found, 0, sizeof found);
         if (!measured)
-            player_desired_velocity(p, e, velocity);
-        else if (!player_measured_velocity(p, e, velocity))
+            episodes_desired_velocity(ep, e, velocity);
+        else if (!episodes_measured_velocity(ep, e, velocity))
             return;
         stats_smoothness((size_t)ep->lengths[e], ep->D, velocity, ep->spec->dt, &found);
         memcpy(jerks + 4 * e, &found, 4 * sizeof *jerks);
@@ -94,7 +94,6 @@ static tce_status print_report(const player *p)
 {
     const episodes *ep = &p->ep;
     int failed = 0;
-    double *returns = array_of_doubles(ep->E, &failed);
     double *jerks = array_of_doubles(4 * ep->E, &failed);
     double *velocity = array_of_doubles(ep->T * ep->D, &failed);
     if (!failed) {
@@ -103,14 +102,12 @@ static tce_status print_report(const player *p)
                ep->E == 1 ? "" : "s (mean +- standard error)");
         if (ep->n_dropped > 0)
             printf("  dropped                    %11zu\n", ep->n_dropped);
-        episodes_returns(ep, returns);
-        print_mean("return", ep, returns, 1);
+        print_mean("return", ep, ep->returns, 1);
         for (size_t k = 0; k < ep->M; k++)
             print_mean(ep->spec->metric_names[k], ep, ep->results + k, ep->M);
         print_smoothness(p, 1, velocity, jerks);
         print_smoothness(p, 0, velocity, jerks);
     }
-    free(returns);
     free(jerks);
     free(velocity);
     return failed ? tce_fail(TCE_E_NOMEM, "no memory for %zu episodes", ep->E) : TCE_OK;
@@ -118,72 +115,55 @@ static tce_status print_report(const player *p)
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
-/* One environment that does an episode again, with what it is drawn into. */
+/* What episodes are drawn into while they are replayed. */
 typedef struct film {
     const tce_env_vtable *env;
+    const eval_options *o;
+    const episodes *ep;
     void *instance;
-    double *obs, *pos, *vel;
+    double *work; /* of the replay */
     uint8_t *rgb;
     video *video; /* NULL: none */
+    size_t e;     /* the episode that is shown */
+    size_t skip;  /* steps per frame */
+    double rate;  /* frames per second */
     counter steps;
 } film;
 
-static tce_status show(film *f, const eval_options *o, int frames)
+static tce_status show(void *context, void *instance, size_t t, double reward)
 {
+    film *f = context;
+    const size_t length = (size_t)f->ep->lengths[f->e];
+    const int frames = t == 0 ? 1 : t == length ? (int)(REST * f->rate) : t % f->skip == 0;
+    (void)reward;
+    if (t > 0)
+        counter_add(&f->steps, 1);
     if (!f->video || frames == 0)
         return TCE_OK;
-    tce_status status = f->env->render(f->instance, o->width, o->height, f->rgb);
+    tce_status status = f->env->render(instance, f->o->width, f->o->height, f->rgb);
     for (int i = 0; status == TCE_OK && i < frames; i++)
         status = video_frame(f->video, f->rgb);
     return status;
 }
 
-/* Episode e of the evaluation once more, from the same random stream along the same path. */
-static tce_status replay(film *f, const player *p, const eval_options *o, size_t e, int skip,
-                         double rate)
+static tce_status make_film(film *f, const player *p)
 {
-    const episodes *ep = &p->ep;
-    const size_t n_rounds = (ep->E + ep->N - 1) / ep->N;
-    const int rest = (int)(REST * rate);
-    tce_env_result result;
-    memset(&result, 0, sizeof result);
-    tce_random random;
-    tce_random_start(&random, p->s.run.seed, PURPOSE_EVAL_ENV, e % ep->N,
-                     PLAYER_COLLECTION * n_rounds + e / ep->N);
-    tce_status status = f->env->reset(f->instance, &random, f->obs, f->pos, f->vel);
-    if (status == TCE_OK)
-        status = show(f, o, 1);
-    for (size_t t = 0; status == TCE_OK && t < (size_t)ep->lengths[e]; t++) {
-        const size_t at = (e * ep->T + t) * ep->D;
-        const int32_t event = result.event;
-        memset(&result, 0, sizeof result);
-        result.event = event;
-        status = f->env->step(f->instance, ep->pos + at, ep->vel + at, f->obs, &result);
-        const int last = t + 1 == (size_t)ep->lengths[e];
-        counter_add(&f->steps, 1);
-        if (status == TCE_OK)
-            status = show(f, o, last ? rest : (t + 1) % (size_t)skip == 0);
-    }
-    return status;
-}
-
-static tce_status make_film(film *f, const player *p, const eval_options *o)
-{
+    const eval_options *o = f->o;
     const size_t n = o->video ? (size_t)o->video_episodes : 1;
-    const int skip = (int)ceil(1.0 / (FASTEST_VIDEO * p->ep.spec->dt) - 1e-9);
-    const double rate = 1.0 / (p->ep.spec->dt * skip);
     size_t n_steps = 0;
-    for (size_t e = 0; e < n && e < p->ep.E; e++)
-        n_steps += (size_t)p->ep.lengths[e];
+    f->skip = (size_t)ceil(1.0 / (FASTEST_VIDEO * f->ep->spec->dt) - 1e-9);
+    f->rate = 1.0 / (f->ep->spec->dt * (double)f->skip);
+    for (size_t e = 0; e < n && e < f->ep->E; e++)
+        n_steps += (size_t)f->ep->lengths[e];
     counter_start(&f->steps, "filming", n_steps, "steps");
     tce_status status = f->env->create(NULL, p->s.task.options, &f->instance);
     if (status == TCE_OK && o->video)
-        status = video_open(o->video, o->width, o->height, rate, &f->video);
-    for (size_t e = 0; status == TCE_OK && e < n && e < p->ep.E; e++) {
-        status = replay(f, p, o, e, skip, rate);
-        if (status == TCE_OK && e == 0 && o->picture)
+        status = video_open(o->video, o->width, o->height, f->rate, &f->video);
+    for (f->e = 0; status == TCE_OK && f->e < n && f->e < f->ep->E; f->e++) {
+        status = collect_replay(f->ep, f->e, f->instance, f->work, show, f);
+        if (status == TCE_OK && f->e == 0 && o->picture)
             status = f->env->render(f->instance, o->width, o->height, f->rgb);
-        if (status == TCE_OK && e == 0 && o->picture)
+        if (status == TCE_OK && f->e == 0 && o->picture)
             status = picture_write(o->picture, o->width, o->height, f->rgb);
     }
     counter_end(&f->steps);
@@ -196,21 +176,17 @@ static tce_status make_film(film *f, const player *p, const eval_options *o)
 
 static tce_status film_episodes(const player *p, const eval_options *o)
 {
-    film f = { .env = p->t.vtable };
+    film f = { .env = p->t.vtable, .o = o, .ep = &p->ep };
     if (!f.env->render)
         return tce_fail(TCE_E_UNSUPPORTED, "the task %s cannot be drawn", p->s.task.name);
     int failed = 0;
-    f.obs = array_of_doubles(p->ep.O, &failed);
-    f.pos = array_of_doubles(p->ep.D, &failed);
-    f.vel = array_of_doubles(p->ep.D, &failed);
+    f.work = array_of_doubles(p->ep.O + 2 * p->ep.D, &failed);
     f.rgb = array_of((size_t)o->width * (size_t)o->height, 3, &failed);
     const tce_status status = failed ? tce_fail(TCE_E_NOMEM, "no memory for a picture")
-                                     : make_film(&f, p, o);
+                                     : make_film(&f, p);
     if (f.instance)
         f.env->destroy(f.instance);
-    free(f.obs);
-    free(f.pos);
-    free(f.vel);
+    free(f.work);
     free(f.rgb);
     return status;
 }

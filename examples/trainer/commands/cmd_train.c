@@ -247,10 +247,12 @@ static int report_interrupt(display *d, const char *folder, const settings *s, c
 }
 
 /* Learner and threads are there; the folder is locked. */
-static int train(const char *folder, const settings *s, learner *l, run_start start, display *d)
+static int train(const char *folder, const method_context *c, void *learner, run_start start,
+                 display *d)
 {
+    const settings *s = c->s;
     run_result result;
-    const tce_status status = run_train(folder, s, l, start, d, &result);
+    const tce_status status = run_train(folder, c, method_of(s), learner, start, d, &result);
     if (status != TCE_OK)
         return report_failure(d, status, folder, s, &result);
     if (result.interrupted)
@@ -267,15 +269,15 @@ static int train_locked(const char *folder, const settings *s, const task *t, ru
 {
     tce_pool_options options;
     tce_pool *pool = NULL;
-    learner *l = NULL;
+    void *learner = NULL;
     tce_pool_options_init(&options, sizeof options);
     options.n_threads = s->run.threads;
     tce_status status = tce_pool_create(&options, NULL, &pool);
+    const method_context c = { s, t, pool };
     if (status == TCE_OK)
-        status = method_of(s)->create(s, t, pool, &l);
-    const int code = status == TCE_OK ? train(folder, s, l, start, d) : fail();
-    if (l)
-        method_of(s)->destroy(l);
+        status = method_of(s)->create(&c, &learner);
+    const int code = status == TCE_OK ? train(folder, &c, learner, start, d) : fail();
+    method_of(s)->destroy(learner);
     tce_pool_free(pool);
     return code;
 }

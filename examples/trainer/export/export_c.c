@@ -15,7 +15,7 @@
 /* A comment. The task's name goes into it: only what cannot end it. */
 static tce_status write_origin(const exported *x)
 {
-    const policy_file *f = &x->file;
+    const agent *f = &x->agent;
     FILE *out = x->c.out;
     fprintf(out, "/*\n * Made by tce export, libtce %s; task ", tce_version_string());
     for (const char *c = f->task; *c; c++)
@@ -36,7 +36,7 @@ static tce_status write_origin(const exported *x)
 
 static tce_status write_sizes(const exported *x)
 {
-    c_file_int(&x->c, "CONTEXT", x->file.n_context);
+    c_file_int(&x->c, "CONTEXT", x->agent.n_context);
     c_file_int(&x->c, "DOF", x->basis.D);
     c_file_int(&x->c, "PARAMS", x->basis.P);
     return TCE_OK;
@@ -219,11 +219,11 @@ static tce_status open_policy(exported *x, const tce_store *store, const char *n
     x->c.choices = x->choices;
     x->c.write_part = write_part;
     x->c.user = x;
-    tce_status status = policy_file_open(&x->file, store, 1, NULL);
+    tce_status status = agent_open(&x->agent, store, 1, NULL);
     if (status == TCE_OK)
         status = read_network(x);
     if (status == TCE_OK)
-        status = export_basis_make(&x->basis, x->file.mp);
+        status = export_basis_make(&x->basis, x->agent.mp);
     if (status == TCE_OK)
         choose(x);
     return status;
@@ -232,7 +232,7 @@ static tce_status open_policy(exported *x, const tce_store *store, const char *n
 static void close_policy(exported *x)
 {
     export_basis_free(&x->basis);
-    policy_file_close(&x->file);
+    agent_close(&x->agent);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */

@@ -64,12 +64,12 @@ static tce_status compute_path(const exported *x, double end, size_t k, test_num
     grid.init_time = &t->start[k];
     grid.init_pos = t->start_pos + k * D;
     grid.init_vel = t->start_vel + k * D;
-    const tce_status status = tce_mp_trajectory(x->file.mp, &grid, t->params,
+    const tce_status status = tce_mp_trajectory(x->agent.mp, &grid, t->params,
                                                 t->pos + k * TEST_TIMES * D,
                                                 t->vel + k * TEST_TIMES * D, NULL);
     if (status != TCE_OK)
         return status;
-    return tce_mp_query(x->file.mp, times[TEST_TIMES - 1], t->params, t->start[k], grid.init_pos,
+    return tce_mp_query(x->agent.mp, times[TEST_TIMES - 1], t->params, t->start[k], grid.init_pos,
                         grid.init_vel, t->query_pos + k * D, t->query_vel + k * D, NULL);
 }
 
@@ -79,7 +79,7 @@ static tce_status compute(const exported *x, test_numbers *t)
     const tce_mp_options *o = &b->options;
     tce_random random;
     tce_random_start(&random, TEST_SEED, 0, 0, 0);
-    tce_random_normals(&random, x->file.n_context, t->context);
+    tce_random_normals(&random, x->agent.n_context, t->context);
     tce_random_normals(&random, b->P, t->params);
 
     /* learnt ones near the configured ones: not every drawn duration makes sense */
@@ -95,7 +95,7 @@ static tce_status compute(const exported *x, test_numbers *t)
     tce_random_normals(&random, b->D, t->start_vel + b->D);
 
     const double end = delay + tau * fmin(1.2, (double)o->table_length);
-    tce_status status = tce_policy_predict(x->file.policy, 1, t->context, t->mean, t->factor);
+    tce_status status = tce_policy_predict(x->agent.policy, 1, t->context, t->mean, t->factor);
     for (size_t k = 0; status == TCE_OK && k < 2; k++)
         status = compute_path(x, end, k, t);
     return status;
@@ -109,7 +109,7 @@ static void write(const exported *x, const test_numbers *t)
         size_t n;
         const double *values;
     } arrays[] = {
-        { "test_context", x->file.n_context, t->context },
+        { "test_context", x->agent.n_context, t->context },
         { "test_mean", P, t->mean },
         { "test_params", P, t->params },
         { "test_start", 2, t->start },
@@ -124,8 +124,8 @@ static void write(const exported *x, const test_numbers *t)
     c_file_int(&x->c, "TEST_TIMES", TEST_TIMES);
     c_file_real(&x->c, "TOLERANCE",
                 x->precision == TCE_NET_FLOAT ? FLOAT_TOLERANCE : DOUBLE_TOLERANCE);
-    c_file_int(&x->c, "STEPS", x->file.T);
-    c_file_real(&x->c, "STEP", x->file.dt);
+    c_file_int(&x->c, "STEPS", x->agent.T);
+    c_file_real(&x->c, "STEP", x->agent.dt);
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         c_file_array(&x->c, "double", arrays[i].name, arrays[i].n, arrays[i].values);
 }

@@ -6,7 +6,7 @@
 
 #include <tce/tce.h>
 
-#include "collect/policy_file.h"
+#include "collect/agent.h"
 #include "export/c_file.h"
 
 /* ---- what is baked in of a primitive: export_basis.c ----------------------------------------- */
@@ -40,7 +40,7 @@ typedef struct exported {
     c_file c;
     const tce_store *store;
     export_basis basis;
-    policy_file file;
+    agent agent;
     int32_t activation, precision;
     size_t n_layers, width[MAX_LAYERS + 1];
     c_choice choices[N_CHOICES + 1];

@@ -1,6 +1,6 @@
 /*
  * What the episodic methods are made of: primitive, environments, critic, policy; and what they do
- * alike: evaluate, save, load, export.
+ * alike: collect, train, save, load.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +11,8 @@
 #include "tools/clock.h"
 #include "tools/memory.h"
 
+const char *const EPISODIC_PHASES[] = { "simulation", "critic", "policy", NULL };
+
 /* of sums and quotients of seconds; also what the primitive allows its table */
 #define ROUNDING 1e-12
 
@@ -20,7 +22,7 @@
  * before the episode does says nothing of its last steps. A step more or less is rounding. A
  * rhythmic movement repeats.
  */
-static tce_status check_duration(const settings *s, const tce_env_spec *spec)
+tce_status episodic_check(const settings *s, const tce_env_spec *spec)
 {
     const double duration = spec->n_steps * spec->dt;
     const double rest = duration - s->mp.delay;
@@ -89,7 +91,7 @@ static tce_status create_critic(learner *l, tce_pool *pool, int32_t normalise, s
     const settings *s = &l->s;
     tce_critic_options critic;
     tce_critic_options_init(&critic, sizeof critic);
-    critic.n_obs = (int32_t)l->train.O_net;
+    critic.n_obs = (int32_t)l->agent.O_net;
     critic.n_hidden = s->critic.hidden.n;
     critic.hidden = s->critic.hidden.v;
     critic.activation = s->critic.activation;
@@ -132,69 +134,84 @@ static tce_status check_memory(learner *l, tce_pool *pool, const episodic_option
                         sizes->critic_batch, INT32_MAX, remedy);
 
     memory_hooks(&m, &hooks);
-    m.bytes += episodes_bytes(&l->train, sizes->P) + episodes_bytes(&l->test, sizes->P);
-    m.bytes += (double)(l->train.E + l->test.E) * sizeof(double);
+    m.bytes += episodes_bytes(l->train.spec, &l->agent, s->collect.episodes,
+                              s->collect.environments);
+    m.bytes += episodes_bytes(l->train.spec, &l->agent, s->evaluate.episodes,
+                              s->collect.environments);
     tce_status status = memory_measured(
         create_critic(l, pool, options->normalise, sizes->critic_batch, &hooks));
     if (status == TCE_OK)
-        status = policy_learner_measure(s, pool, l->train.O_net, sizes->P, sizes->policy_batch, &m);
+        status = policy_learner_measure(s, pool, l->agent.O_net, sizes->P, sizes->policy_batch, &m);
     if (status == TCE_OK)
         status = options->measure(l, pool, sizes->P, &m);
     return status == TCE_OK ? memory_check(m.bytes, "this run", remedy) : status;
 }
 
+/* Names of what an iteration logs. */
+static void take_columns(learner *l)
+{
+    const episodes *ep = &l->train;
+    const size_t n_episodes = ep->M + 2;
+    l->critic_column = n_episodes + 2;
+    l->policy_column = l->critic_column + 1;
+    l->n_columns = l->policy_column + POLICY_COLUMNS;
+    l->columns = memory_take(&l->arrays, l->n_columns, sizeof *l->columns);
+    if (!l->columns)
+        return;
+    memcpy(l->columns, ep->names, n_episodes * sizeof *l->columns);
+    l->columns[n_episodes] = "dropped";
+    l->columns[n_episodes + 1] = "steps";
+    l->columns[l->critic_column] = "critic_loss";
+    memcpy(l->columns + l->policy_column, POLICY_COLUMN_NAMES, POLICY_COLUMNS * sizeof *l->columns);
+}
+
 /* Environments first: they tell the sizes of everything else. */
-static tce_status create_parts(learner *l, const task *t, tce_pool *pool,
-                               const episodic_options *options)
+static tce_status create_parts(learner *l, const method_context *c, const episodic_options *options)
 {
     const settings *s = &l->s;
-    const int contextual = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL;
-    const episodes_options train = { s->collect.episodes, s->collect.environments, contextual,
+    const episodes_options train = { s->collect.episodes, s->collect.environments,
                                      PURPOSE_TRAIN_ENV, "" };
-    const episodes_options test = { s->evaluate.episodes, s->collect.environments, contextual,
-                                    PURPOSE_EVAL_ENV, "eval_" };
-
-    tce_status status = episodes_create(&l->train, t, s, pool, &train);
+    tce_status status = episodes_create(&l->train, c->t, s, c->pool, &train);
     if (status == TCE_OK)
-        status = episodes_create(&l->test, t, s, pool, &test);
-    if (status == TCE_OK)
-        status = check_duration(s, l->train.spec);
+        status = options->check(s, l->train.spec);
     if (status == TCE_OK)
         status = create_primitive(s, l->train.spec, &l->mp);
     if (status != TCE_OK)
         return status;
+    agent_describe(&l->agent, l->train.spec, s->task.name, s->collect.mask_context,
+                   s->collect.time_input);
+    l->agent.mp = l->mp;
+    l->agent.P = tce_mp_num_params(l->mp);
+    l->agent.contextual = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL;
 
-    const part_sizes sizes = { tce_mp_num_params(l->mp),
-                               options->step_values ? l->train.E * (l->train.T + 1) : l->train.E,
-                               l->train.E > l->test.N ? l->train.E : l->test.N };
-    status = check_memory(l, pool, options, &sizes);
+    /* evaluation asks the policy for as many rows as there are environments */
+    const size_t E = l->train.E, n_envs = (size_t)s->collect.environments;
+    const part_sizes sizes = { l->agent.P, options->step_values ? E * (l->train.T + 1) : E,
+                               E > n_envs ? E : n_envs };
+    status = check_memory(l, c->pool, options, &sizes);
     if (status == TCE_OK)
-        status = episodes_allocate(&l->train, sizes.P, &l->arrays);
+        status = episodes_allocate(&l->train, &l->agent, &l->arrays);
     if (status == TCE_OK)
-        status = episodes_allocate(&l->test, sizes.P, &l->arrays);
+        status = create_critic(l, c->pool, options->normalise, sizes.critic_batch, NULL);
     if (status == TCE_OK)
-        status = create_critic(l, pool, options->normalise, sizes.critic_batch, NULL);
+        status = policy_learner_create(&l->policy, s, c->pool, l->agent.O_net, l->agent.P,
+                                       sizes.policy_batch, &l->arrays);
     if (status != TCE_OK)
         return status;
-
-    l->returns = memory_doubles(&l->arrays, l->train.E);
-    l->test_returns = memory_doubles(&l->arrays, l->test.E);
-    if (l->arrays.failed)
-        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes: lower collect.episodes",
-                        l->train.E);
-    return policy_learner_create(&l->policy, s, pool, l->train.O_net, l->train.P,
-                                 sizes.policy_batch, &l->arrays);
+    l->agent.policy = l->policy.update.policy;
+    take_columns(l);
+    return l->arrays.failed ? tce_fail(TCE_E_NOMEM, "no memory for %zu columns", l->n_columns)
+                            : TCE_OK;
 }
 
-tce_status episodic_create(const settings *s, const task *t, tce_pool *pool,
-                           const episodic_options *options, learner **out)
+tce_status episodic_create(const method_context *c, const episodic_options *options, learner **out)
 {
     *out = NULL;
     learner *l = calloc(1, sizeof *l);
     if (!l)
         return tce_fail(TCE_E_NOMEM, "no memory for a learner");
-    l->s = *s;
-    const tce_status status = create_parts(l, t, pool, options);
+    l->s = *c->s;
+    const tce_status status = create_parts(l, c, options);
     if (status != TCE_OK) {
         episodic_destroy(l);
         return status;
@@ -203,38 +220,50 @@ tce_status episodic_create(const settings *s, const task *t, tce_pool *pool,
     return TCE_OK;
 }
 
-void episodic_destroy(learner *l)
+void episodic_destroy(void *self)
 {
+    learner *l = self;
     if (!l)
         return;
     policy_learner_free(&l->policy);
     episodes_free(&l->train);
-    episodes_free(&l->test);
     tce_critic_free(l->critic);
     tce_mp_free(l->mp);
     memory_free(&l->arrays);
     free(l);
 }
 
-tce_status episodic_collect(learner *l, int64_t i, after_round hook, metrics *m, timings *spent)
+size_t episodic_columns(const void *self, const char *const **names)
+{
+    const learner *l = self;
+    *names = l->columns;
+    return l->n_columns;
+}
+
+const agent *episodic_agent(const void *self)
+{
+    return &((const learner *)self)->agent;
+}
+
+tce_status episodic_collect(learner *l, int64_t i, after_round hook, progress *out)
 {
     episodes *ep = &l->train;
     const double start = now_seconds();
-    const tce_status status = episodes_collect(ep, l->policy.update.policy, l->mp, l->s.run.seed,
-                                               (uint64_t)i, 1, hook, l);
-    spent->simulation = now_seconds() - start;
+    const tce_status status = episodes_collect(ep, (uint64_t)i, 1, hook, l);
+    out->seconds[PHASE_SIMULATION] = now_seconds() - start;
     if (status != TCE_OK)
         return status;
-    episodes_returns(ep, l->returns);
-    episodes_report(ep, l->returns, m);
-    metrics_put(m, "dropped", (double)ep->n_dropped);
-    metrics_put(m, "steps", (double)ep->n_steps);
-    m->steps = ep->n_steps;
+    out->env_steps = ep->n_steps;
+    out->episodes = (int64_t)ep->E;
+    out->dropped = (int64_t)ep->n_dropped;
+    episodes_report(ep, out->values);
+    out->values[l->critic_column - 2] = (double)ep->n_dropped;
+    out->values[l->critic_column - 1] = (double)ep->n_steps;
     return TCE_OK;
 }
 
 tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *inputs,
-                                 const double *targets, metrics *m)
+                                 const double *targets, progress *out)
 {
     const settings *s = &l->s;
     tce_adam_options adam;
@@ -254,63 +283,40 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
                                       &random, &adam, rate_factor, s->critic.clip_norm, &loss);
         sum += loss;
     }
-    metrics_put(m, "critic_loss", sum / (double)s->critic.epochs);
+    out->values[l->critic_column] = sum / (double)s->critic.epochs;
     return status;
 }
 
-tce_status episodic_evaluate(learner *l, uint64_t number, metrics *m, timings *spent)
+tce_status episodic_train_policy(learner *l, int64_t i, surrogate loss, void *likelihood,
+                                 progress *out)
 {
+    const episodes *ep = &l->train;
+    const policy_rows rows = { ep->E, ep->inputs, ep->mean, ep->factor, loss, likelihood };
     const double start = now_seconds();
-    const tce_status status = episodes_collect(&l->test, l->policy.update.policy, l->mp,
-                                               l->s.run.seed, number, 0, NULL, NULL);
-    spent->evaluation = now_seconds() - start;
-    if (status != TCE_OK)
-        return status;
-    episodes_returns(&l->test, l->test_returns);
-    episodes_report(&l->test, l->test_returns, m);
-    return TCE_OK;
+    const tce_status status = policy_learner_update(&l->policy, &l->s, i, &rows,
+                                                    out->values + l->policy_column);
+    out->seconds[PHASE_POLICY] = now_seconds() - start;
+    return status;
 }
 
-tce_status episodic_save(const learner *l, tce_store *store)
+tce_status episodic_save(const void *self, tce_store *store)
 {
+    const learner *l = self;
     tce_status status = policy_learner_save(&l->policy, store);
     if (status == TCE_OK)
         status = tce_critic_save(l->critic, store, "critic");
     if (status == TCE_OK)
         status = episodes_save(&l->train, store, "train.states");
-    if (status == TCE_OK)
-        status = episodes_save(&l->test, store, "test.states");
     return status;
 }
 
-tce_status episodic_load(learner *l, const tce_store *store)
+tce_status episodic_load(void *self, const tce_store *store)
 {
+    learner *l = self;
     tce_status status = policy_learner_load(&l->policy, store);
     if (status == TCE_OK)
         status = tce_critic_load(l->critic, store, "critic");
     if (status == TCE_OK)
         status = episodes_load(&l->train, store, "train.states");
-    if (status == TCE_OK)
-        status = episodes_load(&l->test, store, "test.states");
-    return status;
-}
-
-tce_status episodic_export(const learner *l, tce_store *store)
-{
-    const episodes *ep = &l->train;
-    const size_t n_context = ep->mask_context ? (size_t)ep->spec->n_context : 0;
-    const int32_t shape[4] = { (int32_t)ep->O, (int32_t)ep->O_net, (int32_t)ep->T, (int32_t)ep->D };
-    const size_t n_shape = 4;
-    tce_status status = tce_policy_save(l->policy.update.policy, store, "policy");
-    if (status == TCE_OK)
-        status = tce_mp_save(l->mp, store, "mp");
-    if (status == TCE_OK)
-        status = tce_store_put_text(store, "task", l->s.task.name);
-    if (status == TCE_OK)
-        status = tce_store_put(store, "input.shape", TCE_I32, 1, &n_shape, shape);
-    if (status == TCE_OK && n_context > 0)
-        status = tce_store_put(store, "input.context", TCE_I32, 1, &n_context, ep->spec->context);
-    if (status == TCE_OK)
-        status = tce_store_put(store, "input.dt", TCE_F64, 0, NULL, &ep->spec->dt);
     return status;
 }

@@ -1,7 +1,7 @@
 /*
- * An episodic learner: primitive, environments for training and evaluation, critic, policy. TCE and
- * BBRL add their own arrays in `own` and say how an iteration goes; the rest of their method tables
- * is here.
+ * An episodic learner: an agent with its primitive, environments to train in, critic, policy. TCE
+ * and BBRL add their own arrays in `own` and say how an iteration goes; the rest of their method
+ * tables is here.
  */
 #ifndef TRAINER_EPISODIC_H
 #define TRAINER_EPISODIC_H
@@ -10,42 +10,52 @@
 #include "methods/policy_learner.h"
 #include "tools/memory.h"
 
-struct learner {
+/* Phases of an iteration, and their names. */
+enum { PHASE_SIMULATION, PHASE_CRITIC, PHASE_POLICY };
+extern const char *const EPISODIC_PHASES[];
+
+typedef struct learner {
     settings s;
     memory arrays; /* all but those of handles */
     tce_mp *mp;
     tce_critic *critic;
     policy_learner policy;
-    episodes train, test;
-    double *returns;      /* [E] undiscounted, before any moving of rewards */
-    double *test_returns; /* [E of test] */
-    void *own;            /* the method's, from arrays */
-};
+    agent agent; /* of mp and policy */
+    episodes train;
+    const char **columns; /* [n_columns]: those of the episodes, dropped, steps, critic, policy */
+    size_t n_columns;
+    size_t critic_column, policy_column; /* where theirs begin */
+    void *own;                           /* the method's, from arrays */
+} learner;
 
 /* How the parts of a method differ. */
 typedef struct episodic_options {
     int32_t normalise; /* TCE_CRITIC_… of the critic */
     int step_values;   /* the critic judges every state, not only the first of each episode */
+    /* Of the method table. */
+    tce_status (*check)(const settings *s, const tce_env_spec *spec);
     /* Counts the memory of the method's own data, for P parameters. */
     tce_status (*measure)(const learner *l, tce_pool *pool, size_t P, memory *m);
 } episodic_options;
 
-tce_status episodic_create(const settings *s, const task *t, tce_pool *pool,
-                           const episodic_options *options, learner **out);
-/* Frees all but the handles in `own`. */
-void episodic_destroy(learner *l);
+tce_status episodic_create(const method_context *c, const episodic_options *options, learner **out);
 
 /* Step 1 of iteration i, with its report. hook gets the learner. */
-tce_status episodic_collect(learner *l, int64_t i, after_round hook, metrics *m, timings *spent);
+tce_status episodic_collect(learner *l, int64_t i, after_round hook, progress *out);
 
 /* The critic epochs of iteration i on n rows. */
 tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *inputs,
-                                 const double *targets, metrics *m);
+                                 const double *targets, progress *out);
+/* The policy epochs of iteration i. */
+tce_status episodic_train_policy(learner *l, int64_t i, surrogate loss, void *likelihood,
+                                 progress *out);
 
-/* Entries of a method table. */
-tce_status episodic_evaluate(learner *l, uint64_t number, metrics *m, timings *spent);
-tce_status episodic_save(const learner *l, tce_store *store);
-tce_status episodic_load(learner *l, const tce_store *store);
-tce_status episodic_export(const learner *l, tce_store *store);
+/* Entries of a method table; destroy frees all but the handles in `own`. */
+void episodic_destroy(void *learner);
+tce_status episodic_check(const settings *s, const tce_env_spec *spec);
+size_t episodic_columns(const void *learner, const char *const **names);
+const agent *episodic_agent(const void *learner);
+tce_status episodic_save(const void *learner, tce_store *store);
+tce_status episodic_load(void *learner, const tce_store *store);
 
 #endif

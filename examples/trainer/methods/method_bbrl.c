@@ -6,6 +6,7 @@
  * normalised over the batch, and the likelihood of the parameters themselves; the same trust region
  * as TCE.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "methods/episodic.h"
@@ -46,24 +47,26 @@ static tce_status measure(const learner *l, tce_pool *pool, size_t P, memory *m)
     return TCE_OK;
 }
 
-static tce_status create(const settings *s, const task *t, tce_pool *pool, learner **out)
+static tce_status create(const method_context *c, void **out)
 {
-    const episodic_options options = { s->critic.normalise ? TCE_CRITIC_NORMALISED : TCE_CRITIC_RAW,
-                                       0, measure };
-    const tce_status status = episodic_create(s, t, pool, &options, out);
+    const episodic_options options = { c->s->critic.normalise ? TCE_CRITIC_NORMALISED
+                                                              : TCE_CRITIC_RAW,
+                                       0, episodic_check, measure };
+    learner *l = NULL;
+    const tce_status status = episodic_create(c, &options, &l);
+    *out = NULL;
     if (status != TCE_OK)
         return status;
 
-    learner *l = *out;
     bbrl_data *d = l->own = memory_take(&l->arrays, 1, sizeof *d);
     if (d)
         take_arrays(l, l->train.P, d, &l->arrays);
     if (l->arrays.failed) {
         episodic_destroy(l);
-        *out = NULL;
         return tce_fail(TCE_E_NOMEM, "no memory for %d episodes: lower collect.episodes",
-                        (int)s->collect.episodes);
+                        (int)c->s->collect.episodes);
     }
+    *out = l;
     return TCE_OK;
 }
 
@@ -82,7 +85,7 @@ static tce_status judge_episodes(learner *l, size_t *out_n)
             continue;
         memcpy(d->fit_inputs + n * ep->O_net, ep->inputs + e * ep->O_net,
                ep->O_net * sizeof(double));
-        d->fit_targets[n++] = l->returns[e];
+        d->fit_targets[n++] = ep->returns[e];
     }
     *out_n = n;
 
@@ -98,13 +101,13 @@ static tce_status judge_episodes(learner *l, size_t *out_n)
         return status;
 
     for (size_t e = 0, row = 0; e < ep->E; e++)
-        d->advantages[e] = d->mask[e] ? l->returns[e] - d->values[row++] : 0.0;
+        d->advantages[e] = d->mask[e] ? ep->returns[e] - d->values[row++] : 0.0;
     tce_normalise(ep->E, d->mask, d->advantages);
     return TCE_OK;
 }
 
 /* The update on the likelihood of the parameters. */
-static tce_status update_policy(learner *l, int64_t i, metrics *m)
+static tce_status update_policy(learner *l, int64_t i, progress *out)
 {
     const bbrl_data *d = l->own;
     const episodes *ep = &l->train;
@@ -119,38 +122,45 @@ static tce_status update_policy(learner *l, int64_t i, metrics *m)
                                   .log_prob = d->log_prob,
                                   .d_log_prob = d->d_log_prob,
                                   .work = d->work };
-    const policy_rows rows = {
-        ep->E, ep->inputs, ep->mean, ep->factor, parameter_surrogate, &loss
-    };
-    return policy_learner_update(&l->policy, &l->s, i, &rows, m);
+    return episodic_train_policy(l, i, parameter_surrogate, &loss, out);
 }
 
-static tce_status iterate(learner *l, int64_t i, metrics *m, timings *spent)
+static tce_status iterate(void *self, int64_t i, progress *out)
 {
+    learner *l = self;
     bbrl_data *d = l->own;
     const episodes *ep = &l->train;
-    tce_status status = episodic_collect(l, i, NULL, m, spent);
+    tce_status status = episodic_collect(l, i, NULL, out);
     if (status != TCE_OK)
         return status;
 
-    double start = now_seconds();
+    const double start = now_seconds();
     size_t n = 0;
     status = judge_episodes(l, &n);
     if (status == TCE_OK)
         status = tce_gauss_log_prob(ep->E, ep->P, l->policy.n_factors, ep->params, ep->mean,
                                     ep->factor, d->work, d->old_log_prob);
     if (status == TCE_OK)
-        status = episodic_train_critic(l, i, n, d->fit_inputs, d->fit_targets, m);
-    spent->critic = now_seconds() - start;
-
-    start = now_seconds();
-    if (status == TCE_OK)
-        status = update_policy(l, i, m);
-    spent->policy = now_seconds() - start;
-    return status;
+        status = episodic_train_critic(l, i, n, d->fit_inputs, d->fit_targets, out);
+    out->seconds[PHASE_CRITIC] = now_seconds() - start;
+    return status == TCE_OK ? update_policy(l, i, out) : status;
 }
 
-const method METHOD_TABLE_BBRL = {
-    "bbrl",        create,        episodic_destroy, iterate, episodic_evaluate,
-    episodic_save, episodic_load, episodic_export
-};
+static void label(const settings *s, char *out, size_t size)
+{
+    static const char *const FORMS[] = { " Cov", " Cov contextual", " Std" };
+    snprintf(out, size, "BBRL%s%s", FORMS[s->policy.covariance],
+             s->projection.ratio_clip > 0.0 ? " clip" : "");
+}
+
+const method METHOD_TABLE_BBRL = { .name = "bbrl",
+                                   .phases = EPISODIC_PHASES,
+                                   .check = episodic_check,
+                                   .label = label,
+                                   .create = create,
+                                   .destroy = episodic_destroy,
+                                   .columns = episodic_columns,
+                                   .agent = episodic_agent,
+                                   .iterate = iterate,
+                                   .save = episodic_save,
+                                   .load = episodic_load };

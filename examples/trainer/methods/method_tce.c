@@ -5,6 +5,7 @@
  * between time points; the critic learns returns; the policy learns from the likelihood of path
  * segments, inside a trust region.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "methods/episodic.h"
@@ -27,12 +28,21 @@ typedef struct segment_data {
     uint8_t *mask;        /* [E, J] */
 } segment_data;
 
-static void destroy(learner *l)
+static void destroy(void *self)
 {
+    const learner *l = self;
     segment_data *d = l ? l->own : NULL;
     if (d)
         tce_segment_free(d->segment);
-    episodic_destroy(l);
+    episodic_destroy(self);
+}
+
+static tce_status check(const settings *s, const tce_env_spec *spec)
+{
+    if (s->objective.time_points > spec->n_steps)
+        return tce_fail(TCE_E_VALUE, "objective.time_points = %d, the task has only %d steps",
+                        (int)s->objective.time_points, (int)spec->n_steps);
+    return episodic_check(s, spec);
 }
 
 /* hooks: NULL, or those of memory.h */
@@ -45,7 +55,7 @@ static tce_status create_segment(const learner *l, segment_data *d, tce_pool *po
     segment.max_episodes = (int32_t)l->train.E;
     segment.max_steps = (int32_t)l->train.T;
     segment.max_pairs = (int32_t)d->max_pairs;
-    segment.shared_cov = !l->train.contextual;
+    segment.shared_cov = !l->agent.contextual;
     segment.reg = l->s.objective.regulariser;
     segment.pool = pool;
     return tce_segment_create(&segment, hooks, &d->segment);
@@ -72,11 +82,7 @@ static tce_status measure(const learner *l, tce_pool *pool, size_t P, memory *m)
 {
     segment_data d;
     tce_hooks hooks;
-    const size_t K = (size_t)l->s.objective.time_points;
     (void)P;
-    if (K > l->train.T)
-        return tce_fail(TCE_E_VALUE, "objective.time_points = %zu, the task has only %zu steps", K,
-                        l->train.T);
     memset(&d, 0, sizeof d);
     take_arrays(l, &d, m);
     memory_hooks(m, &hooks);
@@ -95,17 +101,20 @@ static tce_status create_data(learner *l, tce_pool *pool)
     return create_segment(l, d, pool, NULL);
 }
 
-static tce_status create(const settings *s, const task *t, tce_pool *pool, learner **out)
+static tce_status create(const method_context *c, void **out)
 {
-    const episodic_options options = { s->critic.normalise ? TCE_CRITIC_NORMALISED : TCE_CRITIC_RAW,
-                                       1, measure };
-    tce_status status = episodic_create(s, t, pool, &options, out);
+    const episodic_options options = { c->s->critic.normalise ? TCE_CRITIC_NORMALISED
+                                                              : TCE_CRITIC_RAW,
+                                       1, check, measure };
+    learner *l = NULL;
+    tce_status status = episodic_create(c, &options, &l);
     if (status == TCE_OK)
-        status = create_data(*out, pool);
+        status = create_data(l, c->pool);
     if (status != TCE_OK) {
-        destroy(*out);
-        *out = NULL;
+        destroy(l);
+        l = NULL;
     }
+    *out = l;
     return status;
 }
 
@@ -187,7 +196,7 @@ static tce_status choose_segments(learner *l, int64_t i)
 }
 
 /* Step 7, critic: regression on the steps that were taken. */
-static tce_status train_critic(learner *l, int64_t i, metrics *m)
+static tce_status train_critic(learner *l, int64_t i, progress *out)
 {
     segment_data *d = l->own;
     const episodes *ep = &l->train;
@@ -199,11 +208,11 @@ static tce_status train_critic(learner *l, int64_t i, metrics *m)
         memcpy(d->fit_targets + n, d->targets + e * ep->T, length * sizeof(double));
         n += length;
     }
-    return episodic_train_critic(l, i, n, d->fit_inputs, d->fit_targets, m);
+    return episodic_train_critic(l, i, n, d->fit_inputs, d->fit_targets, out);
 }
 
 /* Step 7, policy: the update on the likelihood of segments. */
-static tce_status update_policy(learner *l, int64_t i, metrics *m)
+static tce_status update_policy(learner *l, int64_t i, progress *out)
 {
     const segment_data *d = l->own;
     const episodes *ep = &l->train;
@@ -216,35 +225,44 @@ static tce_status update_policy(learner *l, int64_t i, metrics *m)
                                 .advantages = d->segment_adv,
                                 .mask = d->mask,
                                 .ratio_clip = l->s.projection.ratio_clip };
-    const policy_rows rows = { ep->E, ep->inputs, ep->mean, ep->factor, segment_surrogate, &loss };
-    return policy_learner_update(&l->policy, &l->s, i, &rows, m);
+    return episodic_train_policy(l, i, segment_surrogate, &loss, out);
 }
 
-static tce_status iterate(learner *l, int64_t i, metrics *m, timings *spent)
+static tce_status iterate(void *self, int64_t i, progress *out)
 {
+    learner *l = self;
     episodes *ep = &l->train;
-    tce_status status = episodic_collect(l, i, normalise_round, m, spent);
+    tce_status status = episodic_collect(l, i, normalise_round, out);
     if (status != TCE_OK)
         return status;
     if (l->s.collect.reward_to_event)
         tce_rewards_to_event(ep->E, ep->T, ep->events, ep->rewards);
 
-    double start = now_seconds();
+    const double start = now_seconds();
     status = estimate_returns(l);
     if (status == TCE_OK)
         status = choose_segments(l, i);
     if (status == TCE_OK)
-        status = train_critic(l, i, m);
-    spent->critic = now_seconds() - start;
-
-    start = now_seconds();
-    if (status == TCE_OK)
-        status = update_policy(l, i, m);
-    spent->policy = now_seconds() - start;
-    return status;
+        status = train_critic(l, i, out);
+    out->seconds[PHASE_CRITIC] = now_seconds() - start;
+    return status == TCE_OK ? update_policy(l, i, out) : status;
 }
 
-const method METHOD_TABLE_TCE = {
-    "tce",         create,        destroy,        iterate, episodic_evaluate,
-    episodic_save, episodic_load, episodic_export
-};
+static void label(const settings *s, char *out, size_t size)
+{
+    static const char *const FORMS[] = { "", " contextual", " Std" };
+    snprintf(out, size, "TCE%s%s", FORMS[s->policy.covariance],
+             s->projection.ratio_clip > 0.0 ? " clip" : "");
+}
+
+const method METHOD_TABLE_TCE = { .name = "tce",
+                                  .phases = EPISODIC_PHASES,
+                                  .check = check,
+                                  .label = label,
+                                  .create = create,
+                                  .destroy = destroy,
+                                  .columns = episodic_columns,
+                                  .agent = episodic_agent,
+                                  .iterate = iterate,
+                                  .save = episodic_save,
+                                  .load = episodic_load };

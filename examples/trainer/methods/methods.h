@@ -1,45 +1,54 @@
 /*
- * Training methods: what the programs need of one.
- *
- * A method is one file with one `method` table. It owns its learner; the episodes come from
- * `episodes`, numbers to log go into `metrics`, its state into a store. Everything else (folders,
- * files, display, signals) lives outside of methods.
+ * Training methods. A method is one row of the registry, and a file where it differs from others;
+ * adding one touches nothing else.
  */
 #ifndef TRAINER_METHODS_H
 #define TRAINER_METHODS_H
 
 #include "collect/collect.h"
 
-/*
- * Seconds spent in parts of an iteration: not in progress.csv, which is the same bytes on every
- * machine.
- */
-typedef struct timings {
-    double simulation;
-    double critic;
-    double policy;
-    double evaluation;
-} timings;
+/* What every method is given; all of it outlives the learner. */
+typedef struct method_context {
+    const settings *s;
+    const task *t;
+    tce_pool *pool;
+} method_context;
 
-typedef struct learner learner;
+/* What an iteration brought. */
+typedef struct progress {
+    int64_t env_steps; /* environment steps taken */
+    int64_t episodes;  /* that were collected, dropped ones among them */
+    int64_t dropped;   /* lost to a fault */
+    double *values;    /* [columns] numbers to log; NaN, as they come: not measured */
+    double *seconds;   /* [phases] spent; 0, as they come: none */
+} progress;
 
-/* One training method. `create` allocates all; the other calls allocate nothing that stays. */
 typedef struct method {
-    const char *name;
-    tce_status (*create)(const settings *s, const task *t, tce_pool *pool, learner **out);
-    void (*destroy)(learner *l);
+    const char *name; /* "tce": in settings and folder names */
+    /* Parts of an iteration that are timed, by the names that timing.csv gives them; ends in NULL. */
+    const char *const *phases;
+    /* What the settings cannot mean, for a task: TCE_E_VALUE, TCE_E_UNSUPPORTED. */
+    tce_status (*check)(const settings *s, const tce_env_spec *spec);
+    /* What papers call the method with these settings: "TCE", "TCE Std", "BBRL Cov clip". */
+    void (*label)(const settings *s, char *out, size_t size);
+    /* Takes all memory; the other calls take none that stays. */
+    tce_status (*create)(const method_context *c, void **out);
+    void (*destroy)(void *learner); /* NULL is fine */
+    /* Names of the numbers to log, fixed from here on. Returns how many there are. */
+    size_t (*columns)(const void *learner, const char *const **names);
+    /* Evaluation, plots and exports use it; it changes as the learner does. */
+    const agent *(*agent)(const void *learner);
     /* Iteration i = 1, 2, …: collect, learn, report. */
-    tce_status (*iterate)(learner *l, int64_t i, metrics *m, timings *spent);
-    /* Episodes with the mean policy; `number` keys their streams. */
-    tce_status (*evaluate)(learner *l, uint64_t number, metrics *m, timings *spent);
-    tce_status (*save)(const learner *l, tce_store *store);
-    tce_status (*load)(learner *l, const tce_store *store);
-    /* What a robot needs: policy and primitive, into an empty store. */
-    tce_status (*export_policy)(const learner *l, tce_store *store);
+    tce_status (*iterate)(void *learner, int64_t i, progress *out);
+    tce_status (*save)(const void *learner, tce_store *store);
+    /* A run puts back what the learner was when this fails half-way. */
+    tce_status (*load)(void *learner, const tce_store *store);
 } method;
 
 extern const method METHOD_TABLE_TCE;
 extern const method METHOD_TABLE_BBRL;
+
+size_t method_n_phases(const method *way);
 
 const method *method_of(const settings *s);
 

@@ -132,8 +132,14 @@ static tce_status entropy_bound(policy_learner *pl, const settings *s, int64_t i
                                   (uint64_t)i, (uint64_t)length, out);
 }
 
+const char *const POLICY_COLUMN_NAMES[POLICY_COLUMNS] = {
+    "entropy",     "kl_mean",           "kl_cov",
+    "policy_loss", "trust_region_loss", "policy_gradient_norm",
+    "ratio_max",   "approx_kl",         "fraction_clipped"
+};
+
 tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t i,
-                                 const policy_rows *rows, metrics *m)
+                                 const policy_rows *rows, double *out)
 {
     const int projected = s->projection.ratio_clip == 0.0;
     policy_update_options options = { .rate_factor = tce_linear_schedule(
@@ -154,14 +160,15 @@ tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t 
         status = policy_update_run(&pl->update, rows, &options, &report);
     if (status != TCE_OK)
         return status;
-    metrics_put(m, "entropy", report.entropy);
-    metrics_put(m, "kl_mean", report.mean_distance);
-    metrics_put(m, "kl_cov", report.cov_distance);
-    metrics_put(m, "policy_loss", report.loss);
-    metrics_put(m, "trust_region_loss", report.regression_loss);
-    metrics_put(m, "policy_gradient_norm", report.gradient_norm);
-    metrics_put(m, "ratio_max", report.stats.ratio_max);
-    metrics_put(m, "approx_kl", report.stats.approx_kl);
-    metrics_put(m, "fraction_clipped", report.stats.fraction_clipped);
+    const double numbers[POLICY_COLUMNS] = { report.entropy,
+                                             report.mean_distance,
+                                             report.cov_distance,
+                                             report.loss,
+                                             report.regression_loss,
+                                             report.gradient_norm,
+                                             report.stats.ratio_max,
+                                             report.stats.approx_kl,
+                                             report.stats.fraction_clipped };
+    memcpy(out, numbers, sizeof numbers);
     return TCE_OK;
 }

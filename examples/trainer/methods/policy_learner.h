@@ -25,8 +25,10 @@ void policy_learner_free(policy_learner *pl);
 tce_status policy_learner_save(const policy_learner *pl, tce_store *store);
 tce_status policy_learner_load(policy_learner *pl, const tce_store *store);
 
-/* The policy epochs of iteration i, and what they report. */
+/* The policy epochs of iteration i, and what they report: out [POLICY_COLUMNS]. */
+enum { POLICY_COLUMNS = 9 };
+extern const char *const POLICY_COLUMN_NAMES[POLICY_COLUMNS];
 tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t i,
-                                 const policy_rows *rows, metrics *m);
+                                 const policy_rows *rows, double *out);
 
 #endif

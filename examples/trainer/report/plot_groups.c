@@ -17,17 +17,6 @@
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* What papers call the method with these settings. */
-static void method_label(const settings *s, char *out)
-{
-    static const char *const TCE_FORMS[] = { "", " contextual", " Std" };
-    static const char *const BBRL_FORMS[] = { " Cov", " Cov contextual", " Std" };
-    const int bbrl = s->run.method == METHOD_BBRL;
-    const char *form = (bbrl ? BBRL_FORMS : TCE_FORMS)[s->policy.covariance];
-    snprintf(out, LABEL_SIZE, "%s%s%s", bbrl ? "BBRL" : "TCE", form,
-             s->projection.ratio_clip > 0.0 ? " clip" : "");
-}
-
 static tce_status fail_column(const char *folder, const table *t, const char *name,
                               const char *option)
 {
@@ -95,7 +84,7 @@ static tce_status read_run(plot_data *data, plotted_run *run, const char *label)
     if (label)
         snprintf(run->label, sizeof run->label, "%s", label);
     else
-        method_label(&run->s, run->label);
+        method_of(&run->s)->label(&run->s, run->label, sizeof run->label);
 
     table progress;
     snprintf(path, sizeof path, "%s/progress.csv", run->folder);

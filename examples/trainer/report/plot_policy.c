@@ -63,9 +63,9 @@ static tce_status play(player *p, report *r)
         const size_t n = (size_t)ep->lengths[e];
         if (n == 0)
             continue;
-        if (player_measured_velocity(p, e, velocity))
+        if (episodes_measured_velocity(ep, e, velocity))
             add_movement(&r->paths[MEASURED], n, ep->D, velocity, ep->spec->dt);
-        player_desired_velocity(p, e, velocity);
+        episodes_desired_velocity(ep, e, velocity);
         add_movement(&r->paths[DESIRED], n, ep->D, velocity, ep->spec->dt);
         r->success += i_success < ep->M ? ep->results[e * ep->M + i_success] : NAN;
         r->n_episodes++;
@@ -124,7 +124,7 @@ static tce_status write_correlation(const char *folder, const plot_group *g, con
     if (!matrix)
         return tce_fail(TCE_E_NOMEM, "no memory for a matrix of %zu actions", n);
     FILE *file = NULL;
-    tce_status status = action_correlation(p->file.mp, T, p->ep.times, p->ep.factor, matrix);
+    tce_status status = action_correlation(p->agent.mp, T, p->ep.times, p->ep.factor, matrix);
     if (status == TCE_OK)
         status = plot_open(folder, name, &file);
     if (status == TCE_OK) {

@@ -2,7 +2,7 @@
  * The line that a run writes anew while it goes, and its plain form.
  *
  *     120/200  384k steps  12.3k/s  return -1.23  success 0.85 (eval 0.91)
- *         entropy 3.20  KL 0.050  sim 40% critic 35% policy 25%  ETA 1:23
+ *         entropy 3.20  KL 0.050  simulation 40% critic 35% policy 25%  ETA 1:23
  */
 #include <inttypes.h>
 #include <math.h>
@@ -112,12 +112,19 @@ static void add_success(line *to, double success, double evaluated)
         add(to, "success %.2f (eval %.2f)", success, evaluated);
 }
 
-static void add_split(line *to, const timings *spent)
+/* "simulation 40% critic 35% policy 25%" */
+static void add_split(line *to, const char *const *phases, const double *seconds)
 {
-    const double all = spent->simulation + spent->critic + spent->policy;
-    if (all > 0.0)
-        add(to, "sim %.0f%% critic %.0f%% policy %.0f%%", 100.0 * spent->simulation / all,
-            100.0 * spent->critic / all, 100.0 * spent->policy / all);
+    char text[160] = "";
+    double all = 0.0;
+    size_t used = 0;
+    for (size_t k = 0; phases[k]; k++)
+        all += seconds[k];
+    for (size_t k = 0; all > 0.0 && phases[k] && used < sizeof text; k++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %.0f%%", k ? " " : "",
+                                 phases[k], 100.0 * seconds[k] / all);
+    if (used > 0 && used < sizeof text)
+        add(to, "%s", text);
 }
 
 /* Time left, by whichever limit comes first. */
@@ -153,10 +160,9 @@ void display_line(const display *d, const display_state *state, double now, size
     add_metric(&to, "entropy", metrics_get(state->m, "entropy"), "%.2f");
     add_metric(&to, "KL", metrics_get(state->m, "kl_mean") + metrics_get(state->m, "kl_cov"),
                "%.3g");
-    add_split(&to, &d->spent);
-    const double dropped = metrics_get(state->m, "dropped");
-    if (dropped > 0.0)
-        add(&to, "dropped %.0f", dropped);
+    add_split(&to, state->phases, state->seconds);
+    if (state->dropped > 0)
+        add(&to, "dropped %" PRId64, state->dropped);
 }
 
 /* ---- on the screen --------------------------------------------------------------------------- */
@@ -182,9 +188,6 @@ static void print_coloured(const char *text)
 void display_update(display *d, const display_state *state, int evaluated, int last)
 {
     const double now = now_seconds();
-    d->spent.simulation += state->spent->simulation;
-    d->spent.critic += state->spent->critic;
-    d->spent.policy += state->spent->policy;
     if (evaluated)
         d->eval_success = metrics_get(state->m, "eval_success");
     const double period = d->terminal ? TERMINAL_PERIOD : PLAIN_PERIOD;

@@ -12,7 +12,6 @@ typedef struct display {
     int has_line;          /* an unfinished line stands on the terminal */
     double started, shown; /* seconds */
     int64_t first_iteration, first_steps;
-    timings spent;       /* since the start */
     double eval_success; /* last one; NaN: none yet */
 } display;
 
@@ -20,8 +19,10 @@ typedef struct display {
 typedef struct display_state {
     int64_t iteration, iterations;
     int64_t env_steps, steps_limit;
+    int64_t dropped; /* episodes of this iteration that were lost */
     const metrics *m;
-    const timings *spent; /* in this iteration */
+    const char *const *phases; /* ends in NULL */
+    const double *seconds;     /* [phases] since the start */
 } display_state;
 
 /* On stdout. Colours need a terminal and no NO_COLOR. */

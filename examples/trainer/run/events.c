@@ -32,9 +32,6 @@ enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 #define VALUE_BYTES (TAG_BYTES + 16)
 #define FRAME_BYTES 16
 
-/* Values under "time/...". */
-#define N_TIMINGS 3
-
 /* What an event has besides its values: wall time, step, version. */
 #define HEAD_BYTES 64
 
@@ -207,9 +204,13 @@ void events_close(events *e)
     free(e);
 }
 
-tce_status events_write(events *e, int64_t step, const metrics *m, const timings *spent)
+tce_status events_write(events *e, int64_t step, const metrics *m, const char *const *phases,
+                        const double *seconds)
 {
-    const tce_status status = make_room(e, (size_t)m->n + N_TIMINGS);
+    size_t n_phases = 0;
+    while (seconds && phases[n_phases])
+        n_phases++;
+    const tce_status status = make_room(e, (size_t)m->n + n_phases);
     if (status != TCE_OK)
         return status;
     begin_event(e, step);
@@ -219,11 +220,8 @@ tce_status events_write(events *e, int64_t step, const metrics *m, const timings
             add_value(e, evaluated ? "eval" : "train", m->names[i] + (evaluated ? 5 : 0),
                       m->values[i]);
     }
-    if (spent) {
-        add_value(e, "time", "simulation", spent->simulation);
-        add_value(e, "time", "critic", spent->critic);
-        add_value(e, "time", "policy", spent->policy);
-    }
+    for (size_t k = 0; k < n_phases; k++)
+        add_value(e, "time", phases[k], seconds[k]);
     e->n += put_bytes(e->payload + e->n, FIELD(5, BYTES), e->summary, e->n_summary);
     return write_record(e);
 }

@@ -16,7 +16,8 @@ void events_close(events *e);
  * One event: every number of m that is not NaN, under "train/<name>" or, for eval_<name>,
  * "eval/<name>"; then the timings under "time/…".
  */
-tce_status events_write(events *e, int64_t step, const metrics *m, const timings *spent);
+tce_status events_write(events *e, int64_t step, const metrics *m, const char *const *phases,
+                        const double *seconds);
 
 /* Forces the file to disk; its length. */
 tce_status events_sync(events *e, int64_t *bytes);

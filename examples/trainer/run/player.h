@@ -6,7 +6,6 @@
 #define TRAINER_PLAYER_H
 
 #include "collect/collect.h"
-#include "collect/policy_file.h"
 
 /* Collections of training count iterations from 0; those of players are beyond all of them. */
 #define PLAYER_COLLECTION ((uint64_t)1 << 40)
@@ -15,9 +14,9 @@ typedef struct player {
     settings s;
     task t;
     tce_store *store;
-    policy_file file; /* policy and primitive */
-    memory arrays;    /* of the episodes */
-    episodes ep;      /* of the last player_play */
+    agent agent;   /* of the store */
+    memory arrays; /* of the episodes */
+    episodes ep;   /* of the last player_play */
 } player;
 
 /*
@@ -39,12 +38,5 @@ void player_close(player *p);
  * same seed gives the same episodes.
  */
 tce_status player_play(player *p);
-
-/*
- * Velocities of episode e before each of its steps, [lengths[e], D]: the desired ones; or measured
- * ones, 0 when the observation does not show them.
- */
-void player_desired_velocity(const player *p, size_t e, double *out);
-int player_measured_velocity(const player *p, size_t e, double *out);
 
 #endif

@@ -112,15 +112,22 @@ typedef struct run_mark {
     double eval_success; /* of this iteration; NaN: not evaluated */
 } run_mark;
 
+/* Seconds of an iteration: not in progress.csv, which is the same bytes on every machine. */
+typedef struct run_times {
+    const double *phases; /* the method's */
+    double evaluation, total;
+} run_times;
+
 /* progress.csv, timing.csv and the event file. */
 typedef struct run_log {
+    const char *const *phases; /* of the method */
     FILE *progress, *timing;
     events *events;
     /*
      * of progress.csv after iteration and env_steps, "return,success,…"; NULL before the first row
      */
     char *columns;
-    metrics start; /* row 0, kept until the first iteration has told all columns */
+    metrics start; /* row 0, written with the first one */
     char progress_path[RUN_PATH], timing_path[RUN_PATH];
 } run_log;
 
@@ -128,8 +135,8 @@ typedef struct run_log {
  * New, empty logs, or, with a mark and columns, the old ones cut to where the mark is. *cut_short:
  * progress.csv had fewer bytes than that.
  */
-tce_status run_log_open(run_log *log, const char *folder, const run_mark *mark, const char *columns,
-                        int *cut_short);
+tce_status run_log_open(run_log *log, const char *folder, const char *const *phases,
+                        const run_mark *mark, const char *columns, int *cut_short);
 void run_log_close(run_log *log);
 
 /* Evaluation of the untrained policy: iteration 0. Its row is written with the first one. */
@@ -137,19 +144,27 @@ tce_status run_log_start(run_log *log, const metrics *m);
 
 /* One iteration. Whole lines, given to the system at once. */
 tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const metrics *m,
-                       const timings *spent, double seconds);
+                       const run_times *spent);
 
 /* Forces everything to disk and fills in the lengths. */
 tce_status run_log_mark(run_log *log, run_mark *mark);
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
+/* What a run trains. */
+typedef struct run_subject {
+    const settings *s;
+    const method *way;
+    void *learner;
+    episodes *test; /* episodes of evaluations; NULL: there are none */
+} run_subject;
+
 /*
  * Writes ckpt-<iteration>, then policy.safetensors, then removes checkpoints beyond the newest
  * run.checkpoint_keep.
  */
-tce_status checkpoint_save(const char *folder, const settings *s, const method *way,
-                           const learner *l, const run_mark *mark, const char *columns);
+tce_status checkpoint_save(const char *folder, const run_subject *subject, const run_mark *mark,
+                           const char *columns);
 
 /*
  * The length of the entropy schedule is fixed when a run begins, whatever run.iterations becomes
@@ -165,16 +180,16 @@ void run_keep_schedule(settings *s, const settings *then);
 tce_status run_settings_agree(const settings *now, const settings *then, const char *path);
 
 /* policy.safetensors alone. */
-tce_status checkpoint_export(const char *folder, const method *way, const learner *l);
+tce_status checkpoint_export(const char *folder, const run_subject *subject);
 
 /*
- * Loads the newest checkpoint that is whole into l. Damaged ones are set aside as *.damaged, with a
+ * Loads the newest checkpoint that is whole. Damaged ones are set aside as *.damaged, with a
  * note. *columns is the caller's to free.
  * TCE_E_NOT_FOUND: there is none. TCE_E_VALUE: it was written with other settings; the message
  * names the key and both values.
  */
-tce_status checkpoint_load(const char *folder, const settings *s, const method *way, learner *l,
-                           display *d, run_mark *mark, char **columns);
+tce_status checkpoint_load(const char *folder, const run_subject *subject, display *d,
+                           run_mark *mark, char **columns);
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
@@ -200,8 +215,8 @@ typedef enum run_start {
  * TCE_E_STATE: RUN_RESUME in a folder that had a checkpoint and has none that loads. After a
  * failure *out still says what is saved.
  */
-tce_status run_train(const char *folder, const settings *s, learner *l, run_start start, display *d,
-                     run_result *out);
+tce_status run_train(const char *folder, const method_context *c, const method *way, void *learner,
+                     run_start start, display *d, run_result *out);
 
 /*
  * Ctrl-C and its like: the first asks to stop after the iteration, the second ends the process at

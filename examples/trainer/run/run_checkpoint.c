@@ -220,7 +220,7 @@ static tce_status put_texts(tce_store *store, const settings *s, const char *col
     return status;
 }
 
-tce_status checkpoint_export(const char *folder, const method *way, const learner *l)
+tce_status checkpoint_export(const char *folder, const run_subject *subject)
 {
     char path[RUN_PATH];
     tce_store *store = NULL;
@@ -228,15 +228,30 @@ tce_status checkpoint_export(const char *folder, const method *way, const learne
     if (status == TCE_OK)
         status = tce_store_create(NULL, &store);
     if (status == TCE_OK)
-        status = way->export_policy(l, store);
+        status = agent_save(subject->way->agent(subject->learner), store);
     if (status == TCE_OK)
         status = tce_store_save(store, path);
     tce_store_free(store);
     return status;
 }
 
-tce_status checkpoint_save(const char *folder, const settings *s, const method *way,
-                           const learner *l, const run_mark *mark, const char *columns)
+/* Learner and environments of evaluations, into a store. */
+static tce_status save_subject(const run_subject *subject, tce_store *store)
+{
+    const tce_status status = subject->way->save(subject->learner, store);
+    return status == TCE_OK && subject->test ? episodes_save(subject->test, store, "test.states")
+                                             : status;
+}
+
+static tce_status load_subject(const run_subject *subject, const tce_store *store)
+{
+    const tce_status status = subject->way->load(subject->learner, store);
+    return status == TCE_OK && subject->test ? episodes_load(subject->test, store, "test.states")
+                                             : status;
+}
+
+tce_status checkpoint_save(const char *folder, const run_subject *subject, const run_mark *mark,
+                           const char *columns)
 {
     char path[RUN_PATH];
     tce_store *store = NULL;
@@ -244,18 +259,18 @@ tce_status checkpoint_save(const char *folder, const settings *s, const method *
     if (status == TCE_OK)
         status = tce_store_create(NULL, &store);
     if (status == TCE_OK)
-        status = way->save(l, store);
+        status = save_subject(subject, store);
     if (status == TCE_OK)
         status = put_mark(store, mark);
     if (status == TCE_OK)
-        status = put_texts(store, s, columns);
+        status = put_texts(store, subject->s, columns);
     if (status == TCE_OK)
         status = tce_store_save(store, path);
     tce_store_free(store);
     if (status == TCE_OK)
-        status = checkpoint_export(folder, way, l);
+        status = checkpoint_export(folder, subject);
     if (status == TCE_OK)
-        remove_old(folder, mark->iteration, (size_t)s->run.checkpoint_keep);
+        remove_old(folder, mark->iteration, (size_t)subject->s->run.checkpoint_keep);
     return status;
 }
 
@@ -326,32 +341,31 @@ static tce_status find_loader(const tce_store *store, const char *path, const lo
                     path, format, FORMAT);
 }
 
-/* The learner's state comes from the store as a whole, or stays what it was. */
-static tce_status load_learner(const method *way, learner *l, const tce_store *store,
-                               const char *path)
+/* All state comes from the store, or stays what it was. */
+static tce_status load_whole(const run_subject *subject, const tce_store *store, const char *path)
 {
     tce_store *before = NULL;
     tce_status status = tce_store_create(NULL, &before);
     if (status == TCE_OK)
-        status = way->save(l, before);
+        status = save_subject(subject, before);
     if (status != TCE_OK) {
         tce_store_free(before);
         return status;
     }
-    status = way->load(l, store);
+    status = load_subject(subject, store);
     if (status != TCE_OK) {
         char reason[1024];
         snprintf(reason, sizeof reason, "%s", tce_error_message());
-        const tce_status back = way->load(l, before);
+        const tce_status back = load_subject(subject, before);
         status = back == TCE_OK ? tce_fail(status, "%s: %s", path, reason) : back;
     }
     tce_store_free(before);
     return status;
 }
 
-/* All of it, or nothing: on failure neither l nor *mark nor *out_columns has changed. */
-static tce_status load_file(const char *path, int64_t iteration, const settings *s,
-                            const method *way, learner *l, run_mark *mark, char **out_columns)
+/* All of it, or nothing: on failure neither learner nor *mark nor *out_columns has changed. */
+static tce_status load_file(const char *path, int64_t iteration, const run_subject *subject,
+                            run_mark *mark, char **out_columns)
 {
     tce_store *store = NULL;
     const loader *found = NULL;
@@ -362,13 +376,13 @@ static tce_status load_file(const char *path, int64_t iteration, const settings 
     if (status == TCE_OK)
         status = find_loader(store, path, &found);
     if (status == TCE_OK)
-        status = found->load(store, s, path, &own, &columns);
+        status = found->load(store, subject->s, path, &own, &columns);
     if (status == TCE_OK)
         status = check_mark(&own, columns, iteration, path);
     if (status == TCE_OK && !(copy = strdup(columns)))
         status = tce_fail(TCE_E_NOMEM, "no memory for the columns of progress.csv");
     if (status == TCE_OK)
-        status = load_learner(way, l, store, path);
+        status = load_whole(subject, store, path);
     tce_store_free(store);
     if (status == TCE_OK) {
         *mark = own;
@@ -389,8 +403,8 @@ static void set_aside(const char *path, display *d)
     rename(path, aside);
 }
 
-tce_status checkpoint_load(const char *folder, const settings *s, const method *way, learner *l,
-                           display *d, run_mark *mark, char **columns)
+tce_status checkpoint_load(const char *folder, const run_subject *subject, display *d,
+                           run_mark *mark, char **columns)
 {
     int64_t list[MAX_CHECKPOINTS];
     const size_t n = list_checkpoints(folder, list);
@@ -399,7 +413,7 @@ tce_status checkpoint_load(const char *folder, const settings *s, const method *
         char path[RUN_PATH];
         tce_status status = checkpoint_path(folder, list[i], path);
         if (status == TCE_OK)
-            status = load_file(path, list[i], s, way, l, mark, columns);
+            status = load_file(path, list[i], subject, mark, columns);
         if (status != TCE_E_CORRUPT)
             return status;
         set_aside(path, d);

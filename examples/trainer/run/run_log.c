@@ -64,18 +64,16 @@ static tce_status open_timing(run_log *log, int64_t iteration)
         fclose(old);
     }
     const tce_status status = open_cut(log->timing_path, keep, &log->timing);
-    if (status == TCE_OK && keep == 0 &&
-        fputs("iteration,simulation,critic,policy,evaluation,total\n", log->timing) < 0)
-        return run_fail_write(log->timing_path, errno);
-    return status;
+    if (status != TCE_OK || keep > 0)
+        return status;
+    fputs("iteration", log->timing);
+    for (size_t k = 0; log->phases[k]; k++)
+        fprintf(log->timing, ",%s", log->phases[k]);
+    return fputs(",evaluation,total\n", log->timing) >= 0 ? TCE_OK
+                                                          : run_fail_write(log->timing_path, errno);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
-
-static int is_evaluation(const char *name)
-{
-    return strncmp(name, "eval_", 5) == 0;
-}
 
 /* Lines in memory, as long as they need to be; text is the caller's to free after text_end. */
 typedef struct text {
@@ -101,23 +99,14 @@ static tce_status text_end(text *t)
     return fclose(t->stream) == 0 ? TCE_OK : fail_memory();
 }
 
-/* The method's names in its order, then those of the evaluation. */
 static tce_status choose_columns(run_log *log, const metrics *m)
 {
     text t;
-    const char *comma = "";
     tce_status status = text_begin(&t);
     if (status != TCE_OK)
         return status;
     for (int32_t i = 0; i < m->n; i++)
-        if (!is_evaluation(m->names[i])) {
-            fprintf(t.stream, "%s%s", comma, m->names[i]);
-            comma = ",";
-        }
-    for (int32_t i = 0; i < log->start.n; i++) {
-        fprintf(t.stream, "%s%s", comma, log->start.names[i]);
-        comma = ",";
-    }
+        fprintf(t.stream, "%s%s", i ? "," : "", m->names[i]);
     status = text_end(&t);
     if (status == TCE_OK)
         log->columns = t.bytes;
@@ -159,7 +148,7 @@ static tce_status write_text(run_log *log, text *t)
     return status;
 }
 
-/* Header and row 0, once the first iteration has told the method's names. */
+/* Header and row 0. */
 static tce_status write_head(run_log *log, const metrics *m)
 {
     text t;
@@ -173,17 +162,18 @@ static tce_status write_head(run_log *log, const metrics *m)
         put_row(t.stream, log, 0, 0, &log->start);
     status = write_text(log, &t);
     if (status == TCE_OK && log->start.n > 0)
-        status = events_write(log->events, 0, &log->start, NULL);
+        status = events_write(log->events, 0, &log->start, log->phases, NULL);
     return status;
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
-tce_status run_log_open(run_log *log, const char *folder, const run_mark *mark, const char *columns,
-                        int *cut_short)
+tce_status run_log_open(run_log *log, const char *folder, const char *const *phases,
+                        const run_mark *mark, const char *columns, int *cut_short)
 {
     char events_path[RUN_PATH];
     memset(log, 0, sizeof *log);
+    log->phases = phases;
     tce_status status = run_path(folder, "progress.csv", log->progress_path);
     if (status == TCE_OK)
         status = run_path(folder, "timing.csv", log->timing_path);
@@ -230,10 +220,27 @@ tce_status run_log_start(run_log *log, const metrics *m)
     return metrics_check(&log->start);
 }
 
-tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const metrics *m,
-                       const timings *spent, double seconds)
+/* A line of timing.csv. */
+static tce_status write_times(run_log *log, int64_t iteration, const run_times *spent)
 {
-    char line[256];
+    text t;
+    tce_status status = text_begin(&t);
+    if (status != TCE_OK)
+        return status;
+    fprintf(t.stream, "%" PRId64, iteration);
+    for (size_t k = 0; log->phases[k]; k++)
+        fprintf(t.stream, ",%.6f", spent->phases[k]);
+    fprintf(t.stream, ",%.6f,%.6f\n", spent->evaluation, spent->total);
+    status = text_end(&t);
+    if (status == TCE_OK)
+        status = write_lines(log->timing_path, log->timing, t.bytes, t.n);
+    free(t.bytes);
+    return status;
+}
+
+tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const metrics *m,
+                       const run_times *spent)
+{
     text t;
     tce_status status = ftell(log->progress) == 0 ? write_head(log, m) : TCE_OK;
     if (status == TCE_OK)
@@ -242,13 +249,10 @@ tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const
         return status;
     put_row(t.stream, log, iteration, env_steps, m);
     status = write_text(log, &t);
-    if (status == TCE_OK) {
-        const int n = snprintf(line, sizeof line, "%" PRId64 ",%.6f,%.6f,%.6f,%.6f,%.6f\n",
-                               iteration, spent->simulation, spent->critic, spent->policy,
-                               spent->evaluation, seconds);
-        status = write_lines(log->timing_path, log->timing, line, (size_t)n);
-    }
-    return status == TCE_OK ? events_write(log->events, env_steps, m, spent) : status;
+    if (status == TCE_OK)
+        status = write_times(log, iteration, spent);
+    return status == TCE_OK ? events_write(log->events, env_steps, m, log->phases, spent->phases)
+                            : status;
 }
 
 tce_status run_log_mark(run_log *log, run_mark *mark)

@@ -56,8 +56,13 @@ int run_signal(void)
 typedef struct run {
     const char *folder;
     const settings *s;
-    const method *way;
-    learner *l;
+    run_subject subject;
+    episodes test;   /* of the subject */
+    memory arrays;   /* of these, and the two below */
+    metrics m;       /* the row of an iteration: columns of the method, then of the evaluation */
+    size_t n_train;  /* columns of the method */
+    double *seconds; /* [phases] in this iteration */
+    double *all_seconds; /* [phases] since the start */
     display *d;
     run_log log;
     run_mark mark;
@@ -82,69 +87,88 @@ static tce_status save(run *r)
 {
     tce_status status = run_log_mark(&r->log, &r->mark);
     if (status == TCE_OK)
-        status = checkpoint_save(r->folder, r->s, r->way, r->l, &r->mark, r->log.columns);
+        status = checkpoint_save(r->folder, &r->subject, &r->mark, r->log.columns);
     if (status == TCE_OK)
         r->result->saved = r->mark.iteration;
     return status;
 }
 
-static void show(run *r, const metrics *m, const timings *spent, int evaluated)
+static void show(run *r, int64_t dropped, int evaluated)
 {
-    const display_state state = {
-        r->mark.iteration, r->s->run.iterations, r->mark.env_steps, r->s->run.steps, m, spent
-    };
+    const display_state state = { r->mark.iteration,
+                                  r->s->run.iterations,
+                                  r->mark.env_steps,
+                                  r->s->run.steps,
+                                  dropped,
+                                  &r->m,
+                                  r->subject.way->phases,
+                                  r->all_seconds };
     r->result->iteration = r->mark.iteration;
     r->result->env_steps = r->mark.env_steps;
     if (evaluated) {
-        r->result->eval_success = metrics_get(m, "eval_success");
-        r->result->eval_return = metrics_get(m, "eval_return");
+        r->result->eval_success = metrics_get(&r->m, "eval_success");
+        r->result->eval_return = metrics_get(&r->m, "eval_return");
     }
     display_update(r->d, &state, evaluated, finished(r) || run_signal());
 }
 
-/* One iteration with all that follows it; its numbers go into m. */
-static tce_status advance_with(run *r, metrics *m)
+/* Episodes with the mean policy; `number` keys their streams. */
+static tce_status evaluate(run *r, uint64_t number)
+{
+    const tce_status status = episodes_collect(&r->test, number, 0, NULL, NULL);
+    if (status == TCE_OK)
+        episodes_report(&r->test, r->m.values + r->n_train);
+    return status;
+}
+
+/* Nothing is measured yet. */
+static void clear_row(run *r)
+{
+    for (int32_t i = 0; i < r->m.n; i++)
+        r->m.values[i] = NAN;
+    memset(r->seconds, 0, method_n_phases(r->subject.way) * sizeof *r->seconds);
+}
+
+/* One iteration with all that follows it. */
+static tce_status advance(run *r)
 {
     const settings *s = r->s;
+    const method *way = r->subject.way;
     const double start = now_seconds();
     const int64_t i = r->mark.iteration + 1;
-    timings spent = { 0 };
-    tce_status status = r->way->iterate(r->l, i, m, &spent);
+    progress made = { .values = r->m.values, .seconds = r->seconds };
+    run_times spent = { r->seconds, 0.0, 0.0 };
+    clear_row(r);
+    tce_status status = way->iterate(r->subject.learner, i, &made);
     if (status != TCE_OK)
         return status;
     r->mark.iteration = i;
-    r->mark.env_steps += m->steps;
+    r->mark.env_steps += made.env_steps;
+    for (size_t k = 0; way->phases[k]; k++)
+        r->all_seconds[k] += r->seconds[k];
 
     const int evaluated = at_end(r) || (s->evaluate.every > 0 && i % s->evaluate.every == 0);
     r->mark.eval_success = NAN;
     if (evaluated) {
-        status = r->way->evaluate(r->l, (uint64_t)i, m, &spent);
-        r->mark.eval_success = metrics_get(m, "eval_success");
+        const double evaluation = now_seconds();
+        status = evaluate(r, (uint64_t)i);
+        spent.evaluation = now_seconds() - evaluation;
+        r->mark.eval_success = metrics_get(&r->m, "eval_success");
     }
+    spent.total = now_seconds() - start;
     if (status == TCE_OK)
-        status = metrics_check(m);
-    if (status == TCE_OK)
-        status = run_log_row(&r->log, i, r->mark.env_steps, m, &spent, now_seconds() - start);
+        status = run_log_row(&r->log, i, r->mark.env_steps, &r->m, &spent);
     if (status == TCE_OK && (finished(r) || i % s->run.checkpoint_every == 0))
         status = save(r);
     if (status == TCE_OK)
-        show(r, m, &spent, evaluated);
-    return status;
-}
-
-static tce_status advance(run *r)
-{
-    metrics m = { 0 };
-    const tce_status status = advance_with(r, &m);
-    metrics_free(&m);
+        show(r, made.dropped, evaluated);
     return status;
 }
 
 /* Goes back to the newest checkpoint that is whole; to the beginning when there never was one. */
 static tce_status go_on(run *r, char **columns)
 {
-    const tce_status status = checkpoint_load(r->folder, r->s, r->way, r->l, r->d, &r->mark,
-                                              columns);
+    const tce_status status = checkpoint_load(r->folder, &r->subject, r->d, &r->mark, columns);
     if (status == TCE_E_NOT_FOUND && run_find_state(r->folder) == RUN_TRAINED)
         return tce_fail(TCE_E_STATE,
                         "%s was trained, and has no checkpoint that loads: put one back into "
@@ -189,7 +213,8 @@ static tce_status prepare(run *r, run_start start)
      * other
      */
     if (status == TCE_OK)
-        status = run_log_open(&r->log, r->folder, fresh ? NULL : &r->mark, columns, &cut_short);
+        status = run_log_open(&r->log, r->folder, r->subject.way->phases, fresh ? NULL : &r->mark,
+                              columns, &cut_short);
     if (status == TCE_OK)
         status = run_write_settings(r->folder, "config.yaml", r->s);
     free(columns);
@@ -200,20 +225,72 @@ static tce_status prepare(run *r, run_start start)
             r->folder);
 
     if (status == TCE_OK && fresh) {
-        metrics m = { 0 };
-        timings spent = { 0 };
-        status = r->way->evaluate(r->l, 0, &m, &spent);
+        clear_row(r);
+        status = evaluate(r, 0);
         if (status == TCE_OK)
-            status = metrics_check(&m);
-        if (status == TCE_OK)
-            status = run_log_start(&r->log, &m);
-        metrics_free(&m);
+            status = run_log_start(&r->log, &r->m);
     }
     return status;
 }
 
-tce_status run_train(const char *folder, const settings *s, learner *l, run_start start, display *d,
-                     run_result *out)
+static tce_status add_column(run *r, const char *name)
+{
+    const int32_t before = r->m.n;
+    metrics_put(&r->m, name, NAN);
+    const tce_status status = metrics_check(&r->m);
+    if (status == TCE_OK && r->m.n == before)
+        return tce_fail(TCE_E_VALUE,
+                        "two columns of progress.csv would be called %s: a metric of the task has "
+                        "the name of a number that training writes",
+                        name);
+    return status;
+}
+
+/* The episodes that evaluate, and a row of all that is logged. */
+static tce_status create_parts(run *r, const method_context *c)
+{
+    const settings *s = c->s;
+    const method *way = r->subject.way;
+    const episodes_options options = { s->evaluate.episodes, s->collect.environments,
+                                       PURPOSE_EVAL_ENV, "eval_" };
+    const size_t n_phases = method_n_phases(way);
+    const char *const *names;
+    r->n_train = way->columns(r->subject.learner, &names);
+    r->seconds = memory_doubles(&r->arrays, n_phases);
+    r->all_seconds = memory_doubles(&r->arrays, n_phases);
+    tce_status status = episodes_create(&r->test, c->t, s, c->pool, &options);
+    if (status == TCE_OK)
+        status = episodes_allocate(&r->test, way->agent(r->subject.learner), &r->arrays);
+    for (size_t i = 0; status == TCE_OK && i < r->n_train; i++)
+        status = add_column(r, names[i]);
+    for (size_t i = 0; status == TCE_OK && i < r->test.M + 2; i++)
+        status = add_column(r, r->test.names[i]);
+    return status;
+}
+
+static tce_status train(run *r, run_start start)
+{
+    tce_status status = prepare(r, start);
+    display_start(r->d, r->mark.iteration, r->mark.env_steps);
+    r->result->iteration = r->mark.iteration;
+    r->result->env_steps = r->mark.env_steps;
+    while (status == TCE_OK && !finished(r) && !run_signal())
+        status = advance(r);
+
+    /*
+     * what a signal left unsaved; or the policy, when a process was killed between its last
+     * checkpoint and this
+     */
+    if (status == TCE_OK && r->result->saved < r->mark.iteration)
+        status = save(r);
+    else if (status == TCE_OK && r->mark.iteration > 0)
+        status = checkpoint_export(r->folder, &r->subject);
+    r->result->interrupted = status == TCE_OK && !finished(r);
+    return status;
+}
+
+tce_status run_train(const char *folder, const method_context *c, const method *way, void *learner,
+                     run_start start, display *d, run_result *out)
 {
     const double began = now_seconds();
     run r;
@@ -221,31 +298,20 @@ tce_status run_train(const char *folder, const settings *s, learner *l, run_star
     memset(out, 0, sizeof *out);
     out->eval_success = out->eval_return = NAN;
     r.folder = folder;
-    r.s = s;
-    r.way = method_of(s);
-    r.l = l;
+    r.s = c->s;
+    r.subject = (run_subject){ c->s, way, learner, &r.test };
     r.d = d;
     r.result = out;
     r.mark.eval_success = NAN;
 
-    tce_status status = prepare(&r, start);
-    display_start(d, r.mark.iteration, r.mark.env_steps);
-    out->iteration = r.mark.iteration;
-    out->env_steps = r.mark.env_steps;
-    while (status == TCE_OK && !finished(&r) && !run_signal())
-        status = advance(&r);
-
-    /*
-     * what a signal left unsaved; or the policy, when a process was killed between its last
-     * checkpoint and this
-     */
-    if (status == TCE_OK && out->saved < r.mark.iteration)
-        status = save(&r);
-    else if (status == TCE_OK && r.mark.iteration > 0)
-        status = checkpoint_export(folder, r.way, l);
-    out->interrupted = status == TCE_OK && !finished(&r);
+    tce_status status = create_parts(&r, c);
+    if (status == TCE_OK)
+        status = train(&r, start);
     out->seconds = now_seconds() - began;
     run_log_close(&r.log);
+    episodes_free(&r.test);
+    metrics_free(&r.m);
+    memory_free(&r.arrays);
     display_end(d);
     return status;
 }

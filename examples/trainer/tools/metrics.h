@@ -14,7 +14,6 @@
  * Starts as { 0 } and grows with what is put into it; metrics_free when done.
  */
 typedef struct metrics {
-    int64_t steps; /* environment steps of the iteration */
     int32_t n, capacity;
     int32_t failed;     /* there was no memory for a number */
     const char **names; /* [n], not copied */

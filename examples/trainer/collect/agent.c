@@ -1,0 +1,179 @@
+/*
+ * What a policy sees of a task, and the sizes of a trained one, each against the others: outputs of
+ * the network = parameters of the primitive, inputs = what is taken of the observation and the
+ * time, degrees of freedom = those of the task.
+ */
+#include "collect/agent.h"
+
+#include <math.h>
+#include <string.h>
+
+void agent_describe(agent *out, const tce_env_spec *spec, const char *task, int mask_context,
+                    int time_input)
+{
+    memset(out, 0, sizeof *out);
+    const int masked = mask_context && spec->n_context > 0;
+    out->O = (size_t)spec->n_obs;
+    out->T = (size_t)spec->n_steps;
+    out->D = (size_t)spec->n_dof;
+    out->dt = spec->dt;
+    out->n_context = masked ? (size_t)spec->n_context : out->O;
+    out->context = masked ? spec->context : NULL;
+    out->time_input = !mask_context && time_input;
+    out->O_net = out->n_context + (out->time_input ? 1 : 0);
+    out->task = task;
+}
+
+void agent_input(const agent *a, const double *obs, double time, double *out)
+{
+    if (a->context)
+        for (size_t i = 0; i < a->n_context; i++)
+            out[i] = obs[a->context[i]];
+    else
+        memcpy(out, obs, a->O * sizeof *out);
+    if (a->time_input)
+        out[a->n_context] = time;
+}
+
+tce_status agent_save(const agent *a, tce_store *store)
+{
+    const int32_t shape[4] = { (int32_t)a->O, (int32_t)a->O_net, (int32_t)a->T, (int32_t)a->D };
+    const size_t n_shape = 4;
+    tce_status status = tce_policy_save(a->policy, store, "policy");
+    if (status == TCE_OK)
+        status = tce_mp_save(a->mp, store, "mp");
+    if (status == TCE_OK)
+        status = tce_store_put_text(store, "task", a->task);
+    if (status == TCE_OK)
+        status = tce_store_put(store, "input.shape", TCE_I32, 1, &n_shape, shape);
+    if (status == TCE_OK && a->context)
+        status = tce_store_put(store, "input.context", TCE_I32, 1, &a->n_context, a->context);
+    if (status == TCE_OK)
+        status = tce_store_put(store, "input.dt", TCE_F64, 0, NULL, &a->dt);
+    return status;
+}
+
+/* What the file says about the task: input.shape, input.dt, input.context. */
+static tce_status read_input(agent *a, const tce_store *store)
+{
+    int32_t shape[4]; /* O, O_net, T, D */
+    tce_store_array entries;
+    tce_store_array_init(&entries, sizeof entries);
+    tce_status status = tce_store_read(store, "input.shape", TCE_I32, 4, shape);
+    if (status == TCE_OK)
+        status = tce_store_read(store, "input.dt", TCE_F64, 1, &a->dt);
+    if (status != TCE_OK)
+        return status;
+    for (int i = 0; i < 4; i++)
+        if (shape[i] < 1)
+            return tce_fail(TCE_E_VALUE, "input.shape[%d] = %d, must be at least 1", i,
+                            (int)shape[i]);
+    if (!(isfinite(a->dt) && a->dt > 0.0))
+        return tce_fail(TCE_E_VALUE, "input.dt = %g, must be finite and > 0", a->dt);
+    a->O = (size_t)shape[0];
+    a->O_net = (size_t)shape[1];
+    a->T = (size_t)shape[2];
+    a->D = (size_t)shape[3];
+
+    if (tce_store_get(store, "input.context", &entries) != TCE_OK) {
+        a->n_context = a->O;
+        a->time_input = a->O_net == a->O + 1;
+        return TCE_OK;
+    }
+    if (entries.type != TCE_I32 || entries.rank != 1)
+        return tce_fail(TCE_E_SHAPE, "input.context is not a list of 32-bit integers");
+    a->n_context = entries.shape[0];
+    a->context = entries.data;
+    for (size_t i = 0; i < a->n_context; i++)
+        if (a->context[i] < 0 || (size_t)a->context[i] >= a->O)
+            return tce_fail(TCE_E_VALUE, "input.context[%zu] = %d, must be in 0 ... %zu", i,
+                            (int)a->context[i], a->O - 1);
+    return TCE_OK;
+}
+
+/* Everything is there; whether it fits together. */
+static tce_status check_sizes(const agent *a)
+{
+    const size_t n_obs = tce_policy_num_obs(a->policy), n_params = tce_policy_num_params(a->policy);
+    if (n_params != a->P)
+        return tce_fail(
+            TCE_E_SHAPE,
+            "the policy has %zu outputs, its primitive %zu parameters: they do not belong together",
+            n_params, a->P);
+    if (tce_mp_num_dof(a->mp) != a->D)
+        return tce_fail(
+            TCE_E_SHAPE,
+            "the primitive has %zu degrees of freedom, its task %zu: they do not belong together",
+            tce_mp_num_dof(a->mp), a->D);
+    if (n_obs != a->O_net)
+        return tce_fail(
+            TCE_E_SHAPE,
+            "the policy has %zu inputs, input.shape says %zu: they do not belong together", n_obs,
+            a->O_net);
+    if (a->n_context + (a->time_input ? 1 : 0) != a->O_net)
+        return tce_fail(TCE_E_SHAPE,
+                        "the policy has %zu inputs, but %s has %zu: they do not belong together",
+                        n_obs, a->context ? "input.context" : "the observation", a->n_context);
+    return TCE_OK;
+}
+
+tce_status agent_open(agent *out, const tce_store *store, int32_t max_batch, tce_pool *pool)
+{
+    memset(out, 0, sizeof *out);
+    tce_status status = tce_policy_create_from(store, "policy", max_batch, pool, NULL,
+                                               &out->policy);
+    if (status == TCE_OK)
+        status = tce_mp_create_from(store, "mp", NULL, &out->mp);
+    if (status == TCE_OK)
+        status = read_input(out, store);
+    if (status == TCE_E_NOT_FOUND)
+        return tce_fail(status, "not a trained policy, as a run's policy.safetensors is: %s",
+                        tce_error_message());
+    if (status != TCE_OK)
+        return status;
+    out->P = tce_mp_num_params(out->mp);
+    out->contextual = tce_policy_num_factors(out->policy, 2) > 1;
+    out->task = tce_store_get_text(store, "task");
+    if (!out->task)
+        out->task = "";
+    return check_sizes(out);
+}
+
+void agent_close(agent *a)
+{
+    tce_policy_free(a->policy);
+    tce_mp_free(a->mp);
+    memset(a, 0, sizeof *a);
+}
+
+tce_status agent_check_task(const agent *a, const agent *now)
+{
+    static const char *const WHAT[] = { "numbers in an observation", "inputs of the policy",
+                                        "steps", "degrees of freedom" };
+    const size_t then_sizes[] = { a->O, a->O_net, a->T, a->D },
+                 now_sizes[] = { now->O, now->O_net, now->T, now->D };
+    if (a->task[0] && strcmp(a->task, now->task) != 0)
+        return tce_fail(TCE_E_VALUE,
+                        "policy.safetensors is of the task %s, config.yaml names %s: they are of "
+                        "different runs",
+                        a->task, now->task);
+    for (size_t i = 0; i < sizeof WHAT / sizeof WHAT[0]; i++)
+        if (then_sizes[i] != now_sizes[i])
+            return tce_fail(TCE_E_SHAPE,
+                            "the policy was trained with %zu %s, the task %s has %zu now: its "
+                            "library or config.yaml has changed",
+                            then_sizes[i], WHAT[i], now->task, now_sizes[i]);
+    if (a->dt != now->dt)
+        return tce_fail(TCE_E_VALUE,
+                        "the policy was trained with steps of %g s, those of the task %s take %g s "
+                        "now: its library has changed",
+                        a->dt, now->task, now->dt);
+    if (!a->context != !now->context ||
+        (a->context && (a->n_context != now->n_context ||
+                        memcmp(a->context, now->context, a->n_context * sizeof *a->context) != 0)))
+        return tce_fail(TCE_E_SHAPE,
+                        "the policy sees other entries of the observation than the task %s shows "
+                        "to it now: its library or config.yaml has changed",
+                        now->task);
+    return TCE_OK;
+}
