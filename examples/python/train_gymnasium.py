@@ -61,7 +61,7 @@ def iterate(number):
 
     # segments, what they brought, and how likely they were
     pairs = tce.time_pairs(T, K, random)
-    advantages = tce.segment_advantage(rewards, values, pairs, gamma=1.0, normalise=True)
+    advantages, _ = tce.segment_advantage(rewards, values, pairs, gamma=1.0, normalise=True)
     objective = tce.SegmentObjective(mp, times, pairs)
     log_prob = objective.log_prob(desired, old_mean, old_chol, pos, vel)
 
@@ -72,8 +72,8 @@ def iterate(number):
     for _ in range(20):
         mean, chol = policy.predict(contexts)
         near_mean, near_chol = projection.project(mean, chol, old_mean, old_chol)
-        _, d_mean, d_chol = objective.surrogate(desired, near_mean, near_chol, pos, vel, log_prob, advantages)
-        d_mean, d_chol = projection.backward(d_mean, d_chol)
+        found = objective.surrogate(desired, near_mean, near_chol, pos, vel, log_prob, advantages)
+        d_mean, d_chol = projection.backward(found.d_mean, found.d_chol)
         _, t_mean, t_chol = projection.regression(mean, chol, coefficient=1.0)
         policy.backward(d_mean + t_mean, d_chol + t_chol)
         policy.adam_step(learning_rate=3e-3)

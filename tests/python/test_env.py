@@ -95,9 +95,7 @@ class Unmarked(Line):
     """Does not say which step is the last."""
 
     def step(self, pos, vel):
-        result = super().step(pos, vel)
-        result.truncated = False
-        return result
+        return super().step(pos, vel)._replace(truncated=False)
 
 
 def test_the_last_step_is_an_end_whatever_the_environment_says(task) -> None:
@@ -281,8 +279,7 @@ class Remembers(Line):
     def step(self, pos, vel):
         self.travelled += abs(pos[0])
         result = super().step(pos, vel)
-        result.reward -= self.travelled
-        return result
+        return result._replace(reward=result.reward - self.travelled)
 
 
 class Noisy(Line):
@@ -300,9 +297,7 @@ class Elsewhere(Line):
 
 class Forgets(Line):
     def step(self, pos, vel):
-        result = super().step(pos, vel)
-        result.event = self.count == 3
-        return result
+        return super().step(pos, vel)._replace(event=self.count == 3)
 
 
 class Undecided(Line):

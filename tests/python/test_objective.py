@@ -247,11 +247,13 @@ def test_shapes_of_shared_factors_are_kept(setting) -> None:
     flat = objective.surrogate(positions, mean, chol[0], pos, vel, old, advantages)
     one = objective.surrogate(positions, mean, chol, pos, vel, old, advantages)
     each = objective.surrogate(positions, mean, np.repeat(chol, 5, 0), pos, vel, old, advantages)
-    assert flat[2].shape == (8, 8) and one[2].shape == (1, 8, 8) and each[2].shape == (5, 8, 8)
-    assert flat[0] == one[0] == pytest.approx(-advantages.mean()) == pytest.approx(each[0])
-    np.testing.assert_allclose(each[2].sum(0), flat[2], atol=1e-9)
-    np.testing.assert_allclose(each[1], one[1], atol=1e-9)
-    assert objective.stats.ratio_mean == pytest.approx(1.0)
+    assert flat.d_chol.shape == (8, 8) and one.d_chol.shape == (1, 8, 8) and each.d_chol.shape == (5, 8, 8)
+    assert flat.loss == one.loss == pytest.approx(-advantages.mean()) == pytest.approx(each.loss)
+    np.testing.assert_allclose(each.d_chol.sum(0), flat.d_chol, atol=1e-9)
+    np.testing.assert_allclose(each.d_mean, one.d_mean, atol=1e-9)
+    for result in (flat, one, each):
+        assert result.stats.ratio_mean == pytest.approx(1.0) and result.stats.loss == result.loss
+        np.testing.assert_allclose(result.log_prob, old, atol=1e-9)
 
 
 def test_the_number_of_episodes_comes_from_the_data(setting) -> None:
@@ -293,18 +295,18 @@ def test_masked_segments_take_no_part(setting) -> None:
     old = objective.log_prob(positions, mean, chol, pos, vel)
     mask = np.ones(advantages.shape, bool)
     mask[4] = False
-    loss, d_mean, _ = objective.surrogate(positions, mean, chol, pos, vel, old, advantages, mask=mask)
-    assert loss == pytest.approx(-advantages[:4].mean())
-    assert (d_mean[4] == 0.0).all() and (d_mean[:4] != 0.0).any()
+    got = objective.surrogate(positions, mean, chol, pos, vel, old, advantages, mask=mask)
+    assert got.loss == pytest.approx(-advantages[:4].mean())
+    assert (got.d_mean[4] == 0.0).all() and (got.d_mean[:4] != 0.0).any()
 
 
 def test_ended_episodes_are_masked() -> None:
     rewards, values = np.ones((2, 10)), np.zeros((2, 11))
-    got = tce.segment_advantage(rewards, values, [[0, 4], [4, 8]], 1.0, False, lengths=[10, 3], with_mask=True)
+    got = tce.segment_advantage(rewards, values, [[0, 4], [4, 8]], 1.0, False, lengths=[10, 3])
     assert got.mask.tolist() == [[1, 1], [1, 0]]
     assert got.advantages[0].tolist() == [4.0, 4.0]
-    assert tce.segment_advantage(
-        None, None, [[0, 4]], 1.0, False, kind="sum", step_advantages=RNG.normal(size=(2, 10))).shape == (2, 1)
+    got = tce.segment_advantage(None, None, [[0, 4]], 1.0, False, kind="sum", step_advantages=RNG.normal(size=(2, 10)))
+    assert got.advantages.shape == (2, 1) and got.mask.tolist() == [[1], [1]]
 
 
 def test_surrogate_of_any_likelihoods() -> None:
@@ -344,7 +346,7 @@ def test_results_are_the_same_bytes_for_any_number_of_threads(setting) -> None:
             old = np.zeros((5, len(pairs))) + objective.log_prob(positions, mean, chol, pos, vel).mean()
             results.append(objective.surrogate(positions, mean, chol, pos, vel, old, advantages))
             del objective
-    for loss, d_mean, d_chol in results[1:]:
-        assert loss == results[0][0]
-        np.testing.assert_array_equal(d_mean, results[0][1])
-        np.testing.assert_array_equal(d_chol, results[0][2])
+    for result in results[1:]:
+        assert result.loss == results[0].loss and result.stats == results[0].stats
+        for name in ("d_mean", "d_chol", "log_prob"):
+            np.testing.assert_array_equal(getattr(result, name), getattr(results[0], name))

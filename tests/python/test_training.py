@@ -229,6 +229,7 @@ def test_a_critic_normalises_and_learns() -> None:
     critic.observe(obs)
     statistics = critic.statistics
     np.testing.assert_allclose(statistics.mean, obs.mean(0), rtol=1e-3)
+    assert statistics.n == pytest.approx(len(obs), abs=1.0)
     np.testing.assert_allclose(critic.normalise(obs), (obs - statistics.mean) / np.sqrt(statistics.var + 1e-8))
     target = obs[:, 0] - obs[:, 1]
     first = critic.fit_epoch(obs, target, learning_rate=0.01)

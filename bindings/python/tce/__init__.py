@@ -17,18 +17,20 @@ from typing import TYPE_CHECKING, Any
 from . import gauss
 from .base import Pool, Random, better_blas_kernels, blas_threads, set_blas_threads, version
 from .check import check_env
-from .env import EnvSpec, Instance, StepResult, Task, TaskLibrary, find_tasks
+from .env import EnvSpec, Instance, Start, StepResult, Task, TaskLibrary, find_tasks
 from .errors import (
     ArgumentError, CorruptError, EnvironmentFault, FileError, LibraryError, NotFoundError, NumericalError,
     OutOfMemoryError, StateError, TceError, ThreadError, UnsupportedError, VersionError)
-from .mp import DMP, MovementPrimitive, Plan, ProDMP, ProMP, Via, blend
-from .net import Critic, Net, Policy, clip_factor, linear_schedule
+from .gauss import KL, Gaussian, GaussianGradient, LogProbGradient
+from .mp import DMP, Blended, MovementPrimitive, PathCovariance, Plan, ProDMP, ProMP, SampledPaths, Trajectory, Via, blend
+from .net import Critic, Net, Policy, Statistics, clip_factor, linear_schedule
 from .python_env import Env, GymTask, PythonTask
-from .rollout import Paths, Rollout, rewards_to_event
+from .rollout import Paths, Rollout, Steps, rewards_to_event
 from .segment import (
-    SegmentObjective, SurrogateStats, gae, monte_carlo, normalise, segment_advantage, surrogate, time_pairs)
+    Returns, SegmentAdvantages, SegmentObjective, SegmentSurrogate, Surrogate, SurrogateStats, gae, monte_carlo, normalise,
+    segment_advantage, surrogate, time_pairs)
 from .store import Store
-from .trpl import Projection, entropy_bound, entropy_control, entropy_control_backward
+from .trpl import Bounds, Distances, Projection, Regression, entropy_bound, entropy_control, entropy_control_backward
 
 if TYPE_CHECKING:
     from .gym import EpisodeEnv, EpisodeVectorEnv, TaskEnv, TaskVectorEnv, episode_env, gym_env
@@ -36,14 +38,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "CorruptError", "Critic", "DMP", "Env", "EnvSpec", "EnvironmentFault", "EpisodeEnv",
-    "EpisodeVectorEnv", "FileError", "GymTask", "Instance", "LibraryError", "MovementPrimitive", "Net", "NotFoundError", "NumericalError", "OutOfMemoryError",
-    "Paths", "Plan", "Policy", "Pool", "ProDMP", "ProMP", "Projection", "PythonTask", "Random", "Rollout",
-    "SegmentObjective", "StateError", "StepResult", "Store", "SurrogateStats", "Task", "TaskEnv", "TaskLibrary",
-    "TaskVectorEnv", "TceError", "ThreadError", "UnsupportedError", "VersionError", "Via", "better_blas_kernels", "blas_threads", "blend", "check_env",
-    "clip_factor", "entropy_bound", "entropy_control", "entropy_control_backward", "episode_env", "find_tasks", "gae", "gauss", "gym_env",
-    "linear_schedule", "monte_carlo", "normalise", "rewards_to_event", "segment_advantage", "set_blas_threads",
-    "surrogate", "time_pairs", "version"]
+    "ArgumentError", "Blended", "Bounds", "CorruptError", "Critic", "DMP", "Distances", "Env", "EnvSpec",
+    "EnvironmentFault", "EpisodeEnv", "EpisodeVectorEnv", "FileError", "Gaussian", "GaussianGradient", "GymTask",
+    "Instance", "KL", "LibraryError", "LogProbGradient", "MovementPrimitive", "Net", "NotFoundError",
+    "NumericalError", "OutOfMemoryError", "PathCovariance", "Paths", "Plan", "Policy", "Pool", "ProDMP", "ProMP",
+    "Projection", "PythonTask", "Random", "Regression", "Returns", "Rollout", "SampledPaths", "SegmentAdvantages",
+    "SegmentObjective", "SegmentSurrogate", "Start", "StateError", "Statistics", "StepResult", "Steps", "Store",
+    "Surrogate", "SurrogateStats", "Task", "TaskEnv", "TaskLibrary", "TaskVectorEnv", "TceError", "ThreadError",
+    "Trajectory", "UnsupportedError", "VersionError", "Via", "better_blas_kernels", "blas_threads", "blend",
+    "check_env", "clip_factor", "entropy_bound", "entropy_control", "entropy_control_backward", "episode_env",
+    "find_tasks", "gae", "gauss", "gym_env", "linear_schedule", "monte_carlo", "normalise", "rewards_to_event",
+    "segment_advantage", "set_blas_threads", "surrogate", "time_pairs", "version"]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ import shutil
 from ctypes import byref, c_char_p, c_int32, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -45,8 +45,15 @@ class EnvSpec:
     velocity_end: int = 0  # the joint velocities are the n_dof entries of an observation before this one; 0: not shown
 
 
-@dataclass
-class StepResult:
+class Start(NamedTuple):
+    """The first observation of an episode, and the position and velocity where desired paths start."""
+
+    obs: Array
+    pos: Array
+    vel: Array
+
+
+class StepResult(NamedTuple):
     """What one step brought."""
 
     obs: Array
@@ -140,13 +147,13 @@ class Instance(Handle):
         """Whether the task has an optional function: step_action, metrics, n_state, get_state, set_state, render."""
         return name in self.task._functions
 
-    def reset(self, random: RandomSource) -> Tuple[Array, Array, Array]:
+    def reset(self, random: RandomSource) -> Start:
         """A new episode: (obs [O], pos [D], vel [D])."""
         obs, pos, vel = np.empty(self.spec.n_obs), np.empty(self.spec.n_dof), np.empty(self.spec.n_dof)
         self.running = False
         self._call("reset", random_stream(random), obs, pos, vel)
         self._event, self._count, self.running = 0, 0, True
-        return obs, pos, vel
+        return Start(obs, pos, vel)
 
     def _step(self, name: str, *inputs: Array) -> StepResult:
         self._check_open()

@@ -5,13 +5,34 @@ x and mean are [E, P]; chol is [P, P] or [1, P, P], one covariance for all, or [
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
 from ._arrays import Array, Shapes, factor
 from ._library import lib
 from .base import RandomSource, random_stream
+
+
+class Gaussian(NamedTuple):
+    """Gaussians N(mean, chol chol')."""
+
+    mean: Array
+    chol: Array
+
+
+class GaussianGradient(NamedTuple):
+    """Gradients to the mean and to the lower Cholesky factor."""
+
+    d_mean: Array
+    d_chol: Array
+
+
+class KL(NamedTuple):
+    """The two parts of a divergence, each [E]; their sum is the whole."""
+
+    mean_part: Array
+    cov_part: Array
 
 
 def _work(shapes: Shapes) -> Array:
@@ -69,7 +90,7 @@ def entropy_backward(chol: Any, d_out: Any) -> Array:
     return out
 
 
-def kl(mean: Any, chol: Any, other_mean: Any, other_chol: Any) -> Tuple[Array, Array]:
+def kl(mean: Any, chol: Any, other_mean: Any, other_chol: Any) -> KL:
     """KL(N(mean, chol) || N(other_mean, other_chol)) as its mean part and covariance part, each [E]."""
     shapes = Shapes()
     mean = shapes.array("mean", mean, "E P")
@@ -79,13 +100,13 @@ def kl(mean: Any, chol: Any, other_mean: Any, other_chol: Any) -> Tuple[Array, A
     work, mean_part, cov_part = _work(shapes), shapes.empty("E"), shapes.empty("E")
     lib.tce_gauss_kl(
         shapes["E"], shapes["P"], n_cov, mean, chol, n_other, other_mean, other_chol, work, mean_part, cov_part)
-    return mean_part, cov_part
+    return KL(mean_part, cov_part)
 
 
 def kl_backward(
     mean: Any, chol: Any, other_mean: Any, other_chol: Any, d_mean_part: Optional[Any] = None,
     d_cov_part: Optional[Any] = None,
-) -> Tuple[Array, Array]:
+) -> GaussianGradient:
     """Gradients to mean and chol from those of the two parts [E] (None: zeros); the other Gaussian is constant."""
     shapes = Shapes()
     mean = shapes.array("mean", mean, "E P")
@@ -98,7 +119,7 @@ def kl_backward(
     lib.tce_gauss_kl_backward(
         shapes["E"], shapes["P"], n_cov, mean, chol, n_other, other_mean, other_chol, d_mean_part, d_cov_part, work,
         d_mean, d_chol)
-    return d_mean, d_chol
+    return GaussianGradient(d_mean, d_chol)
 
 
 def sample(mean: Any, chol: Any, random: RandomSource) -> Array:

@@ -43,6 +43,36 @@ class Plan(NamedTuple):
     init_vel: Any = None
 
 
+class Trajectory(NamedTuple):
+    """Positions and velocities."""
+
+    pos: Array
+    vel: Array
+
+
+class SampledPaths(NamedTuple):
+    """Parameters that were drawn, and their paths."""
+
+    params: Array
+    pos: Array
+    vel: Array
+
+
+class PathCovariance(NamedTuple):
+    """Of paths under a Gaussian: the covariance [D*T, D*T] and the standard deviations [T, D]."""
+
+    cov: Array
+    std: Array
+
+
+class Blended(NamedTuple):
+    """Positions, velocities and accelerations [T, D] of two plans blended into one path."""
+
+    pos: Array
+    vel: Array
+    acc: Array
+
+
 class MovementPrimitive(Handle):
     """What ProDMP, ProMP and DMP have in common; also what :meth:`from_store` returns.
 
@@ -90,7 +120,7 @@ class MovementPrimitive(Handle):
     def trajectory(
         self, params: Any, times: Any, init_time: Any = 0.0, init_pos: Any = None, init_vel: Any = None,
         out: Optional[Tuple[Array, Array]] = None,
-    ) -> Tuple[Array, Array]:
+    ) -> Trajectory:
         """Positions and velocities [E, T, D] of E parameter vectors.
 
         ``out``: two arrays to write into instead of new ones. For large batches new memory costs more than the paths.
@@ -100,7 +130,7 @@ class MovementPrimitive(Handle):
         grid = self._grid(shapes, times, init_time, init_pos, init_vel)
         pos, vel = (shapes.output("out", array, "E T D") for array in (out or (None, None)))
         lib.tce_mp_trajectory(self, byref(grid), params, pos, vel, None)
-        return pos, vel
+        return Trajectory(pos, vel)
 
     def acceleration(
         self, params: Any, times: Any, init_time: Any = 0.0, init_pos: Any = None, init_vel: Any = None
@@ -129,7 +159,7 @@ class MovementPrimitive(Handle):
 
     def query(
         self, time: float, params: Any, init_time: float = 0.0, init_pos: Any = None, init_vel: Any = None
-    ) -> Tuple[Array, Array]:
+    ) -> Trajectory:
         """Position and velocity [D] at one time, for control loops. params [P], init_pos and init_vel [D].
 
         A :class:`DMP` is integrated from ``init_time`` in steps of ``dt``, at most a million of them.
@@ -141,7 +171,7 @@ class MovementPrimitive(Handle):
         pos, vel = shapes.empty("D"), shapes.empty("D")
         lib.tce_mp_query(
             self, number("time", time), params, number("init_time", init_time), init_pos, init_vel, pos, vel, None)
-        return pos, vel
+        return Trajectory(pos, vel)
 
     def phase(self, times: Any) -> Array:
         """The basis argument x [T] at times [T]."""
@@ -166,7 +196,7 @@ class MovementPrimitive(Handle):
 
     def covariance(
         self, times: Any, chol: Any, init_time: float = 0.0, reg: float = 0.0, order: int = 0
-    ) -> Tuple[Array, Array]:
+    ) -> PathCovariance:
         """Covariance [D*T, D*T] (DoF by DoF, times within) and std [T, D] of the paths of N(., chol chol').
 
         ``chol`` is [P, P] or [1, P, P].
@@ -180,12 +210,12 @@ class MovementPrimitive(Handle):
         lib.tce_mp_covariance(
             self, shapes["T"], times, number("init_time", init_time), chol, number("reg", reg), integer("order", order, 0, 1),
             cov, std)
-        return cov, std
+        return PathCovariance(cov, std)
 
     def sample(
         self, mean: Any, chol: Any, times: Any, random: RandomSource, init_time: Any = 0.0, init_pos: Any = None,
         init_vel: Any = None,
-    ) -> Tuple[Array, Array, Array]:
+    ) -> SampledPaths:
         """Draws parameters from N(mean [E, P], chol) and evaluates them: (params, pos, vel).
 
         ``chol`` is [P, P] or [1, P, P], one covariance for all, or [E, P, P].
@@ -195,11 +225,11 @@ class MovementPrimitive(Handle):
         chol, n_cov = factor(shapes, "chol", chol)
         if n_cov > 1:
             params = gauss.sample(mean, chol, random)
-            return (params, *self.trajectory(params, times, init_time, init_pos, init_vel))
+            return SampledPaths(params, *self.trajectory(params, times, init_time, init_pos, init_vel))
         grid = self._grid(shapes, times, init_time, init_pos, init_vel)
         params, pos, vel = shapes.empty("E P"), shapes.empty("E T D"), shapes.empty("E T D")
         lib.tce_mp_sample(self, byref(grid), mean, chol, random_stream(random), params, pos, vel)
-        return params, pos, vel
+        return SampledPaths(params, pos, vel)
 
     def fit(self, times: Any, demo: Any, reg: float = 1e-9) -> Array:
         """Parameters [P] of a demonstration [T, D] at times [T], by ridge regression."""
@@ -214,7 +244,7 @@ class MovementPrimitive(Handle):
     def condition(
         self, via: Iterable[Union[Via, Sequence[float]]], mean: Any, chol: Any, init_time: float = 0.0,
         init_pos: Any = None, init_vel: Any = None,
-    ) -> Tuple[Array, Array]:
+    ) -> gauss.Gaussian:
         """The Gaussian N(mean [P], chol) given that its path passes the via-points.
 
         ``chol`` is [P, P] or [1, P, P], and so is the new one.
@@ -233,7 +263,7 @@ class MovementPrimitive(Handle):
         with self._lock:
             lib.tce_mp_condition(
                 self, len(points), rows, number("init_time", init_time), init_pos, init_vel, mean, chol, out_mean, out_chol)
-        return out_mean, out_chol
+        return gauss.Gaussian(out_mean, out_chol)
 
     def plan(self, params: Any, init_time: float = 0.0, init_pos: Any = None, init_vel: Any = None) -> Plan:
         """This primitive with parameters [P] and a start, for :func:`blend`."""
@@ -242,7 +272,7 @@ class MovementPrimitive(Handle):
     def blend(
         self, params: Any, other: Plan, start: float, end: float, times: Any, init_time: float = 0.0,
         init_pos: Any = None, init_vel: Any = None,
-    ) -> Tuple[Array, Array, Array]:
+    ) -> Blended:
         """:func:`blend` from this primitive's path to another plan."""
         return blend(self.plan(params, init_time, init_pos, init_vel), other, start, end, times)
 
@@ -295,8 +325,8 @@ class DMP(_Configured):
     kind = "dmp"
 
 
-def blend(a: Plan, b: Plan, start: float, end: float, times: Any) -> Tuple[Array, Array, Array]:
-    """Goes over from plan a to plan b between two times: position, velocity, acceleration [T, D], all continuous."""
+def blend(a: Plan, b: Plan, start: float, end: float, times: Any) -> Blended:
+    """Blends plan a into plan b between two times: position, velocity, acceleration [T, D], all continuous."""
     plans = []
     for plan in (a, b):
         shapes = Shapes(P=plan.mp.num_params, D=plan.mp.num_dof)
@@ -311,4 +341,4 @@ def blend(a: Plan, b: Plan, start: float, end: float, times: Any) -> Tuple[Array
     pos, vel, acc = (shapes.empty("T D") for _ in range(3))
     lib.tce_mp_blend(
         byref(plans[0]), byref(plans[1]), number("start", start), number("end", end), shapes["T"], times, pos, vel, acc)
-    return pos, vel, acc
+    return Blended(pos, vel, acc)

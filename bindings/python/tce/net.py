@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import byref, c_double
-from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -16,6 +15,7 @@ from ._handle import Growing, Handle, Owned, fill, make, struct, unknown
 from ._library import lib
 from .base import Pool, RandomSource, random_stream
 from .errors import E_STATE, StateError
+from .gauss import Gaussian
 from .store import Store
 
 STATE = b"state"  # where a store has it on the way to a larger handle
@@ -283,7 +283,7 @@ class Policy(Trained):
         """How many factors :meth:`predict` returns for n contexts: 1 or n."""
         return int(lib.tce_policy_num_factors(self, n))
 
-    def predict(self, obs: Any) -> Tuple[Array, Array]:
+    def predict(self, obs: Any) -> Gaussian:
         """Means [n, P] and factors [1 or n, P, P] for contexts [n, n_obs]; remembers the batch for backward."""
         self._weights()
         shapes = Shapes(O=self.n_obs, P=self.n_params)
@@ -293,7 +293,7 @@ class Policy(Trained):
         with self._lock:
             self._require(shapes["N"])
             lib.tce_policy_predict(self, shapes["N"], obs, mean, chol)
-        return mean, chol
+        return Gaussian(mean, chol)
 
     def backward(self, d_mean: Any, d_chol: Any) -> None:
         """Parameter gradients of a loss from its gradients to the last prediction."""
@@ -342,13 +342,12 @@ class _Restored(NamedTuple):
         return self._replace(max_batch=max_batch)
 
 
-@dataclass
-class Statistics:
+class Statistics(NamedTuple):
     """A critic's running statistics of the observations."""
 
     mean: Array
     var: Array
-    count: float
+    n: float  # observations
 
 
 class Critic(Trained):

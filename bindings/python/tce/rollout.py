@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import byref
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from ._declarations import Random as RandomState
 from ._handle import Handle, fill, make, struct
 from ._library import lib
 from .base import MASK, Pool, RandomSource, random_stream
-from .env import Task, read_spec, render
+from .env import Start, Task, read_spec, render
 from .errors import TceError, error
 
 LONG = 1000  # steps of a task in C that Ctrl-C does not wait for
@@ -27,8 +26,14 @@ LONG = 1000  # steps of a task in C that Ctrl-C does not wait for
 RESULT = np.dtype(EnvResult)
 
 
-@dataclass
-class Paths:
+class Steps(NamedTuple):
+    """What one step with raw actions brought to n environments."""
+
+    obs: Array  # [n, O]
+    results: AnyArray  # [n], with the fields reward, terminated, truncated and event
+
+
+class Paths(NamedTuple):
     """What episodes along desired paths brought; [n, T] unless said otherwise."""
 
     obs: Array  # [n, T+1, O], row 0 from reset
@@ -89,16 +94,16 @@ class Rollout(Handle):
     def _count(self, n: Optional[int]) -> int:
         return self.n_envs if n is None else integer("n", n, 1, self.n_envs)
 
-    def reset(self, episode: int = 0, n: Optional[int] = None) -> Tuple[Array, Array, Array]:
+    def reset(self, episode: int = 0, n: Optional[int] = None) -> Start:
         """Starts an episode in the first n environments (all): (obs [n, O], pos [n, D], vel [n, D])."""
         shapes = Shapes(N=self._count(n), O=self.spec.n_obs, D=self.spec.n_dof)
         obs, pos, vel = shapes.empty("N O"), shapes.empty("N D"), shapes.empty("N D")
         self._run(
             lib.tce_rollout_reset, self, shapes["N"], integer("episode", episode, 0, MASK), obs, pos, vel)
         self._first = obs.copy()
-        return obs, pos, vel
+        return Start(obs, pos, vel)
 
-    def reset_one(self, i: int, episode: int = 0) -> Tuple[Array, Array, Array]:
+    def reset_one(self, i: int, episode: int = 0) -> Start:
         """Starts an episode in environment i alone: (obs [O], pos [D], vel [D])."""
         shapes = Shapes(O=self.spec.n_obs, D=self.spec.n_dof)
         obs, pos, vel = shapes.empty("O"), shapes.empty("D"), shapes.empty("D")
@@ -107,11 +112,9 @@ class Rollout(Handle):
             lib.tce_rollout_reset_one, self, i, integer("episode", episode, 0, MASK), obs, pos, vel)
         if self._first is not None and i < len(self._first):
             self._first[i] = obs
-        return obs, pos, vel
+        return Start(obs, pos, vel)
 
-    def reset_streams(
-        self, streams: Sequence[RandomSource], which: Any = None
-    ) -> Tuple[Array, Array, Array]:
+    def reset_streams(self, streams: Sequence[RandomSource], which: Any = None) -> Start:
         """Starts episodes from random streams, one for each environment of ``which`` (ascending; None: the first ones), in
         place of those keyed by seed, purpose and episode: (obs [n, O], pos [n, D], vel [n, D])."""
         sources = [random_stream(stream) for stream in streams]
@@ -129,7 +132,7 @@ class Rollout(Handle):
         known = np.empty((0, self.spec.n_obs)) if self._first is None else self._first
         self._first = np.concatenate([known, np.zeros((self.n_envs - len(known), self.spec.n_obs))])
         self._first[chosen] = obs
-        return obs, pos, vel
+        return Start(obs, pos, vel)
 
     def run(self, pos: Any, vel: Any) -> Paths:
         """Runs the episodes of the last :meth:`reset` along desired paths pos, vel [n, T, D]."""
@@ -150,14 +153,14 @@ class Rollout(Handle):
         self._run_long(n * T, lib.tce_rollout_run, self, n, T, pos, vel, byref(raw))
         return paths
 
-    def step(self, actions: Any) -> Tuple[Array, AnyArray]:
+    def step(self, actions: Any) -> Steps:
         """One step with raw actions [n, A]: obs [n, O] and a structured array [n] with the fields reward,
         terminated, truncated and event. Environments that ended are not reset."""
         shapes = Shapes(A=self.spec.n_action, O=self.spec.n_obs)
         actions = shapes.array("actions", actions, "N A")
         obs, results = shapes.empty("N O"), np.zeros(shapes["N"], RESULT)
         self._run(lib.tce_rollout_step, self, shapes["N"], actions, obs, results)
-        return obs, results
+        return Steps(obs, results)
 
     def metrics(self, n: Optional[int] = None) -> Array:
         """Metrics [n, M] of the first n environments, in the order of ``spec.metric_names``."""

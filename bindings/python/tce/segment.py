@@ -18,7 +18,14 @@ from .mp import MovementPrimitive
 
 
 
-def gae(rewards: Any, values: Any, dones: Any, gamma: float, lam: float) -> Tuple[Array, Array]:
+class Returns(NamedTuple):
+    """Advantages and returns, each [E, T]."""
+
+    advantages: Array
+    returns: Array
+
+
+def gae(rewards: Any, values: Any, dones: Any, gamma: float, lam: float) -> Returns:
     """Generalised advantage estimation: (advantages, returns), each [E, T].
 
     rewards and dones are [E, T], values [E, T+1]. dones: terminated or truncated.
@@ -26,15 +33,15 @@ def gae(rewards: Any, values: Any, dones: Any, gamma: float, lam: float) -> Tupl
     shapes, arrays = _steps(rewards, values, dones)
     advantages, returns = shapes.empty("E T"), shapes.empty("E T")
     lib.tce_gae(shapes["E"], shapes["T"], *arrays, number("gamma", gamma), number("lam", lam), advantages, returns)
-    return advantages, returns
+    return Returns(advantages, returns)
 
 
-def monte_carlo(rewards: Any, values: Any, dones: Any, gamma: float) -> Tuple[Array, Array]:
+def monte_carlo(rewards: Any, values: Any, dones: Any, gamma: float) -> Returns:
     """Monte-Carlo returns: (advantages, returns), each [E, T]; shapes as in :func:`gae`."""
     shapes, arrays = _steps(rewards, values, dones)
     advantages, returns = shapes.empty("E T"), shapes.empty("E T")
     lib.tce_monte_carlo(shapes["E"], shapes["T"], *arrays, number("gamma", gamma), advantages, returns)
-    return advantages, returns
+    return Returns(advantages, returns)
 
 
 def _steps(rewards: Any, values: Any, dones: Any) -> Tuple[Shapes, List[Any]]:
@@ -72,8 +79,8 @@ def time_pairs(
     return out[: count.value].copy()
 
 
-class MaskedAdvantage(NamedTuple):
-    """Segment advantages and which of them count."""
+class SegmentAdvantages(NamedTuple):
+    """Advantages of segments [E, J], and which of them count: mask 0 marks those that do not."""
 
     advantages: Array
     mask: NDArray[np.uint8]
@@ -81,14 +88,13 @@ class MaskedAdvantage(NamedTuple):
 
 def segment_advantage(
     rewards: Any, values: Any, pairs: Any, gamma: float = 1.0, normalise: bool = True, *, kind: str = "value",
-    step_advantages: Any = None, lengths: Any = None, with_mask: bool = False,
-) -> Any:
-    """Segment advantages [E, J].
+    step_advantages: Any = None, lengths: Any = None,
+) -> SegmentAdvantages:
+    """Segment advantages and their mask, each [E, J].
 
     rewards [E, T], values [E, T+1], pairs [J, 2]. kind "value": reward sum plus the difference of values; "sum":
     of step_advantages [E, T]; "reward": reward sum minus its mean over the episodes. lengths [E]: steps that each
-    episode really took. What a kind does not use may be None. With ``with_mask`` the result is (advantages, mask), mask
-    0 for segments that do not count.
+    episode really took; segments beyond them have mask 0. What a kind does not use may be None.
     """
     shapes = Shapes()
     rewards = shapes.optional("rewards", rewards, "E T")
@@ -104,7 +110,7 @@ def segment_advantage(
     lib.tce_segment_advantage(
         argument("tce_segment_advantage", "kind", kind), shapes["E"], shapes["T"], shapes["J"], rewards, values,
         step_advantages, pairs, lengths, number("gamma", gamma), int(bool(normalise)), out, mask)
-    return MaskedAdvantage(out, mask) if with_mask else out
+    return SegmentAdvantages(out, mask)
 
 
 def normalise(x: Any, mask: Any = None) -> Array:
@@ -130,9 +136,25 @@ class SurrogateStats(NamedTuple):
         return cls(*(getattr(stats, name) for name in cls._fields))
 
 
-def surrogate(
-    log_prob: Any, log_prob_old: Any, advantages: Any, clip: float = 0.0, mask: Any = None
-) -> Tuple[float, Array, SurrogateStats]:
+class Surrogate(NamedTuple):
+    """A surrogate loss, its gradient to the log-likelihoods, and what else was found."""
+
+    loss: float
+    d_log_prob: Array
+    stats: SurrogateStats
+
+
+class SegmentSurrogate(NamedTuple):
+    """The surrogate loss of segments, its gradients, the log-likelihoods [E, J] it was computed from, and what else was found."""
+
+    loss: float
+    d_mean: Array
+    d_chol: Array
+    log_prob: Array
+    stats: SurrogateStats
+
+
+def surrogate(log_prob: Any, log_prob_old: Any, advantages: Any, clip: float = 0.0, mask: Any = None) -> Surrogate:
     """Surrogate loss of any log-likelihoods: (loss, d_log_prob, stats). clip 0: no clipping."""
     log_prob = Shapes().array("log_prob", log_prob, *(" ".join("ABCD"[:n]) for n in range(1, 5)))
     shape = " ".join(map(str, log_prob.shape))
@@ -144,7 +166,7 @@ def surrogate(
     stats = struct(SegmentStats)
     out = np.empty_like(log_prob)
     lib.tce_surrogate(log_prob.size, log_prob, log_prob_old, advantages, mask, number("clip", clip), byref(stats), out)
-    return stats.loss, out, SurrogateStats._read(stats)
+    return Surrogate(stats.loss, out, SurrogateStats._read(stats))
 
 
 class SegmentObjective(Growing):
@@ -214,11 +236,10 @@ class SegmentObjective(Growing):
     def surrogate(
         self, positions: Any, mean: Any, chol: Any, init_pos: Any, init_vel: Any, log_prob_old: Any,
         advantages: Any, clip: float = 0.0, mask: Any = None,
-    ) -> Tuple[float, Array, Array]:
-        """(loss, d_mean [E, P], d_chol shaped like chol) of -mean(ratio * advantage), clipped when clip > 0.
+    ) -> SegmentSurrogate:
+        """The loss -mean(ratio * advantage), clipped when clip > 0, with d_mean [E, P], d_chol shaped like chol, log_prob [E, J], stats.
 
-        log_prob_old and advantages are [E, J]; segments with mask 0 take no part. ``stats`` and ``log_prob_new``
-        then hold the rest of what was found.
+        log_prob_old and advantages are [E, J]; segments with mask 0 take no part.
         """
         shapes, arrays, n_cov = self._inputs(positions, mean, chol, init_pos, init_vel)
         log_prob_old = shapes.array("log_prob_old", log_prob_old, "E J")
@@ -232,6 +253,4 @@ class SegmentObjective(Growing):
             lib.tce_segment_surrogate(
                 self, shapes["E"], *arrays, log_prob_old, advantages, mask, number("clip", clip), byref(stats), log_prob,
                 d_mean, d_chol)
-        self.stats = SurrogateStats._read(stats)
-        self.log_prob_new = log_prob
-        return stats.loss, d_mean, d_chol
+        return SegmentSurrogate(stats.loss, d_mean, d_chol, log_prob, SurrogateStats._read(stats))

@@ -14,6 +14,7 @@ from ._handle import Growing, fill, struct, unknown
 from ._library import lib
 from .base import Pool
 from .errors import E_STATE, StateError
+from .gauss import Gaussian, GaussianGradient
 
 
 class Distances(NamedTuple):
@@ -22,6 +23,21 @@ class Distances(NamedTuple):
     mean: Array
     cov: Array
     eta: Array
+
+
+class Bounds(NamedTuple):
+    """Of the two parts of the distance."""
+
+    mean_bound: float
+    cov_bound: float
+
+
+class Regression(NamedTuple):
+    """The trust-region regression loss and its gradients."""
+
+    loss: float
+    d_mean: Array
+    d_chol: Array
 
 
 class Projection(Growing):
@@ -61,9 +77,9 @@ class Projection(Growing):
         self._last: Optional[Tuple[int, Tuple[int, ...], Tuple[int, ...]]] = None
 
     @property
-    def bounds(self) -> Tuple[float, float]:
+    def bounds(self) -> Bounds:
         """(mean_bound, cov_bound); assign to change them."""
-        return self._options.mean_bound, self._options.cov_bound
+        return Bounds(self._options.mean_bound, self._options.cov_bound)
 
     @bounds.setter
     def bounds(self, value: Tuple[float, float]) -> None:
@@ -74,7 +90,7 @@ class Projection(Growing):
 
     def project(
         self, mean: Any, chol: Any, old_mean: Any, old_chol: Any, entropy_bound: Optional[float] = None
-    ) -> Tuple[Array, Array]:
+    ) -> Gaussian:
         """Projects (mean [E, P], chol) into the trust region around the old ones.
 
         chol and old_chol are lower Cholesky factors (``np.linalg.cholesky`` of a covariance), [1, P, P] or [P, P] (one
@@ -103,7 +119,7 @@ class Projection(Growing):
             lib.tce_trpl_project(
                 self, shapes["E"], mean, chol, old_mean, old_chol, bound, out_mean, out_chol)
             self._last = shapes["E"], chol.shape, given
-        return out_mean, out_chol
+        return Gaussian(out_mean, out_chol)
 
     def _repeat(self, chol: Array, shape: Tuple[int, ...]) -> Array:
         """A shared factor for every row."""
@@ -120,7 +136,7 @@ class Projection(Growing):
             raise StateError(E_STATE, "TCE_E_STATE", f"{what} needs a project before it")
         return self._last
 
-    def backward(self, d_mean: Any = None, d_chol: Any = None) -> Tuple[Array, Array]:
+    def backward(self, d_mean: Any = None, d_chol: Any = None) -> GaussianGradient:
         """Gradients to the mean and chol of the last :meth:`project` from those to its results (None: zeros)."""
         n, shape, given = self._projected("backward")
         shapes = Shapes(E=n, P=self.dim)
@@ -129,11 +145,11 @@ class Projection(Growing):
         out_mean, out_chol = np.empty_like(d_mean), np.zeros_like(d_chol)
         with self._lock:
             lib.tce_trpl_backward(self, n, d_mean, d_chol, out_mean, out_chol)
-        return out_mean, self._gather(out_chol, given)
+        return GaussianGradient(out_mean, self._gather(out_chol, given))
 
     def regression(
         self, mean: Any, chol: Any, coefficient: float = 1.0, with_cov: bool = True
-    ) -> Tuple[float, Array, Array]:
+    ) -> Regression:
         """Trust-region regression loss of the last :meth:`project` and its gradients to mean and chol."""
         n, shape, given = self._projected("regression")
         shapes = Shapes(E=n, P=self.dim)
@@ -146,7 +162,7 @@ class Projection(Growing):
         with self._lock:
             lib.tce_trpl_regression(
                 self, n, mean, chol, number("coefficient", coefficient), int(bool(with_cov)), byref(loss), d_mean, d_chol)
-        return loss.value, d_mean, self._gather(d_chol, given)
+        return Regression(loss.value, d_mean, self._gather(d_chol, given))
 
     def distances(self) -> Distances:
         """What the last :meth:`project` measured, before it projected."""
