@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
 # loops as long as `make test-long` wants them
 LONG = os.environ.get("TCE_TEST_LONG", "") == "1"
+# as Check's suites: programs that count what they run take longer
+PATIENCE = int(os.environ.get("CK_TIMEOUT_MULTIPLIER", "1"))
 
 
 def environment() -> Dict[str, str]:
@@ -29,7 +31,7 @@ def environment() -> Dict[str, str]:
 def tce(*arguments: Any, env: Optional[Dict[str, str]] = None, **options: Any) -> "subprocess.CompletedProcess[str]":
     """`env` goes over the environment of the tests."""
     return subprocess.run([str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, env={**environment(), **(env or {})},
-                          timeout=120, **options)
+                          timeout=120 * PATIENCE, **options)
 
 
 def listen() -> None:
