@@ -12,6 +12,7 @@
 
 #include "support.h"
 #include "commands/video.h"
+#include "tools/png.h"
 
 static char folder[TEST_FOLDER], path[128], programs[4096];
 
@@ -55,7 +56,7 @@ START_TEST(a_png_holds_what_was_given)
     tce_random_start(&random, 1, 0, 0, 0);
     for (size_t i = 0; i < sizeof rgb; i++)
         rgb[i] = (uint8_t)tce_random_below(&random, 256);
-    ck_assert_int_eq(picture_write(path, W, H, rgb), TCE_OK);
+    ck_assert_int_eq(png_write(path, W, H, rgb), TCE_OK);
     FILE *stream = fopen(path, "rb");
     ck_assert_ptr_nonnull(stream);
     const size_t n = fread(file, 1, sizeof file, stream);
@@ -89,7 +90,7 @@ END_TEST
 START_TEST(a_place_that_cannot_be_written_is_named)
 {
     const uint8_t rgb[3] = { 0 };
-    ck_assert_int_eq(picture_write("/nowhere/x.png", 1, 1, rgb), TCE_E_IO);
+    ck_assert_int_eq(png_write("/nowhere/x.png", 1, 1, rgb), TCE_E_IO);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "/nowhere/x.png"));
 }
 END_TEST

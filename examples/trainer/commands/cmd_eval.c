@@ -17,6 +17,7 @@
 #include "run/player.h"
 #include "tools/counter.h"
 #include "tools/memory.h"
+#include "tools/png.h"
 
 #define DEFAULT_EPISODES 200
 #define FASTEST_VIDEO 60.0 /* frames a second; faster tasks show every second step, or fewer */
@@ -164,7 +165,7 @@ static tce_status make_film(film *f, const player *p)
         if (status == TCE_OK && f->e == 0 && o->picture)
             status = f->env->render(f->instance, o->width, o->height, f->rgb);
         if (status == TCE_OK && f->e == 0 && o->picture)
-            status = picture_write(o->picture, o->width, o->height, f->rgb);
+            status = png_write(o->picture, o->width, o->height, f->rgb);
     }
     counter_end(&f->steps);
     if (f->video) {

@@ -1,13 +1,10 @@
 /*
- * Pictures and videos from rgb [height, width, 3]: PNG files by zlib, videos through ffmpeg.
+ * Videos from rgb [height, width, 3], through ffmpeg.
  */
 #ifndef TRAINER_VIDEO_H
 #define TRAINER_VIDEO_H
 
 #include <tce/tce.h>
-
-/* A PNG file. TCE_E_IO, TCE_E_NOMEM. */
-tce_status picture_write(const char *path, int32_t width, int32_t height, const uint8_t *rgb);
 
 typedef struct video video;
 

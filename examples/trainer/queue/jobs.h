@@ -11,7 +11,7 @@
 /* How far a run has come, by its progress.csv. */
 typedef struct job_progress {
     long offset; /* bytes read */
-    int success_column, return_column;
+    size_t success_column, return_column;
     long long iteration, env_steps;
     double success, value; /* of the last evaluation; NaN: none */
 } job_progress;

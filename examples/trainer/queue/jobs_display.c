@@ -15,6 +15,7 @@
 
 #include "queue/jobs.h"
 #include "tools/clock.h"
+#include "tools/csv.h"
 #include "tools/terminal.h"
 
 /* Seconds between updates on a terminal. */
@@ -25,35 +26,21 @@
 
 /* ---- how far a run has come ------------------------------------------------------------------ */
 
-/* Column number of a name in a header line, or -1. */
-static int find_column(const char *header, const char *name)
+/* A row's number in a column; NaN where it has none. */
+static double number_in(const csv_row *row, size_t column)
 {
-    const size_t length = strlen(name);
-    int column = 0;
-    for (const char *at = header; *at; at += strcspn(at, ",\n"), at += *at != '\0', column++)
-        if (strncmp(at, name, length) == 0 && strchr(",\n", at[length]))
-            return column;
-    return -1;
+    double value;
+    return column < row->n && csv_number(row->fields[column], &value) ? value : NAN;
 }
 
-/* A row's number in a column; NaN where it is empty. */
-static double number_in(const char *row, int column)
+static void take_row(job_progress *p, const csv_row *row)
 {
-    const char *at = row;
-    for (int i = 0; i < column; i++) {
-        at += strcspn(at, ",");
-        at += *at == ',';
-    }
-    char *end;
-    const double value = strtod(at, &end);
-    return column < 0 || end == at ? NAN : value;
-}
-
-static void take_row(job_progress *p, const char *row)
-{
+    const double iteration = number_in(row, 0), env_steps = number_in(row, 1);
     const double evaluated = number_in(row, p->return_column);
-    p->iteration = (long long)number_in(row, 0);
-    p->env_steps = (long long)number_in(row, 1);
+    if (isnan(iteration) || isnan(env_steps))
+        return;
+    p->iteration = (long long)iteration;
+    p->env_steps = (long long)env_steps;
     if (!isnan(evaluated)) {
         p->value = evaluated;
         p->success = number_in(row, p->success_column);
@@ -69,6 +56,7 @@ void job_progress_update(job_progress *p, const char *folder)
     char path[RUN_PATH], *line = NULL;
     size_t size = 0;
     struct stat there;
+    csv_row row = { 0 };
     FILE *file = NULL;
     if (run_path(folder, "progress.csv", path) == TCE_OK)
         (void)run_open(path, O_RDONLY, "r", &file);
@@ -81,15 +69,18 @@ void job_progress_update(job_progress *p, const char *folder)
         return;
     if (fseek(file, p->offset, SEEK_SET) == 0)
         for (ssize_t n; (n = getline(&line, &size, file)) > 0 && line[n - 1] == '\n';) {
+            if (csv_row_cut(&row, line) != TCE_OK)
+                break;
             if (p->offset == 0) {
-                p->success_column = find_column(line, "eval_success");
-                p->return_column = find_column(line, "eval_return");
+                p->success_column = csv_row_find(&row, "eval_success");
+                p->return_column = csv_row_find(&row, "eval_return");
             } else {
-                take_row(p, line);
+                take_row(p, &row);
             }
             p->offset = ftell(file);
         }
     free(line);
+    csv_row_free(&row);
     fclose(file);
 }
 

@@ -42,9 +42,7 @@ static tce_status read_header(const char *path, char *line, header *out)
 
 static int read_number(const char *text, double *out)
 {
-    char *end;
-    *out = strtod(text, &end);
-    return end != text && *end == '\0' && isfinite(*out);
+    return csv_number(text, out) && isfinite(*out);
 }
 
 static tce_status copy_point(const char *path, size_t number, char *line, const header *h,

@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,39 +27,47 @@ size_t table_column(const table *t, const char *name)
     return i;
 }
 
-/* The names in the first line, which is cut at its commas. */
-static tce_status read_header(const char *path, char *line, table *t)
+/* The names in the first line. */
+static tce_status take_header(const char *path, const csv_row *row, table *t)
 {
-    t->n_columns = 1;
-    for (const char *c = line; *c; c++)
-        t->n_columns += *c == ',';
+    t->n_columns = row->n;
     t->names = calloc(t->n_columns, sizeof *t->names);
     if (!t->names)
         return tce_fail(TCE_E_NOMEM, "no memory for the columns of %s", path);
     for (size_t i = 0; i < t->n_columns; i++) {
-        const size_t length = strcspn(line, ",\r\n");
+        const size_t length = strlen(row->fields[i]);
         if (length == 0 || length >= METRIC_NAME)
             return tce_fail(TCE_E_CORRUPT, "%s:1: name of column %zu is empty or too long", path,
                             i + 1);
-        memcpy(t->names[i], line, length);
-        line += length + 1;
+        memcpy(t->names[i], row->fields[i], length);
     }
     return TCE_OK;
 }
 
-static tce_status read_row(const char *path, size_t number, const char *line, size_t n, double *out)
+/* Memory for one more row of t, which has room for *room of them. */
+static tce_status grow(const char *path, table *t, size_t *room)
 {
-    for (size_t i = 0; i < n; i++) {
-        const size_t length = strcspn(line, ",\r\n");
-        char *end = NULL;
-        out[i] = length ? strtod(line, &end) : NAN;
-        if (length && end != line + length)
-            return tce_fail(TCE_E_CORRUPT, "%s:%zu: \"%.*s\" is not a number", path, number,
-                            (int)length, line);
-        if ((line[length] == ',') != (i + 1 < n))
-            return tce_fail(TCE_E_CORRUPT, "%s:%zu: has not %zu fields", path, number, n);
-        line += length + 1;
-    }
+    if (t->n_rows < *room)
+        return TCE_OK;
+    const size_t more = *room ? 2 * *room : 256;
+    double *values = realloc(t->values, more * t->n_columns * sizeof *values);
+    if (!values)
+        return tce_fail(TCE_E_NOMEM, "no memory for the rows of %s", path);
+    t->values = values;
+    *room = more;
+    return TCE_OK;
+}
+
+static tce_status take_row(const char *path, size_t number, const csv_row *row, table *t)
+{
+    double *out = t->values + t->n_rows * t->n_columns;
+    for (size_t i = 0; i < row->n && i < t->n_columns; i++)
+        if (!csv_number(row->fields[i], &out[i]))
+            return tce_fail(TCE_E_CORRUPT, "%s:%zu: \"%s\" is not a number", path, number,
+                            row->fields[i]);
+    if (row->n != t->n_columns)
+        return tce_fail(TCE_E_CORRUPT, "%s:%zu: has not %zu fields", path, number, t->n_columns);
+    t->n_rows++;
     return TCE_OK;
 }
 
@@ -68,28 +75,21 @@ static tce_status read_lines(const char *path, FILE *file, table *t)
 {
     char *line = NULL;
     size_t size = 0, room = 0, number = 0;
+    csv_row row = { 0 };
     tce_status status = TCE_OK;
-    ssize_t length;
-    while (status == TCE_OK && (length = getline(&line, &size, file)) > 0 &&
-           line[length - 1] == '\n') {
+    for (ssize_t length; status == TCE_OK && (length = getline(&line, &size, file)) > 0 &&
+                         line[length - 1] == '\n';) {
         number++;
-        if (number == 1) {
-            status = read_header(path, line, t);
-            continue;
-        }
-        if (t->n_rows == room) {
-            room = room ? 2 * room : 256;
-            double *more = realloc(t->values, room * t->n_columns * sizeof *more);
-            if (!more) {
-                status = tce_fail(TCE_E_NOMEM, "no memory for the rows of %s", path);
-                continue;
-            }
-            t->values = more;
-        }
-        status = read_row(path, number, line, t->n_columns, t->values + t->n_rows * t->n_columns);
-        t->n_rows += status == TCE_OK;
+        status = csv_row_cut(&row, line);
+        if (status != TCE_OK)
+            status = tce_fail(status, "%s:%zu: %s", path, number, tce_error_message());
+        else if (number == 1)
+            status = take_header(path, &row, t);
+        else if ((status = grow(path, t, &room)) == TCE_OK)
+            status = take_row(path, number, &row, t);
     }
     free(line);
+    csv_row_free(&row);
     if (status == TCE_OK && ferror(file))
         return tce_fail(TCE_E_IO, "cannot read %s: %s", path, strerror(errno));
     if (status == TCE_OK && number == 0)

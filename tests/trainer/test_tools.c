@@ -1,0 +1,109 @@
+/*
+ * What every room of the trainer uses: numbers as text, rows of CSV files.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <check.h>
+
+#include "support.h"
+#include "tools/csv.h"
+#include "tools/numbers.h"
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+START_TEST(a_number_as_text_reads_back_to_the_same_bits)
+{
+    tce_random random;
+    tce_random_start(&random, (uint64_t)_i, 0, 0, 0);
+    for (int i = 0; i < 1000; i++) {
+        const uint64_t bits = tce_random_bits(&random);
+        char text[NUMBER_TEXT];
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        if (!isfinite(value))
+            continue;
+        number_text(value, 0, text);
+        ck_assert_msg(strtod(text, NULL) == value, "%a is %s", value, text);
+        const float single = (float)(value * exp2(-900.0 * (fabs(value) > 1e30)));
+        number_text((double)single, 1, text);
+        ck_assert_msg(!isfinite(single) || strtof(text, NULL) == single, "%a is %s", (double)single,
+                      text);
+    }
+}
+END_TEST
+
+START_TEST(a_number_as_text_is_as_short_as_people_write_it)
+{
+    static const struct {
+        double value;
+        int is_float;
+        const char *text;
+    } CASES[] = {
+        { 10.0, 0, "10" },
+        { -300000.0, 0, "-300000" },
+        { 0.1, 0, "0.1" },
+        { 1e6, 0, "1e+06" },
+        { 0.1 + 0.2, 0, "0.30000000000000004" },
+        { (double)0.1F, 1, "0.1" },
+        { 0.0, 0, "0" },
+        { 5e-324, 0, "5e-324" },
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        char text[NUMBER_TEXT];
+        number_text(CASES[i].value, CASES[i].is_float, text);
+        ck_assert_str_eq(text, CASES[i].text);
+    }
+}
+END_TEST
+
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+START_TEST(a_row_has_as_many_fields_as_its_line)
+{
+    enum { N = 300 };
+    csv_row row = { 0 };
+    char few[] = "a,\"b,c\",\n", many[4 * N] = "", open[] = "a,\"b\n";
+    ck_assert_int_eq(csv_row_cut(&row, few), TCE_OK);
+    ck_assert_uint_eq(row.n, 3);
+    ck_assert_str_eq(row.fields[1], "b,c");
+    ck_assert_str_eq(row.fields[2], "");
+    ck_assert_uint_eq(csv_row_find(&row, "b,c"), 1);
+    ck_assert_uint_eq(csv_row_find(&row, "d"), 3);
+
+    for (int i = 0; i < N; i++)
+        sprintf(many + strlen(many), "%s%d", i ? "," : "", i % 100);
+    ck_assert_int_eq(csv_row_cut(&row, many), TCE_OK);
+    ck_assert_uint_eq(row.n, N);
+    ck_assert_str_eq(row.fields[N - 1], "99");
+    ck_assert_int_eq(csv_row_cut(&row, open), TCE_E_CORRUPT);
+    csv_row_free(&row);
+}
+END_TEST
+
+START_TEST(a_field_is_a_number_as_a_whole_or_not_at_all)
+{
+    double value = 0.0;
+    ck_assert(csv_number("-1.5e3", &value));
+    ck_assert_double_eq(value, -1500.0);
+    ck_assert(csv_number("", &value));
+    ck_assert(isnan(value));
+    ck_assert(!csv_number("1.5x", &value));
+    ck_assert(!csv_number(" ", &value));
+    ck_assert(!csv_number("two", &value));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tools");
+    TCase *property = test_case(suite, "property", 0);
+    tcase_add_loop_test(property, a_number_as_text_reads_back_to_the_same_bits, 0, 10);
+    tcase_add_test(property, a_number_as_text_is_as_short_as_people_write_it);
+    tcase_add_test(property, a_row_has_as_many_fields_as_its_line);
+    TCase *errors = test_case(suite, "errors", 0);
+    tcase_add_test(errors, a_field_is_a_number_as_a_whole_or_not_at_all);
+
+    return test_run(suite);
+}
