@@ -180,6 +180,12 @@ static const struct {
     { "same_names", TCE_ENV_FAULT,
       "metric_names[0] and [1] are both \"distance\": give each metric a name of its own" },
     { "comma_in_a_name", TCE_ENV_FAULT, "metric_names[1] = \"distance, m\" has a comma" },
+    { "reserved_name", TCE_ENV_FAULT,
+      "metric_names[1] = \"return\" is a name that training logs a number of its own under: rename "
+      "the metric in the task" },
+    { "eval_name", TCE_ENV_FAULT, "metric_names[1] = \"eval_distance\" is a name that training" },
+    { "latin_1_name", TCE_ENV_FAULT,
+      "metric_names[1] is no printable UTF-8 text of at most 255 bytes: choose another name" },
     { "writes_beyond", TCE_ENV_FAULT,
       "reset writes beyond its observation: room is for n_obs = 2 numbers" },
     { "does_not_write", TCE_ENV_FAULT,
@@ -307,6 +313,17 @@ START_TEST(a_table_without_a_required_entry_is_refused)
     fails(tce_env_check(&table), TCE_E_ARGUMENT, "name");
     table.name = "";
     fails(tce_env_check(&table), TCE_E_ARGUMENT, "name");
+    table.name = "a/b";
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "task \"a/b\": a name has letters");
+    table.name = "..";
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "begins with neither . nor -: rename the task");
+    table.name = "-x";
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "task \"-x\"");
+    table.name = "gr\xc3\xb6\xc3\x9f"
+                 "e";
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "letters of English");
+    table.name = "Point_2.5-v0";
+    ok(tce_env_check(&table));
     table = point;
     table.description = NULL;
     fails(tce_env_check(&table), TCE_E_ARGUMENT, "description");

@@ -29,10 +29,15 @@ typedef struct tce_env_spec {
     int32_t n_metrics; /* numbers from metrics() */
     int32_t n_context; /* observation entries that episodic black-box methods see; 0: all */
     double dt;         /* seconds a step */
-    const char *const *metric_names; /* [n_metrics]; "success" is 0 or 1 where a task has it */
-    const int32_t *context;          /* [n_context] indices into the observation */
-    const double *action_low;        /* [n_action] */
-    const double *action_high;       /* [n_action] */
+    /*
+     * [n_metrics]; "success" is 0 or 1 where a task has it. Names are distinct, printable UTF-8
+     * without commas and quotes, and none that training logs its own numbers under, as "return",
+     * "length" and all that begin with "eval_"
+     */
+    const char *const *metric_names;
+    const int32_t *context;    /* [n_context] indices into the observation */
+    const double *action_low;  /* [n_action] */
+    const double *action_high; /* [n_action] */
     /* 1: a reset depends on the episodes before it, through what get_state gives; 0: it does not */
     int32_t carries_state;
     /*
@@ -61,7 +66,7 @@ typedef struct tce_env_vtable {
     size_t struct_size;
     int32_t abi; /* TCE_ENV_ABI */
     int32_t reserved;
-    const char *name;        /* "reacher5" */
+    const char *name;        /* "reacher5": letters, digits, _ . -, beginning with no . or - */
     const char *description; /* one line */
 
     /*
@@ -103,7 +108,7 @@ typedef struct tce_env_vtable {
 
 /*
  * TCE_OK when a table can be used by this library. TCE_E_VERSION: size or abi of another libtce.
- * TCE_E_ARGUMENT: no name, or a required entry is NULL.   No allocation.   Since 0.1.
+ * TCE_E_ARGUMENT: no name or a bad one, or a required entry is NULL.   No allocation.   Since 0.1.
  */
 TCE_API TCE_NODISCARD tce_status tce_env_check(const tce_env_vtable *vtable);
 

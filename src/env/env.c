@@ -3,10 +3,21 @@
  */
 #include <tce/env.h>
 
+#include <string.h>
+
 #include "base/internal.h"
 
 /* A table of the first version of contract 1 ends with render; tables only ever grow. */
 #define LEAST_SIZE (offsetof(tce_env_vtable, render) + sizeof(((tce_env_vtable *)NULL)->render))
+
+/* Task names are parts of folder names. */
+static int is_good_name(const char *name)
+{
+    static const char CHARACTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                     "0123456789_.-";
+
+    return name[0] != '.' && name[0] != '-' && name[strspn(name, CHARACTERS)] == '\0';
+}
 
 /* TCE_OK, or TCE_E_ARGUMENT naming the entry that is missing. */
 static tce_status check_entry(const tce_env_vtable *vtable, int present, const char *entry)
@@ -38,6 +49,11 @@ tce_status tce_env_check(const tce_env_vtable *vtable)
     /* names, then the entries that every task has */
     if (!vtable->name || vtable->name[0] == '\0')
         return tce_fail(TCE_E_ARGUMENT, "a task's table has no name");
+    if (!is_good_name(vtable->name))
+        return tce_fail(TCE_E_ARGUMENT,
+                        "task \"%.60s\": a name has letters of English, digits, _, . and -, and "
+                        "begins with neither . nor -: rename the task",
+                        vtable->name);
     if ((status = check_entry(vtable, vtable->description != NULL, "description")) ||
         (status = check_entry(vtable, vtable->create != NULL, "create")) ||
         (status = check_entry(vtable, vtable->destroy != NULL, "destroy")) ||

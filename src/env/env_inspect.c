@@ -196,28 +196,6 @@ static int repeat(tce__inspection *in, tce__actor *a, int kind)
 
 /* ---- what is looked at ----------------------------------------------------------------------- */
 
-static int check_names(tce__inspection *in)
-{
-    const tce_env_spec *spec = &in->spec;
-
-    for (int32_t i = 0; i < spec->n_metrics; i++) {
-        if (strpbrk(spec->metric_names[i], ",\"\r\n"))
-            return tce__inspect_say(
-                in, TCE__INSPECT_NAMES, TCE_ENV_FAULT,
-                "metric_names[%d] = \"%.60s\" has a comma, a quote or a line break, which a "
-                "column of a table cannot have: choose another name",
-                (int)i, spec->metric_names[i]);
-        for (int32_t k = 0; k < i; k++)
-            if (strcmp(spec->metric_names[i], spec->metric_names[k]) == 0)
-                return tce__inspect_say(
-                    in, TCE__INSPECT_NAMES, TCE_ENV_FAULT,
-                    "metric_names[%d] and [%d] are both \"%.60s\": give each metric a name of its "
-                    "own",
-                    (int)k, (int)i, spec->metric_names[i]);
-    }
-    return 1;
-}
-
 /* A further instance, which has to be like the first. */
 static int make_another(tce__inspection *in, tce__actor *a)
 {
@@ -407,7 +385,6 @@ static void inspect(tce__inspection *in)
 {
     tce__actor *a = &in->actors[0], *b = &in->actors[1], *c = &in->actors[2];
 
-    (void)check_names(in);
     if (in->spec.carries_state) {
         if (!tce__inspect_take_state(in, a))
             return;

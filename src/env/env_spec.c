@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "store/internal.h"
+
 /* The largest of a task's sizes. */
 #define MAX_SIZE 1000000
 
@@ -42,6 +44,70 @@ static tce_status check_sizes(const tce_env_spec *spec)
     return TCE_OK;
 }
 
+/*
+ * Whether training logs numbers of its own under a name. The trainer's columns are all here; a test
+ * compares them.
+ */
+static int is_reserved(const char *name)
+{
+    static const char *const RESERVED[] = {
+        "iteration",
+        "env_steps",
+        "return",
+        "length",
+        "dropped",
+        "steps",
+        "critic_loss",
+        "policy_loss",
+        "trust_region_loss",
+        "policy_gradient_norm",
+        "entropy",
+        "kl_mean",
+        "kl_cov",
+        "ratio_max",
+        "approx_kl",
+        "fraction_clipped",
+    };
+
+    for (size_t i = 0; i < sizeof RESERVED / sizeof RESERVED[0]; i++)
+        if (strcmp(name, RESERVED[i]) == 0)
+            return 1;
+    return strncmp(name, "eval_", 5) == 0;
+}
+
+/* Metrics are columns of tables: each has a name of its own that a column can have. */
+static tce_status check_metric_names(const tce_env_spec *spec)
+{
+    for (int32_t i = 0; i < spec->n_metrics; i++) {
+        const char *name = spec->metric_names[i];
+        if (!name || name[0] == '\0')
+            return tce_fail(TCE_E_ARGUMENT, "metric_names[%d] is NULL or empty", (int)i);
+        if (tce__name_check(name, TCE_E_VALUE))
+            return tce_fail(TCE_E_VALUE,
+                            "metric_names[%d] is no printable UTF-8 text of at most %d bytes: "
+                            "choose another name",
+                            (int)i, TCE__STORE_MAX_NAME);
+        if (strpbrk(name, ",\""))
+            return tce_fail(
+                TCE_E_VALUE,
+                "metric_names[%d] = \"%.60s\" has a comma or a quote, which a column of "
+                "a table cannot have: choose another name",
+                (int)i, name);
+        if (is_reserved(name))
+            return tce_fail(TCE_E_VALUE,
+                            "metric_names[%d] = \"%.60s\" is a name that training logs a number of "
+                            "its own under: rename the metric in the task",
+                            (int)i, name);
+        for (int32_t k = 0; k < i; k++)
+            if (strcmp(name, spec->metric_names[k]) == 0)
+                return tce_fail(TCE_E_VALUE,
+                                "metric_names[%d] and [%d] are both \"%.60s\": give each metric a "
+                                "name of its own",
+                                (int)k, (int)i, name);
+    }
+    return TCE_OK;
+}
+
 static tce_status check_spec(const tce_env_spec *spec, const tce_env_vtable *table)
 {
     tce_status status = check_sizes(spec);
@@ -61,9 +127,8 @@ static tce_status check_spec(const tce_env_spec *spec, const tce_env_vtable *tab
                         "carries_state = 1, but the table has no n_state, get_state or set_state");
 
     /* what is in the arrays */
-    for (int32_t i = 0; i < spec->n_metrics; i++)
-        if (!spec->metric_names[i] || spec->metric_names[i][0] == '\0')
-            return tce_fail(TCE_E_ARGUMENT, "metric_names[%d] is NULL or empty", (int)i);
+    if ((status = check_metric_names(spec)))
+        return status;
     for (int32_t i = 0; i < spec->n_context; i++)
         if (spec->context[i] < 0 || spec->context[i] >= spec->n_obs)
             return tce_fail(TCE_E_VALUE, "context[%d] = %d, must be 0 to %d", (int)i,

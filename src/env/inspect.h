@@ -16,7 +16,6 @@
 /* Kinds of findings; each is reported once. */
 enum {
     TCE__INSPECT_MAKE,
-    TCE__INSPECT_NAMES,
     TCE__INSPECT_SPEC,
     TCE__INSPECT_RESET,
     TCE__INSPECT_STEP,

@@ -372,6 +372,18 @@ class Mass(gymnasium.Env):
         return self.state.astype(np.float32), -float(self.state[0] ** 2), False, False, {"place": self.state[0]}
 
 
+def test_the_id_of_a_gymnasium_environment_becomes_the_name_of_a_task() -> None:
+    gymnasium.register("point/Mass-v1", entry_point=Mass)
+    try:
+        task = tce.GymTask("point/Mass-v1", n_steps=3)
+        assert task.name == "point_Mass-v1"
+        tce.Rollout(task, 1).close()
+        with pytest.raises(ValueError, match="rename the task"):
+            tce.Rollout(tce.GymTask(Mass, n_steps=3, name="../mass"), 1)
+    finally:
+        del gymnasium.registry["point/Mass-v1"]
+
+
 def test_a_gymnasium_environment_tracks_a_path() -> None:
     task = tce.GymTask(
         Mass, n_steps=40, position=[0], velocity=[1], kp=100.0, kd=15.0, metrics={"where": "place"}, name="mass")

@@ -43,6 +43,9 @@ static tce_status spec(void *instance, tce_env_spec *out)
     static const char *const NAMES[M] = { "success", "distance" };
     static const char *const TWICE[M] = { "distance", "distance" };
     static const char *const COMMA[M] = { "success", "distance, m" };
+    static const char *const RESERVED[M] = { "success", "return" };
+    static const char *const EVAL[M] = { "success", "eval_distance" };
+    static const char *const LATIN_1[M] = { "success", "h\xf6he" };
     static const int32_t CONTEXT[] = { 1 }, OTHER[] = { 0 };
     static const double LOW[] = { -1.0 }, HIGH[] = { 1.0 };
     const point *self = instance;
@@ -56,6 +59,9 @@ static tce_status spec(void *instance, tce_env_spec *out)
     out->dt = 0.05;
     out->metric_names = is(self, "same_names")        ? TWICE
                         : is(self, "comma_in_a_name") ? COMMA
+                        : is(self, "reserved_name")   ? RESERVED
+                        : is(self, "eval_name")       ? EVAL
+                        : is(self, "latin_1_name")    ? LATIN_1
                                                       : NAMES;
     out->context = is(self, "constant_context") ? OTHER : CONTEXT;
     out->action_low = LOW;
@@ -226,7 +232,8 @@ static tce_status set_state(void *instance, const double *state, double *out_obs
                 row(fails_midway) row(infinite_reward) row(odd_flags) row(forgets_its_event)      \
                     row(steps_after_the_end) row(steps_before_a_reset) row(starts_elsewhere)      \
                         row(half_a_success) row(metric_is_nan) row(state_lacks_something)         \
-                            row(goal_is_not_set) row(carries_state)
+                            row(goal_is_not_set) row(reserved_name) row(eval_name)                \
+                                row(latin_1_name) row(carries_state)
 
 #define ADDRESS(symbol) &TABLE_##symbol,
 

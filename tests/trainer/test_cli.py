@@ -322,6 +322,8 @@ def test_tasks_that_keep_the_contract_pass_the_check(broken) -> None:
 @pytest.mark.parametrize("task, words", [
     ("no_steps", "n_steps = 0, must be in 1"),
     ("same_names", "give each metric a name of its own"),
+    ("reserved_name", "rename the metric in the task"),
+    ("latin_1_name", "is no printable UTF-8 text"),
     ("writes_beyond", "give the right n_obs in spec, or write fewer"),
     ("does_not_write", "write all n_obs = 2 numbers in every call"),
     ("draws_elsewhere", "no rand(), no clock, no static variable that is written"),
@@ -347,7 +349,7 @@ def test_the_check_of_a_whole_library_goes_through_all_its_tasks(broken) -> None
     done = tce("tasks", "--check", broken)
     assert done.returncode == 1
     names = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
-    assert len(names) == 26 and names[0] == "sound" and names[-1] == "carries_state"
+    assert len(names) == 29 and names[0] == "sound" and names[-1] == "carries_state"
 
 
 def test_the_check_takes_options_of_a_task() -> None:

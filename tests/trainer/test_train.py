@@ -164,6 +164,18 @@ def test_many_metrics_with_long_names_are_columns_and_the_steps_are_counted(tiny
     assert table[-1]["critic_loss"] and table[-1]["entropy"] and table[-1]["steps"] == "80"
 
 
+def test_no_metric_of_a_task_takes_the_place_of_a_column_of_the_run(tiny: Path, whole: Path, tmp_path: Path, faulty: Path) -> None:
+    arguments = [tiny, f"task.library={faulty}", "task.name=named", "run.iterations=1", "--out", tmp_path / "run"]
+    own = [name for name in rows(whole)[0] if name not in ("success", "via_distance", "goal_distance")]
+    assert {"iteration", "env_steps", "return", "length", "dropped", "steps", "critic_loss", "entropy", "eval_return"} <= set(own)
+    for name in own:
+        done = tce("train", *arguments, f"task.options=metric={name}")
+        assert done.returncode == 1 and f'"{name}" is a name that training logs' in done.stderr, (name, done.stderr)
+        assert "rename the metric in the task" in done.stderr and not (tmp_path / "run").exists()
+    done = tce("train", *arguments, "task.options=metric=returned")
+    assert done.returncode == 0 and rows(tmp_path / "run")[1]["returned"], done.stderr
+
+
 def test_steps_end_a_run(tiny: Path, tmp_path: Path) -> None:
     assert tce("train", tiny, "--steps", 1000, "--out", tmp_path / "run").returncode == 0
     table = rows(tmp_path / "run")

@@ -13,7 +13,7 @@ from ._handle import struct
 from ._library import lib
 from .env import Task
 from .errors import E_ENV, EnvironmentFault, StateError
-from .python_env import Env, PythonTask
+from .python_env import Env, PythonTask, task_name
 
 
 def as_task(task: Union[Task, Env, Callable[[Optional[str]], Env]]) -> Task:
@@ -22,9 +22,9 @@ def as_task(task: Union[Task, Env, Callable[[Optional[str]], Env]]) -> Task:
         return task
     if isinstance(task, Env):
         env = task
-        return PythonTask(lambda settings: copy.deepcopy(env), type(env).__name__)
+        return PythonTask(lambda settings: copy.deepcopy(env), task_name(type(env).__name__))
     if callable(task):
-        return PythonTask(task, getattr(task, "__name__", "python"))
+        return PythonTask(task, task_name(getattr(task, "__name__", "python")))
     raise TypeError(f"task: {task!r}, expected a tce.Task, a tce.Env, or a function that makes one from its settings")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import itertools
+import re
 import threading
 import traceback
 from ctypes import c_char_p, c_double, c_int32, c_void_p
@@ -52,6 +53,11 @@ class Env:
 
     def close(self) -> None:
         """The environment is not needed any more."""
+
+
+def task_name(wanted: str) -> str:
+    """The name of a task made of another name: "ALE/Pong-v5" and "<lambda>" have characters that it may not have."""
+    return re.sub(r"^[.-]|[^A-Za-z0-9_.-]", "_", wanted) or "python"
 
 
 def _write(name: str, value: Any, n: int, address: Optional[int]) -> None:
@@ -344,4 +350,4 @@ class GymTask(PythonTask):
             except IndexError:
                 return adapter()
 
-        super().__init__(factory, name or (make if isinstance(make, str) else "gymnasium"))
+        super().__init__(factory, name or (task_name(make) if isinstance(make, str) else "gymnasium"))

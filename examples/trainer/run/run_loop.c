@@ -241,7 +241,7 @@ static tce_status add_column(run *r, const char *name)
     if (status == TCE_OK && r->m.n == before)
         return tce_fail(TCE_E_VALUE,
                         "two columns of progress.csv would be called %s: a metric of the task has "
-                        "the name of a number that training writes",
+                        "the name of a number that training writes, rename it in the task",
                         name);
     return status;
 }

@@ -10,6 +10,7 @@
  *   many_metrics             likewise; it has as many metrics as a run has to keep apart from
  *                            its own numbers
  *
+ * named has its second metric called as its options say ("metric=return").
  * unmarked is family_one, but its last step does not say that it is one.
  */
 #include <math.h>
@@ -25,6 +26,8 @@ typedef struct point {
     double target, pos;
     uint64_t from; /* episode; UINT64_MAX: never */
     int wrong, step;
+    char metric[64]; /* the second metric's name, where the options tell it */
+    const char *names[2];
 } point;
 
 static const char *const METRICS[] = { "success", "distance" };
@@ -41,6 +44,8 @@ static tce_status create_as(const char *name, double target, uint64_t from, cons
         env->from = strtoull(settings + 5, NULL, 10);
     if (settings && strncmp(settings, "fails=", 6) == 0 && strcmp(settings + 6, name) == 0)
         env->from = 0;
+    if (settings && strncmp(settings, "metric=", 7) == 0)
+        snprintf(env->metric, sizeof env->metric, "%s", settings + 7);
     *out = env;
     return TCE_OK;
 }
@@ -55,6 +60,16 @@ static tce_status spec(void *instance, tce_env_spec *out)
     out->dt = 0.1;
     out->metric_names = METRICS;
     return TCE_OK;
+}
+
+static tce_status spec_named(void *instance, tce_env_spec *out)
+{
+    point *env = instance;
+    const tce_status status = spec(instance, out);
+    env->names[0] = METRICS[0];
+    env->names[1] = env->metric;
+    out->metric_names = env->names;
+    return status;
 }
 
 static tce_status spec_many(void *instance, tce_env_spec *out)
@@ -153,12 +168,14 @@ TASK(family_two, 0.3, UINT64_MAX, step)
 TASK(family_three_far, 0.6, UINT64_MAX, step)
 TASK(stranger, 0.2, UINT64_MAX, step)
 TASK(unmarked, 0.1, UINT64_MAX, step_unmarked)
+TASK_WITH(named, 0.2, UINT64_MAX, step, spec_named, metrics)
 TASK_WITH(many_metrics, 0.2, UINT64_MAX, step, spec_many, metrics_many)
 
 static const tce_env_vtable *const TABLES[] = { &TABLE_gives_nan,  &TABLE_fails,
                                                 &TABLE_family_one, &TABLE_family_two,
                                                 &TABLE_stranger,   &TABLE_family_three_far,
-                                                &TABLE_unmarked,   &TABLE_many_metrics };
+                                                &TABLE_unmarked,   &TABLE_many_metrics,
+                                                &TABLE_named };
 
 TCE_API const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n);
 
