@@ -1,22 +1,25 @@
-"""Writes tce/_declarations.py from the public headers: constants, structs, callbacks and functions.
+"""Writes tce/_declarations.py from the public headers (constants, structs, callbacks and functions) and tce/_primitives.py from the
+settings files of published runs (their movement primitives).
 
-    python3 declare.py           writes it
-    python3 declare.py --check   exit status 1 when it is not what the headers say
+    python3 declare.py           writes both
+    python3 declare.py --check   exit status 1 when one is not what the headers and the settings files say
 
-The headers are plain enough to be read line by line: comments are removed, every struct has one field per declaration, every
-function is marked TCE_API.
+Headers and settings files are plain enough to be read line by line: comments are removed, every struct has one field per
+declaration, every function is marked TCE_API, a section of settings has one key per line.
 """
 
 from __future__ import annotations
 
+import itertools
+import json
 import re
 import sys
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 HERE = Path(__file__).resolve().parent
 HEADERS = HERE.parent.parent / "include" / "tce"
-TARGET = HERE / "tce" / "_declarations.py"
+CONFIGS = HERE.parent.parent / "examples" / "configs"
 
 # C types by value, and what arrays of them are in an argument list; every other pointer is Pointer
 SCALARS = {
@@ -188,15 +191,37 @@ def declarations() -> str:
     return "\n".join(lines + ["}", ""])
 
 
+def primitive(path: Path) -> Dict[str, Any]:
+    """The section mp of a settings file."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    section = itertools.takewhile(lambda line: line.startswith(" "), lines[lines.index("mp:") + 1:])
+    pairs = (line.partition("#")[0].partition(":") for line in section)
+    return {key.strip(): json.loads(value) for key, _, value in pairs}
+
+
+def primitives() -> str:
+    lines = [
+        '"""Movement primitives of published runs, by the folder in examples/configs whose tce.yaml has them in its section mp.', "",
+        'Made by declare.py: do not edit."""', "", "from typing import Any, Dict", "", "PRODMP: Dict[str, Dict[str, Any]] = {"]
+    for path in sorted(CONFIGS.glob("*/tce.yaml")):
+        found = primitive(path)
+        # the project's own small tasks leave most of it, dt as well, to the defaults of the trainer
+        if "dt" in found:
+            lines += [f'    "{path.parent.name}": {{'] + wrapped([f'"{key}": {value!r}' for key, value in found.items()], " " * 8)
+            lines[-1] = lines[-1].rstrip(",") + "},"
+    return "\n".join(lines + ["}", ""])
+
+
 def main() -> int:
-    text = declarations()
-    if "--check" in sys.argv[1:]:
-        if not TARGET.exists() or TARGET.read_text(encoding="utf-8") != text:
-            print(f"{TARGET.name} is not what the headers say: run bindings/python/declare.py", file=sys.stderr)
-            return 1
-        return 0
-    TARGET.write_text(text, encoding="utf-8")
-    return 0
+    stale = False
+    for name, text in (("_declarations.py", declarations()), ("_primitives.py", primitives())):
+        target = HERE / "tce" / name
+        if "--check" not in sys.argv[1:]:
+            target.write_text(text, encoding="utf-8")
+        elif not target.exists() or target.read_text(encoding="utf-8") != text:
+            print(f"{name} is not what the headers and settings files say: run bindings/python/declare.py", file=sys.stderr)
+            stale = True
+    return int(stale)
 
 
 if __name__ == "__main__":

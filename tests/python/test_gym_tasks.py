@@ -19,6 +19,7 @@ if not os.environ.get("TCE_TASKS") and not any(place.is_file() for place in tce.
     pytest.skip("no libtce_tasks.so: make program", allow_module_level=True)
 
 import tce.gym  # noqa: E402
+from tce._primitives import PRODMP  # noqa: E402
 
 NAMES = ("BoxPushingDense", "BoxPushingSparse", "HopperJump", "TableTennis")
 BY_STEPS = [f"tce/{name}-v0" for name in NAMES]
@@ -75,7 +76,7 @@ def test_an_episode_of_one_step_is_the_same_path_step_by_step(name, n_context, n
     obs, _ = other.reset(options={"stream": stream})
     np.testing.assert_array_equal(obs[list(other.task_spec.context)], context)
     times = other.task_spec.dt * np.arange(1, other.task_spec.n_steps + 1)
-    pos, vel = tce.ProDMP(num_dof=other.task_spec.n_dof, **tce.gym.PRODMP[env.task.name]).trajectory(
+    pos, vel = tce.ProDMP(num_dof=other.task_spec.n_dof, **PRODMP[env.task.name]).trajectory(
         params[None], times, 0.0, start["position"][None], start["velocity"][None])
     rewards = []
     for t in range(info["trajectory_length"]):
@@ -115,19 +116,14 @@ def test_settings_and_primitive_can_be_given() -> None:
         gymnasium.make("tce/HopperJump-v0", settings="densely=1")
 
 
-def test_primitives_are_those_of_the_settings_files() -> None:
-    for task, primitive in tce.gym.PRODMP.items():
-        text = (ROOT / "examples" / "configs" / task / "tce.yaml").read_text()
-        lines = text.split("\nmp:\n")[1].splitlines()
-        section = {}
-        for line in lines:
-            if not line.startswith("  "):
-                break
-            key, value = line.split("#")[0].split(":")
-            section[key.strip()] = {"true": True, "false": False}.get(value.strip(), value.strip())
-        assert set(section) == set(primitive)
-        for key, value in primitive.items():
-            assert (section[key] if isinstance(value, bool) else float(section[key])) == value, (task, key)
+def test_a_primitive_is_that_of_the_published_run() -> None:
+    assert sorted(PRODMP) == ["box_pushing_dense", "box_pushing_sparse", "hopper_jump", "metaworld", "table_tennis"]
+    options = gymnasium.make("tce_ProDMP/TableTennis-v0").unwrapped.mp.options
+    assert (options.num_basis, options.tau, options.delay, options.relative_goal) == (3, 0.75, 0.3, 1)
+    options = gymnasium.make("tce_ProDMP/MetaWorld-reach-v2").unwrapped.mp.options
+    assert (options.num_basis, options.tau, options.basis_bandwidth_factor, options.goal_scale) == (8, 5.0, 5.0, 0.1)
+    options = gymnasium.make("tce_ProDMP/Reacher5-v0").unwrapped.mp.options
+    assert options.num_basis == 5
 
 
 # ---- many at once -------------------------------------------------------------------------------------------

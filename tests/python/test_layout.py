@@ -43,23 +43,26 @@ def test_structs_have_the_layout_of_the_headers(tmp_path) -> None:
     assert [int(x) for x in got] == want
 
 
-def test_declarations_are_those_of_the_headers() -> None:
+def test_declarations_are_those_of_the_headers_and_settings_files() -> None:
     done = subprocess.run([sys.executable, str(ROOT / "bindings" / "python" / "declare.py"), "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_header_that_changed_is_noticed(tmp_path) -> None:
-    bindings = tmp_path / "bindings" / "python"
-    shutil.copytree(ROOT / "include" / "tce", tmp_path / "include" / "tce")
-    (bindings / "tce").mkdir(parents=True)
-    shutil.copyfile(ROOT / "bindings" / "python" / "declare.py", bindings / "declare.py")
-    shutil.copyfile(_declarations.__file__, bindings / "tce" / "_declarations.py")
-    check = [sys.executable, str(bindings / "declare.py"), "--check"]
+@pytest.mark.parametrize("source, before, after", [
+    ("include/tce/mp.h", "double goal_scale;", "double goal_scale, twice;"),
+    ("examples/configs/hopper_jump/tce.yaml", "\n  tau: 0.8\n", "\n  tau: 0.9\n")])
+def test_a_source_of_declarations_that_changed_is_noticed(tmp_path, source, before, after) -> None:
+    bindings = Path("bindings") / "python"
+    for folder in ("include/tce", "examples/configs"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    (tmp_path / bindings / "tce").mkdir(parents=True)
+    for name in ("declare.py", "tce/_declarations.py", "tce/_primitives.py"):
+        shutil.copyfile(ROOT / bindings / name, tmp_path / bindings / name)
+    check = [sys.executable, str(tmp_path / bindings / "declare.py"), "--check"]
     assert subprocess.run(check).returncode == 0
-    header = tmp_path / "include" / "tce" / "mp.h"
-    text = header.read_text(encoding="utf-8")
-    header.write_text(text.replace("double goal_scale;", "double goal_scale, twice;") + "\n", encoding="utf-8")
-    assert header.read_text(encoding="utf-8").rstrip() != text.rstrip()
+    text = (tmp_path / source).read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    (tmp_path / source).write_text(text.replace(before, after), encoding="utf-8")
     assert subprocess.run(check, capture_output=True).returncode == 1
 
 

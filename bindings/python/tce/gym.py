@@ -16,6 +16,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 
 from ._arrays import AnyArray, Array
+from ._primitives import PRODMP
 from .base import Pool, Random
 from .env import EnvSpec, Instance, StepResult, Task, TaskLibrary
 from .errors import E_STATE, StateError, TceError
@@ -26,23 +27,6 @@ Library = Union[str, "os.PathLike[str]", TaskLibrary, None]
 Seeds = Union[int, Sequence[Optional[int]], None]
 Box = gymnasium.spaces.Box
 
-# Published primitives: the section mp of examples/configs/<task>/tce.yaml. Others: 5 basis functions, as long as the episode.
-_BOX = dict(
-    num_basis=8, tau=2.0, dt=0.02, table_length=5, alpha=10, alpha_phase=3, basis_bandwidth_factor=3, weights_scale=0.3, goal_scale=0.3,
-    relative_goal=False, auto_scale_basis=True)
-PRODMP: Dict[str, Dict[str, Any]] = {
-    "box_pushing_dense": _BOX,
-    "box_pushing_sparse": _BOX,
-    "hopper_jump": dict(
-        num_basis=3, tau=0.8, dt=0.008, table_length=5, alpha=10, alpha_phase=3, basis_bandwidth_factor=3, weights_scale=1, goal_scale=1,
-        relative_goal=False, auto_scale_basis=True),
-    "table_tennis": dict(
-        num_basis=3, tau=0.75, delay=0.3, dt=0.008, table_length=5, alpha=25, alpha_phase=3, basis_bandwidth_factor=3, weights_scale=0.7,
-        goal_scale=0.1, relative_goal=True, auto_scale_basis=True),
-}
-PRODMP_METAWORLD: Dict[str, Any] = dict(
-    num_basis=8, tau=5.0, dt=0.0125, table_length=5, alpha=10, alpha_phase=3, basis_bandwidth_factor=5, weights_scale=0.1, goal_scale=0.1,
-    relative_goal=True, auto_scale_basis=True)
 # ids that exist whether or not the task library is there: making one says what is missing
 OWN_TASKS = ("box_pushing_dense", "box_pushing_sparse", "hopper_jump", "table_tennis", "reacher5", "point_via")
 METAWORLD = "metaworld_"
@@ -85,9 +69,12 @@ def takes_actions(task: Task, spec: EnvSpec) -> bool:
 
 
 def primitive(task: Task, spec: EnvSpec, mp: Optional[Dict[str, Any]]) -> Tuple[ProDMP, Array]:
-    """The task's ProDMP, with keywords of ``mp`` before the published ones, and the times of an episode's steps."""
+    """The task's ProDMP, with keywords of ``mp`` before the published ones, and the times of an episode's steps.
+
+    Where none is published it has 5 basis functions and is as long as the episode.
+    """
     other = {"num_basis": 5, "tau": spec.n_steps * spec.dt, "dt": spec.dt}
-    published = PRODMP_METAWORLD if task.name.startswith(METAWORLD) else PRODMP.get(task.name, other)
+    published = PRODMP.get("metaworld" if task.name.startswith(METAWORLD) else task.name, other)
     keywords = {**published, **(mp or {})}
     return ProDMP(num_dof=spec.n_dof, **keywords), spec.dt * np.arange(1, spec.n_steps + 1)
 
