@@ -140,6 +140,14 @@ def test_bench_parts_add_up_and_the_replay_is_the_same(method: str) -> None:
     assert "everything else" in tce("bench", "--iterations", "1", *SMALL, "run.method=" + method).stdout
 
 
+def test_episodes_of_a_task_that_carries_state_are_replayed_from_theirs() -> None:
+    # three rounds: what an environment does in the last one depends on those before
+    result = tce("bench", "--json", "--iterations", "1", *SMALL, "task.name=metaworld_dial_turn", "task.options=profile=2", "mp.tau=5",
+                 "collect.episodes=5", "collect.environments=2", "evaluate.episodes=2")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["replay_same"] is True
+
+
 def test_bench_of_tasks_repeats_their_physics_exactly() -> None:
     result = tce("bench", "--tasks", "--json", "--task", "hopper_jump", "--iterations", "2", "--threads", "2")
     assert result.returncode == 0, result.stderr

@@ -15,13 +15,11 @@
 typedef struct segment_data {
     tce_segment *segment;
     size_t max_pairs, J;
-    double *states;     /* [E, T+1, O_net], normalised round by round */
-    double *values;     /* [E, T+1] */
-    double *advantages; /* [E, T] */
-    double *targets;    /* [E, T] */
-    /* [E (T+1), O_net]: the states of a round, then the steps that the critic learns from */
-    double *fit_inputs;
-    double *fit_targets;  /* [E T] */
+    double *states;       /* [E, T+1, O_net], normalised round by round; then the steps alone */
+    double *round;        /* [N (T+1), O_net]: the states that a round saw */
+    double *values;       /* [E, T+1] */
+    double *advantages;   /* [E, T] */
+    double *targets;      /* [E, T]; then those of the steps that were taken */
     int32_t *pairs;       /* [J, 2] */
     double *segment_adv;  /* [E, J] */
     double *old_log_prob; /* [E, J] */
@@ -67,11 +65,10 @@ static void take_arrays(const learner *l, segment_data *d, memory *m)
     const size_t E = ep->E, T = ep->T;
     d->max_pairs = tce_time_pairs_max(T, (size_t)l->s.objective.time_points);
     d->states = memory_doubles(m, E * (T + 1) * ep->O_net);
+    d->round = memory_doubles(m, ep->N * (T + 1) * ep->O_net);
     d->values = memory_doubles(m, E * (T + 1));
     d->advantages = memory_doubles(m, E * T);
     d->targets = memory_doubles(m, E * T);
-    d->fit_inputs = memory_doubles(m, E * (T + 1) * ep->O_net);
-    d->fit_targets = memory_doubles(m, E * T);
     d->pairs = memory_take(m, d->max_pairs * 2, sizeof(int32_t));
     d->segment_adv = memory_doubles(m, E * d->max_pairs);
     d->old_log_prob = memory_doubles(m, E * d->max_pairs);
@@ -119,21 +116,27 @@ static tce_status create(const method_context *c, void **out)
 }
 
 /*
- * The states that a round really saw, without what fills up ended and dropped episodes: copied to
- * out; their number.
+ * The states that a round really saw, without what fills up ended and dropped episodes; their
+ * number. Copied into `room` only where there is something to leave out.
  */
-static size_t real_states(const episodes *ep, size_t first, size_t n, const double *states,
-                          double *out)
+static const double *real_states(const episodes *ep, size_t first, size_t n, const double *states,
+                                 double *room, size_t *out_rows)
 {
-    size_t rows = 0;
+    size_t rows = 0, whole = 0;
+    while (whole < n && (size_t)ep->lengths[first + whole] == ep->T)
+        whole++;
+    *out_rows = n * (ep->T + 1);
+    if (whole == n)
+        return states;
     for (size_t i = 0; i < n; i++) {
         const size_t length = (size_t)ep->lengths[first + i];
         const size_t seen = length > 0 ? length + 1 : 0;
-        memcpy(out + rows * ep->O_net, states + i * (ep->T + 1) * ep->O_net,
-               seen * ep->O_net * sizeof *out);
+        memcpy(room + rows * ep->O_net, states + i * (ep->T + 1) * ep->O_net,
+               seen * ep->O_net * sizeof *room);
         rows += seen;
     }
-    return rows;
+    *out_rows = rows;
+    return room;
 }
 
 /*
@@ -148,8 +151,9 @@ static tce_status normalise_round(void *context, const episodes *ep, size_t firs
     episodes_inputs(ep, first, n, states);
     if (!l->s.critic.normalise)
         return TCE_OK;
-    const size_t rows = real_states(ep, first, n, states, d->fit_inputs);
-    const tce_status status = tce_critic_observe(l->critic, rows, d->fit_inputs);
+    size_t rows;
+    const double *seen = real_states(ep, first, n, states, d->round, &rows);
+    const tce_status status = tce_critic_observe(l->critic, rows, seen);
     return status == TCE_OK ? tce_critic_normalise(l->critic, n * (ep->T + 1), states, states)
                             : status;
 }
@@ -195,7 +199,10 @@ static tce_status choose_segments(learner *l, int64_t i)
     return status;
 }
 
-/* Step 7, critic: regression on the steps that were taken. */
+/*
+ * Step 7, critic: regression on the steps that were taken. Nobody needs the other states any more,
+ * so the steps move up to the front of their arrays.
+ */
 static tce_status train_critic(learner *l, int64_t i, progress *out)
 {
     segment_data *d = l->own;
@@ -203,12 +210,12 @@ static tce_status train_critic(learner *l, int64_t i, progress *out)
     size_t n = 0;
     for (size_t e = 0; e < ep->E; e++) {
         const size_t length = (size_t)ep->lengths[e];
-        memcpy(d->fit_inputs + n * ep->O_net, d->states + e * (ep->T + 1) * ep->O_net,
-               length * ep->O_net * sizeof(double));
-        memcpy(d->fit_targets + n, d->targets + e * ep->T, length * sizeof(double));
+        memmove(d->states + n * ep->O_net, d->states + e * (ep->T + 1) * ep->O_net,
+                length * ep->O_net * sizeof(double));
+        memmove(d->targets + n, d->targets + e * ep->T, length * sizeof(double));
         n += length;
     }
-    return episodic_train_critic(l, i, n, d->fit_inputs, d->fit_targets, out);
+    return episodic_train_critic(l, i, n, d->states, d->targets, out);
 }
 
 /* Step 7, policy: the update on the likelihood of segments. */
