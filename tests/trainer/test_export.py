@@ -118,6 +118,25 @@ def test_what_cannot_work_is_said(run: Any, arguments: Any, status: int, word: s
     assert result.stderr.startswith("tce")
 
 
+@pytest.mark.parametrize("name", ["export", "export/policy.safetensors", "export/arm.c", "export/arm.c.tmp", "export/.arm.c.tmp"])
+def test_export_does_not_write_through_a_link_in_the_run_folder(run: Any, tmp_path: Path, name: str) -> None:
+    folder, outside = tmp_path / "run", tmp_path / "outside"
+    outside.mkdir()
+    (folder / name).parent.mkdir(parents=True)
+    (folder / "policy.safetensors").write_bytes((run[0] / "policy.safetensors").read_bytes())
+    (outside / "policy.safetensors").write_text("precious", encoding="utf-8")
+    (folder / name).symlink_to(outside if name == "export" else outside / "policy.safetensors")
+    done = tce("export", folder, "--c", "arm")
+    assert [path.name for path in outside.iterdir()] == ["policy.safetensors"]
+    assert (outside / "policy.safetensors").read_text(encoding="utf-8") == "precious"
+    if name == "export":
+        assert done.returncode == 1 and "is a symbolic link" in done.stderr and "--out" in done.stderr
+        # a folder that the user names may be one
+        assert tce("export", folder, "--out", folder / "export").returncode == 0
+    else:
+        assert done.returncode == 0, done.stderr
+
+
 def test_damaged_policy_is_not_exported(run: Any, tmp_path: Path) -> None:
     data = bytearray((run[0] / "policy.safetensors").read_bytes())
     data[-9] ^= 1

@@ -348,6 +348,17 @@ def test_a_run_that_fails_in_its_first_iteration_leaves_its_folder_to_the_next(t
     assert len(rows(folder)) == 13
 
 
+def test_a_run_removes_no_files_but_its_own_unfinished_ones(tiny: Path, tmp_path: Path) -> None:
+    own = [".tce-1234-0.tmp", "checkpoints/.tce-99-7.tmp"]
+    others = [".tce-notes.txt", ".tce-history", ".tce-12-3.tmp.bak", ".tce--1.tmp", ".tce-1-.tmp", "checkpoints/.tce-12.tmp"]
+    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+    for name in own + others:
+        (tmp_path / "run" / name).touch()
+    assert tce("train", tiny, "run.iterations=1", "--out", tmp_path / "run").returncode == 0
+    assert not any((tmp_path / "run" / name).exists() for name in own)
+    assert all((tmp_path / "run" / name).exists() for name in others)
+
+
 def test_an_own_settings_file_is_not_taken_for_a_run(tiny: Path, tmp_path: Path) -> None:
     own = tmp_path / "config.yaml"
     shutil.copy(tiny, own)

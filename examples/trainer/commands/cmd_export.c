@@ -12,6 +12,7 @@
 
 #include "commands/commands.h"
 #include "export/export_c.h"
+#include "run/run.h"
 
 #define PATH_SIZE 4096
 
@@ -78,49 +79,60 @@ static char *make_c(const tce_store *store, const char *file, const char *name, 
     return NULL;
 }
 
-/* The whole file or none: written beside its name, then renamed. */
-static int write_c(const char *text, size_t size, const char *path)
+/* The C file in memory. */
+typedef struct c_text {
+    const char *text;
+    size_t size;
+} c_text;
+
+static void write_c(FILE *file, const void *content)
 {
-    char draft[2 * PATH_SIZE + 8];
-    snprintf(draft, sizeof draft, "%s.tmp", path);
-    FILE *out = fopen(draft, "w");
-    if (!out)
-        return fail_write(draft, errno);
-    errno = 0;
-    const int broken = fwrite(text, 1, size, out) != size || fflush(out) != 0 ||
-                       fsync(fileno(out)) != 0;
-    const int error = errno ? errno : EIO;
-    const int unclosed = fclose(out) != 0;
-    if (!broken && !unclosed && rename(draft, path) == 0)
-        return EXIT_FINE;
-    const int why = broken ? error : errno;
-    remove(draft);
-    return fail_write(path, why);
+    const c_text *c = content;
+    fwrite(c->text, 1, c->size, file);
 }
 
-/* Nothing is written before it is clear that the policy can be exported. */
-static int export_to(const tce_store *store, const char *file, const char *folder, const char *name)
+/* A folder that may be there already; a link inside a run folder is not followed. */
+static int make_folder(const char *folder, int inside)
 {
-    char path[2 * PATH_SIZE], c_path[2 * PATH_SIZE];
     struct stat info;
+    if (mkdir(folder, 0777) == 0)
+        return EXIT_FINE;
+    if (errno != EEXIST)
+        return fail_write(folder, errno);
+    if (inside && lstat(folder, &info) == 0 && S_ISLNK(info.st_mode)) {
+        fprintf(stderr,
+                "tce: %s is a symbolic link, and what is in a run folder is not written through "
+                "one: remove it, or choose another place with --out\n",
+                folder);
+        return EXIT_FAILED;
+    }
+    return stat(folder, &info) == 0 && S_ISDIR(info.st_mode) ? EXIT_FINE
+                                                             : fail_write(folder, ENOTDIR);
+}
+
+/*
+ * inside: the folder lies in a run folder. Nothing is written before it is clear that the policy
+ * can be exported.
+ */
+static int export_to(const tce_store *store, const char *file, const char *folder, int inside,
+                     const char *name)
+{
+    char path[2 * PATH_SIZE], c_name[128];
     size_t size = 0;
     char *text = make_c(store, file, name, &size);
     if (!text)
         return EXIT_FAILED;
 
-    int code = EXIT_FINE;
+    const c_text content = { text, size };
+    int code = make_folder(folder, inside);
     snprintf(path, sizeof path, "%s/policy.safetensors", folder);
-    snprintf(c_path, sizeof c_path, "%s/%s.c", folder, name);
-    if (mkdir(folder, 0777) != 0 &&
-        !(errno == EEXIST && stat(folder, &info) == 0 && S_ISDIR(info.st_mode)))
-        code = fail_write(folder, errno == EEXIST ? ENOTDIR : errno);
-    if (code == EXIT_FINE && tce_store_save(store, path) != TCE_OK)
+    snprintf(c_name, sizeof c_name, "%s.c", name);
+    if (code == EXIT_FINE && (tce_store_save(store, path) != TCE_OK ||
+                              run_replace(folder, c_name, write_c, &content) != TCE_OK))
         code = fail();
-    if (code == EXIT_FINE)
-        code = write_c(text, size, c_path);
     if (code == EXIT_FINE) {
         printf("%s  for libtce: tce_policy_create_from, tce_mp_create_from\n", path);
-        printf("%s  C99 without dependencies\n", c_path);
+        printf("%s/%s  C99 without dependencies\n", folder, c_name);
     }
     free(text);
     return code;
@@ -162,7 +174,7 @@ int cmd_export(int argc, char **argv)
     tce_store *store = NULL;
     if (tce_store_load(file, NULL, &store) != TCE_OK)
         return fail();
-    code = export_to(store, file, out ? out : target, name);
+    code = export_to(store, file, out ? out : target, !out, name);
     tce_store_free(store);
     return code;
 }

@@ -143,12 +143,26 @@ tce_status run_open(const char *path, int flags, const char *mode, FILE **out)
                     error == ENXIO ? "it is not a regular file" : strerror(error));
 }
 
+/* The name of a store that is being written: .tce-<process>-<attempt>.tmp. */
+static int is_unfinished(const char *name)
+{
+    static const char DIGITS[] = "0123456789";
+    if (strncmp(name, ".tce-", 5) != 0)
+        return 0;
+    const size_t process = strspn(name + 5, DIGITS);
+    if (process == 0 || name[5 + process] != '-')
+        return 0;
+    const char *attempt = name + 5 + process + 1;
+    const size_t n = strspn(attempt, DIGITS);
+    return n > 0 && strcmp(attempt + n, ".tmp") == 0;
+}
+
 /* Removes the temporary files of stores in one folder. */
 static void clean(const char *path)
 {
     DIR *entries = opendir(path);
     for (const struct dirent *entry; entries && (entry = readdir(entries)) != NULL;)
-        if (strncmp(entry->d_name, ".tce-", 5) == 0)
+        if (is_unfinished(entry->d_name))
             unlinkat(dirfd(entries), entry->d_name, 0);
     if (entries)
         closedir(entries);
