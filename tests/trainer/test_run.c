@@ -341,7 +341,7 @@ START_TEST(a_failure_to_write_comes_with_a_remedy)
         { ENXIO, "regular file" },  { EIO, "healthy" },
     };
     for (size_t i = 0; i < sizeof REMEDIES / sizeof REMEDIES[0]; i++)
-        fails(run_fail_write("file", REMEDIES[i].error), TCE_E_IO, REMEDIES[i].part);
+        fails(file_fail_write("file", REMEDIES[i].error), TCE_E_IO, REMEDIES[i].part);
 }
 END_TEST
 

@@ -1,14 +1,16 @@
 /*
- * What every room of the trainer uses: numbers as text, rows of CSV files.
+ * What every room of the trainer uses: numbers as text, rows of CSV files, files and folders.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <check.h>
 
 #include "support.h"
 #include "tools/csv.h"
+#include "tools/files.h"
 #include "tools/numbers.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -95,6 +97,78 @@ START_TEST(a_field_is_a_number_as_a_whole_or_not_at_all)
 }
 END_TEST
 
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static char folder[TEST_FOLDER], path[TEST_FOLDER + 64];
+
+static void make_folder(void)
+{
+    test_make_folder("tools", folder);
+}
+
+static void remove_folder(void)
+{
+    test_remove_folder(folder);
+}
+
+static const char *inside(const char *name)
+{
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void write_text(FILE *file, const void *text)
+{
+    fputs(text, file);
+}
+
+/* A disk that is full while the file is written. */
+static void write_nowhere(FILE *file, const void *text)
+{
+    fputs(text, file);
+    ck_assert_ptr_nonnull(freopen("/dev/full", "w", file));
+    fputs(text, file);
+}
+
+static void holds(const char *name, const char *text)
+{
+    char content[64] = "";
+    FILE *file = fopen(inside(name), "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fread(content, 1, sizeof content - 1, file), strlen(text));
+    fclose(file);
+    ck_assert_str_eq(content, text);
+}
+
+START_TEST(a_folder_is_made_with_its_parents_and_may_be_there)
+{
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(folder_make(inside("a/b//c/")), TCE_OK);
+    ck_assert_int_eq(file_replace(inside("a/b/c/file"), write_text, "text"), TCE_OK);
+    holds("a/b/c/file", "text");
+    ck_assert_int_eq(folder_make(inside("a/b/c/file/d")), TCE_E_IO);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "a file is in the way"));
+}
+END_TEST
+
+START_TEST(a_file_is_replaced_as_a_whole_or_stays)
+{
+    ck_assert_int_eq(file_replace(inside("file"), write_text, "old"), TCE_OK);
+    ck_assert_int_eq(file_replace(inside("file"), write_text, "new"), TCE_OK);
+    holds("file", "new");
+    ck_assert_int_eq(file_replace(inside("file"), write_nowhere, "full"), TCE_E_IO);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "free some space"));
+    holds("file", "new");
+    ck_assert_int_ne(access(inside(".file.tmp"), F_OK), 0);
+
+    /* what a killed process left is no obstacle, and a link there is not followed */
+    ck_assert_int_eq(symlink("file", inside(".other.tmp")), 0);
+    ck_assert_int_eq(file_replace(inside("other"), write_text, "mine"), TCE_OK);
+    holds("file", "new");
+    holds("other", "mine");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tools");
@@ -104,6 +178,11 @@ int main(void)
     tcase_add_test(property, a_row_has_as_many_fields_as_its_line);
     TCase *errors = test_case(suite, "errors", 0);
     tcase_add_test(errors, a_field_is_a_number_as_a_whole_or_not_at_all);
+
+    TCase *files = test_case(suite, "files", 0);
+    tcase_add_checked_fixture(files, make_folder, remove_folder);
+    tcase_add_test(files, a_folder_is_made_with_its_parents_and_may_be_there);
+    tcase_add_test(files, a_file_is_replaced_as_a_whole_or_stays);
 
     return test_run(suite);
 }

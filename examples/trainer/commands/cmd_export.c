@@ -12,9 +12,7 @@
 
 #include "commands/commands.h"
 #include "export/export_c.h"
-#include "run/run.h"
-
-#define PATH_SIZE 4096
+#include "tools/files.h"
 
 static const char OPTIONS[] =
     "  RUN         a run folder, or a policy.safetensors\n"
@@ -26,16 +24,16 @@ static const char OPTIONS[] =
 static int find_policy(const char *run, char *file, char *folder)
 {
     struct stat info;
-    if (strlen(run) + 32 > PATH_SIZE)
+    if (strlen(run) + 32 > FILE_PATH)
         return fail_usage("export", "the path of RUN is too long");
     if (stat(run, &info) != 0) {
         fprintf(stderr, "tce: %s: %s; give a run folder, or its policy.safetensors\n", run,
                 strerror(errno));
         return EXIT_FAILED;
     }
-    snprintf(folder, PATH_SIZE, "%s", run);
+    snprintf(folder, FILE_PATH, "%s", run);
     if (S_ISDIR(info.st_mode)) {
-        snprintf(file, PATH_SIZE, "%s/policy.safetensors", run);
+        snprintf(file, FILE_PATH, "%s/policy.safetensors", run);
         if (access(file, F_OK) != 0) {
             fprintf(stderr,
                     "tce: %s: no policy there yet; a run writes it with its first checkpoint "
@@ -45,29 +43,24 @@ static int find_policy(const char *run, char *file, char *folder)
         }
         return EXIT_FINE;
     }
-    snprintf(file, PATH_SIZE, "%s", run);
+    snprintf(file, FILE_PATH, "%s", run);
     char *slash = strrchr(folder, '/');
     if (!slash)
-        snprintf(folder, PATH_SIZE, ".");
+        snprintf(folder, FILE_PATH, ".");
     else
         *slash = '\0';
     return EXIT_FINE;
 }
 
-static int fail_write(const char *path, int error)
-{
-    fprintf(stderr, "tce: %s: %s; choose another place with --out\n", path, strerror(error));
-    return EXIT_FAILED;
-}
-
 /*
- * The C file in memory, *size bytes, the caller's to free; NULL after saying why the policy, which
- * is from `file`, cannot be exported.
+ * The text of the C file, the caller's to free; NULL after saying why the policy, which is from
+ * `file`, cannot be exported.
  */
-static char *make_c(const tce_store *store, const char *file, const char *name, size_t *size)
+static char *make_c(const tce_store *store, const char *file, const char *name)
 {
     char *text = NULL;
-    FILE *out = open_memstream(&text, size);
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
     tce_status status = out ? export_c(store, name, out) : TCE_E_NOMEM;
     if (!out || fclose(out) != 0)
         status = tce_fail(TCE_E_NOMEM, "no memory for the C file");
@@ -79,35 +72,9 @@ static char *make_c(const tce_store *store, const char *file, const char *name, 
     return NULL;
 }
 
-/* The C file in memory. */
-typedef struct c_text {
-    const char *text;
-    size_t size;
-} c_text;
-
-static void write_c(FILE *file, const void *content)
+static void write_text(FILE *file, const void *text)
 {
-    const c_text *c = content;
-    fwrite(c->text, 1, c->size, file);
-}
-
-/* A folder that may be there already; a link inside a run folder is not followed. */
-static int make_folder(const char *folder, int inside)
-{
-    struct stat info;
-    if (mkdir(folder, 0777) == 0)
-        return EXIT_FINE;
-    if (errno != EEXIST)
-        return fail_write(folder, errno);
-    if (inside && lstat(folder, &info) == 0 && S_ISLNK(info.st_mode)) {
-        fprintf(stderr,
-                "tce: %s is a symbolic link, and what is in a run folder is not written through "
-                "one: remove it, or choose another place with --out\n",
-                folder);
-        return EXIT_FAILED;
-    }
-    return stat(folder, &info) == 0 && S_ISDIR(info.st_mode) ? EXIT_FINE
-                                                             : fail_write(folder, ENOTDIR);
+    fputs(text, file);
 }
 
 /*
@@ -117,25 +84,24 @@ static int make_folder(const char *folder, int inside)
 static int export_to(const tce_store *store, const char *file, const char *folder, int inside,
                      const char *name)
 {
-    char path[2 * PATH_SIZE], c_name[128];
-    size_t size = 0;
-    char *text = make_c(store, file, name, &size);
+    char path[2 * FILE_PATH], c_path[2 * FILE_PATH];
+    char *text = make_c(store, file, name);
     if (!text)
         return EXIT_FAILED;
 
-    const c_text content = { text, size };
-    int code = make_folder(folder, inside);
     snprintf(path, sizeof path, "%s/policy.safetensors", folder);
-    snprintf(c_name, sizeof c_name, "%s.c", name);
-    if (code == EXIT_FINE && (tce_store_save(store, path) != TCE_OK ||
-                              run_replace(folder, c_name, write_c, &content) != TCE_OK))
-        code = fail();
-    if (code == EXIT_FINE) {
-        printf("%s  for libtce: tce_policy_create_from, tce_mp_create_from\n", path);
-        printf("%s/%s  C99 without dependencies\n", folder, c_name);
-    }
+    snprintf(c_path, sizeof c_path, "%s/%s.c", folder, name);
+    tce_status status = inside ? folder_make_inside(folder) : folder_make(folder);
+    if (status == TCE_OK)
+        status = tce_store_save(store, path);
+    if (status == TCE_OK)
+        status = file_replace(c_path, write_text, text);
     free(text);
-    return code;
+    if (status != TCE_OK)
+        return fail();
+    printf("%s  for libtce: tce_policy_create_from, tce_mp_create_from\n", path);
+    printf("%s  C99 without dependencies\n", c_path);
+    return EXIT_FINE;
 }
 
 int cmd_export(int argc, char **argv)
@@ -163,10 +129,10 @@ int cmd_export(int argc, char **argv)
         return fail_usage("export",
                           "--c %s: must be a letter, then letters, digits and _, at most 63 in all",
                           name);
-    if (out && strlen(out) + 128 > PATH_SIZE)
+    if (out && strlen(out) + 128 > FILE_PATH)
         return fail_usage("export", "the path after --out is too long");
 
-    char file[PATH_SIZE], folder[PATH_SIZE + 8], target[PATH_SIZE + 16];
+    char file[FILE_PATH], folder[FILE_PATH + 8], target[FILE_PATH + 16];
     int code = find_policy(argv[optind], file, folder);
     if (code != EXIT_FINE)
         return code;

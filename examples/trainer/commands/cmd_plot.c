@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "commands/commands.h"
 #include "queue/queue.h"
 #include "report/plot.h"
+#include "tools/files.h"
 #include "tools/memory.h"
 
 static const char OPTIONS[] =
@@ -55,27 +55,6 @@ typedef struct plot_options {
     size_t n_over;
     const char **over; /* [n_over] files of points */
 } plot_options;
-
-/* Makes a folder with its parents. */
-static tce_status make_folder(const char *path)
-{
-    char part[TEXT_SIZE];
-    if (strlen(path) >= sizeof part)
-        return tce_fail(TCE_E_VALUE, "--out: a path of %zu characters is too long", strlen(path));
-    snprintf(part, sizeof part, "%s", path);
-    for (char *c = part + 1;; c++) {
-        const char end = *c;
-        if (end != '/' && end != '\0')
-            continue;
-        *c = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return tce_fail(TCE_E_IO, "cannot make the folder %s: %s; choose another with --out",
-                            part, strerror(errno));
-        *c = end;
-        if (end == '\0')
-            return TCE_OK;
-    }
-}
 
 /* A whole number in 0 … most; -1 when the text is none. */
 static int32_t read_count(const char *text, long most)
@@ -138,7 +117,7 @@ static tce_status write_all(const plot_data *data, const plot_options *o)
     const int32_t n_episodes = o->n_episodes >= 0       ? o->n_episodes
                                : data->aggregates.n > 0 ? 0
                                                         : DEFAULT_EPISODES;
-    tce_status status = make_folder(o->out);
+    tce_status status = folder_make(o->out);
     if (status == TCE_OK) {
         plot_clear(o->out);
         status = plot_write_statistics(data, o->out);

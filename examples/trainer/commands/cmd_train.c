@@ -391,7 +391,7 @@ static int train_queue(const train_options *o, queue *asked, settings *s)
                           "--restart goes with a run, and %s is a queue: name one of its runs, or "
                           "begin the queue in another folder",
                           folder);
-    if (asked && run_folder_make(folder) != TCE_OK)
+    if (asked && folder_make(folder) != TCE_OK)
         return fail();
     if (run_lock(folder, &lock) != TCE_OK) {
         code = fail();

@@ -59,7 +59,7 @@ void job_progress_update(job_progress *p, const char *folder)
     csv_row row = { 0 };
     FILE *file = NULL;
     if (run_path(folder, "progress.csv", path) == TCE_OK)
-        (void)run_open(path, O_RDONLY, "r", &file);
+        (void)file_open(path, O_RDONLY, "r", &file);
     if (p->offset == 0 || !file ||
         (fstat(fileno(file), &there) == 0 && there.st_size < p->offset)) {
         memset(p, 0, sizeof *p);

@@ -284,7 +284,7 @@ tce_status queue_load(queue *q, const char *folder, settings *s)
         status = run_path(folder, "queue.csv", path);
     if (status == TCE_OK) {
         FILE *file;
-        status = run_open(path, O_RDONLY, "r", &file);
+        status = file_open(path, O_RDONLY, "r", &file);
         if (status == TCE_OK) {
             status = read_rows(q, path, file);
             fclose(file);

@@ -101,7 +101,7 @@ tce_status table_read(const char *path, table *out)
 {
     memset(out, 0, sizeof *out);
     FILE *file;
-    tce_status status = run_open(path, O_RDONLY, "r", &file);
+    tce_status status = file_open(path, O_RDONLY, "r", &file);
     if (status != TCE_OK)
         return status;
     status = read_lines(path, file, out);

@@ -150,7 +150,7 @@ static tce_status write_record(events *e)
     const int whole = fwrite(head, 1, sizeof head, e->file) == sizeof head &&
                       fwrite(e->payload, 1, e->n, e->file) == e->n &&
                       fwrite(tail, 1, sizeof tail, e->file) == sizeof tail && fflush(e->file) == 0;
-    return whole ? TCE_OK : run_fail_write(e->path, errno);
+    return whole ? TCE_OK : file_fail_write(e->path, errno);
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
@@ -176,13 +176,13 @@ tce_status events_open(const char *path, int64_t keep, events **out)
     snprintf(e->path, sizeof e->path, "%s", path);
 
     /* a file that is shorter than the mark says is begun anew: it only repeats progress.csv */
-    tce_status status = run_open(path, O_WRONLY | O_CREAT | O_APPEND, "ab", &e->file);
+    tce_status status = file_open(path, O_WRONLY | O_CREAT | O_APPEND, "ab", &e->file);
     if (status == TCE_OK && fseek(e->file, 0, SEEK_END) != 0)
-        status = run_fail_write(path, errno);
+        status = file_fail_write(path, errno);
     if (status == TCE_OK && ftell(e->file) < keep)
         keep = 0;
     if (status == TCE_OK && ftruncate(fileno(e->file), (off_t)keep) != 0)
-        status = run_fail_write(path, errno);
+        status = file_fail_write(path, errno);
     if (status == TCE_OK && keep == 0)
         status = write_version(e);
     if (status != TCE_OK) {
@@ -229,7 +229,7 @@ tce_status events_write(events *e, int64_t step, const metrics *m, const char *c
 tce_status events_sync(events *e, int64_t *bytes)
 {
     if (fflush(e->file) != 0 || fsync(fileno(e->file)) != 0)
-        return run_fail_write(e->path, errno);
+        return file_fail_write(e->path, errno);
     *bytes = (int64_t)ftell(e->file);
     return TCE_OK;
 }

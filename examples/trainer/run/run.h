@@ -20,8 +20,9 @@
 #include "methods/methods.h"
 #include "run/display.h"
 #include "run/events.h"
+#include "tools/files.h"
 
-#define RUN_PATH 4096
+#define RUN_PATH FILE_PATH
 
 /* ---- folder ---------------------------------------------------------------------------------- */
 
@@ -34,10 +35,9 @@ void run_folder_name(const settings *s, const char *parent, char *out, size_t si
 void run_folder_unique(const char *parent, const char *stem, char *out, size_t size);
 
 /*
- * Makes the folder and its parents; run_folder_create also checkpoints/ in it. TCE_E_IO with the
- * system's reason and what to do.
+ * Makes the folder, its parents and checkpoints/ in it. TCE_E_IO with the system's reason and what
+ * to do.
  */
-tce_status run_folder_make(const char *folder);
 tce_status run_folder_create(const char *folder);
 
 /* Removes what killed processes had not finished writing. */
@@ -71,13 +71,6 @@ run_state run_find_state(const char *folder);
 tce_status run_set_aside(const char *folder, char out[RUN_PATH]);
 
 /*
- * Opens a file of a run folder, as fopen would for the flags of open and the mode. Never waits, and
- * never writes through a symbolic link: what is not a regular file is refused. TCE_E_NOT_FOUND,
- * TCE_E_IO.
- */
-tce_status run_open(const char *path, int flags, const char *mode, FILE **out);
-
-/*
  * config.yaml or queue.yaml of a folder, over the defaults. An empty one is refused: the program
  * never left it.
  */
@@ -88,9 +81,6 @@ tce_status run_replace(const char *folder, const char *name,
                        void (*write)(FILE *file, const void *content), const void *content);
 /* The settings, in this way. */
 tce_status run_write_settings(const char *folder, const char *name, const settings *s);
-
-/* TCE_E_IO for a file that could not be written: the system's reason, and a remedy that fits it. */
-tce_status run_fail_write(const char *path, int error);
 
 /*
  * The folder belongs to this process until run_unlock or its death, also by kill -9. TCE_E_STATE,

@@ -1,6 +1,5 @@
 /*
- * The run folder: its name, its making, files that are replaced as a whole, and what to say when
- * the disk refuses.
+ * The run folder: its name, its making, its settings, and what is in it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,35 +13,6 @@
 #include <unistd.h>
 
 #include "run/run.h"
-
-tce_status run_fail_write(const char *path, int error)
-{
-    const char *remedy = "is the disk there, and healthy?";
-    if (error == ENOSPC || error == EDQUOT)
-        remedy = "free some space";
-    else if (error == EFBIG)
-        remedy = "raise the limit on file sizes (ulimit -f)";
-    else if (error == EACCES || error == EPERM || error == EROFS)
-        remedy = "give yourself the right to write there, or choose another folder with --out";
-    else if (error == ENOTDIR || error == EEXIST)
-        remedy = "a file is in the way, choose another folder with --out";
-    else if (error == EISDIR)
-        remedy = "a folder is in the way, remove it or choose another folder with --out";
-    else if (error == ELOOP)
-        remedy = "a run does not write through symbolic links, remove it or choose another folder "
-                 "with --out";
-    else if (error == ENXIO)
-        remedy = "it is not a regular file, remove it or choose another folder with --out";
-    else if (error == EMFILE || error == ENFILE)
-        remedy = "close some files or raise the limit (ulimit -n)";
-    else if (error == ENAMETOOLONG)
-        remedy = "choose a shorter --out";
-    else if (error == ENOENT)
-        remedy = "the folder is gone";
-    else if (error == ENOMEM)
-        remedy = "free some memory";
-    return tce_fail(TCE_E_IO, "cannot write %s: %s; %s", path, strerror(error), remedy);
-}
 
 tce_status run_path(const char *folder, const char *name, char out[RUN_PATH])
 {
@@ -80,67 +50,11 @@ void run_folder_name(const settings *s, const char *parent, char *out, size_t si
     run_folder_unique(parent, stem, out, size);
 }
 
-/* A folder that may be there already. */
-static tce_status make_folder(const char *path)
-{
-    struct stat there;
-    if (mkdir(path, 0777) == 0)
-        return TCE_OK;
-    const int error = errno;
-    if (error == EEXIST && stat(path, &there) == 0 && S_ISDIR(there.st_mode))
-        return TCE_OK;
-    return run_fail_write(path, error);
-}
-
-tce_status run_folder_make(const char *folder)
-{
-    char path[RUN_PATH];
-    tce_status status = run_path(folder, "", path);
-    for (char *slash = strchr(path + 1, '/'); status == TCE_OK && slash;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        status = make_folder(path);
-        *slash = '/';
-    }
-    return status;
-}
-
 tce_status run_folder_create(const char *folder)
 {
     char path[RUN_PATH];
-    struct stat there;
-    tce_status status = run_path(folder, "checkpoints", path);
-    if (status == TCE_OK)
-        status = run_folder_make(path);
-    /* links on the way to the folder are the user's, one inside it is not followed */
-    if (status == TCE_OK && lstat(path, &there) == 0 && S_ISLNK(there.st_mode))
-        status = run_fail_write(path, ELOOP);
-    return status;
-}
-
-tce_status run_open(const char *path, int flags, const char *mode, FILE **out)
-{
-    struct stat info;
-    const int writes = (flags & O_ACCMODE) != O_RDONLY;
-    *out = NULL;
-    const int file = open(
-        path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (writes ? O_NOFOLLOW : 0), 0666);
-    int error = file < 0 ? errno : 0;
-    if (!error && fstat(file, &info) != 0)
-        error = errno;
-    if (!error && !S_ISREG(info.st_mode))
-        error = S_ISDIR(info.st_mode) ? EISDIR : ENXIO;
-    if (!error && !(*out = fdopen(file, mode)))
-        error = errno;
-    if (!error)
-        return TCE_OK;
-    if (file >= 0)
-        close(file);
-    if (writes)
-        return run_fail_write(path, error);
-    return tce_fail(error == ENOENT || error == ENOTDIR ? TCE_E_NOT_FOUND : TCE_E_IO,
-                    "cannot read %s: %s", path,
-                    error == ENXIO ? "it is not a regular file" : strerror(error));
+    const tce_status status = run_path(folder, "checkpoints", path);
+    return status == TCE_OK ? folder_make_inside(path) : status;
 }
 
 /* The name of a store that is being written: .tce-<process>-<attempt>.tmp. */
@@ -197,32 +111,9 @@ void run_folder_discard(const char *folder)
 tce_status run_replace(const char *folder, const char *name,
                        void (*write)(FILE *file, const void *content), const void *content)
 {
-    char path[RUN_PATH], hidden[RUN_PATH], temporary[RUN_PATH];
-    snprintf(hidden, sizeof hidden, ".%s.tmp", name);
-    tce_status status = run_path(folder, name, path);
-    if (status == TCE_OK)
-        status = run_path(folder, hidden, temporary);
-    if (status != TCE_OK)
-        return status;
-    /* what a killed process left there, and never through a link */
-    unlink(temporary);
-    FILE *file;
-    status = run_open(temporary, O_WRONLY | O_CREAT | O_EXCL, "w", &file);
-    if (status != TCE_OK)
-        return status;
-
-    /* beside the old one, to the disk, then in its place */
-    errno = 0;
-    write(file, content);
-    int error = fflush(file) != 0 || ferror(file) || fsync(fileno(file)) != 0 ? errno : 0;
-    if (fclose(file) != 0 && !error)
-        error = errno;
-    if (!error && rename(temporary, path) != 0)
-        error = errno;
-    if (!error)
-        return TCE_OK;
-    unlink(temporary);
-    return run_fail_write(path, error);
+    char path[RUN_PATH];
+    const tce_status status = run_path(folder, name, path);
+    return status == TCE_OK ? file_replace(path, write, content) : status;
 }
 
 static void write_settings(FILE *file, const void *content)
@@ -239,7 +130,7 @@ tce_status run_write_settings(const char *folder, const char *name, const settin
 tce_status run_read_settings(const char *path, settings *out)
 {
     FILE *file;
-    tce_status status = run_open(path, O_RDONLY, "r", &file);
+    tce_status status = file_open(path, O_RDONLY, "r", &file);
     if (status != TCE_OK)
         return status;
     fclose(file);
@@ -291,7 +182,7 @@ static int64_t last_row(const char *folder)
     int64_t last = 0;
     FILE *file;
     if (run_path(folder, "progress.csv", path) != TCE_OK ||
-        run_open(path, O_RDONLY, "r", &file) != TCE_OK)
+        file_open(path, O_RDONLY, "r", &file) != TCE_OK)
         return 0;
     for (ssize_t n; (n = getline(&line, &size, file)) > 0 && line[n - 1] == '\n';)
         last = strtoll(line, NULL, 10);
@@ -342,7 +233,7 @@ static tce_status copy_settings(const char *folder, const char *aside)
     FILE *from;
     tce_status status = run_path(folder, "config.yaml", path);
     if (status == TCE_OK)
-        status = run_open(path, O_RDONLY, "r", &from);
+        status = file_open(path, O_RDONLY, "r", &from);
     if (status != TCE_OK)
         return status == TCE_E_NOT_FOUND ? TCE_OK : status;
     status = run_replace(aside, "config.yaml", copy_content, &from);
@@ -364,7 +255,7 @@ tce_status run_set_aside(const char *folder, char out[RUN_PATH])
         status = run_path(folder, name, aside);
         made = status == TCE_OK && mkdir(aside, 0777) == 0;
         if (status == TCE_OK && !made && errno != EEXIST)
-            status = run_fail_write(aside, errno);
+            status = file_fail_write(aside, errno);
     }
     if (status == TCE_OK)
         status = copy_settings(folder, aside);
@@ -375,7 +266,7 @@ tce_status run_set_aside(const char *folder, char out[RUN_PATH])
         if (status == TCE_OK)
             status = run_path(aside, RUN_FILES[i], to);
         if (status == TCE_OK && is_there(folder, RUN_FILES[i]) && rename(from, to) != 0)
-            status = run_fail_write(to, errno);
+            status = file_fail_write(to, errno);
     }
     if (status == TCE_OK)
         status = run_folder_create(folder);

@@ -38,10 +38,10 @@ tce_status run_lock(const char *folder, int *out)
     struct stat info;
     const int file = open(path, O_CREAT | OPEN_LOCK, 0666);
     if (file < 0)
-        return run_fail_write(path, errno);
+        return file_fail_write(path, errno);
     if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
         close(file);
-        return run_fail_write(path, ENXIO);
+        return file_fail_write(path, ENXIO);
     }
 
     struct flock whole = whole_file();

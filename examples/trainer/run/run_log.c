@@ -40,12 +40,12 @@ static long timing_length(FILE *file, int64_t iteration)
 static tce_status open_cut(const char *path, int64_t keep, FILE **out)
 {
     FILE *file;
-    const tce_status status = run_open(path, O_RDWR | O_CREAT | O_APPEND, "a+b", &file);
+    const tce_status status = file_open(path, O_RDWR | O_CREAT | O_APPEND, "a+b", &file);
     if (status != TCE_OK)
         return status;
     *out = file;
     if (ftruncate(fileno(file), (off_t)keep) != 0 || fseek(file, 0, SEEK_END) != 0)
-        return run_fail_write(path, errno);
+        return file_fail_write(path, errno);
     return TCE_OK;
 }
 
@@ -59,7 +59,7 @@ static tce_status open_timing(run_log *log, int64_t iteration)
 {
     FILE *old;
     long keep = 0;
-    if (iteration > 0 && run_open(log->timing_path, O_RDONLY, "rb", &old) == TCE_OK) {
+    if (iteration > 0 && file_open(log->timing_path, O_RDONLY, "rb", &old) == TCE_OK) {
         keep = timing_length(old, iteration);
         fclose(old);
     }
@@ -69,8 +69,9 @@ static tce_status open_timing(run_log *log, int64_t iteration)
     fputs("iteration", log->timing);
     for (size_t k = 0; log->phases[k]; k++)
         fprintf(log->timing, ",%s", log->phases[k]);
-    return fputs(",evaluation,total\n", log->timing) >= 0 ? TCE_OK
-                                                          : run_fail_write(log->timing_path, errno);
+    return fputs(",evaluation,total\n", log->timing) >= 0
+               ? TCE_OK
+               : file_fail_write(log->timing_path, errno);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -135,7 +136,7 @@ static tce_status write_lines(const char *path, FILE *file, const char *lines, s
 {
     errno = 0;
     return fwrite(lines, 1, n, file) == n && fflush(file) == 0 ? TCE_OK
-                                                               : run_fail_write(path, errno);
+                                                               : file_fail_write(path, errno);
 }
 
 /* Ends the lines of progress.csv and writes them. */
@@ -258,9 +259,9 @@ tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const
 tce_status run_log_mark(run_log *log, run_mark *mark)
 {
     if (fflush(log->progress) != 0 || fsync(fileno(log->progress)) != 0)
-        return run_fail_write(log->progress_path, errno);
+        return file_fail_write(log->progress_path, errno);
     mark->progress_bytes = (int64_t)ftell(log->progress);
     if (fflush(log->timing) != 0 || fsync(fileno(log->timing)) != 0)
-        return run_fail_write(log->timing_path, errno);
+        return file_fail_write(log->timing_path, errno);
     return events_sync(log->events, &mark->events_bytes);
 }

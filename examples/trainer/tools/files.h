@@ -1,0 +1,37 @@
+/*
+ * Files and folders.
+ */
+#ifndef TRAINER_FILES_H
+#define TRAINER_FILES_H
+
+#include <stdio.h>
+
+#include <tce/tce.h>
+
+enum { FILE_PATH = 4096 };
+
+/* TCE_E_IO for a file that could not be written: the system's reason, and a remedy that fits it. */
+tce_status file_fail_write(const char *path, int error);
+
+/*
+ * Opens a file, as fopen would for the flags of open and the mode. Never waits, and never writes
+ * through a symbolic link: what is not a regular file is refused. TCE_E_NOT_FOUND, TCE_E_IO.
+ */
+tce_status file_open(const char *path, int flags, const char *mode, FILE **out);
+
+/*
+ * Writes a file, complete or not at all: whoever reads it sees the old content or the new, and the
+ * new one is on the disk. TCE_E_IO.
+ */
+tce_status file_replace(const char *path, void (*write)(FILE *file, const void *content),
+                        const void *content);
+
+/* Makes a folder and its parents; one that is there is fine. TCE_E_IO. */
+tce_status folder_make(const char *folder);
+/*
+ * The same for a folder inside a run folder: links on the way to it are the user's, but it must not
+ * be one itself.
+ */
+tce_status folder_make_inside(const char *folder);
+
+#endif
