@@ -290,8 +290,12 @@ def test_settings_that_may_change_change_for_what_is_left(config: Path, tmp_path
     folder = tmp_path / "queue"
     done = tce("train", config, "--task", "all", "task.options=fails=family_two", "--out", folder, "--jobs", 1)
     assert done.returncode == 1
+    shutil.rmtree(folder / queue(folder)[1]["folder"])
     done = tce("train", "--resume", folder, *library(config), "collect.on_fault=drop", "run.iterations=5")
     assert done.returncode == 0, done.stderr
+    # what begins later has the entropy schedule of the queue all the same
+    for row in queue(folder):
+        assert "\n# entropy schedule: 12 iterations," in (folder / row["folder"] / "config.yaml").read_text(encoding="utf-8")
     assert [int(rows(folder / row["folder"])[-1]["iteration"]) for row in queue(folder)] == [12, 5, 12]
     assert [float(rows(folder / row["folder"])[-1]["dropped"]) for row in queue(folder)] == [0, 2, 0]
     done = tce("train", "--resume", folder, *library(config), "policy.epochs=7")

@@ -418,7 +418,7 @@ def test_runs_of_every_file_version_go_on(tmp_path: Path, version: str) -> None:
     assert "after iteration 3" in done.stdout
     assert (folder / "progress.csv").read_text(encoding="utf-8").startswith(before)
     assert [int(row["iteration"]) for row in rows(folder)] == list(range(7))
-    assert "  entropy_iterations: 3 " in (folder / "config.yaml").read_text(encoding="utf-8")
+    assert "\n# entropy schedule: 3 iterations, as the run began\n" in (folder / "config.yaml").read_text(encoding="utf-8")
 
 
 def test_the_entropy_schedule_has_the_length_that_it_began_with(tiny: Path, tmp_path: Path) -> None:
@@ -429,12 +429,31 @@ def test_the_entropy_schedule_has_the_length_that_it_began_with(tiny: Path, tmp_
     assert len(rows(raised)) == 6
     assert tce("train", "--resume", raised, "run.steps=0", "run.iterations=20").returncode == 0
     assert [row["entropy"] for row in rows(raised)[:13]] == [row["entropy"] for row in rows(whole)]
-    assert "  entropy_iterations: 12 " in (raised / "config.yaml").read_text(encoding="utf-8")
+    text = (raised / "config.yaml").read_text(encoding="utf-8")
+    assert "  entropy_iterations: 0 " in text and "\n# entropy schedule: 12 iterations, as the run began\n" in text
     done = tce("train", "--resume", raised, "schedule.entropy_iterations=20")
     assert done.returncode == 1 and "schedule.entropy_iterations = 12, now it is 20" in done.stderr
     # a CONFIG says nothing about it, or the same
     for extra in ([], ["schedule.entropy_iterations=12"]):
         assert tce("train", *words, *extra, "run.iterations=20", "--resume", raised).returncode == 0
+
+
+def test_a_new_run_from_recorded_settings_has_an_entropy_schedule_of_its_own(tiny: Path, tmp_path: Path) -> None:
+    words = ["projection.entropy=equal", "projection.entropy_target=-5"]
+    fresh, short = tmp_path / "fresh", tmp_path / "short"
+    assert tce("train", tiny, *words, "run.iterations=12", "--out", fresh).returncode == 0
+    assert tce("train", tiny, *words, "run.iterations=4", "--out", short).returncode == 0
+    assert tce("train", short / "config.yaml", "run.iterations=12", "--out", tmp_path / "new").returncode == 0
+    assert content(tmp_path / "new") == content(fresh)
+    assert tce("train", "--resume", short, "--restart", "run.iterations=12").returncode == 0
+    assert content(short) == content(fresh)
+    # a length that someone has set stays set
+    assert tce("train", tiny, *words, "schedule.entropy_iterations=12", "run.iterations=2", "--out", tmp_path / "set").returncode == 0
+    assert tce("train", tmp_path / "set" / "config.yaml", "run.iterations=12", "--out", tmp_path / "again").returncode == 0
+    assert content(tmp_path / "again")["policy.safetensors"] == content(fresh)["policy.safetensors"]
+    done = tce("train", "--resume", tmp_path / "set", "--restart", "run.iterations=12", "schedule.entropy_iterations=4")
+    assert done.returncode == 0
+    assert content(tmp_path / "set")["policy.safetensors"] != content(fresh)["policy.safetensors"]
 
 
 def test_resuming_needs_a_run_folder(tmp_path: Path) -> None:

@@ -159,6 +159,20 @@ static tce_status override_all(settings *s, const train_options *o)
     return status == TCE_OK ? settings_check(s) : status;
 }
 
+/* A run that its queue begins has the queue's entropy schedule, whenever it begins. */
+static tce_status settings_to_begin(settings *s, const train_options *o)
+{
+    const char *config = o->arguments[0], *name = strrchr(config, '/');
+    settings own;
+    tce_status status = settings_from_arguments(s, o->n, o->arguments);
+    if (status != TCE_OK || strcmp(name ? name + 1 : config, "queue.yaml") != 0)
+        return status;
+    status = run_read_settings(config, &own);
+    if (status == TCE_OK)
+        run_keep_schedule(s, &own);
+    return status;
+}
+
 /*
  * Settings of a run that goes on: its own, with overrides, or those of a CONFIG, which must agree
  * unless the run begins again.
@@ -170,7 +184,7 @@ static tce_status settings_to_resume(settings *s, const train_options *o)
     const int has_config = o->n > 0 && is_config(o->arguments[0]);
     tce_status status = run_path(o->resume, "config.yaml", path);
     if (status == TCE_OK && !run_exists(o->resume))
-        return has_config ? settings_from_arguments(s, o->n, o->arguments)
+        return has_config ? settings_to_begin(s, o)
                           : tce_fail(TCE_E_NOT_FOUND,
                                      "%s has neither config.yaml nor queue.csv, so it is no run "
                                      "folder and no queue: name one, or also a "
@@ -186,6 +200,8 @@ static tce_status settings_to_resume(settings *s, const train_options *o)
         status = settings_from_arguments(s, o->n, o->arguments);
     } else {
         *s = own;
+        if (o->restart)
+            run_forget_schedule(s);
         status = override_all(s, o);
     }
     if (status != TCE_OK || o->restart)

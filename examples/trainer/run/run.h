@@ -159,9 +159,13 @@ tce_status checkpoint_save(const char *folder, const run_subject *subject, const
 /*
  * The length of the entropy schedule is fixed when a run begins, whatever run.iterations becomes
  * later: schedule.entropy_iterations, where it is 0, is that of `then`, the settings of the
- * beginning, which may be s itself.
+ * beginning, which may be s itself. What comes from run.iterations is written into config.yaml as a
+ * remark, not as a setting: a new run that takes the file as its CONFIG has the length of its own
+ * run.iterations.
  */
 void run_keep_schedule(settings *s, const settings *then);
+/* The other way round: a length that came from run.iterations is 0 again. */
+void run_forget_schedule(settings *s);
 
 /*
  * TCE_E_VALUE when a key differs that may not change within a run; `path` is where `then` comes

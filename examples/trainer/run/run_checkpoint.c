@@ -122,10 +122,19 @@ static tce_status compare_settings(const settings *s, const char *lines, const c
 
 void run_keep_schedule(settings *s, const settings *then)
 {
-    if (s->schedule.entropy_iterations == 0)
-        s->schedule.entropy_iterations = then->schedule.entropy_iterations;
-    if (s->schedule.entropy_iterations == 0)
-        s->schedule.entropy_iterations = then->run.iterations;
+    if (s->schedule.entropy_iterations > 0)
+        return;
+    const int given = then->schedule.entropy_iterations > 0;
+    s->schedule.entropy_iterations = given ? then->schedule.entropy_iterations
+                                           : then->run.iterations;
+    s->schedule.entropy_from_run = given ? then->schedule.entropy_from_run : 1;
+}
+
+void run_forget_schedule(settings *s)
+{
+    if (s->schedule.entropy_from_run)
+        s->schedule.entropy_iterations = 0;
+    s->schedule.entropy_from_run = 0;
 }
 
 tce_status run_settings_agree(const settings *now, const settings *then, const char *path)

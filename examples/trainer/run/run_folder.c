@@ -116,10 +116,32 @@ tce_status run_replace(const char *folder, const char *name,
     return status == TCE_OK ? file_replace(path, write, content) : status;
 }
 
+/* How a file tells the length of an entropy schedule that is no setting (run_keep_schedule). */
+#define SCHEDULE_REMARK "# entropy schedule: %" PRId64 " iterations, as the run began"
+
 static void write_settings(FILE *file, const void *content)
 {
+    settings s = *(const settings *)content;
     fprintf(file, "# libtce %s\n", tce_version_string());
-    settings_dump(content, file);
+    if (s.schedule.entropy_from_run)
+        fprintf(file, SCHEDULE_REMARK "\n", s.schedule.entropy_iterations);
+    run_forget_schedule(&s);
+    settings_dump(&s, file);
+}
+
+/* The remark, among the lines before the first setting. */
+static void read_schedule(FILE *file, settings *s)
+{
+    char line[256];
+    int64_t length = 0;
+    if (s->schedule.entropy_iterations > 0)
+        return;
+    while (length == 0 && fgets(line, sizeof line, file) && line[0] == '#')
+        if (sscanf(line, "# entropy schedule: %" SCNd64 " iterations", &length) == 1 &&
+            length > 0) {
+            s->schedule.entropy_iterations = length;
+            s->schedule.entropy_from_run = 1;
+        }
 }
 
 tce_status run_write_settings(const char *folder, const char *name, const settings *s)
@@ -133,10 +155,12 @@ tce_status run_read_settings(const char *path, settings *out)
     tce_status status = file_open(path, O_RDONLY, "r", &file);
     if (status != TCE_OK)
         return status;
-    fclose(file);
     settings_init(out);
     out->task.name[0] = '\0';
     status = settings_load(out, path);
+    if (status == TCE_OK)
+        read_schedule(file, out);
+    fclose(file);
     if (status == TCE_OK && !out->task.name[0])
         status = tce_fail(TCE_E_CORRUPT,
                           "%s has no task.name: it is empty or not all there; put it back, or name "
