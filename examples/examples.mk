@@ -81,6 +81,15 @@ $(BUILD)/examples/tasks/%.o: examples/tasks/%.c $(BUILD)/examples/tasks/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILE_TASK) -MMD -MP -c -o $@ $<
 
+# models of our own, as texts that are compiled in
+$(BUILD)/examples/tasks/%.xml.h: examples/tasks/%.xml
+	$(Q)mkdir -p $(@D)
+	$(Q)sed 's/\\/&&/g; s/"/\\"/g; s/.*/"&\\n"/' $< >$@
+
+TASK_MODELS := $(patsubst %.xml,$(BUILD)/%.xml.h,$(wildcard examples/tasks/*.xml))
+$(TASK_OBJECTS): | $(TASK_MODELS)
+$(TASK_OBJECTS): private COMPILE_TASK += -I$(BUILD)/examples/tasks
+
 # where a copy of the library elsewhere finds the models
 $(BUILD)/examples/tasks/shared/model.o: private COMPILE_TASK += -DTASKS_DEPS='"$(abspath deps)"'
 

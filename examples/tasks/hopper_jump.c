@@ -11,22 +11,16 @@
  * of the three joints. The deciding event is that the foot leaves the floor. Heights, distances and
  * contacts are those that the last substep derived before its end, as in the original.
  */
+#include "hopper_jump.h"
+
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "hopper_tennis.h"
-#include "shared/options.h"
-#include "tasks.h"
+#include "shared/task.h"
 
 enum { N_JOINTS = HOPPER_NU, NQ = HOPPER_NQ, FIRST_JOINT = 3, N_STEPS = 250, N_SUB = 4 };
 /* where the parts of an observation begin */
 enum { OBS_POSITION = 0, OBS_VELOCITY = NQ, OBS_FOOT = 2 * NQ, OBS_GOAL = OBS_FOOT + 3, N_OBS };
-
-#define MODEL_PATH "fancy_gym/envs/mujoco/hopper_jump/assets/hopper_jump.xml"
-#define DT 0.008
-#define KP 1.0
-#define KD 0.1
 
 #define GOAL_LOW 0.3
 #define GOAL_HIGH 1.35
@@ -43,100 +37,37 @@ enum { OBS_POSITION = 0, OBS_VELOCITY = NQ, OBS_FOOT = 2 * NQ, OBS_GOAL = OBS_FO
 #define HEALTHY_HEIGHT 0.5
 #define MAX_SEEN_VELOCITY 10.0
 
+static const double KP[N_JOINTS] = { 1.0, 1.0, 1.0 };
+static const double KD[N_JOINTS] = { 0.1, 0.1, 0.1 };
 static const double START_LOW[NQ] = { 0.0, 1.5, 0.0, -0.5, -0.2, 0.0 };
 static const double START_HIGH[NQ] = { 0.0, 1.5, 0.0, 0.0, 0.0, 0.785 };
 static const double ACTION_LOW[N_JOINTS] = { -1.0, -1.0, -1.0 };
 static const double ACTION_HIGH[N_JOINTS] = { 1.0, 1.0, 1.0 };
 
 typedef struct hopper_jump {
-    const mjModel *model;
-    mjData *data;
-    const task_draws *draws;
-    picture picture;
-    int torso, goal_body, floor, foot_geom, foot_site;
-    double dense; /* option */
-    double task[HOPPER_N_TASK];
+    mujoco_env base;
+    int dense; /* option */
+    int torso, floor, foot_geom, foot_site;
+    hopper_jump_state s;
 } hopper_jump;
 
+static const task_option OPTIONS[] = { TASK_FLAG(hopper_jump, dense, 0) };
+static const mujoco_part PARTS[] = {
+    TASK_PART(hopper_jump, torso, mjOBJ_BODY, "torso"),
+    TASK_PART(hopper_jump, floor, mjOBJ_GEOM, "floor"),
+    TASK_PART(hopper_jump, foot_geom, mjOBJ_GEOM, "foot_geom"),
+    TASK_PART(hopper_jump, foot_site, mjOBJ_SITE, "foot_site"),
+};
 static const char *const METRICS[] = { "max_height",     "goal_dist",    "height_rew",
                                        "healthy_reward", "contact_dist", "has_left_floor" };
 /* start angles and the goal: all that changes between episodes */
 static const int32_t CONTEXT[] = { FIRST_JOINT, FIRST_JOINT + 1, FIRST_JOINT + 2, OBS_GOAL };
 
-/* ---- life ------------------------------------------------------------------------------------ */
-
-static void destroy(void *instance)
-{
-    hopper_jump *env = instance;
-    picture_free(&env->picture);
-    mj_deleteData(env->data);
-    if (env->model)
-        mujoco_model_close(env->model);
-    free(env);
-}
-
-static tce_status find_parts(hopper_jump *env)
-{
-    const mujoco_part parts[] = {
-        { mjOBJ_BODY, "torso", &env->torso },
-        { mjOBJ_BODY, "goal_site_body", &env->goal_body },
-        { mjOBJ_GEOM, "floor", &env->floor },
-        { mjOBJ_GEOM, "foot_geom", &env->foot_geom },
-        { mjOBJ_SITE, "foot_site", &env->foot_site },
-    };
-    const tce_status status = mujoco_check_sizes(env->model, "hopper_jump", NQ, NQ, N_JOINTS);
-    return status == TCE_OK ? mujoco_find_parts(env->model, sizeof parts / sizeof parts[0], parts)
-                            : status;
-}
-
-static tce_status create(void *user, const char *settings, void **out)
-{
-    hopper_jump *env = calloc(1, sizeof *env);
-    if (!env)
-        return tce_fail(TCE_E_NOMEM, "hopper_jump: no memory");
-    env->draws = user;
-    const task_option options[] = { { "dense", &env->dense, 0.0, 1.0 } };
-    tce_status status = task_options_read("hopper_jump", settings,
-                                          sizeof options / sizeof options[0], options);
-    if (status == TCE_OK)
-        status = models_open(MODEL_PATH, NULL, &env->model);
-    if (status == TCE_OK)
-        status = mujoco_data_create(env->model, &env->data);
-    if (status == TCE_OK)
-        status = find_parts(env);
-    if (status != TCE_OK) {
-        destroy(env);
-        return status;
-    }
-    env->task[STATE_STEP] = N_STEPS;
-    *out = env;
-    return TCE_OK;
-}
-
-static tce_status spec(void *instance, tce_env_spec *out)
-{
-    (void)instance;
-    out->n_obs = N_OBS;
-    out->n_dof = N_JOINTS;
-    out->n_action = N_JOINTS;
-    out->n_steps = N_STEPS;
-    out->n_metrics = sizeof METRICS / sizeof METRICS[0];
-    out->n_context = sizeof CONTEXT / sizeof CONTEXT[0];
-    out->dt = DT;
-    out->metric_names = METRICS;
-    out->context = CONTEXT;
-    out->action_low = ACTION_LOW;
-    out->action_high = ACTION_HIGH;
-    return TCE_OK;
-}
-
-/* ---- episodes -------------------------------------------------------------------------------- */
-
 /* Vector from the goal, on the floor, to the foot. */
 static void foot_from_goal(const hopper_jump *env, double *out)
 {
-    memcpy(out, env->task + HOPPER_FOOT, 3 * sizeof *out);
-    out[0] -= env->task[HOPPER_GOAL];
+    memcpy(out, env->s.foot, sizeof env->s.foot);
+    out[0] -= env->s.goal;
 }
 
 static double goal_distance(const hopper_jump *env)
@@ -148,7 +79,7 @@ static double goal_distance(const hopper_jump *env)
 
 static int is_healthy(const hopper_jump *env)
 {
-    const mjData *data = env->data;
+    const mjData *data = env->base.data;
     int fine = data->qpos[1] > HEALTHY_HEIGHT;
     for (int i = 0; i < NQ; i++)
         fine = fine && (i < 2 || fabs(data->qpos[i]) < HEALTHY_STATE) &&
@@ -156,45 +87,35 @@ static int is_healthy(const hopper_jump *env)
     return fine;
 }
 
-static void observe(const hopper_jump *env, double *out)
-{
-    for (int i = 0; i < NQ; i++) {
-        out[OBS_POSITION + i] = env->data->qpos[i];
-        out[OBS_VELOCITY + i] = fmin(fmax(env->data->qvel[i], -MAX_SEEN_VELOCITY),
-                                     MAX_SEEN_VELOCITY);
-    }
-    foot_from_goal(env, out + OBS_FOOT);
-    out[OBS_GOAL] = env->task[HOPPER_GOAL];
-}
-
 /* Height and foot as they are derived now. */
-static void read_derived(hopper_jump *env)
+static void derive(void *instance)
 {
-    env->task[HOPPER_HEIGHT] = env->data->xpos[3 * env->torso + 2];
-    memcpy(env->task + HOPPER_FOOT, env->data->site_xpos + 3 * env->foot_site, 3 * sizeof(double));
+    hopper_jump *env = instance;
+    env->s.height = env->base.data->xpos[3 * env->torso + 2];
+    memcpy(env->s.foot, env->base.data->site_xpos + 3 * env->foot_site, sizeof env->s.foot);
 }
 
 /* Draws the goal, then all six coordinates: the first three have an empty range. */
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
-                        double *out_vel)
+static void reset(void *instance, tce_random *random)
 {
-    static const double AT_REST[NQ] = { 0 };
     hopper_jump *env = instance;
-    double qpos[NQ];
-    memset(env->task, 0, sizeof env->task);
-    env->task[STATE_FRESH] = 1.0;
-    env->task[HOPPER_GOAL] = task_draw(env->draws, random, GOAL_LOW, GOAL_HIGH);
+    env->s = (hopper_jump_state){ .goal = mujoco_draw(&env->base, random, GOAL_LOW, GOAL_HIGH) };
     for (int i = 0; i < NQ; i++)
-        qpos[i] = task_draw(env->draws, random, START_LOW[i], START_HIGH[i]);
+        env->base.data->qpos[i] = mujoco_draw(&env->base, random, START_LOW[i], START_HIGH[i]);
+    mujoco_forward(&env->base);
+    derive(env);
+}
 
-    const tce_status status = start_from(env->model, env->data, qpos, AT_REST);
-    if (status != TCE_OK)
-        return status;
-    read_derived(env);
-    observe(env, out_obs);
-    memcpy(out_pos, qpos + FIRST_JOINT, N_JOINTS * sizeof *out_pos);
-    memset(out_vel, 0, N_JOINTS * sizeof *out_vel);
-    return TCE_OK;
+static void observe(const void *instance, double *out)
+{
+    const hopper_jump *env = instance;
+    const mjData *data = env->base.data;
+    for (int i = 0; i < NQ; i++) {
+        out[OBS_POSITION + i] = data->qpos[i];
+        out[OBS_VELOCITY + i] = fmin(fmax(data->qvel[i], -MAX_SEEN_VELOCITY), MAX_SEEN_VELOCITY);
+    }
+    foot_from_goal(env, out + OBS_FOOT);
+    out[OBS_GOAL] = env->s.goal;
 }
 
 /*
@@ -203,149 +124,109 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
  */
 static void follow_jump(hopper_jump *env)
 {
-    double *task = env->task;
-    const int was_landed = task[HOPPER_LANDED] != 0.0;
-    const int contact = !was_landed && touching(env->data, env->floor, env->foot_geom);
-    if (task[HOPPER_TOUCHED] == 0.0)
-        task[HOPPER_TOUCHED] = contact;
-    if (task[HOPPER_TOUCHED] != 0.0 && task[HOPPER_LEFT] == 0.0)
-        task[HOPPER_LEFT] = !contact;
-    if (task[HOPPER_LEFT] != 0.0 && !was_landed)
-        task[HOPPER_LANDED] = contact;
-    if (task[HOPPER_LANDED] != 0.0 && !was_landed)
-        task[HOPPER_LAND_DIST] = goal_distance(env);
+    hopper_jump_state *s = &env->s;
+    const int was_landed = s->landed != 0.0;
+    const int contact = !was_landed && mujoco_touching(env->base.data, env->floor, env->foot_geom);
+    if (!s->touched)
+        s->touched = contact;
+    if (s->touched && !s->left)
+        s->left = !contact;
+    if (s->left && !was_landed)
+        s->landed = contact;
+    if (s->landed && !was_landed)
+        s->land_distance = goal_distance(env);
 }
 
-static double step_reward(const hopper_jump *env, double cost)
-{
-    const double *task = env->task;
-    const double distance = goal_distance(env);
-    if (env->dense != 0.0)
-        return -GOAL_WEIGHT * distance + HEIGHT_WEIGHT * task[HOPPER_HEIGHT] +
-               HEALTHY_DENSE * is_healthy(env) - cost;
-    if (task[STATE_STEP] < N_STEPS)
-        return -cost;
-    const double landing = task[HOPPER_LAND_DIST] != 0.0 ? task[HOPPER_LAND_DIST] : LAND_NEVER;
-    return -cost - GOAL_WEIGHT * distance + TOP_WEIGHT * task[HOPPER_TOP] - LAND_WEIGHT * landing +
-           HEALTHY_SPARSE * is_healthy(env);
-}
-
-/*
- * The action is not clipped here, as in the original: the motors do that, but its cost is that of
- * what was asked for.
- */
-static tce_status step_action(void *instance, const double *action, double *out_obs,
-                              tce_env_result *out)
+/* The action is not clipped here, as in the original: the motors do that. */
+static void step(void *instance, const double *action)
 {
     hopper_jump *env = instance;
-    double cost = 0.0;
-    tce_status status = check_finite("hopper_jump", "action", N_JOINTS, action);
-    if (status == TCE_OK)
-        status = task_check_running("hopper_jump", env->task[STATE_STEP] >= N_STEPS);
-    if (status != TCE_OK)
-        return status;
-    for (int i = 0; i < N_JOINTS; i++) {
-        env->data->ctrl[i] = action[i];
-        cost += COST_WEIGHT * action[i] * action[i];
-    }
-    status = step_as_original(env->model, env->data, N_SUB);
-    if (status != TCE_OK)
-        return status;
-
-    env->task[STATE_FRESH] = 0.0;
-    env->task[STATE_STEP] += 1.0;
-    read_derived(env);
-    env->task[HOPPER_TOP] = fmax(env->task[HOPPER_TOP], env->task[HOPPER_HEIGHT]);
+    memcpy(env->base.data->ctrl, action, N_JOINTS * sizeof *action);
+    step_as_original(env->base.model, env->base.data, N_SUB);
+    derive(env);
+    env->s.top = fmax(env->s.top, env->s.height);
     follow_jump(env);
-    out->reward = step_reward(env, cost);
-    out->terminated = 0;
-    out->truncated = env->task[STATE_STEP] >= N_STEPS;
-    out->event = env->task[HOPPER_LEFT] != 0.0;
-    observe(env, out_obs);
-    return TCE_OK;
 }
 
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
-                       tce_env_result *out)
+/* The cost is that of what was asked for. */
+static void reward(void *instance, const double *action, tce_env_result *out)
 {
-    const mjData *data = ((const hopper_jump *)instance)->data;
-    double action[N_JOINTS];
-    tce_status status = check_finite("hopper_jump", "desired position", N_JOINTS, pos);
-    if (status == TCE_OK)
-        status = check_finite("hopper_jump", "desired velocity", N_JOINTS, vel);
-    if (status != TCE_OK)
-        return status;
-    for (int i = 0; i < N_JOINTS; i++) {
-        const double a = KP * (pos[i] - data->qpos[FIRST_JOINT + i]) +
-                         KD * (vel[i] - data->qvel[FIRST_JOINT + i]);
-        action[i] = fmin(fmax(a, -1.0), 1.0);
+    const hopper_jump *env = instance;
+    const hopper_jump_state *s = &env->s;
+    const double distance = goal_distance(env);
+    double cost = 0.0;
+    for (int i = 0; i < N_JOINTS; i++)
+        cost += COST_WEIGHT * action[i] * action[i];
+    out->event = s->left != 0.0;
+    out->reward = -cost;
+    if (env->dense) {
+        out->reward = -GOAL_WEIGHT * distance + HEIGHT_WEIGHT * s->height +
+                      HEALTHY_DENSE * is_healthy(env) - cost;
+    } else if (mujoco_is_last(&env->base)) {
+        const double landing = s->land_distance != 0.0 ? s->land_distance : LAND_NEVER;
+        out->reward = -cost - GOAL_WEIGHT * distance + TOP_WEIGHT * s->top - LAND_WEIGHT * landing +
+                      HEALTHY_SPARSE * is_healthy(env);
     }
-    return step_action(instance, action, out_obs, out);
 }
 
-static tce_status metrics(void *instance, double *out)
+static void metrics(const void *instance, double *out)
 {
     const hopper_jump *env = instance;
-    out[0] = env->task[HOPPER_TOP];
+    out[0] = env->s.top;
     out[1] = goal_distance(env);
-    out[2] = env->task[HOPPER_TOP];
-    out[3] = (env->dense != 0.0 ? HEALTHY_DENSE : HEALTHY_SPARSE) * is_healthy(env);
-    out[4] = env->task[HOPPER_LAND_DIST];
-    out[5] = env->task[HOPPER_LEFT];
-    return TCE_OK;
+    out[2] = env->s.top;
+    out[3] = (env->dense ? HEALTHY_DENSE : HEALTHY_SPARSE) * is_healthy(env);
+    out[4] = env->s.land_distance;
+    out[5] = env->s.left;
 }
 
-/* ---- state and picture ----------------------------------------------------------------------- */
-
-static size_t n_state(void *instance)
+static void mark(const void *instance, mjModel *model)
 {
-    return packed_size(((const hopper_jump *)instance)->model, HOPPER_N_TASK);
+    const double goal[3] = { ((const hopper_jump *)instance)->s.goal, 0.0, 0.0 };
+    picture_place(model, "goal_site_body", goal, NULL);
 }
 
-static tce_status get_state(void *instance, double *out)
-{
-    const hopper_jump *env = instance;
-    packed_get(env->model, env->data, HOPPER_N_TASK, env->task, out);
-    return TCE_OK;
-}
-
-static tce_status set_state(void *instance, const double *state, double *out_obs)
-{
-    hopper_jump *env = instance;
-    const tce_status status = packed_set("hopper_jump", env->model, env->data, HOPPER_N_TASK,
-                                         env->task, state);
-    if (status != TCE_OK)
-        return status;
-    if (env->task[STATE_FRESH] != 0.0)
-        read_derived(env);
-    observe(env, out_obs);
-    return TCE_OK;
-}
-
-static tce_status render(void *instance, int32_t width, int32_t height, uint8_t *rgb)
-{
+static const mujoco_task HOPPER_JUMP = {
+    .size = sizeof(hopper_jump),
+    .state = offsetof(hopper_jump, s),
+    .n_state = STATE_COUNT(hopper_jump_state),
+    .spec = { .n_obs = N_OBS,
+              .n_dof = N_JOINTS,
+              .n_action = N_JOINTS,
+              .n_steps = N_STEPS,
+              .n_metrics = TASK_COUNT(METRICS),
+              .n_context = TASK_COUNT(CONTEXT),
+              .dt = 0.008,
+              .metric_names = METRICS,
+              .context = CONTEXT,
+              .action_low = ACTION_LOW,
+              .action_high = ACTION_HIGH },
+    .model = "fancy_gym/envs/mujoco/hopper_jump/assets/hopper_jump.xml",
+    .nq = NQ,
+    .nv = NQ,
+    .nu = N_JOINTS,
+    .options = OPTIONS,
+    .n_options = TASK_COUNT(OPTIONS),
+    .parts = PARTS,
+    .n_parts = TASK_COUNT(PARTS),
+    .kp = KP,
+    .kd = KD,
+    .first_joint = FIRST_JOINT,
     /* from the side, wide enough for every goal and a jump of two metres */
-    static const picture_view VIEW = { { 0.5, 0.0, 0.9 }, 2.4, 90.0F, -12.0F, 2.5 };
-    hopper_jump *env = instance;
-    const double goal[3] = { env->task[HOPPER_GOAL], 0.0, 0.0 };
-    return picture_draw(&env->picture, env->model, env->data, &VIEW, env->goal_body, goal, width,
-                        height, rgb);
-}
-
-const tce_env_vtable TASK_HOPPER_JUMP = {
-    .struct_size = sizeof(tce_env_vtable),
-    .abi = TCE_ENV_ABI,
-    .name = "hopper_jump",
-    .description = "one-legged hopper (MuJoCo): jump once, high, and land at a random goal",
-    .create = create,
-    .destroy = destroy,
-    .spec = spec,
+    .view = { .center = { 0.5, 0.0, 0.9 },
+              .extent = 2.4,
+              .azimuth = 90.0F,
+              .elevation = -12.0F,
+              .mark = "goal_site_body",
+              .mark_scale = 2.5 },
     .reset = reset,
+    .observe = observe,
     .step = step,
-    .step_action = step_action,
+    .reward = reward,
     .metrics = metrics,
-    .n_state = n_state,
-    .get_state = get_state,
-    .set_state = set_state,
-    .render = render,
+    .derive = derive,
+    .mark = mark,
 };
+
+MUJOCO_TASK(hopper_jump, "one-legged hopper (MuJoCo): jump once, high, and land at a random goal",
+            &HOPPER_JUMP);

@@ -54,9 +54,8 @@ static tce_status create(void *user, const char *settings, void **out)
     point_via *env = calloc(1, sizeof *env);
     if (!env)
         return tce_fail(TCE_E_NOMEM, "point_via: no memory");
-    env->tolerance = 0.1;
-    const task_option options[] = { { "tolerance", &env->tolerance, 1e-6, 10.0 } };
-    const tce_status status = task_options_read("point_via", settings, 1, options);
+    static const task_option OPTION = TASK_NUMBER(point_via, tolerance, 0.1, 1e-6, 10.0);
+    const tce_status status = task_options_read("point_via", settings, 1, &OPTION, env);
     if (status != TCE_OK) {
         free(env);
         return status;
@@ -222,7 +221,7 @@ static tce_status render(void *instance, int32_t width, int32_t height, uint8_t 
     return TCE_OK;
 }
 
-const tce_env_vtable TASK_POINT_VIA = {
+const tce_env_vtable TASK_point_via = {
     .struct_size = sizeof(tce_env_vtable),
     .abi = TCE_ENV_ABI,
     .name = "point_via",

@@ -25,13 +25,12 @@
  * excess over all steps, as if the path had been refused before it began: the first step outside
  * takes back what was earned, and the rest is not simulated.
  */
+#include "table_tennis.h"
+
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "hopper_tennis.h"
-#include "shared/options.h"
-#include "tasks.h"
+#include "shared/task.h"
 
 enum {
     N_JOINTS = TENNIS_NU,
@@ -50,8 +49,6 @@ enum {
     N_OBS = OBS_GOAL + 2
 };
 
-#define MODEL_PATH "fancy_gym/envs/mujoco/table_tennis/assets/xml/table_tennis_env.xml"
-#define DT 0.008
 #define GRAVITY 9.81
 
 /* places are drawn from this rectangle on the far half: m */
@@ -82,117 +79,54 @@ static const double ACTION_LOW[N_JOINTS] = { -1.0, -1.0, -1.0, -1.0, -1.0, -1.0,
 static const double ACTION_HIGH[N_JOINTS] = { 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0 };
 
 typedef struct table_tennis {
-    const mjModel *model;
-    mjData *data;
-    const task_draws *draws;
-    picture picture;
-    int ball_body, goal_body, ball, bat, bat_back, floor, table;
-    double terminal, random_arm, markov, whole_path; /* options */
-    double task[TENNIS_N_TASK];
+    mujoco_env base;
+    int terminal, random_arm, markov, whole_path; /* options */
+    int ball_body, ball, bat, bat_back, floor, table;
+    int hit_now, landed_now; /* whether that came with the last step */
+    table_tennis_state s;
 } table_tennis;
 
+enum { AS_THE_VARIANT = -1 };
+
+static const task_option OPTIONS[] = {
+    TASK_FLAG(table_tennis, terminal, 0),
+    TASK_FLAG(table_tennis, random_arm, AS_THE_VARIANT),
+    TASK_FLAG(table_tennis, markov, 0),
+    TASK_FLAG(table_tennis, whole_path, 0),
+};
+static const mujoco_part PARTS[] = {
+    TASK_PART(table_tennis, ball_body, mjOBJ_BODY, "target_ball"),
+    TASK_PART(table_tennis, ball, mjOBJ_GEOM, "target_ball_contact"),
+    TASK_PART(table_tennis, bat, mjOBJ_GEOM, "bat"),
+    TASK_PART(table_tennis, bat_back, mjOBJ_GEOM, "bat_back"),
+    TASK_PART(table_tennis, floor, mjOBJ_GEOM, "floor"),
+    TASK_PART(table_tennis, table, mjOBJ_GEOM, "table_tennis_table"),
+};
 static const char *const METRICS[] = { "success", "hit_ball", "ball_returned_success",
                                        "land_dist_error", "num_steps" };
 /* the arm's start, x and y of the ball, the goal; without the arm where that does not change */
 static const int32_t CONTEXT[] = { 0,        1,           2, 3, 4, 5, 6, OBS_BALL, OBS_BALL + 1,
                                    OBS_GOAL, OBS_GOAL + 1 };
 
-/* ---- life ------------------------------------------------------------------------------------ */
-
-static void destroy(void *instance)
+static tce_status configure(void *instance)
 {
     table_tennis *env = instance;
-    picture_free(&env->picture);
-    mj_deleteData(env->data);
-    if (env->model)
-        mujoco_model_close(env->model);
-    free(env);
-}
-
-static tce_status read_options(table_tennis *env, const char *settings)
-{
-    env->random_arm = -1.0;
-    const task_option options[] = {
-        { "terminal", &env->terminal, 0.0, 1.0 },
-        { "random_arm", &env->random_arm, 0.0, 1.0 },
-        { "markov", &env->markov, 0.0, 1.0 },
-        { "whole_path", &env->whole_path, 0.0, 1.0 },
-    };
-    const tce_status status = task_options_read("table_tennis", settings,
-                                                sizeof options / sizeof options[0], options);
-    if (status != TCE_OK)
-        return status;
-    if (env->terminal != 0.0 && env->markov != 0.0)
+    tce_env_spec *spec = &env->base.spec;
+    if (env->terminal && env->markov)
         return tce_fail(
             TCE_E_VALUE,
             "table_tennis: terminal=1 and markov=1 are two different rewards: give one of them");
     /* what is not given depends on the variant */
-    if (env->random_arm < 0.0)
-        env->random_arm = env->terminal == 0.0;
-    if (env->terminal != 0.0)
-        env->whole_path = 1.0;
-    return TCE_OK;
-}
-
-static tce_status find_parts(table_tennis *env)
-{
-    const mujoco_part parts[] = {
-        { mjOBJ_BODY, "target_ball", &env->ball_body },
-        { mjOBJ_BODY, "target_point", &env->goal_body },
-        { mjOBJ_GEOM, "target_ball_contact", &env->ball },
-        { mjOBJ_GEOM, "bat", &env->bat },
-        { mjOBJ_GEOM, "bat_back", &env->bat_back },
-        { mjOBJ_GEOM, "floor", &env->floor },
-        { mjOBJ_GEOM, "table_tennis_table", &env->table },
-    };
-    const tce_status status = mujoco_check_sizes(env->model, "table_tennis", NQ, NQ, N_JOINTS);
-    return status == TCE_OK ? mujoco_find_parts(env->model, sizeof parts / sizeof parts[0], parts)
-                            : status;
-}
-
-static tce_status create(void *user, const char *settings, void **out)
-{
-    table_tennis *env = calloc(1, sizeof *env);
-    if (!env)
-        return tce_fail(TCE_E_NOMEM, "table_tennis: no memory");
-    env->draws = user;
-    tce_status status = read_options(env, settings);
-    if (status == TCE_OK)
-        status = models_open(MODEL_PATH, NULL, &env->model);
-    if (status == TCE_OK)
-        status = mujoco_data_create(env->model, &env->data);
-    if (status == TCE_OK)
-        status = find_parts(env);
-    if (status != TCE_OK) {
-        destroy(env);
-        return status;
+    if (env->random_arm == AS_THE_VARIANT)
+        env->random_arm = !env->terminal;
+    if (env->terminal) {
+        env->whole_path = 1;
+        spec->n_steps = N_STEPS_TERMINAL;
     }
-    env->task[STATE_STEP] = N_STEPS_TERMINAL;
-    *out = env;
-    return TCE_OK;
-}
-
-static int n_steps(const table_tennis *env)
-{
-    return env->terminal != 0.0 ? N_STEPS_TERMINAL : N_STEPS;
-}
-
-static tce_status spec(void *instance, tce_env_spec *out)
-{
-    const table_tennis *env = instance;
-    const int first = env->random_arm != 0.0 ? 0 : N_JOINTS;
-    out->n_obs = N_OBS;
-    out->n_dof = N_JOINTS;
-    out->n_action = N_JOINTS;
-    out->n_steps = n_steps(env);
-    out->n_metrics = sizeof METRICS / sizeof METRICS[0];
-    out->n_context = (int32_t)(sizeof CONTEXT / sizeof CONTEXT[0]) - first;
-    out->dt = DT;
-    out->metric_names = METRICS;
-    out->context = CONTEXT + first;
-    out->action_low = ACTION_LOW;
-    out->action_high = ACTION_HIGH;
-    out->velocity_end = OBS_VELOCITY + N_JOINTS;
+    if (!env->random_arm) {
+        spec->n_context -= N_JOINTS;
+        spec->context += N_JOINTS;
+    }
     return TCE_OK;
 }
 
@@ -218,70 +152,63 @@ static int ball_is_playable(double x, double y)
 static void draw_arm(const table_tennis *env, tce_random *random, double *out)
 {
     for (int j = 0; j < N_JOINTS; j++) {
-        const double noise = START_NOISE * task_draw(env->draws, random, -1.0, 1.0);
+        const double noise = START_NOISE * mujoco_draw(&env->base, random, -1.0, 1.0);
         out[j] = fmin(fmax(START[j] + noise * (JOINT_HIGH[j] - JOINT_LOW[j]), JOINT_LOW[j]),
                       JOINT_HIGH[j]);
     }
     for (int j = 0; j < N_JOINTS; j++)
-        task_draw(env->draws, random, -1.0, 1.0);
+        mujoco_draw(&env->base, random, -1.0, 1.0);
 }
 
 static void clear_tracks(table_tennis *env)
 {
-    env->task[TENNIS_NEAR_BAT] = FAR_AWAY;
-    env->task[TENNIS_NEAR_GOAL] = FAR_AWAY;
+    env->s.near_bat = FAR_AWAY;
+    env->s.near_goal = FAR_AWAY;
 }
 
-static void observe(const table_tennis *env, double *out)
-{
-    memcpy(out + OBS_POSITION, env->data->qpos, N_JOINTS * sizeof *out);
-    memcpy(out + OBS_VELOCITY, env->data->qvel, N_JOINTS * sizeof *out);
-    memcpy(out + OBS_BALL, env->data->qpos + BALL, 3 * sizeof *out);
-    memcpy(out + OBS_GOAL, env->task + TENNIS_GOAL, 2 * sizeof *out);
-}
-
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
-                        double *out_vel)
+static void reset(void *instance, tce_random *random)
 {
     table_tennis *env = instance;
-    double qpos[NQ], qvel[NQ] = { 0 };
-    memset(env->task, 0, sizeof env->task);
-    env->task[STATE_FRESH] = 1.0;
+    double *qpos = env->base.data->qpos;
+    env->s = (table_tennis_state){ 0 };
     clear_tracks(env);
 
     /* ball, goal, arm */
     do {
-        qpos[BALL] = task_draw(env->draws, random, X_LOW, X_HIGH);
-        qpos[BALL + 1] = task_draw(env->draws, random, Y_LOW, Y_HIGH);
+        qpos[BALL] = mujoco_draw(&env->base, random, X_LOW, X_HIGH);
+        qpos[BALL + 1] = mujoco_draw(&env->base, random, Y_LOW, Y_HIGH);
     } while (!ball_is_playable(qpos[BALL], qpos[BALL + 1]));
     qpos[BALL + 2] = BALL_Z;
-    memcpy(qvel + BALL, BALL_VELOCITY, sizeof BALL_VELOCITY);
-    env->task[TENNIS_GOAL] = task_draw(env->draws, random, X_LOW, X_HIGH);
-    env->task[TENNIS_GOAL + 1] = task_draw(env->draws, random, Y_LOW, Y_HIGH);
-    if (env->random_arm != 0.0)
+    memcpy(env->base.data->qvel + BALL, BALL_VELOCITY, sizeof BALL_VELOCITY);
+    env->s.goal[0] = mujoco_draw(&env->base, random, X_LOW, X_HIGH);
+    env->s.goal[1] = mujoco_draw(&env->base, random, Y_LOW, Y_HIGH);
+    if (env->random_arm)
         draw_arm(env, random, qpos);
     else
         memcpy(qpos, START, sizeof START);
+    mujoco_forward(&env->base);
+}
 
-    const tce_status status = start_from(env->model, env->data, qpos, qvel);
-    if (status != TCE_OK)
-        return status;
-    observe(env, out_obs);
-    memcpy(out_pos, qpos, N_JOINTS * sizeof *out_pos);
-    memset(out_vel, 0, N_JOINTS * sizeof *out_vel);
-    return TCE_OK;
+static void observe(const void *instance, double *out)
+{
+    const table_tennis *env = instance;
+    const mjData *data = env->base.data;
+    memcpy(out + OBS_POSITION, data->qpos, N_JOINTS * sizeof *out);
+    memcpy(out + OBS_VELOCITY, data->qvel, N_JOINTS * sizeof *out);
+    memcpy(out + OBS_BALL, data->qpos + BALL, 3 * sizeof *out);
+    memcpy(out + OBS_GOAL, env->s.goal, sizeof env->s.goal);
 }
 
 /* ---- the ball -------------------------------------------------------------------------------- */
 
 static const double *ball_place(const table_tennis *env)
 {
-    return env->data->xpos + 3 * env->ball_body;
+    return env->base.data->xpos + 3 * env->ball_body;
 }
 
 static int ball_touches(const table_tennis *env, int geom)
 {
-    return touching(env->data, env->ball, geom);
+    return mujoco_touching(env->base.data, env->ball, geom);
 }
 
 static int ball_touches_bat(const table_tennis *env)
@@ -291,9 +218,9 @@ static int ball_touches_bat(const table_tennis *env)
 
 static void land(table_tennis *env)
 {
-    memcpy(env->task + TENNIS_LANDING, ball_place(env), 3 * sizeof(double));
-    env->task[TENNIS_HAS_LANDING] = 1.0;
-    env->task[TENNIS_OVER] = 1.0;
+    memcpy(env->s.landing, ball_place(env), sizeof env->s.landing);
+    env->s.has_landing = 1.0;
+    env->s.over = 1.0;
 }
 
 /*
@@ -302,21 +229,21 @@ static void land(table_tennis *env)
  */
 static void follow_ball(table_tennis *env)
 {
-    double *task = env->task;
-    if (task[TENNIS_HIT] == 0.0) {
-        task[TENNIS_HIT] = ball_touches_bat(env);
-        if (task[TENNIS_HIT] == 0.0 && ball_touches(env, env->floor))
+    table_tennis_state *s = &env->s;
+    if (!s->hit) {
+        s->hit = ball_touches_bat(env);
+        if (!s->hit && ball_touches(env, env->floor))
             land(env);
     }
-    if (task[TENNIS_HIT] != 0.0 && task[TENNIS_AFTER_HIT] == 0.0) {
+    if (s->hit && !s->after_hit) {
         const int on_floor = ball_touches(env, env->floor);
         const int on_table = !on_floor && ball_touches(env, env->table);
         if (on_floor || on_table) {
             land(env);
-            task[TENNIS_AFTER_HIT] = 1.0;
+            s->after_hit = 1.0;
         }
-        if (on_table && task[TENNIS_LANDING] < 0.0)
-            task[TENNIS_RETURNED] = 1.0;
+        if (on_table && s->landing[0] < 0.0)
+            s->returned = 1.0;
     }
 }
 
@@ -324,24 +251,21 @@ static void follow_ball(table_tennis *env)
 static void extend_tracks(table_tennis *env)
 {
     const double *ball = ball_place(env);
-    const double *bat = env->data->geom_xpos + 3 * env->bat;
-    const double to_goal[2] = { ball[0] - env->task[TENNIS_GOAL],
-                                ball[1] - env->task[TENNIS_GOAL + 1] };
+    const double *bat = env->base.data->geom_xpos + 3 * env->bat;
+    const double to_goal[2] = { ball[0] - env->s.goal[0], ball[1] - env->s.goal[1] };
     double bat_square = 0.0;
     for (int i = 0; i < 3; i++)
         bat_square += (ball[i] - bat[i]) * (ball[i] - bat[i]);
-    env->task[TENNIS_NEAR_BAT] = fmin(env->task[TENNIS_NEAR_BAT], bat_square);
-    env->task[TENNIS_NEAR_GOAL] = fmin(env->task[TENNIS_NEAR_GOAL],
-                                       to_goal[0] * to_goal[0] + to_goal[1] * to_goal[1]);
+    env->s.near_bat = fmin(env->s.near_bat, bat_square);
+    env->s.near_goal = fmin(env->s.near_goal, to_goal[0] * to_goal[0] + to_goal[1] * to_goal[1]);
 }
 
 static double miss(const table_tennis *env)
 {
-    const double *task = env->task;
-    if (task[TENNIS_HAS_LANDING] == 0.0)
+    const table_tennis_state *s = &env->s;
+    if (!s->has_landing)
         return MISS_NEVER;
-    return hypot(task[TENNIS_LANDING] - task[TENNIS_GOAL],
-                 task[TENNIS_LANDING + 1] - task[TENNIS_GOAL + 1]);
+    return hypot(s->landing[0] - s->goal[0], s->landing[1] - s->goal[1]);
 }
 
 /* f(s) of the file's head. */
@@ -353,124 +277,96 @@ static double near(double square)
 /* 4 f(miss^2) + [landing x < 0], whatever it was that the ball touched. */
 static double landing_reward(const table_tennis *env)
 {
-    return 4.0 * near(miss(env) * miss(env)) + (env->task[TENNIS_LANDING] < 0.0);
+    return 4.0 * near(miss(env) * miss(env)) + (env->s.landing[0] < 0.0);
 }
 
 static double step_reward(const table_tennis *env, int now, int down)
 {
-    const double *task = env->task;
-    if (task[TENNIS_HIT] == 0.0)
-        return 0.005 * near(task[TENNIS_NEAR_BAT]);
+    const table_tennis_state *s = &env->s;
+    if (!s->hit)
+        return 0.005 * near(s->near_bat);
     if (now)
         return 2.0;
-    if (task[TENNIS_HAS_LANDING] == 0.0)
-        return 0.02 * near(task[TENNIS_NEAR_GOAL]);
+    if (!s->has_landing)
+        return 0.02 * near(s->near_goal);
     return down ? landing_reward(env) : 0.0;
 }
 
 static double terminal_reward(const table_tennis *env)
 {
-    const double *task = env->task;
-    if (task[TENNIS_HIT] == 0.0)
-        return 0.2 * near(task[TENNIS_NEAR_BAT]);
-    if (task[TENNIS_HAS_LANDING] == 0.0)
-        return 2.0 * near(task[TENNIS_NEAR_BAT]) + near(task[TENNIS_NEAR_GOAL]);
-    return 2.0 * near(task[TENNIS_NEAR_BAT]) + landing_reward(env);
+    const table_tennis_state *s = &env->s;
+    if (!s->hit)
+        return 0.2 * near(s->near_bat);
+    if (!s->has_landing)
+        return 2.0 * near(s->near_bat) + near(s->near_goal);
+    return 2.0 * near(s->near_bat) + landing_reward(env);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* One step of physics under the action; *now and *down: hit, landing came with it. */
-static tce_status advance(table_tennis *env, const double *action, int *now, int *down)
+/* One step of physics under the action; hit_now and landed_now say what came with it. */
+static void step(void *instance, const double *action)
 {
-    double *task = env->task;
-    const double hit = task[TENNIS_HIT];
-    const double landed = task[TENNIS_HAS_LANDING];
-    memcpy(env->data->ctrl, action, N_JOINTS * sizeof *action);
+    table_tennis *env = instance;
+    const int hit = env->s.hit != 0.0, landed = env->s.has_landing != 0.0;
+    memcpy(env->base.data->ctrl, action, N_JOINTS * sizeof *action);
     for (int i = 0; i < N_SUB; i++) {
-        const tce_status status = step_as_original(env->model, env->data, 1);
-        if (status != TCE_OK)
-            return status;
-        if (env->terminal != 0.0 || task[TENNIS_OVER] == 0.0)
+        step_as_original(env->base.model, env->base.data, 1);
+        if (env->terminal || !env->s.over)
             follow_ball(env);
         extend_tracks(env);
     }
-    task[STATE_FRESH] = 0.0;
-    task[STATE_STEP] += 1.0;
-    *now = hit == 0.0 && task[TENNIS_HIT] != 0.0;
-    *down = landed == 0.0 && task[TENNIS_HAS_LANDING] != 0.0;
-    return TCE_OK;
+    env->hit_now = !hit && env->s.hit;
+    env->landed_now = !landed && env->s.has_landing;
 }
 
 /*
  * The rest of the episode without torque, once ball and bat have parted: 2 and what its steps earn.
  */
-static tce_status fly_to_the_end(table_tennis *env, double *reward)
+static double fly_to_the_end(table_tennis *env)
 {
     static const double NO_TORQUE[N_JOINTS] = { 0 };
+    double sum = 2.0;
     clear_tracks(env);
-    *reward = 2.0;
-    while (env->task[STATE_STEP] < N_STEPS) {
-        int now, down;
-        const tce_status status = advance(env, NO_TORQUE, &now, &down);
-        if (status != TCE_OK)
-            return status;
-        *reward += step_reward(env, 0, down);
+    while (!mujoco_is_last(&env->base)) {
+        step(env, NO_TORQUE);
+        env->base.step += 1.0;
+        sum += step_reward(env, 0, env->landed_now);
     }
-    return TCE_OK;
+    return sum;
 }
 
-/* One step of the simulation, its reward and end. */
-static tce_status simulate(table_tennis *env, const double *action, double *out_obs,
-                           tce_env_result *out)
+static void reward(void *instance, const double *action, tce_env_result *out)
 {
-    int now, down;
-    tce_status status = advance(env, action, &now, &down);
-    if (status != TCE_OK)
-        return status;
-    observe(env, out_obs);
-
-    out->terminated = 0;
+    table_tennis *env = instance;
+    const int last = mujoco_is_last(&env->base);
+    (void)action;
     out->truncated = 0;
-    const int landed = env->task[TENNIS_HAS_LANDING] != 0.0;
-    if (env->terminal != 0.0) {
-        out->terminated = env->task[TENNIS_OVER] != 0.0 ||
-                          env->task[STATE_STEP] >= N_STEPS_TERMINAL;
+    if (env->terminal) {
+        out->terminated = env->s.over || last;
         out->reward = out->terminated ? terminal_reward(env) : 0.0;
-    } else if (env->markov != 0.0 && env->task[TENNIS_HIT] != 0.0 && !ball_touches_bat(env)) {
-        status = fly_to_the_end(env, &out->reward);
+    } else if (env->markov && env->s.hit && !ball_touches_bat(env)) {
+        out->reward = fly_to_the_end(env);
         out->truncated = 1;
-        out->terminated = env->task[TENNIS_HAS_LANDING] != 0.0;
-    } else if (env->markov != 0.0) {
+        out->terminated = env->s.has_landing != 0.0;
+    } else if (env->markov) {
         out->reward = step_reward(env, 0, 0);
-        out->truncated = env->task[STATE_STEP] >= N_STEPS;
-        out->terminated = out->truncated && landed;
+        out->truncated = last;
+        out->terminated = last && env->s.has_landing;
     } else {
-        if (now)
+        if (env->hit_now)
             clear_tracks(env);
-        out->reward = step_reward(env, now, down);
-        out->terminated = env->task[STATE_STEP] >= N_STEPS;
+        out->reward = step_reward(env, env->hit_now, env->landed_now);
+        out->terminated = last;
     }
-    out->event = env->task[TENNIS_HIT] != 0.0;
-    return status;
+    out->event = env->s.hit != 0.0;
 }
 
-/*
- * Once the rally is over so is a terminal episode, but for paths of which every step is looked at.
- */
-static tce_status check_running(const table_tennis *env, int whole)
+/* Once the rally is over so is a terminal episode. */
+static int is_over(const void *instance)
 {
-    const int rally_over = env->terminal != 0.0 && !whole && env->task[TENNIS_OVER] != 0.0;
-    return task_check_running("table_tennis", rally_over || env->task[STATE_STEP] >= n_steps(env));
-}
-
-static tce_status step_action(void *instance, const double *action, double *out_obs,
-                              tce_env_result *out)
-{
-    tce_status status = check_finite("table_tennis", "action", N_JOINTS, action);
-    if (status == TCE_OK)
-        status = check_running(instance, 0);
-    return status == TCE_OK ? simulate(instance, action, out_obs, out) : status;
+    const table_tennis *env = instance;
+    return env->terminal && env->s.over;
 }
 
 /* mean_j max(p_j - high_j, 0) + mean_j max(low_j - p_j, 0) */
@@ -487,120 +383,113 @@ static double excess(const double *pos)
 /* A step that is not simulated: the time goes on, up to the last step. */
 static void stand_still(table_tennis *env, double *out_obs, tce_env_result *out)
 {
-    env->task[STATE_STEP] += 1.0;
+    env->base.step += 1.0;
     observe(env, out_obs);
     out->reward = 0.0;
-    out->terminated = env->task[STATE_STEP] >= n_steps(env);
+    out->terminated = mujoco_is_last(&env->base);
     out->truncated = 0;
-    out->event = env->task[TENNIS_INVALID] == 0.0 && env->task[TENNIS_HIT] != 0.0;
+    out->event = !env->s.invalid && env->s.hit;
 }
 
 /*
  * With whole_path every step of the path is looked at, so the episode does not end early; a path
  * that leaves the limits sums to minus the mean of its excess over all steps.
  */
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
-                       tce_env_result *out)
+static tce_status follow(void *instance, const double *pos, const double *vel, double *out_obs,
+                         tce_env_result *out)
 {
     table_tennis *env = instance;
-    double *task = env->task;
-    const int whole = env->whole_path != 0.0;
-    tce_status status = check_finite("table_tennis", "desired position", N_JOINTS, pos);
-    if (status == TCE_OK)
-        status = check_finite("table_tennis", "desired velocity", N_JOINTS, vel);
-    if (status == TCE_OK)
-        status = check_running(env, whole);
+    table_tennis_state *s = &env->s;
+    const int over = mujoco_is_last(&env->base) || (!env->whole_path && is_over(env));
+    tce_status status = task_check_running("table_tennis", over);
     if (status != TCE_OK)
         return status;
     const double outside = excess(pos);
-    const int first = outside > 0.0 && task[TENNIS_INVALID] == 0.0;
+    const int first = outside > 0.0 && !s->invalid;
     if (outside > 0.0)
-        task[TENNIS_INVALID] = 1.0;
+        s->invalid = 1.0;
 
-    if (whole &&
-        (task[TENNIS_INVALID] != 0.0 || (env->terminal != 0.0 && task[TENNIS_OVER] != 0.0))) {
+    if (env->whole_path && (s->invalid || is_over(env))) {
         stand_still(env, out_obs, out);
     } else {
         double action[N_JOINTS];
-        for (int j = 0; j < N_JOINTS; j++) {
-            const double a = KP[j] * (pos[j] - env->data->qpos[j]) +
-                             KD[j] * (vel[j] - env->data->qvel[j]);
-            action[j] = fmin(fmax(a, -1.0), 1.0);
-        }
-        status = simulate(env, action, out_obs, out);
-        if (whole && env->terminal != 0.0)
-            out->terminated = task[STATE_STEP] >= N_STEPS_TERMINAL;
+        mujoco_track(&env->base, pos, vel, action);
+        status = mujoco_act(&env->base, action, out_obs, out);
+        if (env->whole_path && env->terminal)
+            out->terminated = mujoco_is_last(&env->base);
     }
-    if (task[TENNIS_INVALID] != 0.0 && whole)
-        out->reward = -outside / n_steps(env) - (first ? task[TENNIS_SUM] : 0.0);
-    else if (task[TENNIS_INVALID] != 0.0)
+    if (s->invalid && env->whole_path)
+        out->reward = -outside / env->base.spec.n_steps - (first ? s->sum : 0.0);
+    else if (s->invalid)
         out->reward = -outside;
-    task[TENNIS_SUM] += out->reward;
+    s->sum += out->reward;
     return status;
 }
 
 /* A path that was refused as a whole has hit nothing, in one step. */
-static tce_status metrics(void *instance, double *out)
+static void metrics(const void *instance, double *out)
 {
     const table_tennis *env = instance;
-    const int refused = env->whole_path != 0.0 && env->task[TENNIS_INVALID] != 0.0;
+    const int refused = env->whole_path && env->s.invalid;
     const double distance = refused ? MISS_NEVER : miss(env);
-    out[1] = !refused && env->task[TENNIS_HIT] != 0.0;
-    out[2] = !refused && env->task[TENNIS_RETURNED] != 0.0;
+    out[1] = !refused && env->s.hit;
+    out[2] = !refused && env->s.returned;
     out[0] = out[2] != 0.0 && distance < SUCCESS_MISS;
     out[3] = distance;
-    out[4] = refused ? 1.0 : env->task[STATE_STEP];
-    return TCE_OK;
+    out[4] = refused ? 1.0 : env->base.step;
 }
 
-/* ---- state and picture ----------------------------------------------------------------------- */
-
-static size_t n_state(void *instance)
+static void mark(const void *instance, mjModel *model)
 {
-    return packed_size(((const table_tennis *)instance)->model, TENNIS_N_TASK);
+    const double *goal = ((const table_tennis *)instance)->s.goal;
+    const double place[3] = { goal[0], goal[1], TABLE_TOP };
+    picture_place(model, "target_point", place, NULL);
 }
 
-static tce_status get_state(void *instance, double *out)
-{
-    const table_tennis *env = instance;
-    packed_get(env->model, env->data, TENNIS_N_TASK, env->task, out);
-    return TCE_OK;
-}
-
-static tce_status set_state(void *instance, const double *state, double *out_obs)
-{
-    table_tennis *env = instance;
-    const tce_status status = packed_set("table_tennis", env->model, env->data, TENNIS_N_TASK,
-                                         env->task, state);
-    if (status == TCE_OK)
-        observe(env, out_obs);
-    return status;
-}
-
-static tce_status render(void *instance, int32_t width, int32_t height, uint8_t *rgb)
-{
+static const mujoco_task TABLE_TENNIS = {
+    .size = sizeof(table_tennis),
+    .state = offsetof(table_tennis, s),
+    .n_state = STATE_COUNT(table_tennis_state),
+    .spec = { .n_obs = N_OBS,
+              .n_dof = N_JOINTS,
+              .n_action = N_JOINTS,
+              .n_steps = N_STEPS,
+              .n_metrics = TASK_COUNT(METRICS),
+              .n_context = TASK_COUNT(CONTEXT),
+              .dt = 0.008,
+              .metric_names = METRICS,
+              .context = CONTEXT,
+              .action_low = ACTION_LOW,
+              .action_high = ACTION_HIGH,
+              .velocity_end = OBS_VELOCITY + N_JOINTS },
+    .model = "fancy_gym/envs/mujoco/table_tennis/assets/xml/table_tennis_env.xml",
+    .nq = NQ,
+    .nv = NQ,
+    .nu = N_JOINTS,
+    .options = OPTIONS,
+    .n_options = TASK_COUNT(OPTIONS),
+    .parts = PARTS,
+    .n_parts = TASK_COUNT(PARTS),
+    .kp = KP,
+    .kd = KD,
     /* along the net, from above: no sky in this model */
-    static const picture_view VIEW = { { 0.55, 0.0, 1.0 }, 2.8, 75.0F, -42.0F, 2.5 };
-    table_tennis *env = instance;
-    const double goal[3] = { env->task[TENNIS_GOAL], env->task[TENNIS_GOAL + 1], TABLE_TOP };
-    return picture_draw(&env->picture, env->model, env->data, &VIEW, env->goal_body, goal, width,
-                        height, rgb);
-}
-
-const tce_env_vtable TASK_TABLE_TENNIS = {
-    .struct_size = sizeof(tce_env_vtable),
-    .abi = TCE_ENV_ABI,
-    .name = "table_tennis",
-    .description = "arm with seven joints (MuJoCo): return a table tennis ball to a random goal",
-    .create = create,
-    .destroy = destroy,
-    .spec = spec,
+    .view = { .center = { 0.55, 0.0, 1.0 },
+              .extent = 2.8,
+              .azimuth = 75.0F,
+              .elevation = -42.0F,
+              .mark = "target_point",
+              .mark_scale = 2.5 },
     .reset = reset,
+    .observe = observe,
     .step = step,
-    .step_action = step_action,
+    .reward = reward,
     .metrics = metrics,
-    .n_state = n_state,
-    .get_state = get_state,
-    .set_state = set_state,
-    .render = render,
+    .configure = configure,
+    .is_over = is_over,
+    .follow = follow,
+    .mark = mark,
 };
+
+MUJOCO_TASK(table_tennis,
+            "arm with seven joints (MuJoCo): return a table tennis ball to a random goal",
+            &TABLE_TENNIS);

@@ -4,12 +4,11 @@
 #include "metaworld/list.h"
 #include "tasks.h"
 
-#define ADDRESS(NAME, WHAT) &TASK_METAWORLD_##NAME,
+#define ADDRESS(NAME) &TASK_##NAME,
+#define METAWORLD_ADDRESS(NAME, WHAT) &TASK_metaworld_##NAME,
 
-static const tce_env_vtable *const TASKS[] = { &TASK_REACHER5,          &TASK_POINT_VIA,
-                                               &TASK_BOX_PUSHING_DENSE, &TASK_BOX_PUSHING_SPARSE,
-                                               &TASK_HOPPER_JUMP,       &TASK_TABLE_TENNIS,
-                                               METAWORLD_TASKS(ADDRESS) };
+static const tce_env_vtable *const TASKS[] = { TASKS_LIST(ADDRESS) /* */
+                                               METAWORLD_TASKS(METAWORLD_ADDRESS) };
 
 __attribute__((visibility("default"))) const tce_env_vtable *const *tce_tasks(int32_t *abi,
                                                                               size_t *n)

@@ -38,8 +38,8 @@ TOLERANCE = 1e-9
 # float32 against double over a path of radians
 PATH_TOLERANCE = 5e-4
 
-# where our states keep their numbers: examples/tasks/box_pushing.h, hopper_tennis.h
-BOX = {"qpos": 0, "qvel": 16, "target": 31, "warm": 40, "bias": 55, "box": 62}
+# where our states keep their numbers: examples/tasks/box_pushing.h, hopper_jump.h, table_tennis.h, shared/state_layout.h
+BOX = {"target": 2, "bias": 10, "box": 17, "qpos": 31, "qvel": 47, "warm": 62}
 HOPPER = {"goal": 2, "qpos": 12}
 TENNIS = {"goal": 2, "near": 12, "qpos": 16}
 FAR_AWAY = 1e300
@@ -59,7 +59,7 @@ def box_state(raw: Any, n: int) -> np.ndarray:
 
 
 def packed_state(raw: Any, n: int, layout: Dict[str, int], goal: np.ndarray) -> np.ndarray:
-    """hopper_jump and table_tennis right after a reset: fresh, so the warm start is what mj_forward finds, as there."""
+    """hopper_jump and table_tennis right after a reset: to be derived, so the warm start is what mj_forward finds, as there."""
     state = np.zeros(n)
     state[0] = 1.0
     state[layout["goal"]:layout["goal"] + len(goal)] = goal

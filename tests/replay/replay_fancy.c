@@ -13,6 +13,14 @@
 
 #include "../../examples/tasks/box_pushing.h"
 #include "../../examples/tasks/shared/draw.h"
+#include "../../examples/tasks/shared/state_layout.h"
+
+/* where a state has positions and velocities, and its size */
+enum {
+    BOX_QPOS = STATE_QPOS(box_pushing_state),
+    BOX_QVEL = BOX_QPOS + BOX_NQ,
+    BOX_N_STATE = BOX_QVEL + 2 * BOX_NV + BOX_NU + 1
+};
 
 enum { MAX_STEPS = 100000, PATH_SIZE = 4096, N_JOINTS = 7, N_OBS = 28 };
 
@@ -178,16 +186,16 @@ static void compare_state(replay_case *c, const box_run *b, size_t k, const repl
         if (replay_number(c, want, "step") != (double)k)
             continue;
         compare_array(c, want, "obs", N_OBS, obs, b->tolerance);
-        compare_array(c, want, "qpos", BOX_NQ, state + BOX_STATE_QPOS, b->tolerance);
-        compare_array(c, want, "qvel", BOX_NV, state + BOX_STATE_QVEL, b->tolerance);
+        compare_array(c, want, "qpos", BOX_NQ, state + BOX_QPOS, b->tolerance);
+        compare_array(c, want, "qvel", BOX_NV, state + BOX_QVEL, b->tolerance);
         const json_t *info = replay_get(c, want, "info");
         if (info == NULL)
             continue;
-        compare_number(c, info, "dist", state[BOX_STATE_TERMS], b->tolerance);
-        compare_number(c, info, "rot", state[BOX_STATE_TERMS + 1], b->tolerance);
-        compare_number(c, info, "tilt", state[BOX_STATE_TERMS + 2], b->tolerance);
-        compare_number(c, info, "limit", state[BOX_STATE_TERMS + 3], b->tolerance);
-        compare_number(c, info, "energy", state[BOX_STATE_ENERGY], b->tolerance);
+        compare_number(c, info, "dist", state[STATE_AT(box_pushing_state, distance)], b->tolerance);
+        compare_number(c, info, "rot", state[STATE_AT(box_pushing_state, angle)], b->tolerance);
+        compare_number(c, info, "tilt", state[STATE_AT(box_pushing_state, tilt)], b->tolerance);
+        compare_number(c, info, "limit", state[STATE_AT(box_pushing_state, limits)], b->tolerance);
+        compare_number(c, info, "energy", state[STATE_AT(box_pushing_state, energy)], b->tolerance);
         compare_number(c, info, "end", result->terminated || result->truncated, TOL_DRAW);
         compare_number(c, info, "success", result->terminated, TOL_DRAW);
     }
@@ -208,11 +216,12 @@ static void run_box(replay_case *c, const json_t *given, const box_run *b)
                     env.n_state, (int)env.spec.n_obs);
 
     /* the given start; what follows from it is derived */
-    memcpy(state + BOX_STATE_QPOS, replay_array(c, given, "qpos", BOX_NQ), BOX_NQ * sizeof *state);
-    memcpy(state + BOX_STATE_QVEL, replay_array(c, given, "qvel", BOX_NV), BOX_NV * sizeof *state);
-    memcpy(state + BOX_STATE_TARGET, replay_array(c, given, "context", 7), 7 * sizeof *state);
-    state[BOX_STATE_STEP] = replay_number_or(c, given, "start_step", 0.0);
-    state[BOX_STATE_WARM] = NAN;
+    memcpy(state + BOX_QPOS, replay_array(c, given, "qpos", BOX_NQ), BOX_NQ * sizeof *state);
+    memcpy(state + BOX_QVEL, replay_array(c, given, "qvel", BOX_NV), BOX_NV * sizeof *state);
+    memcpy(state + STATE_AT(box_pushing_state, target), replay_array(c, given, "context", 7),
+           7 * sizeof *state);
+    state[STATE_STEP] = replay_number_or(c, given, "start_step", 0.0);
+    state[STATE_DERIVE] = 1.0;
     replay_ok(c, env.vtable->set_state(env.instance, state, obs));
     compare_array(c, b->run, "initial_obs", N_OBS, obs, b->tolerance);
 
@@ -280,8 +289,8 @@ void replay_box_draw(replay_case *c)
     replay_draws draws = { replay_array(c, given, "uniforms", shape[0]), shape[0], 0, 0 };
     reset_box(c, &draws, state);
     compare_number(c, run, "used", (double)draws.used, TOL_DRAW);
-    compare_array(c, run, "box_pose", 7, state + BOX_STATE_QPOS + 9, TOL_DRAW);
-    compare_array(c, run, "target_pose", 7, state + BOX_STATE_TARGET, TOL_DRAW);
+    compare_array(c, run, "box_pose", 7, state + BOX_QPOS + 9, TOL_DRAW);
+    compare_array(c, run, "target_pose", 7, state + STATE_AT(box_pushing_state, target), TOL_DRAW);
 }
 
 /* The box is put where the case says by draws that lead there; its height is not drawn. */
@@ -297,8 +306,9 @@ void replay_arm_pose(replay_case *c)
     const double uniforms[] = { (xyz[0] - 0.3) / (0.6 - 0.3), (xyz[1] + 0.45) / (0.45 + 0.45) };
     replay_draws draws = { uniforms, 2, 0, 0 };
     reset_box(c, &draws, state);
-    compare_array(c, run, "q", N_JOINTS, state + BOX_STATE_QPOS, TOL_SEARCH);
-    compare_number(c, run, "rounds", state[BOX_STATE_SEARCH], TOL_DRAW);
-    compare_number(c, run, "forward_tries", state[BOX_STATE_SEARCH + 1], TOL_DRAW);
-    compare_number(c, run, "err", state[BOX_STATE_SEARCH + 2], TOL_SEARCH);
+    compare_array(c, run, "q", N_JOINTS, state + BOX_QPOS, TOL_SEARCH);
+    compare_number(c, run, "rounds", state[STATE_AT(box_pushing_state, search_rounds)], TOL_DRAW);
+    compare_number(c, run, "forward_tries", state[STATE_AT(box_pushing_state, search_tries)],
+                   TOL_DRAW);
+    compare_number(c, run, "err", state[STATE_AT(box_pushing_state, search_error)], TOL_SEARCH);
 }

@@ -3,10 +3,11 @@
  * random numbers.
  *
  * A state is injected through get_state and set_state: the task's numbers first, then qpos, qvel,
- * warm start, ctrl, time (hopper_tennis.h).
+ * warm start, ctrl, time (state_layout.h).
  */
-#define HOPPER_TENNIS_LAYOUT_ONLY
-#include "../../examples/tasks/hopper_tennis.h"
+#include "../../examples/tasks/hopper_jump.h"
+#include "../../examples/tasks/shared/state_layout.h"
+#include "../../examples/tasks/table_tennis.h"
 #include "replay.h"
 
 #include <stdlib.h>
@@ -20,7 +21,8 @@ enum { MAX_OBS = 32, MAX_METRICS = 16 };
 typedef struct kind {
     const char *name;
     const char *reward; /* the default one, which `moved` is made of */
-    size_t n_obs, nq, nu, n_task;
+    size_t n_obs, nq, nu;
+    size_t qpos; /* where the state has it */
     size_t n_goal;
     const char *events[2];
     size_t flags[2]; /* where the state has them */
@@ -31,19 +33,21 @@ static const kind HOPPER = { "hopper_jump",
                              16,
                              HOPPER_NQ,
                              HOPPER_NU,
-                             HOPPER_N_TASK,
+                             STATE_QPOS(hopper_jump_state),
                              1,
                              { "left_floor", "landed" },
-                             { HOPPER_LEFT, HOPPER_LANDED } };
+                             { STATE_AT(hopper_jump_state, left),
+                               STATE_AT(hopper_jump_state, landed) } };
 static const kind TENNIS = { "table_tennis",
                              "reward",
                              19,
                              TENNIS_NQ,
                              TENNIS_NU,
-                             TENNIS_N_TASK,
+                             STATE_QPOS(table_tennis_state),
                              2,
                              { "hit", "returned" },
-                             { TENNIS_HIT, TENNIS_RETURNED } };
+                             { STATE_AT(table_tennis_state, hit),
+                               STATE_AT(table_tennis_state, returned) } };
 
 /* An environment of the case and its last state. */
 typedef struct player {
@@ -54,7 +58,7 @@ typedef struct player {
 
 static const double *qpos_of(const player *p)
 {
-    return p->state + p->kind->n_task;
+    return p->state + p->kind->qpos;
 }
 
 static const double *qvel_of(const player *p)
@@ -75,7 +79,7 @@ static void read_state(replay_case *c, player *p)
 
 static void open_player(replay_case *c, const kind *k, replay_draws *draws, player *p)
 {
-    const size_t n = k->n_task + 3 * k->nq + k->nu + 1;
+    const size_t n = k->qpos + 3 * k->nq + k->nu + 1;
     p->kind = k;
     replay_open_environment(c, k->name, NULL, draws, &p->env);
     if (p->env.n_state != n || p->env.spec.n_obs != (int32_t)k->n_obs)
@@ -97,18 +101,19 @@ static void inject(replay_case *c, const json_t *given, player *p, double *out_o
     replay_ok(c, p->env.vtable->reset(p->env.instance, &random, out_obs, pos, vel));
     read_state(c, p);
 
+    p->state[STATE_DERIVE] = 1.0;
     p->state[STATE_STEP] = replay_number_or(c, given, "start_step", 0.0);
-    memcpy(p->state + HOPPER_GOAL, replay_array(c, given, "context", k->n_goal),
-           k->n_goal * sizeof(double));
+    memcpy(p->state + STATE_AT(hopper_jump_state, goal),
+           replay_array(c, given, "context", k->n_goal), k->n_goal * sizeof(double));
     if (flags != NULL && k == &HOPPER) {
-        p->state[HOPPER_TOUCHED] = replay_number_or(c, flags, "touched", 0.0);
-        p->state[HOPPER_LEFT] = replay_number_or(c, flags, "left", 0.0);
-        p->state[HOPPER_LANDED] = replay_number_or(c, flags, "landed", 0.0);
-        p->state[HOPPER_TOP] = replay_number_or(c, flags, "top", 0.0);
+        p->state[STATE_AT(hopper_jump_state, touched)] = replay_number_or(c, flags, "touched", 0.0);
+        p->state[STATE_AT(hopper_jump_state, left)] = replay_number_or(c, flags, "left", 0.0);
+        p->state[STATE_AT(hopper_jump_state, landed)] = replay_number_or(c, flags, "landed", 0.0);
+        p->state[STATE_AT(hopper_jump_state, top)] = replay_number_or(c, flags, "top", 0.0);
     } else if (flags != NULL) {
-        p->state[TENNIS_HIT] = replay_number_or(c, flags, "hit", 0.0);
+        p->state[STATE_AT(table_tennis_state, hit)] = replay_number_or(c, flags, "hit", 0.0);
     }
-    double *physics = p->state + k->n_task;
+    double *physics = p->state + k->qpos;
     memset(physics, 0, (3 * k->nq + k->nu + 1) * sizeof *physics);
     memcpy(physics, replay_array(c, given, "qpos", k->nq), k->nq * sizeof *physics);
     memcpy(physics + k->nq, replay_array(c, given, "qvel", k->nq), k->nq * sizeof *physics);
@@ -139,22 +144,24 @@ static void compare_info(replay_case *c, const player *p, const json_t *info,
     double m[MAX_METRICS];
     replay_ok(c, p->env.vtable->metrics(p->env.instance, m));
     if (p->kind == &HOPPER) {
-        compare_number(c, info, "height", p->state[HOPPER_HEIGHT], tol);
+        compare_number(c, info, "height", p->state[STATE_AT(hopper_jump_state, height)], tol);
         compare_number(c, info, "max_height", m[0], tol);
         compare_number(c, info, "goal_dist", m[1], tol);
         compare_number(c, info, "healthy", m[3] / 2.0, tol);
         compare_number(c, info, "contact_dist", m[4], tol);
         compare_number(c, info, "left_floor", m[5], tol);
-        compare_number(c, info, "landed", p->state[HOPPER_LANDED], tol);
+        compare_number(c, info, "landed", p->state[STATE_AT(hopper_jump_state, landed)], tol);
     } else {
         compare_number(c, info, "success", m[0], tol);
         compare_number(c, info, "hit", m[1], tol);
         compare_number(c, info, "returned", m[2], tol);
         compare_number(c, info, "miss", m[3], tol);
         compare_number(c, info, "end", result->terminated, tol);
-        if ((replay_get(c, info, "landing") != NULL) != (p->state[TENNIS_HAS_LANDING] != 0.0))
+        if ((replay_get(c, info, "landing") != NULL) !=
+            (p->state[STATE_AT(table_tennis_state, has_landing)] != 0.0))
             replay_fail(c, "\"landing\" is there in one of both only");
-        compare_array(c, info, "landing", 3, 3, p->state + TENNIS_LANDING, tol);
+        compare_array(c, info, "landing", 3, 3, p->state + STATE_AT(table_tennis_state, landing),
+                      tol);
     }
 }
 
@@ -310,9 +317,10 @@ static void replay_start(replay_case *c, const kind *k)
     compare_array(c, run, "qpos", k->nq, k->nq, qpos_of(&p), TOL_DRAW);
     compare_array(c, run, "qvel", k->nq, k->nq, qvel_of(&p), TOL_DRAW);
     if (k->n_goal == 1)
-        compare_number(c, run, "goal", p.state[HOPPER_GOAL], TOL_DRAW);
+        compare_number(c, run, "goal", p.state[STATE_AT(hopper_jump_state, goal)], TOL_DRAW);
     else
-        compare_array(c, run, "goal", k->n_goal, k->n_goal, p.state + TENNIS_GOAL, TOL_DRAW);
+        compare_array(c, run, "goal", k->n_goal, k->n_goal,
+                      p.state + STATE_AT(table_tennis_state, goal), TOL_DRAW);
 }
 
 void replay_hopper_draw(replay_case *c)

@@ -10,6 +10,7 @@
  */
 #include "../../examples/tasks/metaworld/rewards.h"
 #include "../../examples/tasks/metaworld/state.h"
+#include "../../examples/tasks/shared/state_layout.h"
 #include "replay.h"
 
 #include <math.h>
@@ -36,7 +37,7 @@ typedef struct world {
 
 static double *qpos_of(const world *w)
 {
-    return w->state + MW_N_TASK;
+    return w->state + STATE_QPOS(mw_state);
 }
 
 static double *qvel_of(const world *w)
@@ -104,7 +105,7 @@ static const json_t *extra_of(replay_case *c, const json_t *reset, const world *
     json_object_foreach((json_t *)replay_get(c, reset, "extra"), key,
                         value) if (!json_is_null(value) &&
                                    (json_is_array(value) ? json_array_size(value) : 1) ==
-                                       (size_t)w->state[MW_STATE_N_EXTRA]) return value;
+                                       (size_t)w->state[STATE_AT(mw_state, n_extra)]) return value;
     return NULL;
 }
 
@@ -117,17 +118,17 @@ static void compare_reset(replay_case *c, const json_t *reset, const world *w)
     replay_compare(c, reset, "mocap_pos", 3, mocap_of(w), TOL_OBS);
     replay_compare(c, reset, "mocap_quat", 4, mocap_of(w) + 3, TOL_OBS);
     replay_compare(c, reset, "time", 1, mocap_of(w) + 7, TOL_OBS);
-    replay_compare(c, reset, "target", 3, w->state + MW_STATE_TARGET, TOL_OBS);
-    replay_compare(c, reset, "init_tcp", 3, w->state + MW_STATE_TOOL, TOL_OBS);
-    replay_compare(c, reset, "obj_init", 3, w->state + MW_STATE_OBJECT, TOL_OBS);
+    replay_compare(c, reset, "target", 3, w->state + STATE_AT(mw_state, T), TOL_OBS);
+    replay_compare(c, reset, "init_tcp", 3, w->state + STATE_AT(mw_state, c0), TOL_OBS);
+    replay_compare(c, reset, "obj_init", 3, w->state + STATE_AT(mw_state, o0), TOL_OBS);
     replay_compare(c, reset, "obs", MW_N_OBS, w->obs, TOL_OBS);
     const json_t *extra = extra_of(c, reset, w);
     if (extra != NULL) {
-        const size_t n = (size_t)w->state[MW_STATE_N_EXTRA];
+        const size_t n = (size_t)w->state[STATE_AT(mw_state, n_extra)];
         double want[3] = { json_number_value(extra) };
         for (size_t i = 0; json_is_array(extra) && i < n; i++)
             want[i] = json_number_value(json_array_get(extra, i));
-        replay_compare_with(c, "extra", n, w->state + MW_STATE_EXTRA, want, TOL_OBS);
+        replay_compare_with(c, "extra", n, w->state + STATE_AT(mw_state, extra), want, TOL_OBS);
     }
 }
 
@@ -141,7 +142,7 @@ static void start_world(replay_case *c, const json_t *before, world *w)
                                   (int32_t)json_array_size(replay_get(c, reset, "qpos")));
     w->nv = (size_t)replay_int_or(c, c->root, "nv",
                                   (int32_t)json_array_size(replay_get(c, reset, "qvel")));
-    if (w->env.n_state != MW_N_TASK + w->nq + 2 * w->nv + 2 + 7 + 1)
+    if (w->env.n_state != STATE_QPOS(mw_state) + w->nq + 2 * w->nv + 2 + 7 + 1)
         replay_fail(c, "the model has other sizes than the case: nq %zu, nv %zu", w->nq, w->nv);
     if (before != NULL)
         reset_world(c, w, before);
@@ -266,21 +267,21 @@ static void run_probes(replay_case *c, const world *like)
         replay_fail(c, "\"probes\" without \"probe_reset\"");
     open_world(c, &w);
     reset_world(c, &w, replay_get(c, reset, "rand_vec"));
-    put_point(c, reset, "target", w.state + MW_STATE_TARGET);
-    put_point(c, reset, "init_tcp", w.state + MW_STATE_TOOL);
-    put_point(c, reset, "obj_init", w.state + MW_STATE_OBJECT);
+    put_point(c, reset, "target", w.state + STATE_AT(mw_state, T));
+    put_point(c, reset, "init_tcp", w.state + STATE_AT(mw_state, c0));
+    put_point(c, reset, "obj_init", w.state + STATE_AT(mw_state, o0));
     const json_t *extra = extra_of(c, reset, &w);
-    for (size_t i = 0; extra != NULL && i < (size_t)w.state[MW_STATE_N_EXTRA]; i++)
-        w.state[MW_STATE_EXTRA + i] = json_number_value(
+    for (size_t i = 0; extra != NULL && i < (size_t)w.state[STATE_AT(mw_state, n_extra)]; i++)
+        w.state[STATE_AT(mw_state, extra) + i] = json_number_value(
             json_is_array(extra) ? json_array_get(extra, i) : extra);
 
     for (size_t i = 0; i < json_array_size(probes); i++) {
         const json_t *probe = json_array_get(probes, i);
-        w.state[MW_STATE_DERIVE] = 1.0;
-        w.state[MW_STATE_STEP] = replay_number_or(c, probe, "step", 1.0);
-        memcpy(w.state + MW_STATE_ACTION, replay_array(c, probe, "action", MW_N_ACTION),
+        w.state[STATE_DERIVE] = 1.0;
+        w.state[STATE_STEP] = replay_number_or(c, probe, "step", 1.0);
+        memcpy(w.state + STATE_AT(mw_state, action), replay_array(c, probe, "action", MW_N_ACTION),
                MW_N_ACTION * sizeof(double));
-        memcpy(w.state + MW_STATE_BEFORE, replay_array(c, probe, "prev18", MW_N_FRAME),
+        memcpy(w.state + STATE_AT(mw_state, before), replay_array(c, probe, "prev18", MW_N_FRAME),
                MW_N_FRAME * sizeof(double));
         memcpy(qpos_of(&w), replay_array(c, probe, "qpos", w.nq), w.nq * sizeof(double));
         memcpy(qvel_of(&w), replay_array(c, probe, "qvel", w.nv), w.nv * sizeof(double));
@@ -288,9 +289,10 @@ static void run_probes(replay_case *c, const world *like)
         replay_ok(c, w.env.vtable->set_state(w.env.instance, w.state, w.obs));
         replay_ok(c, w.env.vtable->get_state(w.env.instance, w.state));
         replay_compare(c, probe, "obs", MW_N_OBS, w.obs, TOL_OBS);
-        replay_compare(c, probe, "reward", 1, w.state + MW_STATE_REWARD, TOL_REWARD);
-        replay_compare(c, probe, "success", 1, w.state + MW_STATE_SUCCESS, TOL_FLAG);
-        replay_compare(c, probe, "obj_to_target", 1, w.state + MW_STATE_DISTANCE, TOL_OBS);
+        replay_compare(c, probe, "reward", 1, w.state + STATE_AT(mw_state, reward), TOL_REWARD);
+        replay_compare(c, probe, "success", 1, w.state + STATE_AT(mw_state, success), TOL_FLAG);
+        replay_compare(c, probe, "obj_to_target", 1, w.state + STATE_AT(mw_state, distance),
+                       TOL_OBS);
     }
 }
 

@@ -9,8 +9,9 @@
 
 #include <tce/tce.h>
 
-#define HOPPER_TENNIS_LAYOUT_ONLY
-#include "../../examples/tasks/hopper_tennis.h"
+#include "../../examples/tasks/hopper_jump.h"
+#include "../../examples/tasks/shared/state_layout.h"
+#include "../../examples/tasks/table_tennis.h"
 #include "support.h"
 #include "task_suite.h"
 
@@ -203,9 +204,10 @@ START_TEST(the_markov_variant_pays_for_the_flight_at_once)
     player p = open_player(tennis, "markov=1", 1);
     double state[MAX_STATE], metrics[N_METRICS];
     read_state(&p, state);
-    memcpy(state + TENNIS_N_TASK, QPOS, sizeof QPOS);
-    memset(state + TENNIS_N_TASK + TENNIS_NQ, 0, TENNIS_NQ * sizeof *state);
-    state[TENNIS_N_TASK + TENNIS_NQ + 8] = -3.0;
+    state[STATE_DERIVE] = 1.0;
+    memcpy(state + STATE_QPOS(table_tennis_state), QPOS, sizeof QPOS);
+    memset(state + STATE_QPOS(table_tennis_state) + TENNIS_NQ, 0, TENNIS_NQ * sizeof *state);
+    state[STATE_QPOS(table_tennis_state) + TENNIS_NQ + 8] = -3.0;
     ck_assert_int_eq(tennis->set_state(p.env, state, p.obs), TCE_OK);
     tce_env_result result = { 0 };
     size_t n = 0;

@@ -12,6 +12,7 @@
 
 #include "../../examples/tasks/metaworld/rewards.h"
 #include "../../examples/tasks/metaworld/state.h"
+#include "../../examples/tasks/shared/state_layout.h"
 #include "support.h"
 #include "task_suite.h"
 
@@ -304,8 +305,8 @@ START_TEST(profile_2_carries_the_fixture_into_the_next_episode)
         start(dial, b, 9, obs[1], NULL);
         ck_assert_int_eq(dial->get_state(a, state[0]), TCE_OK);
         ck_assert_int_eq(dial->get_state(b, state[1]), TCE_OK);
-        const int same = memcmp(state[0] + MW_STATE_EXTRA, state[1] + MW_STATE_EXTRA,
-                                3 * sizeof(double)) == 0;
+        const int same = memcmp(state[0] + STATE_AT(mw_state, extra),
+                                state[1] + STATE_AT(mw_state, extra), 3 * sizeof(double)) == 0;
         ck_assert_int_eq(same, profile == 3);
         ck_assert_mem_eq(obs[0] + GOAL, obs[1] + GOAL, 3 * sizeof(double));
         ck_assert_int_eq(dial->spec(a, &spec), TCE_OK);
@@ -423,7 +424,7 @@ START_TEST(what_is_not_finite_is_refused)
     ck_assert_int_eq(push->set_state(env, state, obs), TCE_E_VALUE);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "state[3]"));
     state[3] = 0.0;
-    state[MW_STATE_STEP] = 501.0;
+    state[STATE_STEP] = 501.0;
     ck_assert_int_eq(push->set_state(env, state, obs), TCE_E_VALUE);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "0 ... 500"));
     push->destroy(env);

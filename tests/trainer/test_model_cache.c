@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cache.h"
-#include "guard.h"
+#include "model.h"
 #include "support.h"
 
 enum { PATH = 1024, SOMEBODY = 65534 };
@@ -34,15 +34,15 @@ static void begin(void)
     snprintf(cache, sizeof cache, "%s/cache", root);
     setenv("XDG_CACHE_HOME", user, 1);
     unsetenv("TCE_MODEL_CACHE");
-    ok(mujoco_model_open("ball", BALL, &ball));
-    ok(mujoco_model_open("two", PAIR, &two));
+    ok(model_open_text("ball", BALL, &ball));
+    ok(model_open_text("two", PAIR, &two));
     key = (model_key){ root, "/models/ball.xml", 1, 2 };
 }
 
 static void end(void)
 {
-    mujoco_model_close(ball);
-    mujoco_model_close(two);
+    model_close(ball);
+    model_close(two);
     test_remove_folder(root);
     test_remove_folder(user);
 }

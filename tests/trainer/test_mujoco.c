@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "guard.h"
+#include "model.h"
+#include "step.h"
 #include "support.h"
 
 static const char BALL[] = "<mujoco><worldbody><body name='ball'><freejoint/><geom "
@@ -34,12 +36,12 @@ START_TEST(a_mujoco_error_is_a_status)
 {
     const mjModel *model;
     int number = 7;
-    ok(mujoco_model_open("ball", BALL, &model));
+    ok(model_open_text("ball", BALL, &model));
     fails(mujoco_try(go_wrong, &number), TCE_E_ENV, "MuJoCo: number 7");
     fails(mujoco_try(go_wrong_inside, &number), TCE_E_ENV, "MuJoCo: outer");
     ok(mujoco_try(go_well, &number));
     ck_assert_int_eq(number, 8);
-    mujoco_model_close(model);
+    model_close(model);
 }
 END_TEST
 
@@ -60,7 +62,7 @@ START_TEST(each_thread_gets_its_own_error)
     const mjModel *model;
     pthread_t threads[N_THREADS];
     int numbers[N_THREADS];
-    ok(mujoco_model_open("ball", BALL, &model));
+    ok(model_open_text("ball", BALL, &model));
     for (int i = 0; i < N_THREADS; i++) {
         numbers[i] = 100 + i;
         ck_assert_int_eq(pthread_create(&threads[i], NULL, fail_often, &numbers[i]), 0);
@@ -70,7 +72,7 @@ START_TEST(each_thread_gets_its_own_error)
         pthread_join(threads[i], &failed);
         ck_assert_ptr_null(failed);
     }
-    mujoco_model_close(model);
+    model_close(model);
 }
 END_TEST
 
@@ -83,17 +85,17 @@ START_TEST(a_model_is_shared_and_the_handlers_go_with_the_last_one)
 {
     const mjModel *a, *b, *c;
     mju_user_error = former;
-    ok(mujoco_model_open("ball", BALL, &a));
-    ok(mujoco_model_open("ball", BALL, &b));
-    ok(mujoco_model_open("other", BALL, &c));
+    ok(model_open_text("ball", BALL, &a));
+    ok(model_open_text("ball", BALL, &b));
+    ok(model_open_text("other", BALL, &c));
     ck_assert_ptr_eq(a, b);
     ck_assert_ptr_ne(a, c);
     ck_assert(mju_user_error != former);
-    mujoco_model_close(a);
-    mujoco_model_close(c);
+    model_close(a);
+    model_close(c);
     ck_assert_int_eq(b->nq, 7);
     ck_assert(mju_user_error != former);
-    mujoco_model_close(b);
+    model_close(b);
     ck_assert(mju_user_error == former);
 }
 END_TEST
@@ -102,33 +104,46 @@ START_TEST(a_bad_model_is_refused_with_mujocos_reason)
 {
     const mjModel *model = NULL;
     int number;
-    fails(mujoco_model_open("bad", "<mujoco><worldbody><bodi/></worldbody></mujoco>", &model),
+    fails(model_open_text("bad", "<mujoco><worldbody><bodi/></worldbody></mujoco>", &model),
           TCE_E_ENV, "bodi");
-    fails(mujoco_model_open("empty", "", &model), TCE_E_ENV, "empty");
+    fails(model_open_text("empty", "", &model), TCE_E_ENV, "empty");
     ck_assert_ptr_null(model);
-    ok(mujoco_model_open("ball", BALL, &model));
-    fails(mujoco_find(model, mjOBJ_BODY, "bal", &number), TCE_E_ENV, "no body \"bal\"");
-    ok(mujoco_find(model, mjOBJ_BODY, "ball", &number));
+    ok(model_open_text("ball", BALL, &model));
+    fails(model_find(model, mjOBJ_BODY, "bal", &number), TCE_E_ENV, "no body \"bal\"");
+    ok(model_find(model, mjOBJ_BODY, "ball", &number));
     ck_assert_int_eq(number, 1);
-    mujoco_model_close(model);
+    model_close(model);
 }
 END_TEST
+
+/* What is stepped, and how often. */
+typedef struct steps {
+    const mjModel *model;
+    mjData *data;
+    int n;
+} steps;
+
+static void take_steps(void *context)
+{
+    const steps *job = context;
+    step_checked(job->model, job->data, job->n);
+}
 
 START_TEST(a_warning_is_an_error_and_writes_no_file)
 {
     const mjModel *model;
     mjData *data;
-    ok(mujoco_model_open("ball", BALL, &model));
-    ok(mujoco_data_create(model, &data));
-    ok(mujoco_restart(model, data, NULL, NULL));
-    ok(step_checked(model, data, 3));
+    ok(model_open_text("ball", BALL, &model));
+    ok(data_create(model, &data));
+    steps job = { model, data, 3 };
+    ok(mujoco_try(take_steps, &job));
     data->qvel[0] = 1e200;
-    fails(step_checked(model, data, 1), TCE_E_ENV, "unstable");
-    ok(mujoco_restart(model, data, NULL, NULL));
-    ok(step_checked(model, data, 1));
+    fails(mujoco_try(take_steps, &job), TCE_E_ENV, "unstable");
+    mj_resetData(model, data);
+    ok(mujoco_try(take_steps, &job));
     ck_assert_int_ne(access("MUJOCO_LOG.TXT", F_OK), 0);
     mj_deleteData(data);
-    mujoco_model_close(model);
+    model_close(model);
 }
 END_TEST
 

@@ -13,6 +13,8 @@
 
 #include <tce/tce.h>
 
+#include "../../examples/tasks/reacher5.h"
+#include "../../examples/tasks/shared/state_layout.h"
 #include "support.h"
 #include "task_suite.h"
 
@@ -160,7 +162,7 @@ END_TEST
 
 /* ---- golden: reacher5 ------------------------------------------------------------------------ */
 
-enum { N = 5, QPOS = 1, QVEL = 6 }; /* where MuJoCo's state has them, after the time */
+enum { N = 5, QPOS = STATE_QPOS(reacher5_state), QVEL = QPOS + N }; /* where a state has them */
 
 static const double LINK = 0.2, DENSITY = 800.0, DAMPING = 0.1, TIMESTEP = 0.01;
 static const double RADIUS[N] = { 0.030, 0.027, 0.024, 0.021, 0.018 };
@@ -597,12 +599,23 @@ START_TEST(bad_options_are_refused_with_what_there_is)
 }
 END_TEST
 
+START_TEST(a_state_that_is_not_finite_is_refused)
+{
+    double state[MAX_STATE];
+    reset(1);
+    ok(task->get_state(env, state));
+    state[QPOS] = NAN;
+    fails(task->set_state(env, state, obs), TCE_E_VALUE, "must be finite");
+    ok(task->step(env, pos, vel, obs, &result));
+}
+END_TEST
+
 START_TEST(an_unstable_simulation_is_an_error_until_the_next_reset)
 {
     static const struct {
         int at;
         double value;
-    } FAULTS[] = { { QPOS, NAN }, { QVEL + 1, INFINITY }, { QVEL, 1e200 } };
+    } FAULTS[] = { { QPOS, 1e11 }, { QVEL + 1, 1e11 }, { QVEL, 1e200 } };
     for (size_t k = 0; k < sizeof FAULTS / sizeof FAULTS[0]; k++) {
         double state[MAX_STATE];
         reset(1);
@@ -686,6 +699,7 @@ int main(void)
     tcase_add_test(reacher, goals_lie_in_the_ring_in_front_of_the_arm);
     tcase_add_test(reacher, a_free_arm_only_loses_energy);
     tcase_add_test(reacher, torques_are_clipped);
+    tcase_add_test(reacher, a_state_that_is_not_finite_is_refused);
     tcase_add_test(reacher, an_unstable_simulation_is_an_error_until_the_next_reset);
 
     TCase *property = task_case(suite, "property", 60);

@@ -70,7 +70,7 @@
     X(window_open, "slide a window open")                                     \
     X(window_close, "slide a window shut")
 
-#define METAWORLD_DECLARE(NAME, WHAT) extern const tce_env_vtable TASK_METAWORLD_##NAME;
+#define METAWORLD_DECLARE(NAME, WHAT) extern const tce_env_vtable TASK_metaworld_##NAME;
 METAWORLD_TASKS(METAWORLD_DECLARE)
 
 #endif

@@ -13,7 +13,7 @@
 #ifndef METAWORLD_METAWORLD_H
 #define METAWORLD_METAWORLD_H
 
-#include "../shared/model.h"
+#include "../shared/task.h"
 #include "rewards.h"
 #include "state.h"
 
@@ -111,17 +111,14 @@ typedef struct mw_task {
 } mw_task;
 
 struct mw_env {
-    const char *name; /* of the table */
+    mujoco_env base;
     const mw_task *task;
-    const mjModel *shared;
     mjModel model; /* the shared one with body_pos and eq_data of its own */
     double *body_pos, *eq_data;
     mjData *data;
-    const task_draws *draws;
-    mujoco_renderer *renderer;
 
     double profile; /* options: 2 or 3 */
-    double hidden_goal;
+    int hidden_goal;
 
     const double *mocap_low, *mocap_high, *goal_low, *goal_high;
     const double *part[MW_MAX_PARTS]; /* positions in data */
@@ -132,49 +129,31 @@ struct mw_env {
     int mocap_body; /* 0: step_after_forward may not be used */
 
     /* of the episode */
-    int step;
     /* everything in data belongs to the present state: the last call was mj_forward */
     int forwarded;
     double v[MW_MAX_RANDOM];
-    double T[3], c0[3], o0[3], extra[3];
-    double action[MW_N_ACTION];
-    mw_result result;
-    double frame[MW_N_FRAME], before[MW_N_FRAME];
+    mw_state s;
+    double *T, *c0, *o0, *extra; /* in s */
 };
 
 enum { MW_N_SUB = 5 }; /* physics steps of a control step */
 
 /* ---- the machinery --------------------------------------------------------------------------- */
 
-/* env.c: the entries of the tables */
-tce_status mw_create(const char *name, const mw_task *task, void *user, const char *settings,
-                     void **out);
-void mw_destroy(void *instance);
-tce_status mw_spec(void *instance, tce_env_spec *out);
-tce_status mw_step(void *instance, const double *pos, const double *vel, double *out_obs,
-                   tce_env_result *out);
-tce_status mw_step_action(void *instance, const double *action, double *out_obs,
-                          tce_env_result *out);
-tce_status mw_metrics(void *instance, double *out);
-size_t mw_n_state(void *instance);
-tce_status mw_get_state(void *instance, double *out);
-tce_status mw_set_state(void *instance, const double *state, double *out_obs);
-tce_status mw_render(void *instance, int32_t width, int32_t height, uint8_t *rgb);
+/* env.c: the description of them all; a table's variant is the row of its task */
+extern const mujoco_task METAWORLD;
 
 /*
  * scene.c: the frame as the simulation stands; the observation of a reset, and that of a step,
- * which is clipped; reward, success and distance of the present state, seen as obs, after
- * env->action
+ * which is clipped; reward, success and distance of the present state after s.action
  */
 void mw_read_frame(const mw_env *env, double *out);
-void mw_observe(const mw_env *env, double *out);
-void mw_observe_clipped(const mw_env *env, double *out);
-void mw_judge(mw_env *env, const double *obs);
+void mw_observe(const void *instance, double *out);
+void mw_judge(mw_env *env);
 void mw_tool_centre(const mw_env *env, double *out);
 
 /* reset.c */
-tce_status mw_reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
-                    double *out_vel);
+void mw_reset(void *instance, tce_random *random);
 void mw_put_mocap(mw_env *env, const double *position);
 
 /* ---- what resets are made of: called by a task's reset, in the order that its description has  */

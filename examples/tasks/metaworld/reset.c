@@ -22,9 +22,11 @@ void mw_put_fixture(mw_env *env)
     const double *from = task->fixture_from == MW_FROM_FIRST    ? env->v
                          : task->fixture_from == MW_FROM_SECOND ? env->v + 3
                                                                 : NOWHERE;
-    if (env->fixture >= 0)
-        mw_offset(env->body_pos + 3 * env->fixture, from, task->fixture_offset[0],
-                  task->fixture_offset[1], task->fixture_offset[2]);
+    if (env->fixture < 0)
+        return;
+    mw_offset(env->s.fixture, from, task->fixture_offset[0], task->fixture_offset[1],
+              task->fixture_offset[2]);
+    mw_copy(env->body_pos + 3 * env->fixture, env->s.fixture);
 }
 
 void mw_forward(mw_env *env)
@@ -56,23 +58,24 @@ static double draw(mw_env *env, tce_random *random, int i)
 {
     const mw_task *task = env->task;
     const int single = env->profile == 2.0;
-    return task_draw(env->draws, random, single ? (float)task->low[i] : task->low[i],
-                     single ? (float)task->high[i] : task->high[i]);
+    return mujoco_draw(&env->base, random, single ? (float)task->low[i] : task->low[i],
+                       single ? (float)task->high[i] : task->high[i]);
 }
 
 /* Draws v, again while its parts are too near each other. */
-static tce_status draw_vector(mw_env *env, tce_random *random)
+static void draw_vector(mw_env *env, tce_random *random)
 {
     const mw_task *task = env->task;
+    const task_draws *draws = env->base.draws;
     for (int tries = 0; tries < MAX_TRIES; tries++) {
         for (int i = 0; i < task->n_random; i++)
             env->v[i] = draw(env, random, i);
-        if ((env->draws && env->draws->exact) ||
+        if ((draws && draws->exact) ||
             mw_distance_xy(env->v, task->apart_from ? task->apart_from : env->v + 3) >= task->apart)
-            return TCE_OK;
+            return;
     }
-    return tce_fail(TCE_E_ENV, "%s: object and goal were too near each other in %d draws",
-                    env->name, MAX_TRIES);
+    mujoco_stop("%s: object and goal were too near each other in %d draws", env->base.name,
+                MAX_TRIES);
 }
 
 static void bring_hand(mw_env *env)
@@ -86,36 +89,21 @@ static void bring_hand(mw_env *env)
     mw_tool_centre(env, env->c0);
 }
 
-static void start(void *context)
+void mw_reset(void *instance, tce_random *random)
 {
-    mw_env *env = context;
+    mw_env *env = instance;
+    draw_vector(env, random);
+    env->forwarded = 0;
+    memset(env->s.action, 0, sizeof env->s.action);
+    env->s.reward = 0.0;
+    env->s.success = 0.0;
+    env->s.distance = 0.0;
     if (env->profile != 2.0)
         mw_put_fixture(env);
-    mj_resetData(&env->model, env->data);
     bring_hand(env);
     env->task->reset(env, env->v);
     if (env->profile == 2.0 && env->task->v2_forward)
         mw_forward(env);
-}
-
-tce_status mw_reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
-                    double *out_vel)
-{
-    mw_env *env = instance;
-    tce_status status = draw_vector(env, random);
-    env->step = 0;
-    env->forwarded = 0;
-    env->result = (mw_result){ 0 };
-    memset(env->action, 0, sizeof env->action);
-    if (status == TCE_OK)
-        status = mujoco_try(start, env);
-    if (status != TCE_OK)
-        return status;
-    mw_read_frame(env, env->frame);
-    memcpy(env->before, env->frame, sizeof env->before);
-    mw_observe(env, out_obs);
-    mw_copy(out_pos, env->data->mocap_pos);
-    out_pos[3] = *env->finger;
-    memset(out_vel, 0, MW_N_ACTION * sizeof *out_vel);
-    return TCE_OK;
+    mw_read_frame(env, env->s.frame);
+    memcpy(env->s.before, env->s.frame, sizeof env->s.before);
 }

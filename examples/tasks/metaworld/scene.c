@@ -55,21 +55,19 @@ void mw_read_frame(const mw_env *env, double *out)
     }
 }
 
-void mw_observe(const mw_env *env, double *out)
+void mw_observe(const void *instance, double *out)
 {
-    memcpy(out, env->frame, sizeof env->frame);
-    memcpy(out + MW_N_FRAME, env->before, sizeof env->before);
+    const mw_env *env = instance;
+    memcpy(out, env->s.frame, sizeof env->s.frame);
+    memcpy(out + MW_N_FRAME, env->s.before, sizeof env->s.before);
     for (int i = 0; i < 3; i++)
-        out[AT_GOAL + i] = env->hidden_goal != 0.0 ? 0.0 : env->T[i];
-}
-
-void mw_observe_clipped(const mw_env *env, double *out)
-{
-    mw_observe(env, out);
+        out[AT_GOAL + i] = env->hidden_goal ? 0.0 : env->T[i];
+    if (env->base.step == 0.0)
+        return;
     for (int i = 0; i < 3; i++) {
         out[i] = mw_clip(out[i], HAND_LOW[i], HAND_HIGH[i]);
         out[MW_N_FRAME + i] = mw_clip(out[MW_N_FRAME + i], HAND_LOW[i], HAND_HIGH[i]);
-        if (env->hidden_goal == 0.0)
+        if (!env->hidden_goal)
             out[AT_GOAL + i] = mw_clip(out[AT_GOAL + i], env->goal_low[i], env->goal_high[i]);
     }
 }
@@ -80,15 +78,18 @@ void mw_tool_centre(const mw_env *env, double *out)
         out[i] = (env->tool[0][i] + env->tool[1][i]) / 2.0;
 }
 
-void mw_judge(mw_env *env, const double *obs)
+void mw_judge(mw_env *env)
 {
+    double obs[MW_N_OBS];
+    mw_result result = { 0 };
+    mw_observe(env, obs);
     mw_scene s = {
         .h = obs + AT_HAND,
         .g = obs[AT_OPENING],
         .p = obs + AT_OBJECT,
         .q = obs + AT_OBJECT + AT_TURN,
         .p2 = obs + AT_OBJECT + N_OBJECT,
-        .grip = env->action[3],
+        .grip = env->s.action[3],
         .left = env->pad[0],
         .right = env->pad[1],
         .c0 = env->c0,
@@ -96,8 +97,10 @@ void mw_judge(mw_env *env, const double *obs)
         .T = env->T,
     };
     mw_tool_centre(env, s.c);
-    env->result = (mw_result){ 0 };
-    env->task->reward(env, &s, &env->result);
+    env->task->reward(env, &s, &result);
+    env->s.reward = result.reward;
+    env->s.success = result.success;
+    env->s.distance = result.distance;
 }
 
 int mw_both_pads_press(const mw_env *env, const char *geom)

@@ -7,6 +7,7 @@
  */
 #include "cache.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 
 #define PATH_SIZE 4096
 #define NAME_SIZE 256
+#define MAX_DEPTH 16 /* of folders that a model is made of */
 
 static const char MAGIC[8] = "tcemodl1";
 
@@ -46,6 +48,83 @@ uint64_t model_hash(uint64_t start, const void *data, size_t n)
         n -= part;
     }
     return h;
+}
+
+/* ---- what a compiled form is made of ----------------------------------------------------------- */
+
+unsigned char *read_whole(const char *path, size_t *out_n)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return NULL;
+    struct stat about;
+    unsigned char *bytes = NULL;
+    if (fstat(fileno(file), &about) == 0 && about.st_size > 0 && about.st_size < INT_MAX) {
+        *out_n = (size_t)about.st_size;
+        bytes = malloc(*out_n);
+        if (bytes && fread(bytes, 1, *out_n, file) != *out_n) {
+            free(bytes);
+            bytes = NULL;
+        }
+    }
+    fclose(file);
+    return bytes;
+}
+
+/* Of one file: contents when it is XML, else size and time. */
+static uint64_t hash_file(uint64_t start, const char *path, const struct stat *about)
+{
+    const size_t length = strlen(path);
+    size_t n = 0;
+    unsigned char *bytes = length > 4 && strcmp(path + length - 4, ".xml") == 0
+                               ? read_whole(path, &n)
+                               : NULL;
+    const int64_t facts[] = { about->st_size, about->st_mtim.tv_sec, about->st_mtim.tv_nsec };
+    const uint64_t h = bytes ? model_hash(start, bytes, n) : model_hash(start, facts, sizeof facts);
+    free(bytes);
+    return h;
+}
+
+/* A sum over the files of a folder and those below it, so that their order does not matter. */
+static uint64_t hash_folder(const char *folder, int depth)
+{
+    uint64_t sum = 0;
+    DIR *entries = depth > 0 ? opendir(folder) : NULL;
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        char path[PATH_SIZE];
+        struct stat about;
+        const int length = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] == '.' || length >= PATH_SIZE || stat(path, &about) != 0)
+            continue;
+        uint64_t h = model_hash((uint64_t)depth, entry->d_name, strlen(entry->d_name));
+        if (S_ISDIR(about.st_mode)) {
+            const uint64_t below = hash_folder(path, depth - 1);
+            h = model_hash(h, &below, sizeof below);
+        } else {
+            h = hash_file(h, path, &about);
+        }
+        sum += h;
+    }
+    if (entries)
+        closedir(entries);
+    return sum;
+}
+
+/*
+ * The folder whose files a model may be made of is the nearest one called assets above the file,
+ * else the file's own.
+ */
+uint64_t model_sources(const char *file)
+{
+    static const char ASSETS[] = "/assets/";
+    char folder[PATH_SIZE];
+    snprintf(folder, sizeof folder, "%s", file);
+    char *end = strrchr(folder, '/');
+    for (char *at = strstr(folder, ASSETS); at; at = strstr(at + 1, ASSETS))
+        end = at + sizeof ASSETS - 2;
+    if (end)
+        *end = '\0';
+    return hash_folder(folder, MAX_DEPTH);
 }
 
 /* ---- the folder ------------------------------------------------------------------------------ */

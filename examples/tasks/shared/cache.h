@@ -28,6 +28,15 @@ typedef struct model_key {
 /* Finds damage and change, not malice. */
 uint64_t model_hash(uint64_t start, const void *data, size_t n);
 
+/* The whole file, which the caller frees; NULL when it cannot be read. */
+unsigned char *read_whole(const char *path, size_t *out_n);
+
+/*
+ * A hash of all files that the model in `file` may be made of: contents of XML files, and size and
+ * time of the others.
+ */
+uint64_t model_sources(const char *file);
+
 /* The model; NULL when there is none, or it is damaged, outdated or could be somebody else's. */
 mjModel *model_cache_load(const model_key *key);
 

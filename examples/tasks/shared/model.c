@@ -1,18 +1,16 @@
 /*
- * Finds a model's file, compiles it or takes the compiled form from the cache, steps it.
- *
- * A compiled form is of all files in the folder that the model is made of: contents of XML files,
- * and size and time of the others.
+ * Models shared by name; where their files are; compiling them, or taking the compiled form from
+ * the cache.
  */
 #define _GNU_SOURCE /* dladdr1 */
 
 #include "cache.h"
+#include "guard.h"
 #include "model.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
-#include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +20,7 @@
 /*
  * deps/ is looked for in this many folders above the library: build/bin/libtce_tasks.so is two deep
  */
-enum { N_ABOVE = 3, MAX_DEPTH = 16, ERROR_SIZE = 1000 };
+enum { N_ABOVE = 3, ERROR_SIZE = 1000 };
 
 #define PATH_SIZE 4096
 
@@ -36,10 +34,166 @@ typedef struct model_job {
     /* a folder that has it, but is another user's; "" when there is none */
     char refused[PATH_SIZE];
     mjModel *model;
-    unsigned char *bytes; /* a file that was read */
+    unsigned char *bytes; /* the file, where it is changed before it is compiled */
     size_t n_bytes;
     char error[ERROR_SIZE];
 } model_job;
+
+/* ---- models in use ---------------------------------------------------------------------------- */
+
+/* One model in use, in a list of all of them. */
+typedef struct shared_model {
+    struct shared_model *next;
+    char *name;
+    mjModel *model;
+    size_t users;
+} shared_model;
+
+static pthread_mutex_t models_lock = PTHREAD_MUTEX_INITIALIZER;
+static shared_model *models;
+
+/* "3.3.0" from 330, "3.17.0" from 3017000: MuJoCo changed its numbering after 3.9. */
+static void version_text(int number, char *out, size_t size)
+{
+    const int base = number < 1000 ? 10 : 1000;
+    snprintf(out, size, "%d.%d.%d", number / (base * base), number / base % base, number % base);
+}
+
+static tce_status check_version(void)
+{
+    if (mj_version() == mjVERSION_HEADER)
+        return TCE_OK;
+    char compiled[32];
+    version_text(mjVERSION_HEADER, compiled, sizeof compiled);
+    return tce_fail(
+        TCE_E_VERSION,
+        "the tasks were compiled for MuJoCo %s, but the library that was loaded is %s: build them "
+        "again with `make clean && make program`, or check MUJOCO_DIR and LD_LIBRARY_PATH",
+        compiled, mj_versionString());
+}
+
+typedef struct text_job {
+    const char *name, *xml;
+    mjModel *model;
+    char error[ERROR_SIZE];
+} text_job;
+
+static void parse(void *context)
+{
+    text_job *job = context;
+    mjVFS files;
+    mj_defaultVFS(&files);
+    if (mj_addBufferVFS(&files, job->name, job->xml, (int)strlen(job->xml)) == 0)
+        job->model = mj_loadXML(job->name, &files, job->error, sizeof job->error);
+    else
+        snprintf(job->error, sizeof job->error, "the model does not fit into memory");
+    mj_deleteVFS(&files);
+}
+
+static tce_status load_text(void *context, mjModel **out)
+{
+    text_job *job = context;
+    const tce_status status = mujoco_try(parse, job);
+    if (status != TCE_OK)
+        return status;
+    if (!job->model)
+        return tce_fail(TCE_E_ENV, "MuJoCo refused the model %s: %s", job->name, job->error);
+    *out = job->model;
+    return TCE_OK;
+}
+
+/* Puts a model into a new entry, which owns it, and frees it when that fails; the lock is held. */
+static tce_status add_model(const char *name, mjModel *model, shared_model **out)
+{
+    shared_model *entry = calloc(1, sizeof *entry);
+    char *copy = strdup(name);
+    if (!entry || !copy) {
+        free(entry);
+        free(copy);
+        mj_deleteModel(model);
+        return tce_fail(TCE_E_NOMEM, "no memory for the model %s", name);
+    }
+    entry->name = copy;
+    entry->model = model;
+    entry->next = models;
+    models = entry;
+    *out = entry;
+    return TCE_OK;
+}
+
+static tce_status model_share(const char *name, tce_status (*load)(void *context, mjModel **out),
+                              void *context, const mjModel **out)
+{
+    tce_status status = check_version();
+    if (status != TCE_OK)
+        return status;
+
+    pthread_mutex_lock(&models_lock);
+    guard_install();
+    shared_model *entry = models;
+    while (entry && strcmp(entry->name, name) != 0)
+        entry = entry->next;
+    if (!entry) {
+        mjModel *model = NULL;
+        status = load(context, &model);
+        if (status == TCE_OK)
+            status = add_model(name, model, &entry);
+    }
+    if (status == TCE_OK) {
+        entry->users++;
+        *out = entry->model;
+    }
+    pthread_mutex_unlock(&models_lock);
+    return status;
+}
+
+tce_status model_open_text(const char *name, const char *xml, const mjModel **out)
+{
+    text_job job = { name, xml, NULL, "" };
+    return model_share(name, load_text, &job, out);
+}
+
+/* With the last model the handlers go too: the task library may be unloaded next. */
+void model_close(const mjModel *model)
+{
+    pthread_mutex_lock(&models_lock);
+    shared_model **link = &models;
+    while (*link && (*link)->model != model)
+        link = &(*link)->next;
+    shared_model *entry = *link;
+    if (entry && --entry->users == 0) {
+        *link = entry->next;
+        mj_deleteModel(entry->model);
+        free(entry->name);
+        free(entry);
+    }
+    if (!models) {
+        guard_remove();
+        /*
+         * MuJoCo keeps the last parsed file, for its own saving; unloaded with us, nobody could
+         * free it
+         */
+        mj_freeLastXML();
+    }
+    pthread_mutex_unlock(&models_lock);
+}
+
+tce_status model_find(const mjModel *model, int type, const char *name, int *out)
+{
+    *out = mj_name2id(model, type, name);
+    return *out >= 0 ? TCE_OK
+                     : tce_fail(TCE_E_ENV, "the model has no %s \"%s\"", mju_type2Str(type), name);
+}
+
+tce_status model_check_sizes(const mjModel *model, const char *task, int nq, int nv, int nu)
+{
+    if (model->nq == nq && model->nv == nv && model->nu == nu)
+        return TCE_OK;
+    return tce_fail(TCE_E_ENV,
+                    "%s: the model has %d positions, %d velocities and %d motors, not %d, %d and "
+                    "%d: another file than `make deps` fetches",
+                    task, (int)model->nq, (int)model->nv, (int)model->nu, nq, nv, nu);
+}
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
@@ -139,94 +293,21 @@ static tce_status find_file(model_job *job)
     return tce_fail(TCE_E_NOT_FOUND, "the model deps/%s is missing: %s", job->path, REMEDY);
 }
 
-/* ---- hashes ---------------------------------------------------------------------------------- */
-
-/* The whole file into job->bytes; 1 when it was read. */
-static int read_bytes(model_job *job, const char *path)
-{
-    free(job->bytes);
-    job->bytes = NULL;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return 0;
-    struct stat about;
-    int fine = fstat(fileno(file), &about) == 0 && about.st_size > 0 && about.st_size < INT_MAX;
-    if (fine) {
-        job->n_bytes = (size_t)about.st_size;
-        job->bytes = malloc(job->n_bytes);
-        fine = job->bytes && fread(job->bytes, 1, job->n_bytes, file) == job->n_bytes;
-    }
-    fclose(file);
-    return fine;
-}
-
-/* A sum over the files of a folder and those below it, so that their order does not matter. */
-static uint64_t hash_folder(model_job *job, const char *folder, int depth)
-{
-    uint64_t sum = 0;
-    DIR *entries = opendir(folder);
-    if (!entries || depth == 0) {
-        if (entries)
-            closedir(entries);
-        return 0;
-    }
-    for (struct dirent *entry; (entry = readdir(entries));) {
-        char path[PATH_SIZE];
-        struct stat about;
-        if (entry->d_name[0] == '.' || !join(path, folder, entry->d_name) ||
-            stat(path, &about) != 0)
-            continue;
-        const size_t length = strlen(entry->d_name);
-        uint64_t h = model_hash((uint64_t)depth, entry->d_name, length);
-        if (S_ISDIR(about.st_mode)) {
-            const uint64_t below = hash_folder(job, path, depth - 1);
-            h = model_hash(h, &below, sizeof below);
-        } else if (length > 4 && strcmp(entry->d_name + length - 4, ".xml") == 0 &&
-                   read_bytes(job, path)) {
-            h = model_hash(h, job->bytes, job->n_bytes);
-        } else {
-            const int64_t facts[] = { about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec };
-            h = model_hash(h, facts, sizeof facts);
-        }
-        sum += h;
-    }
-    closedir(entries);
-    return sum;
-}
-
-/* ---- what a compiled form is of -------------------------------------------------------------- */
-
-/*
- * The folder whose files a model may be made of: the nearest one called assets above the file, else
- * the file's own.
- */
-static void assets_folder(const char *file, char *out)
-{
-    snprintf(out, PATH_SIZE, "%s", file);
-    while (cut(out))
-        if (strcmp(strrchr(out, '/'), "/assets") == 0)
-            return;
-    snprintf(out, PATH_SIZE, "%s", file);
-    cut(out);
-}
+/* ---- loading --------------------------------------------------------------------------------- */
 
 /* Which compiled form is wanted; 0 when the file cannot be told. */
 static int find_key(model_job *job, model_key *out)
 {
-    char place[PATH_SIZE];
     if (!realpath(job->file, job->real))
         return 0;
-    assets_folder(job->real, place);
     out->root = job->root;
     out->file = job->real;
-    out->sources = hash_folder(job, place, MAX_DEPTH);
+    out->sources = model_sources(job->real);
     out->variant = job->blank ? model_hash(0, job->blank, strlen(job->blank)) : 0;
     for (size_t i = 0; job->drop && job->drop[i]; i++)
         out->variant = model_hash(out->variant, job->drop[i], strlen(job->drop[i]));
     return 1;
 }
-
-/* ---- loading --------------------------------------------------------------------------------- */
 
 /* This has had several forms; with a version whose form was not tried nothing is taken out. */
 static void take_out(mjSpec *spec, const char *name)
@@ -277,7 +358,8 @@ static void compile(void *context)
 static tce_status compile_file(model_job *job)
 {
     if (job->blank) {
-        if (!read_bytes(job, job->file))
+        job->bytes = read_whole(job->file, &job->n_bytes);
+        if (!job->bytes)
             return tce_fail(TCE_E_ENV, "the model %s cannot be read", job->file);
         const size_t n = strlen(job->blank);
         for (size_t i = 0; i + n <= job->n_bytes; i++)
@@ -308,8 +390,8 @@ static tce_status load(void *context, mjModel **out)
     return status;
 }
 
-tce_status models_open_without(const char *path, const char *blank, const char *const *drop,
-                               const mjModel **out)
+tce_status model_open(const char *path, const char *blank, const char *const *drop,
+                      const mjModel **out)
 {
     model_job *job = calloc(1, sizeof *job);
     if (!job)
@@ -321,40 +403,9 @@ tce_status models_open_without(const char *path, const char *blank, const char *
     if (status == TCE_OK) {
         char name[PATH_SIZE + 16];
         snprintf(name, sizeof name, "%s%s", job->file, drop ? ", smaller" : "");
-        status = mujoco_model_share(name, load, job, out);
+        status = model_share(name, load, job, out);
     }
     free(job->bytes);
     free(job);
     return status;
-}
-
-tce_status models_open(const char *path, const char *blank, const mjModel **out)
-{
-    return models_open_without(path, blank, NULL, out);
-}
-
-/* ---- stepping and drawing -------------------------------------------------------------------- */
-
-typedef struct step_job {
-    const mjModel *model;
-    mjData *data;
-    int n;
-} step_job;
-
-static void take_steps(void *context)
-{
-    const step_job *job = context;
-    physics_step(job->model, job->data, job->n);
-}
-
-tce_status step_as_original(const mjModel *model, mjData *data, int n)
-{
-    step_job job = { model, data, n };
-    return mujoco_try(take_steps, &job);
-}
-
-double task_draw(const task_draws *draws, tce_random *random, double low, double high)
-{
-    const double u = draws ? draws->next(draws->context) : tce_random_uniform(random);
-    return draws && draws->exact ? u : low + (high - low) * u;
 }

@@ -45,7 +45,17 @@ static tce_status read_number(const char *text, const char **out_end, double *ou
     return TCE_OK;
 }
 
-static tce_status read_pair(const char *task, char *word, size_t n, const task_option *options)
+static void set_option(const task_option *option, void *instance, double value)
+{
+    char *at = (char *)instance + option->offset;
+    if (option->is_flag)
+        *(int *)(void *)at = (int)value;
+    else
+        *(double *)(void *)at = value;
+}
+
+static tce_status read_pair(const char *task, char *word, size_t n, const task_option *options,
+                            void *instance)
 {
     char *equals = strchr(word, '=');
     if (!equals)
@@ -63,17 +73,21 @@ static tce_status read_pair(const char *task, char *word, size_t n, const task_o
     const tce_status status = read_number(equals + 1, &end, &value);
     if (status != TCE_OK)
         return status;
+    if (option->is_flag && (end == equals + 1 || *end != '\0' || (value != 0.0 && value != 1.0)))
+        return tce_fail(TCE_E_VALUE, "%s: %s = \"%s\", must be 0 or 1", task, word, equals + 1);
     if (end == equals + 1 || *end != '\0' || !(value >= option->least && value <= option->most))
         return tce_fail(TCE_E_VALUE, "%s: %s = \"%s\", must be a number in %g ... %g", task, word,
                         equals + 1, option->least, option->most);
-    *option->value = value;
+    set_option(option, instance, value);
     return TCE_OK;
 }
 
 tce_status task_options_read(const char *task, const char *text, size_t n,
-                             const task_option *options)
+                             const task_option *options, void *instance)
 {
     static const char GAP[] = " \t\r\n,";
+    for (size_t i = 0; i < n; i++)
+        set_option(&options[i], instance, options[i].usual);
     while (text && *(text += strspn(text, GAP)) != '\0') {
         char word[WORD_SIZE];
         const size_t length = strcspn(text, GAP);
@@ -82,7 +96,7 @@ tce_status task_options_read(const char *task, const char *text, size_t n,
                             WORD_SIZE - 1);
         memcpy(word, text, length);
         word[length] = '\0';
-        const tce_status status = read_pair(task, word, n, options);
+        const tce_status status = read_pair(task, word, n, options, instance);
         if (status != TCE_OK)
             return status;
         text += length;

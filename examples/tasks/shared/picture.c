@@ -6,11 +6,15 @@
  * An OpenGL context belongs to one thread at a time: it is made current for a picture and given
  * back afterwards.
  */
-#include "guard.h"
+#include "picture.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "guard.h"
+#include "model.h"
+#include "step.h"
 
 #define MAX_GEOMS 1000
 
@@ -54,7 +58,7 @@ typedef struct osmesa_functions {
     void (*destroy)(void *context);
 } osmesa_functions;
 
-struct mujoco_renderer {
+typedef struct mujoco_renderer {
     const mjModel *model;
     egl_functions egl;
     egl_handle display, context; /* EGL's, or context alone: OSMesa's */
@@ -67,7 +71,7 @@ struct mujoco_renderer {
     mjvOption option;
     mjvCamera camera;
     mjrContext gl;
-};
+} mujoco_renderer;
 
 /*
  * ISO C has no cast from a data pointer to a function pointer; POSIX says that their bytes are the
@@ -167,38 +171,7 @@ static void make_scene(void *context)
     r->has_gl = 1;
 }
 
-static tce_status create_renderer(const mjModel *model, const char *camera, mujoco_renderer **out)
-{
-    mujoco_renderer *r = calloc(1, sizeof *r);
-    if (!r)
-        return tce_fail(TCE_E_NOMEM, "no memory for pictures");
-    r->model = model;
-    tce_status status = TCE_OK;
-    mjv_defaultFreeCamera(model, &r->camera);
-    if (camera) {
-        r->camera.type = mjCAMERA_FIXED;
-        status = mujoco_find(model, mjOBJ_CAMERA, camera, &r->camera.fixedcamid);
-    }
-    if (status == TCE_OK && !open_egl(r) && !open_osmesa(r))
-        status = tce_fail(
-            TCE_E_NOT_FOUND,
-            "pictures need OpenGL without a display, and there is none: install the Debian "
-            "packages libegl1 and libgl1-mesa-dri (or libosmesa6)");
-    if (status == TCE_OK)
-        status = enter(r);
-    if (status == TCE_OK) {
-        status = mujoco_try(make_scene, r);
-        leave(r);
-    }
-    if (status != TCE_OK) {
-        mujoco_renderer_free(r);
-        return status;
-    }
-    *out = r;
-    return TCE_OK;
-}
-
-void mujoco_renderer_free(mujoco_renderer *r)
+static void free_renderer(mujoco_renderer *r)
 {
     if (!r)
         return;
@@ -213,6 +186,37 @@ void mujoco_renderer_free(mujoco_renderer *r)
     else if (r->context)
         r->osmesa.destroy(r->context);
     free(r);
+}
+
+static tce_status create_renderer(const mjModel *model, const char *camera, mujoco_renderer **out)
+{
+    mujoco_renderer *r = calloc(1, sizeof *r);
+    if (!r)
+        return tce_fail(TCE_E_NOMEM, "no memory for pictures");
+    r->model = model;
+    tce_status status = TCE_OK;
+    mjv_defaultFreeCamera(model, &r->camera);
+    if (camera) {
+        r->camera.type = mjCAMERA_FIXED;
+        status = model_find(model, mjOBJ_CAMERA, camera, &r->camera.fixedcamid);
+    }
+    if (status == TCE_OK && !open_egl(r) && !open_osmesa(r))
+        status = tce_fail(
+            TCE_E_NOT_FOUND,
+            "pictures need OpenGL without a display, and there is none: install the Debian "
+            "packages libegl1 and libgl1-mesa-dri (or libosmesa6)");
+    if (status == TCE_OK)
+        status = enter(r);
+    if (status == TCE_OK) {
+        status = mujoco_try(make_scene, r);
+        leave(r);
+    }
+    if (status != TCE_OK) {
+        free_renderer(r);
+        return status;
+    }
+    *out = r;
+    return TCE_OK;
 }
 
 typedef struct draw_job {
@@ -258,12 +262,11 @@ static void flip(int32_t width, int32_t height, uint8_t *rgb)
     }
 }
 
-tce_status mujoco_render(mujoco_renderer **renderer, const mjModel *model, mjData *data,
+/* A picture of the data from the camera of its renderer, which is made for the first. */
+static tce_status render(mujoco_renderer **renderer, const mjModel *model, mjData *data,
                          const char *camera, int32_t width, int32_t height, uint8_t *rgb)
 {
     tce_status status = TCE_OK;
-    if (width < 1 || height < 1)
-        return tce_fail(TCE_E_VALUE, "a picture of %d x %d pixels", (int)width, (int)height);
     if (!*renderer)
         status = create_renderer(model, camera, renderer);
     if (status == TCE_OK)
@@ -275,4 +278,100 @@ tce_status mujoco_render(mujoco_renderer **renderer, const mjModel *model, mjDat
     leave(*renderer);
     flip(width, height, rgb);
     return status;
+}
+
+/* ---- pictures of tasks ----------------------------------------------------------------------- */
+
+struct picture {
+    mjModel *model;
+    mjData *data;
+    mujoco_renderer *renderer;
+};
+
+typedef struct copy_job {
+    const mjModel *model;
+    mjModel *copy;
+} copy_job;
+
+static void copy_model(void *context)
+{
+    copy_job *job = context;
+    job->copy = mj_copyModel(NULL, job->model);
+}
+
+/* Where the camera is, and the mark's size. */
+static void arrange(mjModel *model, const picture_view *view)
+{
+    const int mark = view->mark ? mj_name2id(model, mjOBJ_BODY, view->mark) : -1;
+    if (!view->camera) {
+        mju_copy3(model->stat.center, view->center);
+        model->stat.extent = view->extent;
+        model->vis.global.azimuth = view->azimuth;
+        model->vis.global.elevation = view->elevation;
+    }
+    for (int i = 0; i < model->nsite; i++)
+        if (model->site_bodyid[i] == mark)
+            mju_scl3(model->site_size + 3 * i, model->site_size + 3 * i, view->mark_scale);
+    for (int i = 0; i < model->ngeom; i++)
+        if (model->geom_bodyid[i] == mark)
+            mju_scl3(model->geom_size + 3 * i, model->geom_size + 3 * i, view->mark_scale);
+}
+
+tce_status picture_open(const mjModel *model, const picture_view *view, picture **out)
+{
+    copy_job job = { model, NULL };
+    tce_status status = mujoco_try(copy_model, &job);
+    picture *p = calloc(1, sizeof *p);
+    if (status == TCE_OK && (!p || !job.copy))
+        status = tce_fail(TCE_E_NOMEM, "no memory for the model of a picture");
+    if (status != TCE_OK) {
+        mj_deleteModel(job.copy);
+        free(p);
+        return status;
+    }
+    p->model = job.copy;
+    arrange(p->model, view);
+    status = data_create(p->model, &p->data);
+    if (status == TCE_OK)
+        *out = p;
+    else
+        picture_free(p);
+    return status;
+}
+
+mjModel *picture_model(picture *p)
+{
+    return p->model;
+}
+
+void picture_place(mjModel *model, const char *body, const double *position,
+                   const double *quaternion)
+{
+    const int i = mj_name2id(model, mjOBJ_BODY, body);
+    if (i < 0)
+        return;
+    mju_copy3(model->body_pos + 3 * i, position);
+    if (quaternion)
+        mju_copy4(model->body_quat + 4 * i, quaternion);
+}
+
+tce_status picture_draw(picture *p, const picture_view *view, const mjData *data, int32_t width,
+                        int32_t height, uint8_t *rgb)
+{
+    if (width < 1 || height < 1)
+        return tce_fail(TCE_E_VALUE, "a picture of %d x %d pixels", (int)width, (int)height);
+    mju_copy(p->data->qpos, data->qpos, p->model->nq);
+    mju_copy(p->data->mocap_pos, data->mocap_pos, 3 * p->model->nmocap);
+    mju_copy(p->data->mocap_quat, data->mocap_quat, 4 * p->model->nmocap);
+    return render(&p->renderer, p->model, p->data, view->camera, width, height, rgb);
+}
+
+void picture_free(picture *p)
+{
+    if (!p)
+        return;
+    free_renderer(p->renderer);
+    mj_deleteData(p->data);
+    mj_deleteModel(p->model);
+    free(p);
 }

@@ -1,10 +1,9 @@
 /*
- * States of physics and task as arrays of numbers.
+ * The state of the physics as an array of numbers.
  */
 #include "state.h"
 
 #include <math.h>
-#include <string.h>
 
 tce_status check_finite(const char *task, const char *what, size_t n, const double *x)
 {
@@ -14,83 +13,54 @@ tce_status check_finite(const char *task, const char *what, size_t n, const doub
     return TCE_OK;
 }
 
-/* Arguments of the guarded calls. */
-typedef struct state_job {
-    const mjModel *model;
-    mjData *data;
-    const double *qpos, *qvel;
-    const double *warmstart, *ctrl, *mocap; /* NULL: as mj_forward and mj_resetData leave them */
-    double time;
-} state_job;
+/* Where the parts lie: one after the other. */
+typedef struct parts {
+    size_t qvel, warmstart, ctrl, mocap_pos, mocap_quat, time;
+} parts;
 
-static void put(void *context)
+static parts find_parts(const mjModel *model)
 {
-    const state_job *job = context;
-    const mjModel *m = job->model;
-    mjData *d = job->data;
-    mj_resetData(m, d);
-    mju_copy(d->qpos, job->qpos, m->nq);
-    mju_copy(d->qvel, job->qvel, m->nv);
-    d->time = job->time;
-    if (job->ctrl)
-        mju_copy(d->ctrl, job->ctrl, m->nu);
-    if (job->mocap) {
-        mju_copy(d->mocap_pos, job->mocap, 3 * m->nmocap);
-        mju_copy(d->mocap_quat, job->mocap + 3 * m->nmocap, 4 * m->nmocap);
-    }
-    mj_forward(m, d);
-    if (!job->warmstart)
-        return;
-    /* forward may have normalised quaternions */
-    mju_copy(d->qpos, job->qpos, m->nq);
-    mju_copy(d->qacc_warmstart, job->warmstart, m->nv);
+    parts at;
+    at.qvel = (size_t)model->nq;
+    at.warmstart = at.qvel + (size_t)model->nv;
+    at.ctrl = at.warmstart + (size_t)model->nv;
+    at.mocap_pos = at.ctrl + (size_t)model->nu;
+    at.mocap_quat = at.mocap_pos + 3 * (size_t)model->nmocap;
+    at.time = at.mocap_quat + 4 * (size_t)model->nmocap;
+    return at;
 }
 
-tce_status start_from(const mjModel *model, mjData *data, const double *qpos, const double *qvel)
+size_t physics_size(const mjModel *model)
 {
-    state_job job = { model, data, qpos, qvel, NULL, NULL, NULL, 0.0 };
-    return mujoco_try(put, &job);
+    return find_parts(model).time + 1;
 }
 
-size_t packed_size(const mjModel *model, size_t n)
+void physics_get(const mjModel *model, const mjData *data, double *out)
 {
-    return n + (size_t)(model->nq + 2 * model->nv + model->nu + 7 * model->nmocap) + 1;
-}
-
-void packed_get(const mjModel *model, const mjData *data, size_t n, const double *task, double *out)
-{
-    memcpy(out, task, n * sizeof *out);
-    out += n;
+    const parts at = find_parts(model);
     mju_copy(out, data->qpos, model->nq);
-    out += model->nq;
-    mju_copy(out, data->qvel, model->nv);
-    out += model->nv;
-    mju_copy(out, data->qacc_warmstart, model->nv);
-    out += model->nv;
-    mju_copy(out, data->ctrl, model->nu);
-    out += model->nu;
-    mju_copy(out, data->mocap_pos, 3 * model->nmocap);
-    out += 3 * model->nmocap;
-    mju_copy(out, data->mocap_quat, 4 * model->nmocap);
-    out[4 * model->nmocap] = data->time;
+    mju_copy(out + at.qvel, data->qvel, model->nv);
+    mju_copy(out + at.warmstart, data->qacc_warmstart, model->nv);
+    mju_copy(out + at.ctrl, data->ctrl, model->nu);
+    mju_copy(out + at.mocap_pos, data->mocap_pos, 3 * model->nmocap);
+    mju_copy(out + at.mocap_quat, data->mocap_quat, 4 * model->nmocap);
+    out[at.time] = data->time;
 }
 
-tce_status packed_set(const char *name, const mjModel *model, mjData *data, size_t n, double *task,
-                      const double *state)
+void physics_put(const mjModel *model, mjData *data, const double *physics)
 {
-    const double *qpos = state + n;
-    const double *qvel = qpos + model->nq;
-    const double *warmstart = qvel + model->nv;
-    const double *ctrl = warmstart + model->nv;
-    const double *mocap = ctrl + model->nu;
-    const int fresh = state[STATE_FRESH] != 0.0;
-    state_job job = {
-        model, data, qpos, qvel, fresh ? NULL : warmstart, ctrl, mocap, mocap[7 * model->nmocap]
-    };
-    tce_status status = check_finite(name, "state", packed_size(model, n), state);
-    if (status == TCE_OK)
-        status = mujoco_try(put, &job);
-    if (status == TCE_OK)
-        memcpy(task, state, n * sizeof *task);
-    return status;
+    const parts at = find_parts(model);
+    mj_resetData(model, data);
+    mju_copy(data->qpos, physics, model->nq);
+    mju_copy(data->qvel, physics + at.qvel, model->nv);
+    mju_copy(data->ctrl, physics + at.ctrl, model->nu);
+    mju_copy(data->mocap_pos, physics + at.mocap_pos, 3 * model->nmocap);
+    mju_copy(data->mocap_quat, physics + at.mocap_quat, 4 * model->nmocap);
+    data->time = physics[at.time];
+}
+
+void physics_put_back(const mjModel *model, mjData *data, const double *physics)
+{
+    mju_copy(data->qpos, physics, model->nq);
+    mju_copy(data->qacc_warmstart, physics + find_parts(model).warmstart, model->nv);
 }

@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-#include "model.h"
+#include "guard.h"
+#include "step.h"
 
 /*
  * Touching is told from not touching with this to spare, m: far above rounding, far below what
@@ -97,23 +98,23 @@ static void derive(void *context)
 /* The smaller model, and its list of geoms to watch. */
 static tce_status open_smaller(static_culling *c, const char *path, const char *blank)
 {
-    tce_status status = mujoco_data_create(c->whole, &c->whole_data);
+    tce_status status = data_create(c->whole, &c->whole_data);
     if (status == TCE_OK)
         status = mujoco_try(derive, c);
     if (status != TCE_OK)
         return status;
     const char **names = names_to_drop(c);
-    status = names ? models_open_without(path, blank, names, &c->model) : TCE_E_NOMEM;
+    status = names ? model_open(path, blank, names, &c->smaller) : TCE_E_NOMEM;
     free(names);
     if (status != TCE_OK)
         return status;
 
-    c->before = calloc((size_t)mj_stateSize(c->model, STEP_STATE), sizeof *c->before);
-    c->moving = calloc((size_t)c->model->ngeom, sizeof *c->moving);
+    c->before = calloc((size_t)mj_stateSize(c->smaller, STEP_STATE), sizeof *c->before);
+    c->moving = calloc((size_t)c->smaller->ngeom, sizeof *c->moving);
     if (!c->before || !c->moving)
         return tce_fail(TCE_E_NOMEM, "no memory for a model without its furniture");
-    for (int g = 0; g < c->model->ngeom; g++)
-        if (moves(c->model, g))
+    for (int g = 0; g < c->smaller->ngeom; g++)
+        if (moves(c->smaller, g))
             c->moving[c->n_moving++] = g;
     return TCE_OK;
 }
@@ -123,10 +124,11 @@ tce_status static_culling_open(static_culling *c, const char *path, const char *
 {
     c->spaces = spaces;
     c->n_spaces = n_spaces;
-    tce_status status = models_open(path, blank, &c->whole);
-    if (status == TCE_OK)
-        status = n_spaces > 0 ? open_smaller(c, path, blank) : models_open(path, blank, &c->model);
-    return status == TCE_OK ? mujoco_data_create(c->model, &c->data) : status;
+    tce_status status = model_open(path, blank, NULL, &c->whole);
+    if (status == TCE_OK && n_spaces > 0)
+        status = open_smaller(c, path, blank);
+    c->model = c->smaller ? c->smaller : c->whole;
+    return status == TCE_OK ? data_create(c->model, &c->data) : status;
 }
 
 void static_culling_close(static_culling *c)
@@ -134,9 +136,9 @@ void static_culling_close(static_culling *c)
     mj_deleteData(c->whole_data);
     mj_deleteData(c->data);
     if (c->whole)
-        mujoco_model_close(c->whole);
-    if (c->model)
-        mujoco_model_close(c->model);
+        model_close(c->whole);
+    if (c->smaller)
+        model_close(c->smaller);
     free(c->moving);
     free(c->before);
 }
@@ -213,32 +215,23 @@ static void do_checked(static_culling *c, static_culling_work work)
 
 void static_culling_forward(static_culling *c)
 {
-    if (c->whole_data)
+    if (c->smaller)
         do_checked(c, mj_forward);
     else
         mj_forward(c->model, c->data);
 }
 
-/* Arguments of the guarded steps. */
-typedef struct steps_job {
-    static_culling *c;
-    int n;
-} steps_job;
-
 static void one_step(const mjModel *model, mjData *data)
 {
-    physics_step(model, data, 1);
+    step_as_original(model, data, 1);
 }
 
-static void take_steps(void *context)
+void static_culling_step(static_culling *c, int n)
 {
-    const steps_job *job = context;
-    for (int i = 0; i < job->n; i++)
-        do_checked(job->c, one_step);
-}
-
-tce_status static_culling_step(static_culling *c, int n)
-{
-    steps_job job = { c, n };
-    return c->whole_data ? mujoco_try(take_steps, &job) : step_as_original(c->model, c->data, n);
+    if (!c->smaller) {
+        step_as_original(c->model, c->data, n);
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        do_checked(c, one_step);
 }

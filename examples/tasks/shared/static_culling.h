@@ -11,7 +11,7 @@
 #ifndef TASKS_STATIC_CULLING_H
 #define TASKS_STATIC_CULLING_H
 
-#include "guard.h"
+#include "model.h"
 
 /* A box of the world, m. */
 typedef struct static_culling_space {
@@ -19,31 +19,31 @@ typedef struct static_culling_space {
 } static_culling_space;
 
 typedef struct static_culling {
-    const mjModel *whole, *model; /* the same one when nothing can be left out */
-    /* whole_data NULL then; positions, velocities and what is derived from them are in `data` */
+    const mjModel *whole;
+    const mjModel *smaller; /* NULL when nothing can be left out; whole_data then too */
+    /* the one that is stepped, with its data: positions, velocities and what is derived from them */
+    const mjModel *model;
     mjData *whole_data, *data;
     const static_culling_space *spaces; /* [n_spaces] */
     int n_spaces;
     int n_moving;
-    int *moving;    /* [n_moving] geoms of `model` that move and collide */
+    int *moving;    /* [n_moving] geoms of the smaller one that move and collide */
     mjtNum *before; /* the state before a step */
 } static_culling;
 
 /*
- * Opens the model of a file as models_open does, and what goes with it. `spaces` must stay;
- * n_spaces 0: the whole model is stepped. c is all zero before, and static_culling_close may be called
- * whatever the status.
+ * Opens the model of a file as model_open does, and what goes with it. `spaces` must stay;
+ * n_spaces 0: the whole model is stepped. c is all zero before, and static_culling_close may be
+ * called whatever the status.
  */
 tce_status static_culling_open(static_culling *c, const char *path, const char *blank, int n_spaces,
                                const static_culling_space *spaces);
 void static_culling_close(static_culling *c);
 
-/*
- * mj_forward of the whole model, within mujoco_try: what is derived, and where the solver starts.
- */
+/* mj_forward of the whole model, inside mujoco_try: what is derived, and where the solver starts. */
 void static_culling_forward(static_culling *c);
 
-/* n steps of the whole model, as step_as_original. */
-tce_status static_culling_step(static_culling *c, int n);
+/* n steps of the whole model, as step_as_original takes them. */
+void static_culling_step(static_culling *c, int n);
 
 #endif

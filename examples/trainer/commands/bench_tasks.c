@@ -1,12 +1,11 @@
 /*
- * tce bench --tasks: what a step of each task costs beside bare mj_step calls on the same states.
+ * tce bench --tasks: what a step of each task costs beside the mj_step calls in it.
  *
  * Roll-outs on the thread pool along random paths of a ProDMP, in rounds. A round runs the same
- * episodes twice: as in training, for the processor time of all threads; and with the task library
- * repeating the physics alone, from a copy of the same states (examples/tasks/shared/physics.h). With c
- * the cost of a step and b that of its bare mj_step calls, both in processor time with as many
- * threads busy, roll-outs reach b / c of what n threads of bare calls would. Printed are medians
- * over rounds, which other programs on the machine disturb least.
+ * episodes twice: as in training, for the processor time of all threads; and with a clock around
+ * the physics (examples/tasks/shared/step_cost.h). With c the cost of a step and b that of the
+ * mj_step calls in it, with as many threads busy, roll-outs reach b / c of what n threads of bare
+ * calls would. Printed are medians over rounds, which other programs on the machine disturb least.
  */
 #define _GNU_SOURCE /* dladdr */
 
@@ -19,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../tasks/shared/physics.h"
+#include "../../tasks/shared/step_cost.h"
 #include "collect/collect.h"
 #include "commands/commands.h"
 #include "tools/memory.h"
@@ -27,10 +26,9 @@
 #define ENVS_PER_THREAD 4
 #define SEED 1
 
-/* Medians over rounds, µs a step of the environment. */
+/* Medians over rounds, µs per step of the environment. */
 typedef struct task_cost {
-    double step, bare, reached, calls; /* c, b, b / c, mj_step calls a step */
-    int64_t different;                 /* stretches that were not repeated exactly */
+    double step, bare, reached, calls; /* c, b, b / c, mj_step calls per step */
     char version[32];
 } task_cost;
 
@@ -52,14 +50,14 @@ static double processor_seconds(void)
 }
 
 /* The function of the library that the table lies in; NULL when it has none. */
-static tasks_physics_function physics_of(const tce_env_vtable *vtable)
+static tasks_step_cost_function step_cost_of(const tce_env_vtable *vtable)
 {
     Dl_info info;
-    tasks_physics_function found = NULL;
+    tasks_step_cost_function found = NULL;
     void *library = dladdr(vtable, &info) ? dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD) : NULL;
     if (!library)
         return NULL;
-    *(void **)&found = dlsym(library, "tce_tasks_physics");
+    *(void **)&found = dlsym(library, "tce_tasks_step_cost");
     dlclose(library);
     return found;
 }
@@ -178,10 +176,10 @@ static double median(double *x, int64_t n)
     return n % 2 == 1 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
 
-static tce_status measure(task_run *r, tasks_physics_function physics, int64_t rounds,
+static tce_status measure(task_run *r, tasks_step_cost_function step_cost, int64_t rounds,
                           task_cost *out)
 {
-    tasks_physics cost;
+    tasks_step_cost cost;
     double seconds, steps;
     memset(out, 0, sizeof *out);
     memset(&cost, 0, sizeof cost);
@@ -189,17 +187,16 @@ static tce_status measure(task_run *r, tasks_physics_function physics, int64_t r
     for (int64_t i = 0; status == TCE_OK && i < rounds; i++) {
         status = run_round(r, (uint64_t)i + 1, &seconds, &steps);
         r->rounds[0][i] = 1e6 * seconds / steps;
-        if (!physics || status != TCE_OK)
+        if (!step_cost || status != TCE_OK)
             continue;
-        physics(1, &cost);
+        step_cost(1, &cost);
         status = run_round(r, (uint64_t)i + 1, &seconds, &steps);
-        physics(0, &cost);
-        if (cost.n_bare == 0)
+        step_cost(0, &cost);
+        if (cost.n_steps == 0)
             continue; /* no MuJoCo in it */
-        out->calls = (double)cost.n_calls / steps;
-        r->rounds[1][i] = 1e6 * out->calls * cost.bare / (double)cost.n_bare;
+        out->calls = (double)cost.n_steps / steps;
+        r->rounds[1][i] = 1e6 * cost.seconds / steps;
         r->rounds[2][i] = r->rounds[1][i] / r->rounds[0][i];
-        out->different += cost.n_different;
     }
     if (status != TCE_OK)
         return status;
@@ -211,16 +208,17 @@ static tce_status measure(task_run *r, tasks_physics_function physics, int64_t r
 }
 
 /* The version is the library's, so that of any of its tables. */
-static void print_head(tasks_physics_function physics, int32_t threads, int64_t rounds)
+static void print_head(tasks_step_cost_function step_cost, int32_t threads, int64_t rounds)
 {
-    if (physics) {
-        tasks_physics about;
-        physics(0, &about);
+    if (step_cost) {
+        tasks_step_cost about;
+        step_cost(0, &about);
         printf("MuJoCo %s, ", about.version);
     }
     printf("%d threads, medians of %lld rounds, processor time\n\n", (int)threads,
            (long long)rounds);
-    printf("%-28s %10s %10s %10s %11s\n", "task", "us a step", "bare", "an mj_step", "reached");
+    printf("%-28s %10s %10s %10s %11s\n", "task", "us per step", "mj_step", "per mj_step",
+           "reached");
 }
 
 static void print_cost(const char *name, const task_cost *c, int32_t threads, int64_t rounds,
@@ -233,13 +231,12 @@ static void print_cost(const char *name, const task_cost *c, int32_t threads, in
             name, (int)threads, (long long)rounds, c->step);
         if (has_physics)
             printf(", \"mujoco\": \"%s\", \"bare_microseconds_per_step\": %.6g, "
-                   "\"mj_steps_per_step\": %.6g, \"reached\": %.6g, \"same_states\": %s",
-                   c->version, c->bare, c->calls, c->reached, c->different == 0 ? "true" : "false");
+                   "\"mj_steps_per_step\": %.6g, \"reached\": %.6g",
+                   c->version, c->bare, c->calls, c->reached);
         printf("}\n");
     } else if (has_physics) {
-        printf("%-28s %10.2f %10.2f %10.2f %9.1f %%%s\n", name, c->step, c->bare,
-               c->bare / c->calls, 100.0 * c->reached,
-               c->different == 0 ? "" : "  (other states: approximate)");
+        printf("%-28s %10.2f %10.2f %10.2f %9.1f %%\n", name, c->step, c->bare, c->bare / c->calls,
+               100.0 * c->reached);
     } else {
         printf("%-28s %10.2f %10s %10s %11s\n", name, c->step, "-", "-", "-");
     }
@@ -262,7 +259,7 @@ int bench_tasks(const settings *s, const char *only, int64_t rounds, int json)
     const int32_t threads = status == TCE_OK ? (int32_t)tce_pool_threads(pool) : 0;
 
     if (status == TCE_OK && !json)
-        print_head(physics_of(tce_env_library_at(t.library, 0)), threads, rounds);
+        print_head(step_cost_of(tce_env_library_at(t.library, 0)), threads, rounds);
     for (size_t i = 0; status == TCE_OK && i < tce_env_library_count(t.library); i++) {
         const tce_env_vtable *vtable = tce_env_library_at(t.library, i);
         if (wanted && vtable != wanted)
@@ -271,7 +268,7 @@ int bench_tasks(const settings *s, const char *only, int64_t rounds, int json)
         task_cost cost;
         status = open_run(&r, vtable, s->task.options, pool, rounds);
         if (status == TCE_OK)
-            status = measure(&r, physics_of(vtable), rounds, &cost);
+            status = measure(&r, step_cost_of(vtable), rounds, &cost);
         if (status == TCE_OK)
             print_cost(vtable->name, &cost, threads, rounds, json);
         close_run(&r);
