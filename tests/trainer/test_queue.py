@@ -378,6 +378,13 @@ def test_a_run_that_is_killed_is_told(config: Path, tmp_path: Path) -> None:
     assert tce("train", "--resume", folder, *library(config)).returncode == 0
 
 
+@pytest.mark.parametrize("name", ["-x", "--quiet", "run.seed=7"])
+def test_a_queue_may_lie_in_a_folder_called_like_an_argument(config: Path, tmp_path: Path, name: str) -> None:
+    done = tce("train", config, "--seeds", "1-2", "run.iterations=1", f"--out={name}", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [row["state"] for row in queue(tmp_path / name)] == ["done", "done"]
+
+
 def test_a_queue_does_not_need_the_file_of_its_program(config: Path, tmp_path: Path) -> None:
     """As when the program is built anew meanwhile."""
     folder, program = tmp_path / "queue", tmp_path / "tce"
@@ -437,6 +444,7 @@ def test_a_tmpdir_that_cannot_be_written_is_said_with_the_remedy(config: Path, t
     done = tce("train", config, "--seeds", "1-2", "--out", tmp_path / "queue", env={"TMPDIR": str(tmp_path / place)})
     assert done.returncode == 1
     assert f"cannot make a temporary file in {tmp_path / place}: " in done.stderr and "set TMPDIR" in done.stderr, done.stderr
+    assert not (tmp_path / "queue").exists()
     # the same command works once that is mended
     assert tce("train", config, "--seeds", "1-2", "run.iterations=1", "--out", tmp_path / "queue").returncode == 0
 

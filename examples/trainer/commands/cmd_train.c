@@ -388,8 +388,6 @@ static int work_through(const train_options *o, queue *asked, settings *s)
     if (status == TCE_OK && o->n_jobs)
         chosen->n_jobs = o->n_jobs;
     run_keep_schedule(s, s);
-    if (status == TCE_OK)
-        status = run_write_settings(chosen->folder, "queue.yaml", s);
     int code = EXIT_FAILED;
     if (status == TCE_OK)
         status = jobs_run(chosen, s, o->quiet, &code);
@@ -417,6 +415,7 @@ static int train_queue(const train_options *o, queue *asked, settings *s)
                 run_exists(folder) ? "" : "go on with --resume, or ");
     } else {
         code = work_through(o, asked, s);
+        queue_discard(folder);
     }
     run_unlock(lock);
     return code;

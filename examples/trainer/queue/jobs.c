@@ -67,6 +67,16 @@ static void print_failures(const work *w)
         fputs(line, stderr);
 }
 
+/* What a line of the program says after "tce: " or "tce train: "; NULL: it is another's. */
+static const char *said_in(const char *line)
+{
+    static const char *const BEGINNINGS[] = { "tce: ", "tce train: " };
+    for (size_t i = 0; i < sizeof BEGINNINGS / sizeof BEGINNINGS[0]; i++)
+        if (strncmp(line, BEGINNINGS[i], strlen(BEGINNINGS[i])) == 0)
+            return line + strlen(BEGINNINGS[i]);
+    return NULL;
+}
+
 /* The first line that is no warning goes into the queue. */
 static void keep_message(const job *j, int signal_number)
 {
@@ -76,12 +86,14 @@ static void keep_message(const job *j, int signal_number)
     if (signal_number)
         snprintf(entry->message, sizeof entry->message, "%sby signal %d", UNTOLD, signal_number);
     rewind(j->messages);
-    while (fgets(line, sizeof line, j->messages))
-        if (strncmp(line, "tce: ", 5) == 0 && strncmp(line, "tce: warning: ", 14) != 0) {
+    while (fgets(line, sizeof line, j->messages)) {
+        const char *said = said_in(line);
+        if (said && strncmp(said, "warning: ", 9) != 0) {
             line[strcspn(line, "\n")] = '\0';
-            snprintf(entry->message, sizeof entry->message, "%.*s", QUEUE_TEXT - 1, line + 5);
+            snprintf(entry->message, sizeof entry->message, "%.*s", QUEUE_TEXT - 1, said);
             return;
         }
+    }
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -98,8 +110,9 @@ static void become(const job *j, const work *w, pid_t parent)
     snprintf(share, sizeof share, "run.threads=%d", w->threads);
     /* queue.yaml is data, and a library in it would not be loaded: the queue's own is passed on */
     snprintf(library, sizeof library, "--task-library=%s", w->s->task.library);
-    char *const list[] = { "tce",   "train",   config,     task_name,         seed, share,
-                           library, "--quiet", "--resume", (char *)j->folder, NULL };
+    /* a folder may be called as an option is */
+    char *const list[] = { "tce", "train", library,   "--quiet", "--resume", (char *)j->folder,
+                           "--",  config,  task_name, seed,      share,      NULL };
 
     /*
      * a group of its own: Ctrl-C reaches it once, through its parent; and it does not outlive that
@@ -331,6 +344,8 @@ tce_status jobs_run(queue *q, const settings *s, int quiet, int *out)
                                : tce_fail(TCE_E_NOMEM, "no memory for %zu runs", q->n);
     if (status == TCE_OK)
         status = temporary_open(&w.failures);
+    if (status == TCE_OK)
+        status = run_write_settings(q->folder, "queue.yaml", s);
     if (status == TCE_OK)
         status = prepare(&w);
     *out = EXIT_FAILED;

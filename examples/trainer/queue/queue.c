@@ -157,6 +157,15 @@ int queue_exists(const char *folder)
     return run_path(folder, "queue.csv", path) == TCE_OK && access(path, F_OK) == 0;
 }
 
+void queue_discard(const char *folder)
+{
+    char path[RUN_PATH];
+    if (queue_exists(folder) || run_path(folder, "lock", path) != TCE_OK)
+        return;
+    unlink(path);
+    rmdir(folder);
+}
+
 static void write_rows(FILE *file, const void *content)
 {
     const queue *q = content;

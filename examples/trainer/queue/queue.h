@@ -55,6 +55,9 @@ tce_status queue_create(queue *q, const char *folder, const settings *s, const t
 /* Whether the folder has a queue. */
 int queue_exists(const char *folder);
 
+/* Takes the folder away again when no queue has come into it and nothing else is there. */
+void queue_discard(const char *folder);
+
 /*
  * Both files. TCE_E_NOT_FOUND, TCE_E_CORRUPT with the line, TCE_E_IO, TCE_E_NOMEM, or what is wrong
  * with the settings.
@@ -73,7 +76,8 @@ tce_status queue_run_path(const queue *q, const queue_entry *entry, char out[RUN
 /* ---- working through it ---------------------------------------------------------------------- */
 
 /*
- * Runs what is not done, each run as a process of its own, and keeps queue.csv up to date. Shows
+ * Writes queue.yaml and queue.csv, runs what is not done, each run as a process of its own, and
+ * keeps queue.csv up to date. Shows
  * what is going on, unless quiet; what failed comes on stderr at the end. The folder is locked.
  * *out: the exit code that tells what has become of the runs. A status other than TCE_OK: the queue
  * itself could not go on.
