@@ -265,6 +265,14 @@ def test_a_wrong_line_is_named_with_its_number_and_remedy(tmp_path, text, line, 
     assert not (tmp_path / "run").exists()
 
 
+def test_a_pipe_that_nobody_writes_is_not_waited_for(tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert "it is not a regular file" in refused("config", tmp_path / "pipe.yaml")
+    # a pipe that the caller writes is read
+    done = tce("config", "/dev/stdin", input="run: {seed: 77}\n")
+    assert done.returncode == 0 and "  seed: 77 " in done.stdout, done.stderr
+
+
 def test_a_file_that_is_no_yaml_is_refused(tmp_path) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text("run: {seed: 3\n")

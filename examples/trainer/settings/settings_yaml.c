@@ -4,11 +4,13 @@
  * stand.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <yaml.h>
 
 #include "settings/settings.h"
+#include "tools/files.h"
 
 #define WHERE_SIZE (TEXT_SIZE + 32)
 #define VALUE_SIZE (4 * TEXT_SIZE)
@@ -193,12 +195,24 @@ static tce_status read_document(reader *r)
     }
 }
 
+/*
+ * A pipe is waited for where its writer is known, as with /dev/stdin and a shell's <(command), which
+ * is in /dev/fd; one that lies in a folder may never have any.
+ */
+static tce_status open_settings(const char *path, FILE **out)
+{
+    if (strncmp(path, "/dev/", 5) != 0)
+        return file_open(path, O_RDONLY, "rb", out);
+    *out = fopen(path, "rb");
+    return *out ? TCE_OK : tce_fail(TCE_E_IO, "cannot read %s: %s", path, strerror(errno));
+}
+
 tce_status settings_load(settings *s, const char *path)
 {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return tce_fail(errno == ENOENT ? TCE_E_NOT_FOUND : TCE_E_IO, "%s: %s", path,
-                        strerror(errno));
+    FILE *file;
+    const tce_status opened = open_settings(path, &file);
+    if (opened != TCE_OK)
+        return opened;
 
     /* into a copy: a file with a mistake changes nothing */
     settings copy = *s;
