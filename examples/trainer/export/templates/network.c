@@ -25,15 +25,14 @@ static policy_real policy_activation(policy_real z)
 #endif
 }
 
-/* z = W a + b, layer by layer, sums in double; a = activation(z) but for the last */
-int policy_parameters(const double *context, double *params)
+/*
+ * a [WIDEST]: inputs, then outputs. z = W a + b, layer by layer, sums in double; a = activation(z)
+ * but for the last.
+ */
+static void policy_network(policy_real *a)
 {
-    policy_real a[POLICY_WIDEST], z[POLICY_WIDEST];
+    policy_real z[POLICY_WIDEST];
     const policy_real *W = policy_weights;
-    if (!policy_all_finite(POLICY_CONTEXT, context))
-        return -1;
-    for (int i = 0; i < POLICY_INPUTS; i++)
-        a[i] = i < POLICY_CONTEXT ? (policy_real)context[i] : 0;
     for (int l = 0; l < POLICY_LAYERS; l++) {
         const int in = policy_widths[l], out = policy_widths[l + 1];
         for (int o = 0; o < out; o++) {
@@ -46,7 +45,4 @@ int policy_parameters(const double *context, double *params)
             a[o] = l + 1 < POLICY_LAYERS ? policy_activation(z[o]) : z[o];
         W += out * in + out;
     }
-    for (int i = 0; i < POLICY_PARAMS; i++)
-        params[i] = a[i];
-    return 0;
 }

@@ -1,0 +1,27 @@
+size_t policy_context_size(void)
+{
+    return POLICY_CONTEXT;
+}
+
+size_t policy_num_dof(void)
+{
+    return POLICY_DOF;
+}
+
+size_t policy_num_params(void)
+{
+    return POLICY_PARAMS;
+}
+
+int policy_parameters(const double *context, double *params)
+{
+    policy_real a[POLICY_WIDEST];
+    if (!policy_all_finite(POLICY_CONTEXT, context))
+        return -1;
+    for (int i = 0; i < POLICY_INPUTS; i++)
+        a[i] = i < POLICY_CONTEXT ? (policy_real)context[i] : 0;
+    policy_network(a);
+    for (int i = 0; i < POLICY_PARAMS; i++)
+        params[i] = a[i];
+    return 0;
+}
