@@ -165,8 +165,10 @@ deps-pictures: | deps-test deps-train
 check-trainer: export TCE_PROGRAM := $(abspath $(PROGRAM))
 check-trainer: export TCE_TASKS := $(abspath $(TASKS))
 check-trainer: program $(TRAINER_SUITES) | deps-python deps-pictures deps-models ## the training system: suites, then the program by pytest
-	@$(RUN) $(TRAINER_SUITES)
-	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/trainer
+	@failed=0; \
+	 $(RUN) $(TRAINER_SUITES) || failed=1; \
+	 TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/trainer || failed=1; \
+	 exit $$failed
 
 .PHONY: check-kills
 check-kills: export TCE_PROGRAM := $(abspath $(PROGRAM))
@@ -206,10 +208,12 @@ SAN_SUITES  = TCE_TASKS=$(abspath $(BUILD))/san/bin/libtce_tasks.so TCE_PROGRAM=
 .PHONY: check-san-trainer check-san-long
 check-san-trainer: | deps-models ## the training system and every task under the address and undefined-behaviour sanitizers
 	+@$(SAN_BUILD) program $(EPISODES_PROGRAM:$(BUILD)/%=$(BUILD)/san/%) $(TRAINER_SUITES:$(BUILD)/%=$(BUILD)/san/%)
-	@$(SAN_SUITES) $(RUN) $(patsubst $(BUILD)/%,$(BUILD)/san/%,$(filter-out $(TASK_SUITES) $(EXPORT_SUITE),$(TRAINER_SUITES)))
-	@$(SAN_SUITES) WRAP="$(call STAYS,$(BUILD)/san)" $(RUN) $(TASK_SUITES:$(BUILD)/%=$(BUILD)/san/%)
-	@sh tests/sanitize/program.sh $(BUILD)/san/bin/tce $(call STAYS,$(BUILD)/san)
-	@$(call STAYS,$(BUILD)/san) $(BUILD)/san/tests/sanitize/episodes $(BUILD)/san/bin/libtce_tasks.so
+	@failed=0; \
+	 $(SAN_SUITES) $(RUN) $(patsubst $(BUILD)/%,$(BUILD)/san/%,$(filter-out $(TASK_SUITES) $(EXPORT_SUITE),$(TRAINER_SUITES))) || failed=1; \
+	 $(SAN_SUITES) LIMIT=1200 WRAP="$(call STAYS,$(BUILD)/san)" $(RUN) $(TASK_SUITES:$(BUILD)/%=$(BUILD)/san/%) || failed=1; \
+	 sh tests/sanitize/program.sh $(BUILD)/san/bin/tce $(call STAYS,$(BUILD)/san) || failed=1; \
+	 $(call STAYS,$(BUILD)/san) $(BUILD)/san/tests/sanitize/episodes $(BUILD)/san/bin/libtce_tasks.so || failed=1; \
+	 exit $$failed
 
 check-san-long: ## export's suite under the address and undefined-behaviour sanitizers
 	+@$(SAN_BUILD) $(EXPORT_SUITE:$(BUILD)/%=$(BUILD)/san/%)

@@ -12,7 +12,12 @@ if [ "$1" = --one ]; then
         timeout "${LIMIT:-300}" $WRAP "$2" </dev/null >>"$log" 2>&1 || status=$?
     done
     # one write, so that parallel outputs do not mix; sanitizers can be long-winded, the first report is the one to read
-    { grep -v 'Checks: 0,' "$log" | head -n 120; [ $status = 0 ] || echo "$2: exit status $status"; } | dd bs=1M iflag=fullblock status=none
+    case $status in
+    0) word= ;;
+    124) word="$2: stopped after ${LIMIT:-300} s" ;;
+    *) word="$2: exit status $status" ;;
+    esac
+    { grep -v 'Checks: 0,' "$log" | head -n 120; [ -z "$word" ] || echo "$word"; } | dd bs=1M iflag=fullblock status=none
     rm -f "$log"
     [ $status = 0 ]
     exit
