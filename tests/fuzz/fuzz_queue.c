@@ -28,13 +28,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     queue q, again;
     fuzz_write("queue.yaml", SETTINGS, sizeof SETTINGS - 1);
     fuzz_write("queue.csv", data, size);
-    if (queue_load(&q, fuzz_folder(), &s) != TCE_OK) {
+    if (queue_load(&q, fuzz_folder(), METHODS, &s) != TCE_OK) {
         must(tce_error_message()[0] != '\0' && q.entries == NULL);
         return 0;
     }
     check(&q);
     must(queue_save(&q) == TCE_OK);
-    must(queue_load(&again, fuzz_folder(), &s) == TCE_OK);
+    must(queue_load(&again, fuzz_folder(), METHODS, &s) == TCE_OK);
     check(&again);
     must(again.n == q.n && again.n_jobs == q.n_jobs);
     for (size_t i = 0; i < q.n; i++) {

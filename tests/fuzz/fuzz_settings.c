@@ -4,7 +4,7 @@
  * and their dump reads back to the same settings.
  */
 #include "fuzz_file.h"
-#include "settings/settings.h"
+#include "methods/methods.h"
 
 /* The settings as the program writes them. */
 static size_t dump(const settings *s, char *out, size_t size)
@@ -25,9 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_path("settings.yaml", path);
     fuzz_write("settings.yaml", data, size);
 
-    settings_init(&read);
+    must(settings_init(&read, METHODS, NULL) == TCE_OK);
     before = read;
-    if (settings_load(&read, path) != TCE_OK) {
+    if (settings_read(&read, METHODS, path, 0, NULL) != TCE_OK) {
         must(tce_error_message()[0] != '\0' && memcmp(&read, &before, sizeof read) == 0);
         return 0;
     }
@@ -36,8 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* as a run folder keeps them */
     const size_t n = dump(&read, first, sizeof first);
     fuzz_write("settings.yaml", first, n);
-    settings_init(&read);
-    must(settings_load(&read, path) == TCE_OK);
+    must(settings_init(&read, METHODS, NULL) == TCE_OK);
+    must(settings_read(&read, METHODS, path, 0, NULL) == TCE_OK);
     must(dump(&read, second, sizeof second) == n && memcmp(first, second, n) == 0);
     return 0;
 }

@@ -408,7 +408,7 @@ class Replica:
         whole = [np.concatenate(part) for part in zip(*parts)]
         self.inputs, self.mu, self.params, self.pos, self.pos_b, self.vel_b, self.states, self.rewards, events = whole
         self.report["return"] = float(self.rewards.sum(axis=1).mean())
-        if s["reward_to_event"]:
+        if s.get("reward_to_event"):
             for r, flags in zip(self.rewards, events):
                 first = int(np.argmax(flags)) if flags.any() else 0
                 if first > 0:

@@ -16,10 +16,10 @@ STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 # both methods, both precisions; the tiny task
 SMALL = ["task.name=point_via", "mp.tau=1", "run.iterations=2", "run.threads=1", "collect.episodes=16", "collect.environments=16",
-         "evaluate.episodes=8", "policy.hidden=[32, 32]", "critic.hidden=[32]", "policy.epochs=5", "critic.epochs=5", "objective.time_points=10"]
+         "evaluate.episodes=8", "policy.hidden=[32, 32]", "critic.hidden=[32]", "policy.epochs=5", "critic.epochs=5"]
 RUNS = {
-    "tce-float": (["run.method=tce", "policy.precision=float"], 1e-6),
-    "tce-double": (["run.method=tce", "policy.precision=double"], 1e-12),
+    "tce-float": (["run.method=tce", "objective.time_points=10", "policy.precision=float"], 1e-6),
+    "tce-double": (["run.method=tce", "objective.time_points=10", "policy.precision=double"], 1e-12),
     "bbrl-double": (["run.method=bbrl", "policy.precision=double", "collect.mask_context=true", "mp.relative_goal=true"], 1e-12),
 }
 

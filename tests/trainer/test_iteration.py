@@ -105,11 +105,12 @@ def test_iterations_are_the_formulas(preset: str, steps: int, words: Sequence[st
     "policy.set_variance=true",
     "schedule.learning_rate_iterations=2",
     "mp.auto_scale_basis=false mp.alpha=15 mp.delay=0.1 mp.tau=0.9 mp.dt=0.03",
-    "run.method=bbrl policy.set_variance=true critic.normalise=false",
-    "run.method=bbrl policy.covariance=contextual projection.kind=w2 collect.mask_context=true critic.normalise=false",
-    "run.method=bbrl projection.kind=none projection.ratio_clip=0.2 critic.normalise=false",
+    "run.method=bbrl collect.mask_context=false collect.time_input=true",
+    "run.method=bbrl policy.covariance=contextual projection.kind=w2 policy.set_variance=false",
+    "run.method=bbrl projection.kind=none projection.ratio_clip=0.2 policy.set_variance=false collect.mask_context=false",
 ])
 def test_settings_do_what_the_formulas_say(words: str, tmp_path: Path) -> None:
-    run_beside(tmp_path / "run", "point_via/tce", "collect.episodes=8", "collect.environments=5", "run.steps=1200", "run.iterations=20",
+    preset = "point_via/bbrl" if "run.method=bbrl" in words else "point_via/tce"
+    run_beside(tmp_path / "run", preset, "collect.episodes=8", "collect.environments=5", "run.steps=1200", "run.iterations=20",
                "policy.epochs=5", "critic.epochs=3", "policy.hidden=12", "critic.hidden=10,10", "policy.learning_rate=0.02", "critic.minibatches=1",
                "mp.dt=0.02", *words.split())

@@ -193,9 +193,9 @@ static void original_settings(const tce_store *store, settings *s)
 {
     char path[MAX_PATH];
     double *bounds = recorded(store, "bounds", 2);
-    settings_init(s);
+    ok(settings_init(s, METHODS, NULL));
     snprintf(path, sizeof path, "%s/../../examples/configs/hopper_jump/tce.yaml", golden_folder());
-    ok(settings_load(s, path));
+    ok(settings_read(s, METHODS, path, 0, NULL));
     ok(settings_override(s, "policy.precision=double"));
     ok(settings_override(s, "collect.time_input=false"));
     ok(settings_override(s, "evaluate.episodes=1"));

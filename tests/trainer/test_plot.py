@@ -75,9 +75,10 @@ def drawing() -> Any:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two seeds of TCE and one of BBRL on the tiny task."""
     root = tmp_path_factory.mktemp("trained")
-    (root / "tiny.yaml").write_text(TINY)
-    for name, options in (("a", ["--seed", 1]), ("b", ["--seed", 2]), ("c", ["run.method=bbrl", "policy.set_variance=true"])):
-        done = tce("train", root / "tiny.yaml", *options, "--quiet", "--out", root / "runs" / name)
+    (root / "tce.yaml").write_text(TINY)
+    (root / "bbrl.yaml").write_text(TINY.replace("method: tce", "method: bbrl").replace("objective: {time_points: 5}", "policy: {set_variance: true}"))
+    for name, method, seed in (("a", "tce", 1), ("b", "tce", 2), ("c", "bbrl", 1)):
+        done = tce("train", root / f"{method}.yaml", "--seed", seed, "--quiet", "--out", root / "runs" / name)
         assert done.returncode == 0, done.stderr
     return root / "runs"
 

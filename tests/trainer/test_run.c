@@ -100,9 +100,13 @@ static void free_agent(void)
     agent_close(&idle);
 }
 
-static const method NUMBER = { .name = "number", .agent = agent_of, .save = save, .load = load };
+static const method NUMBER = {
+    .settings = { .name = "number" }, .agent = agent_of, .save = save, .load = load
+};
 /* As an accident would leave it. */
-static const method HALF = { .name = "number", .agent = agent_of, .save = save_half, .load = load };
+static const method HALF = {
+    .settings = { .name = "number" }, .agent = agent_of, .save = save_half, .load = load
+};
 
 static const char *const PHASES[] = { "simulation", "critic", "policy", NULL };
 static const double NO_SECONDS[3] = { 0 };
@@ -273,7 +277,7 @@ START_TEST(a_folder_name_is_never_taken_twice)
 {
     settings s;
     char first[RUN_PATH], second[RUN_PATH];
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     s.run.seed = 12;
     run_folder_name(&s, folder, first, sizeof first);
     ck_assert_int_eq(mkdir(first, 0777), 0);
@@ -287,7 +291,7 @@ START_TEST(only_an_empty_folder_is_discarded)
 {
     settings s;
     int lock;
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     ck_assert_int_eq(run_lock(folder, &lock), TCE_OK);
     ck_assert_int_eq(run_write_settings(folder, "config.yaml", &s), TCE_OK);
     run_folder_discard(folder);
@@ -373,7 +377,7 @@ START_TEST(a_checkpoint_comes_back_as_it_was_and_old_ones_go)
     settings s;
     pair l = { 0.0, 0.0 };
     run_mark mark;
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_E_NOT_FOUND);
     save_at(&s, 9, 0.9);
     save_at(&s, 10, 1.0);
@@ -406,7 +410,7 @@ START_TEST(every_cut_of_a_checkpoint_is_found_and_the_one_before_is_used)
 {
     settings s;
     char bytes[16384];
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     save_at(&s, 1, 0.1);
     save_at(&s, 2, 0.2);
     const char *newest = "checkpoints/ckpt-00000002.safetensors";
@@ -450,7 +454,7 @@ START_TEST(a_checkpoint_that_lacks_an_array_changes_nothing)
     settings s;
     pair half = { 0.5, 1.0 };
     const run_mark at = { 4, 40, 7, 8, 0.5 };
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     ck_assert_int_eq(
         checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, NULL }, &at, "return"), TCE_OK);
     check_nothing_loads(&s);
@@ -468,7 +472,7 @@ START_TEST(a_mark_that_no_run_could_have_left_is_refused)
     };
     settings s;
     pair l = { 0.5, 1.0 };
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     for (size_t i = 0; i < sizeof MARKS / sizeof MARKS[0]; i++) {
         ck_assert_int_eq(
             checkpoint_save(folder, &(run_subject){ &s, &NUMBER, &l, NULL }, &MARKS[i], "return"),
@@ -490,7 +494,7 @@ START_TEST(only_settings_that_may_change_may_differ)
     settings s;
     pair l = { 0.0, 0.0 };
     run_mark mark;
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     save_at(&s, 1, 0.1);
     s.run.iterations++;
     s.run.threads = 3;
@@ -509,7 +513,7 @@ START_TEST(threads_and_places_do_not_change_a_checkpoint)
 {
     settings s;
     char one[16384], two[16384];
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     save_at(&s, 1, 0.1);
     const size_t n = read_all("checkpoints/ckpt-00000001.safetensors", one, sizeof one);
     s.run.threads = 2;
@@ -633,7 +637,7 @@ START_TEST(a_queue_comes_back_as_it_was)
     char names[][TASK_NAME] = { "one", "two" };
     const task_list tasks = { 2, names };
     const uint64_t seeds[] = { 5, UINT64_MAX };
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     s.policy.epochs = 17;
     ck_assert_int_eq(queue_create(&q, folder, &s, &tasks, 2, seeds), TCE_OK);
     ck_assert_uint_eq(q.n, 4);
@@ -647,7 +651,7 @@ START_TEST(a_queue_comes_back_as_it_was)
     ck_assert_int_eq(run_write_settings(folder, "queue.yaml", &s), TCE_OK);
     ck_assert_int_eq(queue_exists(folder), 1);
 
-    ck_assert_int_eq(queue_load(&other, folder, &read), TCE_OK);
+    ck_assert_int_eq(queue_load(&other, folder, METHODS, &read), TCE_OK);
     ck_assert_int_eq(read.policy.epochs, 17);
     ck_assert_int_eq(other.n_jobs, 3);
     ck_assert_uint_eq(other.n, 4);
@@ -668,13 +672,13 @@ START_TEST(a_queue_of_a_newer_program_is_refused)
 {
     settings s;
     queue q;
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     ck_assert_int_eq(run_write_settings(folder, "queue.yaml", &s), TCE_OK);
     FILE *file = fopen(in_folder("queue.csv"), "w");
     ck_assert_ptr_nonnull(file);
     fputs("# tce queue 9, jobs 0\nanything\n", file);
     fclose(file);
-    ck_assert_int_eq(queue_load(&q, folder, &s), TCE_E_VERSION);
+    ck_assert_int_eq(queue_load(&q, folder, METHODS, &s), TCE_E_VERSION);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "format 9"));
     ck_assert_ptr_null(q.entries);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "settings/settings.h"
+#include "methods/methods.h"
 #include "support.h"
 
 /* Writes text to a new file and returns its name. */
@@ -27,9 +27,9 @@ static const char *file_with(const char *text)
 
 static tce_status load(settings *s, const char *text)
 {
-    settings_init(s);
+    ok(settings_init(s, METHODS, NULL));
     const char *path = file_with(text);
-    const tce_status status = settings_load(s, path);
+    const tce_status status = settings_read(s, METHODS, path, 0, NULL);
     remove(path);
     return status;
 }
@@ -37,7 +37,7 @@ static tce_status load(settings *s, const char *text)
 static void assert_refused(const char *text, tce_status status, const char *word, const char *line)
 {
     settings s, before;
-    settings_init(&before);
+    ok(settings_init(&before, METHODS, NULL));
     ck_assert_msg(load(&s, text) == status, "%s: %s", text, tce_error_message());
     ck_assert_msg(strstr(tce_error_message(), word) != NULL, "\"%s\" lacks \"%s\"",
                   tce_error_message(), word);
@@ -55,13 +55,13 @@ START_TEST(a_file_sets_its_keys_and_leaves_the_others)
              " learning_rate: 5e-4\n"
              "mp:\n  weights_scale: [1, 2.5]\n  relative_goal: yes\ntask:\n  options: 'a=1 b=2'\n"),
         TCE_OK);
-    ck_assert_int_eq(s.run.method, METHOD_BBRL);
+    ck_assert_str_eq(s.table->name, "bbrl");
     ck_assert_uint_eq(s.run.seed, UINT64_MAX);
     ck_assert_int_eq(s.policy.hidden.n, 3);
     ck_assert_int_eq(s.policy.hidden.v[2], 8);
     ck_assert_double_eq(s.policy.learning_rate, 5e-4);
-    ck_assert_int_eq(s.mp.weights_scale.n, 2);
-    ck_assert_double_eq(s.mp.weights_scale.v[1], 2.5);
+    ck_assert_int_eq(s.mp_weights_scale.n, 2);
+    ck_assert_double_eq(s.mp_weights_scale.v[1], 2.5);
     ck_assert_int_eq(s.mp.relative_goal, 1);
     ck_assert_str_eq(s.task.options, "a=1 b=2");
     ck_assert_int_eq(s.policy.epochs, 50);
@@ -71,7 +71,7 @@ END_TEST
 START_TEST(an_empty_file_and_an_empty_section_change_nothing)
 {
     settings s, defaults;
-    settings_init(&defaults);
+    ok(settings_init(&defaults, METHODS, NULL));
     ck_assert_int_eq(load(&s, ""), TCE_OK);
     ck_assert_int_eq(load(&s, "# nothing\npolicy:\n"), TCE_OK);
     ck_assert_int_eq(memcmp(&s, &defaults, sizeof s), 0);
@@ -105,8 +105,8 @@ END_TEST
 START_TEST(a_missing_file_is_named)
 {
     settings s;
-    settings_init(&s);
-    ck_assert_int_eq(settings_load(&s, "no/such.yaml"), TCE_E_NOT_FOUND);
+    ok(settings_init(&s, METHODS, NULL));
+    ck_assert_int_eq(settings_read(&s, METHODS, "no/such.yaml", 0, NULL), TCE_E_NOT_FOUND);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "no/such.yaml"));
 }
 END_TEST
@@ -114,7 +114,7 @@ END_TEST
 START_TEST(overrides_speak_the_same_language)
 {
     settings s;
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     ck_assert_int_eq(settings_override(&s, "run.iterations=1e6"), TCE_OK);
     ck_assert_int_eq(s.run.iterations, 1000000);
     ck_assert_int_eq(settings_override(&s, "policy.hidden=16,16"), TCE_OK);
@@ -152,9 +152,10 @@ static void random_text(const setting_row *row, tce_random *random, char *out, s
         snprintf(out, size, "it's: \"%d\" # text", (int)tce_random_below(random, 1000));
         break;
     case SETTING_CHOICE:
-        snprintf(out, size, "%.*s", (int)strcspn(row->choices, "|"), row->choices);
-        if (tce_random_below(random, 2))
-            snprintf(out, size, "%s", strrchr(row->choices, '|') + 1);
+        snprintf(out, size, "%s", row->choices[tce_random_below(random, 2)].word);
+        break;
+    case SETTING_METHOD:
+        snprintf(out, size, "tce");
         break;
     default:
         snprintf(out, size, "%.0f", floor(real));
@@ -166,26 +167,26 @@ START_TEST(a_dump_reads_back_to_the_same_settings)
     settings s, again;
     tce_random random;
     tce_random_start(&random, (uint64_t)_i, 5, 0, 0);
-    settings_init(&s);
-    for (size_t i = 0; i < N_SETTING_ROWS; i++) {
+    ok(settings_init(&s, METHODS, NULL));
+    const setting_row *row;
+    for (size_t i = 0; (row = settings_row(s.table, i)) != NULL; i++) {
         char text[256];
-        random_text(&SETTING_ROWS[i], &random, text, sizeof text);
-        ck_assert_msg(
-            settings_set(&s, SETTING_ROWS[i].section, SETTING_ROWS[i].key, text, "test") == TCE_OK,
-            "%s", tce_error_message());
+        random_text(row, &random, text, sizeof text);
+        ok(settings_set(&s, row->section, row->key, text, "test"));
     }
     char path[64];
     snprintf(path, sizeof path, "%s", file_with(""));
     FILE *file = fopen(path, "w");
     settings_dump(&s, file);
     fclose(file);
-    settings_init(&again);
-    ck_assert_msg(settings_load(&again, path) == TCE_OK, "%s", tce_error_message());
+    ok(settings_init(&again, METHODS, NULL));
+    ck_assert_msg(settings_read(&again, METHODS, path, 0, NULL) == TCE_OK, "%s",
+                  tce_error_message());
     remove(path);
-    for (size_t i = 0; i < N_SETTING_ROWS; i++) {
+    for (size_t i = 0; (row = settings_row(s.table, i)) != NULL; i++) {
         char a[4096], b[4096];
-        settings_text(&s, &SETTING_ROWS[i], a, sizeof a);
-        settings_text(&again, &SETTING_ROWS[i], b, sizeof b);
+        settings_text(&s, row, a, sizeof a);
+        settings_text(&again, row, b, sizeof b);
         ck_assert_str_eq(a, b);
     }
 }
@@ -217,15 +218,15 @@ START_TEST(texts_come_back_from_a_file_or_are_refused_by_the_name_of_their_key)
                                            "\xef\xbb\xbf" };
     settings s, again;
     for (size_t i = 0; i < sizeof KEPT / sizeof KEPT[0]; i++) {
-        settings_init(&s);
-        settings_init(&again);
+        ok(settings_init(&s, METHODS, NULL));
+        ok(settings_init(&again, METHODS, NULL));
         ck_assert_int_eq(settings_set(&s, "task", "options", KEPT[i], "test"), TCE_OK);
         const char *path = file_with("");
         FILE *file = fopen(path, "w");
         ck_assert_ptr_nonnull(file);
         settings_dump(&s, file);
         fclose(file);
-        ck_assert_int_eq(settings_load(&again, path), TCE_OK);
+        ck_assert_int_eq(settings_read(&again, METHODS, path, 0, NULL), TCE_OK);
         remove(path);
         ck_assert_str_eq(again.task.options, KEPT[i]);
     }
@@ -248,22 +249,22 @@ START_TEST(combinations_without_meaning_are_refused)
     };
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         settings s;
-        settings_init(&s);
+        ok(settings_init(&s, METHODS, NULL));
         ck_assert_int_eq(settings_check(&s), TCE_OK);
         ck_assert_int_eq(settings_override(&s, BAD[i][0]), TCE_OK);
         ck_assert_msg(settings_check(&s) < 0, "%s is accepted", BAD[i][0]);
         ck_assert_msg(strstr(tce_error_message(), BAD[i][1]) != NULL, "%s", tce_error_message());
     }
     settings s;
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     s.policy.set_variance = 1;
     s.policy.covariance = TCE_POLICY_FULL_CONTEXTUAL;
     ck_assert_int_eq(settings_check(&s), TCE_E_UNSUPPORTED);
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     s.projection.entropy = TCE_TRPL_ENTROPY_EQUAL;
     s.projection.entropy_schedule = TCE_TRPL_SCHEDULE_NONE;
     ck_assert_int_eq(settings_check(&s), TCE_E_UNSUPPORTED);
-    settings_init(&s);
+    ok(settings_init(&s, METHODS, NULL));
     s.mp.disable_goal = s.mp.disable_weights = 1;
     ck_assert_int_eq(settings_check(&s), TCE_E_UNSUPPORTED);
 }
@@ -294,6 +295,170 @@ START_TEST(damaged_files_are_refused_not_believed)
 }
 END_TEST
 
+/* ---- a method that the program does not have -------------------------------------------------- */
+
+typedef struct search_settings {
+    int32_t candidates, order;
+    double share;
+} search_settings;
+
+static const setting_choice ORDERS[] = { { "worst_first", 7 }, { "best_first", -2 }, { NULL, 0 } };
+
+static const setting_row SEARCH_ROWS[] = {
+    { "search", "candidates", SETTING_INT, SETTINGS_OWN(search_settings, candidates), "8", 1, 1000,
+      NULL, 0, "policies that are tried in an iteration" },
+    { "search", "share", SETTING_REAL, SETTINGS_OWN(search_settings, share), "0.25", 0, 1, NULL,
+      SETTING_FREE, "of them that are kept" },
+    { "search", "order", SETTING_CHOICE, SETTINGS_OWN(search_settings, order), "best_first", 0, 0,
+      ORDERS, 0, "in which they are tried" },
+};
+
+static const search_settings *search_of(const settings *s)
+{
+    return (const search_settings *)(const void *)s->own.bytes;
+}
+
+static tce_status check_search(const settings *s)
+{
+    return search_of(s)->share > 0.0 ? TCE_OK : tce_fail(TCE_E_VALUE, "search.share keeps nothing");
+}
+
+static const settings_group SEARCH_GROUP = { 3, SEARCH_ROWS, check_search };
+static const settings_group *const SEARCH_GROUPS[] = { &SETTINGS_RUN, &SETTINGS_TASK,
+                                                       &SETTINGS_POLICY, &SEARCH_GROUP, NULL };
+static const char *const SEARCH_DEFAULTS[] = { "policy.epochs=7", "run.iterations=12", NULL };
+static const settings_table SEARCH = { "search", SEARCH_GROUPS, SEARCH_DEFAULTS, NULL };
+static const settings_table *const WITH_SEARCH[] = { &METHOD_TABLE_TCE.settings, &SEARCH, NULL };
+
+/* As load, with the table above beside that of TCE, and words of a command line behind the file. */
+static tce_status load_search(settings *s, const char *text, size_t n, char *const *words)
+{
+    const char *path = file_with(text);
+    const tce_status status = settings_read(s, WITH_SEARCH, path, n, words);
+    remove(path);
+    return status;
+}
+
+START_TEST(a_method_brings_its_own_keys_and_defaults)
+{
+    settings s, again;
+    ok(load_search(&s, "search:\n  candidates: 20\nrun:\n  seed: 3\n  method: search\n", 0, NULL));
+    ck_assert_str_eq(s.table->name, "search");
+    ck_assert_int_eq(search_of(&s)->candidates, 20);
+    ck_assert_double_eq(search_of(&s)->share, 0.25);
+    ck_assert_int_eq(search_of(&s)->order, -2);
+    ck_assert_int_eq(s.policy.epochs, 7);
+    ck_assert_int_eq(s.run.iterations, 12);
+    ck_assert_uint_eq(s.run.seed, 3);
+    ok(settings_check(&s));
+    ok(settings_override(&s, "search.order=worst_first"));
+    ck_assert_int_eq(search_of(&s)->order, 7);
+
+    /* a record of it holds its keys and no others */
+    char path[64], text[1 << 14] = "";
+    snprintf(path, sizeof path, "%s", file_with(""));
+    FILE *file = fopen(path, "w+");
+    ck_assert_ptr_nonnull(file);
+    settings_dump(&s, file);
+    rewind(file);
+    ck_assert_uint_gt(fread(text, 1, sizeof text - 1, file), 0);
+    fclose(file);
+    ck_assert_ptr_nonnull(strstr(text, "search:\n  candidates: 20"));
+    ck_assert_ptr_nonnull(strstr(text, "order: worst_first"));
+    ck_assert_ptr_null(strstr(text, "objective:"));
+    ok(settings_read_record(&again, WITH_SEARCH, path));
+    remove(path);
+    ck_assert_int_eq(memcmp(&s, &again, sizeof s), 0);
+}
+END_TEST
+
+START_TEST(the_method_of_the_command_line_is_known_before_the_file_is_read)
+{
+    settings s;
+    char *words[] = { "run.method=search", "search.share=0.5", "search.share=0.75" };
+    ok(load_search(&s, "run:\n  method: tce\npolicy:\n  epochs: 3\n", 3, words));
+    ck_assert_str_eq(s.table->name, "search");
+    ck_assert_double_eq(search_of(&s)->share, 0.75);
+    ck_assert_int_eq(s.policy.epochs, 3);
+    fails(load_search(&s, "run:\n  method: tce\nobjective:\n  time_points: 3\n", 3, words),
+          TCE_E_NOT_FOUND, ":4: search has no objective.time_points: it belongs to tce");
+    fails(settings_override(&s, "run.method=tce"), TCE_E_VALUE, "cannot change");
+    ck_assert_str_eq(s.table->name, "search");
+}
+END_TEST
+
+START_TEST(keys_of_other_methods_are_named_as_such)
+{
+    settings s;
+    fails(load_search(&s, "search:\n  candidates: 2\n", 0, NULL), TCE_E_NOT_FOUND,
+          ":2: tce has no search.candidates: it belongs to search");
+    fails(load(&s, "run:\n  method: bbrl\ncritic:\n  target: gae\n"), TCE_E_NOT_FOUND,
+          ":4: bbrl has no critic.target: it belongs to tce");
+    fails(load(&s, "run:\n  method: serach\n"), TCE_E_VALUE, "must be one of tce, bbrl");
+    ok(load(&s, "run:\n  method: bbrl\nobjective:\n"));
+    fails(settings_set(&s, "objective", "gamma", "1", "test"), TCE_E_NOT_FOUND, "belongs to tce");
+}
+END_TEST
+
+START_TEST(a_table_that_contradicts_itself_is_an_error)
+{
+    static const char *const BAD[][2] = {
+        { "policy.epochs=-1", "default of bad: policy.epochs = -1, must be in" },
+        { "policy.epoch=1", "did you mean policy.epochs?" },
+        { "epochs", "is not section.key=value" },
+    };
+    settings s;
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        const char *const defaults[] = { BAD[i][0], NULL };
+        const settings_table bad = { "bad", SEARCH_GROUPS, defaults, NULL };
+        const settings_table *const methods[] = { &bad, NULL };
+        ck_assert_int_lt(settings_init(&s, methods, NULL), 0);
+        ck_assert_msg(strstr(tce_error_message(), BAD[i][1]) != NULL, "%s", tce_error_message());
+    }
+
+    /* a value that would lie behind the settings */
+    const setting_row beyond = {
+        "search", "share", SETTING_REAL, sizeof(settings) - 4, "1", 0, 1, NULL, 0, ""
+    };
+    const settings_group group = { 1, &beyond, NULL };
+    const settings_group *const groups[] = { &SETTINGS_RUN, &group, NULL };
+    const settings_table bad = { "bad", groups, NULL, NULL };
+    const settings_table *const methods[] = { &bad, NULL };
+    fails(settings_init(&s, methods, "bad"), TCE_E_VALUE, "search.share lies beyond");
+    fails(settings_init(&s, METHODS, "bad"), TCE_E_VALUE, "must be one of tce, bbrl");
+}
+END_TEST
+
+START_TEST(a_table_may_have_any_number_of_keys)
+{
+    enum { N = 700 };
+    static setting_row rows[N];
+    static char keys[N][16], text[32 * N];
+    size_t used = (size_t)snprintf(text, sizeof text, "many:\n");
+    for (size_t i = 0; i < N; i++) {
+        snprintf(keys[i], sizeof keys[i], "key_%zu", i);
+        rows[i] = (setting_row){ "many", keys[i], SETTING_INT, offsetof(settings, own) + 4 * i,
+                                 "0",    0,       1e6,         NULL,
+                                 0,      "" };
+        used += (size_t)snprintf(text + used, sizeof text - used, "  key_%zu: %zu\n", i, i);
+    }
+    const settings_group group = { N, rows, NULL };
+    const settings_group *const groups[] = { &SETTINGS_RUN, &group, NULL };
+    const settings_table table = { "many", groups, NULL, NULL };
+    const settings_table *const methods[] = { &table, NULL };
+    settings s;
+    const char *path = file_with(text);
+    ok(settings_read(&s, methods, path, 0, NULL));
+    remove(path);
+    for (int32_t i = 0; i < N; i++)
+        ck_assert_int_eq(((const int32_t *)(const void *)s.own.bytes)[i], i);
+    snprintf(text + used, sizeof text - used, "  key_%d: 1\n", N - 1);
+    file_with(text);
+    fails(settings_read(&s, methods, path, 0, NULL), TCE_E_VALUE, "many.key_699 is set twice");
+    remove(path);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("settings");
@@ -301,6 +466,9 @@ int main(void)
     tcase_add_test(golden, a_file_sets_its_keys_and_leaves_the_others);
     tcase_add_test(golden, an_empty_file_and_an_empty_section_change_nothing);
     tcase_add_test(golden, overrides_speak_the_same_language);
+    tcase_add_test(golden, a_method_brings_its_own_keys_and_defaults);
+    tcase_add_test(golden, the_method_of_the_command_line_is_known_before_the_file_is_read);
+    tcase_add_test(golden, a_table_may_have_any_number_of_keys);
     TCase *property = test_case(suite, "property", 60);
     tcase_add_test(property, texts_come_back_from_a_file_or_are_refused_by_the_name_of_their_key);
     tcase_add_loop_test(property, a_dump_reads_back_to_the_same_settings, 0, 20);
@@ -308,6 +476,8 @@ int main(void)
     TCase *errors = test_case(suite, "errors", 0);
     tcase_add_test(errors, mistakes_name_the_line_and_the_remedy);
     tcase_add_test(errors, a_missing_file_is_named);
+    tcase_add_test(errors, keys_of_other_methods_are_named_as_such);
+    tcase_add_test(errors, a_table_that_contradicts_itself_is_an_error);
     tcase_add_test(errors, combinations_without_meaning_are_refused);
 
     return test_run(suite);

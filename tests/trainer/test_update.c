@@ -15,7 +15,7 @@ enum { E = 4, P = 3, O = 2, EPOCHS = 4 };
 
 static void small_settings(settings *s)
 {
-    settings_init(s);
+    ok(settings_init(s, METHODS, NULL));
     s->collect.episodes = E;
     s->policy.hidden.n = s->critic.hidden.n = 1;
     s->policy.hidden.v[0] = s->critic.hidden.v[0] = 5;

@@ -137,21 +137,17 @@ static tce_status add_all(task_list *list, const tce_env_library *library, const
 static tce_status fail_unknown_task(const tce_env_library *library, const char *prefix,
                                     const char *asked, const char *plain)
 {
-    const size_t n = tce_env_library_count(library);
-    const char **words = calloc(2 * n + 1, sizeof *words);
-    size_t n_words = 0;
-    for (size_t i = 0; words && i < n; i++) {
+    nearest names;
+    nearest_start(&names, plain);
+    for (size_t i = 0; i < tce_env_library_count(library); i++) {
         const char *name = tce_env_library_at(library, i)->name;
-        words[n_words++] = name;
+        nearest_try(&names, name);
         if (has_prefix(name, prefix))
-            words[n_words++] = name + strlen(prefix);
+            nearest_try(&names, name + strlen(prefix));
     }
-    const char *near = words ? nearest_word(plain, n_words, words) : NULL;
-    const tce_status status = tce_fail(
-        TCE_E_NOT_FOUND, "--task %s: no such task%s%s%s `tce tasks` lists them", asked,
-        near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
-    free(words);
-    return status;
+    const char *near = nearest_found(&names);
+    return tce_fail(TCE_E_NOT_FOUND, "--task %s: no such task%s%s%s `tce tasks` lists them", asked,
+                    near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
 }
 
 static tce_status add_named(task_list *list, const tce_env_library *library, const char *prefix,

@@ -167,8 +167,8 @@ static void print_json(const bench *b)
     const double *row = median_row(b);
     printf("{\"task\": \"%s\", \"method\": \"%s\", \"threads\": %zu, \"iterations\": %" PRId64
            ", \"episodes\": %d, \"seconds\": %.9g, ",
-           b->s->task.name, b->way->name, b->n_threads, b->iterations, (int)b->s->collect.episodes,
-           row[WALL]);
+           b->s->task.name, b->s->table->name, b->n_threads, b->iterations,
+           (int)b->s->collect.episodes, row[WALL]);
     for (size_t k = 0; b->way->phases[k]; k++)
         printf("\"%s\": %.9g, ", b->way->phases[k], row[N_NUMBERS + k]);
     printf("\"processor_seconds\": %.9g, \"environment_seconds\": %.9g, ", row[PROCESSOR],
@@ -190,7 +190,8 @@ static void print_table(const bench *b)
     char note[256];
     printf("%s, %s, %d episodes per iteration, %zu threads; the median of %" PRId64
            " iterations\n\n",
-           b->s->task.name, b->way->name, (int)b->s->collect.episodes, b->n_threads, b->iterations);
+           b->s->task.name, b->s->table->name, (int)b->s->collect.episodes, b->n_threads,
+           b->iterations);
     printf("wall-clock time\n");
     snprintf(note, sizeof note, "%.0f environment steps, %.0f steps/s", row[STEPS],
              row[STEPS] / row[WALL]);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "commands/commands.h"
+#include "methods/methods.h"
 
 static const char OPTIONS[] = "  --markdown  the table of all settings as a Markdown page\n"
                               "  --help      this, and every setting\n";
@@ -17,18 +18,18 @@ static int print_markdown(void)
     const char *section = "";
     printf("# Settings\n\nEvery key of a settings file, made by `tce config --markdown`. On the "
            "command line a key is `section.key=value`.\n");
-    for (size_t i = 0; i < N_SETTING_ROWS; i++) {
-        const setting_row *row = &SETTING_ROWS[i];
+    const setting_row *row;
+    for (size_t i = 0; (row = settings_any_row(METHODS, i)) != NULL; i++) {
+        char words[TEXT_SIZE];
         if (strcmp(section, row->section) != 0)
             printf("\n## %s\n| key | default | meaning |\n|---|---|---|\n", row->section);
         section = row->section;
-        printf("| %s | `%s` | %s", row->key, row->start[0] ? row->start : "\"\"", row->help);
-        if (row->choices) {
-            printf(" (");
-            for (const char *c = row->choices; *c; c++)
-                printf(*c == '|' ? ", " : "%c", *c);
-            printf(")");
-        }
+        settings_default(METHODS, row, words, sizeof words);
+        printf("| %s | `%s` | %s", row->key, words[0] ? words : "\"\"", row->help);
+        if (settings_choices(METHODS, row, ", ", words, sizeof words)[0])
+            printf(" (%s)", words);
+        if (settings_methods_of(METHODS, row, words, sizeof words)[0])
+            printf("; only with %s", words);
         printf(" |\n");
     }
     return EXIT_FINE;
@@ -69,8 +70,9 @@ int cmd_completion(int argc, char **argv)
         printf("%s%s", i ? " " : "", COMMANDS[i].name);
     printf("' -- \"$word\"))\n        return\n    fi\n    case $word in\n    *=*) COMPREPLY=() "
            ";;\n    *.*) COMPREPLY=($(compgen -f -W '");
-    for (size_t i = 0; i < N_SETTING_ROWS; i++)
-        printf("%s%s.%s=", i ? " " : "", SETTING_ROWS[i].section, SETTING_ROWS[i].key);
+    const setting_row *row;
+    for (size_t i = 0; (row = settings_any_row(METHODS, i)) != NULL; i++)
+        printf("%s%s.%s=", i ? " " : "", row->section, row->key);
     printf("' -- \"$word\"))\n        compopt -o nospace ;;\n    *) COMPREPLY=($(compgen -f -- "
            "\"$word\")) ;;\n    esac\n}\ncomplete -F _tce tce\n");
     return EXIT_FINE;

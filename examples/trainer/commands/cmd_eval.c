@@ -99,7 +99,7 @@ static tce_status print_report(const player *p)
     double *velocity = array_of_doubles(ep->T * ep->D, &failed);
     if (!failed) {
         printf("%s, %s, seed %" PRIu64 ": mean policy, %zu episode%s\n", p->s.task.name,
-               method_of(&p->s)->name, p->s.run.seed, ep->E,
+               p->s.table->name, p->s.run.seed, ep->E,
                ep->E == 1 ? "" : "s (mean +- standard error)");
         if (ep->n_dropped > 0)
             printf("  dropped                    %11zu\n", ep->n_dropped);
@@ -201,7 +201,7 @@ static tce_status evaluate(player *p, const eval_options *asked, tce_pool **pool
     const eval_options *o = &possible;
     if (asked->video && video_check() != TCE_OK)
         possible.video = NULL;
-    tce_status status = player_load(p, o->folder, o->library);
+    tce_status status = player_load(p, o->folder, METHODS, o->library);
     if (status != TCE_OK)
         return status;
     p->s.run.seed = o->has_seed ? o->seed : p->s.run.seed;
@@ -252,7 +252,8 @@ static int read_options(int argc, char **argv, eval_options *o)
     o->height = 720;
     settings scratch;
     int c;
-    settings_init(&scratch);
+    if (settings_init(&scratch, METHODS, NULL) != TCE_OK)
+        return fail();
     optind = 1;
     while ((c = getopt_long(argc, argv, "h", LONG, NULL)) != -1) {
         int64_t number = 0;

@@ -251,6 +251,7 @@ static tce_status plot_runs(const plot_arguments *a)
     snprintf(data.metric, sizeof data.metric, "%s", a->metric);
     data.x_name = a->x_name;
     data.holds_runs = queue_exists;
+    data.methods = METHODS;
     data.smooth = a->smooth;
     tce_status status = TCE_OK;
     for (size_t i = 0; status == TCE_OK && i < a->n; i++)

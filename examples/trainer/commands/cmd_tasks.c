@@ -9,6 +9,7 @@
 
 #include "collect/collect.h"
 #include "commands/commands.h"
+#include "methods/methods.h"
 
 static const char OPTIONS[] =
     "  --task-library FILE  task library; default: libtce_tasks.so beside the program\n"
@@ -124,8 +125,9 @@ int cmd_tasks(int argc, char **argv)
                                           { "check", no_argument, NULL, 'c' },
                                           { 0 } };
     settings s;
-    settings_init(&s);
     int c, check = 0;
+    if (settings_init(&s, METHODS, NULL) != TCE_OK)
+        return fail();
     optind = 1;
     while ((c = getopt_long(argc, argv, "h", LONG, NULL)) != -1) {
         if (c == 'h')

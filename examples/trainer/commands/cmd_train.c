@@ -167,7 +167,7 @@ static tce_status settings_to_begin(settings *s, const train_options *o)
     tce_status status = settings_from_arguments(s, o->n, o->arguments);
     if (status != TCE_OK || strcmp(name ? name + 1 : config, "queue.yaml") != 0)
         return status;
-    status = run_read_settings(config, &own);
+    status = run_read_settings(config, METHODS, &own);
     if (status == TCE_OK)
         run_keep_schedule(s, &own);
     return status;
@@ -193,7 +193,7 @@ static tce_status settings_to_resume(settings *s, const train_options *o)
     if (has_config && o->restart)
         return settings_from_arguments(s, o->n, o->arguments);
     if (status == TCE_OK)
-        status = run_read_settings(path, &own);
+        status = run_read_settings(path, METHODS, &own);
     if (status != TCE_OK)
         return status;
     if (has_config) {
@@ -314,7 +314,7 @@ static int train_in(const char *folder, const settings *s, run_start start, disp
         code = EXIT_INTERRUPTED;
     } else if (run_folder_create(folder) != TCE_OK || run_lock(folder, &lock) != TCE_OK) {
         code = fail();
-    } else if (start == RUN_NEW && run_find_state(folder) > RUN_BEGUN) {
+    } else if (start == RUN_NEW && run_find_state(folder, METHODS) > RUN_BEGUN) {
         char word[SHELL_WORD];
         fprintf(stderr,
                 "tce: %s has a run already: go on with --resume %s, or choose another --out\n",
@@ -355,7 +355,7 @@ static tce_status check_same(const queue *asked, const queue *there)
 static tce_status continue_queue(const train_options *o, const queue *asked, queue *q, settings *s)
 {
     settings own;
-    tce_status status = queue_load(q, o->resume, &own);
+    tce_status status = queue_load(q, o->resume, METHODS, &own);
     if (status != TCE_OK)
         return status;
     if (asked) {
@@ -432,7 +432,7 @@ static int start_queue(const train_options *o, settings *s, const char *prefix, 
     if (o->seeds && seeds_parse(o->seeds, &seeds, &n_seeds) != TCE_OK)
         return fail_usage("train", "%s", tce_error_message());
     snprintf(stem, sizeof stem, "%.*s__%s", tasks->n > 1 ? (int)strlen(prefix) - 1 : TASK_NAME,
-             tasks->n > 1 ? prefix : tasks->names[0], method_of(s)->name);
+             tasks->n > 1 ? prefix : tasks->names[0], s->table->name);
     if (o->resume || o->out)
         snprintf(folder, sizeof folder, "%s", o->resume ? o->resume : o->out);
     else
@@ -478,7 +478,7 @@ static int start_listed(train_options *o)
     task_list tasks;
     tce_status status = settings_from_arguments(&s, o->n, o->arguments);
     if (status == TCE_OK)
-        status = config_prefix(o->arguments[0], prefix, sizeof prefix);
+        status = config_prefix(METHODS, o->arguments[0], prefix, sizeof prefix);
     if (status == TCE_OK)
         status = task_list_parse(&tasks, &s, prefix, o->tasks ? o->tasks : s.task.name);
     if (status != TCE_OK)

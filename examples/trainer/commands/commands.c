@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "commands/commands.h"
+#include "methods/methods.h"
 #include "tools/words.h"
 
 const command COMMANDS[] = {
@@ -73,14 +74,14 @@ int fail_usage(const char *command_name, const char *format, ...)
 static int fail_unknown_option(const char *command_name, const char *name, const char *value,
                                const struct option *known, int with_settings)
 {
-    const char *words[MAX_LIST];
     char spelt[TEXT_SIZE];
-    size_t n = 0;
-    if (with_settings && settings_spell(name, value, spelt, sizeof spelt) > 0)
+    nearest options;
+    if (with_settings && settings_spell(METHODS, name, value, spelt, sizeof spelt) > 0)
         return fail_usage(command_name, "--%s is no option but a setting: write %s", name, spelt);
-    for (; known->name && n < MAX_LIST; known++)
-        words[n++] = known->name;
-    const char *near = nearest_word(name, n, words);
+    nearest_start(&options, name);
+    for (; known->name; known++)
+        nearest_try(&options, known->name);
+    const char *near = nearest_found(&options);
     return fail_usage(command_name, "--%s: no such option%s%s%s", name,
                       near ? ", did you mean --" : "", near ? near : "", near ? "?" : "");
 }
@@ -109,17 +110,20 @@ int fail_option(const char *command_name, char *const *argv, const struct option
 static void print_settings_help(void)
 {
     const char *section = "";
+    const setting_row *row;
     printf("\nsettings (section.key=value, or in the file):\n");
-    for (size_t i = 0; i < N_SETTING_ROWS; i++) {
-        const setting_row *row = &SETTING_ROWS[i];
-        char name[128];
+    for (size_t i = 0; (row = settings_any_row(METHODS, i)) != NULL; i++) {
+        char name[128], words[TEXT_SIZE];
         if (strcmp(section, row->section) != 0)
             printf("\n");
         section = row->section;
         snprintf(name, sizeof name, "%s.%s", row->section, row->key);
-        printf("  %-36s %s [%s]", name, row->help, row->start);
-        if (row->choices)
-            printf(" (%s)", row->choices);
+        printf("  %-36s %s [%s]", name, row->help,
+               settings_default(METHODS, row, words, sizeof words));
+        if (settings_choices(METHODS, row, "|", words, sizeof words)[0])
+            printf(" (%s)", words);
+        if (settings_methods_of(METHODS, row, words, sizeof words)[0])
+            printf(" only with %s", words);
         printf("\n");
     }
 }
@@ -142,22 +146,18 @@ int is_config(const char *word)
 
 tce_status settings_from_arguments(settings *s, int n, char *const *arguments)
 {
-    settings_init(s);
-    int first = 0;
-    tce_status status = TCE_OK;
-    if (n > 0 && is_config(arguments[0])) {
-        char path[4 * TEXT_SIZE];
-        status = find_config(arguments[0], path, sizeof path);
-        if (status == TCE_OK)
-            status = settings_load(s, path);
-        if (status == TCE_OK && s->task.library[0] && !config_is_record(path)) {
-            char library[TEXT_SIZE];
-            memcpy(library, s->task.library, sizeof library);
-            status = settings_name_library(s, library);
-        }
-        first = 1;
+    char path[4 * TEXT_SIZE] = "";
+    const int has_config = n > 0 && is_config(arguments[0]);
+    tce_status status = has_config ? find_config(METHODS, arguments[0], path, sizeof path) : TCE_OK;
+    if (status == TCE_OK)
+        status = settings_read(s, METHODS, has_config ? path : NULL, (size_t)(n - has_config),
+                               arguments + has_config);
+    /* the library of a file of the user's own */
+    if (status == TCE_OK && s->task.library[0] && !s->task.library_named &&
+        !config_is_record(path)) {
+        char library[TEXT_SIZE];
+        memcpy(library, s->task.library, sizeof library);
+        status = settings_name_library(s, library);
     }
-    for (int i = first; status == TCE_OK && i < n; i++)
-        status = settings_override(s, arguments[i]);
     return status == TCE_OK ? settings_check(s) : status;
 }

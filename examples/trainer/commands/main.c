@@ -66,10 +66,11 @@ static int run_command(int argc, char **argv)
     const char *name = asks_help ? argv[2] : argv[1];
     const command *c = find_command(name);
     if (!c) {
-        const char *names[16];
+        nearest names;
+        nearest_start(&names, name);
         for (size_t i = 0; i < N_COMMANDS; i++)
-            names[i] = COMMANDS[i].name;
-        const char *near = nearest_word(name, N_COMMANDS, names);
+            nearest_try(&names, COMMANDS[i].name);
+        const char *near = nearest_found(&names);
         fprintf(stderr, "tce: no command \"%s\"%s%s%s `tce --help` lists them\n", name,
                 near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
         return EXIT_USAGE;

@@ -50,36 +50,19 @@ tce_status episodic_check(const settings *s, const tce_env_spec *spec)
 /* Primitive of the settings for a task. */
 static tce_status create_primitive(const settings *s, const tce_env_spec *spec, tce_mp **out)
 {
-    tce_mp_options mp;
-    tce_mp_options_init(&mp, sizeof mp);
-    mp.kind = s->mp.kind;
-    mp.phase = s->mp.phase;
-    mp.basis = s->mp.basis;
+    const setting_doubles *scales = &s->mp_weights_scale;
+    tce_mp_options mp = s->mp;
     mp.num_dof = spec->n_dof;
-    mp.num_basis = s->mp.num_basis;
-    mp.num_basis_outside = s->mp.num_basis_outside;
-    mp.table_length = s->mp.table_length;
-    mp.relative_goal = s->mp.relative_goal;
-    mp.auto_scale_basis = s->mp.auto_scale_basis;
-    mp.disable_goal = s->mp.disable_goal;
-    mp.disable_weights = s->mp.disable_weights;
-    mp.learn_tau = s->mp.learn_tau;
-    mp.learn_delay = s->mp.learn_delay;
-    mp.tau = s->mp.tau;
-    mp.delay = s->mp.delay;
-    mp.dt = s->mp.dt > 0.0 ? s->mp.dt : spec->dt;
-    mp.alpha = s->mp.alpha;
-    mp.alpha_phase = s->mp.alpha_phase;
-    mp.basis_bandwidth_factor = s->mp.basis_bandwidth_factor;
-    mp.goal_scale = s->mp.goal_scale;
-    mp.weights_scale = s->mp.weights_scale.v[0];
-    if (s->mp.weights_scale.n > 1) {
-        if (s->mp.weights_scale.n != s->mp.num_basis)
+    if (!(mp.dt > 0.0))
+        mp.dt = spec->dt;
+    mp.weights_scale = scales->v[0];
+    if (scales->n > 1) {
+        if (scales->n != mp.num_basis)
             return tce_fail(TCE_E_SHAPE,
                             "mp.weights_scale has %d numbers, mp.num_basis is %d: give one number, "
-                            "or one a basis function",
-                            (int)s->mp.weights_scale.n, (int)s->mp.num_basis);
-        mp.weights_scales = s->mp.weights_scale.v;
+                            "or one per basis function",
+                            (int)scales->n, (int)mp.num_basis);
+        mp.weights_scales = scales->v;
     }
     return tce_mp_create(&mp, NULL, out);
 }

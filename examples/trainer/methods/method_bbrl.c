@@ -153,7 +153,12 @@ static void label(const settings *s, char *out, size_t size)
              s->projection.ratio_clip > 0.0 ? " clip" : "");
 }
 
-const method METHOD_TABLE_BBRL = { .name = "bbrl",
+static const settings_group *const GROUPS[] = {
+    &SETTINGS_RUN,    &SETTINGS_TASK,   &SETTINGS_COLLECT,    &SETTINGS_EVALUATE, &SETTINGS_MP,
+    &SETTINGS_POLICY, &SETTINGS_CRITIC, &SETTINGS_PROJECTION, &SETTINGS_SCHEDULE, NULL
+};
+
+const method METHOD_TABLE_BBRL = { .settings = { "bbrl", GROUPS, NULL, NULL },
                                    .phases = EPISODIC_PHASES,
                                    .check = episodic_check,
                                    .label = label,

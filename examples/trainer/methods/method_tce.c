@@ -262,7 +262,24 @@ static void label(const settings *s, char *out, size_t size)
              s->projection.ratio_clip > 0.0 ? " clip" : "");
 }
 
-const method METHOD_TABLE_TCE = { .name = "tce",
+static tce_status check_settings(const settings *s)
+{
+    if (s->mp.kind == TCE_MP_DMP)
+        return tce_fail(
+            TCE_E_UNSUPPORTED,
+            "mp.kind dmp has no trajectory likelihood: use prodmp or promp with run.method tce");
+    return TCE_OK;
+}
+
+static const settings_group *const GROUPS[] = { &SETTINGS_RUN,           &SETTINGS_TASK,
+                                                &SETTINGS_COLLECT,       &SETTINGS_REWARD_TO_EVENT,
+                                                &SETTINGS_EVALUATE,      &SETTINGS_MP,
+                                                &SETTINGS_POLICY,        &SETTINGS_CRITIC,
+                                                &SETTINGS_CRITIC_TARGET, &SETTINGS_PROJECTION,
+                                                &SETTINGS_RETURNS,       &SETTINGS_SEGMENTS,
+                                                &SETTINGS_SCHEDULE,      NULL };
+
+const method METHOD_TABLE_TCE = { .settings = { "tce", GROUPS, NULL, check_settings },
                                   .phases = EPISODIC_PHASES,
                                   .check = check,
                                   .label = label,

@@ -24,7 +24,8 @@ typedef struct progress {
 } progress;
 
 typedef struct method {
-    const char *name; /* "tce": in settings and folder names */
+    /* Its name and keys. First, so that the table that settings were read with leads to its method. */
+    settings_table settings;
     /* Parts of an iteration that are timed, by the names that timing.csv gives them; ends in NULL. */
     const char *const *phases;
     /* What the settings cannot mean, for a task: TCE_E_VALUE, TCE_E_UNSUPPORTED. */
@@ -50,6 +51,10 @@ extern const method METHOD_TABLE_BBRL;
 
 size_t method_n_phases(const method *way);
 
+/* The tables of all methods, for readers of settings; NULL at the end. */
+extern const settings_table *const METHODS[];
+
+/* The method whose table the settings were read with. */
 const method *method_of(const settings *s);
 
 #endif

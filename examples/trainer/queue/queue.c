@@ -280,15 +280,15 @@ static tce_status read_rows(queue *q, const char *path, FILE *file)
     return q->n ? check_folders(q, path) : tce_fail(TCE_E_CORRUPT, "%s has no runs", path);
 }
 
-tce_status queue_load(queue *q, const char *folder, settings *s)
+tce_status queue_load(queue *q, const char *folder, const settings_table *const *methods,
+                      settings *s)
 {
     char path[RUN_PATH];
     tce_status status = allocate(q, folder, MAX_QUEUE);
     if (status == TCE_OK)
         status = run_path(folder, "queue.yaml", path);
-    settings_init(s);
     if (status == TCE_OK)
-        status = run_read_settings(path, s);
+        status = run_read_settings(path, methods, s);
     if (status == TCE_OK)
         status = run_path(folder, "queue.csv", path);
     if (status == TCE_OK) {

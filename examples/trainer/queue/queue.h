@@ -62,7 +62,8 @@ void queue_discard(const char *folder);
  * Both files. TCE_E_NOT_FOUND, TCE_E_CORRUPT with the line, TCE_E_IO, TCE_E_NOMEM, or what is wrong
  * with the settings.
  */
-tce_status queue_load(queue *q, const char *folder, settings *s);
+tce_status queue_load(queue *q, const char *folder, const settings_table *const *methods,
+                      settings *s);
 /* queue.csv. */
 tce_status queue_save(const queue *q);
 void queue_free(queue *q);

@@ -74,6 +74,7 @@ typedef struct plot_data {
     /* empty: eval_success, or eval_return where the first run has none */
     char metric[METRIC_NAME];
     const char *x_name;
+    const settings_table *const *methods; /* that the runs may be of */
     /* whether a folder inside one that was named is a folder of runs, as of a queue */
     int (*holds_runs)(const char *folder);
     /* curves are s <- smooth s + (1 - smooth) y over a run's measurements; 0: as measured */

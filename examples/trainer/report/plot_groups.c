@@ -20,13 +20,11 @@
 static tce_status fail_column(const char *folder, const table *t, const char *name,
                               const char *option)
 {
-    const char *words[256];
-    size_t n = 0;
-    while (n < t->n_columns && n < sizeof words / sizeof words[0]) {
-        words[n] = t->names[n];
-        n++;
-    }
-    const char *near = nearest_word(name, n, words);
+    nearest columns;
+    nearest_start(&columns, name);
+    for (size_t i = 0; i < t->n_columns; i++)
+        nearest_try(&columns, t->names[i]);
+    const char *near = nearest_found(&columns);
     return tce_fail(TCE_E_NOT_FOUND,
                     "%s/progress.csv has no column %s%s%s%s; choose another with --%s (its first "
                     "line lists them)",
@@ -78,7 +76,7 @@ static tce_status read_run(plot_data *data, plotted_run *run, const char *label)
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s/config.yaml", run->folder);
-    tce_status status = run_read_settings(path, &run->s);
+    tce_status status = run_read_settings(path, data->methods, &run->s);
     if (status != TCE_OK)
         return status;
     if (label)
@@ -411,22 +409,31 @@ const char *plot_lonely_task(const plot_data *data)
     return NULL;
 }
 
+/* Settings of different methods differ in the method, which is the first row of every table. */
+static const setting_row *difference(const settings *a, const settings *b)
+{
+    const setting_row *row;
+    if (a->table != b->table)
+        return settings_row(a->table, 0);
+    for (size_t i = 0; (row = settings_row(a->table, i)) != NULL; i++) {
+        char of_a[4 * TEXT_SIZE], of_b[4 * TEXT_SIZE];
+        if (row->flags & SETTING_CADENCE)
+            continue;
+        settings_text(a, row, of_a, sizeof of_a);
+        settings_text(b, row, of_b, sizeof of_b);
+        if (strcmp(of_a, of_b) != 0)
+            return row;
+    }
+    return NULL;
+}
+
 const setting_row *plot_difference(const plot_data *data, const plot_group *group)
 {
     const settings *first = &data->runs[group->runs[0]].s;
-    for (size_t i = 1; i < group->R * group->K; i++)
-        for (size_t k = 0; k < N_SETTING_ROWS; k++) {
-            const setting_row *row = &SETTING_ROWS[k];
-            char a[4 * TEXT_SIZE], b[4 * TEXT_SIZE];
-            if (strcmp(row->section, "run") == 0 || strcmp(row->section, "evaluate") == 0 ||
-                strcmp(row->section, "task") == 0)
-                continue;
-            settings_text(first, row, a, sizeof a);
-            settings_text(&data->runs[group->runs[i]].s, row, b, sizeof b);
-            if (strcmp(a, b) != 0)
-                return row;
-        }
-    return NULL;
+    const setting_row *row = NULL;
+    for (size_t i = 1; !row && i < group->R * group->K; i++)
+        row = difference(first, &data->runs[group->runs[i]].s);
+    return row;
 }
 
 const char *plot_prefix(const plot_data *data)

@@ -155,7 +155,7 @@ static void report_group(const plot_data *data, const plot_group *g, const char 
     for (size_t i = 0; i < g->R * g->K; i++) {
         const plotted_run *run = &data->runs[g->runs[i]];
         player p;
-        tce_status status = player_load(&p, run->folder, library);
+        tce_status status = player_load(&p, run->folder, data->methods, library);
         if (status == TCE_OK)
             status = player_create(&p, n_episodes, pool);
         if (status == TCE_OK)

@@ -21,7 +21,8 @@ void player_close(player *p)
     memset(p, 0, sizeof *p);
 }
 
-tce_status player_load(player *p, const char *folder, const char *library)
+tce_status player_load(player *p, const char *folder, const settings_table *const *methods,
+                       const char *library)
 {
     char path[2 * TEXT_SIZE], word[SHELL_WORD];
     memset(p, 0, sizeof *p);
@@ -29,7 +30,7 @@ tce_status player_load(player *p, const char *folder, const char *library)
     if (access(path, R_OK) != 0)
         return tce_fail(TCE_E_NOT_FOUND,
                         "%s is not a run folder: it has no config.yaml that can be read", folder);
-    tce_status status = run_read_settings(path, &p->s);
+    tce_status status = run_read_settings(path, methods, &p->s);
     if (status == TCE_OK && library)
         status = settings_name_library(&p->s, library);
     if (status == TCE_OK)

@@ -25,7 +25,8 @@ typedef struct player {
  * is not loaded. player_close also after a failure. TCE_E_NOT_FOUND: not a run folder, or nothing
  * trained yet.
  */
-tce_status player_load(player *p, const char *folder, const char *library);
+tce_status player_load(player *p, const char *folder, const settings_table *const *methods,
+                       const char *library);
 /*
  * Creates policy, primitive and environments for n_episodes. TCE_E_SHAPE, TCE_E_VALUE: the file's
  * parts do not fit each other, or the task has changed since.

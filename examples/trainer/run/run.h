@@ -62,7 +62,8 @@ typedef enum run_state {
     RUN_TRAINED
 } run_state;
 
-run_state run_find_state(const char *folder);
+/* methods: as for settings_read. */
+run_state run_find_state(const char *folder, const settings_table *const *methods);
 
 /*
  * Moves all that a run has left in its folder, but for the lock, into before-restart-<n> in it;
@@ -74,7 +75,7 @@ tce_status run_set_aside(const char *folder, char out[RUN_PATH]);
  * config.yaml or queue.yaml of a folder, over the defaults. An empty one is refused: the program
  * never left it.
  */
-tce_status run_read_settings(const char *path, settings *out);
+tce_status run_read_settings(const char *path, const settings_table *const *methods, settings *out);
 
 /* Writes folder/name, complete or not at all: whoever reads it sees the old content or the new. */
 tce_status run_replace(const char *folder, const char *name,

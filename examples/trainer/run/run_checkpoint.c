@@ -26,24 +26,6 @@
 
 #define MAX_CHECKPOINTS 4096
 
-/*
- * May change when a run goes on: they decide how long, how often and where, not what an iteration
- * does.
- */
-static const char *const FREE_KEYS[] = {
-    "run.iterations",       "run.steps",           "run.stop_success", "run.threads",
-    "run.checkpoint_every", "run.checkpoint_keep", "evaluate.every",   "evaluate.episodes",
-    "collect.on_fault",     "task.library",
-};
-
-static int is_free(const char *name)
-{
-    for (size_t i = 0; i < sizeof FREE_KEYS / sizeof FREE_KEYS[0]; i++)
-        if (strcmp(name, FREE_KEYS[i]) == 0)
-            return 1;
-    return 0;
-}
-
 /* ---- settings as lines ----------------------------------------------------------------------- */
 
 /* The caller frees it. */
@@ -54,13 +36,12 @@ static char *settings_lines(const settings *s)
     FILE *out = open_memstream(&lines, &size);
     if (!out)
         return NULL;
-    for (size_t i = 0; i < N_SETTING_ROWS; i++) {
-        const setting_row *row = &SETTING_ROWS[i];
-        char name[128], text[4 * TEXT_SIZE];
-        snprintf(name, sizeof name, "%s.%s", row->section, row->key);
+    const setting_row *row;
+    for (size_t i = 0; (row = settings_row(s->table, i)) != NULL; i++) {
+        char text[4 * TEXT_SIZE];
         settings_text(s, row, text, sizeof text);
-        if (!is_free(name))
-            fprintf(out, "%s=%s\n", name, text);
+        if (!(row->flags & SETTING_FREE))
+            fprintf(out, "%s.%s=%s\n", row->section, row->key, text);
     }
     return fclose(out) == 0 ? lines : NULL;
 }
@@ -85,12 +66,12 @@ static int find_line(const char *lines, const char *name, char *out, size_t size
 static tce_status compare_settings(const settings *s, const char *lines, const char *path)
 {
     settings old;
-    settings_init(&old);
-    for (size_t i = 0; i < N_SETTING_ROWS; i++) {
-        const setting_row *row = &SETTING_ROWS[i];
+    const setting_row *row;
+    tce_status status = settings_init(&old, s->methods, s->table->name);
+    for (size_t i = 0; status == TCE_OK && (row = settings_row(s->table, i)) != NULL; i++) {
         char name[128], now[4 * TEXT_SIZE], then[4 * TEXT_SIZE];
         snprintf(name, sizeof name, "%s.%s", row->section, row->key);
-        if (is_free(name))
+        if (row->flags & SETTING_FREE)
             continue;
         settings_text(s, row, now, sizeof now);
 
@@ -117,7 +98,7 @@ static tce_status compare_settings(const settings *s, const char *lines, const c
                             "run",
                             path, name, then, now);
     }
-    return TCE_OK;
+    return status;
 }
 
 void run_keep_schedule(settings *s, const settings *then)

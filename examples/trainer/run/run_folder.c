@@ -46,7 +46,7 @@ void run_folder_unique(const char *parent, const char *stem, char *out, size_t s
 void run_folder_name(const settings *s, const char *parent, char *out, size_t size)
 {
     char stem[2 * TEXT_SIZE];
-    snprintf(stem, sizeof stem, "%s__%s__%" PRIu64, s->task.name, method_of(s)->name, s->run.seed);
+    snprintf(stem, sizeof stem, "%s__%s__%" PRIu64, s->task.name, s->table->name, s->run.seed);
     run_folder_unique(parent, stem, out, size);
 }
 
@@ -149,24 +149,16 @@ tce_status run_write_settings(const char *folder, const char *name, const settin
     return run_replace(folder, name, write_settings, s);
 }
 
-tce_status run_read_settings(const char *path, settings *out)
+tce_status run_read_settings(const char *path, const settings_table *const *methods, settings *out)
 {
     FILE *file;
     tce_status status = file_open(path, O_RDONLY, "r", &file);
     if (status != TCE_OK)
         return status;
-    settings_init(out);
-    out->task.name[0] = '\0';
-    status = settings_load(out, path);
+    status = settings_read_record(out, methods, path);
     if (status == TCE_OK)
         read_schedule(file, out);
     fclose(file);
-    if (status == TCE_OK && !out->task.name[0])
-        status = tce_fail(TCE_E_CORRUPT,
-                          "%s has no task.name: it is empty or not all there; put it back, or name "
-                          "a CONFIG beside --restart to begin "
-                          "again",
-                          path);
     return status;
 }
 
@@ -215,14 +207,21 @@ static int64_t last_row(const char *folder)
     return last;
 }
 
-run_state run_find_state(const char *folder)
+/* Whether a run has left anything in a folder. */
+static int has_run(const char *folder)
+{
+    return is_there(folder, "policy.safetensors") || has_checkpoints(folder) ||
+           last_row(folder) > 0 || run_exists(folder);
+}
+
+run_state run_find_state(const char *folder, const settings_table *const *methods)
 {
     char path[RUN_PATH];
     settings own;
     if (is_there(folder, "policy.safetensors") || has_checkpoints(folder))
         return RUN_TRAINED;
     const int known = run_path(folder, "config.yaml", path) == TCE_OK &&
-                      run_read_settings(path, &own) == TCE_OK;
+                      run_read_settings(path, methods, &own) == TCE_OK;
 
     /*
      * a row is written before the checkpoint of its iteration, so one more row means that the
@@ -269,7 +268,7 @@ tce_status run_set_aside(const char *folder, char out[RUN_PATH])
 {
     char aside[RUN_PATH] = "", from[RUN_PATH], to[RUN_PATH];
     out[0] = '\0';
-    if (run_find_state(folder) == RUN_ABSENT)
+    if (!has_run(folder))
         return TCE_OK;
     tce_status status = TCE_OK;
     int made = 0;

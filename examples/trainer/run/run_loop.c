@@ -169,7 +169,8 @@ static tce_status advance(run *r)
 static tce_status go_on(run *r, char **columns)
 {
     const tce_status status = checkpoint_load(r->folder, &r->subject, r->d, &r->mark, columns);
-    if (status == TCE_E_NOT_FOUND && run_find_state(r->folder) == RUN_TRAINED)
+    if (status == TCE_E_NOT_FOUND &&
+        run_find_state(r->folder, r->subject.s->methods) == RUN_TRAINED)
         return tce_fail(TCE_E_STATE,
                         "%s was trained, and has no checkpoint that loads: put one back into "
                         "%s/checkpoints, or begin again with --restart "

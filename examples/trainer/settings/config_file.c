@@ -17,7 +17,6 @@
 #include "tools/words.h"
 
 #define ENDING ".yaml"
-#define MAX_NAMES 64
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
@@ -65,16 +64,16 @@ static int take_config(char *path, size_t size, int *folder)
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-/* Names, each once, in the order of the alphabet. */
+/* Names, each once, in the order of the alphabet. Starts as { 0 }; free the list when done. */
 typedef struct names {
     size_t n;
-    char list[MAX_NAMES][TEXT_SIZE / 4];
+    char (*list)[TEXT_SIZE / 4]; /* [n] */
 } names;
 
 static void add_name(names *found, const char *name, size_t length)
 {
     char text[TEXT_SIZE / 4];
-    if (length == 0 || length >= sizeof text || found->n == MAX_NAMES)
+    if (length == 0 || length >= sizeof text)
         return;
     snprintf(text, sizeof text, "%.*s", (int)length, name);
     size_t at = 0;
@@ -82,6 +81,10 @@ static void add_name(names *found, const char *name, size_t length)
         at++;
     if (at < found->n && strcmp(found->list[at], text) == 0)
         return;
+    char(*more)[TEXT_SIZE / 4] = realloc(found->list, (found->n + 1) * sizeof *more);
+    if (!more)
+        return;
+    found->list = more;
     memmove(found->list + at + 1, found->list + at, (found->n - at) * sizeof found->list[0]);
     memcpy(found->list[at], text, sizeof text);
     found->n++;
@@ -106,13 +109,13 @@ static void add_folders(names *found, const char *place)
     DIR *entries = opendir(place);
     for (const struct dirent *entry; entries && (entry = readdir(entries)) != NULL;) {
         char path[4 * TEXT_SIZE];
-        names files;
-        files.n = 0;
+        names files = { 0 };
         snprintf(path, sizeof path, "%s%s", place, entry->d_name);
         if (entry->d_name[0] != '.')
             add_files(&files, path);
         if (files.n > 0)
             add_name(found, entry->d_name, strlen(entry->d_name));
+        free(files.list);
     }
     if (entries)
         closedir(entries);
@@ -131,7 +134,6 @@ static void join_names(const names *found, const char *prefix, char *out, size_t
 /* The settings files that a folder has in any of the places. */
 static void find_files(const places *p, const char *folder, names *found)
 {
-    found->n = 0;
     for (size_t i = 0; folder[0] && i < N_PLACES; i++) {
         char path[4 * TEXT_SIZE];
         snprintf(path, sizeof path, "%s%s", p->paths[i], folder);
@@ -143,32 +145,27 @@ static void find_files(const places *p, const char *folder, names *found)
  * The folder of tasks that CONFIG asks for is there: which files it has, and which methods there
  * are at all.
  */
-static tce_status fail_in_folder(const char *config, const char *what, const char *folder,
-                                 const names *files)
+static tce_status fail_in_folder(const settings_table *const *methods, const char *config,
+                                 const char *what, const char *folder, const names *files)
 {
-    char prefix[2 * TEXT_SIZE], list[2 * TEXT_SIZE], methods[TEXT_SIZE] = "";
-    size_t used = 0;
+    char prefix[2 * TEXT_SIZE], list[2 * TEXT_SIZE], all[TEXT_SIZE];
     snprintf(prefix, sizeof prefix, "%s/", folder);
     join_names(files, prefix, list, sizeof list);
-    for (size_t i = 0; i < N_SETTING_ROWS; i++)
-        if (strcmp(SETTING_ROWS[i].section, "run") == 0 &&
-            strcmp(SETTING_ROWS[i].key, "method") == 0)
-            for (const char *c = SETTING_ROWS[i].choices; *c && used < sizeof methods; c++)
-                used += (size_t)snprintf(methods + used, sizeof methods - used,
-                                         *c == '|' ? " and " : "%c", *c);
     return tce_fail(TCE_E_NOT_FOUND, "%s: %s; for %s there is %s. The methods are %s (run.method)",
-                    config, what, folder, list, methods);
+                    config, what, folder, list,
+                    settings_method_names(methods, " and ", all, sizeof all));
 }
 
 /*
  * CONFIG is nowhere: the files of the folder that it is or lies in, or the folder with the nearest
  * name, or where was looked.
  */
-static tce_status fail_to_find(const places *p, const char *config, int is_folder)
+static tce_status fail_to_find(const places *p, const settings_table *const *methods,
+                               const char *config, int is_folder)
 {
     const char *what = is_folder ? "is a folder without tce.yaml" : "no such settings file";
     char folder[TEXT_SIZE], list[TEXT_SIZE];
-    names files, folders;
+    names files = { 0 }, folders = { 0 };
     snprintf(folder, sizeof folder, "%s", config);
     for (size_t length = strlen(folder); length > 0 && folder[length - 1] == '/'; length--)
         folder[length - 1] = '\0';
@@ -178,27 +175,34 @@ static tce_status fail_to_find(const places *p, const char *config, int is_folde
         *slash = '\0';
         find_files(p, folder, &files);
     }
-    if (files.n > 0)
-        return fail_in_folder(config, what, folder, &files);
+    if (files.n > 0) {
+        const tce_status status = fail_in_folder(methods, config, what, folder, &files);
+        free(files.list);
+        return status;
+    }
 
-    const char *words[MAX_NAMES];
-    folders.n = 0;
+    nearest folder_names;
+    nearest_start(&folder_names, folder);
     for (size_t i = 0; i < N_PLACES; i++)
         if (p->paths[i][0])
             add_folders(&folders, p->paths[i]);
     for (size_t i = 0; i < folders.n; i++)
-        words[i] = folders.list[i];
-    const char *near = nearest_word(folder, folders.n, words);
+        nearest_try(&folder_names, folders.list[i]);
+    const char *near = nearest_found(&folder_names);
     join_names(&folders, "", list, sizeof list);
-    return tce_fail(TCE_E_NOT_FOUND, "%s: %s%s%s%s%s%s%s", config, what,
-                    is_folder ? "" : ", neither as a path nor in examples/configs or $TCE_CONFIGS",
-                    near ? "; did you mean " : "", near ? near : "", near ? "?" : ".",
-                    folders.n ? " There are settings for " : "", list);
+    const tce_status status = tce_fail(
+        TCE_E_NOT_FOUND, "%s: %s%s%s%s%s%s%s", config, what,
+        is_folder ? "" : ", neither as a path nor in examples/configs or $TCE_CONFIGS",
+        near ? "; did you mean " : "", near ? near : "", near ? "?" : ".",
+        folders.n ? " There are settings for " : "", list);
+    free(folders.list);
+    return status;
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
-tce_status find_config(const char *config, char *out, size_t size)
+tce_status find_config(const settings_table *const *methods, const char *config, char *out,
+                       size_t size)
 {
     places p;
     int folder = 0;
@@ -209,13 +213,14 @@ tce_status find_config(const char *config, char *out, size_t size)
             if (take_config(out, size, &folder))
                 return TCE_OK;
         }
-    return fail_to_find(&p, config, folder);
+    return fail_to_find(&p, methods, config, folder);
 }
 
-tce_status config_prefix(const char *config, char *out, size_t size)
+tce_status config_prefix(const settings_table *const *methods, const char *config, char *out,
+                         size_t size)
 {
     char path[4 * TEXT_SIZE];
-    const tce_status status = find_config(config, path, sizeof path);
+    const tce_status status = find_config(methods, config, path, sizeof path);
     if (status != TCE_OK)
         return status;
     char *full = realpath(path, NULL);

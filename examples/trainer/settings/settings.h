@@ -1,7 +1,11 @@
 /*
- * Settings of a run. One table row a key (section, key, type, default, limits, help) feeds the YAML
- * reader, the command line, the dump, --help, the documentation and the completion; the struct
- * below is only where the values land.
+ * Settings of a run. A key is a row of a table: section, key, type, default, limits, choices, flags,
+ * help. Rows feed the YAML reader, the command line, the dump, --help, the documentation and the
+ * completion.
+ *
+ * Rows that several methods use stand in groups, here; a method lists the groups that it uses, rows
+ * of its own and defaults that differ, as a settings_table. The reader gets the tables of all methods
+ * as an argument: run.method chooses one, before any other key is read.
  */
 #ifndef TRAINER_SETTINGS_H
 #define TRAINER_SETTINGS_H
@@ -15,6 +19,9 @@
 #define TEXT_SIZE 1024
 #define MAX_LIST 64
 
+/* Bytes for the values of rows that a method has of its own. */
+#define OWN_SIZE 4096
+
 /* Hidden layer widths, or a scale for each basis function. */
 typedef struct setting_ints {
     int32_t n;
@@ -26,12 +33,15 @@ typedef struct setting_doubles {
     double v[MAX_LIST];
 } setting_doubles;
 
-enum { METHOD_TCE = 0, METHOD_BBRL = 1 };
 enum { CRITIC_GAE = 0, CRITIC_MONTE_CARLO = 1 };
 
+typedef struct settings_table settings_table;
+
+/* Where the values land. Those of groups that the method does not use are zero. */
 typedef struct settings {
+    const settings_table *table;          /* of run.method */
+    const settings_table *const *methods; /* those that run.method can choose; NULL at the end */
     struct {
-        int32_t method; /* METHOD_… */
         uint64_t seed;
         int64_t iterations; /* the whole run */
         int64_t steps; /* environment steps after which the run ends; 0: iterations alone decide */
@@ -62,15 +72,8 @@ typedef struct settings {
         int32_t every; /* iterations; 0: only at the end */
         int32_t episodes;
     } evaluate;
-    struct {
-        int32_t kind, phase, basis;
-        int32_t num_basis, num_basis_outside, table_length;
-        int32_t relative_goal, auto_scale_basis, disable_goal, disable_weights, learn_tau,
-            learn_delay;
-        double tau, delay, dt; /* dt 0: the task's */
-        double alpha, alpha_phase, basis_bandwidth_factor, goal_scale;
-        setting_doubles weights_scale; /* one number, or one a basis function */
-    } mp;
+    tce_mp_options mp;                /* dt 0: the task's; num_dof is the task's */
+    setting_doubles mp_weights_scale; /* one number, or one per basis function */
     struct {
         int32_t covariance; /* TCE_POLICY_… */
         setting_ints hidden;
@@ -113,59 +116,128 @@ typedef struct settings {
         /* no setting: entropy_iterations is the run.iterations that the run began with */
         int32_t entropy_from_run;
     } schedule;
+    /* the method's own */
+    union {
+        unsigned char bytes[OWN_SIZE];
+        double number;
+        int64_t whole;
+    } own;
 } settings;
 
+/* Place of a field of the struct that a method keeps in `own`. */
+#define SETTINGS_OWN(type, field) (offsetof(settings, own) + offsetof(type, field))
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
 typedef enum setting_type {
-    SETTING_BOOL,
-    SETTING_INT, /* int32_t */
+    SETTING_BOOL, /* int32_t */
+    SETTING_INT,  /* int32_t */
     SETTING_INT64,
     SETTING_UINT64,
-    SETTING_REAL,
+    SETTING_REAL,   /* double */
     SETTING_TEXT,   /* char[TEXT_SIZE] */
-    SETTING_CHOICE, /* int32_t, position in `choices` */
-    SETTING_INTS,
-    SETTING_REALS
+    SETTING_CHOICE, /* int32_t, the value of a word */
+    SETTING_INTS,   /* setting_ints */
+    SETTING_REALS,  /* setting_doubles */
+    SETTING_METHOD  /* run.method: settings.table, by its name */
 } setting_type;
+
+enum {
+    SETTING_FREE = 1, /* may change when a run is resumed, and is not in its checkpoints */
+    SETTING_CADENCE =
+        2,            /* says how long, how often or on what; plots that compare runs ignore it */
+    SETTING_PLACE = 4 /* a path: absolute when the user names it, and not followed elsewhere */
+};
+
+/* A word and what it stands for; a list ends with the word NULL. */
+typedef struct setting_choice {
+    const char *word;
+    int32_t value;
+} setting_choice;
 
 typedef struct setting_row {
     const char *section;
     const char *key;
     setting_type type;
-    size_t offset;       /* into settings */
-    const char *start;   /* default, as it would be written in a file */
-    double least, most;  /* numbers and list entries */
-    const char *choices; /* "kl|w2|frobenius|none" */
+    size_t offset;                 /* into settings */
+    const char *start;             /* default, as it would be written in a file */
+    double least, most;            /* numbers and list entries */
+    const setting_choice *choices; /* SETTING_CHOICE */
+    unsigned flags;                /* SETTING_… */
     const char *help;
 } setting_row;
 
-/* The table, in the order of the file. */
-extern const setting_row SETTING_ROWS[];
-extern const size_t N_SETTING_ROWS;
+/* Rows that belong together. Groups with rows of the same section follow each other in a table. */
+typedef struct settings_group {
+    size_t n;
+    const setting_row *rows; /* [n] */
+    /* Combinations of values that have no meaning; NULL: there are none. */
+    tce_status (*check)(const settings *s);
+} settings_group;
 
-/* Every key at its default. */
-void settings_init(settings *s);
+/* The settings of a method. */
+struct settings_table {
+    const char *name;                    /* run.method */
+    const settings_group *const *groups; /* in the order of the file; NULL at the end */
+    const char *const *defaults; /* "section.key=value" where the rows' own do not suit, NULL at the
+                                    end; NULL: they all do */
+    tce_status (*check)(const settings *s); /* as of a group */
+};
+
+/* Groups that methods share. Every table begins with SETTINGS_RUN, which has run.method. */
+extern const settings_group SETTINGS_RUN, SETTINGS_TASK, SETTINGS_COLLECT, SETTINGS_EVALUATE;
+extern const settings_group SETTINGS_REWARD_TO_EVENT; /* of the section collect */
+extern const settings_group SETTINGS_MP, SETTINGS_POLICY, SETTINGS_CRITIC, SETTINGS_PROJECTION;
+extern const settings_group SETTINGS_CRITIC_TARGET;              /* of the section critic */
+extern const settings_group SETTINGS_RETURNS, SETTINGS_SEGMENTS; /* of the section objective */
+extern const settings_group SETTINGS_SCHEDULE;
+
+/* Row i of a table, or NULL behind the last one. */
+const setting_row *settings_row(const settings_table *table, size_t i);
+
+/* Row i of all tables, each row once, or NULL behind the last one. */
+const setting_row *settings_any_row(const settings_table *const *methods, size_t i);
+
+/*
+ * The methods that have a row, "tce and bbrl"; "" when all have it. Returns out.
+ */
+const char *settings_methods_of(const settings_table *const *methods, const setting_row *row,
+                                char *out, size_t size);
+
+/* "tce, bbrl" with the text between the names. Returns out. */
+const char *settings_method_names(const settings_table *const *methods, const char *between,
+                                  char *out, size_t size);
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/*
+ * Reads a YAML file of sections (NULL: none), then n words "section.key=value" of a command line,
+ * over the defaults of their run.method. Unknown and repeated keys, keys of other methods, and values
+ * out of range are errors with the line number. On failure *s stays what it was.
+ */
+tce_status settings_read(settings *s, const settings_table *const *methods, const char *path,
+                         size_t n, char *const *words);
+
+/*
+ * Reads a file that the program wrote. TCE_E_CORRUPT: it has no task.name, so it is not all there.
+ */
+tce_status settings_read_record(settings *s, const settings_table *const *methods,
+                                const char *path);
+
+/*
+ * Every key at its default with the method of this name; NULL: the first. TCE_E_VALUE: there is no
+ * such method, or its table contradicts itself.
+ */
+tce_status settings_init(settings *s, const settings_table *const *methods, const char *name);
 
 /*
  * Sets section.key from text; `where` (a file's line, "command line") begins the message of a
- * failure. Names the nearest key when there is no such key.
+ * failure. Names the nearest key when there is no such key. run.method cannot change any more.
  */
 tce_status settings_set(settings *s, const char *section, const char *key, const char *text,
                         const char *where);
 
-/*
- * "run.iterations=3" for a key without its section ("iterations") or with it ("run.iterations"),
- * '-' for '_' in it; "a=3 or b=3" when several sections have it. "..." instead of a value that is
- * NULL or wrong. Returns how many there are.
- */
-size_t settings_spell(const char *name, const char *value, char *out, size_t size);
-
-/*
- * Reads a YAML file of sections over *s. Unknown and repeated keys, and values out of range, are
- * errors with the line number.
- */
-tce_status settings_load(settings *s, const char *path);
-
-/* "section.key=value" of the command line. */
+/* "section.key=value" of the command line, over settings that have been read. */
 tce_status settings_override(settings *s, const char *assignment);
 
 /*
@@ -174,14 +246,35 @@ tce_status settings_override(settings *s, const char *assignment);
  */
 tce_status settings_name_library(settings *s, const char *path);
 
-/* What no single key can tell: combinations that have no meaning. */
+/* Combinations of values that have no meaning. */
 tce_status settings_check(const settings *s);
 
-/* Writes all keys as YAML that settings_load reads back to the same values. */
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* Writes all keys of the method as YAML that settings_read reads back to the same values. */
 void settings_dump(const settings *s, FILE *out);
 
 /* One key's value as text, as it would stand in a file. */
 void settings_text(const settings *s, const setting_row *row, char *out, size_t size);
+
+/*
+ * The words that a row can have, methods or choices, with the text between them; "" for other types.
+ * Returns out.
+ */
+const char *settings_choices(const settings_table *const *methods, const setting_row *row,
+                             const char *between, char *out, size_t size);
+
+/* The default of a row, and which methods have another: "50; bbrl: 20". Returns out. */
+const char *settings_default(const settings_table *const *methods, const setting_row *row,
+                             char *out, size_t size);
+
+/*
+ * "run.iterations=3" for a key of any method without its section ("iterations") or with it
+ * ("run.iterations"), '-' for '_' in it; "a=3 or b=3" when several sections have it. "..." instead of
+ * a value that is NULL or wrong. Returns how many there are.
+ */
+size_t settings_spell(const settings_table *const *methods, const char *name, const char *value,
+                      char *out, size_t size);
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
@@ -189,7 +282,8 @@ void settings_text(const settings *s, const setting_row *row, char *out, size_t 
  * Where a configuration lies: writes the path of CONFIG, a folder's being its tce.yaml, or fails
  * saying which there are.
  */
-tce_status find_config(const char *config, char *out, size_t size);
+tce_status find_config(const settings_table *const *methods, const char *config, char *out,
+                       size_t size);
 
 /*
  * Whether a settings file is the record of a run or a queue: by its name, which only they give, or
@@ -198,6 +292,7 @@ tce_status find_config(const char *config, char *out, size_t size);
 int config_is_record(const char *path);
 
 /* How the names of CONFIG's tasks begin: the name of the folder that it lies in, and "_". */
-tce_status config_prefix(const char *config, char *out, size_t size);
+tce_status config_prefix(const settings_table *const *methods, const char *config, char *out,
+                         size_t size);
 
 #endif

@@ -1,26 +1,24 @@
 /*
  * Settings from a YAML file: sections of keys, each a scalar or a flat list. libyaml's events carry
- * the line of every key, which the messages need; so unknown and repeated keys are found where they
- * stand.
+ * the line of every key, which the messages need.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
-#include "settings/settings.h"
+#include "settings/settings_entries.h"
 #include "tools/files.h"
 
-#define WHERE_SIZE (TEXT_SIZE + 32)
 #define VALUE_SIZE (4 * TEXT_SIZE)
 
 typedef struct reader {
     yaml_parser_t parser;
     yaml_event_t event; /* the present one */
     const char *path;
-    settings *s;
-    unsigned char seen[256]; /* by row of the table */
+    setting_entries *out;
 } reader;
 
 /* "file:line" of the present event. */
@@ -81,55 +79,40 @@ static tce_status take_list(reader *r, const char *key, char *out, size_t size)
     }
 }
 
-/*
- * Marks a key of the table; TCE_E_VALUE when it stands twice. Unknown ones are left to
- * settings_set.
- */
-static tce_status mark_seen(reader *r, const char *section, const char *key, const char *place)
+/* The present event is a name of at most 63 characters: begins an entry with it. */
+static tce_status begin_entry(const reader *r, const char *what, setting_entry *entry, char *name,
+                              size_t size)
 {
-    for (size_t i = 0; i < N_SETTING_ROWS && i < sizeof r->seen; i++)
-        if (strcmp(SETTING_ROWS[i].section, section) == 0 &&
-            strcmp(SETTING_ROWS[i].key, key) == 0 && r->seen[i]++)
-            return tce_fail(TCE_E_VALUE, "%s: %s.%s is set twice, keep one", place, section, key);
-    return TCE_OK;
+    where(r, entry->where);
+    entry->line = (int)r->event.start_mark.line + 1;
+    return take_scalar(r, what, name, size);
 }
 
 static tce_status read_key(reader *r, const char *section)
 {
-    char key[64], place[WHERE_SIZE], text[VALUE_SIZE];
-    where(r, place);
-    tce_status status = take_scalar(r, section, key, sizeof key);
-    if (status == TCE_OK)
-        status = mark_seen(r, section, key, place);
+    char text[VALUE_SIZE];
+    setting_entry entry = { .text = text };
+    snprintf(entry.section, sizeof entry.section, "%s", section);
+    tce_status status = begin_entry(r, section, &entry, entry.key, sizeof entry.key);
     if (status == TCE_OK)
         status = next_event(r);
     if (status != TCE_OK)
         return status;
 
     if (r->event.type == YAML_SEQUENCE_START_EVENT)
-        status = take_list(r, key, text, sizeof text);
+        status = take_list(r, entry.key, text, sizeof text);
     else
-        status = take_scalar(r, key, text, sizeof text);
-    return status == TCE_OK ? settings_set(r->s, section, key, text, place) : status;
-}
-
-/* Says that there is no such section, where its name stands. */
-static tce_status check_section(reader *r, const char *section, const char *place)
-{
-    for (size_t i = 0; i < N_SETTING_ROWS; i++)
-        if (strcmp(SETTING_ROWS[i].section, section) == 0)
-            return TCE_OK;
-    return settings_set(r->s, section, "", "", place);
+        status = take_scalar(r, entry.key, text, sizeof text);
+    return status == TCE_OK ? entries_add(r->out, &entry) : status;
 }
 
 /* The present event is the name of a section. */
 static tce_status read_section(reader *r)
 {
-    char section[64], place[WHERE_SIZE];
-    where(r, place);
-    tce_status status = take_scalar(r, "a section", section, sizeof section);
+    setting_entry entry = { .text = "" };
+    tce_status status = begin_entry(r, "a section", &entry, entry.section, sizeof entry.section);
     if (status == TCE_OK)
-        status = check_section(r, section, place);
+        status = entries_add(r->out, &entry);
     if (status == TCE_OK)
         status = next_event(r);
     if (status != TCE_OK)
@@ -142,12 +125,12 @@ static tce_status read_section(reader *r)
         return tce_fail(
             TCE_E_VALUE,
             "%s: \"%s\" must be a section with keys below it, as in \"policy:\\n  epochs: 50\"",
-            place, section);
+            entry.where, entry.section);
     for (;;) {
         status = next_event(r);
         if (status != TCE_OK || r->event.type == YAML_MAPPING_END_EVENT)
             return status;
-        status = read_key(r, section);
+        status = read_key(r, entry.section);
         if (status != TCE_OK)
             return status;
     }
@@ -207,19 +190,16 @@ static tce_status open_settings(const char *path, FILE **out)
     return *out ? TCE_OK : tce_fail(TCE_E_IO, "cannot read %s: %s", path, strerror(errno));
 }
 
-tce_status settings_load(settings *s, const char *path)
+tce_status entries_read(setting_entries *e, const char *path)
 {
     FILE *file;
+    reader r;
     const tce_status opened = open_settings(path, &file);
     if (opened != TCE_OK)
         return opened;
-
-    /* into a copy: a file with a mistake changes nothing */
-    settings copy = *s;
-    reader r;
     memset(&r, 0, sizeof r);
     r.path = path;
-    r.s = &copy;
+    r.out = e;
     tce_status status = yaml_parser_initialize(&r.parser)
                             ? TCE_OK
                             : tce_fail(TCE_E_NOMEM, "%s: no memory", path);
@@ -230,7 +210,31 @@ tce_status settings_load(settings *s, const char *path)
         yaml_parser_delete(&r.parser);
     }
     fclose(file);
-    if (status == TCE_OK)
-        *s = copy;
     return status;
+}
+
+tce_status entries_add(setting_entries *e, const setting_entry *entry)
+{
+    if (e->n == e->capacity) {
+        const size_t capacity = e->capacity ? 2 * e->capacity : 64;
+        setting_entry *list = realloc(e->list, capacity * sizeof *list);
+        if (!list)
+            return tce_fail(TCE_E_NOMEM, "no memory for %zu settings", capacity);
+        e->list = list;
+        e->capacity = capacity;
+    }
+    char *text = strdup(entry->text);
+    if (!text)
+        return tce_fail(TCE_E_NOMEM, "no memory for %s.%s", entry->section, entry->key);
+    e->list[e->n] = *entry;
+    e->list[e->n++].text = text;
+    return TCE_OK;
+}
+
+void entries_free(setting_entries *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        free(e->list[i].text);
+    free(e->list);
+    memset(e, 0, sizeof *e);
 }

@@ -30,17 +30,22 @@ static size_t edit_distance(const char *a, const char *b)
     return row[n_b];
 }
 
-const char *nearest_word(const char *word, size_t n, const char *const *words)
+void nearest_start(nearest *n, const char *word)
 {
-    const char *best = NULL;
-    size_t least = SIZE_MAX;
-    for (size_t i = 0; i < n; i++) {
-        const size_t distance = edit_distance(word, words[i]);
-        if (distance < least) {
-            least = distance;
-            best = words[i];
-        }
+    *n = (nearest){ .word = word, .least = SIZE_MAX };
+}
+
+void nearest_try(nearest *n, const char *candidate)
+{
+    const size_t distance = edit_distance(n->word, candidate);
+    if (distance < n->least) {
+        n->least = distance;
+        n->best = candidate;
     }
+}
+
+const char *nearest_found(const nearest *n)
+{
     /* farther than half of the word is no slip of the pen */
-    return best && least <= (strlen(word) + 1) / 2 ? best : NULL;
+    return n->best && n->least <= (strlen(n->word) + 1) / 2 ? n->best : NULL;
 }
