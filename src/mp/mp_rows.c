@@ -1,8 +1,8 @@
 /*
  * Basis rows of ProDMP and ProMP, and their derivatives by tau and delay.
  *
- * ProDMP, in scaled time, order k = 0, 1, 2 (y1, y2, Psi the k-th derivatives at u):   [TCE eq.
- * prodmp_pos_full]
+ * ProDMP, in scaled time, order k = 0, 1, 2 (y1, y2, Psi the k-th derivatives at u):
+ *                                                                         [TCE eq. prodmp_pos_full]
  *
  *     xi1 = (y2'_b y1 - y1'_b y2)/det,   xi2 = (y1_b y2 - y2_b y1)/det,
  *     det = y1_b y2'_b - y2_b y1'_b

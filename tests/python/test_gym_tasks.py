@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
@@ -411,3 +412,23 @@ def test_a_copy_of_the_library_finds_its_models(tmp_path: Path) -> None:
         f"import os; os.chdir({str(tmp_path)!r}); import gymnasium; env = gymnasium.make('tce.gym:tce/HopperJump-v0'); print(env.reset(seed=1)[0].shape)",
         TCE_TASKS=str(copy), PYTHONPATH=str(ROOT / "bindings" / "python"), TCE_LIBRARY=os.path.abspath(tce._library.path))
     assert result.stdout.strip() == "(16,)", result.stderr
+
+
+def test_a_vector_refuses_actions_and_seeds_before_anything_moves() -> None:
+    vector, twin = (gymnasium.make_vec("tce/PointVia-v0", 3) for _ in range(2))
+    vector.reset(seed=1)
+    twin.reset(seed=1)
+    n_action = vector.single_action_space.shape[0]
+    for wrong in (np.ones((2, n_action)), np.ones((1, n_action)), np.ones(n_action)):
+        with pytest.raises(ValueError, match=r"actions: shape \[.*\], expected \[N=3, A="):
+            vector.step(wrong)
+    with pytest.raises(ValueError, match="seed: 1.5, expected an integer"):
+        vector.reset(seed=[1.5, 2, 3])
+    same = np.zeros((3, n_action))
+    assert np.array_equal(vector.step(same)[0], twin.step(same)[0])
+
+
+def test_environments_are_not_copied_by_halves() -> None:
+    for env in (gymnasium.make("tce/PointVia-v0").unwrapped, gymnasium.make_vec("tce/PointVia-v0", 2)):
+        with pytest.raises(TypeError, match="cannot be copied"):
+            copy.copy(env)

@@ -300,3 +300,77 @@ def test_a_forked_child_ends_with_a_pool() -> None:
             os._exit(0 if same else 3)
         assert os.waitpid(child, 0)[1] == 0
         """)
+
+
+def test_a_forked_child_does_not_wait_for_threads_that_it_lacks() -> None:
+    python("""
+        pool, inside = tce.Pool(2), threading.Event()
+
+        class Slow(Line):
+            def reset(self, random):
+                inside.set()
+                time.sleep(1.0)
+                return super().reset(random)
+
+        rollout = tce.Rollout(tce.PythonTask(Slow), pool=pool)
+        thread = threading.Thread(target=rollout.reset)
+        thread.start()
+        inside.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # ends a child that hangs
+            done = []
+            pool.run(3, 1, lambda chunk, begin, end, worker: done.append(chunk))
+            try:
+                rollout.reset()
+            except tce.StateError as reason:
+                done.append(str(reason))
+            expected = "Rollout was in use by another thread when this process was forked: make a new one in the child [TCE_E_STATE]"
+            os._exit(0 if done == [0, 1, 2, expected] else 3)
+        thread.join()
+        rollout.reset()
+        assert os.waitpid(child, 0)[1] == 0
+        """)
+
+
+def test_a_call_from_inside_the_same_handle_is_refused() -> None:
+    python("""
+        class Own(Line):
+            def step(self, pos, vel):
+                rollout.reset()
+
+        for pool in (None, tce.Pool(3)):
+            rollout = tce.Rollout(tce.PythonTask(Own), 2, pool=pool)
+            rollout.reset()
+            signal.alarm(20)  # ends a process that hangs
+            try:
+                run(rollout)
+            except tce.StateError as reason:
+                assert "Rollout is busy with the call that this one comes from" in str(reason), reason
+            else:
+                raise AssertionError("not refused")
+            signal.alarm(0)
+        """)
+
+
+def test_a_signal_handler_may_use_the_pool_that_it_interrupts() -> None:
+    python("""
+        pool, calls = tce.Pool(2), []
+
+        def handler(number, frame):
+            pool.run(3, 1, lambda *unused: calls.append(1))
+
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+        faulthandler.dump_traceback_later(20, exit=True)
+        start = time.time()
+        while time.time() - start < 1.0:
+            pool.run(3, 1, lambda *unused: None)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert len(calls) >= 3 and len(calls) % 3 == 0
+        """)
+
+
+def test_a_pool_refuses_more_items_than_can_be_counted() -> None:
+    with tce.Pool(1) as pool, pytest.raises(ValueError, match="n_items: 18446744073709551619, expected 0 to"):
+        pool.run(2**64 + 3, 1, lambda *unused: None)

@@ -23,12 +23,27 @@ except ImportError:
 SIGINT = int(signal.SIGINT)
 
 
+class _Thread(threading.local):
+    """Whether this thread is in Python code that C has called, and the call that this happened in."""
+
+    inside = False
+    call: Optional["Faults"] = None
+
+
+_thread = _Thread()
+
+
 class Faults:
     """What Python code raised during one call of C."""
 
     def __init__(self) -> None:
         self.causes: List[BaseException] = []
         self.interrupt: Optional[BaseException] = None
+        self.begin()
+
+    def begin(self) -> None:
+        """The call is made now, by this thread, which may itself be inside another call."""
+        self.thread, self.around = threading.get_ident(), _thread.call
 
     def add(self, fault: BaseException) -> None:
         """Keeps an exception; one that is no ``Exception`` ends the call."""
@@ -45,27 +60,35 @@ class Group:
         self.faults = Faults()
 
 
-class _Thread(threading.local):
-    """Whether this thread is in Python code that C has called."""
-
-    inside = False
-
-
-_thread = _Thread()
-
-
-def user_code(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls Python code from a callback. The callback catches every exception."""
-    before, _thread.inside = _thread.inside, True
+def user_code(faults: Faults, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls Python code from a callback of a call. The callback catches every exception."""
+    before, call = _thread.inside, _thread.call
+    _thread.inside, _thread.call = True, faults
     try:
         return function(*arguments)
     finally:
-        _thread.inside = before
+        _thread.inside, _thread.call = before, call
 
 
 def in_callback() -> bool:
     """Whether this thread is in Python code that C has called."""
     return _thread.inside
+
+
+def present_call() -> Optional[Faults]:
+    """The call that this thread is inside of, in Python code that C has called."""
+    return _thread.call
+
+
+def waits_for_us(thread: int, inside: Optional[Faults]) -> bool:
+    """Whether a thread, being inside some call, made the call that this thread is inside of, directly or through others.
+
+    Then it waits for this one. The same thread may be further inside, at work for that call as this one is: then it does not.
+    """
+    call = _thread.call
+    while call is not None and not (call.thread == thread and call.around is inside):
+        call = call.around
+    return call is not None
 
 
 def in_main_thread() -> bool:
@@ -115,6 +138,7 @@ class interrupts_kept:
 def call(group: Group, function: Callable[..., Any], *arguments: Any, faults: Optional[Faults] = None) -> Any:
     """Calls C, with the group's handle locked. An interrupt is raised itself, an exception is the cause of the failure."""
     group.faults = faults = faults or Faults()
+    faults.begin()
     failure: Optional[TceError] = None
     result = None
     try:
@@ -145,7 +169,7 @@ class Chunks:
         if self.faults.interrupt is not None:
             return fail(E_ARGUMENT, f"chunk {number} was not started")
         try:
-            user_code(function, *arguments)
+            user_code(self.faults, function, *arguments)
             return 0
         except BaseException as fault:  # nothing may unwind through C
             self.raised[number] = fault

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import difflib
 import functools
-import threading
 from ctypes import byref, c_double, c_int32, c_uint64, c_void_p
 from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, NoReturn, Optional, Tuple, Type, TypeVar
 
@@ -15,6 +14,7 @@ from ._callbacks import in_callback
 from ._choices import FIELDS as CHOICES
 from ._choices import choice
 from ._library import lib
+from ._locks import Gate, Turn
 from ._pointers import AnyStruct, Struct
 
 RANGES = {c_int32: (-(2**31), 2**31 - 1), c_uint64: (0, 2**64 - 1)}
@@ -51,7 +51,7 @@ class Owned(c_void_p):
 
 
 @contextlib.contextmanager
-def both(first: threading.Lock, second: threading.Lock) -> Iterator[None]:
+def both(first: Gate, second: Gate) -> Iterator[None]:
     with first, second:
         yield
 
@@ -67,10 +67,10 @@ class Handle:
     _owned: Optional[Owned] = None
     _uses: Tuple[Owned, ...] = ()
     _keep: Any = None  # Python objects that the C handle points to
-    _gate: Optional[threading.Lock] = None  # of the pool
+    _gate: Optional[Gate] = None  # of the pool
 
     def __init__(self, address: Optional[int] = None, uses: Iterable[Owned] = ()) -> None:
-        self._own_lock = threading.Lock()
+        self._own_lock = Turn(type(self).__name__)
         self._uses = tuple(uses)
         self._owned = None if address is None else self._own(address)
 

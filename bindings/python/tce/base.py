@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import ctypes
-import threading
 from ctypes import byref
 from typing import Any, Callable, Optional, Union
 
@@ -18,8 +17,10 @@ from ._declarations import PoolOptions, PoolWork
 from ._declarations import Random as RandomState
 from ._handle import Handle, fill, make, struct
 from ._library import lib
+from ._locks import Gate
 
 MASK = 2**64 - 1
+SIZE_MAX = 2 ** (8 * ctypes.sizeof(ctypes.c_size_t)) - 1
 
 
 class Random:
@@ -115,7 +116,7 @@ class Pool(Handle):
 
     def __init__(self, n_threads: int = 0) -> None:
         super().__init__()
-        self._gate = self._serving = threading.Lock()
+        self._gate = self._serving = Gate()
         options = struct(PoolOptions)
         fill(options, {"n_threads": n_threads})
         self._owned = self._own(make(lib.tce_pool_create, byref(options), None))
@@ -137,7 +138,7 @@ class Pool(Handle):
             return chunks.run(chunk, work, chunk, begin, end, worker)
 
         callback = PoolWork(call)
-        sizes = integer("n_items", n_items, 0), integer("chunk_size", chunk_size, 0)
+        sizes = integer("n_items", n_items, 0, SIZE_MAX), integer("chunk_size", chunk_size, 0, SIZE_MAX)
         with contextlib.nullcontext() if in_callback() else self._serving:
             chunks.call(lib.tce_pool_run, self, *sizes, callback, None)
 

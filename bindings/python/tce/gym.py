@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Sequence, Tuple, Union
 
 import gymnasium
 import numpy as np
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 
-from ._arrays import AnyArray, Array
+from ._arrays import AnyArray, Array, Shapes, integer
 from ._primitives import PRODMP
 from .base import Pool, Random
 from .env import EnvSpec, Instance, StepResult, Task, TaskLibrary
@@ -119,6 +119,9 @@ class _Limited:
 
     _spec: Optional[gymnasium.envs.registration.EnvSpec] = None
     _max_episode_steps = 1
+
+    def __copy__(self) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} cannot be copied: both would step one environment of the C library. Make another one.")
 
     @property
     def spec(self) -> Optional[gymnasium.envs.registration.EnvSpec]:
@@ -260,9 +263,11 @@ def _seeds(seed: Seeds, n: int) -> List[Optional[int]]:
         return [None] * n
     if isinstance(seed, (int, np.integer)):
         return [int(seed) + i for i in range(n)]
+    if not hasattr(seed, "__len__"):
+        raise ValueError(f"seed: {seed!r}, expected a number or one seed for each of {n} environments")
     if len(seed) != n:
         raise ValueError(f"seed: {len(seed)} seeds, expected a number or one seed for each of {n} environments")
-    return [None if one is None else int(one) for one in seed]
+    return [None if one is None else integer("seed", one) for one in seed]
 
 
 def _chosen(options: Optional[Dict[str, Any]], n: int) -> AnyArray:
@@ -432,8 +437,9 @@ class TaskVectorEnv(_Vector):
     def step(self, actions: Any) -> Tuple[Array, Array, AnyArray, AnyArray, Dict[str, Any]]:
         self._check_running()
         begin = self._waiting
+        actions = Shapes(N=self.num_envs, A=self.task_spec.n_action).array("actions", actions, "N A")
         if begin.any():
-            actions = np.where(begin[:, None], 0.0, np.asarray(actions, np.float64))
+            actions = np.where(begin[:, None], 0.0, actions)
         self._obs, results = self._rollout.step(actions)
         results[begin] = 0
         last = {**self._named(self._rollout.metrics()), "event": results["event"] != 0}

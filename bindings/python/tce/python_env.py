@@ -133,7 +133,7 @@ class PythonTask(Task):
             if faults.interrupt is not None and entry != "destroy":
                 return fail(E_ENV, f"not started: the call was ended by {type(faults.interrupt).__name__}")
             try:
-                user_code(function, *arguments)
+                user_code(faults, function, *arguments)
                 return 0
             except NotImplementedError as reason:
                 return fail(E_UNSUPPORTED, str(reason))
