@@ -6,6 +6,7 @@ what each letter stands for, so that arrays of one call must fit each other.
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, Dict, Optional, Tuple, Union
 
@@ -141,14 +142,19 @@ def number(name: str, value: Any) -> float:
     return float(array.reshape(()))
 
 
+@functools.lru_cache(maxsize=16)
+def _unread(size: int, diagonal: bool) -> AnyArray:
+    """Which entries of a factor [P, P] C does not read: those above (or off) the diagonal."""
+    above = np.triu(np.ones((size, size), bool), 1)
+    return above | above.T if diagonal else above
+
+
 def check_lower(name: str, array: Array, diagonal: bool = False) -> None:
-    """ValueError unless what C does not read of factors [..., P, P], above (or off) the diagonal, is 0."""
-    unread = np.triu(array, 1)
-    if diagonal:
-        unread = unread + np.tril(array, -1)
-    if not unread.any():
+    """ValueError unless what C does not read of factors [..., P, P] is 0."""
+    unread = _unread(array.shape[-1], diagonal)
+    if not array[..., unread].any():
         return
-    at = tuple(int(i) for i in np.argwhere(unread != 0)[0])
+    at = tuple(int(i) for i in np.argwhere(np.where(unread, array, 0.0))[0])
     where = f"{name}[{', '.join(map(str, at))}] = {array[at]:g}"
     if diagonal:
         raise ValueError(f"{where}: with diagonal=True all entries off the diagonal must be 0")

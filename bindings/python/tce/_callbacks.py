@@ -15,9 +15,9 @@ from .errors import E_ARGUMENT, TceError
 
 try:
     # without conversions to enums, which take longer than a step of many an environment
-    import _signal as plain_signal
+    import _signal as plain_signal  # type: ignore[import-not-found,unused-ignore]
 except ImportError:
-    plain_signal = signal  # type: ignore[misc]
+    plain_signal = signal  # type: ignore[misc,unused-ignore]
 
 
 SIGINT = int(signal.SIGINT)

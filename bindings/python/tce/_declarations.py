@@ -1,6 +1,6 @@
 """The public headers in ctypes: constants, structs, callbacks, functions. Made by declare.py: do not edit."""
 
-from ctypes import CFUNCTYPE, c_char_p, c_double, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, c_char_p, c_double, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any, Dict, List, Tuple
 
 from ._pointers import Data, Float64, Int32, Pointer, Size, Status, Struct, Uint8, Uint32

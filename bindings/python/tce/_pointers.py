@@ -7,16 +7,17 @@ shapes is the business of ``_arrays``.
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_char, c_int32, c_void_p
-from typing import Any, ClassVar, Dict, Optional, Type, TypeVar
+from ctypes import addressof, c_char, c_int32, c_void_p
+from typing import Any, Callable, ClassVar, Dict, Type, TypeVar
 
 import numpy as np
+from numpy import ndarray
 
 # handles, structs by reference, callbacks
 Pointer = c_void_p
 
 # The memory of an array as ctypes passes it to C: made in a third of the time that array.ctypes.data takes.
-_Memory: Any = c_char * 0
+memory: Callable[[Any], Any] = (c_char * 0).from_buffer
 
 
 class Status(c_int32):
@@ -38,18 +39,17 @@ class Data:
     @classmethod
     def from_param(cls, value: Any) -> Any:
         """What ctypes passes for an argument of this type."""
-        if not isinstance(value, np.ndarray):
+        if not isinstance(value, ndarray):
             return c_void_p.from_param(value)
-        cls.check(value)
-        return _Memory.from_buffer(value) if value.flags.writeable else c_void_p(value.ctypes.data)
+        if value.dtype is not cls.dtype or not value.flags.c_contiguous:
+            cls.check(value)
+        return memory(value) if value.flags.writeable else c_void_p(value.ctypes.data)
 
     @classmethod
-    def address(cls, value: Any) -> Optional[int]:
-        """The same as a number, for a field of a struct."""
-        if not isinstance(value, np.ndarray):
-            return ctypes.cast(value, c_void_p).value
+    def address(cls, value: ndarray) -> int:
+        """The address of an array, for a field of a struct."""
         cls.check(value)
-        return ctypes.addressof(_Memory.from_buffer(value)) if value.flags.writeable else value.ctypes.data
+        return addressof(memory(value)) if value.flags.writeable else value.ctypes.data
 
 
 class Float64(Data):
@@ -95,9 +95,16 @@ class Struct(ctypes.Structure):
         """Makes fields point to arrays, handles or ctypes objects (None: NULL), which live as long as this struct."""
         kept = self.__dict__.setdefault("_kept", {})
         for field, target in targets.items():
-            # of a handle, the C handle: it stays when the Python object is closed
-            kept[field] = target = getattr(target, "_as_parameter_", target)
-            setattr(self, field, self._arrays_.get(field, Data).address(target))
+            if target is None:
+                address = None
+            elif isinstance(target, ndarray):
+                address = self._arrays_.get(field, Data).address(target)
+            else:
+                # of a handle, the C handle: it stays when the Python object is closed
+                target = getattr(target, "_as_parameter_", target)
+                address = ctypes.cast(target, c_void_p).value
+            kept[field] = target
+            setattr(self, field, address)
 
     def changed(self: AnyStruct, **fields: Any) -> AnyStruct:
         """A copy with other values in some fields, which keeps what it points to as well."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from ctypes import byref
 from functools import partial
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence

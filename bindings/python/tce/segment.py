@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctypes import byref, c_size_t
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
