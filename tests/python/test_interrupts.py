@@ -168,6 +168,7 @@ def test_ctrl_c_is_never_lost_between_c_and_python() -> None:
 def test_ctrl_c_does_not_wait_for_episodes_in_c() -> None:
     python("""
         # a task that is not a PythonTask, as those of libraries: here its step sleeps
+        import ctypes
         from tce._declarations import EnvVtableCallbacks, TCE_OK
         ended = threading.Event()
         count = []
@@ -175,13 +176,13 @@ def test_ctrl_c_does_not_wait_for_episodes_in_c() -> None:
         @EnvVtableCallbacks["step"]
         def step(instance, pos, vel, obs, result):
             time.sleep(0.002)
+            ctypes.c_double.from_address(obs).value = 0.0
             count.append(1)
             if len(count) == 1000:
                 ended.set()
             return TCE_OK
 
         inner = tce.PythonTask(Line)
-        import ctypes
         inner._table.step = ctypes.cast(step, ctypes.c_void_p).value
         task = tce.Task(inner._vtable, keep=inner)
         rollout = tce.Rollout(task, 1)
