@@ -1,6 +1,6 @@
 /*
- * Collecting episodes: context -> (mean, L) -> parameters -> desired path -> environment [TCE, one
- * iteration, step 1].
+ * Collecting episodes [TCE, one iteration, step 1]: context -> (mean, L) -> parameters -> desired
+ * path -> environment.
  *
  * Episodes run in rounds of N environments. Parameters of episode e in collection k come from the
  * stream (seed, parameters, k, e), environment resets from the roll-out's own streams: nothing

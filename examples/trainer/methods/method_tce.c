@@ -140,8 +140,8 @@ static const double *real_states(const episodes *ep, size_t first, size_t n, con
 }
 
 /*
- * After each round: its states enter the running statistics, then are normalised by them [tasks
- * 1.6].
+ * After each round [tasks 1.6]: its states enter the running statistics, then are normalised by
+ * them.
  */
 static tce_status normalise_round(void *context, const episodes *ep, size_t first, size_t n)
 {

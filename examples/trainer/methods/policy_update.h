@@ -1,5 +1,5 @@
 /*
- * The policy update of every method with a trust region [algorithm 3, step 7]:
+ * The policy update of every method with a trust region [TCE, one iteration, step 7]:
  *
  *     loss = surrogate(projected policy) + regression to it - bonus * its mean entropy; Adam.
  *
