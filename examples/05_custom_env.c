@@ -1,7 +1,8 @@
 /*
- * Your own environment as a table of functions: rolled out here, and a task library for `tce
- * train`.   Run: make check-examples A cart has to stand at a drawn goal after one second. As a
- * task library, to check it and to train on it:
+ * Your own environment as a table of functions, rolled out here.   Run: make check-examples
+ *
+ * A cart has to stand at a drawn goal after one second. The same file is a task library, to check
+ * and to train on:
  *     cc -shared -fPIC -Iinclude -o cart.so examples/05_custom_env.c && tce tasks --check ./cart.so
  *     tce train point_via/bbrl --task-library ./cart.so task.name=cart
  */

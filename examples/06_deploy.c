@@ -1,7 +1,8 @@
 /*
- * A trained policy on a robot: load policy.safetensors, context in, trajectory out, then one time
- * after the other as a control loop asks. Run: build/examples/06_deploy
- * runs/.../policy.safetensors; without a file it makes an untrained one to show the way.
+ * A trained policy on a robot: context in, trajectory out, then step by step for a control loop.
+ * Run: build/examples/06_deploy runs/.../policy.safetensors
+ *
+ * Without a file it makes an untrained policy to show the way.
  */
 #include <math.h>
 #include <stdio.h>
