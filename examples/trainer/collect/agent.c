@@ -146,34 +146,33 @@ void agent_close(agent *a)
     memset(a, 0, sizeof *a);
 }
 
-tce_status agent_check_task(const agent *a, const agent *now)
+tce_status agent_check_task(const agent *a, const tce_env_spec *spec, const char *task)
 {
-    static const char *const WHAT[] = { "numbers in an observation", "inputs of the policy",
-                                        "steps", "degrees of freedom" };
-    const size_t then_sizes[] = { a->O, a->O_net, a->T, a->D },
-                 now_sizes[] = { now->O, now->O_net, now->T, now->D };
-    if (a->task[0] && strcmp(a->task, now->task) != 0)
+    static const char *const WHAT[] = { "numbers in an observation", "steps",
+                                        "degrees of freedom" };
+    const size_t then[] = { a->O, a->T, a->D };
+    const int32_t now[] = { spec->n_obs, spec->n_steps, spec->n_dof };
+    if (a->task[0] && strcmp(a->task, task) != 0)
         return tce_fail(TCE_E_VALUE,
                         "policy.safetensors is of the task %s, config.yaml names %s: they are of "
                         "different runs",
-                        a->task, now->task);
+                        a->task, task);
     for (size_t i = 0; i < sizeof WHAT / sizeof WHAT[0]; i++)
-        if (then_sizes[i] != now_sizes[i])
+        if (then[i] != (size_t)now[i])
             return tce_fail(TCE_E_SHAPE,
-                            "the policy was trained with %zu %s, the task %s has %zu now: its "
+                            "the policy was trained with %zu %s, the task %s has %d now: its "
                             "library or config.yaml has changed",
-                            then_sizes[i], WHAT[i], now->task, now_sizes[i]);
-    if (a->dt != now->dt)
+                            then[i], WHAT[i], task, (int)now[i]);
+    if (a->dt != spec->dt)
         return tce_fail(TCE_E_VALUE,
                         "the policy was trained with steps of %g s, those of the task %s take %g s "
                         "now: its library has changed",
-                        a->dt, now->task, now->dt);
-    if (!a->context != !now->context ||
-        (a->context && (a->n_context != now->n_context ||
-                        memcmp(a->context, now->context, a->n_context * sizeof *a->context) != 0)))
+                        a->dt, task, spec->dt);
+    if (a->context && (a->n_context != (size_t)spec->n_context ||
+                       memcmp(a->context, spec->context, a->n_context * sizeof *a->context) != 0))
         return tce_fail(TCE_E_SHAPE,
-                        "the policy sees other entries of the observation than the task %s shows "
-                        "to it now: its library or config.yaml has changed",
-                        now->task);
+                        "the policy sees other entries of the observation than the task %s calls "
+                        "context now: its library or config.yaml has changed",
+                        task);
     return TCE_OK;
 }

@@ -51,9 +51,9 @@ tce_status agent_open(agent *out, const tce_store *store, int32_t max_batch, tce
 void agent_close(agent *a);
 
 /*
- * TCE_E_VALUE, TCE_E_SHAPE: an agent from a file is not one for the task that `now` describes. The
- * message says what has changed.
+ * TCE_E_VALUE, TCE_E_SHAPE: an agent from a file is not one for a task as it is now. The message
+ * says what has changed.
  */
-tce_status agent_check_task(const agent *a, const agent *now);
+tce_status agent_check_task(const agent *a, const tce_env_spec *spec, const char *task);
 
 #endif

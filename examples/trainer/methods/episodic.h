@@ -32,7 +32,7 @@ typedef struct learner {
 typedef struct episodic_options {
     int32_t normalise; /* TCE_CRITIC_… of the critic */
     int step_values;   /* the critic judges every state, not only the first of each episode */
-    /* Of the method table. */
+    /* What the settings cannot mean for a task. */
     tce_status (*check)(const settings *s, const tce_env_spec *spec);
     /* Counts the memory of the method's own data, for P parameters. */
     tce_status (*measure)(const learner *l, tce_pool *pool, size_t P, memory *m);
@@ -50,9 +50,11 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
 tce_status episodic_train_policy(learner *l, int64_t i, surrogate loss, void *likelihood,
                                  progress *out);
 
+/* The check of every episodic method: that the movement fits the episodes. */
+tce_status episodic_check(const settings *s, const tce_env_spec *spec);
+
 /* Entries of a method table; destroy frees all but the handles in `own`. */
 void episodic_destroy(void *learner);
-tce_status episodic_check(const settings *s, const tce_env_spec *spec);
 size_t episodic_columns(const void *learner, const char *const **names);
 const agent *episodic_agent(const void *learner);
 tce_status episodic_save(const void *learner, tce_store *store);

@@ -160,7 +160,6 @@ static const settings_group *const GROUPS[] = {
 
 const method METHOD_TABLE_BBRL = { .settings = { "bbrl", GROUPS, NULL, NULL },
                                    .phases = EPISODIC_PHASES,
-                                   .check = episodic_check,
                                    .label = label,
                                    .create = create,
                                    .destroy = episodic_destroy,

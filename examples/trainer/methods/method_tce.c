@@ -281,7 +281,6 @@ static const settings_group *const GROUPS[] = { &SETTINGS_RUN,           &SETTIN
 
 const method METHOD_TABLE_TCE = { .settings = { "tce", GROUPS, NULL, check_settings },
                                   .phases = EPISODIC_PHASES,
-                                  .check = check,
                                   .label = label,
                                   .create = create,
                                   .destroy = destroy,

@@ -28,11 +28,12 @@ typedef struct method {
     settings_table settings;
     /* Parts of an iteration that are timed, by the names that timing.csv gives them; ends in NULL. */
     const char *const *phases;
-    /* What the settings cannot mean, for a task: TCE_E_VALUE, TCE_E_UNSUPPORTED. */
-    tce_status (*check)(const settings *s, const tce_env_spec *spec);
     /* What papers call the method with these settings: "TCE", "TCE Std", "BBRL Cov clip". */
     void (*label)(const settings *s, char *out, size_t size);
-    /* Takes all memory; the other calls take none that stays. */
+    /*
+     * Takes all memory; the other calls take none that stays. TCE_E_VALUE, TCE_E_UNSUPPORTED: what
+     * the settings cannot mean for this task.
+     */
     tce_status (*create)(const method_context *c, void **out);
     void (*destroy)(void *learner); /* NULL is fine */
     /* Names of the numbers to log, fixed from here on. Returns how many there are. */
@@ -49,10 +50,13 @@ typedef struct method {
 extern const method METHOD_TABLE_TCE;
 extern const method METHOD_TABLE_BBRL;
 
-size_t method_n_phases(const method *way);
-
-/* The tables of all methods, for readers of settings; NULL at the end. */
+/*
+ * The tables of all methods, the first being the default; NULL at the end. The one thing in
+ * registry.c, so that another program can have other methods.
+ */
 extern const settings_table *const METHODS[];
+
+size_t method_n_phases(const method *way);
 
 /* The method whose table the settings were read with. */
 const method *method_of(const settings *s);

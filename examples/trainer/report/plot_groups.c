@@ -304,9 +304,10 @@ static tce_status align(const plot_data *data, plot_group *g, int hold)
     return TCE_OK;
 }
 
-static int label_rank(const char *label)
+/* The first method as it is by default, then its variants, then all others. */
+static int label_rank(const char *first, const char *label)
 {
-    return strcmp(label, "TCE") == 0 ? 0 : strncmp(label, "TCE", 3) == 0 ? 1 : 2;
+    return strcmp(label, first) == 0 ? 0 : strncmp(label, first, strlen(first)) == 0 ? 1 : 2;
 }
 
 static void task_text(const settings *s, char *out, size_t size)
@@ -316,18 +317,24 @@ static void task_text(const settings *s, char *out, size_t size)
 }
 
 /*
- * Groups of a task stand together; TCE and its variants come first in each, the rest as given. A
- * stable sort: insertion.
+ * Groups of a task stand together; the first method and its variants come first in each, the rest
+ * as given. A stable sort: insertion.
  */
-static void sort_groups(plot_groups *groups)
+static tce_status sort_groups(const settings_table *const *methods, plot_groups *groups)
 {
+    settings s;
+    char first[LABEL_SIZE];
+    const tce_status status = settings_init(&s, methods, NULL);
+    if (status != TCE_OK)
+        return status;
+    method_of(&s)->label(&s, first, sizeof first);
     for (size_t i = 1; i < groups->n; i++) {
         const plot_group g = groups->list[i];
         size_t to = i;
         for (size_t k = 0; k < i; k++) {
             const plot_group *other = &groups->list[k];
             const int same = strcmp(other->task, g.task) == 0;
-            if (same && label_rank(g.label) < label_rank(other->label)) {
+            if (same && label_rank(first, g.label) < label_rank(first, other->label)) {
                 to = k;
                 break;
             }
@@ -337,6 +344,7 @@ static void sort_groups(plot_groups *groups)
         memmove(groups->list + to + 1, groups->list + to, (i - to) * sizeof g);
         groups->list[to] = g;
     }
+    return TCE_OK;
 }
 
 static void free_group(plot_group *g)
@@ -373,9 +381,7 @@ static tce_status form(const plot_data *data, int pool, int hold, plot_groups *o
             status = align(data, g, hold);
     }
     free(marks);
-    if (status == TCE_OK)
-        sort_groups(out);
-    return status;
+    return status == TCE_OK ? sort_groups(data->methods, out) : status;
 }
 
 tce_status plot_form_groups(plot_data *data, int hold)

@@ -61,9 +61,7 @@ tce_status player_create(player *p, int32_t n_episodes, tce_pool *pool)
         return status;
 
     /* the policy was trained on what this task is */
-    agent now;
-    agent_describe(&now, p->ep.spec, s->task.name, s->collect.mask_context, s->collect.time_input);
-    status = agent_check_task(&p->agent, &now);
+    status = agent_check_task(&p->agent, p->ep.spec, s->task.name);
     if (status == TCE_OK)
         status = memory_check(episodes_bytes(p->ep.spec, &p->agent, n_episodes, n_envs),
                               "this number of episodes", "lower --episodes");

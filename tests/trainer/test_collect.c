@@ -1,0 +1,324 @@
+/*
+ * Collections of episodes: what an agent sees of an observation, what is told of an episode, and
+ * episodes that are run again.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "methods/methods.h"
+#include "support.h"
+
+enum { O = 5, D = 2, T = 6, E = 5, N = 2, VELOCITY = 2 };
+
+/* ---- a task whose resets depend on the episodes before ---------------------------------------- */
+
+typedef struct walker {
+    double n_before; /* episodes that were begun in this instance */
+    double pos[D], vel[D], goal;
+    int32_t step;
+} walker;
+
+static tce_status create(void *user, const char *options, void **out)
+{
+    (void)user, (void)options;
+    *out = calloc(1, sizeof(walker));
+    return *out ? TCE_OK : TCE_E_NOMEM;
+}
+
+static tce_status spec(void *instance, tce_env_spec *out)
+{
+    static const char *const METRICS[] = { "goal" };
+    static const int32_t CONTEXT[] = { 4, 0 };
+    (void)instance;
+    out->n_obs = O;
+    out->n_dof = D;
+    out->n_steps = T;
+    out->n_metrics = 1;
+    out->metric_names = METRICS;
+    out->n_context = 2;
+    out->context = CONTEXT;
+    out->dt = 0.1;
+    out->carries_state = 1;
+    out->velocity_end = VELOCITY + D;
+    return TCE_OK;
+}
+
+static void observe(const walker *w, double *out)
+{
+    memcpy(out, w->pos, sizeof w->pos);
+    memcpy(out + VELOCITY, w->vel, sizeof w->vel);
+    out[4] = w->goal;
+}
+
+static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                        double *out_vel)
+{
+    walker *w = instance;
+    w->goal = tce_random_uniform(random) + w->n_before;
+    w->n_before += 1.0;
+    w->step = 0;
+    for (int d = 0; d < D; d++) {
+        out_pos[d] = w->pos[d] = 0.25 * d;
+        out_vel[d] = w->vel[d] = 0.0;
+    }
+    observe(w, out_obs);
+    return TCE_OK;
+}
+
+static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
+                       tce_env_result *out)
+{
+    walker *w = instance;
+    memcpy(w->pos, pos, sizeof w->pos);
+    memcpy(w->vel, vel, sizeof w->vel);
+    out->reward = w->goal - w->pos[0];
+    /* one that begins with a goal far away ends early */
+    out->terminated = ++w->step == T - 2 && w->goal > 2.0;
+    observe(w, out_obs);
+    return TCE_OK;
+}
+
+static tce_status metrics_of(void *instance, double *out)
+{
+    *out = ((const walker *)instance)->goal;
+    return TCE_OK;
+}
+
+static size_t n_state(void *instance)
+{
+    (void)instance;
+    return 1;
+}
+
+static tce_status get_state(void *instance, double *out)
+{
+    *out = ((const walker *)instance)->n_before;
+    return TCE_OK;
+}
+
+static tce_status set_state(void *instance, const double *state, double *out_obs)
+{
+    walker *w = instance;
+    w->n_before = *state;
+    observe(w, out_obs);
+    return TCE_OK;
+}
+
+static const tce_env_vtable WALKER = { .struct_size = sizeof(tce_env_vtable),
+                                       .abi = TCE_ENV_ABI,
+                                       .name = "walker",
+                                       .description = "goes where it is told",
+                                       .create = create,
+                                       .destroy = free,
+                                       .spec = spec,
+                                       .reset = reset,
+                                       .step = step,
+                                       .metrics = metrics_of,
+                                       .n_state = n_state,
+                                       .get_state = get_state,
+                                       .set_state = set_state };
+
+/* ---- a collection ----------------------------------------------------------------------------- */
+
+typedef struct fixture {
+    settings s;
+    agent agent;
+    episodes ep;
+    memory arrays;
+} fixture;
+
+/* Environments, an agent with an untrained policy, and arrays. */
+static void begin(fixture *f, int mask_context, int time_input)
+{
+    const task t = { NULL, &WALKER };
+    const episodes_options options = { E, N, PURPOSE_EVAL_ENV, "eval_" };
+    const int32_t hidden = 4;
+    tce_mp_options mp;
+    tce_policy_options policy;
+    tce_random random;
+    memset(f, 0, sizeof *f);
+    ok(settings_init(&f->s, METHODS, NULL));
+    ok(episodes_create(&f->ep, &t, &f->s, NULL, &options));
+    agent_describe(&f->agent, f->ep.spec, "walker", mask_context, time_input);
+    tce_mp_options_init(&mp, sizeof mp);
+    mp.num_dof = D;
+    mp.dt = 0.1;
+    ok(tce_mp_create(&mp, NULL, &f->agent.mp));
+    f->agent.P = tce_mp_num_params(f->agent.mp);
+    tce_policy_options_init(&policy, sizeof policy);
+    policy.n_obs = (int32_t)f->agent.O_net;
+    policy.n_params = (int32_t)f->agent.P;
+    policy.n_hidden = 1;
+    policy.hidden = &hidden;
+    policy.max_batch = N;
+    ok(tce_policy_create(&policy, NULL, &f->agent.policy));
+    tce_random_start(&random, 1, PURPOSE_POLICY_START, 0, 0);
+    ok(tce_policy_start(f->agent.policy, &random));
+    ok(episodes_allocate(&f->ep, &f->agent, &f->arrays));
+}
+
+static void end(fixture *f)
+{
+    episodes_free(&f->ep);
+    agent_close(&f->agent);
+    memory_free(&f->arrays);
+}
+
+START_TEST(an_agent_sees_the_context_or_all_and_the_time)
+{
+    const double obs[O] = { 1.0, 2.0, 3.0, 4.0, 5.0 };
+    double in[O + 1];
+    fixture f;
+    begin(&f, 1, 1); /* a masked context has no time */
+    ck_assert_uint_eq(f.agent.O_net, 2);
+    agent_input(&f.agent, obs, 0.5, in);
+    ck_assert_double_eq(in[0], 5.0);
+    ck_assert_double_eq(in[1], 1.0);
+    end(&f);
+
+    begin(&f, 0, 1);
+    ck_assert_uint_eq(f.agent.O_net, O + 1);
+    agent_input(&f.agent, obs, 0.5, in);
+    ck_assert_mem_eq(in, obs, sizeof obs);
+    ck_assert_double_eq(in[O], 0.5);
+    end(&f);
+
+    begin(&f, 0, 0);
+    ck_assert_uint_eq(f.agent.O_net, O);
+    end(&f);
+}
+END_TEST
+
+START_TEST(an_agent_comes_back_from_its_store)
+{
+    fixture f;
+    tce_store *store = NULL;
+    agent back;
+    double mean[2][64], factor[64 * 64];
+    const double in[2] = { 0.5, -1.0 };
+    begin(&f, 1, 0);
+    ok(tce_store_create(NULL, &store));
+    ok(agent_save(&f.agent, store));
+    ok(agent_open(&back, store, 1, NULL));
+    ok(agent_check_task(&back, f.ep.spec, "walker"));
+    ck_assert_uint_le(back.P, 64);
+    ok(tce_policy_predict(f.agent.policy, 1, in, mean[0], factor));
+    ok(tce_policy_predict(back.policy, 1, in, mean[1], factor));
+    ck_assert_mem_eq(mean[0], mean[1], back.P * sizeof(double));
+
+    /* another task, other steps, other entries */
+    tce_env_spec other = *f.ep.spec;
+    fails(agent_check_task(&back, &other, "runner"), TCE_E_VALUE, "runner");
+    other.n_steps++;
+    fails(agent_check_task(&back, &other, "walker"), TCE_E_SHAPE, "6 steps");
+    other = *f.ep.spec;
+    other.dt = 0.2;
+    fails(agent_check_task(&back, &other, "walker"), TCE_E_VALUE, "0.2 s");
+    other = *f.ep.spec;
+    other.n_context = 1;
+    fails(agent_check_task(&back, &other, "walker"), TCE_E_SHAPE, "context");
+    agent_close(&back);
+    tce_store_free(store);
+    end(&f);
+}
+END_TEST
+
+START_TEST(a_collection_tells_of_its_episodes)
+{
+    fixture f;
+    double means[3], velocity[T * D], sum = 0.0;
+    begin(&f, 0, 0);
+    ok(episodes_collect(&f.ep, 3, 0, NULL, NULL));
+    episodes_report(&f.ep, means);
+    ck_assert_str_eq(f.ep.names[0], "eval_return");
+    ck_assert_str_eq(f.ep.names[1], "eval_goal");
+    ck_assert_str_eq(f.ep.names[2], "eval_length");
+    for (size_t e = 0; e < E; e++)
+        sum += f.ep.returns[e];
+    ck_assert_double_eq_tol(means[0], sum / E, 1e-12);
+    /* the last episode is the third of its environment, and ends two steps early */
+    ck_assert_int_eq(f.ep.lengths[E - 1], T - 2);
+    ck_assert_double_eq_tol(means[2], T - 2.0 / E, 1e-12);
+
+    /* the walker does what it is told: a step later, what is measured is what was desired */
+    double measured[T * D];
+    episodes_desired_velocity(&f.ep, 0, velocity);
+    ck_assert_int_eq(episodes_measured_velocity(&f.ep, 0, measured), 1);
+    ck_assert_mem_eq(measured, velocity, sizeof measured);
+    end(&f);
+}
+END_TEST
+
+/* ---- replay ------------------------------------------------------------------------------------ */
+
+typedef struct viewer {
+    size_t n_seen;
+    double sum;
+} viewer;
+
+static tce_status look(void *context, void *instance, size_t t, double reward)
+{
+    viewer *v = context;
+    ck_assert_int_eq(((const walker *)instance)->step, (int32_t)t);
+    ck_assert_uint_eq(v->n_seen++, t);
+    v->sum += reward;
+    return TCE_OK;
+}
+
+START_TEST(a_replayed_episode_is_the_one_that_was_collected)
+{
+    fixture f;
+    double work[O + 2 * D];
+    void *instance = NULL;
+    begin(&f, 0, 0);
+    ok(create(NULL, NULL, &instance));
+    for (uint64_t number = 0; number < 2; number++) {
+        ok(episodes_collect(&f.ep, number, 0, NULL, NULL));
+        /* in any order: each begins with the state before the collection */
+        for (size_t k = 0; k < E; k++) {
+            const size_t e = 3 * k % E;
+            viewer v = { 0 };
+            ok(collect_replay(&f.ep, e, instance, work, look, &v));
+            ck_assert_uint_eq(v.n_seen, (size_t)f.ep.lengths[e] + 1);
+            ck_assert_double_eq(v.sum, f.ep.returns[e]);
+        }
+    }
+    free(instance);
+    end(&f);
+}
+END_TEST
+
+static tce_status refuse(void *context, void *instance, size_t t, double reward)
+{
+    (void)context, (void)instance, (void)reward;
+    return t == 2 ? tce_fail(TCE_E_IO, "no more film") : TCE_OK;
+}
+
+START_TEST(a_viewer_that_fails_ends_the_replay)
+{
+    fixture f;
+    double work[O + 2 * D];
+    void *instance = NULL;
+    begin(&f, 0, 0);
+    ok(create(NULL, NULL, &instance));
+    ok(episodes_collect(&f.ep, 0, 0, NULL, NULL));
+    fails(collect_replay(&f.ep, 0, instance, work, refuse, NULL), TCE_E_IO, "no more film");
+    free(instance);
+    end(&f);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("collect");
+    TCase *property = test_case(suite, "property", 0);
+    tcase_add_test(property, an_agent_sees_the_context_or_all_and_the_time);
+    tcase_add_test(property, an_agent_comes_back_from_its_store);
+    tcase_add_test(property, a_collection_tells_of_its_episodes);
+    tcase_add_test(property, a_replayed_episode_is_the_one_that_was_collected);
+    TCase *errors = test_case(suite, "errors", 0);
+    tcase_add_test(errors, a_viewer_that_fails_ends_the_replay);
+
+    return test_run(suite);
+}
