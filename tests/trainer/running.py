@@ -97,28 +97,27 @@ def content(folder: Path) -> Dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
-def edit_checkpoint(path: Path, without: Optional[str] = None, **numbers: int) -> None:
-    """As another writer would leave it, with no checksum: without an array, or with other values of scalars run_<name>."""
+def edit_checkpoint(path: Path, without: Optional[str] = None, texts: Optional[Dict[str, str]] = None,
+                    arrays: Optional[Dict[str, Callable[[Any], Any]]] = None, **numbers: int) -> None:
+    """As another writer would leave it, with the right checksum: without an array, with other texts, with arrays that a
+    function has changed, or with other values of scalars run_<name>."""
+    import numpy
+
+    import tce as library
     data = path.read_bytes()
     size, = struct.unpack("<Q", data[:8])
-    header, content = json.loads(data[8:8 + size]), data[8 + size:]
-    del header["__metadata__"]["tce.checksum"], header["__metadata__"]["tce.format"]
-    arrays = sorted((name for name in header if name != "__metadata__"), key=lambda name: header[name]["data_offsets"])
-    if without:
-        assert without in arrays
-        arrays.remove(without)
-    result, pieces, at = {"__metadata__": header["__metadata__"]}, [], 0
-    for name in arrays:
-        first, last = header[name]["data_offsets"]
-        piece = content[first:last]
-        if name.replace(".", "_") in numbers:
-            piece = struct.pack("<q", numbers.pop(name.replace(".", "_")))
-        result[name] = {**header[name], "data_offsets": [at, at + len(piece)]}
-        pieces.append(piece)
-        at += len(piece)
-    assert not numbers
-    text = json.dumps(result).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(pieces))
+    metadata = json.loads(data[8:8 + size])["__metadata__"]
+    old, new = library.Store.load(path), library.Store()
+    changes = {**(arrays or {}), **{name.replace("_", ".", 1): lambda was, value=value: numpy.array(value, was.dtype)
+                                   for name, value in numbers.items()}}
+    wanted = {name: text for name, text in metadata.items() if not name.startswith("tce.")}
+    assert set(changes) <= set(old) and (without is None or without in old) and set(texts or {}) <= set(wanted)
+    for name in old:
+        if name != without:
+            new[name] = changes[name](old[name]) if name in changes else old[name]
+    for name, text in {**wanted, **(texts or {})}.items():
+        new[name] = text
+    new.save(path)
 
 
 def wait_until(condition: Any, seconds: float = 60.0) -> None:

@@ -351,12 +351,17 @@ END_TEST
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
+/* What the learner logs. */
+static const char *column = "return";
+static metrics row = { .n = 1, .names = &column };
+
 static void save_at(const settings *s, int64_t iteration, double value)
 {
     pair l = { value, 2.0 * value };
     const run_mark mark = { iteration, 10 * iteration, 7, 8, 0.5 };
     ck_assert_int_eq(
-        checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, NULL }, &mark, "return"), TCE_OK);
+        checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, NULL, &row }, &mark, "return"),
+        TCE_OK);
 }
 
 static tce_status load_newest(const settings *s, pair *l, run_mark *mark)
@@ -364,8 +369,8 @@ static tce_status load_newest(const settings *s, pair *l, run_mark *mark)
     display d;
     char *columns;
     display_init(&d, 1);
-    const tce_status status = checkpoint_load(folder, &(run_subject){ s, &NUMBER, l, NULL }, &d,
-                                              mark, &columns);
+    const tce_status status = checkpoint_load(folder, &(run_subject){ s, &NUMBER, l, NULL, &row },
+                                              &d, mark, &columns);
     if (status == TCE_OK)
         ck_assert_str_eq(columns, "return");
     free(columns);
@@ -456,7 +461,8 @@ START_TEST(a_checkpoint_that_lacks_an_array_changes_nothing)
     const run_mark at = { 4, 40, 7, 8, 0.5 };
     ok(settings_init(&s, METHODS, NULL));
     ck_assert_int_eq(
-        checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, NULL }, &at, "return"), TCE_OK);
+        checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, NULL, &row }, &at, "return"),
+        TCE_OK);
     check_nothing_loads(&s);
     ck_assert_int_eq(access(in_folder("checkpoints/ckpt-00000004.safetensors.damaged"), F_OK), 0);
 }
@@ -474,9 +480,9 @@ START_TEST(a_mark_that_no_run_could_have_left_is_refused)
     pair l = { 0.5, 1.0 };
     ok(settings_init(&s, METHODS, NULL));
     for (size_t i = 0; i < sizeof MARKS / sizeof MARKS[0]; i++) {
-        ck_assert_int_eq(
-            checkpoint_save(folder, &(run_subject){ &s, &NUMBER, &l, NULL }, &MARKS[i], "return"),
-            TCE_OK);
+        ck_assert_int_eq(checkpoint_save(folder, &(run_subject){ &s, &NUMBER, &l, NULL, &row },
+                                         &MARKS[i], "return"),
+                         TCE_OK);
         check_nothing_loads(&s);
     }
 

@@ -285,7 +285,11 @@ def test_a_damaged_checkpoint_is_set_aside(whole: Path, tmp_path: Path, damage: 
 
 @pytest.mark.parametrize("change", [
     {"without": "policy.mean.layers.0.weight"}, {"without": "critic.count"}, {"without": "trainer.initial_entropy"}, {"without": "run.env_steps"},
-    {"run_env_steps": 2**63 - 1}, {"run_iteration": -2**63}, {"run_iteration": 11}, {"run_progress_bytes": -1}, {"run_events_bytes": -2**63}])
+    {"run_env_steps": 2**63 - 1}, {"run_iteration": -2**63}, {"run_iteration": 11}, {"run_progress_bytes": -1}, {"run_events_bytes": -2**63},
+    {"arrays": {"policy.mean.layers.0.weight": lambda weights: weights * float("nan")}},
+    {"arrays": {"policy.mean.layers.0.weight": lambda weights: weights[:-1]}},
+    {"arrays": {"run.env_steps": lambda steps: steps.astype(float)}},
+    {"texts": {"run.columns": "a,b"}}, {"texts": {"run.columns": "return"}}, {"texts": {"run.columns": "return\nreturn"}}])
 def test_a_checkpoint_that_no_run_could_have_written_is_set_aside(whole: Path, tmp_path: Path, change: Dict[str, Any]) -> None:
     folder = tmp_path / "run"
     shutil.copytree(whole, folder)
@@ -294,6 +298,32 @@ def test_a_checkpoint_that_no_run_could_have_written_is_set_aside(whole: Path, t
     assert done.returncode == 0, done.stderr
     assert "damaged checkpoint" in done.stderr and "after iteration 9" in done.stdout
     assert content(folder) == content(whole)
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"arrays": {"policy.mean.layers.0.weight": lambda weights: weights[:-1]}}, "policy.mean.layers.0.weight"),
+    ({"texts": {"run.columns": "a,b"}}, "a,b")])
+def test_checkpoints_of_which_none_fits_are_refused_and_left_as_they_are(whole: Path, tmp_path: Path, change: Dict[str, Any],
+                                                                         words: str) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    for path in checkpoints(folder):
+        edit_checkpoint(path, **change)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    done = tce("train", "--resume", folder, "run.iterations=13")
+    assert done.returncode == 1 and words in done.stderr and "--restart" in done.stderr
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_progress_file_with_other_columns_is_not_appended_to(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    progress = folder / "progress.csv"
+    progress.write_text(progress.read_text(encoding="utf-8").replace("env_steps,", "env_steps,mine,", 1), encoding="utf-8")
+    before = progress.read_bytes()
+    done = tce("train", "--resume", folder, "run.iterations=13")
+    assert done.returncode == 1 and "progress.csv" in done.stderr and "mine," in done.stderr
+    assert progress.read_bytes() == before
 
 
 @pytest.mark.parametrize("loss", ["damaged", "checkpoints", "checkpoints and policy"])

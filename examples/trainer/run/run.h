@@ -140,6 +140,12 @@ tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const
 /* Forces everything to disk and fills in the lengths. */
 tce_status run_log_mark(run_log *log, run_mark *mark);
 
+/*
+ * The columns that progress.csv has after iteration and env_steps, by its header, the caller's to
+ * free; NULL when there is no file or no whole line in it.
+ */
+tce_status run_log_header(const char *folder, char **out);
+
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
 /* What a run trains. */
@@ -147,7 +153,8 @@ typedef struct run_subject {
     const settings *s;
     const method *way;
     void *learner;
-    episodes *test; /* episodes of evaluations; NULL: there are none */
+    episodes *test;     /* episodes of evaluations; NULL: there are none */
+    const metrics *row; /* all that it logs, by name */
 } run_subject;
 
 /*
@@ -178,10 +185,10 @@ tce_status run_settings_agree(const settings *now, const settings *then, const c
 tce_status checkpoint_export(const char *folder, const run_subject *subject);
 
 /*
- * Loads the newest checkpoint that is whole. Damaged ones are set aside as *.damaged, with a
- * note. *columns is the caller's to free.
+ * Loads the newest checkpoint that is whole and fits learner, task and progress.csv. Damaged ones
+ * before it are set aside as *.damaged, with a note. *columns is the caller's to free.
  * TCE_E_NOT_FOUND: there is none. TCE_E_VALUE: it was written with other settings; the message
- * names the key and both values.
+ * names the key and both values. TCE_E_SHAPE: there are whole ones, but none that fits.
  */
 tce_status checkpoint_load(const char *folder, const run_subject *subject, display *d,
                            run_mark *mark, char **columns);

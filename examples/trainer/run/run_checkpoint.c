@@ -25,6 +25,7 @@
 #define MOST_STEPS ((int64_t)1 << 53)
 
 #define MAX_CHECKPOINTS 4096
+#define REASON_SIZE 1024
 
 /* ---- settings as lines ----------------------------------------------------------------------- */
 
@@ -266,16 +267,21 @@ tce_status checkpoint_save(const char *folder, const run_subject *subject, const
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static tce_status load_1(const tce_store *store, const settings *s, const char *path,
-                         run_mark *mark, const char **columns)
+/* What a checkpoint says of the run; the texts belong to the store. */
+typedef struct record {
+    run_mark mark;
+    const char *lines;   /* settings */
+    const char *columns; /* of progress.csv */
+} record;
+
+static tce_status load_1(const tce_store *store, const char *path, record *out)
 {
-    const char *lines = tce_store_get_text(store, "run.settings");
-    *columns = tce_store_get_text(store, "run.columns");
-    if (!lines || !*columns)
+    run_mark *mark = &out->mark;
+    out->lines = tce_store_get_text(store, "run.settings");
+    out->columns = tce_store_get_text(store, "run.columns");
+    if (!out->lines || !out->columns)
         return tce_fail(TCE_E_CORRUPT, "%s: no run.settings or run.columns", path);
-    tce_status status = compare_settings(s, lines, path);
-    if (status == TCE_OK)
-        status = tce_store_read(store, "run.iteration", TCE_I64, 1, &mark->iteration);
+    tce_status status = tce_store_read(store, "run.iteration", TCE_I64, 1, &mark->iteration);
     if (status == TCE_OK)
         status = tce_store_read(store, "run.env_steps", TCE_I64, 1, &mark->env_steps);
     if (status == TCE_OK)
@@ -284,12 +290,11 @@ static tce_status load_1(const tce_store *store, const settings *s, const char *
         status = tce_store_read(store, "run.events_bytes", TCE_I64, 1, &mark->events_bytes);
     if (status == TCE_OK)
         status = tce_store_read(store, "run.eval_success", TCE_F64, 1, &mark->eval_success);
-    return status;
+    return status == TCE_OK ? status : tce_fail(TCE_E_CORRUPT, "%s: %s", path, tce_error_message());
 }
 
 /* What no run could have written. */
-static tce_status check_mark(const run_mark *mark, const char *columns, int64_t iteration,
-                             const char *path)
+static tce_status check_mark(const run_mark *mark, int64_t iteration, const char *path)
 {
     if (mark->iteration != iteration)
         return tce_fail(TCE_E_CORRUPT,
@@ -303,15 +308,37 @@ static tce_status check_mark(const run_mark *mark, const char *columns, int64_t 
                         "%s: run.progress_bytes = %" PRId64 " and run.events_bytes = %" PRId64
                         ", neither may be negative",
                         path, mark->progress_bytes, mark->events_bytes);
-    if (strpbrk(columns, "\r\n"))
-        return tce_fail(TCE_E_CORRUPT, "%s: run.columns has more than one line", path);
+    return TCE_OK;
+}
+
+/*
+ * Rows will fit the header, and the run has a number for each column; an older tce may have had
+ * fewer. header: NULL when progress.csv has none.
+ */
+static tce_status check_columns(const char *columns, const char *header, const metrics *row,
+                                const char *path)
+{
+    if (header && strcmp(columns, header) != 0)
+        return tce_fail(TCE_E_SHAPE,
+                        "%s: run.columns = \"%s\", but the columns of progress.csv are \"%s\"",
+                        path, columns, header);
+    for (const char *name = columns; *name; name += *name == ',') {
+        const size_t length = strcspn(name, ",");
+        int32_t i = 0;
+        while (i < row->n &&
+               (strncmp(row->names[i], name, length) != 0 || row->names[i][length] != '\0'))
+            i++;
+        if (i == row->n)
+            return tce_fail(TCE_E_SHAPE, "%s: run.columns has \"%.*s\", which this run never logs",
+                            path, (int)length, name);
+        name += length;
+    }
     return TCE_OK;
 }
 
 typedef struct loader {
     const char *format;
-    tce_status (*load)(const tce_store *store, const settings *s, const char *path, run_mark *mark,
-                       const char **columns);
+    tce_status (*load)(const tce_store *store, const char *path, record *out);
 } loader;
 
 /* Every version there has been. */
@@ -344,7 +371,7 @@ static tce_status load_whole(const run_subject *subject, const tce_store *store,
     }
     status = load_subject(subject, store);
     if (status != TCE_OK) {
-        char reason[1024];
+        char reason[REASON_SIZE];
         snprintf(reason, sizeof reason, "%s", tce_error_message());
         const tce_status back = load_subject(subject, before);
         status = back == TCE_OK ? tce_fail(status, "%s: %s", path, reason) : back;
@@ -353,29 +380,39 @@ static tce_status load_whole(const run_subject *subject, const tce_store *store,
     return status;
 }
 
-/* All of it, or nothing: on failure neither learner nor *mark nor *out_columns has changed. */
+/*
+ * All of it, or nothing: on failure neither learner nor *mark nor *out_columns has changed.
+ * TCE_E_CORRUPT: the file is damaged.  TCE_E_SHAPE: it is of another run, or the task has changed.
+ */
 static tce_status load_file(const char *path, int64_t iteration, const run_subject *subject,
-                            run_mark *mark, char **out_columns)
+                            const char *header, run_mark *mark, char **out_columns)
 {
     tce_store *store = NULL;
     const loader *found = NULL;
-    const char *columns = NULL;
     char *copy = NULL;
-    run_mark own = { 0 };
+    record own = { .lines = NULL };
     tce_status status = tce_store_load(path, NULL, &store);
     if (status == TCE_OK)
         status = find_loader(store, path, &found);
     if (status == TCE_OK)
-        status = found->load(store, subject->s, path, &own, &columns);
+        status = found->load(store, path, &own);
     if (status == TCE_OK)
-        status = check_mark(&own, columns, iteration, path);
-    if (status == TCE_OK && !(copy = strdup(columns)))
+        status = check_mark(&own.mark, iteration, path);
+    if (status == TCE_OK)
+        status = compare_settings(subject->s, own.lines, path);
+    if (status == TCE_OK)
+        status = check_columns(own.columns, header, subject->row, path);
+    if (status == TCE_OK && !(copy = strdup(own.columns)))
         status = tce_fail(TCE_E_NOMEM, "no memory for the columns of progress.csv");
-    if (status == TCE_OK)
+    if (status == TCE_OK) {
         status = load_whole(subject, store, path);
+        /* the settings agree, so a number that the learner refuses is not one that it saved */
+        if (status == TCE_E_VALUE || status == TCE_E_NOT_PD)
+            status = TCE_E_CORRUPT;
+    }
     tce_store_free(store);
     if (status == TCE_OK) {
-        *mark = own;
+        *mark = own.mark;
         *out_columns = copy;
         return TCE_OK;
     }
@@ -385,28 +422,66 @@ static tce_status load_file(const char *path, int64_t iteration, const run_subje
 }
 
 /* Out of the way, not away. */
-static void set_aside(const char *path, display *d)
+static void set_aside(const char *path, const char *reason, display *d)
 {
     char aside[RUN_PATH + 16];
     snprintf(aside, sizeof aside, "%s.damaged", path);
-    display_warn(d, "damaged checkpoint %s; kept as %s", tce_error_message(), aside);
+    display_warn(d, "damaged checkpoint %s; kept as %s", reason, aside);
     rename(path, aside);
+}
+
+/* Those of the list that are still there; the reason is that of the newest. */
+static void set_misfits_aside(const char *folder, const int64_t *list, size_t n, const char *reason,
+                              display *d)
+{
+    char path[RUN_PATH];
+    for (size_t i = 0; i < n; i++)
+        if (checkpoint_path(folder, list[i], path) == TCE_OK && access(path, F_OK) == 0) {
+            set_aside(path, reason ? reason : path, d);
+            reason = NULL;
+        }
+}
+
+/*
+ * The newest checkpoint that loads. One that does not fit is set aside when an older one does fit;
+ * when none does, the task or its library may have changed, and all stay where they are.
+ */
+static tce_status load_newest(const char *folder, const run_subject *subject, const char *header,
+                              display *d, run_mark *mark, char **columns)
+{
+    int64_t list[MAX_CHECKPOINTS];
+    const size_t n = list_checkpoints(folder, list);
+    char misfit[REASON_SIZE] = "";
+    for (size_t i = 0; i < n; i++) {
+        char path[RUN_PATH];
+        tce_status status = checkpoint_path(folder, list[i], path);
+        if (status == TCE_OK)
+            status = load_file(path, list[i], subject, header, mark, columns);
+        if (status == TCE_OK)
+            set_misfits_aside(folder, list, i, misfit, d);
+        if (status == TCE_E_CORRUPT)
+            set_aside(path, tce_error_message(), d);
+        else if (status != TCE_E_SHAPE)
+            return status;
+        else if (!misfit[0])
+            snprintf(misfit, sizeof misfit, "%s", tce_error_message());
+    }
+    if (misfit[0])
+        return tce_fail(TCE_E_SHAPE,
+                        "no checkpoint fits this run: %s. If the task has changed, resume with the "
+                        "task library as it was; or start again from the beginning: add --restart",
+                        misfit);
+    return tce_fail(TCE_E_NOT_FOUND, "%s/checkpoints has no checkpoint", folder);
 }
 
 tce_status checkpoint_load(const char *folder, const run_subject *subject, display *d,
                            run_mark *mark, char **columns)
 {
-    int64_t list[MAX_CHECKPOINTS];
-    const size_t n = list_checkpoints(folder, list);
+    char *header = NULL;
     *columns = NULL;
-    for (size_t i = 0; i < n; i++) {
-        char path[RUN_PATH];
-        tce_status status = checkpoint_path(folder, list[i], path);
-        if (status == TCE_OK)
-            status = load_file(path, list[i], subject, mark, columns);
-        if (status != TCE_E_CORRUPT)
-            return status;
-        set_aside(path, d);
-    }
-    return tce_fail(TCE_E_NOT_FOUND, "%s/checkpoints has no checkpoint", folder);
+    tce_status status = run_log_header(folder, &header);
+    if (status == TCE_OK)
+        status = load_newest(folder, subject, header, d, mark, columns);
+    free(header);
+    return status;
 }

@@ -169,6 +169,32 @@ static tce_status write_head(run_log *log, const metrics *m)
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
+tce_status run_log_header(const char *folder, char **out)
+{
+    static const char FIRST[] = "iteration,env_steps,";
+    char path[RUN_PATH];
+    FILE *file = NULL;
+    char *line = NULL;
+    size_t size = 0;
+    *out = NULL;
+    tce_status status = run_path(folder, "progress.csv", path);
+    if (status == TCE_OK)
+        status = file_open(path, O_RDONLY, "rb", &file);
+    if (status != TCE_OK)
+        return status == TCE_E_NOT_FOUND ? TCE_OK : status;
+    const ssize_t n = getline(&line, &size, file);
+    fclose(file);
+    if (n > 0 && line[n - 1] == '\n') {
+        line[n - 1] = '\0';
+        const size_t skip = strncmp(line, FIRST, sizeof FIRST - 1) == 0 ? sizeof FIRST - 1 : 0;
+        *out = strdup(line + skip);
+        if (!*out)
+            status = fail_memory();
+    }
+    free(line);
+    return status;
+}
+
 tce_status run_log_open(run_log *log, const char *folder, const char *const *phases,
                         const run_mark *mark, const char *columns, int *cut_short)
 {

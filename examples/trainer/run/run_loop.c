@@ -300,7 +300,7 @@ tce_status run_train(const char *folder, const method_context *c, const method *
     out->eval_success = out->eval_return = NAN;
     r.folder = folder;
     r.s = c->s;
-    r.subject = (run_subject){ c->s, way, learner, &r.test };
+    r.subject = (run_subject){ c->s, way, learner, &r.test, &r.m };
     r.d = d;
     r.result = out;
     r.mark.eval_success = NAN;
