@@ -19,7 +19,7 @@ PICTURE_PACKAGES    := libegl1 libgl1-mesa-dri ffmpeg
 TRAIN_MUJOCO_VERSION := 3.17.0
 TRAIN_MUJOCO_TASKS   := box_pushing_dense box_pushing_sparse table_tennis
 # tasks whose models are compiled in
-EMBEDDED_TASKS       := reacher5 point_via
+EMBEDDED_TASKS       := reacher5 point_via swing
 
 BIN     := $(BUILD)/bin
 TASKS   := $(BIN)/libtce_tasks.so

@@ -10,6 +10,7 @@
 #define TASKS_LIST(X)     \
     X(reacher5)           \
     X(point_via)          \
+    X(swing)              \
     X(box_pushing_dense)  \
     X(box_pushing_sparse) \
     X(hopper_jump)        \

@@ -1,5 +1,5 @@
 /*
- * The two tasks that need no file: point_via and reacher5, against formulas written down a second
+ * The tasks that need no file: point_via, reacher5 and swing, against formulas written down a second
  * time, and the promises that every task makes: episodes from their stream alone, states that can
  * be put back, errors that say what to do, pictures.
  *
@@ -53,6 +53,11 @@ static void make_point(void)
 static void make_reacher(void)
 {
     make("reacher5");
+}
+
+static void make_swing(void)
+{
+    make("swing");
 }
 
 static void drop(void)
@@ -423,9 +428,60 @@ START_TEST(torques_are_clipped)
 }
 END_TEST
 
+/* ---- golden: swing --------------------------------------------------------------------------- */
+
+enum { AT_GOAL = STATE_TASK, AT_Q, AT_V }; /* where its state has them */
+
+/*
+ * Two physics steps of h of a pendulum under a constant torque u, the damping d implicit:
+ *     v <- v + h (u - d v - m g l sin q) / (I + h d),   q <- q + h v.
+ */
+START_TEST(a_step_of_the_pendulum_is_eulers)
+{
+    static const double H = 0.01, MASS = 1.0, G = 9.81, LENGTH = 0.5, D = 0.1, I = 0.26, U = 6.0;
+    tce_random random;
+    tce_random_start(&random, 9, 0, 0, 0);
+    for (uint64_t episode = 0; episode < 50; episode++) {
+        double state[MAX_STATE], torque;
+        reset(episode);
+        ok(task->get_state(env, state));
+        random_numbers(&random, 2, 2.0, state + AT_Q);
+        random_numbers(&random, 1, U, &torque);
+        ok(task->set_state(env, state, obs));
+        double q = state[AT_Q], v = state[AT_V];
+        for (int i = 0; i < 2; i++) {
+            v += H * (clip(torque, U) - D * v - MASS * G * LENGTH * sin(q)) / (I + H * D);
+            q += H * v;
+        }
+        ok(task->step_action(env, &torque, obs, &result));
+        ok(task->get_state(env, state));
+        ck_assert_double_eq_tol(state[AT_Q], q, ROUNDING);
+        ck_assert_double_eq_tol(state[AT_V], v, ROUNDING);
+        ck_assert_double_eq_tol(result.reward, -0.01 * pow(clip(torque, U) / U, 2.0), ROUNDING);
+    }
+}
+END_TEST
+
+/* It hangs still beside its goal at the end: within the tolerance, and paid for the distance. */
+START_TEST(a_pendulum_near_its_goal_is_a_success)
+{
+    double state[MAX_STATE], metrics[3], still = 0.0;
+    reset(3);
+    ok(task->get_state(env, state));
+    state[STATE_STEP] = spec.n_steps - 1;
+    state[AT_GOAL] = 0.05;
+    ok(task->set_state(env, state, obs));
+    ok(task->step_action(env, &still, obs, &result));
+    ok(task->metrics(env, metrics));
+    ck_assert(result.truncated == 1 && metrics[0] == 1.0 && metrics[2] == 0.0);
+    ck_assert_double_eq_tol(metrics[1], 0.05, ROUNDING);
+    ck_assert_double_eq_tol(result.reward, -10.0 * 0.05, ROUNDING);
+}
+END_TEST
+
 /* ---- what every task promises ---------------------------------------------------------------- */
 
-static const char *const NAMES[] = { "point_via", "reacher5" };
+static const char *const NAMES[] = { "point_via", "reacher5", "swing" };
 enum { N_TASKS = sizeof NAMES / sizeof NAMES[0] };
 
 START_TEST(a_reset_depends_on_its_stream_alone)
@@ -483,7 +539,9 @@ END_TEST
  */
 START_TEST(a_tracked_step_is_a_raw_step_of_the_controllers_action)
 {
-    static const double KP[2][N] = { { 400.0, 400.0 }, { 100.0, 60.0, 30.0, 15.0, 8.0 } };
+    static const double KP[N_TASKS][N] = { { 400.0, 400.0 },
+                                           { 100.0, 60.0, 30.0, 15.0, 8.0 },
+                                           { 30.0 } };
     make(NAMES[_i]);
     double action[MAX_DOF], state[2][MAX_STATE];
     tce_env_result results[2];
@@ -701,6 +759,11 @@ int main(void)
     tcase_add_test(reacher, torques_are_clipped);
     tcase_add_test(reacher, a_state_that_is_not_finite_is_refused);
     tcase_add_test(reacher, an_unstable_simulation_is_an_error_until_the_next_reset);
+
+    TCase *swing = task_case(suite, "golden: swing", 0);
+    tcase_add_checked_fixture(swing, make_swing, drop);
+    tcase_add_test(swing, a_step_of_the_pendulum_is_eulers);
+    tcase_add_test(swing, a_pendulum_near_its_goal_is_a_success);
 
     TCase *property = task_case(suite, "property", 60);
     tcase_add_loop_test(property, a_reset_depends_on_its_stream_alone, 0, N_TASKS);
