@@ -1,8 +1,6 @@
 /*
- * Your own environment as a table of functions, rolled out here.   Run: make check-examples
- *
- * A cart has to stand at a drawn goal after one second. The same file is a task library, to check
- * and to train on:
+ * Your own environment as a table of functions: a cart has to stand at a drawn goal after a second.
+ * Run: make check-examples. As a task library, to check it and to train on it:
  *     cc -shared -fPIC -Iinclude -o cart.so examples/05_custom_env.c && tce tasks --check ./cart.so
  *     tce train point_via/bbrl --task-library ./cart.so task.name=cart
  */
@@ -13,7 +11,7 @@
 #include <tce/tce.h>
 
 enum { T = 50 };               /* steps of an episode */
-static const double DT = 0.02; /* seconds a step */
+static const double DT = 0.02; /* seconds of a step */
 
 typedef struct cart {
     double y, v, goal; /* what is observed, in this order */
@@ -31,27 +29,23 @@ static tce_status cart_spec(void *instance, tce_env_spec *out)
 {
     static const char *const METRICS[] = { "success" };
     (void)instance;
-    out->n_obs = 3, out->n_dof = 1, out->n_steps = T, out->dt = DT, out->n_metrics = 1,
-    out->metric_names = METRICS;
-    return TCE_OK;
+    out->n_obs = 3, out->n_dof = 1, out->n_steps = T, out->dt = DT;
+    return out->n_metrics = 1, out->metric_names = METRICS, TCE_OK;
 }
 
 /* a new episode: what is observed, and where desired paths start */
-static tce_status cart_reset(void *instance, tce_random *random, double *obs, double *pos,
-                             double *vel)
+static tce_status cart_reset(void *at, tce_random *random, double *obs, double *pos, double *vel)
 {
-    cart *c = instance;
+    cart *c = at;
     *c = (cart){ .goal = 2.0 * tce_random_uniform(random) - 1.0, .left = T };
-    obs[0] = c->y, obs[1] = c->v, obs[2] = c->goal;
-    pos[0] = vel[0] = 0.0;
-    return TCE_OK;
+    return obs[0] = c->y, obs[1] = c->v, obs[2] = c->goal, *pos = *vel = 0.0, TCE_OK;
 }
 
 /* one step of the cart's own controller after a desired position and velocity */
-static tce_status cart_step(void *instance, const double *pos, const double *vel, double *obs,
+static tce_status cart_step(void *at, const double *pos, const double *vel, double *obs,
                             tce_env_result *out)
 {
-    cart *c = instance;
+    cart *c = at;
     if (c->left == 0)
         return tce_fail(TCE_E_STATE, "no episode: reset the cart");
     c->v += DT * (200.0 * (*pos - c->y) + 28.0 * (*vel - c->v));
@@ -62,49 +56,37 @@ static tce_status cart_step(void *instance, const double *pos, const double *vel
     return TCE_OK;
 }
 
-static tce_status cart_metrics(void *instance, double *out)
+static tce_status cart_metrics(void *at, double *out)
 {
-    const cart *c = instance;
-    *out = c->left == 0 && fabs(c->y - c->goal) < 0.05;
-    return TCE_OK;
+    const cart *c = at;
+    return *out = c->left == 0 && fabs(c->y - c->goal) < 0.05, TCE_OK;
 }
 
-static const tce_env_vtable CART = { .struct_size = sizeof CART,
-                                     .abi = TCE_ENV_ABI,
-                                     .name = "cart",
-                                     .description = "a cart and a goal",
-                                     .create = cart_create,
-                                     .destroy = free,
-                                     .spec = cart_spec,
-                                     .reset = cart_reset,
-                                     .step = cart_step,
-                                     .metrics = cart_metrics };
+/* clang-format off */
+static const tce_env_vtable CART = {
+    .struct_size = sizeof CART, .abi = TCE_ENV_ABI, .name = "cart", .description = "a cart and a goal",
+    .create = cart_create, .destroy = free, .spec = cart_spec, .reset = cart_reset, .step = cart_step,
+    .metrics = cart_metrics };
+/* clang-format on */
 
-TCE_API const tce_env_vtable *const *tce_tasks(int32_t *abi,
-                                               size_t *n) /* what a task library exports */
+/* what a task library exports */
+TCE_API const tce_env_vtable *const *tce_tasks(int32_t *abi, size_t *n)
 {
     static const tce_env_vtable *const TASKS[] = { &CART };
-    *abi = TCE_ENV_ABI, *n = 1;
-    return TASKS;
+    return *abi = TCE_ENV_ABI, *n = 1, TASKS;
 }
 
 static void check(tce_status status)
 {
-    if (status != TCE_OK) {
-        fprintf(stderr, "%s: %s\n", tce_status_name(status), tce_error_message());
-        exit(EXIT_FAILURE);
-    }
+    if (status != TCE_OK)
+        fprintf(stderr, "%s\n", tce_error_message()), exit(EXIT_FAILURE);
 }
 
 int main(void)
 {
     double obs[3], pos[T], vel[T] = { 0 }, rewards[T], success;
-    const tce_rollout_paths paths = { .struct_size = sizeof paths,
-                                      .rewards = rewards,
-                                      .metrics = &success };
-    const tce_rollout_options options = { .struct_size = sizeof options,
-                                          .vtable = &CART,
-                                          .n_envs = 1 };
+    const tce_rollout_paths paths = { sizeof paths, .rewards = rewards, .metrics = &success };
+    const tce_rollout_options options = { sizeof options, .vtable = &CART, .n_envs = 1 };
     tce_rollout *rollout;
     check(tce_rollout_create(&options, NULL, &rollout));
     check(tce_rollout_reset(rollout, 1, 0, obs, NULL, NULL));

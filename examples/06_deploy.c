@@ -1,8 +1,7 @@
 /*
- * A trained policy on a robot: context in, trajectory out, then step by step for a control loop.
- * Run: build/examples/06_deploy runs/.../policy.safetensors
- *
- * Without a file it makes an untrained policy to show the way.
+ * A trained policy on a robot: context in, trajectory out, then one time after the other.
+ * Run: build/examples/06_deploy runs/.../policy.safetensors; without a file it makes an untrained
+ * policy to show the way.
  */
 #include <math.h>
 #include <stdio.h>
@@ -59,20 +58,13 @@ int main(int argc, char **argv)
     check(tce_mp_create_from(store, "mp", NULL, &mp));
     tce_store_free(store);
 
-    /*
-     * once at the start of a movement: context -> parameters. The last input may be the time, which
-     * is 0 there
-     */
+    /* once at the start: context -> parameters; the last input may be the time, which is 0 there */
     const size_t P = tce_mp_num_params(mp), D = tce_mp_num_dof(mp), O = tce_policy_num_obs(policy);
-    if (tce_policy_num_params(policy) != P) {
-        fprintf(stderr, "the policy has %zu outputs, its primitive %zu parameters\n",
-                tce_policy_num_params(policy), P);
-        return EXIT_FAILURE;
-    }
-    double *context = calloc(O, sizeof *context), *params = calloc(P, sizeof *params),
-           *L = calloc(P * P, sizeof *L);
-    double *pos = calloc(T * D, sizeof *pos), *now = calloc(2 * D, sizeof *now), times[T];
-    if (!context || !params || !L || !pos || !now)
+    if (tce_policy_num_params(policy) != P)
+        return fprintf(stderr, "the policy and its primitive do not belong together\n"), 1;
+    double *context = calloc(O + P + P * P + T * D + 2 * D, sizeof *context), times[T];
+    double *params = context + O, *L = params + P, *pos = L + P * P, *now = pos + T * D;
+    if (!context)
         return EXIT_FAILURE;
     context[0] = 0.5;
     check(tce_policy_predict(policy, 1, context, params, L));
@@ -96,10 +88,6 @@ int main(int argc, char **argv)
     }
     printf("path and single steps differ by %.1e\n", worst);
     free(context);
-    free(params);
-    free(L);
-    free(pos);
-    free(now);
     tce_policy_free(policy);
     tce_mp_free(mp);
     return worst < 1e-12 ? EXIT_SUCCESS : EXIT_FAILURE;

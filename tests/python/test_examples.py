@@ -60,7 +60,7 @@ def test_the_c_of_the_tutorial_runs(code, tmp_path) -> None:
 @pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("[0-9]*.c")), ids=lambda file: file.name)
 def test_a_numbered_example_is_short_and_says_how_to_run_it(file) -> None:
     lines = file.read_text(encoding="utf-8").splitlines()
-    # the one with a whole training loop may be longer
-    assert len(lines) < (200 if file.name.startswith("04") else 120)
+    # the one with a whole training loop may be twice as long
+    assert len(lines) < (200 if file.name.startswith("04") else 100)
     assert lines[0] == "/*" and any("Run: " in line for line in lines[1:3])
     assert max(map(len, lines)) <= 100
