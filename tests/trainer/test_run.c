@@ -117,31 +117,31 @@ static const run_times HALF_A_SECOND = { NO_SECONDS, 0.0, 0.5 };
 START_TEST(crc32c_gives_the_published_check_values)
 {
     const uint8_t zeros[32] = { 0 };
-    ck_assert_uint_eq(events_crc32c("123456789", 9), 0xe3069283u);
-    ck_assert_uint_eq(events_crc32c(zeros, sizeof zeros), 0x8a9136aau); /* RFC 3720, B.4 */
-    ck_assert_uint_eq(events_crc32c("", 0), 0u);
+    ck_assert_uint_eq(tensorboard_crc32c("123456789", 9), 0xe3069283u);
+    ck_assert_uint_eq(tensorboard_crc32c(zeros, sizeof zeros), 0x8a9136aau); /* RFC 3720, B.4 */
+    ck_assert_uint_eq(tensorboard_crc32c("", 0), 0u);
 }
 END_TEST
 
 START_TEST(an_event_file_is_cut_where_it_is_told)
 {
-    events *e;
+    tensorboard *e;
     int64_t first, second, again;
     metrics m = { 0 };
     const double spent[] = { 1.0, 2.0, 3.0 };
     metrics_put(&m, "return", 1.5);
     metrics_put(&m, "eval_success", NAN);
-    ck_assert_int_eq(events_open(in_folder("events"), 0, &e), TCE_OK);
-    ck_assert_int_eq(events_write(e, 100, &m, PHASES, spent), TCE_OK);
-    ck_assert_int_eq(events_sync(e, &first), TCE_OK);
-    ck_assert_int_eq(events_write(e, 200, &m, PHASES, spent), TCE_OK);
-    ck_assert_int_eq(events_sync(e, &second), TCE_OK);
-    events_close(e);
+    ck_assert_int_eq(tensorboard_open(in_folder("events"), 0, &e), TCE_OK);
+    ck_assert_int_eq(tensorboard_write(e, 100, &m, PHASES, spent), TCE_OK);
+    ck_assert_int_eq(tensorboard_sync(e, &first), TCE_OK);
+    ck_assert_int_eq(tensorboard_write(e, 200, &m, PHASES, spent), TCE_OK);
+    ck_assert_int_eq(tensorboard_sync(e, &second), TCE_OK);
+    tensorboard_close(e);
 
-    ck_assert_int_eq(events_open(in_folder("events"), first, &e), TCE_OK);
-    ck_assert_int_eq(events_write(e, 200, &m, PHASES, spent), TCE_OK);
-    ck_assert_int_eq(events_sync(e, &again), TCE_OK);
-    events_close(e);
+    ck_assert_int_eq(tensorboard_open(in_folder("events"), first, &e), TCE_OK);
+    ck_assert_int_eq(tensorboard_write(e, 200, &m, PHASES, spent), TCE_OK);
+    ck_assert_int_eq(tensorboard_sync(e, &again), TCE_OK);
+    tensorboard_close(e);
     ck_assert_int_eq(again, second);
 
     char text[4096];

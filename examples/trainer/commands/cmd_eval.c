@@ -14,8 +14,8 @@
 #include "commands/video.h"
 #include "methods/methods.h"
 #include "report/stats.h"
-#include "run/player.h"
-#include "tools/counter.h"
+#include "run/policy_runner.h"
+#include "tools/progress_line.h"
 #include "tools/memory.h"
 #include "tools/png.h"
 
@@ -71,7 +71,7 @@ static void print_mean(const char *name, const episodes *ep, const double *x, si
  * Jerk of the joints over all episodes, of the measured or the desired velocity. jerks: scratch [E,
  * 4].
  */
-static void print_smoothness(const player *p, int measured, double *velocity, double *jerks)
+static void print_smoothness(const policy_runner *p, int measured, double *velocity, double *jerks)
 {
     static const char *const NAMES[] = { "largest jerk", "mean squared jerk", "dimensionless jerk",
                                          "  as an integral" };
@@ -91,7 +91,7 @@ static void print_smoothness(const player *p, int measured, double *velocity, do
         print_mean(NAMES[i], ep, jerks + i, 4);
 }
 
-static tce_status print_report(const player *p)
+static tce_status print_report(const policy_runner *p)
 {
     const episodes *ep = &p->ep;
     int failed = 0;
@@ -128,7 +128,7 @@ typedef struct film {
     size_t e;     /* the episode that is shown */
     size_t skip;  /* steps per frame */
     double rate;  /* frames per second */
-    counter steps;
+    progress_line steps;
 } film;
 
 static tce_status show(void *context, void *instance, size_t t, double reward)
@@ -138,7 +138,7 @@ static tce_status show(void *context, void *instance, size_t t, double reward)
     const int frames = t == 0 ? 1 : t == length ? (int)(REST * f->rate) : t % f->skip == 0;
     (void)reward;
     if (t > 0)
-        counter_add(&f->steps, 1);
+        progress_line_add(&f->steps, 1);
     if (!f->video || frames == 0)
         return TCE_OK;
     tce_status status = f->env->render(instance, f->o->width, f->o->height, f->rgb);
@@ -147,7 +147,7 @@ static tce_status show(void *context, void *instance, size_t t, double reward)
     return status;
 }
 
-static tce_status make_film(film *f, const player *p)
+static tce_status make_film(film *f, const policy_runner *p)
 {
     const eval_options *o = f->o;
     const size_t n = o->video ? (size_t)o->video_episodes : 1;
@@ -156,7 +156,7 @@ static tce_status make_film(film *f, const player *p)
     f->rate = 1.0 / (f->ep->spec->dt * (double)f->skip);
     for (size_t e = 0; e < n && e < f->ep->E; e++)
         n_steps += (size_t)f->ep->lengths[e];
-    counter_start(&f->steps, "filming", n_steps, "steps");
+    progress_line_start(&f->steps, "filming", n_steps, "steps");
     tce_status status = f->env->create(NULL, p->s.task.options, &f->instance);
     if (status == TCE_OK && o->video)
         status = video_open(o->video, o->width, o->height, f->rate, &f->video);
@@ -167,7 +167,7 @@ static tce_status make_film(film *f, const player *p)
         if (status == TCE_OK && f->e == 0 && o->picture)
             status = png_write(o->picture, o->width, o->height, f->rgb);
     }
-    counter_end(&f->steps);
+    progress_line_end(&f->steps);
     if (f->video) {
         const tce_status closed = video_close(f->video);
         status = status == TCE_OK ? closed : status;
@@ -175,7 +175,7 @@ static tce_status make_film(film *f, const player *p)
     return status;
 }
 
-static tce_status film_episodes(const player *p, const eval_options *o)
+static tce_status film_episodes(const policy_runner *p, const eval_options *o)
 {
     film f = { .env = p->t.vtable, .o = o, .ep = &p->ep };
     if (!f.env->render)
@@ -195,13 +195,13 @@ static tce_status film_episodes(const player *p, const eval_options *o)
 /* ---- the command ----------------------------------------------------------------------------- */
 
 /* All that can be had, then what is missing: the remedy is the last line, where it is seen. */
-static tce_status evaluate(player *p, const eval_options *asked, tce_pool **pool)
+static tce_status evaluate(policy_runner *p, const eval_options *asked, tce_pool **pool)
 {
     eval_options possible = *asked;
     const eval_options *o = &possible;
     if (asked->video && video_check() != TCE_OK)
         possible.video = NULL;
-    tce_status status = player_load(p, o->folder, METHODS, o->library);
+    tce_status status = policy_runner_load(p, o->folder, METHODS, o->library);
     if (status != TCE_OK)
         return status;
     p->s.run.seed = o->has_seed ? o->seed : p->s.run.seed;
@@ -210,9 +210,9 @@ static tce_status evaluate(player *p, const eval_options *asked, tce_pool **pool
     options.n_threads = o->threads >= 0 ? o->threads : p->s.run.threads;
     status = tce_pool_create(&options, NULL, pool);
     if (status == TCE_OK)
-        status = player_create(p, o->episodes, *pool);
+        status = policy_runner_create(p, o->episodes, *pool);
     if (status == TCE_OK)
-        status = player_play(p);
+        status = policy_runner_run(p);
     if (status == TCE_OK)
         status = print_report(p);
     if (status == TCE_OK && (o->video || o->picture))
@@ -308,11 +308,11 @@ int cmd_eval(int argc, char **argv)
     if (ended >= 0)
         return ended;
     tce_blas_set_threads(1);
-    player p;
+    policy_runner p;
     tce_pool *pool = NULL;
     const tce_status status = evaluate(&p, &o, &pool);
     const int result = status == TCE_OK ? EXIT_FINE : fail();
-    player_close(&p);
+    policy_runner_close(&p);
     tce_pool_free(pool);
     return result;
 }

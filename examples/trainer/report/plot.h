@@ -130,7 +130,7 @@ void plot_clear(const char *folder);
 
 /*
  * smoothness.csv, also to stdout, and correlation_*.csv: runs the mean policies for n_episodes
- * each; library as for player_load. What cannot be had is warned about on stderr.
+ * each; library as for policy_runner_load. What cannot be had is warned about on stderr.
  */
 tce_status plot_write_policies(const plot_data *data, const char *folder, const char *library,
                                int32_t n_episodes, tce_pool *pool);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "report/plot.h"
-#include "run/player.h"
+#include "run/policy_runner.h"
 
 enum { MEASURED = 0, DESIRED = 1, N_PATHS = 2 };
 static const char *const PATH_NAMES[] = { "measured", "desired" };
@@ -46,10 +46,10 @@ static void add_movement(sums *s, size_t n, size_t D, const double *velocity, do
     }
 }
 
-static tce_status play(player *p, report *r)
+static tce_status play(policy_runner *p, report *r)
 {
     const episodes *ep = &p->ep;
-    const tce_status status = player_play(p);
+    const tce_status status = policy_runner_run(p);
     if (status != TCE_OK)
         return status;
     double *velocity = calloc(ep->T * ep->D, sizeof *velocity);
@@ -115,7 +115,7 @@ static void correlation_name(const plot_group *g, const plotted_run *run, char *
 }
 
 static tce_status write_correlation(const char *folder, const plot_group *g, const plotted_run *run,
-                                    const player *p)
+                                    const policy_runner *p)
 {
     const size_t T = p->ep.T, n = p->ep.D * T;
     char name[256];
@@ -154,10 +154,10 @@ static void report_group(const plot_data *data, const plot_group *g, const char 
     memset(r, 0, sizeof *r);
     for (size_t i = 0; i < g->R * g->K; i++) {
         const plotted_run *run = &data->runs[g->runs[i]];
-        player p;
-        tce_status status = player_load(&p, run->folder, data->methods, library);
+        policy_runner p;
+        tce_status status = policy_runner_load(&p, run->folder, data->methods, library);
         if (status == TCE_OK)
-            status = player_create(&p, n_episodes, pool);
+            status = policy_runner_create(&p, n_episodes, pool);
         if (status == TCE_OK)
             status = play(&p, r);
         if (status != TCE_OK)
@@ -165,7 +165,7 @@ static void report_group(const plot_data *data, const plot_group *g, const char 
         else if (!drawn && write_correlation(folder, g, run, &p) != TCE_OK)
             warn(run, "correlation matrix");
         drawn |= status == TCE_OK;
-        player_close(&p);
+        policy_runner_close(&p);
     }
 }
 

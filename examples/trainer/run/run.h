@@ -19,7 +19,7 @@
 
 #include "methods/methods.h"
 #include "run/display.h"
-#include "run/events.h"
+#include "run/tensorboard.h"
 #include "tools/files.h"
 
 #define RUN_PATH FILE_PATH
@@ -113,7 +113,7 @@ typedef struct run_times {
 typedef struct run_log {
     const char *const *phases; /* of the method */
     FILE *progress, *timing;
-    events *events;
+    tensorboard *events;
     /*
      * of progress.csv after iteration and env_steps, "return,success,…"; NULL before the first row
      */

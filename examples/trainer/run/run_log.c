@@ -163,7 +163,7 @@ static tce_status write_head(run_log *log, const metrics *m)
         put_row(t.stream, log, 0, 0, &log->start);
     status = write_text(log, &t);
     if (status == TCE_OK && log->start.n > 0)
-        status = events_write(log->events, 0, &log->start, log->phases, NULL);
+        status = tensorboard_write(log->events, 0, &log->start, log->phases, NULL);
     return status;
 }
 
@@ -222,7 +222,7 @@ tce_status run_log_open(run_log *log, const char *folder, const char *const *pha
     if (status == TCE_OK)
         status = open_timing(log, mark ? mark->iteration : 0);
     if (status == TCE_OK)
-        status = events_open(events_path, mark ? mark->events_bytes : 0, &log->events);
+        status = tensorboard_open(events_path, mark ? mark->events_bytes : 0, &log->events);
     if (status != TCE_OK)
         run_log_close(log);
     return status;
@@ -234,7 +234,7 @@ void run_log_close(run_log *log)
         fclose(log->progress);
     if (log->timing)
         fclose(log->timing);
-    events_close(log->events);
+    tensorboard_close(log->events);
     metrics_free(&log->start);
     free(log->columns);
     memset(log, 0, sizeof *log);
@@ -278,8 +278,9 @@ tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const
     status = write_text(log, &t);
     if (status == TCE_OK)
         status = write_times(log, iteration, spent);
-    return status == TCE_OK ? events_write(log->events, env_steps, m, log->phases, spent->phases)
-                            : status;
+    return status == TCE_OK
+               ? tensorboard_write(log->events, env_steps, m, log->phases, spent->phases)
+               : status;
 }
 
 tce_status run_log_mark(run_log *log, run_mark *mark)
@@ -289,5 +290,5 @@ tce_status run_log_mark(run_log *log, run_mark *mark)
     mark->progress_bytes = (int64_t)ftell(log->progress);
     if (fflush(log->timing) != 0 || fsync(fileno(log->timing)) != 0)
         return file_fail_write(log->timing_path, errno);
-    return events_sync(log->events, &mark->events_bytes);
+    return tensorboard_sync(log->events, &mark->events_bytes);
 }

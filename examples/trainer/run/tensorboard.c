@@ -35,7 +35,7 @@ enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 /* What an event has besides its values: wall time, step, version. */
 #define HEAD_BYTES 64
 
-struct events {
+struct tensorboard {
     FILE *file;
     char path[RUN_PATH];
     size_t n; /* bytes of the payload so far */
@@ -45,7 +45,7 @@ struct events {
     uint8_t *summary; /* [capacity] */
 };
 
-uint32_t events_crc32c(const void *bytes, size_t n)
+uint32_t tensorboard_crc32c(const void *bytes, size_t n)
 {
     const uint32_t polynomial = 0x82f63b78u; /* 0x1edc6f41 with its bits reversed */
     const uint8_t *byte = bytes;
@@ -91,7 +91,7 @@ static size_t put_bytes(uint8_t *out, uint8_t field, const void *bytes, size_t n
 }
 
 /* Room for an event of n values. */
-static tce_status make_room(events *e, size_t n)
+static tce_status make_room(tensorboard *e, size_t n)
 {
     const size_t capacity = n * (VALUE_BYTES + FRAME_BYTES);
     if (e->payload && capacity <= e->capacity)
@@ -107,7 +107,7 @@ static tce_status make_room(events *e, size_t n)
 }
 
 /* Begins the payload: wall time and step. */
-static void begin_event(events *e, int64_t step)
+static void begin_event(tensorboard *e, int64_t step)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -124,7 +124,7 @@ static void begin_event(events *e, int64_t step)
 }
 
 /* Adds a scalar to the summary. */
-static void add_value(events *e, const char *group, const char *name, double value)
+static void add_value(tensorboard *e, const char *group, const char *name, double value)
 {
     char tag[TAG_BYTES];
     uint8_t message[VALUE_BYTES];
@@ -140,12 +140,12 @@ static void add_value(events *e, const char *group, const char *name, double val
 }
 
 /* Frames the payload and gives it to the system. */
-static tce_status write_record(events *e)
+static tce_status write_record(tensorboard *e)
 {
     uint8_t head[12], tail[4];
     put_little(head, e->n, 8);
-    put_little(head + 8, masked(events_crc32c(head, 8)), 4);
-    put_little(tail, masked(events_crc32c(e->payload, e->n)), 4);
+    put_little(head + 8, masked(tensorboard_crc32c(head, 8)), 4);
+    put_little(tail, masked(tensorboard_crc32c(e->payload, e->n)), 4);
     errno = 0;
     const int whole = fwrite(head, 1, sizeof head, e->file) == sizeof head &&
                       fwrite(e->payload, 1, e->n, e->file) == e->n &&
@@ -156,7 +156,7 @@ static tce_status write_record(events *e)
 /* ---- public ---------------------------------------------------------------------------------- */
 
 /* The first record names the format. */
-static tce_status write_version(events *e)
+static tce_status write_version(tensorboard *e)
 {
     static const char VERSION[] = "brain.Event:2";
     const tce_status status = make_room(e, 0);
@@ -167,10 +167,10 @@ static tce_status write_version(events *e)
     return write_record(e);
 }
 
-tce_status events_open(const char *path, int64_t keep, events **out)
+tce_status tensorboard_open(const char *path, int64_t keep, tensorboard **out)
 {
     *out = NULL;
-    events *e = calloc(1, sizeof *e);
+    tensorboard *e = calloc(1, sizeof *e);
     if (!e)
         return tce_fail(TCE_E_NOMEM, "no memory for the event file");
     snprintf(e->path, sizeof e->path, "%s", path);
@@ -186,14 +186,14 @@ tce_status events_open(const char *path, int64_t keep, events **out)
     if (status == TCE_OK && keep == 0)
         status = write_version(e);
     if (status != TCE_OK) {
-        events_close(e);
+        tensorboard_close(e);
         return status;
     }
     *out = e;
     return TCE_OK;
 }
 
-void events_close(events *e)
+void tensorboard_close(tensorboard *e)
 {
     if (!e)
         return;
@@ -204,8 +204,8 @@ void events_close(events *e)
     free(e);
 }
 
-tce_status events_write(events *e, int64_t step, const metrics *m, const char *const *phases,
-                        const double *seconds)
+tce_status tensorboard_write(tensorboard *e, int64_t step, const metrics *m,
+                             const char *const *phases, const double *seconds)
 {
     size_t n_phases = 0;
     while (seconds && phases[n_phases])
@@ -226,7 +226,7 @@ tce_status events_write(events *e, int64_t step, const metrics *m, const char *c
     return write_record(e);
 }
 
-tce_status events_sync(events *e, int64_t *bytes)
+tce_status tensorboard_sync(tensorboard *e, int64_t *bytes)
 {
     if (fflush(e->file) != 0 || fsync(fileno(e->file)) != 0)
         return file_fail_write(e->path, errno);

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run/player.h"
+#include "run/policy_runner.h"
 #include "run/run.h"
-#include "tools/counter.h"
+#include "tools/progress_line.h"
 #include "tools/memory.h"
 #include "tools/shell.h"
 
-void player_close(player *p)
+void policy_runner_close(policy_runner *p)
 {
     episodes_free(&p->ep);
     memory_free(&p->arrays);
@@ -21,8 +21,8 @@ void player_close(player *p)
     memset(p, 0, sizeof *p);
 }
 
-tce_status player_load(player *p, const char *folder, const settings_table *const *methods,
-                       const char *library)
+tce_status policy_runner_load(policy_runner *p, const char *folder,
+                              const settings_table *const *methods, const char *library)
 {
     char path[2 * TEXT_SIZE], word[SHELL_WORD];
     memset(p, 0, sizeof *p);
@@ -47,7 +47,7 @@ tce_status player_load(player *p, const char *folder, const settings_table *cons
     return tce_store_load(path, NULL, &p->store);
 }
 
-tce_status player_create(player *p, int32_t n_episodes, tce_pool *pool)
+tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *pool)
 {
     const settings *s = &p->s;
     const int32_t n_envs = s->collect.environments;
@@ -72,15 +72,15 @@ static tce_status count(void *context, const episodes *ep, size_t first, size_t 
 {
     (void)ep;
     (void)first;
-    counter_add(context, n);
+    progress_line_add(context, n);
     return TCE_OK;
 }
 
-tce_status player_play(player *p)
+tce_status policy_runner_run(policy_runner *p)
 {
-    counter played;
-    counter_start(&played, "playing", p->ep.E, "episodes");
-    const tce_status status = episodes_collect(&p->ep, PLAYER_COLLECTION, 0, count, &played);
-    counter_end(&played);
+    progress_line played;
+    progress_line_start(&played, "playing", p->ep.E, "episodes");
+    const tce_status status = episodes_collect(&p->ep, POLICY_RUNNER_COLLECTION, 0, count, &played);
+    progress_line_end(&played);
     return status;
 }

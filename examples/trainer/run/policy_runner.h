@@ -2,42 +2,42 @@
  * A trained policy at work again: the newest policy of a run folder, its primitive, and
  * environments of its task.
  */
-#ifndef TRAINER_PLAYER_H
-#define TRAINER_PLAYER_H
+#ifndef TRAINER_POLICY_RUNNER_H
+#define TRAINER_POLICY_RUNNER_H
 
 #include "collect/collect.h"
 
-/* Collections of training count iterations from 0; those of players are beyond all of them. */
-#define PLAYER_COLLECTION ((uint64_t)1 << 40)
+/* Collections of training count iterations from 0; those of policy runners are beyond all of them. */
+#define POLICY_RUNNER_COLLECTION ((uint64_t)1 << 40)
 
-typedef struct player {
+typedef struct policy_runner {
     settings s;
     task t;
     tce_store *store;
     agent agent;   /* of the store */
     memory arrays; /* of the episodes */
-    episodes ep;   /* of the last player_play */
-} player;
+    episodes ep;   /* of the last policy_runner_run */
+} policy_runner;
 
 /*
  * Reads config.yaml and policy.safetensors of a run folder. p->s may be changed afterwards (seed).
  * library: the task library that the command line names, or NULL; one that only config.yaml names
- * is not loaded. player_close also after a failure. TCE_E_NOT_FOUND: not a run folder, or nothing
+ * is not loaded. policy_runner_close also after a failure. TCE_E_NOT_FOUND: not a run folder, or nothing
  * trained yet.
  */
-tce_status player_load(player *p, const char *folder, const settings_table *const *methods,
-                       const char *library);
+tce_status policy_runner_load(policy_runner *p, const char *folder,
+                              const settings_table *const *methods, const char *library);
 /*
  * Creates policy, primitive and environments for n_episodes. TCE_E_SHAPE, TCE_E_VALUE: the file's
  * parts do not fit each other, or the task has changed since.
  */
-tce_status player_create(player *p, int32_t n_episodes, tce_pool *pool);
-void player_close(player *p);
+tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *pool);
+void policy_runner_close(policy_runner *p);
 
 /*
  * Episodes with the mean policy on resets that training never saw, counted on the terminal. The
  * same seed gives the same episodes.
  */
-tce_status player_play(player *p);
+tce_status policy_runner_run(policy_runner *p);
 
 #endif

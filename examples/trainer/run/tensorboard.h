@@ -1,0 +1,28 @@
+/*
+ * TensorBoard event files, as far as scalars need them.
+ */
+#ifndef TRAINER_TENSORBOARD_H
+#define TRAINER_TENSORBOARD_H
+
+#include "methods/methods.h"
+
+typedef struct tensorboard tensorboard;
+
+/* Opens the file for appending after its first `keep` bytes; 0 begins a new one. */
+tce_status tensorboard_open(const char *path, int64_t keep, tensorboard **out);
+void tensorboard_close(tensorboard *e);
+
+/*
+ * One event: every number of m that is not NaN, under "train/<name>" or, for eval_<name>,
+ * "eval/<name>"; then the timings under "time/…".
+ */
+tce_status tensorboard_write(tensorboard *e, int64_t step, const metrics *m,
+                             const char *const *phases, const double *seconds);
+
+/* Forces the file to disk; its length. */
+tce_status tensorboard_sync(tensorboard *e, int64_t *bytes);
+
+/* CRC-32C (Castagnoli) of n bytes. */
+uint32_t tensorboard_crc32c(const void *bytes, size_t n);
+
+#endif
