@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
-from running import (LONG, PROGRAM, begin, checkpoints, compile_tasks, content, edit_checkpoint, environment, on_a_terminal, rows, tce,
+from running import (LONG, PATIENCE, PROGRAM, begin, checkpoints, compile_tasks, content, edit_checkpoint, environment, listen, on_a_terminal, rows, tce,
                      wait_until)
 
 TINY = """
@@ -237,6 +237,24 @@ def test_a_second_signal_ends_at_once(tiny: Path, tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=5)
     assert process.returncode == 130
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_before_training_ends_the_program_at_once(tmp_path: Path, number: int) -> None:
+    # its settings never come
+    process = subprocess.Popen([str(PROGRAM), "train", "/dev/stdin"], stdin=subprocess.PIPE, preexec_fn=listen, env=environment(), cwd=tmp_path)
+    # in Linux the mask of signals that it catches; it is waiting soon after
+    status = Path(f"/proc/{process.pid}/status")
+    wait_until(lambda: int(next(line for line in status.read_text(encoding="ascii").splitlines() if line.startswith("SigCgt")).split()[1], 16)
+               >> (number - 1) & 1)
+    time.sleep(0.1)
+    process.send_signal(number)
+    try:
+        assert process.wait(timeout=10 * PATIENCE) == 130
+    finally:
+        process.kill()
+        process.communicate()
+    assert not list(tmp_path.iterdir())
 
 
 def test_kills_lose_nothing(tiny: Path, tmp_path: Path) -> None:

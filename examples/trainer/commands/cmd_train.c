@@ -306,13 +306,8 @@ static int train_in(const char *folder, const settings *s, run_start start, disp
     if (task_open(s, &t) != TCE_OK)
         return fail();
     int code = EXIT_FINE;
-    if (run_signal()) {
-        /*
-         * told to stop before it began, as when its queue was killed: the folder may be another's
-         * by now
-         */
-        code = EXIT_INTERRUPTED;
-    } else if (run_folder_create(folder) != TCE_OK || run_lock(folder, &lock) != TCE_OK) {
+    run_enters_folder();
+    if (run_folder_create(folder) != TCE_OK || run_lock(folder, &lock) != TCE_OK) {
         code = fail();
     } else if (start == RUN_NEW && run_find_state(folder, METHODS) > RUN_BEGUN) {
         char word[SHELL_WORD];
@@ -405,6 +400,7 @@ static int train_queue(const train_options *o, queue *asked, settings *s)
                           "--restart goes with a run, and %s is a queue: name one of its runs, or "
                           "begin the queue in another folder",
                           folder);
+    run_enters_folder();
     if (asked && folder_make(folder) != TCE_OK)
         return fail();
     if (run_lock(folder, &lock) != TCE_OK) {

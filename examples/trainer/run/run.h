@@ -221,10 +221,12 @@ tce_status run_train(const char *folder, const method_context *c, const method *
                      run_start start, display *d, run_result *out);
 
 /*
- * Ctrl-C and its like: the first asks to stop after the iteration, the second ends the process at
- * once.
+ * Ctrl-C and its like end the process at once until it enters a folder. From then on the first asks
+ * to stop after the iteration, and the second ends the process at once.
  */
 void run_catch_signals(void);
+/* There will be something to save, or to take away again. */
+void run_enters_folder(void);
 /* The signal that asked to stop, or 0. */
 int run_signal(void);
 

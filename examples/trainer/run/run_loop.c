@@ -17,11 +17,11 @@
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t caught;
+static volatile sig_atomic_t caught, in_folder;
 
 static void on_signal(int number)
 {
-    if (caught)
+    if (caught || !in_folder)
         _exit(EXIT_BY_SIGNAL);
     caught = number;
 }
@@ -44,6 +44,11 @@ void run_catch_signals(void)
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL);
+}
+
+void run_enters_folder(void)
+{
+    in_folder = 1;
 }
 
 int run_signal(void)
