@@ -64,9 +64,9 @@ static tce_status cart_metrics(void *at, double *out)
 
 /* clang-format off */
 static const tce_env_vtable CART = {
-    .struct_size = sizeof CART, .abi = TCE_ENV_ABI, .name = "cart", .description = "a cart and a goal",
-    .create = cart_create, .destroy = free, .spec = cart_spec, .reset = cart_reset, .step = cart_step,
-    .metrics = cart_metrics };
+    .struct_size = sizeof CART, .abi = TCE_ENV_ABI, .name = "cart", .description = "cart, goal",
+    .create = cart_create, .destroy = free, .spec = cart_spec, .reset = cart_reset,
+    .step = cart_step, .metrics = cart_metrics };
 /* clang-format on */
 
 /* what a task library exports */
