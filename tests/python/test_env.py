@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import threading
 import warnings
@@ -89,6 +90,17 @@ def test_a_python_environment_takes_raw_actions(task) -> None:
     assert not results["terminated"].any()
     again, _, _ = rollout.reset_one(1)
     assert again.tolist() == start[1].tolist()
+
+
+@pytest.mark.parametrize("low, message", [([-1.0, -2.0], "action_low: 2 numbers, expected 1"), ([], "action_low: 0 numbers, expected 1")])
+def test_bounds_of_actions_must_fit_the_action(low, message) -> None:
+    class Bounded(Line):
+        def __init__(self, settings) -> None:
+            super().__init__(settings)
+            self.spec = dataclasses.replace(self.spec, action_low=low)
+
+    with pytest.raises(tce.EnvironmentFault, match=message):
+        tce.Rollout(tce.PythonTask(Bounded))
 
 
 class Unmarked(Line):

@@ -35,7 +35,7 @@ class EnvSpec:
     n_obs: int  # numbers in an observation
     n_dof: int  # numbers in a desired position
     n_steps: int  # steps of a whole episode
-    dt: float  # seconds a step
+    dt: float  # seconds per step
     n_action: int = 0  # numbers in a raw action; 0: none
     metric_names: Sequence[str] = ()
     context: Sequence[int] = ()  # observation entries that episodic methods see; (): all

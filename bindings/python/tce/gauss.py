@@ -81,7 +81,7 @@ def entropy(chol: Any) -> Array:
 
 
 def entropy_backward(chol: Any, d_out: Any) -> Array:
-    """Gradient to chol from d_out, one number a factor."""
+    """Gradient to chol from d_out, one number per factor."""
     shapes = Shapes()
     chol, n_cov = factor(shapes, "chol", chol)
     d_out = Shapes(N=n_cov).array("d_out", d_out, "N")
@@ -123,7 +123,7 @@ def kl_backward(
 
 
 def sample(mean: Any, chol: Any, random: RandomSource) -> Array:
-    """One draw a row of mean: [E, P]."""
+    """One draw per row of mean: [E, P]."""
     shapes = Shapes()
     mean = shapes.array("mean", mean, "E P")
     chol, n_cov = factor(shapes, "chol", chol)

@@ -8,13 +8,13 @@ import itertools
 import re
 import threading
 import traceback
-from ctypes import c_char_p, c_double, c_int32, c_void_p
+from ctypes import c_char_p, c_void_p
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._arrays import Array, text
+from ._arrays import Array, integer, text
 from ._callbacks import Group, user_code
 from ._declarations import TCE_ENV_ABI, EnvResult, EnvVtable, EnvVtableCallbacks
 from ._declarations import EnvSpec as EnvSpecStruct
@@ -72,14 +72,13 @@ def _write(name: str, value: Any, n: int, address: Optional[int]) -> None:
 
 @dataclass
 class _Live:
-    """A Python environment behind a C instance, and what its spec points to."""
+    """A Python environment behind a C instance."""
 
     env: Env
     spec: EnvSpec
     left: int = 0  # steps until the end of the episode; 0: it is over, or none has begun
     group: Group = field(default_factory=Group)
-    raw: Any = None
-    keep: List[Any] = field(default_factory=list)
+    raw: Any = None  # the spec in C
 
 
 class PythonTask(Task):
@@ -101,13 +100,10 @@ class PythonTask(Task):
         self._guard = threading.Lock()
         self._thread = threading.local()  # group: of the handle that is creating its environments
         table = EnvVtable(struct_size=ctypes.sizeof(EnvVtable), abi=TCE_ENV_ABI)
-        texts = text("name", name), text("description", description)
-        table.name, table.description = texts
-        callbacks = {}
-        for entry in ("create", "destroy", "spec", "reset", "step", "step_action", "metrics"):
-            callbacks[entry] = EnvVtableCallbacks[entry](self._guarded(entry))
-            setattr(table, entry, ctypes.cast(callbacks[entry], c_void_p))
-        super().__init__(ctypes.addressof(table), keep=(table, callbacks, texts))
+        table.name, table.description = text("name", name), text("description", description)
+        entries = ("create", "destroy", "spec", "reset", "step", "step_action", "metrics")
+        table.point(**{entry: EnvVtableCallbacks[entry](self._guarded(entry)) for entry in entries})
+        super().__init__(ctypes.addressof(table), keep=table)
 
     @contextlib.contextmanager
     def _creating(self, group: Group) -> Iterator[None]:
@@ -155,18 +151,18 @@ class PythonTask(Task):
         spec = env.spec
         live = _Live(env, spec, group=self._group("create", ()))
         names = (c_char_p * len(spec.metric_names))(*(text("metric_names", name) for name in spec.metric_names))
-        context = (c_int32 * len(spec.context))(*spec.context)
-        low = np.full(spec.n_action, -np.inf) if spec.action_low is None else spec.action_low
-        high = np.full(spec.n_action, np.inf) if spec.action_high is None else spec.action_high
-        bounds = [(c_double * spec.n_action)(*np.asarray(b, np.float64).reshape(-1)) for b in (low, high)]
+        context = np.array([integer("context", i) for i in spec.context], np.int32)
+        low = np.full(spec.n_action, -np.inf) if spec.action_low is None else np.array(spec.action_low, np.float64).reshape(-1)
+        high = np.full(spec.n_action, np.inf) if spec.action_high is None else np.array(spec.action_high, np.float64).reshape(-1)
+        for entry, bound in (("action_low", low), ("action_high", high)):
+            if bound.size != spec.n_action:
+                raise ValueError(f"{entry}: {bound.size} numbers, expected {spec.n_action}")
         live.raw = EnvSpecStruct(
             n_obs=spec.n_obs, n_dof=spec.n_dof, n_action=spec.n_action, n_steps=spec.n_steps,
             n_metrics=len(spec.metric_names), n_context=len(spec.context), dt=spec.dt,
             carries_state=spec.carries_state, velocity_end=spec.velocity_end)
-        live.keep = [names, context, bounds]
-        for entry, array in (("metric_names", names), ("context", context), ("action_low", bounds[0]),
-                             ("action_high", bounds[1])):
-            setattr(live.raw, entry, ctypes.addressof(array) if len(array) else None)
+        pointed: Dict[str, Any] = {"metric_names": names, "context": context, "action_low": low, "action_high": high}
+        live.raw.point(**{entry: array if len(array) else None for entry, array in pointed.items()})
         number = next(self._numbers)
         with self._guard:
             self._live[number] = live
@@ -306,7 +302,7 @@ class GymTask(PythonTask):
 
     make        a function that returns a new environment, or an id for gymnasium.make
     n_steps     steps of an episode; by default the environment's own limit
-    dt          seconds a step; by default what the environment tells
+    dt          seconds per step; by default what the environment tells
     controller  ``controller(obs, pos, vel) -> action`` tracks a desired position and velocity
     position, velocity  in place of a controller: which observation entries (a slice or indices) hold them; the action
                 is then kp (pos - obs[position]) + kd (vel - obs[velocity])

@@ -173,12 +173,12 @@ class SegmentObjective(Growing):
     """Likelihood of path segments under a Gaussian over primitive parameters, and the surrogate loss with gradients.
 
     mp         a linear primitive (ProDMP or ProMP) without learnt tau or delay
-    times      [T], or [E, T] for one row an episode
+    times      [T], or [E, T] for one row per episode
     pairs      [J, 2], indices a < b into the times
     init_time  where the paths start: a number or [E]
     reg        regularisation, times the largest diagonal entry of all segment covariances
 
-    Rows that are all equal count as one: with one covariance for all, a segment is then factored once, not once an
+    Rows that are all equal count as one: with one covariance for all, a segment is then factored once, not once per
     episode. chol is [1, P, P] or [P, P] (one covariance for all) or [E, P, P]. The C handle is made again when there are more
     episodes than ever before, or when the covariance is shared and was not, or the reverse.
     """
@@ -202,7 +202,7 @@ class SegmentObjective(Growing):
         self._times = np.array(np.broadcast_to(times, (n, shapes["T"])), order="C")
         self._starts = np.array(np.broadcast_to(starts, (n,)), order="C")
         self._shapes = shapes.known
-        # for one row of times each, so that wrong times or pairs are reported here
+        # with room for one episode per row of times, so that wrong times or pairs are reported here
         options = struct(SegmentOptions)
         fill(options, {
             "max_episodes": n, "max_steps": shapes["T"], "max_pairs": shapes["J"], "shared_cov": 1, "max_grids": n, "reg": reg})

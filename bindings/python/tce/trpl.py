@@ -50,7 +50,7 @@ class Projection(Growing):
     diagonal    True: factors are diagonal
     entropy     "none", "at_least" or "equal": entropy control towards ``entropy_bound`` of :meth:`project`
     entropy_first  True: entropy control before the trust region
-    pool        threads, for one covariance an episode
+    pool        threads, for one covariance per episode
 
     The C handle is made again when a batch is larger than all before, or when the covariance is shared and was not, or the reverse.
     """
