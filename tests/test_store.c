@@ -198,6 +198,24 @@ static void assert_sample(const tce_store *store)
     ck_assert_ptr_null(tce_store_get_text(store, "tce.checksum"));
 }
 
+START_TEST(a_store_tells_whether_a_checksum_was_verified)
+{
+    static const char OTHER[] = "\x02\0\0\0\0\0\0\0{}";
+    tce_store *store, *loaded, *other;
+
+    ok(tce_store_create(NULL, &store));
+    ck_assert_ptr_null(tce_store_get_text(store, "tce.format"));
+    ok(tce_store_save(store, path));
+    ok(tce_store_load(path, NULL, &loaded));
+    ck_assert_str_eq(tce_store_get_text(loaded, "tce.format"), "1");
+    ok(tce_store_parse(OTHER, sizeof OTHER - 1, NULL, &other));
+    ck_assert_ptr_null(tce_store_get_text(other, "tce.format"));
+    tce_store_free(store);
+    tce_store_free(loaded);
+    tce_store_free(other);
+}
+END_TEST
+
 /* ---- golden ---------------------------------------------------------------------------------- */
 
 /*
@@ -1121,6 +1139,7 @@ int main(void)
     tcase_add_test(golden, a_file_of_another_program_loads);
 
     tcase_add_test(property, what_was_saved_is_loaded);
+    tcase_add_test(property, a_store_tells_whether_a_checksum_was_verified);
     tcase_add_test(property, the_same_content_gives_the_same_bytes);
     tcase_add_test(property, a_put_replaces_and_may_take_from_the_store_itself);
     tcase_add_test(property, float_and_double_convert_into_each_other);

@@ -59,7 +59,10 @@ TCE_API TCE_NODISCARD tce_status tce_store_put_text(tce_store *store, const char
 /* TCE_E_NOT_FOUND.   No allocation.   Since 0.1. */
 TCE_API TCE_NODISCARD tce_status tce_store_get(const tce_store *store, const char *name,
                                                tce_store_array *out);
-/* NULL when there is none; lives until the store is freed or the text is replaced. */
+/*
+ * NULL when there is none; lives until the store is freed or the text is replaced. "tce.format" is
+ * there only when the store was loaded from a file of libtce, whose checksum was right then.
+ */
 TCE_API const char *tce_store_get_text(const tce_store *store, const char *name);
 
 /*

@@ -58,6 +58,7 @@ struct tce_store {
     tce_hooks hooks;
     tce__list arrays;
     tce__list texts;
+    bool verified; /* read from a file of libtce whose checksum was right */
 };
 
 /* ---- types and names (store.c) --------------------------------------------------------------- */

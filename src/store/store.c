@@ -264,6 +264,8 @@ const char *tce_store_get_text(const tce_store *store, const char *name)
 
     if (!store || !name)
         return NULL;
+    if (store->verified && strcmp(name, TCE__STORE_FORMAT_NAME) == 0)
+        return TCE__STORE_FORMAT_TEXT;
     const size_t i = tce__list_search(&store->texts, name, &found);
     return found ? (const char *)store->texts.items[i]->data : NULL;
 }

@@ -237,6 +237,7 @@ static tce_status build(const tce__header *header, const unsigned char *data,
         tce_store_free(store);
         return status;
     }
+    store->verified = find_text(header, TCE__STORE_CHECKSUM_NAME) != NULL;
     *out = store;
     return TCE_OK;
 }

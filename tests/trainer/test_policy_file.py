@@ -8,7 +8,7 @@ from typing import Any, Dict
 
 import numpy as np
 import pytest
-from running import tce
+from running import remove_checksum, tce
 
 tce_py = pytest.importorskip("tce")
 
@@ -34,6 +34,14 @@ def changed(run: Path, folder: Path, key: str, value: Any) -> Path:
     store[key] = value(store[key]) if callable(value) else value
     store.save(folder / "policy.safetensors")
     return folder
+
+
+def test_a_policy_without_a_checksum_is_refused(runs: Dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(runs["full"], tmp_path / "run")
+    remove_checksum(tmp_path / "run" / "policy.safetensors")
+    for command in ("eval", "export"):
+        done = tce(command, tmp_path / "run")
+        assert done.returncode == 1 and "policy.safetensors has no tce.checksum" in done.stderr, done.stderr
 
 
 def integer(number: int) -> Any:

@@ -358,7 +358,7 @@ static metrics row = { .n = 1, .names = &column };
 static void save_at(const settings *s, int64_t iteration, double value)
 {
     pair l = { value, 2.0 * value };
-    const run_mark mark = { iteration, 10 * iteration, 7, 8, 0.5 };
+    const run_mark mark = { iteration, 10 * iteration, 70, 80, 0.5 };
     ck_assert_int_eq(
         checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, NULL, &row }, &mark, "return"),
         TCE_OK);
@@ -394,8 +394,8 @@ START_TEST(a_checkpoint_comes_back_as_it_was_and_old_ones_go)
     ck_assert_double_eq(l.value, 10.0);
     ck_assert_int_eq(mark.iteration, 100);
     ck_assert_int_eq(mark.env_steps, 1000);
-    ck_assert_int_eq(mark.progress_bytes, 7);
-    ck_assert_int_eq(mark.events_bytes, 8);
+    ck_assert_int_eq(mark.progress_bytes, 70);
+    ck_assert_int_eq(mark.events_bytes, 80);
     ck_assert_double_eq(mark.eval_success, 0.5);
 }
 END_TEST
@@ -458,7 +458,7 @@ START_TEST(a_checkpoint_that_lacks_an_array_changes_nothing)
 {
     settings s;
     pair half = { 0.5, 1.0 };
-    const run_mark at = { 4, 40, 7, 8, 0.5 };
+    const run_mark at = { 4, 40, 70, 80, 0.5 };
     ok(settings_init(&s, METHODS, NULL));
     ck_assert_int_eq(
         checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, NULL, &row }, &at, "return"),
@@ -471,10 +471,9 @@ END_TEST
 START_TEST(a_mark_that_no_run_could_have_left_is_refused)
 {
     static const run_mark MARKS[] = {
-        { 4, INT64_MAX, 7, 8, 0.5 },
-        { 4, -1, 7, 8, 0.5 },
-        { 4, 40, -1, 8, 0.5 },
-        { 4, 40, 7, INT64_MIN, 0.5 },
+        { 4, INT64_MAX, 70, 80, 0.5 }, { 4, -1, 70, 80, 0.5 }, { 4, 40, -1, 80, 0.5 },
+        { 4, 40, 70, INT64_MIN, 0.5 }, { 4, 40, 70, 3, 0.5 },  { 4, 40, 3, 80, 0.5 },
+        { 4, 40, 70, 80, INFINITY },
     };
     settings s;
     pair l = { 0.5, 1.0 };

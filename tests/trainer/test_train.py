@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
-from running import (LONG, PATIENCE, PROGRAM, begin, checkpoints, compile_tasks, content, edit_checkpoint, environment, listen, on_a_terminal, rows, tce,
-                     wait_until)
+from running import (LONG, PATIENCE, PROGRAM, begin, checkpoints, compile_tasks, content, edit_checkpoint, environment, listen, on_a_terminal,
+                     remove_checksum, rows, tce, wait_until)
 
 TINY = """
 run: {method: tce, iterations: 12, checkpoint_every: 3, threads: 1}
@@ -284,7 +284,7 @@ def test_kills_lose_nothing(tiny: Path, tmp_path: Path) -> None:
     assert n_runs < 60
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "unsigned"])
 def test_a_damaged_checkpoint_is_set_aside(whole: Path, tmp_path: Path, damage: str) -> None:
     folder = tmp_path / "run"
     shutil.copytree(whole, folder)
@@ -292,7 +292,9 @@ def test_a_damaged_checkpoint_is_set_aside(whole: Path, tmp_path: Path, damage: 
     data = bytearray(newest.read_bytes())
     if damage == "flip":
         data[len(data) * 3 // 4] ^= 1
-    newest.write_bytes({"cut": data[: len(data) // 2], "flip": data, "empty": b""}[damage])
+    newest.write_bytes({"cut": data[: len(data) // 2], "flip": data, "empty": b"", "unsigned": data}[damage])
+    if damage == "unsigned":
+        remove_checksum(newest)
     done = tce("train", "--resume", folder)
     assert done.returncode == 0, done.stderr
     assert "damaged checkpoint" in done.stderr and newest.name in done.stderr
@@ -304,6 +306,8 @@ def test_a_damaged_checkpoint_is_set_aside(whole: Path, tmp_path: Path, damage: 
 @pytest.mark.parametrize("change", [
     {"without": "policy.mean.layers.0.weight"}, {"without": "critic.count"}, {"without": "trainer.initial_entropy"}, {"without": "run.env_steps"},
     {"run_env_steps": 2**63 - 1}, {"run_iteration": -2**63}, {"run_iteration": 11}, {"run_progress_bytes": -1}, {"run_events_bytes": -2**63},
+    {"run_events_bytes": 3}, {"run_progress_bytes": 3}, {"run_eval_success": float("inf")},
+    {"trainer_initial_entropy": float("inf")}, {"trainer_initial_entropy": -1e308},
     {"arrays": {"policy.mean.layers.0.weight": lambda weights: weights * float("nan")}},
     {"arrays": {"policy.mean.layers.0.weight": lambda weights: weights[:-1]}},
     {"arrays": {"run.env_steps": lambda steps: steps.astype(float)}},
@@ -459,11 +463,7 @@ def test_a_checkpoint_of_other_settings_is_refused(whole: Path, tiny: Path, tmp_
 def test_a_checkpoint_from_the_future_is_refused(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(whole, folder)
-    # as another writer would leave it: no checksum of ours to contradict the change
-    data = checkpoints(folder)[-1].read_bytes()
-    assert data.count(b'"run.format":"1"') == 1
-    data = data.replace(b'"run.format":"1"', b'"run.format":"9"').replace(b'"tce.', b'"abc.')
-    checkpoints(folder)[-1].write_bytes(data)
+    edit_checkpoint(checkpoints(folder)[-1], texts={"run.format": "9"})
     done = tce("train", "--resume", folder)
     assert done.returncode == 1
     assert "format 9" in done.stderr and "newer" in done.stderr

@@ -117,6 +117,17 @@ static tce_status check_sizes(const agent *a)
     return TCE_OK;
 }
 
+tce_status own_store_load(const char *path, tce_store **out)
+{
+    const tce_status status = tce_store_load(path, NULL, out);
+    if (status != TCE_OK || tce_store_get_text(*out, "tce.format"))
+        return status;
+    tce_store_free(*out);
+    *out = NULL;
+    return tce_fail(TCE_E_CORRUPT,
+                    "%s has no tce.checksum: it is damaged, or another program wrote it", path);
+}
+
 tce_status agent_open(agent *out, const tce_store *store, int32_t max_batch, tce_pool *pool)
 {
     memset(out, 0, sizeof *out);

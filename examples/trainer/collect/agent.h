@@ -41,6 +41,12 @@ void agent_input(const agent *a, const double *obs, double time, double *out);
 tce_status agent_save(const agent *a, tce_store *store);
 
 /*
+ * tce_store_load for what runs leave, checkpoints and policies: libtce wrote it, and its checksum is
+ * right. TCE_E_CORRUPT otherwise.
+ */
+tce_status own_store_load(const char *path, tce_store **out);
+
+/*
  * Creates the handles of a store, for batches of max_batch contexts, and checks every size in it
  * against every other. The store must outlive *out. agent_close also after a failure.
  * TCE_E_NOT_FOUND: not the store of a policy.  TCE_E_SHAPE, TCE_E_VALUE: its parts do not belong

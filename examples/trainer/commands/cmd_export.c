@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "commands/commands.h"
+#include "collect/agent.h"
 #include "export/export_c.h"
 #include "tools/files.h"
 
@@ -138,7 +139,7 @@ int cmd_export(int argc, char **argv)
         return code;
     snprintf(target, sizeof target, "%s/export", folder);
     tce_store *store = NULL;
-    if (tce_store_load(file, NULL, &store) != TCE_OK)
+    if (own_store_load(file, &store) != TCE_OK)
         return fail();
     code = export_to(store, file, out ? out : target, !out, name);
     tce_store_free(store);

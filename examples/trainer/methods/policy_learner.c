@@ -6,6 +6,9 @@
 
 #include "methods/policy_learner.h"
 
+/* Nats per parameter: logarithms of doubles are within +-745. */
+#define MOST_ENTROPY 750.0
+
 /* hooks: NULL, or those of memory.h */
 static tce_status create_policy(policy_learner *pl, const settings *s, tce_pool *pool,
                                 size_t n_inputs, size_t max_batch, const tce_hooks *hooks)
@@ -108,6 +111,11 @@ tce_status policy_learner_load(policy_learner *pl, const tce_store *store)
     double initial_entropy;
     tce_status status = tce_store_read(store, "trainer.initial_entropy", TCE_F64, 1,
                                        &initial_entropy);
+    /* NaN before the first iteration; P standard deviations are numbers, whose logarithms are small */
+    if (status == TCE_OK && fabs(initial_entropy) > MOST_ENTROPY * (double)pl->P)
+        return tce_fail(TCE_E_CORRUPT,
+                        "trainer.initial_entropy = %g, no policy of %zu parameters has it",
+                        initial_entropy, pl->P);
     if (status == TCE_OK)
         status = tce_policy_load(pl->update.policy, store, "policy");
     if (status == TCE_OK)

@@ -44,7 +44,7 @@ tce_status policy_runner_load(policy_runner *p, const char *folder,
             "%s has no policy.safetensors yet: it comes with the first checkpoint; go on with "
             "`tce train --resume %s`",
             folder, shell_word(folder, word, sizeof word));
-    return tce_store_load(path, NULL, &p->store);
+    return own_store_load(path, &p->store);
 }
 
 tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *pool)

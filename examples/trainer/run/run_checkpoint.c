@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,9 @@
  * whole numbers up to here.
  */
 #define MOST_STEPS ((int64_t)1 << 53)
+
+/* Bytes that every progress.csv begins with. */
+#define PROGRESS_LEAST ((int64_t)sizeof "iteration,env_steps,")
 
 #define MAX_CHECKPOINTS 4096
 #define REASON_SIZE 1024
@@ -303,11 +307,14 @@ static tce_status check_mark(const run_mark *mark, int64_t iteration, const char
     if (mark->env_steps < 0 || mark->env_steps > MOST_STEPS)
         return tce_fail(TCE_E_CORRUPT, "%s: run.env_steps = %" PRId64 ", must be in 0 ... 2^53",
                         path, mark->env_steps);
-    if (mark->progress_bytes < 0 || mark->events_bytes < 0)
+    if (mark->progress_bytes < PROGRESS_LEAST || mark->events_bytes < TENSORBOARD_LEAST)
         return tce_fail(TCE_E_CORRUPT,
                         "%s: run.progress_bytes = %" PRId64 " and run.events_bytes = %" PRId64
-                        ", neither may be negative",
+                        ", not even what their files begin with",
                         path, mark->progress_bytes, mark->events_bytes);
+    if (isinf(mark->eval_success))
+        return tce_fail(TCE_E_CORRUPT, "%s: run.eval_success = %g, must be finite", path,
+                        mark->eval_success);
     return TCE_OK;
 }
 
@@ -391,7 +398,7 @@ static tce_status load_file(const char *path, int64_t iteration, const run_subje
     const loader *found = NULL;
     char *copy = NULL;
     record own = { .lines = NULL };
-    tce_status status = tce_store_load(path, NULL, &store);
+    tce_status status = own_store_load(path, &store);
     if (status == TCE_OK)
         status = find_loader(store, path, &found);
     if (status == TCE_OK)

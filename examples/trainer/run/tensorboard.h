@@ -8,6 +8,9 @@
 
 typedef struct tensorboard tensorboard;
 
+/* Bytes of a file with nothing but its first record, which tells the format: a time and a text. */
+#define TENSORBOARD_LEAST (16 + 9 + 15)
+
 /* Opens the file for appending after its first `keep` bytes; 0 begins a new one. */
 tce_status tensorboard_open(const char *path, int64_t keep, tensorboard **out);
 void tensorboard_close(tensorboard *e);
