@@ -270,6 +270,7 @@ END_TEST
 
 START_TEST(a_wrong_option_is_named)
 {
+    task_refuses(hopper, "dense=0.5", TCE_E_VALUE, "must be 0 or 1");
     task_refuses(hopper, "sparse=1", TCE_E_VALUE, "dense");
     task_refuses(hopper, "dense=2", TCE_E_VALUE, "dense");
     task_refuses(tennis, "variant=1", TCE_E_VALUE, "terminal");

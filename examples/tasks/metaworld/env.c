@@ -339,22 +339,14 @@ static void mark(const void *instance, mjModel *model)
 }
 
 const mujoco_task METAWORLD = {
-    .size = sizeof(mw_env),
-    .state = offsetof(mw_env, s),
-    .n_state = STATE_COUNT(mw_state),
+    TASK_STRUCT(mw_env),
     .spec = { .n_obs = MW_N_OBS,
-              .n_dof = MW_N_ACTION,
-              .n_action = MW_N_ACTION,
               .n_steps = MW_N_STEPS,
-              .n_metrics = TASK_COUNT(METRICS),
-              .n_context = TASK_COUNT(SEES_OBJECT_GOAL),
               .dt = 0.0125,
-              .metric_names = METRICS,
-              .context = SEES_OBJECT_GOAL,
-              .action_low = ACTION_LOW,
-              .action_high = ACTION_HIGH },
-    .options = OPTIONS,
-    .n_options = TASK_COUNT(OPTIONS),
+              TASK_ACTIONS(MW_N_ACTION, ACTION_LOW, ACTION_HIGH),
+              TASK_METRICS(METRICS),
+              TASK_CONTEXT(SEES_OBJECT_GOAL) },
+    TASK_OPTIONS(OPTIONS),
     /* the table from the right of the arm: the models' own cameras stand on their heads */
     .view = { .center = { 0.0, 0.65, 0.1 }, .extent = 1.0, .azimuth = 145.0F, .elevation = -30.0F },
     .reset = mw_reset,

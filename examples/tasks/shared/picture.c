@@ -14,7 +14,6 @@
 
 #include "guard.h"
 #include "model.h"
-#include "step.h"
 
 #define MAX_GEOMS 1000
 
@@ -283,21 +282,12 @@ static tce_status render(mujoco_renderer **renderer, const mjModel *model, mjDat
 /* ---- pictures of tasks ----------------------------------------------------------------------- */
 
 struct picture {
-    mjModel *model;
+    const mjModel *source;
+    const picture_view *view;
+    mjModel *model; /* a copy */
     mjData *data;
     mujoco_renderer *renderer;
 };
-
-typedef struct copy_job {
-    const mjModel *model;
-    mjModel *copy;
-} copy_job;
-
-static void copy_model(void *context)
-{
-    copy_job *job = context;
-    job->copy = mj_copyModel(NULL, job->model);
-}
 
 /* Where the camera is, and the mark's size. */
 static void arrange(mjModel *model, const picture_view *view)
@@ -317,21 +307,26 @@ static void arrange(mjModel *model, const picture_view *view)
             mju_scl3(model->geom_size + 3 * i, model->geom_size + 3 * i, view->mark_scale);
 }
 
+static void build(void *context)
+{
+    picture *p = context;
+    p->model = mj_copyModel(NULL, p->source);
+    if (!p->model)
+        return;
+    arrange(p->model, p->view);
+    p->data = mj_makeData(p->model);
+}
+
 tce_status picture_open(const mjModel *model, const picture_view *view, picture **out)
 {
-    copy_job job = { model, NULL };
-    tce_status status = mujoco_try(copy_model, &job);
     picture *p = calloc(1, sizeof *p);
-    if (status == TCE_OK && (!p || !job.copy))
+    if (!p)
+        return tce_fail(TCE_E_NOMEM, "no memory for a picture");
+    p->source = model;
+    p->view = view;
+    tce_status status = mujoco_try(build, p);
+    if (status == TCE_OK && !p->data)
         status = tce_fail(TCE_E_NOMEM, "no memory for the model of a picture");
-    if (status != TCE_OK) {
-        mj_deleteModel(job.copy);
-        free(p);
-        return status;
-    }
-    p->model = job.copy;
-    arrange(p->model, view);
-    status = data_create(p->model, &p->data);
     if (status == TCE_OK)
         *out = p;
     else
@@ -355,15 +350,14 @@ void picture_place(mjModel *model, const char *body, const double *position,
         mju_copy4(model->body_quat + 4 * i, quaternion);
 }
 
-tce_status picture_draw(picture *p, const picture_view *view, const mjData *data, int32_t width,
-                        int32_t height, uint8_t *rgb)
+tce_status picture_draw(picture *p, const mjData *data, int32_t width, int32_t height, uint8_t *rgb)
 {
     if (width < 1 || height < 1)
         return tce_fail(TCE_E_VALUE, "a picture of %d x %d pixels", (int)width, (int)height);
     mju_copy(p->data->qpos, data->qpos, p->model->nq);
     mju_copy(p->data->mocap_pos, data->mocap_pos, 3 * p->model->nmocap);
     mju_copy(p->data->mocap_quat, data->mocap_quat, 4 * p->model->nmocap);
-    return render(&p->renderer, p->model, p->data, view->camera, width, height, rgb);
+    return render(&p->renderer, p->model, p->data, p->view->camera, width, height, rgb);
 }
 
 void picture_free(picture *p)

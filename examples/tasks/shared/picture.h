@@ -22,6 +22,7 @@ typedef struct picture_view {
 
 typedef struct picture picture;
 
+/* `view` must stay. */
 tce_status picture_open(const mjModel *model, const picture_view *view, picture **out);
 void picture_free(picture *p); /* NULL is fine */
 
@@ -31,10 +32,10 @@ void picture_place(mjModel *model, const char *body, const double *position,
                    const double *quaternion);
 
 /*
- * The positions of data, seen from `view`: rgb [height, width, 3], top row first. TCE_E_NOT_FOUND:
+ * The positions of data: rgb [height, width, 3], top row first. TCE_E_NOT_FOUND:
  * neither EGL nor OSMesa, the message names the Debian package.
  */
-tce_status picture_draw(picture *p, const picture_view *view, const mjData *data, int32_t width,
-                        int32_t height, uint8_t *rgb);
+tce_status picture_draw(picture *p, const mjData *data, int32_t width, int32_t height,
+                        uint8_t *rgb);
 
 #endif

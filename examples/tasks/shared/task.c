@@ -37,8 +37,9 @@ static tce_status find_parts(mujoco_env *env)
 {
     const mujoco_task *task = env->task;
     tce_status status = TCE_OK;
-    if (task->nq > 0)
-        status = model_check_sizes(env->model, env->name, task->nq, task->nv, task->nu);
+    if (task->sizes.nq > 0)
+        status = model_check_sizes(env->model, env->name, task->sizes.nq, task->sizes.nv,
+                                   task->sizes.nu);
     for (size_t i = 0; status == TCE_OK && i < task->n_parts; i++) {
         const mujoco_part *part = &task->parts[i];
         status = model_find(env->model, part->type, part->name,
@@ -185,7 +186,7 @@ void mujoco_track(const mujoco_env *env, const double *pos, const double *vel, d
     const mujoco_task *task = env->task;
     const double *q = env->data->qpos + task->first_joint, *v = env->data->qvel + task->first_joint;
     for (int32_t i = 0; i < env->spec.n_dof; i++) {
-        const double a = task->kp[i] * (pos[i] - q[i]) + task->kd[i] * (vel[i] - v[i]);
+        const double a = task->gains.kp[i] * (pos[i] - q[i]) + task->gains.kd[i] * (vel[i] - v[i]);
         out[i] = fmin(fmax(a, env->spec.action_low[i]), env->spec.action_high[i]);
     }
 }
@@ -279,13 +280,12 @@ tce_status mujoco_set_state(void *instance, const double *state, double *out_obs
 tce_status mujoco_render(void *instance, int32_t width, int32_t height, uint8_t *rgb)
 {
     mujoco_env *env = instance;
-    const picture_view *view = &env->task->view;
     tce_status status = TCE_OK;
     if (!env->picture)
-        status = picture_open(env->culling.whole, view, &env->picture);
+        status = picture_open(env->culling.whole, &env->task->view, &env->picture);
     if (status != TCE_OK)
         return status;
     if (env->task->mark)
         env->task->mark(env, picture_model(env->picture));
-    return picture_draw(env->picture, view, env->data, width, height, rgb);
+    return picture_draw(env->picture, env->data, width, height, rgb);
 }

@@ -35,6 +35,29 @@ typedef struct mujoco_part {
 /* How many elements an array has. */
 #define TASK_COUNT(ARRAY) (sizeof(ARRAY) / sizeof(ARRAY)[0])
 
+/* Parts of a description: the task's struct, whose field s is its state; its lists; its functions. */
+#define TASK_STRUCT(TYPE)                             \
+    .size = sizeof(TYPE), .state = offsetof(TYPE, s), \
+    .n_state = sizeof(((TYPE *)0)->s) / sizeof(double)
+#define TASK_OPTIONS(OPTIONS) .options = OPTIONS, .n_options = TASK_COUNT(OPTIONS)
+#define TASK_PARTS(PARTS) .parts = PARTS, .n_parts = TASK_COUNT(PARTS)
+#define TASK_FUNCTIONS \
+    .reset = reset, .observe = observe, .step = step, .reward = reward, .metrics = metrics
+/* Parts of its spec. */
+#define TASK_ACTIONS(N, LOW, HIGH) .n_dof = N, .n_action = N, .action_low = LOW, .action_high = HIGH
+#define TASK_METRICS(NAMES) .n_metrics = TASK_COUNT(NAMES), .metric_names = NAMES
+#define TASK_CONTEXT(ENTRIES) .n_context = TASK_COUNT(ENTRIES), .context = ENTRIES
+
+/* What a model must have: positions, velocities and motors. */
+typedef struct model_sizes {
+    int nq, nv, nu;
+} model_sizes;
+
+/* Of the controller. */
+typedef struct task_gains {
+    const double *kp, *kd; /* [n_dof] */
+} task_gains;
+
 typedef struct mujoco_task {
     /* the struct of the task, and the struct of doubles in it that goes into states */
     size_t size, state, n_state;
@@ -42,7 +65,7 @@ typedef struct mujoco_task {
     tce_env_spec spec;
     /* one of two: a path for model_open, with its blank, or the model itself as a text */
     const char *model, *blank, *xml;
-    int nq, nv, nu; /* what the model must have; 0 positions: anything */
+    model_sizes sizes; /* 0: anything */
     const task_option *options;
     size_t n_options;
     const mujoco_part *parts;
@@ -51,8 +74,8 @@ typedef struct mujoco_task {
      * the controller: action = clip(Kp (p - q) + Kd (w - q')) into the bounds of actions, for the
      * joints from first_joint on
      */
-    const double *kp, *kd; /* [n_dof] */
-    int first_joint;       /* in qpos and qvel */
+    task_gains gains;
+    int first_joint; /* in qpos and qvel */
     const static_culling_space *spaces;
     int n_spaces;
     picture_view view;
