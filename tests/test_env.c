@@ -188,6 +188,22 @@ static const struct {
       "metric_names[1] is no printable UTF-8 text of at most 255 bytes: choose another name" },
     { "writes_beyond", TCE_ENV_FAULT,
       "reset writes beyond its observation: room is for n_obs = 2 numbers" },
+    { "writes_before", TCE_ENV_FAULT,
+      "reset writes before its observation: room is for n_obs = 2 numbers; give the right n_obs in "
+      "spec, or begin at index 0" },
+    { "keeps_its_observation", TCE_ENV_FAULT,
+      "step writes to the observation that an earlier call of reset was given: do not keep "
+      "pointers" },
+    { "keeps_its_position", TCE_ENV_FAULT,
+      "step writes to the position that an earlier call of reset was given: do not keep pointers" },
+    { "keeps_the_last_step", TCE_ENV_FAULT,
+      "step writes to the observation that an earlier call of step was given: do not keep "
+      "pointers" },
+    { "changes_its_spec", TCE_ENV_FAULT,
+      "spec changes from call to call, it gives n_obs = 3 after 2: let it depend on the settings "
+      "alone" },
+    { "dt_is_nan", TCE_ENV_FAULT, "dt = nan, must be finite and > 0: have spec set it" },
+    { "no_action_low", TCE_ENV_FAULT, "action_low is NULL: have spec set it" },
     { "does_not_write", TCE_ENV_FAULT,
       "observation[1] = nan after reset: it is not finite or was not written" },
     { "draws_elsewhere", TCE_ENV_FAULT,
@@ -209,8 +225,14 @@ static const struct {
     { "steps_before_a_reset", TCE_ENV_FAULT,
       "step accepts a step before the first reset: return tce_fail(TCE_E_STATE, ...)" },
     { "starts_elsewhere", TCE_ENV_FAULT,
-      "the first step moves observation[0] from 0.7 to 0, and nothing moves after it: have reset "
-      "give" },
+      "the first step moves observation[0] from 0.7 to 0, and there is no such jump after it: have "
+      "reset give" },
+    { "starts_faster", TCE_ENV_FAULT,
+      "the first step moves observation[0] from 0 to 3, and there is no such jump after it: have "
+      "reset give the position and velocity" },
+    { "shows_another_velocity", TCE_ENV_FAULT,
+      "reset gives velocity[0] = 3, but its observation[0], which velocity_end says is this "
+      "velocity, is 0: have reset give" },
     { "half_a_success", TCE_ENV_FAULT, "metric \"success\" is 0.5: it is 0 or 1" },
     { "metric_is_nan", TCE_ENV_FAULT, "metric \"distance\" is nan at the end of an episode" },
     { "state_lacks_something", TCE_ENV_FAULT,
@@ -266,6 +288,45 @@ START_TEST(a_broken_task_is_found_out_and_a_sound_one_passes)
     ok(tce_env_inspect(&options, NULL, &n_faults));
     ck_assert_int_eq(n_faults, found.n == 1 && BROKEN[_i].severity == TCE_ENV_FAULT);
     ok(tce_env_inspect(&options, NULL, NULL));
+    tce_env_library_free(library);
+}
+END_TEST
+
+typedef struct calls {
+    char first[4][16], last[16];
+    int32_t n, longest; /* the largest number of a step */
+} calls;
+
+static void note(void *context, const char *call, int32_t step)
+{
+    calls *made = context;
+
+    if (made->n < 4)
+        snprintf(made->first[made->n], sizeof made->first[0], "%s", call);
+    snprintf(made->last, sizeof made->last, "%s", call);
+    made->n++;
+    made->longest = step > made->longest ? step : made->longest;
+    ck_assert_int_eq(step > 0, strncmp(call, "step", 4) == 0);
+}
+
+START_TEST(an_inspection_tells_which_call_comes_next)
+{
+    tce_env_inspect_options options;
+    tce_env_library *library;
+    calls made = { .n = 0 };
+
+    ok(tce_env_library_open(library_path("broken"), NULL, &library));
+    tce_env_inspect_options_init(&options, sizeof options);
+    ok(tce_env_library_find(library, "sound", &options.vtable));
+    options.trace = note;
+    options.context = &made;
+    ok(tce_env_inspect(&options, NULL, NULL));
+    ck_assert_str_eq(made.first[0], "create");
+    ck_assert_str_eq(made.first[1], "spec");
+    ck_assert_str_eq(made.first[2], "n_state");
+    ck_assert_str_eq(made.first[3], "reset");
+    ck_assert_str_eq(made.last, "destroy");
+    ck_assert_int_eq(made.longest, 21); /* one after the end, which is refused */
     tce_env_library_free(library);
 }
 END_TEST
@@ -478,6 +539,7 @@ int main(void)
     tcase_add_loop_test(property, a_broken_task_is_found_out_and_a_sound_one_passes, 0,
                         sizeof BROKEN / sizeof BROKEN[0]);
 
+    tcase_add_test(property, an_inspection_tells_which_call_comes_next);
     tcase_add_test(errors, an_inspection_needs_options_and_a_table);
     tcase_add_test(errors, a_table_without_a_required_entry_is_refused);
     tcase_add_test(errors, half_a_state_is_refused);

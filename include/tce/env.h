@@ -120,6 +120,12 @@ enum { TCE_ENV_REMARK = 0, TCE_ENV_FAULT = 1 };
 /* A finding: a sentence that says what is wrong and what to do, valid during the call. */
 typedef void (*tce_env_report)(void *context, int32_t severity, const char *message);
 
+/*
+ * The call that is about to be made: the name of an entry of the table, and the number of the step
+ * in its episode, from 1; 0 where the call is no step.
+ */
+typedef void (*tce_env_trace)(void *context, const char *call, int32_t step);
+
 typedef struct tce_env_inspect_options {
     size_t struct_size;
     const tce_env_vtable *vtable;
@@ -128,17 +134,20 @@ typedef struct tce_env_inspect_options {
     uint64_t seed;        /* 1; of the streams that episodes are drawn from */
     /* called with each finding when it is made; NULL: findings are only counted */
     tce_env_report report;
-    void *context; /* given to report */
+    void *context; /* given to report and trace */
+    /* called before each call into the task, to tell where it hangs or crashes; NULL: not */
+    tce_env_trace trace;
 } tce_env_inspect_options;
 
 TCE_API void tce_env_inspect_options_init(tce_env_inspect_options *options, size_t struct_size);
 /*
  * Runs about five episodes of a task in up to three environments and reports what breaks its
- * contract: tables and specs that make no sense, metrics without a good name; resets that do not
- * repeat for equal streams, steps that draw from the stream, environments that differ after use or
- * disturb each other; outputs that are not written, not finite or overrun; flags and events that
- * contradict each other; steps that are accepted before a reset or after an end; starts elsewhere
- * than where reset says; states that do not lead back. Each kind of finding is reported once.
+ * contract: tables and specs that make no sense or change, metrics without a good name; resets that
+ * do not repeat for equal streams, steps that draw from the stream, environments that differ after
+ * use or disturb each other; outputs that are not written, not finite or overrun, and outputs of
+ * earlier calls that are written; flags and events that contradict each other; steps that are
+ * accepted before a reset or after an end; starts elsewhere than where reset says; states that do
+ * not lead back. Each kind of finding is reported once.
  * *out_n_faults may be NULL. An inspected task may still be wrong: docs/api/env.md says what is
  * looked at. TCE_OK whatever was found.  TCE_E_ARGUMENT, TCE_E_VERSION: options.  TCE_E_NOMEM.
  * Allocates, and frees it.   Since 0.1.

@@ -6,7 +6,7 @@
  *   a     used       a part of stream 1, stream 0 again: the same, or a reset leaves something over
  *   b, a  in turns   streams 0 and 1: b the same, or instances share what they write
  *   c     new        no step before a reset; then the recorded state: the same from there on
- *   a     used       streams 1, 2, 3: different starts; stream 0 at rest: no jump
+ *   a     used       streams 1, 2, 3: different starts; stream 0 along its velocity: no jump
  *   b     used       raw actions, stream 0: outputs and ends as along paths
  *
  * Where a task carries state over episodes, that of a new environment is put back before each
@@ -196,23 +196,63 @@ static int repeat(tce__inspection *in, tce__actor *a, int kind)
 
 /* ---- what is looked at ----------------------------------------------------------------------- */
 
+/* 1 when two specs have the same sizes and times; else `text` says what differs. */
+static int same_spec(const tce_env_spec *spec, const tce_env_spec *first, char *text, size_t size)
+{
+    const struct {
+        const char *name;
+        double value, first;
+    } PARTS[] = {
+        { "n_obs", spec->n_obs, first->n_obs },
+        { "n_dof", spec->n_dof, first->n_dof },
+        { "n_action", spec->n_action, first->n_action },
+        { "n_steps", spec->n_steps, first->n_steps },
+        { "n_metrics", spec->n_metrics, first->n_metrics },
+        { "n_context", spec->n_context, first->n_context },
+        { "dt", spec->dt, first->dt },
+        { "carries_state", spec->carries_state, first->carries_state },
+        { "velocity_end", spec->velocity_end, first->velocity_end },
+    };
+
+    for (size_t k = 0; k < sizeof PARTS / sizeof PARTS[0]; k++)
+        if (PARTS[k].value != PARTS[k].first) {
+            (void)snprintf(text, size, "%s = %.9g after %.9g", PARTS[k].name, PARTS[k].value,
+                           PARTS[k].first);
+            return 0;
+        }
+    return 1;
+}
+
+/* The spec of an instance, which has to be that of the first instance when it was new. */
+static int ask_again(tce__inspection *in, tce__actor *a)
+{
+    char text[TCE__INSPECT_MESSAGE / 2];
+    tce_env_spec spec;
+
+    tce__inspect_trace(in, "spec", 0);
+    if (tce__env_ask(&in->table, a->instance, &spec))
+        return tce__inspect_say(in, TCE__INSPECT_SPEC, TCE_ENV_FAULT,
+                                "spec was right once and is not when it is called again: %s",
+                                tce_error_message());
+    if (!same_spec(&spec, &in->spec, text, sizeof text))
+        return tce__inspect_say(in, TCE__INSPECT_SPEC, TCE_ENV_FAULT,
+                                "spec changes from call to call, it gives %s: let it depend on the "
+                                "settings alone",
+                                text);
+    return 1;
+}
+
 /* A further instance, which has to be like the first. */
 static int make_another(tce__inspection *in, tce__actor *a)
 {
-    tce_env_spec spec;
-
-    if (tce__env_create(&in->table, in->options.user, in->options.settings, &a->instance, &spec))
+    tce__inspect_trace(in, "create", 0);
+    if (tce__env_make(&in->table, in->options.user, in->options.settings, &a->instance))
         return tce__inspect_say(in, TCE__INSPECT_MAKE, TCE_ENV_FAULT,
-                                "a second environment cannot be made beside the first: %s",
+                                "a second environment cannot be made beside the first: %s; have "
+                                "create make any number of instances, which share nothing that is "
+                                "written",
                                 tce_error_message());
-    if (spec.n_obs != in->spec.n_obs || spec.n_dof != in->spec.n_dof ||
-        spec.n_action != in->spec.n_action || spec.n_steps != in->spec.n_steps ||
-        spec.n_metrics != in->spec.n_metrics || spec.dt != in->spec.dt)
-        return tce__inspect_say(
-            in, TCE__INSPECT_SPEC, TCE_ENV_FAULT,
-            "two environments have different specs: sizes, n_steps and dt depend on the settings "
-            "alone");
-    return 1;
+    return ask_again(in, a);
 }
 
 /* b follows the recorded episode while a is stepped in between. */
@@ -250,7 +290,8 @@ static void check_state(tce__inspection *in, tce__actor *c)
                            in->mid_t, text, sizeof text)) {
         (void)tce__inspect_say(
             in, TCE__INSPECT_STATE, TCE_ENV_FAULT,
-            "set_state gives another observation than there was when get_state was called: %s",
+            "set_state gives another observation than there was when get_state was called: %s; put "
+            "all that an observation shows into the state",
             text);
         return;
     }
@@ -307,58 +348,66 @@ static void check_starts(tce__inspection *in, tce__actor *a)
             "what differs in context");
 }
 
-static double largest_change(size_t n, const double *x, const double *y, size_t *where)
+/*
+ * The largest difference between the change of the observation by the last step and by the step
+ * before it, which are moved on; *where: its entry.
+ */
+static double change_of_change(tce__inspection *in, size_t *where)
 {
     double largest = 0.0;
 
-    for (size_t k = 0; k < n; k++)
-        if (fabs(x[k] - y[k]) > largest) {
-            largest = fabs(x[k] - y[k]);
+    for (size_t k = 0; k < in->O; k++) {
+        const double change = in->obs[k] - in->before[k];
+        if (fabs(change - in->change[k]) > largest) {
+            largest = fabs(change - in->change[k]);
             *where = k;
         }
+        in->before[k] = in->obs[k];
+        in->change[k] = change;
+    }
     return largest;
 }
 
 /*
- * A path that stays where reset says. A task that follows paths exactly and starts elsewhere jumps
- * at the first step and rests from then on. Also: a path that differs from the recorded one has to
- * make a difference.
+ * A path that starts as reset says and keeps its velocity. A task that follows paths exactly and
+ * starts elsewhere, or with another velocity that it shows, jumps at the first step and changes
+ * evenly from then on. Also: a path that differs from the recorded one has to make a difference.
  */
 static void check_hold(tce__inspection *in, tce__actor *a)
 {
-    double *before = in->state; /* room for [O], and of no other use here */
     char text[TCE__INSPECT_MESSAGE / 2];
     tce_env_result result;
     size_t where = 0;
-    double scale = 1.0, jump = 0.0, rest = 0.0;
+    double scale = 1.0, jump = 0.0, rest = 0.0, first = 0.0;
     int ignored = 1;
 
     if (in->drive == TCE__DRIVE_ACTIONS || !tce__inspect_begin(in, a, 0))
         return;
-    memcpy(before, in->obs, in->O * sizeof *before);
+    const double *start = in->all_obs; /* of the same stream */
+    memcpy(in->before, in->obs, in->O * sizeof *in->before);
+    memset(in->change, 0, in->O * sizeof *in->change);
     for (size_t k = 0; k < in->O; k++)
-        scale = fmax(scale, fabs(before[k]));
+        scale = fmax(scale, fabs(in->obs[k]));
     while (!a->over && a->t < N_FEW) {
         if (!tce__inspect_advance(in, a, TCE__DRIVE_HOLD, &result))
             return;
-        if (a->t == 1)
-            jump = largest_change(in->O, in->obs, before, &where);
-        else
-            rest = fmax(rest, largest_change(in->O, in->obs, before, &(size_t){ 0 }));
-        if (a->t == 1 && jump > JUMP * scale)
-            (void)snprintf(text, sizeof text / 2, "observation[%zu] from %.9g to %.9g", where,
-                           before[where], in->obs[where]);
-        memcpy(before, in->obs, in->O * sizeof *before);
-        ignored &= a->t <= in->length &&
-                   same_step(in, a, &result, text + sizeof text / 2, sizeof text / 2);
+        const double change = change_of_change(in, a->t == 2 ? &where : &(size_t){ 0 });
+        if (a->t == 2) {
+            first = in->before[where] - in->change[where];
+            if (fabs(first - start[where]) > fabs(in->change[where]))
+                jump = change; /* else it lags behind */
+        } else if (a->t > 2) {
+            rest = fmax(rest, change);
+        }
+        ignored &= a->t <= in->length && same_step(in, a, &result, text, sizeof text);
     }
-    if (a->t > 2 && jump > JUMP * scale && rest <= AT_REST * jump)
+    if (a->t > 3 && jump > JUMP * scale && rest <= AT_REST * jump)
         (void)tce__inspect_say(
             in, TCE__INSPECT_JUMP, TCE_ENV_FAULT,
-            "along a path that stays where reset says, the first step moves %s, and nothing moves "
-            "after it: have reset give the position and velocity that the environment is in, in "
-            "out_pos and out_vel",
-            text);
+            "along a path that starts as reset says and keeps its velocity, the first step moves "
+            "observation[%zu] from %.9g to %.9g, and there is no such jump after it: have reset "
+            "give the position and velocity that the environment is in, in out_pos and out_vel",
+            where, start[where], first);
     if (ignored)
         (void)tce__inspect_say(
             in, TCE__INSPECT_IGNORED, TCE_ENV_REMARK,
@@ -390,8 +439,9 @@ static void inspect(tce__inspection *in)
             return;
         memcpy(in->first_state, in->state, in->S * sizeof *in->state);
     }
-    if (!record(in, a) || !make_another(in, b) || !repeat(in, b, TCE__INSPECT_REPEATS) ||
-        !use(in, a) || !repeat(in, a, TCE__INSPECT_LEFTOVER))
+    if (!record(in, a) || !ask_again(in, a) || !make_another(in, b) ||
+        !repeat(in, b, TCE__INSPECT_REPEATS) || !use(in, a) ||
+        !repeat(in, a, TCE__INSPECT_LEFTOVER) || !ask_again(in, a))
         return;
     check_shared(in, a, b);
     check_starts(in, a);
@@ -407,20 +457,22 @@ static void inspect(tce__inspection *in)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 static tce__inspection *layout(tce__inspection *in, tce__arena *arena)
 {
     tce__inspection *handle = tce__arena_take(arena, 1, sizeof *handle);
+    const size_t sizes[TCE__N_OUT] = { in->O, in->D, in->D, in->O, in->O, in->O, in->M, in->S };
 
-    in->obs = tce__arena_doubles(arena, in->O + TCE__INSPECT_GUARD);
-    in->pos = tce__arena_doubles(arena, in->D + TCE__INSPECT_GUARD);
-    in->vel = tce__arena_doubles(arena, in->D + TCE__INSPECT_GUARD);
-    in->metrics = tce__arena_doubles(arena, in->M + TCE__INSPECT_GUARD);
-    in->state = tce__arena_doubles(arena, larger(in->S, in->O) + TCE__INSPECT_GUARD);
+    for (size_t k = 0; k < TCE__N_OUT; k++) {
+        in->outputs[k].n = sizes[k];
+        in->outputs[k].room = tce__arena_doubles(arena, sizes[k] + 2 * TCE__INSPECT_GUARD);
+    }
+    in->obs = tce__arena_doubles(arena, in->O);
+    in->pos = tce__arena_doubles(arena, in->D);
+    in->vel = tce__arena_doubles(arena, in->D);
+    in->metrics = tce__arena_doubles(arena, in->M);
+    in->state = tce__arena_doubles(arena, in->S);
+    in->before = tce__arena_doubles(arena, in->O);
+    in->change = tce__arena_doubles(arena, in->O);
     in->all_obs = tce__arena_doubles(arena, (in->T + 1) * in->O);
     in->steps = tce__arena_take(arena, in->T, sizeof *in->steps);
     in->end_metrics = tce__arena_doubles(arena, in->M);
@@ -449,7 +501,10 @@ static tce_status inspect_instance(tce__inspection *in, const tce_hooks *hooks)
     in->A = (size_t)in->spec.n_action;
     in->M = (size_t)in->spec.n_metrics;
     in->T = (size_t)in->spec.n_steps;
-    in->S = in->table.n_state ? in->table.n_state(in->actors[0].instance) : 0;
+    if (in->table.n_state) {
+        tce__inspect_trace(in, "n_state", 0);
+        in->S = in->table.n_state(in->actors[0].instance);
+    }
     if (in->T > SIZE_MAX / sizeof(double) / 2 / in->O || in->S > SIZE_MAX / sizeof(double) / 8)
         return tce_fail(
             TCE_E_NOMEM,
@@ -460,10 +515,43 @@ static tce_status inspect_instance(tce__inspection *in, const tce_hooks *hooks)
         return status;
     tce__inspection *handle = layout(in, &arena);
     *handle = *in;
+    tce__inspect_clear_outputs(handle);
     inspect(handle);
     *in = *handle;
     tce__block_free(&in->hooks, handle);
     return TCE_OK;
+}
+
+/* The first environment, and its spec. */
+static int make_first(tce__inspection *in)
+{
+    void *instance;
+
+    tce__inspect_trace(in, "create", 0);
+    if (tce__env_make(&in->table, in->options.user, in->options.settings, &instance))
+        return tce__inspect_say(in, TCE__INSPECT_MAKE, TCE_ENV_FAULT,
+                                "an environment cannot be made: %s; correct the task's options, or "
+                                "what create needs",
+                                tce_error_message());
+    in->actors[0].instance = instance;
+    tce__inspect_trace(in, "spec", 0);
+    if (tce__env_ask(&in->table, instance, &in->spec))
+        return tce__inspect_say(in, TCE__INSPECT_SPEC, TCE_ENV_FAULT,
+                                "an environment cannot be made: %s", tce_error_message());
+    return 1;
+}
+
+/* Everything about a table that can be used. */
+static tce_status inspect_table(tce__inspection *in, const tce_hooks *hooks)
+{
+    const tce_status status = make_first(in) ? inspect_instance(in, hooks) : TCE_OK;
+
+    for (size_t k = 0; k < sizeof in->actors / sizeof in->actors[0]; k++)
+        if (in->actors[k].instance) {
+            tce__inspect_trace(in, "destroy", 0);
+            in->table.destroy(in->actors[k].instance);
+        }
+    return status;
 }
 
 tce_status tce_env_inspect(const tce_env_inspect_options *options, const tce_hooks *hooks,
@@ -483,18 +571,11 @@ tce_status tce_env_inspect(const tce_env_inspect_options *options, const tce_hoo
     tce__aside_put(&aside);
     if (tce_env_check(in.options.vtable)) {
         (void)tce__inspect_say(&in, TCE__INSPECT_MAKE, TCE_ENV_FAULT,
-                               "the table cannot be used: %s", tce_error_message());
+                               "the table cannot be used: %s; correct it in the task library",
+                               tce_error_message());
     } else {
         in.table = tce__env_table(in.options.vtable);
-        if (tce__env_create(&in.table, in.options.user, in.options.settings, &in.actors[0].instance,
-                            &in.spec))
-            (void)tce__inspect_say(&in, TCE__INSPECT_MAKE, TCE_ENV_FAULT,
-                                   "an environment cannot be made: %s", tce_error_message());
-        else
-            status = inspect_instance(&in, hooks);
-        for (size_t k = 0; k < sizeof in.actors / sizeof in.actors[0]; k++)
-            if (in.actors[k].instance)
-                in.table.destroy(in.actors[k].instance);
+        status = inspect_table(&in, hooks);
     }
     if (status)
         return status;

@@ -81,7 +81,8 @@ static tce_status check_metric_names(const tce_env_spec *spec)
     for (int32_t i = 0; i < spec->n_metrics; i++) {
         const char *name = spec->metric_names[i];
         if (!name || name[0] == '\0')
-            return tce_fail(TCE_E_ARGUMENT, "metric_names[%d] is NULL or empty", (int)i);
+            return tce_fail(TCE_E_ARGUMENT, "metric_names[%d] is NULL or empty: name every metric",
+                            (int)i);
         if (tce__name_check(name, TCE_E_VALUE))
             return tce_fail(TCE_E_VALUE,
                             "metric_names[%d] is no printable UTF-8 text of at most %d bytes: "
@@ -112,49 +113,78 @@ static tce_status check_spec(const tce_env_spec *spec, const tce_env_vtable *tab
 {
     tce_status status = check_sizes(spec);
     if (status)
-        return status;
+        return tce_fail(status, "%s: have spec set it", tce_error_message());
 
     /* entries that the sizes call for */
     if (spec->n_metrics > 0 && !table->metrics)
-        return tce_fail(TCE_E_ARGUMENT, "n_metrics = %d, but the table has no metrics",
-                        (int)spec->n_metrics);
+        return tce_fail(
+            TCE_E_ARGUMENT,
+            "n_metrics = %d, but the table has no metrics: add it, or set n_metrics = 0",
+            (int)spec->n_metrics);
     if (spec->n_action > 0 && !table->step_action)
-        return tce_fail(TCE_E_ARGUMENT, "n_action = %d, but the table has no step_action",
-                        (int)spec->n_action);
+        return tce_fail(
+            TCE_E_ARGUMENT,
+            "n_action = %d, but the table has no step_action: add it, or set n_action = 0",
+            (int)spec->n_action);
 
     if (spec->carries_state && !(table->n_state && table->get_state && table->set_state))
         return tce_fail(TCE_E_ARGUMENT,
-                        "carries_state = 1, but the table has no n_state, get_state or set_state");
+                        "carries_state = 1, but the table has no n_state, get_state or set_state: "
+                        "add all three");
 
     /* what is in the arrays */
     if ((status = check_metric_names(spec)))
         return status;
     for (int32_t i = 0; i < spec->n_context; i++)
         if (spec->context[i] < 0 || spec->context[i] >= spec->n_obs)
-            return tce_fail(TCE_E_VALUE, "context[%d] = %d, must be 0 to %d", (int)i,
-                            (int)spec->context[i], (int)spec->n_obs - 1);
+            return tce_fail(
+                TCE_E_VALUE,
+                "context[%d] = %d, must be 0 to %d: have spec list entries of the observation",
+                (int)i, (int)spec->context[i], (int)spec->n_obs - 1);
     for (int32_t i = 0; i < spec->n_action; i++)
         if (!(spec->action_low[i] < spec->action_high[i]))
-            return tce_fail(TCE_E_VALUE, "action_low[%d] = %g, must be below action_high = %g",
-                            (int)i, spec->action_low[i], spec->action_high[i]);
+            return tce_fail(
+                TCE_E_VALUE,
+                "action_low[%d] = %g, must be below action_high = %g: have spec set both", (int)i,
+                spec->action_low[i], spec->action_high[i]);
     return TCE_OK;
+}
+
+tce_status tce__env_make(const tce_env_vtable *table, void *user, const char *settings, void **out)
+{
+    void *instance = NULL;
+    tce_status status = tce__judge("create", table->create(user, settings, &instance));
+
+    if (!status && !instance)
+        status = tce_fail(TCE_E_ENV, "create returned TCE_OK but no instance");
+    if (status) {
+        if (instance)
+            table->destroy(instance);
+        return status;
+    }
+    *out = instance;
+    return TCE_OK;
+}
+
+tce_status tce__env_ask(const tce_env_vtable *table, void *instance, tce_env_spec *out)
+{
+    const tce_env_spec empty = { .struct_size = sizeof empty };
+
+    *out = empty;
+    const tce_status status = tce__judge("spec", table->spec(instance, out));
+    return status ? status : check_spec(out, table);
 }
 
 tce_status tce__env_create(const tce_env_vtable *table, void *user, const char *settings,
                            void **out, tce_env_spec *out_spec)
 {
-    const tce_env_spec empty = { .struct_size = sizeof empty };
-    void *instance = NULL;
+    void *instance;
+    tce_status status = tce__env_make(table, user, settings, &instance);
 
-    *out_spec = empty;
-    tce_status status = tce__judge("create", table->create(user, settings, &instance));
-    if (!status && !instance)
-        status = tce_fail(TCE_E_ENV, "create returned TCE_OK but no instance");
-    if (!status && (status = tce__judge("spec", table->spec(instance, out_spec))) == TCE_OK)
-        status = check_spec(out_spec, table);
-    if (status) {
-        if (instance)
-            table->destroy(instance);
+    if (status)
+        return status;
+    if ((status = tce__env_ask(table, instance, out_spec))) {
+        table->destroy(instance);
         return status;
     }
     *out = instance;

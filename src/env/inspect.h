@@ -10,8 +10,8 @@
 /* Room for one sentence. */
 #define TCE__INSPECT_MESSAGE 900
 
-/* Numbers behind each output, to see whether they are written. */
-#define TCE__INSPECT_GUARD 16
+/* Numbers before and behind each output, to see whether they are written. */
+#define TCE__INSPECT_GUARD 64
 
 /* Kinds of findings; each is reported once. */
 enum {
@@ -20,6 +20,7 @@ enum {
     TCE__INSPECT_RESET,
     TCE__INSPECT_STEP,
     TCE__INSPECT_OVERRUN,
+    TCE__INSPECT_KEPT,
     TCE__INSPECT_FINITE,
     TCE__INSPECT_METRICS,
     TCE__INSPECT_SUCCESS,
@@ -45,6 +46,28 @@ enum {
  * actions.
  */
 enum { TCE__DRIVE_SWAY, TCE__DRIVE_HOLD, TCE__DRIVE_ACTIONS };
+
+/*
+ * Outputs that calls are given. Each entry of the table has arrays of its own, steps two in turns,
+ * so that a task that writes to those of an earlier call is found.
+ */
+enum {
+    TCE__OUT_RESET_OBS,
+    TCE__OUT_RESET_POS,
+    TCE__OUT_RESET_VEL,
+    TCE__OUT_STEP_OBS,
+    TCE__OUT_NEXT_STEP_OBS,
+    TCE__OUT_SET_OBS,
+    TCE__OUT_METRICS,
+    TCE__OUT_STATE,
+    TCE__N_OUT
+};
+
+typedef struct tce__output {
+    double *room; /* [TCE__INSPECT_GUARD + n + TCE__INSPECT_GUARD] */
+    size_t n;
+    int given; /* to the present call */
+} tce__output;
 
 /* One environment and where it is in its episode. */
 typedef struct tce__actor {
@@ -76,7 +99,10 @@ typedef struct tce__inspection {
     int drive; /* TCE__DRIVE_SWAY, or TCE__DRIVE_ACTIONS where the task tracks no paths */
     tce__actor actors[3];
 
-    /* outputs of the last call, TCE__INSPECT_GUARD numbers longer */
+    tce__output outputs[TCE__N_OUT];
+    int odd; /* which array the next step is given */
+
+    /* copies of the outputs of the last call */
     double *obs;     /* [O] */
     double *pos;     /* [D] */
     double *vel;     /* [D] */
@@ -97,6 +123,8 @@ typedef struct tce__inspection {
     double *want_pos;    /* [D] */
     double *want_vel;    /* [D] */
     double *action;      /* [A] */
+    double *before;      /* [O] the observation one step ago */
+    double *change;      /* [O] by the step before the last */
 } tce__inspection;
 
 /* ---- calls (env_inspect_calls.c) ------------------------------------------------------------- */
@@ -106,6 +134,12 @@ typedef struct tce__inspection {
  * after a finding.
  */
 int tce__inspect_say(tce__inspection *in, int kind, int32_t severity, const char *format, ...);
+
+/* Tells the caller which call into the task comes next; step: 0 for calls that are no steps. */
+void tce__inspect_trace(const tce__inspection *in, const char *call, int32_t step);
+
+/* The arrays for outputs, as no call has written to them. */
+void tce__inspect_clear_outputs(tce__inspection *in);
 
 /* Whether x [n] has the same bytes as `before`; else `text` says where not. Reports nothing. */
 int tce__inspect_same(size_t n, const double *x, const double *before, const char *name, int32_t t,

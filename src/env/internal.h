@@ -36,6 +36,12 @@ tce_status tce__judge(const char *callback, tce_status status);
 /* As much of a task's table as this libtce knows, the rest NULL. */
 tce_env_vtable tce__env_table(const tce_env_vtable *vtable);
 
+/* An instance; none is left behind on failure. */
+tce_status tce__env_make(const tce_env_vtable *table, void *user, const char *settings, void **out);
+
+/* The spec of an instance, checked. */
+tce_status tce__env_ask(const tce_env_vtable *table, void *instance, tce_env_spec *out);
+
 /*
  * An instance and its spec, checked; neither is left behind on failure. The message is the task's
  * or names what makes no sense.

@@ -9,13 +9,15 @@
 
 #include <tce/env.h>
 
-enum { O = 2, T = 20, S = 5, M = 2 };
+enum { O = 2, T = 20, S = 6, M = 2 };
 
 typedef struct point {
     const char *name;
-    double pos, goal, far; /* far: sum of the distances to the goal so far */
-    int step;              /* T: no episode */
+    double pos, vel, goal, far; /* far: sum of the distances to the goal so far */
+    int step;                   /* T: no episode */
     tce_random *kept;
+    double *kept_obs, *kept_pos; /* of reset */
+    double *kept_next;           /* of the step before */
     int n_episodes;
 } point;
 
@@ -48,15 +50,17 @@ static tce_status spec(void *instance, tce_env_spec *out)
     static const char *const LATIN_1[M] = { "success", "h\xf6he" };
     static const int32_t CONTEXT[] = { 1 }, OTHER[] = { 0 };
     static const double LOW[] = { -1.0 }, HIGH[] = { 1.0 };
+    static int n_calls;
     const point *self = instance;
 
-    out->n_obs = O;
+    n_calls += is(self, "changes_its_spec");
+    out->n_obs = O + (is(self, "changes_its_spec") && n_calls > 3);
     out->n_dof = 1;
     out->n_action = 1;
     out->n_steps = is(self, "no_steps") ? 0 : T;
     out->n_metrics = M;
     out->n_context = 1;
-    out->dt = 0.05;
+    out->dt = is(self, "dt_is_nan") ? NAN : 0.05;
     out->metric_names = is(self, "same_names")        ? TWICE
                         : is(self, "comma_in_a_name") ? COMMA
                         : is(self, "reserved_name")   ? RESERVED
@@ -64,9 +68,10 @@ static tce_status spec(void *instance, tce_env_spec *out)
                         : is(self, "latin_1_name")    ? LATIN_1
                                                       : NAMES;
     out->context = is(self, "constant_context") ? OTHER : CONTEXT;
-    out->action_low = LOW;
+    out->action_low = is(self, "no_action_low") ? NULL : LOW;
     out->action_high = HIGH;
     out->carries_state = is(self, "carries_state");
+    out->velocity_end = is(self, "shows_another_velocity");
     return TCE_OK;
 }
 
@@ -74,7 +79,10 @@ static tce_status spec(void *instance, tce_env_spec *out)
 
 static void observe(const point *self, double *out)
 {
-    out[0] = self->pos;
+    out[0] = is(self, "starts_faster") || is(self, "shows_another_velocity") ? self->vel
+                                                                             : self->pos;
+    if (is(self, "writes_before"))
+        out[-1] = self->far;
     if (!is(self, "does_not_write"))
         out[1] = self->goal;
     if (is(self, "writes_beyond"))
@@ -98,7 +106,7 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
     static int n_resets;
     point *self = instance;
 
-    self->pos = shared_pos = 0.0;
+    self->pos = shared_pos = self->vel = 0.0;
     self->goal = is(self, "one_start") ? 0.5 : draw(random);
     if (is(self, "draws_elsewhere"))
         self->goal += 0.001 * ++n_resets;
@@ -110,9 +118,11 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
         self->far = 0.0;
     self->step = 0;
     self->kept = random;
+    self->kept_obs = out_obs;
+    self->kept_pos = out_pos;
     observe(self, out_obs);
     *out_pos = is(self, "starts_elsewhere") ? 0.0 : self->pos;
-    *out_vel = 0.0;
+    *out_vel = is(self, "starts_faster") || is(self, "shows_another_velocity") ? 3.0 : 0.0;
     return TCE_OK;
 }
 
@@ -133,6 +143,13 @@ static tce_status advance(point *self, double pos, double *out_obs, tce_env_resu
     self->step++;
     self->n_episodes += is(self, "steps_after_the_end") && self->step == T;
     observe(self, out_obs);
+    if (is(self, "keeps_its_observation") && self->step > 1)
+        self->kept_obs[0] = 99.0;
+    if (is(self, "keeps_its_position") && self->step > 1)
+        self->kept_pos[0] = 99.0;
+    if (is(self, "keeps_the_last_step") && self->step > 1)
+        self->kept_next[0] = 99.0;
+    self->kept_next = out_obs;
     out->reward = is(self, "infinite_reward") && self->step == T ? -INFINITY
                                                                  : -fabs(self->pos - self->goal);
     out->truncated = self->step == T;
@@ -147,7 +164,7 @@ static tce_status step(void *instance, const double *pos, const double *vel, dou
 {
     point *self = instance;
 
-    (void)vel;
+    self->vel = *vel;
     if (is(self, "tracks_no_path"))
         return TCE_E_UNSUPPORTED;
     return advance(self, is(self, "ignores_the_path") ? 0.01 * self->step : *pos, out_obs, out);
@@ -187,6 +204,7 @@ static tce_status get_state(void *instance, double *out)
     out[2] = self->step;
     out[3] = is(self, "state_lacks_something") ? 0.0 : self->far;
     out[4] = self->n_episodes;
+    out[5] = self->vel;
     return TCE_OK;
 }
 
@@ -199,6 +217,7 @@ static tce_status set_state(void *instance, const double *state, double *out_obs
     self->step = (int)state[2];
     self->far = state[3];
     self->n_episodes = (int)state[4];
+    self->vel = state[5];
     observe(self, out_obs);
     return TCE_OK;
 }
@@ -233,7 +252,11 @@ static tce_status set_state(void *instance, const double *state, double *out_obs
                     row(steps_after_the_end) row(steps_before_a_reset) row(starts_elsewhere)      \
                         row(half_a_success) row(metric_is_nan) row(state_lacks_something)         \
                             row(goal_is_not_set) row(reserved_name) row(eval_name)                \
-                                row(latin_1_name) row(carries_state)
+                                row(latin_1_name) row(writes_before) row(keeps_its_observation)   \
+                                    row(keeps_its_position) row(keeps_the_last_step)              \
+                                        row(changes_its_spec) row(dt_is_nan) row(no_action_low)   \
+                                            row(starts_faster) row(shows_another_velocity)        \
+                                                row(carries_state)
 
 #define ADDRESS(symbol) &TABLE_##symbol,
 

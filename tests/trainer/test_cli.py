@@ -333,6 +333,10 @@ def test_tasks_that_keep_the_contract_pass_the_check(broken) -> None:
     ("reserved_name", "rename the metric in the task"),
     ("latin_1_name", "is no printable UTF-8 text"),
     ("writes_beyond", "give the right n_obs in spec, or write fewer"),
+    ("writes_before", "begin at index 0"),
+    ("keeps_its_observation", "do not keep pointers to arguments"),
+    ("changes_its_spec", "let it depend on the settings alone"),
+    ("dt_is_nan", "have spec set it"),
     ("does_not_write", "write all n_obs = 2 numbers in every call"),
     ("draws_elsewhere", "no rand(), no clock, no static variable that is written"),
     ("leaves_something", "have reset set all that an episode changes"),
@@ -357,7 +361,7 @@ def test_the_check_of_a_whole_library_goes_through_all_its_tasks(broken) -> None
     done = tce("tasks", "--check", broken)
     assert done.returncode == 1
     names = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
-    assert len(names) == 29 and names[0] == "sound" and names[-1] == "carries_state"
+    assert len(names) == 38 and names[0] == "sound" and names[-1] == "carries_state"
 
 
 def test_the_check_takes_options_of_a_task() -> None:

@@ -156,7 +156,7 @@ class EnvInspectOptions(Struct):
     _name_ = "tce_env_inspect_options"
     _fields_ = [
         ("struct_size", c_size_t), ("vtable", c_void_p), ("user", c_void_p), ("settings", c_char_p),
-        ("seed", c_uint64), ("report", c_void_p), ("context", c_void_p)]
+        ("seed", c_uint64), ("report", c_void_p), ("context", c_void_p), ("trace", c_void_p)]
 
 
 class MpOptions(Struct):
@@ -301,6 +301,7 @@ class TrplOptions(Struct):
 # callbacks that are passed as arguments
 PoolWork = CFUNCTYPE(c_int32, c_void_p, c_size_t, c_size_t, c_size_t, c_int32)
 EnvReport = CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
+EnvTrace = CFUNCTYPE(None, c_void_p, c_char_p, c_int32)
 TasksFunction = CFUNCTYPE(c_void_p, c_void_p, c_void_p)
 NetLoss = CFUNCTYPE(c_int32, c_void_p, c_size_t, c_size_t, c_void_p, c_void_p, c_void_p)
 
