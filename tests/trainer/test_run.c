@@ -411,6 +411,33 @@ static int silence_stderr(void)
     return before;
 }
 
+/* As a run leaves them that kept all of its checkpoints. */
+START_TEST(thousands_of_checkpoints_are_all_seen)
+{
+    enum { MANY = 5000 };
+    settings s;
+    pair l = { 0.0, 0.0 };
+    run_mark mark;
+    ok(settings_init(&s, METHODS, NULL));
+    for (int i = 1; i <= MANY; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "checkpoints/ckpt-%08d.safetensors", i);
+        FILE *file = fopen(in_folder(name), "wb");
+        ck_assert_ptr_nonnull(file);
+        fclose(file);
+    }
+    s.run.checkpoint_keep = 1;
+    save_at(&s, MANY + 1, 0.5);
+    for (int i = 1; i <= MANY; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "checkpoints/ckpt-%08d.safetensors", i);
+        ck_assert_int_ne(access(in_folder(name), F_OK), 0);
+    }
+    ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_OK);
+    ck_assert_int_eq(mark.iteration, MANY + 1);
+}
+END_TEST
+
 START_TEST(every_cut_of_a_checkpoint_is_found_and_the_one_before_is_used)
 {
     settings s;
@@ -701,6 +728,7 @@ int main(void)
     tcase_add_test(files, a_folder_name_is_never_taken_twice);
     tcase_add_test(files, only_an_empty_folder_is_discarded);
     tcase_add_test(files, a_checkpoint_comes_back_as_it_was_and_old_ones_go);
+    tcase_add_test(files, thousands_of_checkpoints_are_all_seen);
     tcase_add_test(files, every_cut_of_a_checkpoint_is_found_and_the_one_before_is_used);
     tcase_add_test(files, threads_and_places_do_not_change_a_checkpoint);
     tcase_add_test(files, a_queue_comes_back_as_it_was);

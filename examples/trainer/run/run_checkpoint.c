@@ -28,7 +28,6 @@
 /* Bytes that every progress.csv begins with. */
 #define PROGRESS_LEAST ((int64_t)sizeof "iteration,env_steps,")
 
-#define MAX_CHECKPOINTS 4096
 #define REASON_SIZE 1024
 
 /* ---- settings as lines ----------------------------------------------------------------------- */
@@ -147,38 +146,55 @@ static int newest_first(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* Iterations of the checkpoints that are there, newest first. */
-static size_t list_checkpoints(const char *folder, int64_t *out)
+/* Iterations of the checkpoints that are there, newest first: *out, the caller's to free. */
+static tce_status list_checkpoints(const char *folder, int64_t **out, size_t *out_n)
 {
     char path[RUN_PATH];
     DIR *entries = run_path(folder, "checkpoints", path) == TCE_OK ? opendir(path) : NULL;
-    size_t n = 0;
-    for (const struct dirent *entry; entries && (entry = readdir(entries)) != NULL;) {
+    int64_t *list = NULL;
+    size_t n = 0, room = 0;
+    int failed = 0;
+    for (const struct dirent *entry; entries && !failed && (entry = readdir(entries)) != NULL;) {
         char *end;
-        if (strncmp(entry->d_name, "ckpt-", 5) != 0 || n == MAX_CHECKPOINTS)
+        if (strncmp(entry->d_name, "ckpt-", 5) != 0)
             continue;
         const long long iteration = strtoll(entry->d_name + 5, &end, 10);
-        if (iteration > 0 && strcmp(end, ".safetensors") == 0)
-            out[n++] = iteration;
+        if (iteration <= 0 || strcmp(end, ".safetensors") != 0)
+            continue;
+        if (n == room) {
+            room = room ? 2 * room : 16;
+            int64_t *more = realloc(list, room * sizeof *more);
+            failed = !more;
+            list = more ? more : list;
+        }
+        if (!failed)
+            list[n++] = iteration;
     }
     if (entries)
         closedir(entries);
-    qsort(out, n, sizeof *out, newest_first);
-    return n;
+    *out = list;
+    *out_n = n;
+    if (failed)
+        return tce_fail(TCE_E_NOMEM, "no memory for a list of %zu checkpoints", n);
+    if (n > 0)
+        qsort(list, n, sizeof *list, newest_first);
+    return TCE_OK;
 }
 
-static void remove_old(const char *folder, int64_t newest, size_t keep)
+static tce_status remove_old(const char *folder, int64_t newest, size_t keep)
 {
-    int64_t list[MAX_CHECKPOINTS];
-    const size_t n = list_checkpoints(folder, list);
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
+    int64_t *list;
+    size_t n, kept = 0;
+    const tce_status status = list_checkpoints(folder, &list, &n);
+    for (size_t i = 0; status == TCE_OK && i < n; i++) {
         char path[RUN_PATH];
         const int stays = list[i] <= newest && kept < keep;
         kept += (size_t)stays;
         if (!stays && checkpoint_path(folder, list[i], path) == TCE_OK)
             unlink(path);
     }
+    free(list);
+    return status;
 }
 
 /* ---- saving ---------------------------------------------------------------------------------- */
@@ -265,7 +281,7 @@ tce_status checkpoint_save(const char *folder, const run_subject *subject, const
     if (status == TCE_OK)
         status = checkpoint_export(folder, subject);
     if (status == TCE_OK)
-        remove_old(folder, mark->iteration, (size_t)subject->s->run.checkpoint_keep);
+        status = remove_old(folder, mark->iteration, (size_t)subject->s->run.checkpoint_keep);
     return status;
 }
 
@@ -450,14 +466,13 @@ static void set_misfits_aside(const char *folder, const int64_t *list, size_t n,
 }
 
 /*
- * The newest checkpoint that loads. One that does not fit is set aside when an older one does fit;
+ * The newest checkpoint of a list that loads. One that does not fit is set aside when an older one does fit;
  * when none does, the task or its library may have changed, and all stay where they are.
  */
-static tce_status load_newest(const char *folder, const run_subject *subject, const char *header,
-                              display *d, run_mark *mark, char **columns)
+static tce_status load_newest(const char *folder, size_t n, const int64_t *list,
+                              const run_subject *subject, const char *header, display *d,
+                              run_mark *mark, char **columns)
 {
-    int64_t list[MAX_CHECKPOINTS];
-    const size_t n = list_checkpoints(folder, list);
     char misfit[REASON_SIZE] = "";
     for (size_t i = 0; i < n; i++) {
         char path[RUN_PATH];
@@ -485,10 +500,15 @@ tce_status checkpoint_load(const char *folder, const run_subject *subject, displ
                            run_mark *mark, char **columns)
 {
     char *header = NULL;
+    int64_t *list = NULL;
+    size_t n = 0;
     *columns = NULL;
     tce_status status = run_log_header(folder, &header);
     if (status == TCE_OK)
-        status = load_newest(folder, subject, header, d, mark, columns);
+        status = list_checkpoints(folder, &list, &n);
+    if (status == TCE_OK)
+        status = load_newest(folder, n, list, subject, header, d, mark, columns);
+    free(list);
     free(header);
     return status;
 }
