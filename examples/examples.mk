@@ -81,10 +81,10 @@ $(BUILD)/examples/tasks/%.o: examples/tasks/%.c $(BUILD)/examples/tasks/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILE_TASK) -MMD -MP -c -o $@ $<
 
-# models of our own, as texts that are compiled in
+# models of our own, as texts that are compiled in; a string literal of that length is not in C99
 $(BUILD)/examples/tasks/%.xml.h: examples/tasks/%.xml
 	$(Q)mkdir -p $(@D)
-	$(Q)sed 's/\\/&&/g; s/"/\\"/g; s/.*/"&\\n"/' $< >$@
+	$(Q){ od -An -v -tx1 $< | sed "s/ \(..\)/'\\\\x\1',/g"; echo 0; } >$@
 
 TASK_MODELS := $(patsubst %.xml,$(BUILD)/%.xml.h,$(wildcard examples/tasks/*.xml))
 $(TASK_OBJECTS): | $(TASK_MODELS)

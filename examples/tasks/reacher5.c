@@ -32,9 +32,9 @@ static const double MIN_TORQUE[N_JOINTS] = { -10.0, -7.0, -4.0, -2.0, -1.0 };
 /* bent, so that the tip can move to all sides: rad */
 static const double START[N_JOINTS] = { -1.2, 0.6, 0.6, 0.6, 0.6 };
 
-static const char MODEL[] =
+static const char MODEL[] = {
 #include "reacher5.xml.h"
-    ;
+};
 
 typedef struct reacher5 {
     mujoco_env base;

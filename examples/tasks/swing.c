@@ -95,9 +95,9 @@ static void metrics(const void *instance, double *out)
     out[2] = fabs(env->base.data->qvel[0]);
 }
 
-static const char MODEL[] =
+static const char MODEL[] = {
 #include "swing.xml.h"
-    ;
+};
 
 static const mujoco_task SWING = {
     TASK_STRUCT(swing),
