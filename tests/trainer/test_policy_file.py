@@ -1,4 +1,4 @@
-"""policy.safetensors, opened by eval, plot and export: every size in it against every other, and against the task."""
+"""policy.safetensors, opened by eval, plot and export: every size in it against every other, against the settings and the task."""
 
 from __future__ import annotations
 
@@ -90,6 +90,11 @@ WRONG = [
     ("full", "input.dt", np.array(0.5), "steps of 0.5 s", False),
     ("full", "task", "reacher5", "of the task reacher5, config.yaml names point_via", False),
     ("masked", "input.context", lambda x: x[::-1].copy(), "other entries of the observation", False),
+    ("full", "mp.tau", np.array(0.5), "the policy has mp.tau = 0.5, but config.yaml has 1", False),
+    ("full", "mp.dt", np.array(0.5), "the policy has mp.dt = 0.5, but config.yaml has 0.02", False),
+    ("full", "mp.table_length", integer(7), "the policy has mp.table_length = 7, but config.yaml has 5", False),
+    ("full", "mp.auto_scale_basis", integer(0), "the policy has mp.auto_scale_basis = false, but config.yaml has true", False),
+    ("full", "mp.weights_scales", np.array([0.3, 0.3, 0.4]), "the policy has mp.weights_scale = [0.3, 0.3, 0.4], but config.yaml has 0.3", False),
 ]
 
 
@@ -99,6 +104,8 @@ def test_parts_that_do_not_belong_together_are_refused(runs: Dict[str, Path], tm
     run = changed(runs[form], tmp_path / "run", key, value)
     done = tce("eval", run, "--episodes", 8)
     assert done.returncode == 1 and says in done.stderr and done.stdout == "", done
+    if alone:
+        assert f"{run / 'policy.safetensors'}: " in done.stderr
 
     done = tce("plot", run, "--out", tmp_path / "plots", "--episodes", 8, "--no-pictures")
     assert done.returncode == 0 and says in done.stderr, done

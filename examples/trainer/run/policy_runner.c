@@ -37,14 +37,46 @@ tce_status policy_runner_load(policy_runner *p, const char *folder,
         status = task_library_check(&p->s);
     if (status != TCE_OK)
         return status;
-    snprintf(path, sizeof path, "%s/policy.safetensors", folder);
-    if (access(path, F_OK) != 0)
+    status = run_path(folder, "policy.safetensors", p->path);
+    if (status != TCE_OK)
+        return status;
+    if (access(p->path, F_OK) != 0)
         return tce_fail(
             TCE_E_NOT_FOUND,
             "%s has no policy.safetensors yet: it comes with the first checkpoint; go on with "
             "`tce train --resume %s`",
             folder, shell_word(folder, word, sizeof word));
-    return own_store_load(path, &p->store);
+    return own_store_load(p->path, &p->store);
+}
+
+/* The primitive of the policy file is the one that config.yaml describes. */
+static tce_status check_primitive(const policy_runner *p)
+{
+    settings now = p->s, then = p->s;
+    setting_doubles *scales = &then.mp_weights_scale;
+    tce_mp_get_options(p->agent.mp, &then.mp);
+    if (then.mp.weights_scales) {
+        /* a longer list is in no settings, and the file's may be anything */
+        scales->n = then.mp.num_basis < MAX_LIST ? then.mp.num_basis : MAX_LIST;
+        memcpy(scales->v, then.mp.weights_scales, (size_t)scales->n * sizeof *scales->v);
+    } else {
+        scales->n = 1;
+        scales->v[0] = then.mp.weights_scale;
+    }
+    if (!(now.mp.dt > 0.0))
+        now.mp.dt = p->ep.spec->dt;
+    for (size_t i = 0; i < SETTINGS_MP.n; i++) {
+        const setting_row *row = &SETTINGS_MP.rows[i];
+        char of_policy[4 * TEXT_SIZE], of_settings[4 * TEXT_SIZE];
+        settings_text(&then, row, of_policy, sizeof of_policy);
+        settings_text(&now, row, of_settings, sizeof of_settings);
+        if (strcmp(of_policy, of_settings) != 0)
+            return tce_fail(TCE_E_VALUE,
+                            "%s: the policy has %s.%s = %s, but config.yaml has %s: one of the two "
+                            "files has been changed, or is from another run",
+                            p->path, row->section, row->key, of_policy, of_settings);
+    }
+    return TCE_OK;
 }
 
 tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *pool)
@@ -53,8 +85,9 @@ tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *
     const int32_t n_envs = s->collect.environments;
     const episodes_options options = { n_episodes, n_envs, PURPOSE_EVAL_ENV, "" };
     tce_status status = agent_open(&p->agent, p->store, n_envs, pool);
-    if (status == TCE_OK)
-        status = task_open(s, &p->t);
+    if (status != TCE_OK)
+        return tce_fail(status, "%s: %s", p->path, tce_error_message());
+    status = task_open(s, &p->t);
     if (status == TCE_OK)
         status = episodes_create(&p->ep, &p->t, s, pool, &options);
     if (status != TCE_OK)
@@ -62,6 +95,8 @@ tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *
 
     /* the policy was trained on what this task is */
     status = agent_check_task(&p->agent, p->ep.spec, s->task.name);
+    if (status == TCE_OK)
+        status = check_primitive(p);
     if (status == TCE_OK)
         status = memory_check(episodes_bytes(p->ep.spec, &p->agent, n_episodes, n_envs),
                               "this number of episodes", "lower --episodes");

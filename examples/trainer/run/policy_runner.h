@@ -6,6 +6,7 @@
 #define TRAINER_POLICY_RUNNER_H
 
 #include "collect/collect.h"
+#include "tools/files.h"
 
 /* Collections of training count iterations from 0; those of policy runners are beyond all of them. */
 #define POLICY_RUNNER_COLLECTION ((uint64_t)1 << 40)
@@ -13,10 +14,11 @@
 typedef struct policy_runner {
     settings s;
     task t;
-    tce_store *store;
-    agent agent;   /* of the store */
-    memory arrays; /* of the episodes */
-    episodes ep;   /* of the last policy_runner_run */
+    char path[FILE_PATH]; /* of the policy file */
+    tce_store *store;     /* its content */
+    agent agent;          /* of the store */
+    memory arrays;        /* of the episodes */
+    episodes ep;          /* of the last policy_runner_run */
 } policy_runner;
 
 /*
@@ -29,7 +31,7 @@ tce_status policy_runner_load(policy_runner *p, const char *folder,
                               const settings_table *const *methods, const char *library);
 /*
  * Creates policy, primitive and environments for n_episodes. TCE_E_SHAPE, TCE_E_VALUE: the file's
- * parts do not fit each other, or the task has changed since.
+ * parts do not fit each other or config.yaml, or the task has changed since.
  */
 tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *pool);
 void policy_runner_close(policy_runner *p);
