@@ -620,6 +620,29 @@ def test_a_run_that_does_not_fit_into_memory_is_refused_before_it_takes_any(shar
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("arguments", [["mp.dt=2e-8"], ["mp.dt=1e-7", "mp.table_length=20"]])
+def test_a_table_that_does_not_fit_into_memory_is_refused_by_its_settings(tiny: Path, tmp_path: Path, arguments: List[str]) -> None:
+    words = shlex.join([str(PROGRAM), "train", str(tiny), *arguments, "--out", str(tmp_path / "run")])
+    done = subprocess.run(["sh", "-c", f"ulimit -v 4000000; exec {words}"], capture_output=True, text=True, env=environment(), timeout=60)
+    assert done.returncode == 1 and "the table of the movement primitive" in done.stderr, done.stderr
+    assert f"raise {arguments[0].replace('=', ' = ').replace('e-8', 'e-08').replace('e-7', 'e-07')}" in done.stderr
+    assert "or lower mp.table_length = " in done.stderr and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("method", [[], BBRL], ids=["tce", "bbrl"])
+def test_more_minibatches_than_rows_are_refused_at_the_start(shared: Path, tmp_path: Path, method: List[str]) -> None:
+    done = tce("train", shared, *method, "critic.minibatches=100000", "--out", tmp_path / "run")
+    assert done.returncode == 1 and not (tmp_path / "run").exists()
+    assert f"critic.minibatches = 100000, but an iteration gives the critic {8 if method else 400} rows" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("setting", ["policy.learning_rate=1e300", "critic.learning_rate=1e300", "policy.initial_std=1e300"])
+def test_training_that_diverges_says_so_and_what_to_lower(tiny: Path, tmp_path: Path, setting: str) -> None:
+    done = tce("train", tiny, setting, "--out", tmp_path / "run")
+    assert done.returncode == 1, done.stdout
+    assert re.search(r"training diverged in iteration \d+: .*; lower .*" + re.escape(setting.split("=")[0]), done.stderr), done.stderr
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 def test_a_full_disk_stops_the_run_and_loses_nothing(tiny: Path, tmp_path: Path) -> None:
     long = [tiny, "run.iterations=120"]
@@ -728,6 +751,9 @@ def test_wrong_usage(tiny: Path, arguments: List[str]) -> None:
     (["mp.tau=0.8", "mp.delay=0.4"], ["mp.tau = 0.8 s after mp.delay is longer", "set mp.tau=0.6,"]),
     (["mp.tau=0.1"], ["mp.tau = 0.1 s with mp.table_length = 5 is too short", "lasts 1 s", "set mp.tau=1, or mp.table_length=10"]),
     (["mp.delay=1"], ["mp.delay = 1 s", "lasts 1 s", "set mp.delay=0"]),
+    # no table may be so long
+    (["mp.tau=0.0005"], ["mp.tau = 0.0005 s with mp.table_length = 5 is too short", "; set mp.tau=1\n"]),
+    (["mp.tau=1e-300"], ["mp.tau = 1e-300 s", "; set mp.tau=1\n"]),
 ])
 def test_a_movement_that_does_not_fit_the_episode_is_refused(tiny: Path, tmp_path: Path, settings: List[str], words: List[str]) -> None:
     done = tce("train", tiny, "--out", tmp_path / "run", *settings)

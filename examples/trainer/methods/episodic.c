@@ -16,6 +16,9 @@ const char *const EPISODIC_PHASES[] = { "simulation", "critic", "policy", NULL }
 /* of sums and quotients of seconds; also what the primitive allows its table */
 #define ROUNDING 1e-12
 
+/* of the setting mp.table_length */
+#define MOST_TABLE_LENGTH 1000
+
 /*
  * Whether the movement fits the episodes of the task: it may rest at its goal for a while, but an
  * episode that ends before the movement does never sees the rest of it, and a table that ends
@@ -38,17 +41,22 @@ tce_status episodic_check(const settings *s, const tce_env_spec *spec)
         return tce_fail(TCE_E_VALUE,
                         "mp.tau = %g s%s is longer than the episode: %s; set mp.tau=%g, or less",
                         s->mp.tau, s->mp.delay > 0.0 ? " after mp.delay" : "", episode, rest);
+    const double periods = rest / s->mp.tau;
     if (s->mp.kind == TCE_MP_PRODMP && s->mp.basis == TCE_MP_BASIS_TABLE &&
-        rest / s->mp.tau > s->mp.table_length * (1.0 + ROUNDING))
+        periods > s->mp.table_length * (1.0 + ROUNDING)) {
+        char longer[64] = "";
+        if (periods <= MOST_TABLE_LENGTH)
+            snprintf(longer, sizeof longer, ", or mp.table_length=%.0f", ceil(periods));
         return tce_fail(TCE_E_VALUE,
-                        "mp.tau = %g s with mp.table_length = %d is too short: %s; set mp.tau=%g, "
-                        "or mp.table_length=%.0f",
-                        s->mp.tau, (int)s->mp.table_length, episode, rest, ceil(rest / s->mp.tau));
+                        "mp.tau = %g s with mp.table_length = %d is too short: %s; set mp.tau=%g%s",
+                        s->mp.tau, (int)s->mp.table_length, episode, rest, longer);
+    }
     return TCE_OK;
 }
 
-/* Primitive of the settings for a task. */
-static tce_status create_primitive(const settings *s, const tce_env_spec *spec, tce_mp **out)
+/* Primitive of the settings for a task. hooks: NULL, or those of memory.h */
+static tce_status create_primitive(const settings *s, const tce_env_spec *spec,
+                                   const tce_hooks *hooks, tce_mp **out)
 {
     const setting_doubles *scales = &s->mp_weights_scale;
     tce_mp_options mp = s->mp;
@@ -64,7 +72,33 @@ static tce_status create_primitive(const settings *s, const tce_env_spec *spec, 
                             (int)scales->n, (int)mp.num_basis);
         mp.weights_scales = scales->v;
     }
-    return tce_mp_create(&mp, NULL, out);
+    return tce_mp_create(&mp, hooks, out);
+}
+
+/* Its table may be larger than all else of a run: a step of mp.dt is a row of it. */
+static tce_status check_primitive(const settings *s, const tce_env_spec *spec)
+{
+    char remedy[256];
+    memory m = { .measure = 1 };
+    tce_hooks hooks;
+    tce_mp *none = NULL;
+    memory_hooks(&m, &hooks);
+    const tce_status status = memory_measured(create_primitive(s, spec, &hooks, &none));
+    snprintf(remedy, sizeof remedy, "raise mp.dt = %g, or lower mp.table_length = %d",
+             s->mp.dt > 0.0 ? s->mp.dt : spec->dt, (int)s->mp.table_length);
+    return status == TCE_OK ? memory_check(m.bytes, "the table of the movement primitive", remedy)
+                            : status;
+}
+
+/* Every minibatch of the critic gets at least one of n rows. */
+static tce_status check_minibatches(const settings *s, size_t n)
+{
+    if ((size_t)s->critic.minibatches > n)
+        return tce_fail(TCE_E_SHAPE,
+                        "critic.minibatches = %d, but an iteration gives the critic %zu rows: "
+                        "lower it, or raise collect.episodes",
+                        (int)s->critic.minibatches, n);
+    return TCE_OK;
 }
 
 /* hooks: NULL, or those of memory.h */
@@ -158,7 +192,11 @@ static tce_status create_parts(learner *l, const method_context *c, const episod
     if (status == TCE_OK)
         status = options->check(s, l->train.spec);
     if (status == TCE_OK)
-        status = create_primitive(s, l->train.spec, &l->mp);
+        status = check_minibatches(s, options->step_values ? l->train.E * l->train.T : l->train.E);
+    if (status == TCE_OK)
+        status = check_primitive(s, l->train.spec);
+    if (status == TCE_OK)
+        status = create_primitive(s, l->train.spec, NULL, &l->mp);
     if (status != TCE_OK)
         return status;
     agent_describe(&l->agent, l->train.spec, s->task.name, s->collect.mask_context,
@@ -259,7 +297,7 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
     tce_random_start(&random, s->run.seed, PURPOSE_MINIBATCH, (uint64_t)i, 0);
 
     double sum = 0.0;
-    tce_status status = TCE_OK;
+    tce_status status = check_minibatches(s, n);
     for (int32_t epoch = 0; status == TCE_OK && epoch < s->critic.epochs; epoch++) {
         double loss = 0.0;
         status = tce_critic_fit_epoch(l->critic, n, inputs, targets, (size_t)s->critic.minibatches,

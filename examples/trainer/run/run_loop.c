@@ -134,6 +134,21 @@ static void clear_row(run *r)
     memset(r->seconds, 0, method_n_phases(r->subject.way) * sizeof *r->seconds);
 }
 
+/*
+ * After a failure of an iteration: numbers that are not finite, or matrices that are no longer
+ * positive definite, are what training that diverges leaves.
+ */
+static tce_status explain(tce_status status, int64_t i)
+{
+    if (status != TCE_E_VALUE && status != TCE_E_NOT_PD && status != TCE_E_NO_CONVERGE &&
+        status != TCE_E_NOT_FINITE && status != TCE_E_SINGULAR)
+        return status;
+    return tce_fail(status,
+                    "training diverged in iteration %lld: %s; lower policy.learning_rate, "
+                    "critic.learning_rate or policy.initial_std",
+                    (long long)i, tce_error_message());
+}
+
 /* One iteration with all that follows it. */
 static tce_status advance(run *r)
 {
@@ -146,7 +161,7 @@ static tce_status advance(run *r)
     clear_row(r);
     tce_status status = way->iterate(r->subject.learner, i, &made);
     if (status != TCE_OK)
-        return status;
+        return explain(status, i);
     r->mark.iteration = i;
     r->mark.env_steps += made.env_steps;
     for (size_t k = 0; way->phases[k]; k++)
@@ -156,7 +171,7 @@ static tce_status advance(run *r)
     r->mark.eval_success = NAN;
     if (evaluated) {
         const double evaluation = now_seconds();
-        status = evaluate(r, (uint64_t)i);
+        status = explain(evaluate(r, (uint64_t)i), i);
         spent.evaluation = now_seconds() - evaluation;
         r->mark.eval_success = metrics_get(&r->m, "eval_success");
     }
