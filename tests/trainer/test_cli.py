@@ -23,7 +23,7 @@ OPTIONS = {
     "plot": ["RUN", "--task-library"],
     "export": ["RUN"],
     "bench": ["CONFIG", "--task-library"],
-    "tasks": ["--task-library"],
+    "tasks": ["--task-library", "--check", "--limit"],
     "config": ["CONFIG", "--markdown"],
 }
 
@@ -362,6 +362,35 @@ def test_the_check_of_a_whole_library_goes_through_all_its_tasks(broken) -> None
     assert done.returncode == 1
     names = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
     assert len(names) == 38 and names[0] == "sound" and names[-1] == "carries_state"
+
+
+def test_a_task_that_does_not_come_back_is_a_finding_that_names_the_call(tmp_path) -> None:
+    library = tmp_path / "crashing.so"
+    compile_tasks(library, first=ROOT / "tests" / "tasks" / "crashing.c")
+    done = tce("tasks", "--check", "--limit", "1", library)
+    assert done.returncode == 1 and done.stderr == ""
+    said = done.stdout.splitlines()
+    assert said[0::2] == ["exits_in_reset", "exits_in_destroy", "aborts_in_a_step", "hangs_in_spec", "hangs_in_reset", "hangs_in_a_step", "sound"]
+    for finding, words in zip(said[1::2], [
+            "fault: the process exited by itself with status 0 in reset: return tce_fail(TCE_E_ENV, ...)",
+            "fault: the process exited by itself with status 3 in destroy: ",
+            "fault: signal 6 (Aborted) ended the process in step 5: find the place with `gdb",
+            "fault: stopped after 1 s, in spec: have every call return",
+            "fault: stopped after 1 s, in reset: ",
+            "fault: stopped after 1 s, in step 17: ",
+            "fine"]):
+        assert finding.strip().startswith(words)
+    for limit in ["0", "x", "1.5", "86401"]:
+        assert "--limit" in refused("tasks", "--check", "--limit", limit, status=2)
+
+
+def test_the_check_takes_a_pattern_of_tasks(broken) -> None:
+    done = tce("tasks", "--check", f"{broken}:keeps_*")
+    names = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
+    assert done.returncode == 1 and names == ["keeps_its_observation", "keeps_its_position", "keeps_the_last_step"]
+    said = fine("tasks", "--check", ":metaworld_drawer_*", "task.options=profile=2")
+    assert said.splitlines() == ["metaworld_drawer_close", "  fine", "metaworld_drawer_open", "  fine"]
+    assert "no task matches" in refused("tasks", "--check", ":metaword_*")
 
 
 def test_the_check_takes_options_of_a_task() -> None:

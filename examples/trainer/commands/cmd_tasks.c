@@ -2,21 +2,29 @@
  * tce tasks: what a task library offers, with dimensions. An instance of each is created to ask it.
  * With --check: whether its tasks keep their contract.
  */
+#include <fnmatch.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "collect/collect.h"
+#include "commands/check_task.h"
 #include "commands/commands.h"
 #include "methods/methods.h"
+
+/* Seconds that the check of one task may take. */
+enum { LIMIT = 300, MAX_LIMIT = 86400 };
 
 static const char OPTIONS[] =
     "  --task-library FILE  task library; default: libtce_tasks.so beside the program\n"
     "  --check              run a few episodes of each task, or of TASK, and say what breaks the "
     "contract of a task;\n"
-    "                       task.options=\"key=value key=value\" for its options; exit status 1 "
-    "when there is a fault\n"
+    "                       TASK may be a pattern, for instance ':metaworld_*'; "
+    "task.options=\"key=value key=value\"\n"
+    "                       for the options of the tasks; exit status 1 when there is a fault\n"
+    "  --limit SECONDS      time that the check of one task may take (default 300)\n"
     "  --help               this\n";
 
 /* width: of the longest name */
@@ -46,34 +54,9 @@ static void print_task(const tce_env_vtable *vtable, int width)
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-static void print_finding(void *context, int32_t severity, const char *message)
-{
-    (void)context;
-    printf("  %s: %s\n", severity == TCE_ENV_FAULT ? "fault" : "remark", message);
-    fflush(stdout);
-}
-
-/* Findings of one task under its name; *n_faults counts on. */
-static tce_status check_task(const tce_env_vtable *vtable, const char *options, int32_t *n_faults)
-{
-    tce_env_inspect_options inspect;
-    int32_t found = 0;
-    tce_env_inspect_options_init(&inspect, sizeof inspect);
-    inspect.vtable = vtable;
-    inspect.settings = options;
-    inspect.report = print_finding;
-    printf("%s\n", vtable->name);
-    fflush(stdout);
-    const tce_status status = tce_env_inspect(&inspect, NULL, &found);
-    if (status == TCE_OK && found == 0)
-        printf("  fine\n");
-    *n_faults += found;
-    return status;
-}
-
 /*
- * "LIBRARY:TASK", each of them may be missing, and "section.key=value" into the settings; *task: ""
- * for all.
+ * "LIBRARY:TASK", each of them may be missing, and "section.key=value" into the settings;
+ * task_name: a name or a pattern, "" for all.
  */
 static tce_status read_target(settings *s, int n, char *const *words, char *task_name, size_t size)
 {
@@ -100,22 +83,51 @@ static tce_status read_target(settings *s, int n, char *const *words, char *task
     return status;
 }
 
-static int check_tasks(const settings *s, const char *task_name)
+/* All tasks whose names match, "": all there are. */
+static tce_status check_matching(const task *t, const char *pattern, const char *options, int limit,
+                                 int *n_faults)
+{
+    size_t n = 0;
+    tce_status status = TCE_OK;
+    for (size_t i = 0; status == TCE_OK && i < tce_env_library_count(t->library); i++) {
+        const tce_env_vtable *vtable = tce_env_library_at(t->library, i);
+        if (pattern[0] && fnmatch(pattern, vtable->name, 0) != 0)
+            continue;
+        n++;
+        status = check_task(vtable, options, limit, n_faults);
+    }
+    if (status == TCE_OK && n == 0)
+        return tce_fail(TCE_E_NOT_FOUND, "no task matches \"%.100s\"; `tce tasks` lists them",
+                        pattern);
+    return status;
+}
+
+static int check_tasks(const settings *s, const char *task_name, int limit)
 {
     task t;
-    const tce_env_vtable *vtable = NULL;
-    int32_t n_faults = 0;
+    const tce_env_vtable *vtable;
+    int n_faults = 0;
     if (task_library_open(s, &t) != TCE_OK)
         return fail();
-    tce_status status = task_name[0] ? task_lookup(&t, task_name, &vtable) : TCE_OK;
-    if (status == TCE_OK && vtable)
-        status = check_task(vtable, s->task.options, &n_faults);
-    for (size_t i = 0; status == TCE_OK && !vtable && i < tce_env_library_count(t.library); i++)
-        status = check_task(tce_env_library_at(t.library, i), s->task.options, &n_faults);
+    /* a plain name that is wrong gets suggestions */
+    tce_status status = TCE_OK;
+    if (task_name[0] && !strpbrk(task_name, "*?["))
+        status = task_lookup(&t, task_name, &vtable);
+    if (status == TCE_OK)
+        status = check_matching(&t, task_name, s->task.options, limit, &n_faults);
     task_close(&t);
     if (status != TCE_OK)
         return fail();
     return n_faults > 0 ? EXIT_FAILED : EXIT_FINE;
+}
+
+/* Whole seconds, 1 to a day. */
+static int read_limit(const char *text, int *out)
+{
+    char *end;
+    const long n = strtol(text, &end, 10);
+    *out = (int)n;
+    return end != text && *end == '\0' && n >= 1 && n <= MAX_LIMIT;
 }
 
 int cmd_tasks(int argc, char **argv)
@@ -123,18 +135,22 @@ int cmd_tasks(int argc, char **argv)
     static const struct option LONG[] = { { "help", no_argument, NULL, 'h' },
                                           { "task-library", required_argument, NULL, 'l' },
                                           { "check", no_argument, NULL, 'c' },
+                                          { "limit", required_argument, NULL, 'm' },
                                           { 0 } };
     settings s;
-    int c, check = 0;
+    int c, check = 0, limit = LIMIT;
     if (settings_init(&s, METHODS, NULL) != TCE_OK)
         return fail();
     optind = 1;
     while ((c = getopt_long(argc, argv, "h", LONG, NULL)) != -1) {
         if (c == 'h')
             return print_help("tasks", OPTIONS, 0);
-        if (c != 'l' && c != 'c')
+        if (c != 'l' && c != 'c' && c != 'm')
             return fail_option("tasks", argv, LONG, 0);
         check |= c == 'c';
+        if (c == 'm' && !read_limit(optarg, &limit))
+            return fail_usage("tasks", "--limit %s, must be a whole number of seconds, 1 to %d",
+                              optarg, MAX_LIMIT);
         if (c == 'l' && settings_name_library(&s, optarg) != TCE_OK)
             return fail();
     }
@@ -142,7 +158,7 @@ int cmd_tasks(int argc, char **argv)
         char task_name[TEXT_SIZE];
         if (read_target(&s, argc - optind, argv + optind, task_name, sizeof task_name) != TCE_OK)
             return fail();
-        return check_tasks(&s, task_name);
+        return check_tasks(&s, task_name, limit);
     }
     if (optind < argc)
         return fail_usage("tasks", "%s: takes no arguments without --check", argv[optind]);
