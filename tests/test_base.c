@@ -453,6 +453,107 @@ START_TEST(pools_inside_each_other_do_every_item_once)
 END_TEST
 
 /*
+ * A pool whose workers are all inside an item at once, and a second pool that somebody else keeps
+ * busy
+ */
+typedef struct crowd {
+    tce_pool *pool;
+    tce_pool *other;
+    pthread_barrier_t all_inside;        /* the workers of `pool` */
+    pthread_barrier_t occupied, release; /* those of `other`, and the test */
+    int32_t
+        directly[3];    /* the worker that a run inside a run was given, by that of the outer one */
+    int32_t through[3]; /* the same with a run of the other pool in between */
+} crowd;
+
+static tce_status occupy(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+{
+    crowd *c = context;
+    (void)chunk;
+    (void)begin;
+    (void)end;
+    (void)worker;
+    (void)pthread_barrier_wait(&c->occupied);
+    (void)pthread_barrier_wait(&c->release);
+    return TCE_OK;
+}
+
+static void *keep_busy(void *argument)
+{
+    crowd *c = argument;
+    return tce_pool_run(c->other, 2, 1, occupy, c) == TCE_OK ? NULL : c;
+}
+
+static tce_status take_number(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+{
+    int32_t *number = context;
+    (void)begin;
+    (void)end;
+    if (chunk > 0 && *number != worker)
+        return tce_fail(TCE_E_STATE, "worker %d, then %d", (int)*number, (int)worker);
+    *number = worker;
+    return TCE_OK;
+}
+
+/* where a run through the other pool leads */
+typedef struct way_back {
+    tce_pool *pool;
+    int32_t *number;
+} way_back;
+
+static tce_status go_back(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+{
+    const way_back *way = context;
+    (void)chunk;
+    (void)begin;
+    (void)end;
+    (void)worker;
+    return tce_pool_run(way->pool, 4, 1, take_number, way->number);
+}
+
+static tce_status join_crowd(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
+{
+    crowd *c = context;
+    way_back way = { c->pool, &c->through[worker] };
+    (void)chunk;
+    (void)begin;
+    (void)end;
+    (void)pthread_barrier_wait(&c->all_inside);
+    const tce_status status = tce_pool_run(c->pool, 4, 1, take_number, &c->directly[worker]);
+    return status == TCE_OK ? tce_pool_run(c->other, 2, 1, go_back, &way) : status;
+}
+
+START_TEST(a_run_inside_a_run_keeps_the_number_of_its_worker)
+{
+    crowd c = { .pool = new_pool(3),
+                .other = new_pool(2),
+                .directly = { -1, -1, -1 },
+                .through = { -1, -1, -1 } };
+    pthread_t thread;
+    void *failed;
+    ck_assert_int_eq(pthread_barrier_init(&c.all_inside, NULL, 3), 0);
+    ck_assert_int_eq(pthread_barrier_init(&c.occupied, NULL, 3), 0);
+    ck_assert_int_eq(pthread_barrier_init(&c.release, NULL, 3), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, keep_busy, &c), 0);
+    (void)pthread_barrier_wait(&c.occupied);
+    const tce_status status = tce_pool_run(c.pool, 3, 1, join_crowd, &c);
+    (void)pthread_barrier_wait(&c.release);
+    ck_assert_int_eq(pthread_join(thread, &failed), 0);
+    ck_assert_ptr_null(failed);
+    ck_assert_msg(status == TCE_OK, "%s", tce_error_message());
+    for (int32_t worker = 0; worker < 3; worker++) {
+        ck_assert_int_eq(c.directly[worker], worker);
+        ck_assert_int_eq(c.through[worker], worker);
+    }
+    pthread_barrier_destroy(&c.all_inside);
+    pthread_barrier_destroy(&c.occupied);
+    pthread_barrier_destroy(&c.release);
+    tce_pool_free(c.pool);
+    tce_pool_free(c.other);
+}
+END_TEST
+
+/*
  * in a child that was forked while other threads may be inside the pool: a run, and the end of the
  * pool
  */
@@ -690,6 +791,7 @@ int main(void)
     tcase_add_test(property, a_run_inside_a_run_works_in_its_own_thread);
     tcase_add_test(property, runs_of_several_threads_on_one_pool_do_every_item_once);
     tcase_add_test(property, pools_inside_each_other_do_every_item_once);
+    tcase_add_test(property, a_run_inside_a_run_keeps_the_number_of_its_worker);
     tcase_add_test(property, a_forked_child_runs_and_frees_a_pool_without_its_threads);
     tcase_add_test(property, only_kernels_older_than_the_processor_are_replaced);
     tcase_add_test(property, kernels_that_were_asked_for_are_kept);
