@@ -19,7 +19,7 @@
  * What one of the public functions was asked for; rows belong to environments first … first + n -
  * 1.
  */
-typedef struct task {
+typedef struct rollout_job {
     tce_rollout *rollout;
     size_t first;
     size_t T;
@@ -35,7 +35,7 @@ typedef struct task {
     double *out_vel;             /* [n, D] or NULL */
     tce_env_result *out_results; /* [n] */
     double *out_metrics;         /* [n, M] */
-} task;
+} rollout_job;
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
@@ -133,7 +133,7 @@ static void give_row(double *out, size_t row, size_t n, const double *from, tce_
 
 static tce_status reset_work(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
 {
-    const task *job = context;
+    const rollout_job *job = context;
     tce_rollout *rollout = job->rollout;
     const size_t O = (size_t)rollout->spec.n_obs;
     const size_t D = (size_t)rollout->spec.n_dof;
@@ -168,11 +168,11 @@ tce_status tce_rollout_reset(tce_rollout *rollout, size_t n, uint64_t episode, d
     const tce_status status = check_count(rollout, n);
     if (status)
         return status;
-    task job = { .rollout = rollout,
-                 .episode = episode,
-                 .out_obs = out_obs,
-                 .out_pos = out_pos,
-                 .out_vel = out_vel };
+    rollout_job job = { .rollout = rollout,
+                        .episode = episode,
+                        .out_obs = out_obs,
+                        .out_pos = out_pos,
+                        .out_vel = out_vel };
     return tce_pool_run(rollout->pool, n, 1, reset_work, &job);
 }
 
@@ -184,7 +184,7 @@ tce_status tce_rollout_reset_one(tce_rollout *rollout, size_t i, uint64_t episod
         return status;
     if (i >= rollout->n_envs)
         return tce_fail(TCE_E_SHAPE, "i = %zu, there are %zu environments", i, rollout->n_envs);
-    task job = {
+    rollout_job job = {
         .rollout = rollout,
         .first = i,
         .episode = episode,
@@ -210,7 +210,7 @@ tce_status tce_rollout_reset_streams(tce_rollout *rollout, size_t n, const size_
             return tce_fail(TCE_E_VALUE, "which[%zu] = %zu after %zu, must be ascending", k,
                             which[k], which[k - 1]);
     }
-    task job = {
+    rollout_job job = {
         .rollout = rollout,
         .which = which,
         .streams = streams,
@@ -241,7 +241,8 @@ static int count_step(tce_rollout *rollout, size_t i, tce_env_result *result)
  * Steps from … T - 1 of a row as they are after an end: no reward, done, the event as it stands,
  * obs [O] repeated.
  */
-static void fill_rest(const task *job, size_t row, size_t from, uint8_t event, const double *obs)
+static void fill_rest(const rollout_job *job, size_t row, size_t from, uint8_t event,
+                      const double *obs)
 {
     const tce_rollout_paths *paths = &job->paths;
     const size_t O = (size_t)job->rollout->spec.n_obs;
@@ -259,7 +260,7 @@ static void fill_rest(const task *job, size_t row, size_t from, uint8_t event, c
 }
 
 /* Steps environment i along its path until it ends; *length: steps taken. */
-static tce_status run_episode(const task *job, size_t i, size_t *length)
+static tce_status run_episode(const rollout_job *job, size_t i, size_t *length)
 {
     tce_rollout *rollout = job->rollout;
     const tce_rollout_paths *paths = &job->paths;
@@ -307,7 +308,7 @@ static tce_status run_episode(const task *job, size_t i, size_t *length)
 }
 
 /* Takes back everything that a lost episode has written. */
-static void erase_episode(const task *job, size_t i)
+static void erase_episode(const rollout_job *job, size_t i)
 {
     const tce_rollout *rollout = job->rollout;
     const tce_rollout_paths *paths = &job->paths;
@@ -321,7 +322,7 @@ static void erase_episode(const task *job, size_t i)
 
 static tce_status run_work(void *context, size_t chunk, size_t i, size_t end, int32_t worker)
 {
-    const task *job = context;
+    const rollout_job *job = context;
     tce_rollout *rollout = job->rollout;
     size_t length = 0;
     tce__aside aside;
@@ -346,7 +347,7 @@ static tce_status run_work(void *context, size_t chunk, size_t i, size_t end, in
 tce_status tce_rollout_run(tce_rollout *rollout, size_t n, size_t T, const double *pos,
                            const double *vel, const tce_rollout_paths *out)
 {
-    task job = { .rollout = rollout, .T = T, .pos = pos, .vel = vel };
+    rollout_job job = { .rollout = rollout, .T = T, .pos = pos, .vel = vel };
     tce_status status;
 
     tce_rollout_paths_init(&job.paths, sizeof job.paths);
@@ -399,7 +400,7 @@ static tce_status step_instance(tce_rollout *rollout, size_t i, const double *ac
 
 static tce_status step_work(void *context, size_t chunk, size_t i, size_t end, int32_t worker)
 {
-    const task *job = context;
+    const rollout_job *job = context;
     tce_rollout *rollout = job->rollout;
     const size_t O = (size_t)rollout->spec.n_obs;
     double *obs = job->out_obs + i * O;
@@ -426,7 +427,7 @@ static tce_status step_work(void *context, size_t chunk, size_t i, size_t end, i
 tce_status tce_rollout_step(tce_rollout *rollout, size_t n, const double *actions, double *out_obs,
                             tce_env_result *out_results)
 {
-    task job = {
+    rollout_job job = {
         .rollout = rollout, .actions = actions, .out_obs = out_obs, .out_results = out_results
     };
     tce_status status = check_count(rollout, n);
@@ -447,7 +448,7 @@ tce_status tce_rollout_step(tce_rollout *rollout, size_t n, const double *action
 
 static tce_status metrics_work(void *context, size_t chunk, size_t i, size_t end, int32_t worker)
 {
-    const task *job = context;
+    const rollout_job *job = context;
     tce_rollout *rollout = job->rollout;
     const size_t M = (size_t)rollout->spec.n_metrics;
     double *metrics = job->out_metrics + i * M;
@@ -470,7 +471,7 @@ static tce_status metrics_work(void *context, size_t chunk, size_t i, size_t end
 
 tce_status tce_rollout_metrics(tce_rollout *rollout, size_t n, double *out)
 {
-    task job = { .rollout = rollout, .out_metrics = out };
+    rollout_job job = { .rollout = rollout, .out_metrics = out };
     tce_status status = check_count(rollout, n);
     if (status)
         return status;

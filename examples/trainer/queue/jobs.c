@@ -34,7 +34,7 @@
 typedef struct work {
     queue *q;
     const settings *s;
-    job *jobs; /* [q->n] */
+    queue_job *jobs; /* [q->n] */
     size_t n_jobs;
     int threads;
     FILE *failures; /* what the failed runs said, one after the other */
@@ -47,7 +47,7 @@ typedef struct work {
 static const char UNTOLD[] = "ended ";
 
 /* Its messages to another file, each line with the run's name. */
-static void copy_messages(const work *w, const job *j, FILE *out)
+static void copy_messages(const work *w, const queue_job *j, FILE *out)
 {
     char line[4096], name[TASK_NAME + 32];
     job_name(&w->display, j, name, sizeof name);
@@ -78,7 +78,7 @@ static const char *said_in(const char *line)
 }
 
 /* The first line that is no warning goes into the queue. */
-static void keep_message(const job *j, int signal_number)
+static void keep_message(const queue_job *j, int signal_number)
 {
     char line[4096];
     queue_entry *entry = j->entry;
@@ -99,7 +99,7 @@ static void keep_message(const job *j, int signal_number)
 /* ---- processes ------------------------------------------------------------------------------- */
 
 /* In the child: this program with the run's own arguments. Does not return. */
-static void become(const job *j, const work *w, pid_t parent)
+static void become(const queue_job *j, const work *w, pid_t parent)
 {
     char seed[32], share[32], task_name[TASK_NAME + 16], config[RUN_PATH];
     char library[TEXT_SIZE + 32];
@@ -133,13 +133,13 @@ static void become(const job *j, const work *w, pid_t parent)
     _exit(EXIT_FAILED);
 }
 
-static void close_messages(job *j)
+static void close_messages(queue_job *j)
 {
     fclose(j->messages);
     j->messages = NULL;
 }
 
-static tce_status start_process(work *w, job *j)
+static tce_status start_process(work *w, queue_job *j)
 {
     j->started = now_seconds();
     const tce_status status = temporary_open(&j->messages);
@@ -158,7 +158,7 @@ static tce_status start_process(work *w, job *j)
     return TCE_OK;
 }
 
-static tce_status start_job(work *w, job *j)
+static tce_status start_job(work *w, queue_job *j)
 {
     j->entry->state = QUEUE_RUNNING;
     tce_status status = queue_save(w->q);
@@ -170,7 +170,7 @@ static tce_status start_job(work *w, job *j)
 }
 
 /* Takes note of a run that has ended. Warnings are passed on at once, failures at the end. */
-static void end_job(work *w, job *j, int status)
+static void end_job(work *w, queue_job *j, int status)
 {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
     j->process = 0;
@@ -212,11 +212,11 @@ static size_t count_running(const work *w)
  * The first run that waits, other than those that a process of a killed queue is still saving.
  * *waiting: whether there is any.
  */
-static job *next_job(work *w, int *waiting)
+static queue_job *next_job(work *w, int *waiting)
 {
     *waiting = 0;
     for (size_t i = 0; i < w->q->n; i++) {
-        job *j = &w->jobs[i];
+        queue_job *j = &w->jobs[i];
         if (j->entry->state != QUEUE_WAITING)
             continue;
         *waiting = 1;
@@ -231,7 +231,7 @@ static tce_status fill(work *w, int *waiting)
     tce_status status = TCE_OK;
     *waiting = 1;
     while (status == TCE_OK && *waiting && count_running(w) < w->n_jobs) {
-        job *j = next_job(w, waiting);
+        queue_job *j = next_job(w, waiting);
         if (!j)
             break;
         status = start_job(w, j);
@@ -300,7 +300,7 @@ static tce_status prepare(work *w)
 {
     tce_status status = TCE_OK;
     for (size_t i = 0; status == TCE_OK && i < w->q->n; i++) {
-        job *j = &w->jobs[i];
+        queue_job *j = &w->jobs[i];
         j->entry = &w->q->entries[i];
         status = queue_run_path(w->q, j->entry, j->folder);
         if (j->entry->state != QUEUE_DONE || !run_exists(j->folder)) {
@@ -335,7 +335,7 @@ tce_status jobs_run(queue *q, const settings *s, int quiet, int *out)
     const int share = cores > n_jobs ? (int)(cores / n_jobs) : 1;
     work w = { q,
                s,
-               calloc(q->n, sizeof(job)),
+               calloc(q->n, sizeof(queue_job)),
                (size_t)n_jobs,
                s->run.threads > 0 ? (int)s->run.threads : share,
                NULL,

@@ -17,7 +17,7 @@ typedef struct job_progress {
 } job_progress;
 
 /* One run. */
-typedef struct job {
+typedef struct queue_job {
     queue_entry *entry;
     pid_t process; /* 0: not running */
     int ended;     /* in this process */
@@ -25,13 +25,13 @@ typedef struct job {
     FILE *messages; /* its stderr while it runs */
     job_progress progress;
     char folder[RUN_PATH];
-} job;
+} queue_job;
 
 /* What is shown of n runs. */
 typedef struct jobs_display {
     const settings *s;
     size_t n;
-    job *jobs; /* [n] */
+    queue_job *jobs; /* [n] */
     int quiet, terminal;
     int one_task;          /* then names are seeds */
     size_t width;          /* of the longest name of a task */
@@ -43,7 +43,7 @@ typedef struct jobs_display {
 /* Reads what the run has written since the last time. */
 void job_progress_update(job_progress *p, const char *folder);
 
-void jobs_display_init(jobs_display *d, const settings *s, size_t n, job *jobs, int quiet);
+void jobs_display_init(jobs_display *d, const settings *s, size_t n, queue_job *jobs, int quiet);
 
 /*
  * On a terminal, now and then: reads how far the runs are; how many runs are done, running,
@@ -52,12 +52,12 @@ void jobs_display_init(jobs_display *d, const settings *s, size_t n, job *jobs, 
 void jobs_display_update(jobs_display *d);
 
 /* A run has ended. */
-void jobs_display_ended(jobs_display *d, const job *j);
+void jobs_display_ended(jobs_display *d, const queue_job *j);
 
 /* All runs, when nothing runs any more. */
 void jobs_display_table(jobs_display *d);
 
 /* "seed 3", or with its task where there are several. */
-void job_name(const jobs_display *d, const job *j, char *out, size_t size);
+void job_name(const jobs_display *d, const queue_job *j, char *out, size_t size);
 
 #endif

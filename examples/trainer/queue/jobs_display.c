@@ -87,7 +87,7 @@ void job_progress_update(job_progress *p, const char *folder)
 /* ---- numbers of all -------------------------------------------------------------------------- */
 
 /* The part of a run that is done. */
-static double share_of(const jobs_display *d, const job *j)
+static double share_of(const jobs_display *d, const queue_job *j)
 {
     if (j->entry->state == QUEUE_DONE || j->entry->state == QUEUE_FAILED)
         return 1.0;
@@ -127,7 +127,7 @@ static void count_text(const jobs_display *d, char *out, size_t size)
     snprintf(out + used, size - (size_t)used, "  ETA %s", left);
 }
 
-void job_name(const jobs_display *d, const job *j, char *out, size_t size)
+void job_name(const jobs_display *d, const queue_job *j, char *out, size_t size)
 {
     if (d->one_task)
         snprintf(out, size, "seed %" PRIu64, j->entry->seed);
@@ -137,7 +137,7 @@ void job_name(const jobs_display *d, const job *j, char *out, size_t size)
 
 /* ---- on the screen --------------------------------------------------------------------------- */
 
-void jobs_display_init(jobs_display *d, const settings *s, size_t n, job *jobs, int quiet)
+void jobs_display_init(jobs_display *d, const settings *s, size_t n, queue_job *jobs, int quiet)
 {
     display screen;
     display_init(&screen, quiet);
@@ -179,7 +179,7 @@ static void add_part(char *text, size_t size, const char *part)
         memcpy(text + used, part, more + 1);
 }
 
-static void put_running(jobs_display *d, const job *j)
+static void put_running(jobs_display *d, const queue_job *j)
 {
     char text[512] = "", part[TASK_NAME + 64];
     const job_progress *p = &j->progress;
@@ -226,7 +226,7 @@ void jobs_display_update(jobs_display *d)
     fflush(stdout);
 }
 
-void jobs_display_ended(jobs_display *d, const job *j)
+void jobs_display_ended(jobs_display *d, const queue_job *j)
 {
     char name[TASK_NAME + 32], spent[32], all[256];
     if (d->quiet)
@@ -255,7 +255,7 @@ void jobs_display_table(jobs_display *d)
     printf("\n%-*s  %6s  %-8s  %7s  %10s  %10s  %11s  %8s  %s\n", width, "task", "seed", "state",
            "success", "return", "iterations", "env steps", "time", "folder");
     for (size_t i = 0; i < d->n; i++) {
-        const job *j = &d->jobs[i];
+        const queue_job *j = &d->jobs[i];
         char spent[32] = "-", success[32] = "-", value[32] = "-";
         if (j->ended)
             display_duration(j->seconds, spent, sizeof spent);
