@@ -16,8 +16,10 @@ static const char OPTIONS[] = "  --markdown  the table of all settings as a Mark
 static int print_markdown(void)
 {
     const char *section = "";
-    printf("# Settings\n\nEvery key of a settings file, made by `tce config --markdown`. On the "
-           "command line a key is `section.key=value`.\n");
+    printf(
+        "# Settings\n\nEvery key of a settings file, made by `tce config --markdown`. On the "
+        "command line a key is `section.key=value`. A method refuses keys that it does not have. "
+        "Keys marked \\* may change when a run is resumed.\n");
     const setting_row *row;
     for (size_t i = 0; (row = settings_any_row(METHODS, i)) != NULL; i++) {
         char words[TEXT_SIZE];
@@ -25,7 +27,8 @@ static int print_markdown(void)
             printf("\n## %s\n| key | default | meaning |\n|---|---|---|\n", row->section);
         section = row->section;
         settings_default(METHODS, row, words, sizeof words);
-        printf("| %s | `%s` | %s", row->key, words[0] ? words : "\"\"", row->help);
+        printf("| %s%s | `%s` | %s", row->key, row->flags & SETTING_FREE ? " \\*" : "",
+               words[0] ? words : "\"\"", row->help);
         if (settings_choices(METHODS, row, ", ", words, sizeof words)[0])
             printf(" (%s)", words);
         if (settings_methods_of(METHODS, row, words, sizeof words)[0])
