@@ -21,6 +21,7 @@ static const struct {
 } VARIANTS[] = {
     { "reacher5", NULL },
     { "point_via", NULL },
+    { "swing", NULL },
     { "box_pushing_dense", NULL },
     { "box_pushing_dense", "random_start=0" },
     { "box_pushing_sparse", NULL },
