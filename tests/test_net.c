@@ -800,7 +800,8 @@ START_TEST(a_store_that_does_not_fit_changes_nothing)
     ok(tce_net_save(net, store, "n"));
 
     /* other depths, another activation */
-    refuses_load(store, 1, TCE_NET_TANH, TCE_E_SHAPE, "n.layers.1.weight");
+    refuses_load(store, 1, TCE_NET_TANH, TCE_E_SHAPE,
+                 "n.layers.1.weight has shape [33, 19], must be [3, 19]");
     refuses_load(store, 3, TCE_NET_TANH, TCE_E_SHAPE, "n.layers.2.weight");
     refuses_load(store, 2, TCE_NET_RELU, TCE_E_VALUE, "activation");
 

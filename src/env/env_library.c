@@ -223,7 +223,7 @@ static tce_status fail_to_find(const tce_env_library *library, const char *name)
     for (size_t i = 0; i < n; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.*s\"", i ? ", " : "",
                                  MAX_NAME, nearest[i]);
-    return tce_fail(TCE_E_NOT_FOUND, "no task \"%.*s\" among the %zu of the library%s%s", MAX_NAME,
+    return tce_fail(TCE_E_NOT_FOUND, "no task \"%.*s\" in the library, which has %zu%s%s", MAX_NAME,
                     name, library->n,
                     n == 0   ? ""
                     : n == 1 ? "; the nearest is "

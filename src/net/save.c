@@ -11,6 +11,8 @@
 
 #include "net/internal.h"
 
+#define SHAPE_TEXT_SIZE 64
+
 /* ---- fields ---------------------------------------------------------------------------------- */
 
 tce_status tce__field_name(const char *prefix, const char *name, char *out)
@@ -50,6 +52,27 @@ static double element(const tce_store_array *array, size_t i)
     return x;
 }
 
+/* "[64, 9]"; beyond two sizes dots. Returns out. */
+static const char *shape_text(int32_t rank, const size_t *shape, char out[SHAPE_TEXT_SIZE])
+{
+    size_t used = 0;
+    for (int32_t i = 0; i < rank && i < 2; i++)
+        used += (size_t)snprintf(out + used, SHAPE_TEXT_SIZE - used, "%s%zu", i ? ", " : "[",
+                                 shape[i]);
+    snprintf(out + used, SHAPE_TEXT_SIZE - used, "%s]", rank == 0 ? "[" : rank > 2 ? ", ..." : "");
+    return out;
+}
+
+static tce_status fail_shape(const char *name, const tce_store_array *array, int32_t rank,
+                             size_t rows, size_t columns)
+{
+    const size_t shape[2] = { rows, columns };
+    char is[SHAPE_TEXT_SIZE];
+    char must_be[SHAPE_TEXT_SIZE];
+    return tce_fail(TCE_E_SHAPE, "%s has shape %s, must be %s", name,
+                    shape_text(array->rank, array->shape, is), shape_text(rank, shape, must_be));
+}
+
 tce_status tce__field_check(const tce_store *store, const char *prefix, const char *name,
                             size_t rows, size_t columns, double least, double most)
 {
@@ -67,10 +90,7 @@ tce_status tce__field_check(const tce_store *store, const char *prefix, const ch
     if (array.type != TCE_F32 && array.type != TCE_F64)
         return tce_fail(TCE_E_VALUE, "%s is neither float nor double", full);
     if (array.rank != rank || array.shape[0] != rows || (rank == 2 && array.shape[1] != columns))
-        return tce_fail(
-            TCE_E_SHAPE, "%s has rank %d and shape [%zu, %zu], must be [%zu, %zu] with rank %d",
-            full, (int)array.rank, array.rank > 0 ? array.shape[0] : 1,
-            array.rank > 1 ? array.shape[1] : 1, rows, columns > 0 ? columns : 1, (int)rank);
+        return fail_shape(full, &array, rank, rows, columns);
 
     /* numbers */
     const size_t n = rows * (columns > 0 ? columns : 1);

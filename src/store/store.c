@@ -241,7 +241,7 @@ static tce_status find(const tce_store *store, const char *name, const tce__item
         return status;
     const size_t i = tce__list_search(&store->arrays, name, &found);
     if (!found)
-        return tce_fail(TCE_E_NOT_FOUND, "no array \"%.*s\" among the %zu of the store",
+        return tce_fail(TCE_E_NOT_FOUND, "no array \"%.*s\" in the store, which has %zu",
                         TCE__STORE_MAX_NAME, name, store->arrays.n);
     *out = store->arrays.items[i];
     return TCE_OK;

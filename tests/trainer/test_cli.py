@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import os
 import platform
 import shutil
@@ -183,7 +184,7 @@ def test_output_that_does_not_arrive_is_a_failure(arguments: List[str]) -> None:
     with open("/dev/full", "wb") as full:
         result = subprocess.run([str(PROGRAM), *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=environment())
     assert result.returncode == 1
-    assert "standard output is not complete" in result.stderr
+    assert "not everything could be written to standard output" in result.stderr
 
 
 # ---- settings --------------------------------------------------------------------------------------
@@ -228,14 +229,17 @@ def test_settings_are_found_by_task_and_method(tmp_path) -> None:
 
 def test_a_settings_file_that_is_not_there_says_which_are(tmp_path) -> None:
     message = refused("train", "point_via/ppo")
-    assert "for point_via there is point_via/bbrl, point_via/tce." in message and "The methods are tce and bbrl" in message
+    assert "Settings files in point_via: point_via/bbrl, point_via/tce." in message and "run.method: tce and bbrl" in message
     assert "box_pushing_dense/bbrl_cov, box_pushing_dense/bbrl_std, box_pushing_dense/tce." in refused("train", "box_pushing_dense/bbrl")
     # one's own folder, with its own places; a folder without tce.yaml
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "bbrl.yaml").write_text("run: {seed: 99}\n")
     for asked in ("mine", "mine/", "mine/tce"):
-        assert "for mine there is mine/bbrl." in refused("train", asked, env={"TCE_CONFIGS": str(tmp_path)})
-        assert "for mine there is mine/bbrl." in refused("train", asked, cwd=tmp_path)
+        assert "Settings files in mine: mine/bbrl." in refused("train", asked, env={"TCE_CONFIGS": str(tmp_path)})
+        assert "Settings files in mine: mine/bbrl." in refused("train", asked, cwd=tmp_path)
+    # a link that leads to itself is not missing
+    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
+    assert "cannot read loop.yaml: " + os.strerror(errno.ELOOP) in refused("train", "loop.yaml", cwd=tmp_path)
     # no such folder: the nearest, or none, and all there are
     message = refused("train", "pint_via/tce")
     assert "did you mean point_via?" in message and "table_tennis" in message

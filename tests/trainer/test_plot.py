@@ -456,6 +456,7 @@ def test_a_missing_policy_costs_only_the_smoothness(tmp_path: Path) -> None:
     done = tce("plot", run, "--out", tmp_path / "plots", "--no-pictures")
     assert done.returncode == 0
     assert "no smoothness" in done.stderr and "policy.safetensors" in done.stderr
+    assert "smoothness" not in done.stdout and "max jerk" not in done.stdout
     assert len(table(tmp_path / "plots" / "curves.csv")) == 2
 
 

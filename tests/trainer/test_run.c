@@ -340,9 +340,12 @@ START_TEST(a_failure_to_write_comes_with_a_remedy)
         int error;
         const char *part;
     } REMEDIES[] = {
-        { EMFILE, "ulimit -n" },    { EISDIR, "a folder is in the way" },
-        { ELOOP, "symbolic link" }, { ENAMETOOLONG, "shorter" },
-        { ENXIO, "regular file" },  { EIO, "healthy" },
+        { EMFILE, "ulimit -n" },
+        { EISDIR, "a folder is in the way" },
+        { ELOOP, "symbolic link" },
+        { ENAMETOOLONG, "shorter" },
+        { ENXIO, "file: it is not a regular file; remove it" },
+        { EIO, "healthy" },
     };
     for (size_t i = 0; i < sizeof REMEDIES / sizeof REMEDIES[0]; i++)
         fails(file_fail_write("file", REMEDIES[i].error), TCE_E_IO, REMEDIES[i].part);

@@ -88,6 +88,10 @@ START_TEST(mistakes_name_the_line_and_the_remedy)
     assert_refused("policy:\n  epochs: 3\nrun:\n  seed: 1\npolicy:\n  epochs: 4\n", TCE_E_VALUE,
                    "twice", ":6:");
     assert_refused("policy:\n  epochs: -3\n", TCE_E_VALUE, "must be in 0", ":2:");
+    assert_refused("mp:\n  tau: -1\n", TCE_E_VALUE, "mp.tau = -1, must be > 0", ":2:");
+    assert_refused("mp:\n  tau: 0\n", TCE_E_VALUE, "mp.tau = 0, must be > 0", ":2:");
+    assert_refused("mp:\n  delay: -1\n", TCE_E_VALUE, "mp.delay = -1, must be at least 0", ":2:");
+    assert_refused("mp:\n  delay: 1e301\n", TCE_E_VALUE, "must be at most 1e+300", ":2:");
     assert_refused("policy:\n  epochs: 3.5\n", TCE_E_VALUE, "whole number", ":2:");
     assert_refused("policy:\n  epochs: many\n", TCE_E_VALUE, "a number", ":2:");
     assert_refused("policy:\n  min_std: nan\n", TCE_E_VALUE, "a number", ":2:");
@@ -245,7 +249,6 @@ START_TEST(combinations_without_meaning_are_refused)
         { "projection.ratio_clip=0.2", "kind none" },
         { "projection.kind=none", "ratio_clip" },
         { "projection.mean_bound=0", "> 0" },
-        { "mp.tau=0", "mp.tau" },
     };
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         settings s;

@@ -86,13 +86,13 @@ def test_the_library_of_a_run_folder_is_not_loaded(run: Path, library: Path, tmp
     for command in commands(run, tmp_path):
         done = tce(*command)
         assert done.returncode == 1 and not loaded(library), command
-        assert f"--task-library {library}" in done.stderr and "a run folder is data" in done.stderr
+        assert str(library) in done.stderr and "add --task-library FILE" in done.stderr and "run folder is data" in done.stderr
         assert not (tmp_path / "new").exists()
 
 
 def test_curves_of_a_run_folder_need_none_of_its_code(run: Path, library: Path, tmp_path: Path) -> None:
     done = fine("plot", run, "--out", tmp_path / "plots", "--no-pictures")
-    assert not loaded(library) and f"--task-library {library}" in done.stderr
+    assert not loaded(library) and str(library) in done.stderr and "add --task-library FILE" in done.stderr
     assert (tmp_path / "plots" / "curves.csv").exists()
     done = fine("plot", run, "--out", tmp_path / "plots", "--no-pictures", "--task-library", library, "--episodes", 2)
     assert loaded(library) and done.stderr == ""
@@ -123,6 +123,12 @@ def test_an_own_settings_file_may_name_a_library(config: Path, library: Path, tm
     assert f"library: '{tmp_path}/code/own.so'" in (tmp_path / "run" / "config.yaml").read_text()
 
 
+def test_an_unknown_task_is_told_how_to_list_those_of_its_library(library: Path, tmp_path: Path) -> None:
+    for arguments in (["task.name=nope"], ["--task", "nope"]):
+        done = tce("train", "reacher5", *arguments, "--task-library", library, "--out", tmp_path / "out")
+        assert done.returncode == 1 and f"`tce tasks --task-library {library}` lists them" in done.stderr
+
+
 def test_a_queue_passes_its_library_on_to_its_runs(config: Path, library: Path, tmp_path: Path) -> None:
     queue = tmp_path / "queue"
     fine("train", config, "--seeds", "1-2", "--jobs", 1, "--task-library", "code/own.so", "--out", queue, cwd=tmp_path)
@@ -133,7 +139,7 @@ def test_a_queue_passes_its_library_on_to_its_runs(config: Path, library: Path, 
     before = (queue / "queue.csv").read_bytes()
     done = tce("train", "--resume", queue)
     assert done.returncode == 1 and not loaded(library)
-    assert f"--task-library {library}" in done.stderr and (queue / "queue.csv").read_bytes() == before
+    assert str(library) in done.stderr and "add --task-library FILE" in done.stderr and (queue / "queue.csv").read_bytes() == before
     done = fine("train", "--resume", queue, "--task-library", os.path.relpath(library, "/"), cwd="/")
     assert loaded(library) and "2 of 2 done" in done.stdout
     assert f"library: '{library}'" in (folders[0] / "config.yaml").read_text()

@@ -23,7 +23,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class Store(Handle, Mapping[str, Any]):
-    """A dictionary of arrays and texts that is saved to and loaded from one file.
+    """Arrays and texts by name, saved to and loaded from one file. Entries are added and replaced; none is removed.
 
     ``store["name"] = array`` copies an array in (float64, float32, int64, uint64, int32, uint8 or bool), a
     ``str`` without NUL characters is kept as text in the file's metadata. Reading gives a copy. Iteration goes over the

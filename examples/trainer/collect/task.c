@@ -37,14 +37,13 @@ const char *task_library_words(const settings *s, char *out, size_t size)
 
 tce_status task_library_check(const settings *s)
 {
-    char words[SHELL_WORD + 32];
     if (!s->task.library[0] || s->task.library_named)
         return TCE_OK;
     return tce_fail(TCE_E_STATE,
-                    "this run used the task library %s, which is not loaded from here: a run "
-                    "folder is data, and a library is code. If "
-                    "you trust it, name it on the command line, where it is now: %s",
-                    s->task.library, task_library_words(s, words, sizeof words));
+                    "this run used a task library of its own, %s. A run folder is data, and a "
+                    "library is code, which is loaded only when you name it: if you trust the "
+                    "library, add --task-library FILE with the path of your copy",
+                    s->task.library);
 }
 
 tce_status task_library_open(const settings *s, task *out)
@@ -62,11 +61,14 @@ tce_status task_library_open(const settings *s, task *out)
     return tce_env_library_open(path, NULL, &out->library);
 }
 
-tce_status task_lookup(const task *t, const char *name, const tce_env_vtable **out)
+tce_status task_lookup(const settings *s, const task *t, const char *name,
+                       const tce_env_vtable **out)
 {
+    char words[SHELL_WORD + 32];
     const tce_status status = tce_env_library_find(t->library, name, out);
     return status == TCE_E_NOT_FOUND
-               ? tce_fail(status, "%s; `tce tasks` lists them", tce_error_message())
+               ? tce_fail(status, "%s; `tce tasks%s` lists them", tce_error_message(),
+                          task_library_words(s, words, sizeof words))
                : status;
 }
 
@@ -74,7 +76,7 @@ tce_status task_open(const settings *s, task *out)
 {
     tce_status status = task_library_open(s, out);
     if (status == TCE_OK)
-        status = task_lookup(out, s->task.name, &out->vtable);
+        status = task_lookup(s, out, s->task.name, &out->vtable);
     if (status != TCE_OK)
         task_close(out);
     return status;
@@ -115,8 +117,10 @@ static int has_prefix(const char *name, const char *prefix)
     return prefix[0] && strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-static tce_status add_all(task_list *list, const tce_env_library *library, const char *prefix)
+static tce_status add_all(task_list *list, const settings *s, const tce_env_library *library,
+                          const char *prefix)
 {
+    char words[SHELL_WORD + 32];
     const size_t before = list->n;
     tce_status status = TCE_OK;
     for (size_t i = 0; status == TCE_OK && i < tce_env_library_count(library); i++) {
@@ -128,15 +132,16 @@ static tce_status add_all(task_list *list, const tce_env_library *library, const
         return tce_fail(TCE_E_NOT_FOUND,
                         "--task all means the tasks whose names begin with the folder of the "
                         "settings file, and none begins with "
-                        "\"%s\": name the tasks (`tce tasks` lists them)",
-                        prefix);
+                        "\"%s\": name the tasks (`tce tasks%s` lists them)",
+                        prefix, task_library_words(s, words, sizeof words));
     return status;
 }
 
 /* The nearest of all names, long and short. */
-static tce_status fail_unknown_task(const tce_env_library *library, const char *prefix,
-                                    const char *asked, const char *plain)
+static tce_status fail_unknown_task(const settings *s, const tce_env_library *library,
+                                    const char *prefix, const char *asked, const char *plain)
 {
+    char words[SHELL_WORD + 32];
     nearest names;
     nearest_start(&names, plain);
     for (size_t i = 0; i < tce_env_library_count(library); i++) {
@@ -146,12 +151,13 @@ static tce_status fail_unknown_task(const tce_env_library *library, const char *
             nearest_try(&names, name + strlen(prefix));
     }
     const char *near = nearest_found(&names);
-    return tce_fail(TCE_E_NOT_FOUND, "--task %s: no such task%s%s%s `tce tasks` lists them", asked,
-                    near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
+    return tce_fail(TCE_E_NOT_FOUND, "--task %s: no such task%s%s%s `tce tasks%s` lists them",
+                    asked, near ? ", did you mean " : "", near ? near : "", near ? "?" : ";",
+                    task_library_words(s, words, sizeof words));
 }
 
-static tce_status add_named(task_list *list, const tce_env_library *library, const char *prefix,
-                            const char *asked)
+static tce_status add_named(task_list *list, const settings *s, const tce_env_library *library,
+                            const char *prefix, const char *asked)
 {
     char plain[TEXT_SIZE], full[2 * TEXT_SIZE];
     snprintf(plain, sizeof plain, "%s", asked);
@@ -164,7 +170,7 @@ static tce_status add_named(task_list *list, const tce_env_library *library, con
         for (size_t i = 0; i < tce_env_library_count(library); i++)
             if (strcmp(tce_env_library_at(library, i)->name, forms[k]) == 0)
                 return add_task(list, forms[k]);
-    return fail_unknown_task(library, prefix, asked, plain);
+    return fail_unknown_task(s, library, prefix, asked, plain);
 }
 
 tce_status task_list_parse(task_list *out, const settings *s, const char *prefix, const char *text)
@@ -181,8 +187,8 @@ tce_status task_list_parse(task_list *out, const settings *s, const char *prefix
             break;
         }
         snprintf(asked, sizeof asked, "%.*s", (int)length, at);
-        status = strcmp(asked, "all") == 0 ? add_all(out, t.library, prefix)
-                                           : add_named(out, t.library, prefix, asked);
+        status = strcmp(asked, "all") == 0 ? add_all(out, s, t.library, prefix)
+                                           : add_named(out, s, t.library, prefix, asked);
         at += length;
         if (*at == '\0')
             break;

@@ -253,7 +253,7 @@ int bench_tasks(const settings *s, const char *only, int64_t rounds, int json)
     tce_status status = task_library_open(s, &t);
     const tce_env_vtable *wanted = NULL;
     if (status == TCE_OK && only)
-        status = task_lookup(&t, only, &wanted);
+        status = task_lookup(s, &t, only, &wanted);
     if (status == TCE_OK)
         status = tce_pool_create(&options, NULL, &pool);
     const int32_t threads = status == TCE_OK ? (int32_t)tce_pool_threads(pool) : 0;

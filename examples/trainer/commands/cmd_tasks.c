@@ -112,7 +112,7 @@ static int check_tasks(const settings *s, const char *task_name, int limit)
     /* a plain name that is wrong gets suggestions */
     tce_status status = TCE_OK;
     if (task_name[0] && !strpbrk(task_name, "*?["))
-        status = task_lookup(&t, task_name, &vtable);
+        status = task_lookup(s, &t, task_name, &vtable);
     if (status == TCE_OK)
         status = check_matching(&t, task_name, s->task.options, limit, &n_faults);
     task_close(&t);

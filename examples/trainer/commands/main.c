@@ -39,8 +39,8 @@ static int finish(int code)
     errno = 0;
     if (fflush(stdout) == 0 && !failed)
         return code;
-    fprintf(stderr, "tce: standard output is not complete: %s\n",
-            errno ? strerror(errno) : "an earlier line could not be written");
+    fprintf(stderr, "tce: not everything could be written to standard output%s%s\n",
+            errno ? ": " : "", errno ? strerror(errno) : "");
     return code == EXIT_FINE ? EXIT_FAILED : code;
 }
 

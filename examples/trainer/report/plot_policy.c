@@ -169,6 +169,16 @@ static void report_group(const plot_data *data, const plot_group *g, const char 
     }
 }
 
+static void print_head(int32_t n_episodes)
+{
+    printf("\nsmoothness of the mean policy, %d episodes per run: mean (standard deviation) over "
+           "episodes\n",
+           (int)n_episodes);
+    printf("%-22s %-18s %-8s %7s  %-20s  %-20s  %-20s  %-20s\n", "task", "method", "path",
+           "success", "max jerk, 1/s^3", "mean jerk^2, 1/s^6", "dimensionless jerk",
+           "its integral form");
+}
+
 tce_status plot_write_policies(const plot_data *data, const char *folder, const char *library,
                                int32_t n_episodes, tce_pool *pool)
 {
@@ -180,17 +190,15 @@ tce_status plot_write_policies(const plot_data *data, const char *folder, const 
                   "squared_jerk,mean_squared_jerk_std,"
                   "dimensionless_jerk,dimensionless_jerk_std,dimensionless_jerk_integral,"
                   "dimensionless_jerk_integral_std\n");
-    printf("\nsmoothness of the mean policy, %d episodes a run: mean (standard deviation) over "
-           "episodes\n",
-           (int)n_episodes);
-    printf("%-22s %-18s %-8s %7s  %-20s  %-20s  %-20s  %-20s\n", "task", "method", "path",
-           "success", "max jerk, 1/s^3", "mean jerk^2, 1/s^6", "dimensionless jerk",
-           "its integral form");
+    int any = 0;
     for (size_t i = 0; i < data->tasks.n; i++) {
         report r;
         report_group(data, &data->tasks.list[i], folder, library, n_episodes, pool, &r);
-        if (r.n_runs > 0)
-            write_report(file, &data->tasks.list[i], &r);
+        if (r.n_runs == 0)
+            continue;
+        if (!any++)
+            print_head(n_episodes);
+        write_report(file, &data->tasks.list[i], &r);
     }
     return plot_close(folder, "smoothness.csv", file);
 }

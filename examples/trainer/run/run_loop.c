@@ -192,11 +192,10 @@ static tce_status go_on(run *r, char **columns)
     if (status == TCE_E_NOT_FOUND &&
         run_find_state(r->folder, r->subject.s->methods) == RUN_TRAINED)
         return tce_fail(TCE_E_STATE,
-                        "%s was trained, and has no checkpoint that loads: put one back into "
-                        "%s/checkpoints, or begin again with --restart "
-                        "beside --resume, which first moves what is there into a folder "
-                        "before-restart-<n> in it",
-                        r->folder, r->folder);
+                        "%s has been trained, but none of its checkpoints can be loaded: put a "
+                        "whole one back into %s/checkpoints, or add --restart to train from the "
+                        "beginning; the old files are then moved into %s/before-restart-<n>",
+                        r->folder, r->folder, r->folder);
     if (status == TCE_E_NOT_FOUND) {
         display_note(r->d, "%s has no checkpoint to go on from: starts from the beginning",
                      r->folder);

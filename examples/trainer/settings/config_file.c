@@ -50,8 +50,9 @@ static int take_config(char *path, size_t size, int *folder)
 {
     struct stat found;
     const size_t length = strlen(path);
+    /* a link that leads to itself is there: reading it says what is wrong */
     if (stat(path, &found) != 0)
-        return 0;
+        return errno == ELOOP;
     if (!S_ISDIR(found.st_mode))
         return 1;
     snprintf(path + length, size - length, "%stce" ENDING,
@@ -151,7 +152,7 @@ static tce_status fail_in_folder(const settings_table *const *methods, const cha
     char prefix[2 * TEXT_SIZE], list[2 * TEXT_SIZE], all[TEXT_SIZE];
     snprintf(prefix, sizeof prefix, "%s/", folder);
     join_names(files, prefix, list, sizeof list);
-    return tce_fail(TCE_E_NOT_FOUND, "%s: %s; for %s there is %s. The methods are %s (run.method)",
+    return tce_fail(TCE_E_NOT_FOUND, "%s: %s. Settings files in %s: %s. Choices of run.method: %s",
                     config, what, folder, list,
                     settings_method_names(methods, " and ", all, sizeof all));
 }
@@ -163,7 +164,7 @@ static tce_status fail_in_folder(const settings_table *const *methods, const cha
 static tce_status fail_to_find(const places *p, const settings_table *const *methods,
                                const char *config, int is_folder)
 {
-    const char *what = is_folder ? "is a folder without tce.yaml" : "no such settings file";
+    const char *what = is_folder ? "a folder without tce.yaml" : "no such settings file";
     char folder[TEXT_SIZE], list[TEXT_SIZE];
     names files = { 0 }, folders = { 0 };
     snprintf(folder, sizeof folder, "%s", config);

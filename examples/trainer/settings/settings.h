@@ -10,6 +10,7 @@
 #ifndef TRAINER_SETTINGS_H
 #define TRAINER_SETTINGS_H
 
+#include <float.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -154,6 +155,10 @@ typedef struct setting_choice {
     const char *word;
     int32_t value;
 } setting_choice;
+
+/* Limits of numbers that have none, and of those that must be above 0. */
+#define SETTING_ANY 1e300
+#define SETTING_POSITIVE DBL_MIN
 
 typedef struct setting_row {
     const char *section;

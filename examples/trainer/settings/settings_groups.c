@@ -5,7 +5,7 @@
 #include "settings/settings.h"
 
 #define AT(field) offsetof(settings, field)
-#define ANY 1e300
+#define ANY SETTING_ANY
 
 /* ---- choices --------------------------------------------------------------------------------- */
 
@@ -131,7 +131,7 @@ static const setting_row MP_ROWS[] = {
       "basis functions of a degree of freedom; tce_mp_options and Python: 5" },
     { "mp", "num_basis_outside", SETTING_INT, AT(mp.num_basis_outside), "0", 0, TCE_MP_MAX_BASIS,
       NULL, 0, "centres outside the movement, on each side" },
-    { "mp", "tau", SETTING_REAL, AT(mp.tau), "2.0", 0, ANY, NULL, 0,
+    { "mp", "tau", SETTING_REAL, AT(mp.tau), "2.0", SETTING_POSITIVE, ANY, NULL, 0,
       "duration, s; a movement that ends before the episode rests at its goal; tce_mp_options and "
       "Python: 1" },
     { "mp", "delay", SETTING_REAL, AT(mp.delay), "0", 0, ANY, NULL, 0,
@@ -281,8 +281,6 @@ static tce_status check_mp(const settings *s)
     if (s->mp.disable_goal && s->mp.disable_weights)
         return tce_fail(TCE_E_UNSUPPORTED,
                         "mp.disable_goal and mp.disable_weights together leave no parameter");
-    if (!(s->mp.tau > 0.0))
-        return tce_fail(TCE_E_VALUE, "mp.tau = %g, must be > 0", s->mp.tau);
     return TCE_OK;
 }
 

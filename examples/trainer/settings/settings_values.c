@@ -20,10 +20,20 @@ static tce_status fail_value(const setting_row *row, const char *text, const cha
                     text, need);
 }
 
-static tce_status fail_range(const setting_row *row, const char *text, const char *where)
+static tce_status fail_range(const setting_row *row, double value, const char *text,
+                             const char *where)
 {
-    return tce_fail(TCE_E_VALUE, "%s: %s.%s = %s, must be in %g ... %g", where, row->section,
-                    row->key, text, row->least, row->most);
+    char range[64];
+    if (row->least != -SETTING_ANY && row->most != SETTING_ANY)
+        snprintf(range, sizeof range, "in %g ... %g", row->least, row->most);
+    else if (value > row->most)
+        snprintf(range, sizeof range, "at most %g", row->most);
+    else if (row->least == SETTING_POSITIVE)
+        snprintf(range, sizeof range, "> 0");
+    else
+        snprintf(range, sizeof range, "at least %g", row->least);
+    return tce_fail(TCE_E_VALUE, "%s: %s.%s = %s, must be %s", where, row->section, row->key, text,
+                    range);
 }
 
 static tce_status parse_real(const setting_row *row, const char *text, const char *where,
@@ -34,7 +44,7 @@ static tce_status parse_real(const setting_row *row, const char *text, const cha
     if (end == text || *end != '\0' || !isfinite(value))
         return fail_value(row, text, where, "a number");
     if (value < row->least || value > row->most)
-        return fail_range(row, text, where);
+        return fail_range(row, value, text, where);
     *out = value;
     return TCE_OK;
 }
@@ -225,11 +235,12 @@ tce_status setting_parse(settings *s, const setting_row *row, const char *text, 
     if (strlen(text) >= TEXT_SIZE)
         return fail_value(row, "(long)", where, "shorter than 1024 characters");
     if (!is_one_line(text))
-        return tce_fail(TCE_E_VALUE,
-                        "%s: %s.%s has a line break, a control character or a byte that is not "
-                        "UTF-8, which config.yaml cannot keep: "
-                        "write it without, and rename a file whose name has them",
-                        where, row->section, row->key);
+        return tce_fail(
+            TCE_E_VALUE,
+            "%s: %s.%s has a line break, a control character or a byte that is not "
+            "UTF-8, which config.yaml cannot hold: remove it, and where it is part of a "
+            "file's name, rename the file",
+            where, row->section, row->key);
     snprintf(place, TEXT_SIZE, "%s", text);
     return TCE_OK;
 }

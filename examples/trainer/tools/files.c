@@ -9,6 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* ENXIO stands for what is no regular file, which the system opens or calls a missing device. */
+static const char *reason_of(int error)
+{
+    return error == ENXIO ? "it is not a regular file" : strerror(error);
+}
+
 tce_status file_fail_write(const char *path, int error)
 {
     const char *remedy = "is the disk there, and healthy?";
@@ -26,7 +32,7 @@ tce_status file_fail_write(const char *path, int error)
         remedy = "it is a symbolic link, which is not followed: remove it or choose another folder "
                  "with --out";
     else if (error == ENXIO)
-        remedy = "it is not a regular file, remove it or choose another folder with --out";
+        remedy = "remove it or choose another folder with --out";
     else if (error == EMFILE || error == ENFILE)
         remedy = "close some files or raise the limit (ulimit -n)";
     else if (error == ENAMETOOLONG)
@@ -35,7 +41,7 @@ tce_status file_fail_write(const char *path, int error)
         remedy = "the folder is gone";
     else if (error == ENOMEM)
         remedy = "free some memory";
-    return tce_fail(TCE_E_IO, "cannot write %s: %s; %s", path, strerror(error), remedy);
+    return tce_fail(TCE_E_IO, "cannot write %s: %s; %s", path, reason_of(error), remedy);
 }
 
 tce_status file_open(const char *path, int flags, const char *mode, FILE **out)
@@ -59,8 +65,7 @@ tce_status file_open(const char *path, int flags, const char *mode, FILE **out)
     if (writes)
         return file_fail_write(path, error);
     return tce_fail(error == ENOENT || error == ENOTDIR ? TCE_E_NOT_FOUND : TCE_E_IO,
-                    "cannot read %s: %s", path,
-                    error == ENXIO ? "it is not a regular file" : strerror(error));
+                    "cannot read %s: %s", path, reason_of(error));
 }
 
 /* <folder>/.<name>.tmp for <folder>/<name> */
