@@ -262,11 +262,63 @@ START_TEST(a_sum_has_the_same_bytes_for_any_number_of_threads)
             sum_job job = { .pool = pool, .fail_at = SIZE_MAX };
             double got;
             ck_assert_int_eq(tce_pool_run(pool, 1000, 17, add_chunk, &job), TCE_OK);
-            tce__sum_parts((1000 + 16) / 17, 1, job.parts, &got);
+            tce__parts_sum(NULL, (1000 + 16) / 17, 1, job.parts, &got);
             if (n_threads == 1 && repeat == 0)
                 want = got;
             ck_assert_int_eq(memcmp(&got, &want, sizeof got), 0);
         }
+        tce_pool_free(pool);
+    }
+}
+END_TEST
+
+START_TEST(parts_follow_from_the_number_of_rows_alone)
+{
+    static const size_t KNOWN[][2] = { { 0, 1 },      { 1, 1 },        { 256, 1 },   { 511, 1 },
+                                       { 512, 2 },    { 1200, 4 },     { 6400, 16 }, { 15200, 32 },
+                                       { 60800, 64 }, { SIZE_MAX, 64 } };
+    for (size_t i = 0; i < sizeof KNOWN / sizeof KNOWN[0]; i++) {
+        const size_t n = KNOWN[i][0];
+        const size_t n_parts = tce__parts_count(n);
+        ck_assert_uint_eq(n_parts, KNOWN[i][1]);
+
+        /* they cover the rows, and no two differ by more than one */
+        ck_assert_uint_eq(tce__parts_begin(n, n_parts, 0), 0);
+        ck_assert_uint_eq(tce__parts_begin(n, n_parts, n_parts), n);
+        for (size_t p = 0; p < n_parts; p++) {
+            const size_t size = tce__parts_begin(n, n_parts, p + 1) -
+                                tce__parts_begin(n, n_parts, p);
+            ck_assert(size == n / n_parts || size == n / n_parts + 1);
+        }
+    }
+}
+END_TEST
+
+/* The tree by its definition: the sum of an aligned group is that of its two halves. */
+static float sum_of_group(const float *parts, size_t n, size_t column, size_t first, size_t size)
+{
+    if (size == 1)
+        return parts[first * n + column];
+    const float left = sum_of_group(parts, n, column, first, size / 2);
+    return left + sum_of_group(parts, n, column, first + size / 2, size / 2);
+}
+
+START_TEST(parts_are_added_by_a_binary_tree_on_any_number_of_threads)
+{
+    enum { PARTS = 32, N = 9001 };
+    static float parts[PARTS * N], used[PARTS * N], want[N], got[N];
+    tce_random random;
+
+    tce_random_start(&random, 4, 0, 0, 0);
+    for (size_t i = 0; i < PARTS * N; i++)
+        parts[i] = (float)tce_random_normal(&random);
+    for (size_t i = 0; i < N; i++)
+        want[i] = sum_of_group(parts, N, i, 0, PARTS);
+    for (int32_t n_threads = 1; n_threads <= 5; n_threads++) {
+        tce_pool *pool = new_pool(n_threads);
+        memcpy(used, parts, sizeof used);
+        tce__parts_sum_float(pool, PARTS, N, used, got);
+        ck_assert_int_eq(memcmp(got, want, sizeof got), 0);
         tce_pool_free(pool);
     }
 }
@@ -787,6 +839,8 @@ int main(void)
     tcase_add_test(property, below_is_uniform_and_below);
     tcase_add_test(property, a_permutation_holds_every_number_once);
     tcase_add_test(property, a_sum_has_the_same_bytes_for_any_number_of_threads);
+    tcase_add_test(property, parts_follow_from_the_number_of_rows_alone);
+    tcase_add_test(property, parts_are_added_by_a_binary_tree_on_any_number_of_threads);
     tcase_add_test(property, the_lowest_failing_chunk_is_reported_and_the_others_run);
     tcase_add_test(property, a_run_inside_a_run_works_in_its_own_thread);
     tcase_add_test(property, runs_of_several_threads_on_one_pool_do_every_item_once);

@@ -373,6 +373,60 @@ START_TEST(one_two_and_five_threads_give_the_same_bytes)
 }
 END_TEST
 
+/*
+ * Largest distance of the network's tanh from the C library's in long double, in units of the last
+ * place of `precision`.
+ */
+static double worst_of_tanh(int32_t precision, size_t n, const double *x, double *out)
+{
+    static const int32_t ONE[] = { 1 };
+    static const double IDENTITY[] = { 1.0, 0.0, 1.0, 0.0 };
+    tce_net *net = create(1, 1, ONE, 1, TCE_NET_TANH, precision, (int32_t)n, NULL);
+    double worst = 0.0;
+
+    ok(tce_net_set_parameters(net, IDENTITY));
+    ok(tce_net_forward(net, n, x, out));
+    for (size_t i = 0; i < n; i++) {
+        const int in_float = precision == TCE_NET_FLOAT;
+        const long double want = tanhl(in_float ? (long double)(float)x[i] : (long double)x[i]);
+        const double size = fabs((double)want);
+        const double unit = in_float ? (double)(nextafterf((float)size, 2.0f) - (float)size)
+                                     : nextafter(size, 2.0) - size;
+        const double distance = (double)fabsl((long double)out[i] - want) / unit;
+        worst = distance > worst ? distance : worst;
+        ck_assert_double_le(fabs(out[i]), 1.0);
+        ck_assert_int_eq(signbit(out[i]) != 0, signbit(x[i]) != 0);
+    }
+    tce_net_free(net);
+    return worst;
+}
+
+START_TEST(tanh_is_within_two_units_in_the_last_place)
+{
+    enum { N = 20000 };
+    static double x[N], out[N];
+    tce_random random;
+
+    /* all magnitudes, the two branches and their border, saturation */
+    tce_random_start(&random, 11, 0, 0, 0);
+    for (size_t i = 0; i < N; i++) {
+        const double u = tce_random_uniform(&random) - 0.5;
+        x[i] = i % 4 == 0   ? 44.0 * u
+               : i % 4 == 1 ? 2.4 * u
+               : i % 4 == 2 ? 0.55 + 0.01 * u
+                            : ldexp(u, -(int)(i % 100));
+    }
+    x[0] = 0.0;
+    x[1] = 1e6;
+    x[2] = -1e6;
+    ck_assert_double_le(worst_of_tanh(TCE_NET_FLOAT, N, x, out), 2.0);
+    ck_assert_double_eq(out[1], 1.0);
+    ck_assert_double_eq(out[2], -1.0);
+    ck_assert_double_le(worst_of_tanh(TCE_NET_DOUBLE, N, x, out), 2.0);
+    ck_assert_double_eq(out[1], 1.0);
+}
+END_TEST
+
 START_TEST(float_is_close_to_double)
 {
     for (int32_t activation = TCE_NET_RELU; activation <= TCE_NET_LINEAR; activation++) {
@@ -891,6 +945,7 @@ int main(void)
     tcase_add_test(golden, ten_adam_steps_match_the_reference);
     tcase_add_test(gradient, gradients_equal_differences_for_every_activation_and_depth);
     tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);
+    tcase_add_test(property, tanh_is_within_two_units_in_the_last_place);
     tcase_add_test(property, float_is_close_to_double);
     tcase_add_test(property, a_pass_does_what_forward_loss_and_backward_do);
     tcase_add_test(property, rows_choose_and_order_the_batch);

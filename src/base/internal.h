@@ -5,8 +5,7 @@
  * A create function reads its options, lays its arrays out twice with the same function (once to
  * measure, once to carve) and asks for one block:
  *
- *     tce_status st = tce__struct_read(options, "tce_x_options", sizeof opt, &opt);
- *     (opt preset by options_init)
+ *     tce_status st = tce__struct_read(options, "tce_x_options", sizeof opt, &opt);   (opt preset by options_init)
  *     struct tce_x x = { ... sizes ... };
  *     tce__arena arena = { NULL, 0 };
  *     layout(&x, &arena);                             measures: every pointer is NULL
@@ -105,14 +104,25 @@ void tce__block_free(const tce_hooks *hooks, void *block);
 /* Resolves hooks to complete ones (defaults filled in); TCE_E_VERSION as for any struct. */
 tce_status tce__hooks_read(const tce_hooks *hooks, tce_hooks *out);
 
-/* ---- reduction ------------------------------------------------------------------------------- */
+/* ---- parts of a batch ------------------------------------------------------------------------ */
 
 /*
- * Sums over a batch are sums of parts whose number does not depend on the threads, added up in
- * order of the part: parts [n_parts, n] -> out [n]. The one place where parts meet; a rank-aware
- * reduction would go here.
+ * How many parts a batch has: a power of two that depends on its rows alone and never falls as they
+ * grow.
  */
-void tce__sum_parts(size_t n_parts, size_t n, const double *parts, double *out);
-void tce__sum_parts_float(size_t n_parts, size_t n, const float *parts, float *out);
+size_t tce__parts_count(size_t n_rows);
+
+/* The first row of a part; that of part n_parts is n_rows. */
+size_t tce__parts_begin(size_t n_rows, size_t n_parts, size_t part);
+
+/* Calls work for each part, as chunk number `part`. */
+tce_status tce__parts_run(tce_pool *pool, size_t n_parts, tce_pool_work work, void *context);
+
+/*
+ * parts [n_parts, n] -> out [n], added by a binary tree; the parts are used up. `out` may be the
+ * first part.
+ */
+void tce__parts_sum(tce_pool *pool, size_t n_parts, size_t n, double *parts, double *out);
+void tce__parts_sum_float(tce_pool *pool, size_t n_parts, size_t n, float *parts, float *out);
 
 #endif

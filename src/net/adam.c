@@ -11,6 +11,8 @@
 #define CLIP_EPSILON 1e-6
 /* The schedule falls to 1 - SCHEDULE_FALL of the learning rate. */
 #define SCHEDULE_FALL 0.99
+/* Weights that a thread takes at once. */
+#define COLUMNS 8192
 
 void tce_adam_options_init(tce_adam_options *options, size_t struct_size)
 {
@@ -77,13 +79,35 @@ tce__adam_scalars tce__adam_prepare(const tce_adam_options *adam, double rate_fa
     return s;
 }
 
+/* A step of one network, as work of a pool. */
+typedef struct step {
+    tce_net *net;
+    tce__adam_scalars scalars;
+} step;
+
+static tce_status step_columns(void *context, size_t chunk, size_t begin, size_t end,
+                               int32_t worker)
+{
+    const step *s = context;
+    const tce_net *net = s->net;
+    const size_t first = begin * net->kernels->size;
+    (void)chunk;
+    (void)worker;
+
+    net->kernels->adam(end - begin, &s->scalars, (const char *)net->gradient + first,
+                       (char *)net->parameters + first, (char *)net->moment + first,
+                       (char *)net->square + first);
+    return TCE_OK;
+}
+
 void tce__net_adam(tce_net *net, const tce_adam_options *adam, double rate_factor)
 {
     net->n_steps++;
     net->remembered = 0;
-    const tce__adam_scalars s = tce__adam_prepare(adam, rate_factor, net->n_steps);
-    net->kernels->adam(net->n_parameters, &s, net->gradient, net->parameters, net->moment,
-                       net->square);
+    step s = { net, tce__adam_prepare(adam, rate_factor, net->n_steps) };
+
+    /* the work itself cannot fail */
+    (void)!tce_pool_run(net->pool, net->n_parameters, COLUMNS, step_columns, &s);
 }
 
 double tce_net_gradient_norm(const tce_net *net)

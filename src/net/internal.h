@@ -3,9 +3,9 @@
  * precision, the place of a network inside another handle's block, and batches whose columns are
  * normalised while they are loaded.
  *
- * A batch of n rows is cut into chunks, chunks are dealt out to lanes in contiguous runs, and lanes
- * run on the pool. Both numbers depend on n only. Within a chunk the activations lie layer after
- * layer: [rows, width 0], [rows, width 1], ...
+ * A batch of n rows is cut into parts, which run on the pool, and a part into chunks of nearly
+ * equal size. Both depend on n only. Within a chunk the activations lie layer after layer: [rows,
+ * width 0], [rows, width 1], ...
  */
 #ifndef TCE_NET_INTERNAL_H
 #define TCE_NET_INTERNAL_H
@@ -15,20 +15,11 @@
 #include "base/internal.h"
 
 /*
- * Rows of a chunk: 256 keeps gemm at its full rate (measured: 64 rows 85 %, 128 rows 93 %, 256 and
- * more 98 % and above) while two layers of 256 floats stay in the cache. Small batches take smaller
- * chunks, so that all threads have work.
+ * Most rows of a chunk: the smallest parts are one chunk, and the activations of larger ones stay
+ * in the cache. gemm is at its full rate from 256 rows on (measured: 64 rows 85 %, 128 rows 93 %,
+ * 256 and more 98 % and above).
  */
-#define TCE__NET_MAX_ROWS 256
-#define TCE__NET_MIN_ROWS 64
-/*
- * Each lane has its own parameter gradient: more of them cost memory and additions, fewer leave
- * threads idle.
- */
-#define TCE__NET_LANES 16
-
-/* Rows of a chunk in a batch of n; never falls as n grows. */
-size_t tce__net_chunk_rows(size_t n);
+#define TCE__NET_CHUNK_ROWS 512
 
 /* Most hidden layers. */
 #define TCE__NET_MAX_HIDDEN 64
@@ -72,7 +63,7 @@ typedef struct tce__net_kernels {
     void (*forward)(const tce_net *net, size_t n, void *a);
     void (*backward)(const tce_net *net, size_t n, const void *a, const tce__net_scratch *scratch,
                      const double *d_out, void *gradient, double *d_x);
-    void (*sum_parts)(size_t n_parts, size_t n, const void *parts, void *out);
+    void (*sum_parts)(tce_pool *pool, size_t n_parts, size_t n, void *parts, void *out);
     double (*sum_of_squares)(size_t n, const void *x);
     void (*scale)(size_t n, double factor, void *x);
     void (*adam)(size_t n, const tce__adam_scalars *s, const void *gradient, void *parameters,
@@ -99,21 +90,21 @@ struct tce_net {
     size_t n_parameters;
     size_t max_batch; /* most rows of forward */
     size_t max_rows;  /* rows of the largest chunk */
-    size_t max_lanes;
+    size_t max_parts;
     size_t start_size; /* doubles */
     size_t remembered; /* rows of the last forward, 0 when backward has nothing to stand on */
     int32_t activation;
     int32_t start;
     double gain_hidden;
     double gain_out;
-    uint64_t n_steps;          /* Adam steps done */
-    void *parameters;          /* [n_parameters] */
-    void *gradient;            /* [n_parameters] */
-    void *moment;              /* [n_parameters] Adam's running mean of the gradient */
-    void *square;              /* [n_parameters] and of its square */
-    void *lanes;               /* [max_lanes, n_parameters]; start uses it for its matrices */
-    double *lane_loss;         /* [max_lanes] */
-    void *memory;              /* [max_batch, row_size] activations of the last forward */
+    uint64_t n_steps;  /* Adam steps done */
+    void *parameters;  /* [n_parameters] */
+    void *gradient;    /* [n_parameters] */
+    void *moment;      /* [n_parameters] Adam's running mean of the gradient */
+    void *square;      /* [n_parameters] and of its square */
+    void *parts;       /* [max_parts, n_parameters] gradients; start uses it for its matrices */
+    double *part_loss; /* [max_parts] */
+    void *memory;      /* [max_batch, row_size] activations of the last forward */
     tce__net_scratch *scratch; /* [threads] */
 };
 

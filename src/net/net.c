@@ -108,9 +108,9 @@ tce_status tce__net_plan(const tce_net_options *options, size_t most_rows, tce_n
             net.n_parameters += width * (width_of(options, l - 1) + 1);
     }
 
-    /* the largest chunk, and the most lanes, of any batch of at most most_rows */
-    net.max_rows = smaller(most_rows, tce__net_chunk_rows(most_rows));
-    net.max_lanes = smaller((most_rows - 1) / TCE__NET_MIN_ROWS + 1, TCE__NET_LANES);
+    /* the largest chunk, and the most parts, of any batch of at most most_rows */
+    net.max_rows = smaller(most_rows, TCE__NET_CHUNK_ROWS);
+    net.max_parts = tce__parts_count(most_rows);
     net.start_size = start_size(options);
     *out = net;
     return TCE_OK;
@@ -130,13 +130,13 @@ tce_net *tce__net_layout(tce_net *plan, tce__arena *arena)
     plan->gradient = tce__arena_take(arena, n, size);
     plan->moment = tce__arena_take(arena, n, size);
     plan->square = tce__arena_take(arena, n, size);
-    plan->lane_loss = tce__arena_doubles(arena, plan->max_lanes);
+    plan->part_loss = tce__arena_doubles(arena, plan->max_parts);
     plan->memory = tce__arena_take(arena, plan->max_batch * plan->row_size, size);
 
     /* start and training take turns in this one */
-    const size_t lanes = plan->max_lanes * n * size;
+    const size_t parts = plan->max_parts * n * size;
     const size_t start = plan->start_size * sizeof(double);
-    plan->lanes = tce__arena_take(arena, lanes > start ? lanes : start, 1);
+    plan->parts = tce__arena_take(arena, parts > start ? parts : start, 1);
 
     plan->scratch = tce__arena_take(arena, threads, sizeof *plan->scratch);
     for (size_t i = 0; i < threads; i++) {

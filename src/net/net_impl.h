@@ -91,10 +91,39 @@ static TCE__VECTOR void leak_backward(size_t n, REAL slope, const REAL *restrict
         d[i] *= a[i] > 0 ? (REAL)1 : slope;
 }
 
-static void tanh_forward(size_t n, REAL *restrict a)
+/*
+ * tanh, within 1.5 units in the last place, in a form that vectorises and needs no library: the
+ * same bytes on every machine.
+ *     |x| < 0.55:  x + x z P(z), z = x^2
+ *     else:        sign(x) (1 - 2/(e^y + 1)),  y = 2 |x|,  e^y = 2^k e^r,  k = round(y/log 2),  e^r = 1 + r + r^2 Q(r)
+ * P and Q are minimax polynomials; 2^k is added to the exponent of e^r. NaN takes the first branch
+ * and stays NaN.
+ */
+static TCE__VECTOR void tanh_forward(size_t n, REAL *restrict a)
 {
-    for (size_t i = 0; i < n; i++)
-        a[i] = TANH(a[i]);
+    for (size_t i = 0; i < n; i++) {
+        const REAL x = a[i];
+        const REAL size = x < 0 ? -x : x;
+        const REAL z = x * x;
+        const REAL near = x + x * z * TANH_P(z);
+
+        const REAL y = 2 * (size < TANH_IS_1 ? size : TANH_IS_1);
+        const REAL shifted = y * PER_LOG_2 + ROUNDER;
+        const REAL k = shifted - ROUNDER;
+        const REAL r = (y - k * LOG_2_HIGH) - k * LOG_2_LOW;
+        const union {
+            REAL real;
+            BITS bits;
+        } rounded = { shifted };
+        union {
+            REAL real;
+            BITS bits;
+        } power = { 1 + (r + r * r * EXP_Q(r)) };
+        power.bits += rounded.bits << MANTISSA;
+        const REAL far = 1 - 2 / (power.real + 1);
+
+        a[i] = size >= (REAL)0.55 ? (x < 0 ? -far : far) : near;
+    }
 }
 
 static TCE__VECTOR void tanh_backward(size_t n, const REAL *restrict a, REAL *restrict d)
@@ -269,9 +298,9 @@ static void backward(const tce_net *net, size_t n, const void *a, const tce__net
 
 /* ---- parameter vectors ----------------------------------------------------------------------- */
 
-static void sum_parts(size_t n_parts, size_t n, const void *parts, void *out)
+static void sum_parts(tce_pool *pool, size_t n_parts, size_t n, void *parts, void *out)
 {
-    SUM_PARTS(n_parts, n, parts, out);
+    SUM_PARTS(pool, n_parts, n, parts, out);
 }
 
 /* in double, so that squares of floats neither overflow nor vanish */

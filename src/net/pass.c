@@ -1,10 +1,10 @@
 /*
- * The way of a batch through a network: chunks, lanes, sums.
+ * The way of a batch through a network: parts, chunks, sums.
  *
- * A batch of n rows becomes C = ceil(n / R) chunks of R rows and M = min(C, 16) lanes; lane i takes
- * chunks floor(i C / M) up to floor((i + 1) C / M) in order and adds their parameter gradients up
- * in its own array; then the lanes are added in order. R and M depend on n only, so the bytes of
- * every result are the same for any number of threads.
+ * The rows of a batch are cut into parts, a part into chunks of at most TCE__NET_CHUNK_ROWS rows. A
+ * part adds the gradients of its chunks up in its own array, in order; then the parts are added by
+ * a binary tree. All of it depends on the number of rows only, so the bytes of every result are the
+ * same for any number of threads.
  */
 #include <tce/net.h>
 
@@ -12,20 +12,7 @@
 
 #include "net/internal.h"
 
-/* ---- chunks and lanes ------------------------------------------------------------------------ */
-
-size_t tce__net_chunk_rows(size_t n)
-{
-    size_t rows = TCE__NET_MIN_ROWS;
-    while (rows < TCE__NET_MAX_ROWS && n > rows * TCE__NET_LANES)
-        rows *= 2;
-    return rows;
-}
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
+/* ---- parts and chunks ------------------------------------------------------------------------ */
 
 /*
  * What a call does with the batch: `work` for each chunk, and the arrays it needs (NULL where not).
@@ -33,11 +20,9 @@ static size_t smaller(size_t a, size_t b)
 typedef struct job {
     tce_net *net;
     size_t n;
-    size_t rows; /* of a chunk */
-    size_t n_chunks;
-    size_t n_lanes;
+    size_t n_parts;
     int with_gradient;
-    tce_status (*work)(const struct job *job, size_t lane, size_t begin, size_t end,
+    tce_status (*work)(const struct job *job, size_t part, size_t begin, size_t end,
                        const tce__net_scratch *scratch);
     const tce__net_input *input;
     tce_net_loss loss;
@@ -53,22 +38,24 @@ static void *at(const tce_net *net, void *array, size_t i)
     return (unsigned char *)array + i * net->kernels->size;
 }
 
-static tce_status run_lane(void *context, size_t lane, size_t begin, size_t end, int32_t worker)
+static tce_status run_part(void *context, size_t part, size_t begin, size_t end, int32_t worker)
 {
     const job *j = context;
-    const size_t last = (lane + 1) * j->n_chunks / j->n_lanes;
+    const size_t first = tce__parts_begin(j->n, j->n_parts, part);
+    const size_t n = tce__parts_begin(j->n, j->n_parts, part + 1) - first;
+    const size_t n_chunks = (n + TCE__NET_CHUNK_ROWS - 1) / TCE__NET_CHUNK_ROWS;
     (void)begin;
     (void)end;
 
     /* cleared by the worker that adds to it, which then has it in its cache */
     if (j->with_gradient)
-        memset(at(j->net, j->net->lanes, lane * j->net->n_parameters), 0,
+        memset(at(j->net, j->net->parts, part * j->net->n_parameters), 0,
                j->net->n_parameters * j->net->kernels->size);
-    j->net->lane_loss[lane] = 0.0;
+    j->net->part_loss[part] = 0.0;
 
-    for (size_t chunk = lane * j->n_chunks / j->n_lanes; chunk < last; chunk++) {
-        const size_t row = chunk * j->rows;
-        const tce_status status = j->work(j, lane, row, smaller(row + j->rows, j->n),
+    for (size_t chunk = 0; chunk < n_chunks; chunk++) {
+        const tce_status status = j->work(j, part, first + tce__parts_begin(n, n_chunks, chunk),
+                                          first + tce__parts_begin(n, n_chunks, chunk + 1),
                                           &j->net->scratch[worker]);
         if (status != TCE_OK)
             return status;
@@ -76,31 +63,30 @@ static tce_status run_lane(void *context, size_t lane, size_t begin, size_t end,
     return TCE_OK;
 }
 
-/* runs the job; the gradient of a job that has one is what its lanes add up to */
+/* runs the job; the gradient of a job that has one is what its parts add up to */
 static tce_status run(job *j, int with_gradient)
 {
     tce_net *net = j->net;
-    j->rows = tce__net_chunk_rows(j->n);
-    j->n_chunks = j->n / j->rows + (j->n % j->rows != 0);
-    j->n_lanes = smaller(j->n_chunks, TCE__NET_LANES);
+    j->n_parts = tce__parts_count(j->n);
     j->with_gradient = with_gradient;
 
-    const tce_status status = tce_pool_run(net->pool, j->n_lanes, 1, run_lane, j);
+    const tce_status status = tce__parts_run(net->pool, j->n_parts, run_part, j);
     if (status == TCE_OK && with_gradient)
-        net->kernels->sum_parts(j->n_lanes, net->n_parameters, net->lanes, net->gradient);
+        net->kernels->sum_parts(net->pool, j->n_parts, net->n_parameters, net->parts,
+                                net->gradient);
     return status;
 }
 
 /* ---- forward and backward -------------------------------------------------------------------- */
 
-static tce_status forward_chunk(const job *j, size_t lane, size_t begin, size_t end,
+static tce_status forward_chunk(const job *j, size_t part, size_t begin, size_t end,
                                 const tce__net_scratch *scratch)
 {
     const tce_net *net = j->net;
     const tce__net_kernels *k = net->kernels;
     const size_t n = end - begin;
     void *a = at(net, net->memory, begin * net->row_size);
-    (void)lane;
+    (void)part;
     (void)scratch;
 
     k->load(net->n_in, j->input, begin, end, a);
@@ -110,14 +96,14 @@ static tce_status forward_chunk(const job *j, size_t lane, size_t begin, size_t 
     return TCE_OK;
 }
 
-static tce_status backward_chunk(const job *j, size_t lane, size_t begin, size_t end,
+static tce_status backward_chunk(const job *j, size_t part, size_t begin, size_t end,
                                  const tce__net_scratch *scratch)
 {
     const tce_net *net = j->net;
 
     net->kernels->backward(net, end - begin, at(net, net->memory, begin * net->row_size), scratch,
                            j->d_out + begin * net->n_out,
-                           at(net, net->lanes, lane * net->n_parameters),
+                           at(net, net->parts, part * net->n_parameters),
                            j->d_x ? j->d_x + begin * net->n_in : NULL);
     return TCE_OK;
 }
@@ -171,7 +157,7 @@ static void forward_scratch(const job *j, size_t begin, size_t end, const tce__n
     k->to_double(n * net->n_out, at(net, scratch->a, n * net->column[net->n_layers]), scratch->out);
 }
 
-static tce_status pass_chunk(const job *j, size_t lane, size_t begin, size_t end,
+static tce_status pass_chunk(const job *j, size_t part, size_t begin, size_t end,
                              const tce__net_scratch *scratch)
 {
     const tce_net *net = j->net;
@@ -181,17 +167,17 @@ static tce_status pass_chunk(const job *j, size_t lane, size_t begin, size_t end
     const tce_status status = j->loss(j->context, begin, end, scratch->out, scratch->d_out, &loss);
     if (status != TCE_OK)
         return status;
-    net->lane_loss[lane] += loss;
+    net->part_loss[part] += loss;
     net->kernels->backward(net, end - begin, scratch->a, scratch, scratch->d_out,
-                           at(net, net->lanes, lane * net->n_parameters), NULL);
+                           at(net, net->parts, part * net->n_parameters), NULL);
     return TCE_OK;
 }
 
-static tce_status evaluate_chunk(const job *j, size_t lane, size_t begin, size_t end,
+static tce_status evaluate_chunk(const job *j, size_t part, size_t begin, size_t end,
                                  const tce__net_scratch *scratch)
 {
     const size_t n_out = j->net->n_out;
-    (void)lane;
+    (void)part;
 
     forward_scratch(j, begin, end, scratch);
     memcpy(j->out + begin * n_out, scratch->out, (end - begin) * n_out * sizeof *j->out);
@@ -208,11 +194,8 @@ static tce_status pass(tce_net *net, size_t n, const tce__net_input *input, tce_
     if (status != TCE_OK)
         return status;
 
-    double total = 0.0;
-    for (size_t lane = 0; lane < j.n_lanes; lane++)
-        total += net->lane_loss[lane];
     if (out_loss)
-        *out_loss = total;
+        tce__parts_sum(NULL, j.n_parts, 1, net->part_loss, out_loss);
     return TCE_OK;
 }
 

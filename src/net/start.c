@@ -49,7 +49,7 @@ tce_status tce_net_start(tce_net *net, tce_random *random)
         const size_t in = net->width[l];
         const size_t out = net->width[l + 1];
         const double gain = l + 1 < net->n_layers ? net->gain_hidden : net->gain_out;
-        double *matrix = net->lanes;
+        double *matrix = net->parts;
         double *W = matrix + in * out;
         unsigned char *weights = (unsigned char *)net->parameters + net->offset[l] * k->size;
         unsigned char *biases = weights + in * out * k->size;

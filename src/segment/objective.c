@@ -7,7 +7,7 @@
  * The regulariser is options.reg times the largest diagonal entry of all H Sigma H' of the call, so
  * every segment waits for that maximum. Then:
  *
- *   shared covariance, one grid   all episodes are one group; segments are spread over the pool:
+ *   shared covariance, one grid   all episodes are one group, and segments are spread over the pool:
  *                                 J factorisations serve E J likelihoods
  *   otherwise                     each episode is a group, and episodes are spread over the pool
  *
@@ -261,7 +261,7 @@ static tce_status run_apart(tce__segment_call *call)
     if (st == TCE_OK)
         st = tce_pool_run(seg->pool, call->E, chunk_size, episode_work, call);
     if (st == TCE_OK && call->out_d_L && seg->shared_cov)
-        tce__sum_parts(n_chunks, seg->P * seg->P, seg->parts, call->out_d_L);
+        tce__parts_sum(seg->pool, n_chunks, seg->P * seg->P, seg->parts, call->out_d_L);
     return st;
 }
 

@@ -4,8 +4,7 @@
  * part.
  *
  *     mean       h |L~^-1 (mu - mu~)|^2,  d_mu = 2 h Sigma~^-1 (mu - mu~),  h = 1/2 for KL, else 1
- *     KL         1/2 (tr(Sigma~^-1 Sigma) - P + log|Sigma~| - log|Sigma|),
- *                d_L = tril(Sigma~^-1 L) - diag(1/L_ii)
+ *     KL         1/2 (tr(Sigma~^-1 Sigma) - P + log|Sigma~| - log|Sigma|),  d_L = tril(Sigma~^-1 L) - diag(1/L_ii)
  *     W2         |S~^-1 (S - S~)|_F^2 = |L~^-1 (S - S~)|_F^2,  d_S = 2 sym(Sigma~^-1 (S - S~))
  *     Frobenius  |L - L~|_F^2,  d_L = 2 (L - L~)
  *
@@ -241,7 +240,8 @@ tce_status tce_trpl_regression(tce_trpl *tr, size_t n, const double *mean, const
     }
 
     double sum = 0.0;
-    tce__sum_parts(n, 1, tr->loss, &sum);
+    for (size_t i = 0; i < n; i++)
+        sum += tr->loss[i];
     *out_loss = coefficient * (sum / (double)n + cov_part);
     return TCE_OK;
 }
