@@ -18,6 +18,11 @@
 
 #define MAX_THREADS 1024
 #define FAILURE_SIZE 1024
+/*
+ * How often a thread looks for its next job, or for the end of the others, before it sleeps: about
+ * 20 us, which a wake-up takes.
+ */
+#define LOOKS 600
 
 /* A call of tce_pool_run, shared by all workers while it lasts. */
 typedef struct job {
@@ -26,7 +31,7 @@ typedef struct job {
     size_t n_items;
     size_t chunk_size;
     size_t n_chunks;
-    size_t next;      /* the chunk to hand out next */
+    size_t next;      /* the chunk to hand out next; atomic */
     size_t bad_chunk; /* lowest failing chunk, SIZE_MAX when none */
     tce_status status;
 } job;
@@ -47,11 +52,11 @@ struct tce_pool {
     worker *workers; /* [n_threads - 1] */
     int32_t n_threads;
     int32_t n_started;
-    int32_t n_busy;
+    int32_t n_busy; /* workers that may touch the job; changes under the lock, looked at without */
+    int32_t n_sleeping; /* workers that wait for `wake` */
     int32_t stop;
-    int32_t running; /* a caller has the workers */
-    int32_t reserved;
-    uint64_t generation; /* counts jobs, so that a worker joins each at most once */
+    int32_t running;     /* a caller has the workers */
+    uint64_t generation; /* counts jobs, so that a worker joins each at most once; as n_busy */
     job job;
     char failure[FAILURE_SIZE]; /* message of the lowest failing chunk */
 };
@@ -78,34 +83,46 @@ static const frame *find_frame(const tce_pool *pool)
     return f;
 }
 
-/* Runs one chunk and keeps the failure of the lowest one. `lock` is held on entry and exit. */
+/* A moment's rest between two looks. */
+static void pause_briefly(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+/* Runs one chunk and keeps the failure of the lowest one. */
 static void run_chunk(tce_pool *pool, size_t chunk, int32_t index)
 {
-    const job *j = &pool->job;
+    job *j = &pool->job;
     const size_t begin = chunk * j->chunk_size;
     const size_t rest = j->n_items - begin;
     const size_t end = begin + (rest < j->chunk_size ? rest : j->chunk_size);
-
-    pthread_mutex_unlock(&pool->lock);
     const tce_status status = j->work(j->context, chunk, begin, end, index);
-    pthread_mutex_lock(&pool->lock);
 
-    if (status != TCE_OK && chunk < pool->job.bad_chunk) {
-        pool->job.bad_chunk = chunk;
-        pool->job.status = status;
+    if (status == TCE_OK)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    if (chunk < j->bad_chunk) {
+        j->bad_chunk = chunk;
+        j->status = status;
         const char *message = tce_error_message();
         memcpy(pool->failure, message, strlen(message) + 1);
     }
+    pthread_mutex_unlock(&pool->lock);
 }
 
-/* Takes chunks until none is left. `lock` is held on entry and exit. */
+/* Takes chunks until none is left. */
 static void work_on_job(tce_pool *pool, int32_t index)
 {
     const frame here = { .pool = pool, .outer = innermost, .worker = index };
+    size_t chunk;
 
     innermost = &here;
-    while (pool->job.next < pool->job.n_chunks)
-        run_chunk(pool, pool->job.next++, index);
+    while ((chunk = __atomic_fetch_add(&pool->job.next, 1, __ATOMIC_RELAXED)) < pool->job.n_chunks)
+        run_chunk(pool, chunk, index);
     innermost = here.outer;
 }
 
@@ -115,20 +132,40 @@ static void *worker_main(void *argument)
     tce_pool *pool = self->pool;
     uint64_t seen = 0;
 
-    pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (!pool->stop && pool->generation == seen)
+        /* a job often follows the one before at once */
+        for (int i = 0; i < LOOKS && __atomic_load_n(&pool->generation, __ATOMIC_RELAXED) == seen;
+             i++)
+            pause_briefly();
+
+        pthread_mutex_lock(&pool->lock);
+        while (!pool->stop && pool->generation == seen) {
+            pool->n_sleeping++;
             pthread_cond_wait(&pool->wake, &pool->lock);
-        if (pool->stop)
-            break;
+            pool->n_sleeping--;
+        }
+        const int stop = pool->stop;
         seen = pool->generation;
-        pool->n_busy++;
+        __atomic_add_fetch(&pool->n_busy, !stop, __ATOMIC_RELAXED);
+        pthread_mutex_unlock(&pool->lock);
+        if (stop)
+            return NULL;
+
+        /* all chunks may be taken already, and the run may be over: then there is nothing to do */
         work_on_job(pool, self->index);
-        if (--pool->n_busy == 0)
+
+        pthread_mutex_lock(&pool->lock);
+        if (__atomic_sub_fetch(&pool->n_busy, 1, __ATOMIC_RELEASE) == 0)
             pthread_cond_signal(&pool->done);
+        pthread_mutex_unlock(&pool->lock);
     }
-    pthread_mutex_unlock(&pool->lock);
-    return NULL;
+}
+
+/* Waits for the workers that have joined a job. `lock` is held on entry and exit. */
+static void wait_for_workers(tce_pool *pool)
+{
+    while (pool->n_busy > 0)
+        pthread_cond_wait(&pool->done, &pool->lock);
 }
 
 /*
@@ -284,7 +321,9 @@ tce_status tce_pool_run(tce_pool *pool, size_t n_items, size_t chunk_size, tce_p
         return status;
     }
 
-    /* publish the job, help with it, wait for the others */
+    /* publish the job when the last one's stragglers are gone, help with it, wait for the others */
+    pool->running = 1;
+    wait_for_workers(pool);
     const job next = { .work = work,
                        .context = context,
                        .n_items = n_items,
@@ -293,12 +332,15 @@ tce_status tce_pool_run(tce_pool *pool, size_t n_items, size_t chunk_size, tce_p
                        .bad_chunk = SIZE_MAX,
                        .status = TCE_OK };
     pool->job = next;
-    pool->running = 1;
-    pool->generation++;
-    pthread_cond_broadcast(&pool->wake);
+    __atomic_add_fetch(&pool->generation, 1, __ATOMIC_RELAXED);
+    if (pool->n_sleeping > 0)
+        pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->lock);
     work_on_job(pool, 0);
-    while (pool->n_busy > 0)
-        pthread_cond_wait(&pool->done, &pool->lock);
+    for (int i = 0; i < LOOKS && __atomic_load_n(&pool->n_busy, __ATOMIC_ACQUIRE) > 0; i++)
+        pause_briefly();
+    pthread_mutex_lock(&pool->lock);
+    wait_for_workers(pool);
 
     /* the message is read before the next run can overwrite it */
     status = pool->job.status;
