@@ -5,7 +5,8 @@
  * A create function reads its options, lays its arrays out twice with the same function (once to
  * measure, once to carve) and asks for one block:
  *
- *     tce_status st = tce__struct_read(options, "tce_x_options", sizeof opt, &opt);   (opt preset by options_init)
+ *     tce_status st = tce__struct_read(options, "tce_x_options", sizeof opt, &opt);
+ *     (opt preset by options_init)
  *     struct tce_x x = { ... sizes ... };
  *     tce__arena arena = { NULL, 0 };
  *     layout(&x, &arena);                             measures: every pointer is NULL

@@ -95,7 +95,8 @@ static TCE__VECTOR void leak_backward(size_t n, REAL slope, const REAL *restrict
  * tanh, within 1.5 units in the last place, in a form that vectorises and needs no library: the
  * same bytes on every machine.
  *     |x| < 0.55:  x + x z P(z), z = x^2
- *     else:        sign(x) (1 - 2/(e^y + 1)),  y = 2 |x|,  e^y = 2^k e^r,  k = round(y/log 2),  e^r = 1 + r + r^2 Q(r)
+ *     else:        sign(x) (1 - 2/(e^y + 1)),  y = 2 |x|,
+ *                  e^y = 2^k e^r,  k = round(y/log 2),  e^r = 1 + r + r^2 Q(r)
  * P and Q are minimax polynomials; 2^k is added to the exponent of e^r. NaN takes the first branch
  * and stays NaN.
  */

@@ -7,7 +7,7 @@
  * The regulariser is options.reg times the largest diagonal entry of all H Sigma H' of the call, so
  * every segment waits for that maximum. Then:
  *
- *   shared covariance, one grid   all episodes are one group, and segments are spread over the pool:
+ *   shared covariance, one grid   all episodes are one group; segments are spread over the pool:
  *                                 J factorisations serve E J likelihoods
  *   otherwise                     each episode is a group, and episodes are spread over the pool
  *

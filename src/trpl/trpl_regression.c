@@ -4,7 +4,8 @@
  * part.
  *
  *     mean       h |L~^-1 (mu - mu~)|^2,  d_mu = 2 h Sigma~^-1 (mu - mu~),  h = 1/2 for KL, else 1
- *     KL         1/2 (tr(Sigma~^-1 Sigma) - P + log|Sigma~| - log|Sigma|),  d_L = tril(Sigma~^-1 L) - diag(1/L_ii)
+ *     KL         1/2 (tr(Sigma~^-1 Sigma) - P + log|Sigma~| - log|Sigma|),
+ *                d_L = tril(Sigma~^-1 L) - diag(1/L_ii)
  *     W2         |S~^-1 (S - S~)|_F^2 = |L~^-1 (S - S~)|_F^2,  d_S = 2 sym(Sigma~^-1 (S - S~))
  *     Frobenius  |L - L~|_F^2,  d_L = 2 (L - L~)
  *
