@@ -41,6 +41,46 @@ void tce__lower_solve(size_t n, const double *L, size_t ldl, double *B, size_t l
     tce__lower_solve(b, L21 + a, ldl, B21 + a, ldb);
 }
 
+size_t tce__solve_rows_work(size_t n)
+{
+    return LEAF * (LEAF + n);
+}
+
+/* Columns a ... a + b - 1 of X [n, P] <- those times op(D), D [b, b] */
+static void multiply_columns(tce__trans td, size_t n, size_t P, size_t b, const double *D,
+                             double *X, double *work)
+{
+    tce__gemm(TCE__NO_TRANS, td, n, b, b, 1.0, X, P, D, b, 0.0, work, b);
+    for (size_t i = 0; i < n; i++)
+        memcpy(X + i * P, work + i * b, b * sizeof *X);
+}
+
+void tce__solve_lower_rows(tce__trans tl, size_t n, size_t P, const double *L, size_t ldl,
+                           double *X, double *work)
+{
+    const size_t n_blocks = (P + LEAF - 1) / LEAF;
+    double *D = work;
+    double *columns = work + LEAF * LEAF;
+
+    /* X L' = B from the first block on, X L = B from the last one */
+    for (size_t k = 0; k < n_blocks; k++) {
+        const size_t a = (tl == TCE__TRANS ? k : n_blocks - 1 - k) * LEAF;
+        const size_t b = P - a < LEAF ? P - a : LEAF;
+        const double *rows = L + a * ldl;
+        for (size_t i = 0; i < b; i++)
+            memcpy(D + i * b, rows + a + i * ldl, b * sizeof *D);
+        tce__clear_upper(b, D, b);
+        (void)tce__invert_lower(b, D, b);
+
+        /* what the other blocks have to do with this one */
+        if (tl == TCE__TRANS && a > 0)
+            tce__gemm(TCE__NO_TRANS, TCE__TRANS, n, b, a, -1.0, X, P, rows, ldl, 1.0, X + a, P);
+        multiply_columns(tl, n, P, b, D, X + a, columns);
+        if (tl == TCE__NO_TRANS && a > 0)
+            tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, n, a, b, -1.0, X + a, P, rows, ldl, 1.0, X, P);
+    }
+}
+
 void tce__lower_multiply(size_t n, const double *L, size_t ldl, double *B, size_t ldb)
 {
     if (n <= LEAF) {

@@ -45,6 +45,7 @@ struct tce_trpl {
     double *w;             /* [max_batch, P] Sigma_o^-1 delta */
     double *mean;          /* [max_batch, P] projected means */
     double *rows;          /* [max_batch, P] scratch */
+    double *solve_work;    /* of tce__solve_lower_rows, where one factor serves all means */
     double *mean_distance; /* [max_batch] */
     double *mean_square;   /* [max_batch] |L_o^-1 delta|^2 */
     double *mean_step;     /* [max_batch] 1 / (1 + omega), 1 inside */

@@ -91,6 +91,7 @@ static tce_trpl *layout(tce_trpl *tr, tce__arena *arena)
     tr->w = tce__arena_doubles(arena, n * P);
     tr->mean = tce__arena_doubles(arena, n * P);
     tr->rows = tce__arena_doubles(arena, n * P);
+    tr->solve_work = tce__arena_doubles(arena, tr->opt.shared_cov ? tce__solve_rows_work(n) : 0);
     tr->mean_distance = tce__arena_doubles(arena, n);
     tr->mean_square = tce__arena_doubles(arena, n);
     tr->mean_step = tce__arena_doubles(arena, n);

@@ -30,7 +30,7 @@ void tce__solve_rows(const tce_trpl *tr, tce__trans trans, size_t n, const doubl
         tce__solve_lower_vector(trans, P, L, P, x);
     } else {
         const tce__trans right = trans == TCE__TRANS ? TCE__NO_TRANS : TCE__TRANS;
-        tce__solve_lower(TCE__RIGHT, right, n, P, 1.0, L, P, x, P);
+        tce__solve_lower_rows(right, n, P, L, P, x, tr->solve_work);
     }
 }
 
