@@ -49,7 +49,7 @@ tce_status policy_runner_load(policy_runner *p, const char *folder,
     return own_store_load(p->path, &p->store);
 }
 
-/* The primitive of the policy file is the one that config.yaml describes. */
+/* The primitive of the policy file is that of config.yaml, where the settings of the method have one. */
 static tce_status check_primitive(const policy_runner *p)
 {
     settings now = p->s, then = p->s;
@@ -67,6 +67,8 @@ static tce_status check_primitive(const policy_runner *p)
         now.mp.dt = p->ep.spec->dt;
     for (size_t i = 0; i < SETTINGS_MP.n; i++) {
         const setting_row *row = &SETTINGS_MP.rows[i];
+        if (!settings_has_row(p->s.table, row))
+            continue;
         char of_policy[4 * TEXT_SIZE], of_settings[4 * TEXT_SIZE];
         settings_text(&then, row, of_policy, sizeof of_policy);
         settings_text(&now, row, of_settings, sizeof of_settings);

@@ -23,7 +23,7 @@ const setting_row *settings_row(const settings_table *table, size_t i)
     return NULL;
 }
 
-static int has_row(const settings_table *table, const setting_row *row)
+int settings_has_row(const settings_table *table, const setting_row *row)
 {
     for (const settings_group *const *group = table->groups; *group; group++)
         for (size_t i = 0; i < (*group)->n; i++)
@@ -38,7 +38,7 @@ const setting_row *settings_any_row(const settings_table *const *methods, size_t
         const setting_row *row;
         for (size_t k = 0; (row = settings_row(methods[m], k)) != NULL; k++) {
             size_t before = 0;
-            while (before < m && !has_row(methods[before], row))
+            while (before < m && !settings_has_row(methods[before], row))
                 before++;
             if (before == m && i-- == 0)
                 return row;
@@ -70,10 +70,10 @@ const char *settings_methods_of(const settings_table *const *methods, const sett
 {
     size_t n = 0, n_methods = 0, used = 0, i = 0;
     for (; methods[n_methods]; n_methods++)
-        n += (size_t)has_row(methods[n_methods], row);
+        n += (size_t)settings_has_row(methods[n_methods], row);
     out[0] = '\0';
     for (size_t m = 0; n < n_methods && methods[m]; m++)
-        if (has_row(methods[m], row))
+        if (settings_has_row(methods[m], row))
             used = add_name(out, size, used, i++, n, methods[m]->name);
     return out;
 }

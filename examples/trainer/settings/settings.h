@@ -199,6 +199,8 @@ extern const settings_group SETTINGS_SCHEDULE;
 
 /* Row i of a table, or NULL behind the last one. */
 const setting_row *settings_row(const settings_table *table, size_t i);
+/* Whether it is one of the table's. */
+int settings_has_row(const settings_table *table, const setting_row *row);
 
 /* Row i of all tables, each row once, or NULL behind the last one. */
 const setting_row *settings_any_row(const settings_table *const *methods, size_t i);
