@@ -1,5 +1,6 @@
 /*
- * The numbers of Box Pushing's state, between those of shared/state_layout.h. Without MuJoCo's types.
+ * The numbers of Box Pushing's state, between those of shared/state_layout.h. Without MuJoCo's
+ * types.
  */
 #ifndef TASKS_BOX_PUSHING_H
 #define TASKS_BOX_PUSHING_H
@@ -9,7 +10,9 @@ enum { BOX_NQ = 16, BOX_NV = 15, BOX_NU = 7 };
 typedef struct box_pushing_state {
     double target[7]; /* position and quaternion */
     double energy;    /* sum of squared torques so far */
-    /* as the last physics step derived it: gravity and Coriolis forces of the arm, pose of the box */
+    /*
+     * as the last physics step derived it: gravity and Coriolis forces of the arm, pose of the box
+     */
     double bias[7];
     double box[7];
     double distance, angle, tilt, limits;             /* d, phi, omega, L */

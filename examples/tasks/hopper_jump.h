@@ -1,5 +1,6 @@
 /*
- * The numbers of Hopper Jump's state, between those of shared/state_layout.h. Without MuJoCo's types.
+ * The numbers of Hopper Jump's state, between those of shared/state_layout.h. Without MuJoCo's
+ * types.
  */
 #ifndef TASKS_HOPPER_JUMP_H
 #define TASKS_HOPPER_JUMP_H

@@ -3,8 +3,8 @@
  * up. The smallest MuJoCo task there is: docs/own-mujoco-task.md goes through it. The model is
  * swing.xml.
  *
- * Angle q, 0 when it hangs, velocity q', goal g. A step of 0.02 s is two physics steps under a torque
- * held constant,
+ * Angle q, 0 when it hangs, velocity q', goal g. A step of 0.02 s is two physics steps under a
+ * torque held constant,
  *     u = clip(Kp (p - q) + Kd (w - q'), +-u_max)
  * for the desired position p and velocity w. Reward of each step: -0.01 (u / u_max)^2; of the last
  * one in addition -10 |q - g| - |q'|, with the difference of angles in +-pi. Success: |q - g| <

@@ -53,9 +53,9 @@ void tce__solve_lower(tce__side side, tce__trans tl, size_t m, size_t n, double 
 void tce__multiply_lower(tce__side side, tce__trans tl, size_t m, size_t n, double alpha,
                          const double *L, size_t ldl, double *B, size_t ldb);
 /*
- * The same for many rows, X [n, P] <- X op(L)^-1, with the blocks on the diagonal inverted and the rest
- * left to gemm: OpenBLAS's solver has no kernels for AVX-512 and takes twice as long there, and the
- * same elsewhere. work: tce__solve_rows_work(n).
+ * The same for many rows, X [n, P] <- X op(L)^-1, with the blocks on the diagonal inverted and the
+ * rest left to gemm: OpenBLAS's solver has no kernels for AVX-512 and takes twice as long there,
+ * and the same elsewhere. work: tce__solve_rows_work(n).
  */
 size_t tce__solve_rows_work(size_t n);
 void tce__solve_lower_rows(tce__trans tl, size_t n, size_t P, const double *L, size_t ldl,

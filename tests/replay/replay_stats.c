@@ -1,7 +1,7 @@
 /*
- * Cases of what is reported about runs (examples/trainer/report/stats.h), and of returns with time limits:
- * advantages of step-based roll-outs, interquartile mean with its bootstrap, performance profile,
- * jerk, correlation.
+ * Cases of what is reported about runs (examples/trainer/report/stats.h), and of returns with time
+ * limits: advantages of step-based roll-outs, interquartile mean with its bootstrap, performance
+ * profile, jerk, correlation.
  */
 #include <math.h>
 #include <string.h>

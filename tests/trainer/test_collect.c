@@ -11,7 +11,7 @@
 
 enum { O = 5, D = 2, T = 6, E = 5, N = 2, VELOCITY = 2 };
 
-/* ---- a task whose resets depend on the episodes before ---------------------------------------- */
+/* ---- a task whose resets depend on the episodes before --------------------------------------- */
 
 typedef struct walker {
     double n_before; /* episodes that were begun in this instance */
@@ -119,7 +119,7 @@ static const tce_env_vtable WALKER = { .struct_size = sizeof(tce_env_vtable),
                                        .get_state = get_state,
                                        .set_state = set_state };
 
-/* ---- a collection ----------------------------------------------------------------------------- */
+/* ---- a collection ---------------------------------------------------------------------------- */
 
 typedef struct fixture {
     settings s;
@@ -250,7 +250,7 @@ START_TEST(a_collection_tells_of_its_episodes)
 }
 END_TEST
 
-/* ---- replay ------------------------------------------------------------------------------------ */
+/* ---- replay ---------------------------------------------------------------------------------- */
 
 typedef struct viewer {
     size_t n_seen;

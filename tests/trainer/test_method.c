@@ -17,7 +17,7 @@
 #include "support.h"
 #include "tools/csv.h"
 
-/* ---- the method: weights shrink, whatever the episodes bring ---------------------------------- */
+/* ---- the method: weights shrink, whatever the episodes bring --------------------------------- */
 
 typedef struct shrink_settings {
     double share; /* of the weights that stays in an iteration */

@@ -298,7 +298,7 @@ START_TEST(damaged_files_are_refused_not_believed)
 }
 END_TEST
 
-/* ---- a method that the program does not have -------------------------------------------------- */
+/* ---- a method that the program does not have ------------------------------------------------- */
 
 typedef struct search_settings {
     int32_t candidates, order;

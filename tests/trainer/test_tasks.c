@@ -1,7 +1,7 @@
 /*
- * The tasks that need no file: point_via, reacher5 and swing, against formulas written down a second
- * time, and the promises that every task makes: episodes from their stream alone, states that can
- * be put back, errors that say what to do, pictures.
+ * The tasks that need no file: point_via, reacher5 and swing, against formulas written down a
+ * second time, and the promises that every task makes: episodes from their stream alone, states
+ * that can be put back, errors that say what to do, pictures.
  *
  * The task library is the one that TCE_TASKS names.
  */

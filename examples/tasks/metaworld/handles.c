@@ -1,5 +1,6 @@
 /*
- * Handles to press down and to pull up. extra is the place of the handle at the start of the episode.
+ * Handles to press down and to pull up. extra is the place of the handle at the start of the
+ * episode.
  */
 #include "metaworld.h"
 

@@ -50,7 +50,7 @@ uint64_t model_hash(uint64_t start, const void *data, size_t n)
     return h;
 }
 
-/* ---- what a compiled form is made of ----------------------------------------------------------- */
+/* ---- what a compiled form is made of --------------------------------------------------------- */
 
 unsigned char *read_whole(const char *path, size_t *out_n)
 {

@@ -39,7 +39,7 @@ typedef struct model_job {
     char error[ERROR_SIZE];
 } model_job;
 
-/* ---- models in use ---------------------------------------------------------------------------- */
+/* ---- models in use --------------------------------------------------------------------------- */
 
 /* One model in use, in a list of all of them. */
 typedef struct shared_model {

@@ -1,8 +1,8 @@
 /*
  * Pictures without a display: through EGL, or OSMesa when there is no EGL.
  *
- * A picture has a model and data of its own: marks stand in that model, since the environments share
- * theirs, and drawing leaves the episode as it was.
+ * A picture has a model and data of its own: marks stand in that model, since the environments
+ * share theirs, and drawing leaves the episode as it was.
  */
 #ifndef TASKS_PICTURE_H
 #define TASKS_PICTURE_H

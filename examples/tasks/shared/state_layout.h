@@ -1,7 +1,7 @@
 /*
- * Where the numbers of a MuJoCo task's state lie, without MuJoCo's types: two numbers that all tasks
- * have, the task's own struct of doubles (hopper_jump.h, ...), then qpos, qvel, the solver's warm
- * start, ctrl, position and quaternion of each mocap body, time.
+ * Where the numbers of a MuJoCo task's state lie, without MuJoCo's types: two numbers that all
+ * tasks have, the task's own struct of doubles (hopper_jump.h, ...), then qpos, qvel, the solver's
+ * warm start, ctrl, position and quaternion of each mocap body, time.
  */
 #ifndef TASKS_STATE_LAYOUT_H
 #define TASKS_STATE_LAYOUT_H

@@ -21,7 +21,9 @@ typedef struct static_culling_space {
 typedef struct static_culling {
     const mjModel *whole;
     const mjModel *smaller; /* NULL when nothing can be left out; whole_data then too */
-    /* the one that is stepped, with its data: positions, velocities and what is derived from them */
+    /*
+     * the one that is stepped, with its data: positions, velocities and what is derived from them
+     */
     const mjModel *model;
     mjData *whole_data, *data;
     const static_culling_space *spaces; /* [n_spaces] */
@@ -40,7 +42,9 @@ tce_status static_culling_open(static_culling *c, const char *path, const char *
                                const static_culling_space *spaces);
 void static_culling_close(static_culling *c);
 
-/* mj_forward of the whole model, inside mujoco_try: what is derived, and where the solver starts. */
+/*
+ * mj_forward of the whole model, inside mujoco_try: what is derived, and where the solver starts.
+ */
 void static_culling_forward(static_culling *c);
 
 /* n steps of the whole model, as step_as_original takes them. */

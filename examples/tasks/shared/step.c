@@ -70,8 +70,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tasks_step_cost sums;
 
 /*
- * Read around a call, not by MuJoCo's own timer: that reads it thirty times in an mj_step, which for
- * a small model takes longer than the step.
+ * Read around a call, not by MuJoCo's own timer: that reads it thirty times in an mj_step, which
+ * for a small model takes longer than the step.
  */
 double step_clock(void)
 {

@@ -1,5 +1,6 @@
 /*
- * Steps of the physics, inside mujoco_try, in the two ways that tasks take them; and what they cost.
+ * Steps of the physics, inside mujoco_try, in the two ways that tasks take them; and what they
+ * cost.
  */
 #ifndef TASKS_STEP_H
 #define TASKS_STEP_H

@@ -35,7 +35,9 @@ typedef struct mujoco_part {
 /* How many elements an array has. */
 #define TASK_COUNT(ARRAY) (sizeof(ARRAY) / sizeof(ARRAY)[0])
 
-/* Parts of a description: the task's struct, whose field s is its state; its lists; its functions. */
+/*
+ * Parts of a description: the task's struct, whose field s is its state; its lists; its functions.
+ */
 #define TASK_STRUCT(TYPE)                             \
     .size = sizeof(TYPE), .state = offsetof(TYPE, s), \
     .n_state = sizeof(((TYPE *)0)->s) / sizeof(double)
@@ -93,11 +95,15 @@ typedef struct mujoco_task {
     void (*reward)(void *env, const double *action, tce_env_result *out);
     void (*metrics)(const void *env, double *out);
 
-    /* ---- what few tasks need; NULL otherwise ---- */
+    /* ---- what few tasks need; NULL otherwise ------------------------------------------------- */
 
-    /* After the options were read: whether they fit each other, and what they change in env->spec. */
+    /*
+     * After the options were read: whether they fit each other, and what they change in env->spec.
+     */
     tce_status (*configure)(void *env);
-    /* The task's struct has what a step derived before its end: derives it from the state reached. */
+    /*
+     * The task's struct has what a step derived before its end: derives it from the state reached.
+     */
     void (*derive)(void *env);
     /* Marks of the goal, put into the model of a picture. */
     void (*mark)(const void *env, mjModel *model);

@@ -1,7 +1,7 @@
 /*
  * An agent: observation in, desired path out.
  *
- *     first observation -> inputs (context entries, or all of it and the time) -> mean of the policy
+ *     first observation -> inputs (context entries, or all and the time) -> mean of the policy
  *     -> parameters of the primitive -> path
  *
  * It is data, the same for a learner, which lends its policy to it, and for policy.safetensors,
@@ -41,8 +41,8 @@ void agent_input(const agent *a, const double *obs, double time, double *out);
 tce_status agent_save(const agent *a, tce_store *store);
 
 /*
- * tce_store_load for what runs leave, checkpoints and policies: libtce wrote it, and its checksum is
- * right. TCE_E_CORRUPT otherwise.
+ * tce_store_load for what runs leave, checkpoints and policies: libtce wrote it, and its checksum
+ * is right. TCE_E_CORRUPT otherwise.
  */
 tce_status own_store_load(const char *path, tce_store **out);
 

@@ -46,8 +46,8 @@ void task_close(task *t);
  */
 const char *task_library_words(const settings *s, char *out, size_t size);
 /*
- * A task of the settings' library, which is open, by its name; TCE_E_NOT_FOUND with the names that are like it, and how
- * to list all.
+ * A task of the settings' library, which is open, by its name; TCE_E_NOT_FOUND with the names that
+ * are like it, and how to list all.
  */
 tce_status task_lookup(const settings *s, const task *t, const char *name,
                        const tce_env_vtable **out);

@@ -24,9 +24,13 @@ typedef struct progress {
 } progress;
 
 typedef struct method {
-    /* Its name and keys. First, so that the table that settings were read with leads to its method. */
+    /*
+     * Its name and keys. First, so that the table that settings were read with leads to its method.
+     */
     settings_table settings;
-    /* Parts of an iteration that are timed, by the names that timing.csv gives them; ends in NULL. */
+    /*
+     * Parts of an iteration that are timed, by the names that timing.csv gives them; ends in NULL.
+     */
     const char *const *phases;
     /* What papers call the method with these settings: "TCE", "TCE Std", "BBRL Cov clip". */
     void (*label)(const settings *s, char *out, size_t size);

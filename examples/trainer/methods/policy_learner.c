@@ -111,7 +111,9 @@ tce_status policy_learner_load(policy_learner *pl, const tce_store *store)
     double initial_entropy;
     tce_status status = tce_store_read(store, "trainer.initial_entropy", TCE_F64, 1,
                                        &initial_entropy);
-    /* NaN before the first iteration; P standard deviations are numbers, whose logarithms are small */
+    /*
+     * NaN before the first iteration; P standard deviations are numbers, whose logarithms are small
+     */
     if (status == TCE_OK && fabs(initial_entropy) > MOST_ENTROPY * (double)pl->P)
         return tce_fail(TCE_E_CORRUPT,
                         "trainer.initial_entropy = %g, no policy of %zu parameters has it",

@@ -49,7 +49,10 @@ tce_status policy_runner_load(policy_runner *p, const char *folder,
     return own_store_load(p->path, &p->store);
 }
 
-/* The primitive of the policy file is that of config.yaml, where the settings of the method have one. */
+/*
+ * The primitive of the policy file is that of config.yaml, where the settings of the method have
+ * one.
+ */
 static tce_status check_primitive(const policy_runner *p)
 {
     settings now = p->s, then = p->s;

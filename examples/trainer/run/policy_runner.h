@@ -8,7 +8,9 @@
 #include "collect/collect.h"
 #include "tools/files.h"
 
-/* Collections of training count iterations from 0; those of policy runners are beyond all of them. */
+/*
+ * Collections of training count iterations from 0; those of policy runners are beyond all of them.
+ */
 #define POLICY_RUNNER_COLLECTION ((uint64_t)1 << 40)
 
 typedef struct policy_runner {
@@ -24,8 +26,8 @@ typedef struct policy_runner {
 /*
  * Reads config.yaml and policy.safetensors of a run folder. p->s may be changed afterwards (seed).
  * library: the task library that the command line names, or NULL; one that only config.yaml names
- * is not loaded. policy_runner_close also after a failure. TCE_E_NOT_FOUND: not a run folder, or nothing
- * trained yet.
+ * is not loaded. policy_runner_close also after a failure. TCE_E_NOT_FOUND: not a run folder, or
+ * nothing trained yet.
  */
 tce_status policy_runner_load(policy_runner *p, const char *folder,
                               const settings_table *const *methods, const char *library);

@@ -466,8 +466,8 @@ static void set_misfits_aside(const char *folder, const int64_t *list, size_t n,
 }
 
 /*
- * The newest checkpoint of a list that loads. One that does not fit is set aside when an older one does fit;
- * when none does, the task or its library may have changed, and all stay where they are.
+ * The newest checkpoint of a list that loads. One that does not fit is set aside when an older one
+ * does fit; when none does, the task or its library may have changed, and all stay where they are.
  */
 static tce_status load_newest(const char *folder, size_t n, const int64_t *list,
                               const run_subject *subject, const char *header, display *d,

@@ -1,11 +1,11 @@
 /*
- * Settings of a run. A key is a row of a table: section, key, type, default, limits, choices, flags,
- * help. Rows feed the YAML reader, the command line, the dump, --help, the documentation and the
- * completion.
+ * Settings of a run. A key is a row of a table: section, key, type, default, limits, choices,
+ * flags, help. Rows feed the YAML reader, the command line, the dump, --help, the documentation and
+ * the completion.
  *
  * Rows that several methods use stand in groups, here; a method lists the groups that it uses, rows
- * of its own and defaults that differ, as a settings_table. The reader gets the tables of all methods
- * as an argument: run.method chooses one, before any other key is read.
+ * of its own and defaults that differ, as a settings_table. The reader gets the tables of all
+ * methods as an argument: run.method chooses one, before any other key is read.
  */
 #ifndef TRAINER_SETTINGS_H
 #define TRAINER_SETTINGS_H
@@ -219,8 +219,8 @@ const char *settings_method_names(const settings_table *const *methods, const ch
 
 /*
  * Reads a YAML file of sections (NULL: none), then n words "section.key=value" of a command line,
- * over the defaults of their run.method. Unknown and repeated keys, keys of other methods, and values
- * out of range are errors with the line number. On failure *s stays what it was.
+ * over the defaults of their run.method. Unknown and repeated keys, keys of other methods, and
+ * values out of range are errors with the line number. On failure *s stays what it was.
  */
 tce_status settings_read(settings *s, const settings_table *const *methods, const char *path,
                          size_t n, char *const *words);
@@ -265,8 +265,8 @@ void settings_dump(const settings *s, FILE *out);
 void settings_text(const settings *s, const setting_row *row, char *out, size_t size);
 
 /*
- * The words that a row can have, methods or choices, with the text between them; "" for other types.
- * Returns out.
+ * The words that a row can have, methods or choices, with the text between them; "" for other
+ * types. Returns out.
  */
 const char *settings_choices(const settings_table *const *methods, const setting_row *row,
                              const char *between, char *out, size_t size);
@@ -277,8 +277,8 @@ const char *settings_default(const settings_table *const *methods, const setting
 
 /*
  * "run.iterations=3" for a key of any method without its section ("iterations") or with it
- * ("run.iterations"), '-' for '_' in it; "a=3 or b=3" when several sections have it. "..." instead of
- * a value that is NULL or wrong. Returns how many there are.
+ * ("run.iterations"), '-' for '_' in it; "a=3 or b=3" when several sections have it. "..." instead
+ * of a value that is NULL or wrong. Returns how many there are.
  */
 size_t settings_spell(const settings_table *const *methods, const char *name, const char *value,
                       char *out, size_t size);

@@ -27,7 +27,8 @@ tce_status entries_add(setting_entries *e, const setting_entry *entry);
 void entries_free(setting_entries *e);
 
 /*
- * Sections and keys of a YAML file. TCE_E_NOT_FOUND, TCE_E_IO, TCE_E_NOMEM; TCE_E_CORRUPT: not YAML;
+ * Sections and keys of a YAML file. TCE_E_NOT_FOUND, TCE_E_IO, TCE_E_NOMEM; TCE_E_CORRUPT: not
+ * YAML;
  * TCE_E_VALUE: not sections of keys.
  */
 tce_status entries_read(setting_entries *e, const char *path);

@@ -179,8 +179,8 @@ static tce_status read_document(reader *r)
 }
 
 /*
- * A pipe is waited for where its writer is known, as with /dev/stdin and a shell's <(command), which
- * is in /dev/fd; one that lies in a folder may never have any.
+ * A pipe is waited for where its writer is known, as with /dev/stdin and a shell's <(command),
+ * which is in /dev/fd; one that lies in a folder may never have any.
  */
 static tce_status open_settings(const char *path, FILE **out)
 {
