@@ -127,7 +127,7 @@ def test_short_and_long_names_of_tasks(config: Path, tmp_path: Path, said: str, 
 
 
 @pytest.mark.parametrize("said,answer", [
-    ("three-fra", "did you mean three_far?"), ("family_tow", "did you mean family_two?"), ("nothing_like_it_at_all", "`tce tasks`"),
+    ("three-fra", "did you mean three_far?"), ("family_tow", "did you mean family_two?"), ("nothing_like_it_at_all", "no such task; `tce tasks --task-library "),
     ("one,family_one", "family_one twice"), ("one,,two", "commas"), ("", "commas"), ("one,", "commas")])
 def test_a_task_that_is_not_there(config: Path, tmp_path: Path, said: str, answer: str) -> None:
     done = tce("train", config, "--task", said, "--out", tmp_path / "queue")
