@@ -24,8 +24,8 @@ int main(void)
     tce_mp_options options;
     tce_mp *mp = NULL;
     tce_mp_options_init(&options, sizeof options);
-    options.num_dof = D;
-    options.num_basis = B;
+    options.n_dof = D;
+    options.n_basis = B;
     options.tau = 1.0;
     options.dt = 0.01;
     check(tce_mp_create(&options, NULL, &mp));

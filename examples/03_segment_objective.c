@@ -27,8 +27,8 @@ int main(void)
     tce_mp_options mp_options;
     tce_mp *mp = NULL;
     tce_mp_options_init(&mp_options, sizeof mp_options);
-    mp_options.num_dof = D;
-    mp_options.num_basis = B;
+    mp_options.n_dof = D;
+    mp_options.n_basis = B;
     mp_options.dt = 0.02;
     check(tce_mp_create(&mp_options, NULL, &mp));
 

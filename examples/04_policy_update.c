@@ -49,7 +49,7 @@ static void create(learner *l)
     tce_random_start(&l->random, 1, 0, 0, 0);
     tce_mp_options mp;
     tce_mp_options_init(&mp, sizeof mp);
-    mp.num_basis = B, mp.dt = DT, mp.weights_scale = 0.1;
+    mp.n_basis = B, mp.dt = DT, mp.weights_scale = 0.1;
     check(tce_mp_create(&mp, NULL, &l->mp));
 
     /* the policy sees the goal, the critic also time and position */

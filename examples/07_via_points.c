@@ -23,8 +23,8 @@ int main(void)
     tce_mp_options options;
     tce_mp *mp = NULL;
     tce_mp_options_init(&options, sizeof options);
-    options.num_dof = D;
-    options.num_basis = B;
+    options.n_dof = D;
+    options.n_basis = B;
     check(tce_mp_create(&options, NULL, &mp));
 
     /* before: any movement; every parameter is a standard normal */

@@ -43,9 +43,9 @@ static tce_mp *mp_of_case(const json_t *config, int kind)
     tce_mp_options o;
     tce_mp_options_init(&o, sizeof o);
     o.kind = kind;
-    o.num_dof = option_int(config, "num_dof", o.num_dof);
-    o.num_basis = option_int(config, "num_basis", o.num_basis);
-    o.num_basis_outside = option_int(config, "num_basis_outside", 0);
+    o.n_dof = option_int(config, "num_dof", o.n_dof);
+    o.n_basis = option_int(config, "num_basis", o.n_basis);
+    o.n_basis_outside = option_int(config, "num_basis_outside", 0);
     o.relative_goal = option_int(config, "relative_goal", 0);
     o.auto_scale_basis = option_int(config, "auto_scale_basis", 1);
     o.disable_goal = option_int(config, "disable_goal", 0);
@@ -86,7 +86,7 @@ static int kind_of(const char *name)
 
 static void replay_path(const json_t *c, const tce_mp *mp)
 {
-    const size_t D = tce_mp_num_dof(mp);
+    const size_t D = tce_mp_n_dof(mp);
     size_t n_times;
     double *times = test_array(json_object_get(c, "times"), &n_times);
     double *init_time = test_array(json_object_get(c, "init_time"), NULL);
@@ -104,7 +104,7 @@ static void replay_path(const json_t *c, const tce_mp *mp)
     grid.init_vel = init_vel;
 
     const size_t n = grid.E * grid.T * D;
-    double *params = test_field(c, "params", grid.E * tce_mp_num_params(mp));
+    double *params = test_field(c, "params", grid.E * tce_mp_n_params(mp));
     double *out = malloc(3 * n * sizeof *out);
     ck_assert_msg(tce_mp_trajectory(mp, &grid, params, out, out + n, out + 2 * n) == TCE_OK, "%s",
                   tce_error_message());
@@ -126,8 +126,8 @@ static void replay_path(const json_t *c, const tce_mp *mp)
 
 static void replay_fit(const json_t *c, tce_mp *mp)
 {
-    const size_t P = tce_mp_num_params(mp);
-    const size_t D = tce_mp_num_dof(mp);
+    const size_t P = tce_mp_n_params(mp);
+    const size_t D = tce_mp_n_dof(mp);
     size_t T;
     double *times = test_array(json_object_get(c, "times"), &T);
     double *demo = test_field(c, "demo", T * D);
@@ -164,8 +164,8 @@ static void replay_fit(const json_t *c, tce_mp *mp)
 
 static void replay_covariance(const json_t *c, const tce_mp *mp)
 {
-    const size_t P = tce_mp_num_params(mp);
-    const size_t D = tce_mp_num_dof(mp);
+    const size_t P = tce_mp_n_params(mp);
+    const size_t D = tce_mp_n_dof(mp);
     size_t T;
     double *times = test_array(json_object_get(c, "times"), &T);
     double *init_time = test_array(json_object_get(c, "init_time"), NULL);
@@ -249,7 +249,7 @@ START_TEST(a_dmp_is_integrated_from_the_start_time)
     tce_mp_options o;
     tce_mp_options_init(&o, sizeof o);
     o.kind = TCE_MP_DMP;
-    o.num_basis = 4;
+    o.n_basis = 4;
     o.tau = 1.5;
     o.alpha_phase = 2.0;
     o.basis_bandwidth_factor = 2.0;
@@ -302,7 +302,7 @@ START_TEST(phases_and_the_rhythmic_basis_match_the_reference)
             tce_mp_options_init(&o, sizeof o);
             o.kind = TCE_MP_PROMP;
             o.phase = phase;
-            o.num_basis = B;
+            o.n_basis = B;
             o.basis_bandwidth_factor = json_number_value(
                 json_object_get(c, "basis_bandwidth_factor"));
             tce_mp *mp = NULL;
@@ -362,8 +362,8 @@ static void make_problem(problem *p, int kind, unsigned variant)
     tce_mp_options o;
     tce_mp_options_init(&o, sizeof o);
     o.kind = kind;
-    o.num_dof = D;
-    o.num_basis = 4;
+    o.n_dof = D;
+    o.n_basis = 4;
     o.tau = 1.2;
     o.delay = 0.1;
     o.dt = 0.02;
@@ -383,7 +383,7 @@ static void make_problem(problem *p, int kind, unsigned variant)
     p->mp = NULL;
     ck_assert_msg(tce_mp_create(&o, NULL, &p->mp) == TCE_OK, "%s", tce_error_message());
 
-    const size_t P = tce_mp_num_params(p->mp);
+    const size_t P = tce_mp_n_params(p->mp);
     for (size_t e = 0; e < E; e++) {
         double *const w = p->params + e * P;
         const size_t lead = (o.learn_tau ? 1 : 0) + (o.learn_delay ? 1 : 0);
@@ -416,7 +416,7 @@ static void check_gradient(int kind, unsigned variant)
 {
     problem p;
     make_problem(&p, kind, variant);
-    const size_t n = E * tce_mp_num_params(p.mp);
+    const size_t n = E * tce_mp_n_params(p.mp);
     double got[E * MAX_P], want[E * MAX_P];
     ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, p.d_vel, got),
                      TCE_OK);
@@ -457,7 +457,7 @@ START_TEST(a_shared_start_gives_the_gradient_of_separate_ones)
 {
     problem p;
     make_problem(&p, TCE_MP_PRODMP, 0);
-    const size_t P = tce_mp_num_params(p.mp);
+    const size_t P = tce_mp_n_params(p.mp);
     double got[E * MAX_P], want[MAX_P];
     ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, p.d_vel, got),
                      TCE_OK);

@@ -20,7 +20,7 @@ static tce_mp_options options(int kind)
     tce_mp_options o;
     tce_mp_options_init(&o, sizeof o);
     o.kind = kind;
-    o.num_dof = D;
+    o.n_dof = D;
     return o;
 }
 
@@ -77,11 +77,11 @@ START_TEST(create_refuses_what_it_cannot_make)
     REFUSE(basis, TCE_MP_BASIS_EXACT, TCE_MP_PROMP, TCE_E_UNSUPPORTED, "basis");
     REFUSE(disable_goal, 1, TCE_MP_PROMP, TCE_E_UNSUPPORTED, "disable_goal");
     REFUSE(disable_weights, 1, TCE_MP_DMP, TCE_E_UNSUPPORTED, "disable_weights");
-    REFUSE(num_dof, 0, TCE_MP_PRODMP, TCE_E_VALUE, "num_dof");
-    REFUSE(num_basis, 0, TCE_MP_PRODMP, TCE_E_VALUE, "num_basis");
-    REFUSE(num_basis, TCE_MP_MAX_BASIS + 1, TCE_MP_PRODMP, TCE_E_VALUE, "num_basis");
-    REFUSE(num_basis_outside, 2, TCE_MP_PROMP, TCE_E_VALUE, "num_basis_outside");
-    REFUSE(num_basis_outside, -1, TCE_MP_PROMP, TCE_E_VALUE, "num_basis_outside");
+    REFUSE(n_dof, 0, TCE_MP_PRODMP, TCE_E_VALUE, "n_dof");
+    REFUSE(n_basis, 0, TCE_MP_PRODMP, TCE_E_VALUE, "n_basis");
+    REFUSE(n_basis, TCE_MP_MAX_BASIS + 1, TCE_MP_PRODMP, TCE_E_VALUE, "n_basis");
+    REFUSE(n_basis_outside, 2, TCE_MP_PROMP, TCE_E_VALUE, "n_basis_outside");
+    REFUSE(n_basis_outside, -1, TCE_MP_PROMP, TCE_E_VALUE, "n_basis_outside");
     REFUSE(table_length, 0, TCE_MP_PRODMP, TCE_E_VALUE, "table_length");
     REFUSE(tau, 0.0, TCE_MP_PROMP, TCE_E_VALUE, "tau");
     REFUSE(tau, NAN, TCE_MP_PROMP, TCE_E_VALUE, "tau");
@@ -105,12 +105,12 @@ START_TEST(create_refuses_what_it_cannot_make)
     check_create(&o, TCE_E_UNSUPPORTED, "no parameters");
     o = options(TCE_MP_PROMP);
     o.phase = TCE_MP_PHASE_RHYTHMIC;
-    o.num_basis_outside = 1;
-    check_create(&o, TCE_E_UNSUPPORTED, "num_basis_outside");
+    o.n_basis_outside = 1;
+    check_create(&o, TCE_E_UNSUPPORTED, "n_basis_outside");
 
     /* a lone function so narrow that it lies between two points of the table */
     o = options(TCE_MP_PRODMP);
-    o.num_basis = 1;
+    o.n_basis = 1;
     o.basis_bandwidth_factor = 1e9;
     o.dt = 1.0 / 101.0;
     check_create(&o, TCE_E_SINGULAR, "auto_scale_basis");
@@ -164,7 +164,7 @@ static void make_inputs(inputs *in)
 static void refuse(const tce_mp *mp, const inputs *in, tce_status want, const char *part)
 {
     double pos[E * T * D], vel[E * T * D], acc[E * T * D], d_params[E * (P + 2)];
-    const size_t n = E * tce_mp_num_params(mp);
+    const size_t n = E * tce_mp_n_params(mp);
     preset(E * T * D, pos);
     preset(E * T * D, vel);
     preset(E * T * D, acc);
@@ -281,7 +281,7 @@ START_TEST(a_learnt_tau_must_be_positive)
         memset(in.params, 0, sizeof in.params);
         in.params[0] = 1.0;
         refuse(mp, &in, TCE_E_VALUE, kind == TCE_MP_PROMP ? "params[11]" : "params[13]");
-        in.params[tce_mp_num_params(mp)] = -1.0;
+        in.params[tce_mp_n_params(mp)] = -1.0;
         refuse(mp, &in, TCE_E_VALUE, "tau");
         tce_mp_free(mp);
     }
@@ -594,7 +594,7 @@ START_TEST(a_blend_checks_both_plans)
 {
     tce_mp_options o = options(TCE_MP_PRODMP);
     tce_mp *mp = test_mp(&o);
-    o.num_dof = 1;
+    o.n_dof = 1;
     tce_mp *other = test_mp(&o);
     const double params[P] = { 0 };
     double times[2] = { 0.2, 0.6 }, out[2 * D];
@@ -680,7 +680,7 @@ START_TEST(create_asks_once_and_fails_cleanly)
 
     /* a refusal after the block was made gives it back */
     tce_mp_options o = options(TCE_MP_PRODMP);
-    o.num_basis = 1;
+    o.n_basis = 1;
     o.basis_bandwidth_factor = 1e9;
     o.dt = 1.0 / 101.0;
     test_memory m = { .budget = SIZE_MAX };
@@ -711,7 +711,7 @@ START_TEST(nothing_allocates_after_create)
         double pos[E * T * D], vel[E * T * D], acc[E * T * D], d_params[E * P], L[P * P] = { 0 },
                                                                                       big[400];
         for (size_t i = 0; i < P; i++)
-            L[i * tce_mp_num_params(mp) % (P * P)] = 1.0;
+            L[i * tce_mp_n_params(mp) % (P * P)] = 1.0;
         ck_assert_int_eq(tce_mp_trajectory(mp, &in.grid, in.params, pos, vel, acc), TCE_OK);
         ck_assert_int_eq(tce_mp_trajectory_backward(mp, &in.grid, in.params, pos, vel, d_params),
                          TCE_OK);

@@ -23,8 +23,8 @@ static tce_mp_options options(int kind)
     tce_mp_options o;
     tce_mp_options_init(&o, sizeof o);
     o.kind = kind;
-    o.num_dof = D;
-    o.num_basis = B;
+    o.n_dof = D;
+    o.n_basis = B;
     o.tau = 1.2;
     o.dt = 0.02;
     o.alpha = 12.0;
@@ -47,8 +47,8 @@ START_TEST(the_covariance_is_the_basis_on_both_sides)
     tce_mp_options o = options(_i / 2 % 2 ? TCE_MP_PROMP : TCE_MP_PRODMP);
     o.disable_goal = o.kind == TCE_MP_PRODMP && _i >= 4;
     tce_mp *mp = test_mp(&o);
-    const size_t P = tce_mp_num_params(mp);
-    const size_t C = tce_mp_num_columns(mp);
+    const size_t P = tce_mp_n_params(mp);
+    const size_t C = tce_mp_n_columns(mp);
     const size_t n = D * T;
     tce_random r;
     tce_random_start(&r, 1, 1, (uint64_t)_i, 0);
@@ -97,7 +97,7 @@ START_TEST(sampled_paths_have_the_mean_and_spread_of_the_gaussian)
     enum { DRAWS = 20000 };
     const tce_mp_options o = options(TCE_MP_PRODMP);
     tce_mp *mp = test_mp(&o);
-    const size_t P = tce_mp_num_params(mp);
+    const size_t P = tce_mp_n_params(mp);
     tce_random r;
     tce_random_start(&r, 2, 1, 0, 0);
     const double time = 0.9, start[D] = { 0.1, 0.2, 0.3 };
@@ -159,8 +159,8 @@ START_TEST(conditioning_matches_the_dense_formula)
     tce_mp_options o = options(_i % 2 ? TCE_MP_PROMP : TCE_MP_PRODMP);
     o.basis = o.kind == TCE_MP_PRODMP && _i % 4 == 2;
     tce_mp *mp = test_mp(&o);
-    const size_t P = tce_mp_num_params(mp);
-    const size_t C = tce_mp_num_columns(mp);
+    const size_t P = tce_mp_n_params(mp);
+    const size_t C = tce_mp_n_columns(mp);
     tce_random r;
     tce_random_start(&r, 3, 1, (uint64_t)_i, 0);
     double L[MAX_P * MAX_P], mean[MAX_P], start[D], speed[D], out_mean[MAX_P], out_L[MAX_P * MAX_P];
@@ -248,7 +248,7 @@ START_TEST(a_tight_via_point_is_passed)
 {
     const tce_mp_options o = options(TCE_MP_PRODMP);
     tce_mp *mp = test_mp(&o);
-    const size_t P = tce_mp_num_params(mp);
+    const size_t P = tce_mp_n_params(mp);
     tce_random r;
     tce_random_start(&r, 4, 1, 0, 0);
     double L[MAX_P * MAX_P], mean[MAX_P], pos[D], vel[D], std[D], before = INFINITY;
@@ -287,7 +287,7 @@ START_TEST(a_fit_solves_the_normal_equations)
     o.disable_goal = o.kind == TCE_MP_PRODMP && _i >= 4;
     o.disable_weights = !o.disable_goal && o.kind == TCE_MP_PRODMP && _i >= 2;
     tce_mp *mp = test_mp(&o);
-    const size_t C = tce_mp_num_columns(mp);
+    const size_t C = tce_mp_n_columns(mp);
     tce_random r;
     tce_random_start(&r, 5, 1, (uint64_t)_i, 0);
     const double reg = 1e-3;
@@ -320,7 +320,7 @@ START_TEST(a_dmp_with_enough_functions_repeats_any_demonstration)
 {
     enum { SAMPLES = 7 };
     tce_mp_options o = options(TCE_MP_DMP);
-    o.num_basis = 10;
+    o.n_basis = 10;
     o.goal_scale = 0.5;
     o.delay = _i ? 0.35 : 0.0;
     tce_mp *mp = test_mp(&o);
@@ -360,7 +360,7 @@ START_TEST(a_demonstration_that_rests_before_the_delay_is_fitted_exactly)
     o.auto_scale_basis = 0;
     o.weights_scale = 100.0;
     tce_mp *mp = test_mp(&o);
-    const size_t P = tce_mp_num_params(mp);
+    const size_t P = tce_mp_n_params(mp);
     tce_random r;
     tce_random_start(&r, 6, 1, 0, 0);
     double params[MAX_P], got[MAX_P], times[T], start[D], path[T * D];

@@ -36,9 +36,9 @@ static tce_mp_options random_prodmp(tce_random *r, int basis)
     tce_mp_options o;
     tce_mp_options_init(&o, sizeof o);
     o.basis = basis;
-    o.num_dof = D;
-    o.num_basis = 1 + (int)tce_random_below(r, MAX_B);
-    o.num_basis_outside = o.num_basis > 4 ? (int)tce_random_below(r, 2) : 0;
+    o.n_dof = D;
+    o.n_basis = 1 + (int)tce_random_below(r, MAX_B);
+    o.n_basis_outside = o.n_basis > 4 ? (int)tce_random_below(r, 2) : 0;
     o.relative_goal = (int)tce_random_below(r, 2);
     o.auto_scale_basis = (int)tce_random_below(r, 2);
     o.disable_goal = tce_random_below(r, 4) == 0;
@@ -66,7 +66,7 @@ static void check_replanning(int basis, uint64_t seed)
     tce_random_start(&r, seed, 1, (uint64_t)basis, 0);
     const tce_mp_options o = random_prodmp(&r, basis);
     tce_mp *mp = test_mp(&o);
-    const size_t P = tce_mp_num_params(mp);
+    const size_t P = tce_mp_n_params(mp);
     double params[MAX_P], pos[D], vel[D], new_pos[D], new_vel[D];
     tce_random_normals(&r, D, pos);
     memset(vel, 0, sizeof vel);
@@ -114,7 +114,7 @@ START_TEST(a_path_rests_until_the_delay)
         o.delay = 0.4;
         tce_mp *mp = test_mp(&o);
         double params[MAX_P], start[D], pos[D], vel[D], acc[D];
-        tce_random_normals(&r, tce_mp_num_params(mp), params);
+        tce_random_normals(&r, tce_mp_n_params(mp), params);
         tce_random_normals(&r, D, start);
         ck_assert_int_eq(
             tce_mp_query(mp, between(&r, 0.0, 0.39), params, 0.1, start, NULL, pos, vel, acc),
@@ -138,7 +138,7 @@ START_TEST(exact_velocity_and_acceleration_are_derivatives)
     const tce_mp_options o = random_prodmp(&r, TCE_MP_BASIS_EXACT);
     tce_mp *mp = test_mp(&o);
     double params[MAX_P], start[D], speed[D];
-    tce_random_normals(&r, tce_mp_num_params(mp), params);
+    tce_random_normals(&r, tce_mp_n_params(mp), params);
     tce_random_normals(&r, D, start);
     tce_random_normals(&r, D, speed);
     const double init_time = o.delay + between(&r, 0.0, 0.5 * o.tau);
@@ -170,11 +170,11 @@ END_TEST
 static double forcing(const tce_mp_options *o, int i, double s)
 {
     const double x = exp(-o->alpha_phase * s);
-    const double d = 1.0 / (o->num_basis - 2 * o->num_basis_outside - 1);
+    const double d = 1.0 / (o->n_basis - 2 * o->n_basis_outside - 1);
     double sum = 0.0, mine = 0.0;
-    for (int j = 0; j < o->num_basis; j++) {
-        const double c = exp(-o->alpha_phase * d * (j - o->num_basis_outside));
-        const double c_next = exp(-o->alpha_phase * d * (j + 1 - o->num_basis_outside));
+    for (int j = 0; j < o->n_basis; j++) {
+        const double c = exp(-o->alpha_phase * d * (j - o->n_basis_outside));
+        const double c_next = exp(-o->alpha_phase * d * (j + 1 - o->n_basis_outside));
         const double phi = exp(-0.5 * o->basis_bandwidth_factor * (x - c) * (x - c) /
                                ((c_next - c) * (c_next - c)));
         sum += phi;
@@ -188,10 +188,10 @@ START_TEST(the_exact_basis_is_the_integral_it_stands_for)
     tce_mp_options o;
     tce_mp_options_init(&o, sizeof o);
     o.basis = TCE_MP_BASIS_EXACT;
-    o.num_basis = 3 + _i;
+    o.n_basis = 3 + _i;
     o.alpha = 8.0 + 3.0 * _i;
     o.basis_bandwidth_factor = 2.0 + _i;
-    o.num_basis_outside = _i > 1;
+    o.n_basis_outside = _i > 1;
     o.auto_scale_basis = 0;
     tce_mp *mp = test_mp(&o);
     const double times[3] = { 0.13, 0.98, 4.7 };
@@ -202,7 +202,7 @@ START_TEST(the_exact_basis_is_the_integral_it_stands_for)
     const int n = 40000;
     for (size_t t = 0; t < 3; t++) {
         const double u = times[t];
-        for (int i = 0; i < o.num_basis; i++) {
+        for (int i = 0; i < o.n_basis; i++) {
             double sum = 0.0;
             for (int k = 0; k < n; k++) {
                 const double s = u * k / n;
@@ -211,11 +211,11 @@ START_TEST(the_exact_basis_is_the_integral_it_stands_for)
                                 : 2) *
                        (u - s) * exp(-0.5 * o.alpha * (u - s)) * forcing(&o, i, s);
             }
-            ck_assert_double_eq_tol(H[t * (size_t)(o.num_basis + 1) + (size_t)i], sum * u / n / 3.0,
+            ck_assert_double_eq_tol(H[t * (size_t)(o.n_basis + 1) + (size_t)i], sum * u / n / 3.0,
                                     QUADRATURE_TOLERANCE);
         }
         const double v = 0.5 * o.alpha * u;
-        ck_assert_double_eq_tol(H[t * (size_t)(o.num_basis + 1) + (size_t)o.num_basis],
+        ck_assert_double_eq_tol(H[t * (size_t)(o.n_basis + 1) + (size_t)o.n_basis],
                                 1.0 - (1.0 + v) * exp(-v), 1e-15);
     }
     tce_mp_free(mp);
@@ -281,7 +281,7 @@ START_TEST(many_narrow_functions_stay_exact)
     tce_mp_options o;
     tce_mp_options_init(&o, sizeof o);
     o.basis = TCE_MP_BASIS_EXACT;
-    o.num_basis = 96;
+    o.n_basis = 96;
     o.basis_bandwidth_factor = 20.0;
     tce_mp *mp = test_mp(&o);
 
@@ -319,12 +319,12 @@ START_TEST(a_batch_gives_each_path_the_bytes_it_has_alone)
         tce_random_start(&r, (uint64_t)_i, 4, (uint64_t)kind, 0);
         tce_mp_options o = random_prodmp(&r, TCE_MP_BASIS_TABLE);
         o.kind = kind;
-        o.num_dof = 1 + 4 * _i;
+        o.n_dof = 1 + 4 * _i;
         o.disable_goal = o.disable_weights = 0;
         o.delay = 0.0;
         tce_mp *mp = test_mp(&o);
-        const size_t P = tce_mp_num_params(mp);
-        const size_t dof = tce_mp_num_dof(mp);
+        const size_t P = tce_mp_n_params(mp);
+        const size_t dof = tce_mp_n_dof(mp);
         const size_t n = T * dof;
         double *params = malloc(E * P * sizeof *params);
         double *start = malloc(2 * E * dof * sizeof *start);
@@ -387,8 +387,8 @@ START_TEST(a_query_has_the_numbers_of_the_trajectory)
             tce_mp_options_init(&o, sizeof o);
             o.kind = kind;
             o.basis = basis;
-            o.num_dof = 10;
-            o.num_basis = 30;
+            o.n_dof = 10;
+            o.n_basis = 30;
             o.relative_goal = 1;
             o.dt = 0.0125;
             tce_mp *mp = test_mp(&o);
@@ -396,7 +396,7 @@ START_TEST(a_query_has_the_numbers_of_the_trajectory)
             tce_random_start(&r, 1, 5, (uint64_t)kind, 0);
             double params[10 * 31], start[10], speed[10], times[T];
             double *out = malloc(3 * T * 10 * sizeof *out);
-            tce_random_normals(&r, tce_mp_num_params(mp), params);
+            tce_random_normals(&r, tce_mp_n_params(mp), params);
             tce_random_normals(&r, 10, start);
             tce_random_normals(&r, 10, speed);
             for (size_t t = 0; t < T; t++)
@@ -431,7 +431,7 @@ START_TEST(the_most_basis_functions_work_across_tiles)
 {
     tce_mp_options o;
     tce_mp_options_init(&o, sizeof o);
-    o.num_basis = TCE_MP_MAX_BASIS;
+    o.n_basis = TCE_MP_MAX_BASIS;
     for (o.kind = 0; o.kind < 3; o.kind++) {
         tce_mp *mp = test_mp(&o);
         tce_random r;
@@ -483,7 +483,7 @@ START_TEST(a_relative_goal_adds_the_goal_column_times_the_start)
     tce_mp *goal = test_mp(&plain);
 
     double params[MAX_P], start[D], speed[D], a[3][D], b[3][D], H[3];
-    tce_random_normals(&r, tce_mp_num_params(absolute), params);
+    tce_random_normals(&r, tce_mp_n_params(absolute), params);
     tce_random_normals(&r, D, start);
     tce_random_normals(&r, D, speed);
     const double init_time = o.delay + between(&r, 0.0, o.tau);
@@ -606,14 +606,14 @@ START_TEST(a_stored_primitive_comes_back_the_same)
     tce_mp_get_options(back, &got);
     ck_assert_int_eq(got.weights_scales != NULL, o.weights_scales != NULL);
     if (got.weights_scales)
-        ck_assert_mem_eq(got.weights_scales, scales, (size_t)o.num_basis * sizeof *scales);
+        ck_assert_mem_eq(got.weights_scales, scales, (size_t)o.n_basis * sizeof *scales);
     got.weights_scales = o.weights_scales;
     ck_assert_mem_eq(&got, &o, sizeof o);
 
     const double time = o.delay + 0.77 * o.tau;
     double params[MAX_P], a[D], b[D];
     tce_random_normals(&r, MAX_P, params);
-    ck_assert_uint_eq(tce_mp_num_params(mp), tce_mp_num_params(back));
+    ck_assert_uint_eq(tce_mp_n_params(mp), tce_mp_n_params(back));
     ck_assert_int_eq(tce_mp_query(mp, time, params, 0.0, NULL, NULL, a, NULL, NULL), TCE_OK);
     ck_assert_int_eq(tce_mp_query(back, time, params, 0.0, NULL, NULL, b, NULL, NULL), TCE_OK);
     ck_assert_mem_eq(a, b, sizeof a);

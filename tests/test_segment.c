@@ -67,8 +67,8 @@ static tce_mp *create_mp(int32_t kind, double delay)
 
     tce_mp_options_init(&options, sizeof options);
     options.kind = kind;
-    options.num_dof = D;
-    options.num_basis = kind == TCE_MP_PROMP ? C : C - 1;
+    options.n_dof = D;
+    options.n_basis = kind == TCE_MP_PROMP ? C : C - 1;
     options.dt = 0.02;
     options.alpha = 10.0;
     options.delay = delay;
@@ -198,9 +198,9 @@ static tce_mp *mp_from_case(const json_t *test)
     tce_mp *mp = NULL;
 
     tce_mp_options_init(&options, sizeof options);
-    options.num_dof = (int32_t)number(config, "num_dof");
-    options.num_basis = (int32_t)number(config, "num_basis");
-    options.num_basis_outside = (int32_t)number(config, "num_basis_outside");
+    options.n_dof = (int32_t)number(config, "num_dof");
+    options.n_basis = (int32_t)number(config, "num_basis");
+    options.n_basis_outside = (int32_t)number(config, "num_basis_outside");
     options.tau = number(config, "tau");
     options.delay = number(config, "delay");
     options.dt = number(config, "dt");
@@ -253,8 +253,8 @@ static void load_objective(const json_t *test, const char *params_key, int32_t s
     o->mp = mp_from_case(test);
     o->n_T = n_times / o->n_E;
     o->n_J = n_pairs / 2;
-    o->n_D = tce_mp_num_dof(o->mp);
-    o->n_P = tce_mp_num_params(o->mp);
+    o->n_D = tce_mp_n_dof(o->mp);
+    o->n_P = tce_mp_n_params(o->mp);
     o->init_pos = test_field(test, "init_pos", o->n_E * o->n_D);
     o->init_vel = json_object_get(test, "init_vel") ? test_field(test, "init_vel", o->n_E * o->n_D)
                                                     : NULL;
@@ -1095,8 +1095,8 @@ START_TEST(a_large_batch_gives_the_same_bytes_on_one_and_three_threads)
     tce_mp_options primitive;
     tce_mp *mp = NULL;
     tce_mp_options_init(&primitive, sizeof primitive);
-    primitive.num_dof = LARGE_D;
-    primitive.num_basis = 8;
+    primitive.n_dof = LARGE_D;
+    primitive.n_basis = 8;
     ok(tce_mp_create(&primitive, NULL, &mp));
     for (size_t t = 0; t < LARGE_T; t++)
         times[t] = 0.01 * (double)(t + 1);

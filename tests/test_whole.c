@@ -575,9 +575,9 @@ START_TEST(a_getter_takes_NULL_for_an_empty_handle)
 {
     double out = 7.25;
 
-    ck_assert_uint_eq(tce_mp_num_params(NULL), 0);
-    ck_assert_uint_eq(tce_mp_num_dof(NULL), 0);
-    ck_assert_uint_eq(tce_mp_num_columns(NULL), 0);
+    ck_assert_uint_eq(tce_mp_n_params(NULL), 0);
+    ck_assert_uint_eq(tce_mp_n_dof(NULL), 0);
+    ck_assert_uint_eq(tce_mp_n_columns(NULL), 0);
     tce_mp_options defaults, options;
     tce_mp_options_init(&defaults, sizeof defaults);
     tce_mp_options_init(&options, sizeof options);

@@ -7,9 +7,9 @@
  * overloads where a size can be checked. Handles that use a pool or a primitive must not outlive
  * it. Header only: link with -ltce.
  *
- *     tce::mp_options o;  o.num_dof = 7;  o.tau = 2.0;
+ *     tce::mp_options o;  o.n_dof = 7;  o.tau = 2.0;
  *     tce::mp mp(o);
- *     std::vector<double> params(mp.num_params()), pos(7), vel(7);
+ *     std::vector<double> params(mp.n_params()), pos(7), vel(7);
  *     mp.query(0.5, params, 0.0, {}, {}, pos, vel);
  */
 #ifndef TCE_HPP
@@ -286,9 +286,9 @@ public:
         check(tce_mp_create_from(from.get(), prefix.c_str(), nullptr, &pointer_));
     }
 
-    size_t num_params() const { return tce_mp_num_params(pointer_); }
-    size_t num_dof() const { return tce_mp_num_dof(pointer_); }
-    size_t num_columns() const { return tce_mp_num_columns(pointer_); }
+    size_t n_params() const { return tce_mp_n_params(pointer_); }
+    size_t n_dof() const { return tce_mp_n_dof(pointer_); }
+    size_t n_columns() const { return tce_mp_n_columns(pointer_); }
     /* weights_scales points into this primitive, or is nullptr */
     tce_mp_options options() const
     {
@@ -326,8 +326,8 @@ public:
         grid.init_time = &init_time;
         grid.init_pos = detail::in(init_pos);
         grid.init_vel = detail::in(init_vel);
-        pos.resize(times.size() * num_dof());
-        vel.resize(times.size() * num_dof());
+        pos.resize(times.size() * n_dof());
+        vel.resize(times.size() * n_dof());
         trajectory(grid, params.data(), pos.data(), vel.data());
     }
     void trajectory_backward(const tce_mp_grid &grid, const double *params, const double *d_pos,
@@ -345,8 +345,8 @@ public:
                const doubles &init_vel, doubles &pos, doubles &vel) const
     {
         check_start(params, init_pos, init_vel);
-        pos.resize(num_dof());
-        vel.resize(num_dof());
+        pos.resize(n_dof());
+        vel.resize(n_dof());
         query(time, params.data(), init_time, detail::in(init_pos), detail::in(init_vel),
               pos.data(), vel.data());
     }
@@ -373,8 +373,8 @@ public:
     /* demo [T, D] -> parameters [P] */
     doubles fit(const doubles &times, const doubles &demo, double reg = 1e-9)
     {
-        detail::need(demo.size() == times.size() * num_dof(), "demo is not [T, D]");
-        doubles params(num_params());
+        detail::need(demo.size() == times.size() * n_dof(), "demo is not [T, D]");
+        doubles params(n_params());
         check(tce_mp_fit(pointer_, times.size(), times.data(), demo.data(), reg, params.data()));
         return params;
     }
@@ -389,10 +389,10 @@ public:
 private:
     void check_start(const doubles &params, const doubles &init_pos, const doubles &init_vel) const
     {
-        detail::need(params.size() == num_params(), "params is not [P]");
-        detail::need(init_pos.empty() || init_pos.size() == num_dof(),
+        detail::need(params.size() == n_params(), "params is not [P]");
+        detail::need(init_pos.empty() || init_pos.size() == n_dof(),
                      "init_pos is neither empty nor [D]");
-        detail::need(init_vel.empty() || init_vel.size() == num_dof(),
+        detail::need(init_vel.empty() || init_vel.size() == n_dof(),
                      "init_vel is neither empty nor [D]");
     }
 };
@@ -559,7 +559,7 @@ public:
 
     void start(random &stream) { check(tce_policy_start(pointer_, stream.get())); }
     size_t num_factors(size_t n) const { return tce_policy_num_factors(pointer_, n); }
-    size_t num_params() const { return tce_policy_num_params(pointer_); }
+    size_t n_params() const { return tce_policy_num_params(pointer_); }
     size_t num_obs() const { return tce_policy_num_obs(pointer_); }
     void predict(size_t n, const double *obs, double *out_mean, double *out_L)
     {

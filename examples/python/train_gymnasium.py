@@ -31,11 +31,11 @@ task = tce.GymTask("Pendulum-v1", n_dof=1, n_steps=T, dt=DT, controller=follow)
 rollout = tce.Rollout(task, n_envs=E, seed=arguments.seed)
 
 # %% The learner: primitive, policy, critic, trust region. The critic sees the time too
-mp = tce.ProDMP(num_dof=1, num_basis=6, tau=T * DT, dt=DT, alpha=10, weights_scale=0.5, goal_scale=1.0)
+mp = tce.ProDMP(n_dof=1, n_basis=6, tau=T * DT, dt=DT, alpha=10, weights_scale=0.5, goal_scale=1.0)
 random = tce.Random(arguments.seed)
-policy = tce.Policy(n_obs=3, n_params=mp.num_params, hidden=[64, 64], random=random, max_batch=E)
+policy = tce.Policy(n_obs=3, n_params=mp.n_params, hidden=[64, 64], random=random, max_batch=E)
 critic = tce.Critic(n_obs=4, hidden=[64, 64], random=random, max_batch=E * (T + 1))
-projection = tce.Projection("kl", mp.num_params, mean_bound=0.1, cov_bound=0.02)
+projection = tce.Projection("kl", mp.n_params, mean_bound=0.1, cov_bound=0.02)
 
 
 def with_time(obs):

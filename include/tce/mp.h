@@ -34,15 +34,15 @@ enum { TCE_MP_BASIS_TABLE = 0, TCE_MP_BASIS_EXACT = 1 };
 
 typedef struct tce_mp_options {
     size_t struct_size;
-    int32_t kind;              /* TCE_MP_PRODMP */
-    int32_t phase;             /* TCE_MP_PHASE_NATURAL */
-    int32_t basis;             /* TCE_MP_BASIS_TABLE */
-    int32_t num_dof;           /* 1 */
-    int32_t num_basis;         /* 5 */
-    int32_t num_basis_outside; /* 0 */
-    int32_t table_length;      /* 5, in units of tau */
-    int32_t relative_goal;     /* booleans, all 0 but auto_scale_basis */
-    int32_t auto_scale_basis;  /* 1 */
+    int32_t kind;             /* TCE_MP_PRODMP */
+    int32_t phase;            /* TCE_MP_PHASE_NATURAL */
+    int32_t basis;            /* TCE_MP_BASIS_TABLE */
+    int32_t n_dof;            /* 1 */
+    int32_t n_basis;          /* 5 */
+    int32_t n_basis_outside;  /* 0 */
+    int32_t table_length;     /* 5, in units of tau */
+    int32_t relative_goal;    /* booleans, all 0 but auto_scale_basis */
+    int32_t auto_scale_basis; /* 1 */
     int32_t disable_goal;
     int32_t disable_weights;
     int32_t learn_tau;
@@ -56,7 +56,7 @@ typedef struct tce_mp_options {
     double basis_bandwidth_factor; /* 3 */
     double weights_scale;          /* 1 */
     double goal_scale;             /* 1 */
-    const double *weights_scales;  /* NULL, or [num_basis]: replaces weights_scale */
+    const double *weights_scales;  /* NULL, or [n_basis]: replaces weights_scale */
 } tce_mp_options;
 
 TCE_API void tce_mp_options_init(tce_mp_options *options, size_t struct_size);
@@ -70,10 +70,10 @@ TCE_API TCE_NODISCARD tce_status tce_mp_create(const tce_mp_options *options,
 TCE_API void tce_mp_free(tce_mp *mp);
 
 /* Each 0 for NULL. */
-TCE_API size_t tce_mp_num_params(const tce_mp *mp);
-TCE_API size_t tce_mp_num_dof(const tce_mp *mp);
+TCE_API size_t tce_mp_n_params(const tce_mp *mp);
+TCE_API size_t tce_mp_n_dof(const tce_mp *mp);
 /* Columns of H for one DoF: parameters of a DoF that the path is linear in. */
-TCE_API size_t tce_mp_num_columns(const tce_mp *mp);
+TCE_API size_t tce_mp_n_columns(const tce_mp *mp);
 /*
  * The options that a primitive was created with, also by tce_mp_create_from. weights_scales points
  * into the handle, or is NULL. NULL for mp gives the defaults. Call tce_mp_options_init on *out

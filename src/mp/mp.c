@@ -27,8 +27,8 @@ void tce_mp_options_init(tce_mp_options *options, size_t struct_size)
         .kind = TCE_MP_PRODMP,
         .phase = TCE_MP_PHASE_NATURAL,
         .basis = TCE_MP_BASIS_TABLE,
-        .num_dof = 1,
-        .num_basis = 5,
+        .n_dof = 1,
+        .n_basis = 5,
         .table_length = 5,
         .auto_scale_basis = 1,
         .tau = 1.0,
@@ -82,9 +82,9 @@ static tce_status check_combination(const tce_mp_options *o)
     if (o->disable_goal && o->disable_weights)
         return tce_fail(TCE_E_UNSUPPORTED,
                         "options.disable_goal and disable_weights together leave no parameters");
-    if (o->phase == TCE_MP_PHASE_RHYTHMIC && o->num_basis_outside != 0)
+    if (o->phase == TCE_MP_PHASE_RHYTHMIC && o->n_basis_outside != 0)
         return tce_fail(TCE_E_UNSUPPORTED,
-                        "options.num_basis_outside: a rhythmic basis has no outside");
+                        "options.n_basis_outside: a rhythmic basis has no outside");
     return TCE_OK;
 }
 
@@ -92,12 +92,12 @@ static tce_status check_combination(const tce_mp_options *o)
 static tce_status check_numbers(const tce_mp_options *o)
 {
     const int has_factor = o->kind != TCE_MP_PROMP && o->phase != TCE_MP_PHASE_RHYTHMIC;
-    tce_status status = tce__check_int("options.num_dof", o->num_dof, 1, MAX_DOF);
+    tce_status status = tce__check_int("options.n_dof", o->n_dof, 1, MAX_DOF);
     if (status == TCE_OK)
-        status = tce__check_int("options.num_basis", o->num_basis, 1, TCE_MP_MAX_BASIS);
+        status = tce__check_int("options.n_basis", o->n_basis, 1, TCE_MP_MAX_BASIS);
     if (status == TCE_OK)
-        status = tce__check_int("options.num_basis_outside", o->num_basis_outside, 0,
-                                o->num_basis > 2 ? (o->num_basis - 2) / 2 : 0);
+        status = tce__check_int("options.n_basis_outside", o->n_basis_outside, 0,
+                                o->n_basis > 2 ? (o->n_basis - 2) / 2 : 0);
     if (status == TCE_OK && o->kind == TCE_MP_PRODMP)
         status = tce__check_int("options.table_length", o->table_length, 1, MAX_TABLE_LENGTH);
     if (status == TCE_OK)
@@ -117,8 +117,7 @@ static tce_status check_numbers(const tce_mp_options *o)
     if (status == TCE_OK)
         status = tce__check_finite("options.goal_scale", 1, &o->goal_scale);
     if (status == TCE_OK && o->weights_scales)
-        status = tce__check_finite("options.weights_scales", (size_t)o->num_basis,
-                                   o->weights_scales);
+        status = tce__check_finite("options.weights_scales", (size_t)o->n_basis, o->weights_scales);
     return status;
 }
 
@@ -166,8 +165,8 @@ static void measure(tce_mp *mp)
 {
     const tce_mp_options *const o = &mp->options;
     const int has_goal = o->kind != TCE_MP_PROMP && !o->disable_goal;
-    mp->B = (size_t)o->num_basis;
-    mp->D = (size_t)o->num_dof;
+    mp->B = (size_t)o->n_basis;
+    mp->D = (size_t)o->n_dof;
     mp->C = (o->disable_weights ? 0 : mp->B) + (has_goal ? 1 : 0);
     mp->first = o->disable_weights ? mp->B : 0;
     mp->lead = (o->learn_tau ? 1 : 0) + (o->learn_delay ? 1 : 0);
@@ -285,17 +284,17 @@ void tce_mp_free(tce_mp *mp)
         tce__block_free(&mp->hooks, mp);
 }
 
-size_t tce_mp_num_params(const tce_mp *mp)
+size_t tce_mp_n_params(const tce_mp *mp)
 {
     return mp ? mp->P : 0;
 }
 
-size_t tce_mp_num_dof(const tce_mp *mp)
+size_t tce_mp_n_dof(const tce_mp *mp)
 {
     return mp ? mp->D : 0;
 }
 
-size_t tce_mp_num_columns(const tce_mp *mp)
+size_t tce_mp_n_columns(const tce_mp *mp)
 {
     return mp ? mp->C : 0;
 }

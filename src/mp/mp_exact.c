@@ -34,7 +34,7 @@ static const double FORCING_END = 1e-18;
 /* distance of two centres in scaled time */
 static double spacing(const tce_mp *mp)
 {
-    const double gaps = (double)mp->B - 2.0 * (double)mp->options.num_basis_outside - 1.0;
+    const double gaps = (double)mp->B - 2.0 * (double)mp->options.n_basis_outside - 1.0;
     return gaps > 1.0 ? 1.0 / gaps : 1.0;
 }
 

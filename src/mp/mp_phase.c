@@ -57,7 +57,7 @@ void tce__mp_place_centres(tce_mp *mp)
      * evenly spaced in time, `outside` of them before the start and as many past the end; h_i =
      * factor/(c_{i+1} - c_i)^2
      */
-    const double outside = (double)mp->options.num_basis_outside;
+    const double outside = (double)mp->options.n_basis_outside;
     const double step = 1.0 / ((double)B - 2.0 * outside - 1.0);
     for (size_t i = 0; i < B; i++) {
         mp->centre[i] = unbounded_phase(mp, ((double)i - outside) * step);

@@ -20,9 +20,9 @@ static const field INTEGERS[] = {
     { "kind", offsetof(tce_mp_options, kind) },
     { "phase", offsetof(tce_mp_options, phase) },
     { "basis", offsetof(tce_mp_options, basis) },
-    { "num_dof", offsetof(tce_mp_options, num_dof) },
-    { "num_basis", offsetof(tce_mp_options, num_basis) },
-    { "num_basis_outside", offsetof(tce_mp_options, num_basis_outside) },
+    { "num_dof", offsetof(tce_mp_options, n_dof) },
+    { "num_basis", offsetof(tce_mp_options, n_basis) },
+    { "num_basis_outside", offsetof(tce_mp_options, n_basis_outside) },
     { "table_length", offsetof(tce_mp_options, table_length) },
     { "relative_goal", offsetof(tce_mp_options, relative_goal) },
     { "auto_scale_basis", offsetof(tce_mp_options, auto_scale_basis) },
@@ -89,7 +89,7 @@ tce_status tce_mp_save(const tce_mp *mp, tce_store *store, const char *prefix)
 }
 
 /* scales [MAX_BASIS] when the store has them; *out_found says whether */
-static tce_status read_scales(const tce_store *store, const char *prefix, int32_t num_basis,
+static tce_status read_scales(const tce_store *store, const char *prefix, int32_t n_basis,
                               double *scales, int *out_found)
 {
     char name[NAME_SIZE];
@@ -102,8 +102,8 @@ static tce_status read_scales(const tce_store *store, const char *prefix, int32_
     *out_found = tce_store_get(store, name, &array) == TCE_OK;
     if (!*out_found)
         return TCE_OK;
-    status = tce__check_int("num_basis in the store", num_basis, 1, TCE_MP_MAX_BASIS);
-    return status == TCE_OK ? tce_store_read(store, name, TCE_F64, (size_t)num_basis, scales)
+    status = tce__check_int("num_basis in the store", n_basis, 1, TCE_MP_MAX_BASIS);
+    return status == TCE_OK ? tce_store_read(store, name, TCE_F64, (size_t)n_basis, scales)
                             : status;
 }
 
@@ -135,7 +135,7 @@ tce_status tce_mp_create_from(const tce_store *store, const char *prefix, const 
     double scales[TCE_MP_MAX_BASIS];
     int found = 0;
     if (status == TCE_OK)
-        status = read_scales(store, prefix, options.num_basis, scales, &found);
+        status = read_scales(store, prefix, options.n_basis, scales, &found);
     if (status != TCE_OK)
         return status;
     if (found)

@@ -168,8 +168,8 @@ tce_status tce_segment_create(const tce_segment_options *options, const tce_hook
         .max_grids = (size_t)opt.max_grids,
         .shared_cov = opt.shared_cov,
         .n_workers = tce_pool_threads(opt.pool),
-        .D = tce_mp_num_dof(opt.mp),
-        .C = tce_mp_num_columns(opt.mp),
+        .D = tce_mp_n_dof(opt.mp),
+        .C = tce_mp_n_columns(opt.mp),
     };
     seg.P = seg.D * seg.C;
 

@@ -17,9 +17,9 @@ typedef struct old_options {
     int32_t kind;
     int32_t phase;
     int32_t basis;
-    int32_t num_dof;
-    int32_t num_basis;
-    int32_t num_basis_outside;
+    int32_t n_dof;
+    int32_t n_basis;
+    int32_t n_basis_outside;
 } old_options;
 
 typedef struct new_options {
@@ -50,18 +50,18 @@ static int short_struct(void)
     for (size_t i = sizeof box.options; i < sizeof box; i++)
         bad |= expect(box.bytes[i] == GUARD, "nothing is written behind the struct");
 
-    box.options.num_basis = 4;
+    box.options.n_basis = 4;
     tce_mp *mp = NULL;
     bad |= expect(tce_mp_create((const tce_mp_options *)(const void *)&box, NULL, &mp) == TCE_OK,
                   "a short struct is accepted");
     if (mp == NULL)
         return 1;
-    bad |= expect(tce_mp_num_params(mp) == 5, "its fields are read");
+    bad |= expect(tce_mp_n_params(mp) == 5, "its fields are read");
 
     /* the same path as that of a caller with the whole struct */
     tce_mp_options options;
     tce_mp_options_init(&options, sizeof options);
-    options.num_basis = 4;
+    options.n_basis = 4;
     tce_mp *whole = NULL;
     bad |= expect(tce_mp_create(&options, NULL, &whole) == TCE_OK, "a whole struct is accepted");
     const double params[5] = { 0.1, -0.2, 0.3, -0.4, 1.0 };

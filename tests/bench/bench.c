@@ -218,8 +218,8 @@ static void set_up_mp(tce_random *random)
     tce_mp_options options;
 
     tce_mp_options_init(&options, sizeof options);
-    options.num_dof = D;
-    options.num_basis = B;
+    options.n_dof = D;
+    options.n_basis = B;
     options.tau = 2.0;
     options.dt = DT;
     options.alpha = 10.0;

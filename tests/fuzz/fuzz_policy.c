@@ -37,14 +37,14 @@ static void release(void *user, void *block)
 static void use(tce_policy *policy, tce_mp *mp)
 {
     const size_t O = tce_policy_num_obs(policy), P = tce_policy_num_params(policy),
-                 D = tce_mp_num_dof(mp);
+                 D = tce_mp_n_dof(mp);
     const double times[N_TIMES] = { 0.1, 0.2, 0.3 }, init_time = 0.0;
     double *obs = calloc(O, sizeof *obs), *mean = calloc(P, sizeof *mean),
            *factor = calloc(P * P, sizeof *factor);
     double *start = calloc(2 * D, sizeof *start), *pos = calloc(N_TIMES * D, sizeof *pos),
            *vel = calloc(N_TIMES * D, sizeof *vel);
     if (obs && mean && factor && start && pos && vel &&
-        tce_policy_predict(policy, 1, obs, mean, factor) == TCE_OK && tce_mp_num_params(mp) == P) {
+        tce_policy_predict(policy, 1, obs, mean, factor) == TCE_OK && tce_mp_n_params(mp) == P) {
         tce_mp_grid grid;
         tce_mp_grid_init(&grid, sizeof grid);
         grid.E = 1;
@@ -79,7 +79,7 @@ static void save(const tce_policy *policy, const tce_mp *mp, const tce_hooks *ho
     granted = 0;
     must(tce_mp_create_from(store, "mp", hooks, &mp_again) == TCE_OK);
     must(tce_policy_num_parameters(policy_again) == tce_policy_num_parameters(policy));
-    must(tce_mp_num_params(mp_again) == tce_mp_num_params(mp));
+    must(tce_mp_n_params(mp_again) == tce_mp_n_params(mp));
     tce_policy_free(policy_again);
     tce_mp_free(mp_again);
     tce_store_free(store);

@@ -24,8 +24,8 @@ int main(void)
 
     tce_mp_options options;
     tce_mp_options_init(&options, sizeof options);
-    options.num_dof = 2;
-    options.num_basis = 3;
+    options.n_dof = 2;
+    options.n_basis = 3;
     tce_mp *mp = NULL;
     if (tce_mp_create(&options, NULL, &mp) != TCE_OK)
         return fail("tce_mp_create");

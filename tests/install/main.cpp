@@ -12,10 +12,10 @@ int main()
 {
     try {
         tce::mp_options options;
-        options.num_dof = 2;
-        options.num_basis = 3;
+        options.n_dof = 2;
+        options.n_basis = 3;
         tce::mp mp(options);
-        const tce::doubles params(mp.num_params(), 0.5);
+        const tce::doubles params(mp.n_params(), 0.5);
         const tce::doubles start = { 0.5, -0.5 };
         tce::doubles pos, vel;
         mp.query(0.0, params, 0.0, start, {}, pos, vel);

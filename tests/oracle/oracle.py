@@ -96,15 +96,15 @@ class Case:
     rows: List[Tuple[str, float, float]] = field(default_factory=list)
 
 
-def published(num_basis: int, tau: float, dt: float, scale: float) -> Dict[str, Dict[str, Any]]:
+def published(n_basis: int, tau: float, dt: float, scale: float) -> Dict[str, Dict[str, Any]]:
     """The published ProDMP of Box Pushing and Hopper Jump, as keywords of tce.ProDMP and of the original's wrapper."""
     ours = dict(
-        num_basis=num_basis, tau=tau, dt=dt, table_length=5, alpha=10, alpha_phase=3, basis_bandwidth_factor=3, weights_scale=scale,
+        n_basis=n_basis, tau=tau, dt=dt, table_length=5, alpha=10, alpha_phase=3, basis_bandwidth_factor=3, weights_scale=scale,
         goal_scale=scale, auto_scale_basis=True)
     theirs = {
         "phase_generator_kwargs": {"tau": tau, "alpha_phase": 3.0},
         "basis_generator_kwargs": {
-            "num_basis": num_basis, "alpha": 10, "basis_bandwidth_factor": 3, "dt": dt, "pre_compute_length_factor": 5},
+            "num_basis": n_basis, "alpha": 10, "basis_bandwidth_factor": 3, "dt": dt, "pre_compute_length_factor": 5},
         "trajectory_generator_kwargs": {"weights_scale": scale, "goal_scale": scale, "auto_scale_basis": True},
     }
     return {"mp": ours, "override": theirs}
@@ -121,7 +121,7 @@ CASES = [
     # the wheel has this variant only; its own primitive, with learned tau and delay and no goal
     Case("table_tennis", "TableTennis4D-v0", tennis_state,
          {"success": "is_success", "hit_ball": "hit_ball", "ball_returned_success": "ball_returned_success", "land_dist_error": "land_dist_error"},
-         mp=dict(num_basis=3, tau=1.5, learn_tau=True, learn_delay=True, dt=0.01, table_length=6, alpha=25, alpha_phase=3, basis_bandwidth_factor=3,
+         mp=dict(n_basis=3, tau=1.5, learn_tau=True, learn_delay=True, dt=0.01, table_length=6, alpha=25, alpha_phase=3, basis_bandwidth_factor=3,
                  weights_scale=0.7, auto_scale_basis=True, relative_goal=True, disable_goal=True),
          override={}, settings="terminal=1", spread=0.7, low=[0.8, 0.05], high=[1.5, 0.15]),
 ]
@@ -143,7 +143,7 @@ class Pair:
         self.ours.reset(tce.Random(0))
         self.n_state = len(self.ours.get_state())
         self.spec = self.ours.spec
-        self.mp = tce.ProDMP(num_dof=self.spec.n_dof, **case.mp)
+        self.mp = tce.ProDMP(n_dof=self.spec.n_dof, **case.mp)
         self.times = np.arange(1, self.spec.n_steps + 1) * self.spec.dt
 
     def begin(self, seed: int) -> np.ndarray:
@@ -157,7 +157,7 @@ class Pair:
     def params(self, random: np.random.Generator, spread: float) -> np.ndarray:
         """float32 numbers, so that both get the same ones."""
         n_times = len(self.case.low)
-        params = spread * random.normal(size=self.mp.num_params)
+        params = spread * random.normal(size=self.mp.n_params)
         params[:n_times] = random.uniform(self.case.low, self.case.high)
         return params.astype(np.float32)
 

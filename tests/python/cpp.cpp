@@ -42,8 +42,8 @@ static void errors()
 static tce::mp primitive()
 {
     tce::mp_options o;
-    o.num_dof = 2;
-    o.num_basis = 3;
+    o.n_dof = 2;
+    o.n_basis = 3;
     o.dt = 0.02;
     return tce::mp(o);
 }
@@ -54,8 +54,8 @@ static void primitives()
     tce::mp other(std::move(mp));
     require(!mp, "moved from");
     mp = std::move(other);
-    require(mp.num_params() == 8 && mp.num_dof() == 2 && mp.num_columns() == 4, "sizes");
-    require(mp.options().num_basis == 3 && mp.options().dt == 0.02, "options");
+    require(mp.n_params() == 8 && mp.n_dof() == 2 && mp.n_columns() == 4, "sizes");
+    require(mp.options().n_basis == 3 && mp.options().dt == 0.02, "options");
 
     const tce::doubles params(8, 0.5), times = { 0.0, 0.5, 1.0 }, start = { 1.0, 2.0 };
     tce::doubles pos, vel, point, speed, x;
@@ -86,7 +86,7 @@ static void primitives()
 static void objective()
 {
     const tce::mp mp = primitive();
-    const size_t P = mp.num_params(), T = 10;
+    const size_t P = mp.n_params(), T = 10;
     tce::doubles times(T), L(P * P), mean(P), pos, vel;
     for (size_t t = 0; t < T; t++)
         times[t] = 0.1 * static_cast<double>(t + 1);

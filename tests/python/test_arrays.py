@@ -17,7 +17,7 @@ from tce._pointers import Float64
 
 @pytest.fixture
 def mp() -> tce.ProDMP:
-    return tce.ProDMP(num_dof=2, num_basis=3, tau=1.0, dt=0.02)
+    return tce.ProDMP(n_dof=2, n_basis=3, tau=1.0, dt=0.02)
 
 
 def addresses(arrays) -> list:
@@ -38,7 +38,7 @@ def record(monkeypatch: pytest.MonkeyPatch, name: str) -> list:
 
 
 def test_contiguous_doubles_are_passed_where_they_lie(mp, monkeypatch) -> None:
-    params, times = np.ones((3, mp.num_params)), np.linspace(0, 1, 5)
+    params, times = np.ones((3, mp.n_params)), np.linspace(0, 1, 5)
     starts, pos, vel = np.zeros(3), np.ones((3, 2)), np.ones((3, 2))
     seen = record(monkeypatch, "tce_mp_trajectory")
     out_pos, out_vel = mp.trajectory(params, times, starts, pos, vel)
@@ -50,7 +50,7 @@ def test_contiguous_doubles_are_passed_where_they_lie(mp, monkeypatch) -> None:
 
 
 def test_results_can_be_written_into_given_arrays(mp) -> None:
-    params, times = np.ones((3, mp.num_params)), np.linspace(0, 1, 5)
+    params, times = np.ones((3, mp.n_params)), np.linspace(0, 1, 5)
     want = mp.trajectory(params, times)
     pos, vel = np.empty((3, 5, 2)), np.empty((3, 5, 2))
     got = mp.trajectory(params, times, out=(pos, vel))
@@ -78,7 +78,7 @@ def test_projection_inputs_are_passed_where_they_lie(monkeypatch) -> None:
 def test_surrogate_inputs_are_passed_where_they_lie(mp, monkeypatch) -> None:
     times = np.linspace(0.1, 1, 10)
     objective = tce.SegmentObjective(mp, times, [[0, 4], [4, 9]], 0.0)
-    mean, chol = np.zeros((3, mp.num_params)), np.eye(mp.num_params)[None]
+    mean, chol = np.zeros((3, mp.n_params)), np.eye(mp.n_params)[None]
     pos, vel = np.zeros((3, 2)), np.zeros((3, 2))
     positions, _ = mp.trajectory(mean, times, 0.0, pos, vel)
     old, advantages = objective.log_prob(positions, mean, chol, pos, vel), np.ones((3, 2))
@@ -105,7 +105,7 @@ def test_an_array_that_c_would_misread_is_refused(array) -> None:
 
 
 def test_a_struct_keeps_what_it_points_to() -> None:
-    grid, times, mp = MpGrid(), np.ones(4), tce.ProDMP(num_dof=1)
+    grid, times, mp = MpGrid(), np.ones(4), tce.ProDMP(n_dof=1)
     watched = weakref.ref(times)
     grid.point(times=times, init_pos=None)
     del times
@@ -129,13 +129,13 @@ def test_a_struct_keeps_what_it_points_to() -> None:
     lambda x: x.astype(np.float32), np.asfortranarray, lambda x: x.tolist(),
     lambda x: np.repeat(x, 2, axis=1)[:, ::2], lambda x: x.astype(">f8")])
 def test_other_arrays_are_converted(mp, change) -> None:
-    params = np.round(np.random.default_rng(1).normal(size=(4, mp.num_params)), 2).astype(np.float32).astype(float)
+    params = np.round(np.random.default_rng(1).normal(size=(4, mp.n_params)), 2).astype(np.float32).astype(float)
     times = np.linspace(0, 1, 7)
     np.testing.assert_array_equal(mp.trajectory(change(params), times)[0], mp.trajectory(params, times)[0])
 
 
 def test_inputs_are_not_written(mp) -> None:
-    params = np.ones((2, mp.num_params))
+    params = np.ones((2, mp.n_params))
     params.setflags(write=False)
     mp.trajectory(params, [0.5])
     assert (params == 1.0).all()

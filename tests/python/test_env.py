@@ -404,7 +404,7 @@ def test_a_gymnasium_environment_tracks_a_path() -> None:
     assert rollout.spec.dt == pytest.approx(0.05)
     _, pos, vel = rollout.reset()
     assert len(set(pos[:, 0])) == 4
-    mp = tce.ProDMP(num_dof=1, num_basis=3, tau=2.0, dt=0.05, alpha=10)
+    mp = tce.ProDMP(n_dof=1, n_basis=3, tau=2.0, dt=0.05, alpha=10)
     params = np.zeros((4, 4))
     params[:, 3] = [1.0, -1.0, 0.5, 2.0]
     want = mp.trajectory(params, np.arange(1, 41) * 0.05, 0.0, pos, vel)

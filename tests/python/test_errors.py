@@ -58,7 +58,7 @@ def test_too_much_memory_is_a_memory_error() -> None:
 
 
 def test_an_unknown_keyword_names_the_nearest() -> None:
-    with pytest.raises(TypeError, match="'num_bases'.*did you mean 'num_basis'"):
+    with pytest.raises(TypeError, match="'num_bases'.*did you mean 'n_basis'"):
         tce.ProDMP(num_bases=3)
     with pytest.raises(TypeError, match="'mean_bounds'.*'mean_bound'"):
         tce.Projection("kl", 2, 0.1, 0.1, mean_bounds=3)
@@ -67,10 +67,10 @@ def test_an_unknown_keyword_names_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("config, message", [
-    ({"num_dof": 2.5}, "num_dof: 2.5, expected an integer"), ({"phase": "slow"}, "phase: 'slow', expected one of"),
+    ({"n_dof": 2.5}, "n_dof: 2.5, expected an integer"), ({"phase": "slow"}, "phase: 'slow', expected one of"),
     ({"weights_scale": [1.0, 2.0]}, r"weights_scale: shape \[2\], expected \[B=5\]"),
     ({"exact": True, "basis": "table"}, "contradicts"), ({"tau": "long"}, "tau: 'long', expected a number"),
-    ({"num_dof": 2**40}, "num_dof")])
+    ({"n_dof": 2**40}, "n_dof")])
 def test_options_are_checked(config, message) -> None:
     with pytest.raises(ValueError, match=message):
         tce.ProDMP(**config)
@@ -81,7 +81,7 @@ def test_a_closed_handle_is_refused() -> None:
     mp.close()
     mp.close()
     with pytest.raises(ValueError, match="^ProDMP is closed$"):
-        mp.trajectory(np.zeros((1, mp.num_params)), [0.5])
+        mp.trajectory(np.zeros((1, mp.n_params)), [0.5])
     with tce.Store() as store:
         pass
     with pytest.raises(ValueError, match="^Store is closed$"):

@@ -17,13 +17,18 @@ PATHS = ("prodmp", "promp", "dmp")
 FITS = ("prodmp_fit", "promp_fit", "dmp_fit")
 
 
+def keywords(case):
+    """The case's primitive: the files write counts as num_…, the keywords as n_…."""
+    return {name.replace("num_", "n_"): value for name, value in case["config"].items()}
+
+
 def gradient(got, want, case) -> None:
     assert_close(got, want, case.get("grad_tolerance", GRADIENT), least=0.0)
 
 
 @pytest.mark.parametrize("case", cases("core_mp.json", *PATHS) + cases("core_options.json", *PATHS))
 def test_paths(case) -> None:
-    mp = KINDS[case["kind"]](**case["config"])
+    mp = KINDS[case["kind"]](**keywords(case))
     pos, vel = mp.trajectory(case["params"], case["times"], case["init_time"], case["init_pos"], case["init_vel"])
     assert_close(pos, case["pos"], PATH)
     assert_close(vel, case["vel"], PATH)
@@ -31,7 +36,7 @@ def test_paths(case) -> None:
 
 @pytest.mark.parametrize("case", [c for c in cases("core_mp.json", "prodmp")])
 def test_pair_likelihoods(case) -> None:
-    mp = tce.ProDMP(**case["config"])
+    mp = tce.ProDMP(**keywords(case))
     objective = tce.SegmentObjective(mp, case["times"], case["pairs"], case["init_time"])
     got = objective.log_prob(
         case["pos"], case["policy_mean"], case["policy_chol"], case["init_pos"], case["init_vel"])
@@ -40,7 +45,7 @@ def test_pair_likelihoods(case) -> None:
 
 @pytest.mark.parametrize("case", cases("core_mp.json", *FITS) + cases("core_options.json", *FITS))
 def test_fits(case) -> None:
-    mp = KINDS[case["kind"].partition("_")[0]](**case["config"])
+    mp = KINDS[case["kind"].partition("_")[0]](**keywords(case))
     got = mp.fit(case["times"][0], case["demo"][0], case["reg"])
     assert_close(got, case["params"][0], 1e-6)
     if "refit_pos" in case:
@@ -51,14 +56,14 @@ def test_fits(case) -> None:
 
 @pytest.mark.parametrize("case", cases("core_options.json", "prodmp_acceleration"))
 def test_acceleration(case) -> None:
-    got = tce.ProDMP(**case["config"]).acceleration(
+    got = tce.ProDMP(**keywords(case)).acceleration(
         case["params"], case["times"], case["init_time"], case["init_pos"], case["init_vel"])
     assert_close(got, case["acc"], PATH)
 
 
 @pytest.mark.parametrize("case", cases("core_options.json", "trajectory_covariance"))
 def test_path_covariance(case) -> None:
-    mp = tce.ProDMP(**case["config"])
+    mp = tce.ProDMP(**keywords(case))
     cov, std = mp.covariance(case["times"][0], case["params_chol"], case["init_time"][0], case["reg"])
     assert_close(cov, case["pos_cov"], PATH)
     assert_close(std, case["pos_std"], PATH)
@@ -147,7 +152,7 @@ def test_objective(case) -> None:
     assert_close(normalised, case["segment_advantage_normalised"], VALUE)
 
     start = case["init_pos"], case["init_vel"]
-    mp = tce.ProDMP(**case["config"])
+    mp = tce.ProDMP(**keywords(case))
     positions, _ = mp.trajectory(case["sampled_params"], case["times"], case["init_time"], *start)
     objective = tce.SegmentObjective(mp, case["times"], case["pairs"], case["init_time"])
     old = objective.log_prob(positions, case["old_mean"], case["old_chol"], *start)
@@ -162,7 +167,7 @@ def test_objective(case) -> None:
 
 @pytest.mark.parametrize("case", cases("core_options.json", "objective_contextual", "objective_clip"))
 def test_objective_options(case) -> None:
-    mp = tce.ProDMP(**case["config"])
+    mp = tce.ProDMP(**keywords(case))
     positions, _ = mp.trajectory(case["sampled_params"], case["times"], case["init_time"], case["init_pos"])
     objective = tce.SegmentObjective(mp, case["times"], case["pairs"], case["init_time"])
     got = objective.surrogate(

@@ -77,7 +77,7 @@ def test_an_episode_of_one_step_is_the_same_path_step_by_step(name, n_context, n
     obs, _ = other.reset(options={"stream": stream})
     np.testing.assert_array_equal(obs[list(other.task_spec.context)], context)
     times = other.task_spec.dt * np.arange(1, other.task_spec.n_steps + 1)
-    pos, vel = tce.ProDMP(num_dof=other.task_spec.n_dof, **PRODMP[env.task.name]).trajectory(
+    pos, vel = tce.ProDMP(n_dof=other.task_spec.n_dof, **PRODMP[env.task.name]).trajectory(
         params[None], times, 0.0, start["position"][None], start["velocity"][None])
     rewards = []
     for t in range(info["trajectory_length"]):
@@ -108,7 +108,7 @@ def test_drawing_leaves_an_episode_as_it_was(name) -> None:
 
 
 def test_settings_and_primitive_can_be_given() -> None:
-    env = gymnasium.make("tce_ProDMP/HopperJump-v0", settings="dense=1", mp={"num_basis": 5})
+    env = gymnasium.make("tce_ProDMP/HopperJump-v0", settings="dense=1", mp={"n_basis": 5})
     assert env.action_space.shape == (18,)
     env.reset(seed=1)
     *_, info = env.step(np.zeros(18))
@@ -120,11 +120,11 @@ def test_settings_and_primitive_can_be_given() -> None:
 def test_a_primitive_is_that_of_the_published_run() -> None:
     assert sorted(PRODMP) == ["box_pushing_dense", "box_pushing_sparse", "hopper_jump", "metaworld", "table_tennis"]
     options = gymnasium.make("tce_ProDMP/TableTennis-v0").unwrapped.mp.options
-    assert (options.num_basis, options.tau, options.delay, options.relative_goal) == (3, 0.75, 0.3, 1)
+    assert (options.n_basis, options.tau, options.delay, options.relative_goal) == (3, 0.75, 0.3, 1)
     options = gymnasium.make("tce_ProDMP/MetaWorld-reach-v2").unwrapped.mp.options
-    assert (options.num_basis, options.tau, options.basis_bandwidth_factor, options.goal_scale) == (8, 5.0, 5.0, 0.1)
+    assert (options.n_basis, options.tau, options.basis_bandwidth_factor, options.goal_scale) == (8, 5.0, 5.0, 0.1)
     options = gymnasium.make("tce_ProDMP/Reacher5-v0").unwrapped.mp.options
-    assert options.num_basis == 5
+    assert options.n_basis == 5
 
 
 # ---- many at once -------------------------------------------------------------------------------------------

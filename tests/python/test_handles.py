@@ -51,7 +51,7 @@ def test_an_environment_outlives_its_closed_library(tasks, order) -> None:
 
 
 def handles():
-    mp = tce.ProDMP(num_dof=1)
+    mp = tce.ProDMP(n_dof=1)
     return [
         mp, tce.Store(), tce.Pool(2), tce.Net(2, 1, [4]), tce.Policy(2, 3), tce.Critic(2),
         tce.Projection("kl", 2, 0.1, 0.1), tce.SegmentObjective(mp, [0.1, 0.2, 0.3], [[0, 2]])]
@@ -85,7 +85,7 @@ def growing(what):
         thing = tce.Critic(2, [4], random=random)
         return thing, lambda n: thing.value(np.ones((n, 2))), "tce_critic_create"
     if what == "objective":
-        mp = tce.ProDMP(num_dof=1)
+        mp = tce.ProDMP(n_dof=1)
         thing = tce.SegmentObjective(mp, [0.1, 0.2, 0.3], [[0, 2]])
         return thing, lambda n: thing.log_prob(np.zeros((n, 3, 1)), np.zeros((n, 6)), np.eye(6)), "tce_segment_create"
     thing = tce.Policy(2, 3, "contextual", [4], random=random)
@@ -161,7 +161,7 @@ def test_a_copied_stream_has_a_state_of_its_own(duplicate) -> None:
 
 def test_objects_use_their_pool_after_it_was_closed() -> None:
     python("""
-        pool, mp = tce.Pool(3), tce.ProDMP(num_dof=1)
+        pool, mp = tce.Pool(3), tce.ProDMP(n_dof=1)
         rollout = tce.Rollout(tce.PythonTask(Line), 8, pool=pool)
         net = tce.Net(3, 1, [8], pool=pool, random=tce.Random(1))
         policy = tce.Policy(3, 4, "contextual", pool=pool, random=tce.Random(1))
@@ -217,10 +217,10 @@ def test_a_handle_closed_during_a_call_is_freed_after_it() -> None:
         assert lengths == [[20] * 4] and len(closed) == 4, (lengths, closed)
 
         # calls that only read a handle take no lock
-        mp = tce.ProDMP(num_dof=2, num_basis=10)
-        params, times = np.ones((4000, mp.num_params)), np.linspace(0.0, 1.0, 100)
+        mp = tce.ProDMP(n_dof=2, n_basis=10)
+        params, times = np.ones((4000, mp.n_params)), np.linspace(0.0, 1.0, 100)
         for _ in range(5):
-            mp = tce.ProDMP(num_dof=2, num_basis=10)
+            mp = tce.ProDMP(n_dof=2, n_basis=10)
             thread = threading.Thread(target=lambda: mp.trajectory(params, times))
             thread.start()
             time.sleep(0.001)

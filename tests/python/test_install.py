@@ -33,7 +33,7 @@ def test_the_wheel_holds_its_own_library(tmp_path) -> None:
     assert (tmp_path / "site" / "tce" / "py.typed").exists()
     result = python(
         "import tce, numpy as np; print(tce._library.path);"
-        "print(tce.ProDMP(num_dof=2).trajectory(np.ones((1, 12)), [0.5])[0].shape)",
+        "print(tce.ProDMP(n_dof=2).trajectory(np.ones((1, 12)), [0.5])[0].shape)",
         PYTHONPATH=str(tmp_path / "site"))
     assert result.stdout.split("\n")[:2] == [str(tmp_path / "site" / "tce" / "lib" / "libtce.so.0"), "(1, 1, 2)"], result.stderr
     # where the program was built before, its tasks came along and find their models
@@ -83,6 +83,6 @@ def test_import_warns_of_slow_kernels_unless_they_were_chosen() -> None:
 
 def test_gymnasium_is_imported_by_those_who_use_it_only() -> None:
     result = python(
-        "import sys; sys.modules['gymnasium'] = None; import tce; print(tce.ProDMP().num_params)",
+        "import sys; sys.modules['gymnasium'] = None; import tce; print(tce.ProDMP().n_params)",
         PYTHONPATH=str(ROOT / "bindings" / "python"), TCE_LIBRARY=str(LIBRARY))
     assert result.stdout.strip() == "6", result.stderr

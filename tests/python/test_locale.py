@@ -34,11 +34,11 @@ for name, options in (("point_via", "tolerance=0.25"), ("reacher5", "tolerance=2
     print(name, np.concatenate(numbers).tobytes().hex(), env.metrics())
 
 store = tce.Store()
-mp = tce.ProDMP(num_dof=2, num_basis=3, tau=1.25, dt=0.02)
+mp = tce.ProDMP(n_dof=2, n_basis=3, tau=1.25, dt=0.02)
 mp.save(store, "mp")
 store["numbers"] = np.array([0.1, 2.5e-7])
 store.save(sys.argv[3])
-print(tce.MovementPrimitive.from_store(tce.Store.load(sys.argv[3]), "mp").trajectory(np.full((1, mp.num_params), 0.5), np.array([0.5]))[0].tobytes().hex())
+print(tce.MovementPrimitive.from_store(tce.Store.load(sys.argv[3]), "mp").trajectory(np.full((1, mp.n_params), 0.5), np.array([0.5]))[0].tobytes().hex())
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 import tce
 from shared import ROOT
 
-CONFIG = dict(num_dof=3, num_basis=4, tau=1.0, dt=0.02, alpha=12)
+CONFIG = dict(n_dof=3, n_basis=4, tau=1.0, dt=0.02, alpha=12)
 TIMES = np.linspace(0.02, 1.0, 50)
 RNG = np.random.default_rng(3)
 
@@ -27,11 +27,11 @@ def mp() -> tce.ProDMP:
 
 
 def test_sizes(mp) -> None:
-    assert (mp.num_params, mp.num_dof, mp.num_columns) == (15, 3, 5)
-    assert tce.ProMP(**CONFIG).num_params == 12
-    assert tce.ProDMP(**CONFIG, disable_goal=True).num_params == 12
-    assert tce.ProDMP(**CONFIG, disable_weights=True).num_params == 3
-    assert tce.ProDMP(**CONFIG, learn_tau=True, learn_delay=True).num_params == 17
+    assert (mp.n_params, mp.n_dof, mp.n_columns) == (15, 3, 5)
+    assert tce.ProMP(**CONFIG).n_params == 12
+    assert tce.ProDMP(**CONFIG, disable_goal=True).n_params == 12
+    assert tce.ProDMP(**CONFIG, disable_weights=True).n_params == 3
+    assert tce.ProDMP(**CONFIG, learn_tau=True, learn_delay=True).n_params == 17
 
 
 def test_steps_is_accepted_and_has_no_effect(mp) -> None:
@@ -85,7 +85,7 @@ def test_query_is_one_row_of_the_trajectory(mp) -> None:
 
 def dmp_path(config, params, times, init_time, init_pos, init_vel):
     """Positions and velocities [T] of one DoF by the definition, one step after the other."""
-    B, tau, outside = config["num_basis"], config["tau"], config["num_basis_outside"]
+    B, tau, outside = config["n_basis"], config["tau"], config["n_basis_outside"]
     spacing = tau / (B - 2 * outside - 1)
     centres = np.exp(-config["alpha_phase"] * spacing * (np.arange(B + 1) - outside) / tau)
     gaps = np.diff(centres)
@@ -119,12 +119,12 @@ def test_a_dmp_is_integrated_from_its_start_time(seed) -> None:
     rng = np.random.default_rng(seed)
     outside = int(rng.integers(0, 2))
     config = dict(
-        num_basis=int(rng.integers(2 + 2 * outside, 9)), num_basis_outside=outside, tau=rng.uniform(0.5, 3),
+        n_basis=int(rng.integers(2 + 2 * outside, 9)), n_basis_outside=outside, tau=rng.uniform(0.5, 3),
         delay=rng.choice([0.0, rng.uniform(0, 0.5)]), dt=0.01, alpha=rng.uniform(5, 30), alpha_phase=rng.uniform(1, 5),
         basis_bandwidth_factor=rng.uniform(1, 5), weights_scale=rng.uniform(0.1, 5), goal_scale=rng.uniform(0.1, 2))
     D, E, T = int(rng.integers(1, 11)), int(rng.integers(1, 4)), int(rng.integers(1, 300))
-    mp = tce.DMP(num_dof=D, **config)
-    params = rng.normal(size=(E, D, mp.num_columns))
+    mp = tce.DMP(n_dof=D, **config)
+    params = rng.normal(size=(E, D, mp.n_columns))
     pos, vel = rng.normal(size=(2, E, D))
 
     # starts before the first time, at it, and after it; the same for all episodes, or each its own
@@ -140,7 +140,7 @@ def test_a_dmp_is_integrated_from_its_start_time(seed) -> None:
 
 def test_a_dmp_far_from_its_start_is_refused() -> None:
     mp = tce.DMP(**CONFIG)
-    params = np.zeros(mp.num_params)
+    params = np.zeros(mp.n_params)
     with pytest.raises(ValueError, match="start from a later state"):
         mp.query(1.8e9, params)
     mp.query(1.8e9, params, init_time=1.8e9 - 1.0)
@@ -149,7 +149,7 @@ def test_a_dmp_far_from_its_start_is_refused() -> None:
 @pytest.mark.parametrize("kind", [tce.ProDMP, tce.ProMP, tce.DMP])
 def test_backward_agrees_with_differences(kind) -> None:
     mp = kind(**CONFIG)
-    params = RNG.normal(size=(2, mp.num_params))
+    params = RNG.normal(size=(2, mp.n_params))
     d_pos, d_vel = RNG.normal(size=(2, 50, 3)), RNG.normal(size=(2, 50, 3))
 
     def loss(p):
@@ -158,7 +158,7 @@ def test_backward_agrees_with_differences(kind) -> None:
 
     got = mp.backward(params, TIMES, d_pos=d_pos, d_vel=d_vel)
     step = np.zeros_like(params)
-    for i in (0, mp.num_params - 1):
+    for i in (0, mp.n_params - 1):
         step[:] = 0.0
         step[1, i] = 1e-5
         slope = (loss(params + step) - loss(params - step)) / 2e-5
@@ -216,7 +216,7 @@ def test_what_is_no_lower_factor_is_refused(mp) -> None:
 @pytest.mark.parametrize("kind", [tce.ProDMP, tce.ProMP])
 def test_fit_finds_the_parameters_again(kind) -> None:
     mp = kind(**CONFIG)
-    demo, _ = mp.trajectory(RNG.normal(size=(1, mp.num_params)), TIMES)
+    demo, _ = mp.trajectory(RNG.normal(size=(1, mp.n_params)), TIMES)
     params = mp.fit(TIMES, demo[0])
     start_vel = (demo[:, 1] - demo[:, 0]) / (TIMES[1] - TIMES[0])
     pos, _ = mp.trajectory([params], TIMES, TIMES[0], demo[:, 0], start_vel)
@@ -242,7 +242,7 @@ def test_blend_goes_from_one_plan_to_the_other(mp) -> None:
     np.testing.assert_allclose(pos[TIMES > 0.6], from_b[TIMES > 0.6], atol=1e-12)
     np.testing.assert_array_equal(mp.blend(a, mp.plan(b), 0.4, 0.6, TIMES)[0], pos)
     with pytest.raises(tce.ArgumentError):
-        tce.blend(mp.plan(a), tce.ProDMP(num_dof=2).plan(np.zeros(12)), 0.4, 0.6, TIMES)
+        tce.blend(mp.plan(a), tce.ProDMP(n_dof=2).plan(np.zeros(12)), 0.4, 0.6, TIMES)
 
 
 @pytest.mark.parametrize("phase", ["natural", "smooth", "rhythmic"])
@@ -256,7 +256,7 @@ def test_a_primitive_is_saved_and_made_again(mp) -> None:
     store = tce.Store()
     mp.save(store, "mp")
     copy = tce.MovementPrimitive.from_store(store, "mp")
-    assert copy.options.num_basis == mp.options.num_basis and copy.options.tau == mp.options.tau
+    assert copy.options.n_basis == mp.options.n_basis and copy.options.tau == mp.options.tau
     params = RNG.normal(size=(2, 15))
     np.testing.assert_array_equal(copy.trajectory(params, TIMES)[0], mp.trajectory(params, TIMES)[0])
 

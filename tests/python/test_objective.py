@@ -123,7 +123,7 @@ def test_random_numbers_from_a_seed_or_a_numpy_generator() -> None:
     np.testing.assert_array_equal(*drawn)
     assert not np.array_equal(policy.parameters, drawn[0])
 
-    mp = tce.ProDMP(num_dof=1, num_basis=2)
+    mp = tce.ProDMP(n_dof=1, n_basis=2)
     critic = tce.Critic(2, [4], random=1)
     calls = [
         lambda random: tce.time_pairs(1000, 3, random), lambda random: tce.gauss.sample(np.zeros((1, 2)), np.eye(2), random),
@@ -229,7 +229,7 @@ def test_regression_pulls_towards_the_projected_gaussian() -> None:
 
 @pytest.fixture
 def setting():
-    mp = tce.ProDMP(num_dof=2, num_basis=3, tau=1.0, dt=0.02)
+    mp = tce.ProDMP(n_dof=2, n_basis=3, tau=1.0, dt=0.02)
     times = np.linspace(0.02, 1.0, 50)
     pairs = tce.time_pairs(50, 10, tce.Random(1))
     mean = RNG.normal(size=(5, 8))

@@ -2,7 +2,7 @@
  * Movement primitives: paths (position, velocity, acceleration), segment likelihoods along them,
  * fits, path covariance, phases.
  *
- * Config values that are not given are the defaults of the case files: delay 0, num_basis_outside
+ * Config values that are not given are the defaults of the case files: delay 0, n_basis_outside
  * 0, relative_goal false, auto_scale_basis true; starts default to time 0 and velocity 0.
  */
 #include "replay.h"
@@ -61,9 +61,9 @@ tce_mp *replay_mp(replay_case *c, int32_t kind, tce_mp_options *opt)
     opt->basis = read_name(c, config, "basis", bases, opt->basis);
 
     /* sizes and switches */
-    opt->num_dof = replay_int(c, config, "num_dof", 1, MAX_DOF);
-    opt->num_basis = replay_int_or(c, config, "num_basis", opt->num_basis);
-    opt->num_basis_outside = replay_int_or(c, config, "num_basis_outside", 0);
+    opt->n_dof = replay_int(c, config, "num_dof", 1, MAX_DOF);
+    opt->n_basis = replay_int_or(c, config, "num_basis", opt->n_basis);
+    opt->n_basis_outside = replay_int_or(c, config, "num_basis_outside", 0);
     opt->table_length = replay_int_or(c, config, "table_length", opt->table_length);
     opt->relative_goal = replay_int_or(c, config, "relative_goal", 0);
     opt->auto_scale_basis = replay_int_or(c, config, "auto_scale_basis", 1);
@@ -84,7 +84,7 @@ tce_mp *replay_mp(replay_case *c, int32_t kind, tce_mp_options *opt)
     /* one scale for all weights, or one for each basis function */
     opt->goal_scale = replay_number_or(c, config, "goal_scale", opt->goal_scale);
     if (json_is_array(replay_get(c, config, "weights_scale")))
-        opt->weights_scales = replay_array(c, config, "weights_scale", (size_t)opt->num_basis);
+        opt->weights_scales = replay_array(c, config, "weights_scale", (size_t)opt->n_basis);
     else
         opt->weights_scale = replay_number_or(c, config, "weights_scale", opt->weights_scale);
 
@@ -133,8 +133,8 @@ static void replay_segment_log_prob(replay_case *c, const tce_mp *mp, const tce_
 {
     const json_t *config = replay_object(c, c->root, "config");
     const size_t E = starts->E;
-    const size_t D = tce_mp_num_dof(mp);
-    const size_t P = tce_mp_num_params(mp);
+    const size_t D = tce_mp_n_dof(mp);
+    const size_t P = tce_mp_n_params(mp);
     const size_t T = (size_t)replay_int(c, config, "steps", 1, MAX_STEPS);
     size_t shape[REPLAY_MAX_RANK];
     size_t J;
@@ -176,8 +176,8 @@ static void replay_trajectory(replay_case *c, int32_t kind)
     tce_mp_grid grid;
     size_t shape[REPLAY_MAX_RANK];
     const tce_mp *mp = replay_mp(c, kind, &opt);
-    const size_t D = tce_mp_num_dof(mp);
-    const size_t P = tce_mp_num_params(mp);
+    const size_t D = tce_mp_n_dof(mp);
+    const size_t P = tce_mp_n_params(mp);
 
     const size_t E = replay_shape(c, c->root, "params", shape) > 1 ? shape[0] : 1;
     const double *params = replay_array(c, c->root, "params", E * P);
@@ -217,7 +217,7 @@ void replay_trajectory_dmp(replay_case *c)
 static void use_start_of_demo(replay_case *c, const tce_mp_options *opt, size_t T,
                               const double *demo, tce_mp_grid *grid)
 {
-    const size_t D = (size_t)opt->num_dof;
+    const size_t D = (size_t)opt->n_dof;
     double *pos = replay_zeros(c, grid->E * D);
     double *vel = replay_zeros(c, grid->E * D);
 
@@ -241,8 +241,8 @@ static void replay_fit(replay_case *c, int32_t kind)
     tce_mp_grid grid;
     size_t shape[REPLAY_MAX_RANK];
     tce_mp *mp = replay_mp(c, kind, &opt);
-    const size_t D = tce_mp_num_dof(mp);
-    const size_t P = tce_mp_num_params(mp);
+    const size_t D = tce_mp_n_dof(mp);
+    const size_t P = tce_mp_n_params(mp);
 
     /* demonstrations [T, D] or [E, T, D], each fitted alone */
     const size_t E = replay_shape(c, c->root, "demo", shape) > 2 ? shape[0] : 1;
@@ -296,8 +296,8 @@ void replay_trajectory_covariance(replay_case *c)
     tce_mp_options opt;
     tce_mp_grid grid;
     const tce_mp *mp = replay_mp(c, read_name(c, c->root, "mp", mps, TCE_MP_PRODMP), &opt);
-    const size_t D = tce_mp_num_dof(mp);
-    const size_t P = tce_mp_num_params(mp);
+    const size_t D = tce_mp_n_dof(mp);
+    const size_t P = tce_mp_n_params(mp);
 
     replay_grid(c, 1, D, &grid);
     const size_t T = grid.T;
@@ -317,7 +317,7 @@ void replay_trajectory_covariance(replay_case *c)
 /* ---- phases ---------------------------------------------------------------------------------- */
 
 /* A ProMP of the case with tau 1 and delay 0, so that times are scaled times. */
-static const tce_mp *create_phase(replay_case *c, int32_t phase, int32_t num_basis,
+static const tce_mp *create_phase(replay_case *c, int32_t phase, int32_t n_basis,
                                   double bandwidth)
 {
     tce_mp_options opt;
@@ -326,7 +326,7 @@ static const tce_mp *create_phase(replay_case *c, int32_t phase, int32_t num_bas
     tce_mp_options_init(&opt, sizeof opt);
     opt.kind = TCE_MP_PROMP;
     opt.phase = phase;
-    opt.num_basis = num_basis;
+    opt.n_basis = n_basis;
     opt.basis_bandwidth_factor = bandwidth;
     replay_ok(c, tce_mp_create(&opt, NULL, &mp));
     replay_keep(c, mp, free_mp);

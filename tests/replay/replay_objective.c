@@ -206,8 +206,8 @@ void replay_objective(replay_case *c)
     size_t shape[REPLAY_MAX_RANK];
     size_t J;
     const tce_mp *mp = replay_mp(c, TCE_MP_PRODMP, &opt);
-    const size_t D = tce_mp_num_dof(mp);
-    const size_t P = tce_mp_num_params(mp);
+    const size_t D = tce_mp_n_dof(mp);
+    const size_t P = tce_mp_n_params(mp);
 
     /* the sampled paths */
     const size_t E = replay_shape(c, c->root, "sampled_params", shape) > 1 ? shape[0] : 1;

@@ -185,10 +185,10 @@ static void create_paths(replay_case *c, update *u)
     tce_mp_options opt;
     tce_mp_grid grid;
     const tce_mp *mp = replay_mp(c, TCE_MP_PRODMP, &opt);
-    const size_t D = tce_mp_num_dof(mp);
+    const size_t D = tce_mp_n_dof(mp);
 
-    if (tce_mp_num_params(mp) != u->P)
-        replay_fail(c, "the primitive has %zu parameters, the policy %zu", tce_mp_num_params(mp),
+    if (tce_mp_n_params(mp) != u->P)
+        replay_fail(c, "the primitive has %zu parameters, the policy %zu", tce_mp_n_params(mp),
                     u->P);
     u->params = replay_array(c, c->root, "sampled_params", u->E * u->P);
     if (replay_int_or(c, u->options, "bbrl", 0)) {

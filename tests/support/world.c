@@ -162,8 +162,8 @@ static tce_status create_mp(world *w, const tce_hooks *hooks)
     tce_mp_options opt;
 
     tce_mp_options_init(&opt, sizeof opt);
-    opt.num_dof = WORLD_D;
-    opt.num_basis = WORLD_B;
+    opt.n_dof = WORLD_D;
+    opt.n_basis = WORLD_B;
     opt.tau = TAU;
     opt.dt = DT;
     opt.alpha = 10.0;

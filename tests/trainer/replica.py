@@ -71,7 +71,7 @@ class ProDMP:
 
     def __init__(self, s: Dict[str, Any]) -> None:
         self.tau, self.delay, self.dt, self.relative = s["tau"], s["delay"], s["dt"], s["relative_goal"]
-        alpha, B = s["alpha"], s["num_basis"]
+        alpha, B = s["alpha"], s["n_basis"]
         n = math.floor(self.tau / self.dt + 0.5)
         u = np.arange(s["table_length"] * n + 1) / n
 

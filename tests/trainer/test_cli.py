@@ -33,7 +33,7 @@ run: {method: bbrl, iterations: 60, threads: 1}
 task: {name: cart}
 collect: {episodes: 32, environments: 32, mask_context: true, time_input: false}
 evaluate: {every: 0, episodes: 100}
-mp: {num_basis: 3, tau: 1.0, goal_scale: 0.5, weights_scale: 0.5}
+mp: {n_basis: 3, tau: 1.0, goal_scale: 0.5, weights_scale: 0.5}
 policy: {hidden: [32, 32], learning_rate: 3e-3, epochs: 20, set_variance: true}
 critic: {hidden: [32, 32], learning_rate: 3e-3, epochs: 20, normalise: false}
 projection: {mean_bound: 0.1, cov_bound: 0.02, coefficient: 10, entropy: none}
@@ -158,7 +158,7 @@ def test_an_unknown_option_is_wrong_usage(command: str) -> None:
     (["train", "--run.iterations", "3", "reacher5/tce"], "write run.iterations=3\n"),
     (["train", "reacher5/tce", "--learning-rate=0.1"], "write policy.learning_rate=0.1 or critic.learning_rate=0.1\n"),
     (["bench", "--episodes", "8"], "write collect.episodes=8 or evaluate.episodes=8\n"),
-    (["config", "--num_basis", "8"], "write mp.num_basis=8\n"),
+    (["config", "--n_basis", "8"], "write mp.n_basis=8\n"),
     (["train", "reacher5/tce", "--sed", "3"], "--sed: no such option, did you mean --seed?\n"),
     (["eval", "run", "--iterations", "3"], "--iterations: no such option\n"),
     (["plot", "run", "--epsodes", "3"], "did you mean --episodes?\n"),
@@ -192,7 +192,7 @@ def test_output_that_does_not_arrive_is_a_failure(arguments: List[str]) -> None:
 
 def test_settings_survive_a_file(tmp_path) -> None:
     changed = ["run.seed=7", "run.method=bbrl", "policy.hidden=[32, 16]", "mp.weights_scale=[1, 2.5, 0.1]",
-               "mp.num_basis=3", "task.options=tolerance=0.2", "projection.cov_bound=1.25e-7", "critic.normalise=false"]
+               "mp.n_basis=3", "task.options=tolerance=0.2", "projection.cov_bound=1.25e-7", "critic.normalise=false"]
     first = fine("config", *changed)
     (tmp_path / "a.yaml").write_text(first)
     assert fine("config", tmp_path / "a.yaml") == first

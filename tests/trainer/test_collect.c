@@ -142,10 +142,10 @@ static void begin(fixture *f, int mask_context, int time_input)
     ok(episodes_create(&f->ep, &t, &f->s, NULL, &options));
     agent_describe(&f->agent, f->ep.spec, "walker", mask_context, time_input);
     tce_mp_options_init(&mp, sizeof mp);
-    mp.num_dof = D;
+    mp.n_dof = D;
     mp.dt = 0.1;
     ok(tce_mp_create(&mp, NULL, &f->agent.mp));
-    f->agent.P = tce_mp_num_params(f->agent.mp);
+    f->agent.P = tce_mp_n_params(f->agent.mp);
     tce_policy_options_init(&policy, sizeof policy);
     policy.n_obs = (int32_t)f->agent.O_net;
     policy.n_params = (int32_t)f->agent.P;

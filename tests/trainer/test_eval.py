@@ -17,7 +17,7 @@ run: {{method: tce, iterations: 2, threads: 1}}
 task: {{name: {task}}}
 collect: {{episodes: 4, environments: 4}}
 evaluate: {{every: 0, episodes: 4}}
-mp: {{num_basis: 2, tau: 1.0, relative_goal: true}}
+mp: {{n_basis: 2, tau: 1.0, relative_goal: true}}
 policy: {{hidden: [8], epochs: 2}}
 critic: {{hidden: [8], epochs: 2}}
 objective: {{time_points: 5}}

@@ -77,7 +77,7 @@ static void set_case(int i, export_case *c)
     c->label = LABELS[i];
     tce_mp_options_init(&c->mp, sizeof c->mp);
     tce_policy_options_init(&c->policy, sizeof c->policy);
-    c->mp.num_dof = D;
+    c->mp.n_dof = D;
     c->mp.tau = 1.5;
     c->mp.dt = 0.02;
     c->mp.weights_scale = 0.7;
@@ -120,7 +120,7 @@ static void set_case(int i, export_case *c)
         c->mp.relative_goal = 1;
         c->mp.delay = 0.3;
         c->mp.weights_scales = c->weights_scales;
-        for (int k = 0; k < c->mp.num_basis; k++)
+        for (int k = 0; k < c->mp.n_basis; k++)
             c->weights_scales[k] = 0.5 - 0.2 * k;
         break;
     case 12:
@@ -138,8 +138,8 @@ static void set_case(int i, export_case *c)
     case 16:
         c->mp.basis = TCE_MP_BASIS_EXACT;
         c->mp.relative_goal = 1;
-        c->mp.num_basis = 12;
-        c->mp.num_basis_outside = 2;
+        c->mp.n_basis = 12;
+        c->mp.n_basis_outside = 2;
         c->mp.auto_scale_basis = 0;
         c->mp.basis_bandwidth_factor = 5.0;
         c->mp.alpha = 60.0;
@@ -150,7 +150,7 @@ static void set_case(int i, export_case *c)
         break;
     case 18:
         c->mp.basis = TCE_MP_BASIS_EXACT;
-        c->mp.num_basis = 1;
+        c->mp.n_basis = 1;
         c->mp.learn_delay = 1;
         break;
     case 19:
@@ -177,7 +177,7 @@ static void set_case(int i, export_case *c)
     case 24:
         c->mp.kind = TCE_MP_PROMP;
         c->mp.phase = TCE_MP_PHASE_SMOOTH;
-        c->mp.num_basis = 1;
+        c->mp.n_basis = 1;
         break;
     default:
         break;
@@ -192,7 +192,7 @@ static tce_store *make_store(const export_case *c, tce_policy **policy, tce_mp *
     ck_assert_msg(tce_mp_create(&c->mp, NULL, mp) == TCE_OK, "%s: %s", c->label,
                   tce_error_message());
     o.n_obs = c->n_context ? (int32_t)c->n_context : O + c->time_input;
-    o.n_params = (int32_t)tce_mp_num_params(*mp);
+    o.n_params = (int32_t)tce_mp_n_params(*mp);
     ck_assert_int_eq(tce_policy_create(&o, NULL, policy), TCE_OK);
     const size_t n = tce_policy_num_parameters(*policy);
     double *parameters = malloc(n * sizeof *parameters);
@@ -296,7 +296,7 @@ static void compare(const export_case *c, const compiled *x, tce_policy *policy,
 {
     const double tolerance = c->policy.precision == TCE_NET_FLOAT ? FLOAT_TOLERANCE
                                                                   : DOUBLE_TOLERANCE;
-    const size_t P = tce_mp_num_params(mp);
+    const size_t P = tce_mp_n_params(mp);
     double context[O + 1] = { 0 }, want[MAX_P], got[MAX_P],
                        *factor = malloc(P * P * sizeof *factor);
     double start_pos[D], start_vel[D], times[T];

@@ -54,7 +54,7 @@ def test_both_exports_give_the_numbers_of_the_trainers_policy(run: Any) -> None:
     subprocess.run(["cc", *STRICT, "-O2", "-fPIC", "-shared", "-o", robot / "arm.so", robot / "arm.c", "-lm"], check=True)
     arm = ctypes.CDLL(str(robot / "arm.so"))
     arm.arm_context_size.restype = ctypes.c_size_t
-    arm.arm_num_params.restype = ctypes.c_size_t
+    arm.arm_n_params.restype = ctypes.c_size_t
     assert arm.arm_self_test(None) == 0
 
     # the trainer's own file and the exported one hold the same policy
@@ -68,7 +68,7 @@ def test_both_exports_give_the_numbers_of_the_trainers_policy(run: Any) -> None:
     start, rest = doubles([0.1, -0.2]), doubles([0.0, 0.0])
     for _ in range(10):
         context = doubles(random.normal(size=n))
-        params, pos, vel = np.zeros(arm.arm_num_params()), np.zeros((50, 2)), np.zeros((50, 2))
+        params, pos, vel = np.zeros(arm.arm_n_params()), np.zeros((50, 2)), np.zeros((50, 2))
         assert arm.arm_parameters(pointer(context), pointer(params)) == 0
         assert arm.arm_trajectory(pointer(params), ctypes.c_double(0.0), pointer(start), pointer(rest), ctypes.c_size_t(50), pointer(times),
                                   pointer(pos), pointer(vel)) == 0

@@ -59,12 +59,12 @@ static tce_status create(const method_context *c, void **out)
     ok(episodes_create(&l->ep, c->t, s, c->pool, &options));
     agent_describe(&l->agent, l->ep.spec, s->task.name, 1, 0);
     tce_mp_options_init(&mp, sizeof mp);
-    mp.num_dof = l->ep.spec->n_dof;
-    mp.num_basis = 2;
+    mp.n_dof = l->ep.spec->n_dof;
+    mp.n_basis = 2;
     mp.dt = l->ep.spec->dt;
     mp.relative_goal = 1;
     ok(tce_mp_create(&mp, NULL, &l->agent.mp));
-    l->agent.P = tce_mp_num_params(l->agent.mp);
+    l->agent.P = tce_mp_n_params(l->agent.mp);
 
     tce_policy_options_init(&policy, sizeof policy);
     policy.n_obs = (int32_t)l->agent.O_net;

@@ -24,7 +24,7 @@ run: {method: tce, iterations: 3, threads: 1}
 task: {name: point_via}
 collect: {episodes: 4, environments: 4}
 evaluate: {every: 1, episodes: 4}
-mp: {num_basis: 3, tau: 1.0}
+mp: {n_basis: 3, tau: 1.0}
 policy: {hidden: [8], epochs: 2}
 critic: {hidden: [8], epochs: 2}
 objective: {time_points: 5}

@@ -12,7 +12,7 @@ from running import remove_checksum, tce
 
 tce_py = pytest.importorskip("tce")
 
-SMALL = ["task.name=point_via", "mp.tau=1", "mp.num_basis=3", "run.iterations=1", "run.threads=1", "collect.episodes=4", "collect.environments=4",
+SMALL = ["task.name=point_via", "mp.tau=1", "mp.n_basis=3", "run.iterations=1", "run.threads=1", "collect.episodes=4", "collect.environments=4",
          "evaluate.episodes=4", "policy.hidden=[8]", "critic.hidden=[8]", "policy.epochs=1", "critic.epochs=1"]
 FORMS = {"full": ["objective.time_points=5"], "contextual": ["objective.time_points=5", "policy.covariance=contextual"],
          "masked": ["run.method=bbrl", "collect.mask_context=true"]}

@@ -22,7 +22,7 @@ run: {method: tce, iterations: 12, checkpoint_every: 3, threads: 1}
 task: {name: family_one, library: LIBRARY}
 collect: {episodes: 8, environments: 4}
 evaluate: {every: 4, episodes: 8}
-mp: {num_basis: 2, tau: 1.0}
+mp: {n_basis: 2, tau: 1.0}
 policy: {hidden: [8], epochs: 3}
 critic: {hidden: [8], epochs: 2, minibatches: 2}
 objective: {time_points: 5, selection: random}

@@ -370,11 +370,11 @@ START_TEST(policy_correlation_is_that_of_its_sampled_paths)
     enum { D = 2, T = 5, N = 20000, n = D * T };
     tce_mp_options options;
     tce_mp_options_init(&options, sizeof options);
-    options.num_dof = D;
-    options.num_basis = 3;
+    options.n_dof = D;
+    options.n_basis = 3;
     tce_mp *mp = NULL;
     ck_assert_int_eq(tce_mp_create(&options, NULL, &mp), TCE_OK);
-    const size_t P = tce_mp_num_params(mp);
+    const size_t P = tce_mp_n_params(mp);
     const double times[T] = { 0.2, 0.4, 0.6, 0.8, 1.0 };
     double *L = calloc(P * P, sizeof *L), *zero = calloc(P, sizeof *zero),
            *w = calloc(P, sizeof *w);

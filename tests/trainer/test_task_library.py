@@ -16,7 +16,7 @@ run: {method: bbrl, iterations: 2, checkpoint_every: 1, threads: 1}
 task: {name: family_one}
 collect: {episodes: 4, environments: 4}
 evaluate: {every: 0, episodes: 4}
-mp: {num_basis: 2, tau: 1.0}
+mp: {n_basis: 2, tau: 1.0}
 policy: {hidden: [8], epochs: 2}
 critic: {hidden: [8], epochs: 2}
 """

@@ -23,7 +23,7 @@ run: {method: tce, iterations: 12, checkpoint_every: 3, threads: 1}
 task: {name: point_via}
 collect: {episodes: 8, environments: 4}
 evaluate: {every: 4, episodes: 8}
-mp: {num_basis: 2, tau: 1.0}
+mp: {n_basis: 2, tau: 1.0}
 policy: {hidden: [8], epochs: 3}
 critic: {hidden: [8], epochs: 2, minibatches: 2}
 objective: {time_points: 5, selection: random}
@@ -34,7 +34,7 @@ run: {method: tce, iterations: 220, checkpoint_every: 50}
 task: {name: point_via}
 collect: {episodes: 64, environments: 32}
 evaluate: {every: 50, episodes: 100}
-mp: {num_basis: 3, tau: 1.0, goal_scale: 0.5, weights_scale: 0.5}
+mp: {n_basis: 3, tau: 1.0, goal_scale: 0.5, weights_scale: 0.5}
 policy: {hidden: [64, 64], learning_rate: 1e-3, epochs: 20}
 critic: {hidden: [32, 32], learning_rate: 3e-3, epochs: 20}
 projection: {mean_bound: 0.05, cov_bound: 0.01, entropy: none}

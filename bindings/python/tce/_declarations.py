@@ -164,8 +164,8 @@ class MpOptions(Struct):
 
     _name_ = "tce_mp_options"
     _fields_ = [
-        ("struct_size", c_size_t), ("kind", c_int32), ("phase", c_int32), ("basis", c_int32), ("num_dof", c_int32),
-        ("num_basis", c_int32), ("num_basis_outside", c_int32), ("table_length", c_int32), ("relative_goal", c_int32),
+        ("struct_size", c_size_t), ("kind", c_int32), ("phase", c_int32), ("basis", c_int32), ("n_dof", c_int32),
+        ("n_basis", c_int32), ("n_basis_outside", c_int32), ("table_length", c_int32), ("relative_goal", c_int32),
         ("auto_scale_basis", c_int32), ("disable_goal", c_int32), ("disable_weights", c_int32), ("learn_tau", c_int32),
         ("learn_delay", c_int32), ("reserved", c_int32), ("tau", c_double), ("delay", c_double), ("dt", c_double),
         ("alpha", c_double), ("alpha_phase", c_double), ("basis_bandwidth_factor", c_double),
@@ -403,9 +403,9 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_mp_options_init": (None, [Pointer, c_size_t]),
     "tce_mp_create": (Status, [Pointer, Pointer, Pointer]),
     "tce_mp_free": (None, [Pointer]),
-    "tce_mp_num_params": (c_size_t, [Pointer]),
-    "tce_mp_num_dof": (c_size_t, [Pointer]),
-    "tce_mp_num_columns": (c_size_t, [Pointer]),
+    "tce_mp_n_params": (c_size_t, [Pointer]),
+    "tce_mp_n_dof": (c_size_t, [Pointer]),
+    "tce_mp_n_columns": (c_size_t, [Pointer]),
     "tce_mp_get_options": (None, [Pointer, Pointer]),
     "tce_mp_phase": (Status, [Pointer, c_size_t, Float64, Float64]),
     "tce_mp_grid_init": (None, [Pointer, c_size_t]),

@@ -6,23 +6,23 @@ from typing import Any, Dict
 
 PRODMP: Dict[str, Dict[str, Any]] = {
     "box_pushing_dense": {
-        "num_basis": 8, "tau": 2.0, "dt": 0.02, "table_length": 5, "alpha": 10, "alpha_phase": 3,
+        "n_basis": 8, "tau": 2.0, "dt": 0.02, "table_length": 5, "alpha": 10, "alpha_phase": 3,
         "basis_bandwidth_factor": 3, "weights_scale": 0.3, "goal_scale": 0.3, "relative_goal": False,
         "auto_scale_basis": True},
     "box_pushing_sparse": {
-        "num_basis": 8, "tau": 2.0, "dt": 0.02, "table_length": 5, "alpha": 10, "alpha_phase": 3,
+        "n_basis": 8, "tau": 2.0, "dt": 0.02, "table_length": 5, "alpha": 10, "alpha_phase": 3,
         "basis_bandwidth_factor": 3, "weights_scale": 0.3, "goal_scale": 0.3, "relative_goal": False,
         "auto_scale_basis": True},
     "hopper_jump": {
-        "num_basis": 3, "tau": 0.8, "dt": 0.008, "table_length": 5, "alpha": 10, "alpha_phase": 3,
+        "n_basis": 3, "tau": 0.8, "dt": 0.008, "table_length": 5, "alpha": 10, "alpha_phase": 3,
         "basis_bandwidth_factor": 3, "weights_scale": 1, "goal_scale": 1, "relative_goal": False,
         "auto_scale_basis": True},
     "metaworld": {
-        "num_basis": 8, "tau": 5.0, "dt": 0.0125, "table_length": 5, "alpha": 10, "alpha_phase": 3,
+        "n_basis": 8, "tau": 5.0, "dt": 0.0125, "table_length": 5, "alpha": 10, "alpha_phase": 3,
         "basis_bandwidth_factor": 5, "weights_scale": 0.1, "goal_scale": 0.1, "relative_goal": True,
         "auto_scale_basis": True},
     "table_tennis": {
-        "num_basis": 3, "tau": 0.75, "delay": 0.3, "dt": 0.008, "table_length": 5, "alpha": 25, "alpha_phase": 3,
+        "n_basis": 3, "tau": 0.75, "delay": 0.3, "dt": 0.008, "table_length": 5, "alpha": 25, "alpha_phase": 3,
         "basis_bandwidth_factor": 3, "weights_scale": 0.7, "goal_scale": 0.1, "relative_goal": True,
         "auto_scale_basis": True},
 }

@@ -73,21 +73,21 @@ def primitive(task: Task, spec: EnvSpec, mp: Optional[Dict[str, Any]]) -> Tuple[
 
     Where none is published it has 5 basis functions and is as long as the episode.
     """
-    other = {"num_basis": 5, "tau": spec.n_steps * spec.dt, "dt": spec.dt}
+    other = {"n_basis": 5, "tau": spec.n_steps * spec.dt, "dt": spec.dt}
     published = PRODMP.get("metaworld" if task.name.startswith(METAWORLD) else task.name, other)
     keywords = {**published, **(mp or {})}
-    return ProDMP(num_dof=spec.n_dof, **keywords), spec.dt * np.arange(1, spec.n_steps + 1)
+    return ProDMP(n_dof=spec.n_dof, **keywords), spec.dt * np.arange(1, spec.n_steps + 1)
 
 
 def parameter_box(mp: ProDMP, spec: EnvSpec, bound: float) -> Box:
     """The space of a primitive's parameters: weights and goals within the bound, times within the episode."""
-    low, high = np.full(mp.num_params, -bound), np.full(mp.num_params, bound)
+    low, high = np.full(mp.n_params, -bound), np.full(mp.n_params, bound)
     duration = spec.n_steps * spec.dt
     # a learnt tau, whose table has to reach the end of the episode, then a learnt delay
     times = [duration / mp.options.table_length] if mp.options.learn_tau else []
     times += [0.0] if mp.options.learn_delay else []
     low[: len(times)], high[: len(times)] = times, duration
-    return Box(low, high, (mp.num_params,), np.float64)
+    return Box(low, high, (mp.n_params,), np.float64)
 
 
 def context_of(spec: EnvSpec, obs: Array) -> Array:

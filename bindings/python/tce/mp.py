@@ -17,7 +17,7 @@ from .store import Store
 
 # Keywords that are fields of tce_mp_options as they stand.
 FIELDS = (
-    "num_dof", "num_basis", "num_basis_outside", "table_length", "relative_goal", "auto_scale_basis",
+    "n_dof", "n_basis", "n_basis_outside", "table_length", "relative_goal", "auto_scale_basis",
     "disable_goal", "disable_weights", "learn_tau", "learn_delay", "tau", "delay", "dt", "alpha",
     "alpha_phase", "basis_bandwidth_factor", "goal_scale", "phase", "basis")
 KEYWORDS = FIELDS + ("weights_scale", "exact", "steps")
@@ -87,9 +87,9 @@ class MovementPrimitive(Handle):
         super().__init__(address)
         self.options = struct(MpOptions)
         lib.tce_mp_get_options(self, byref(self.options))
-        self.num_params = int(lib.tce_mp_num_params(self))
-        self.num_dof = int(lib.tce_mp_num_dof(self))
-        self.num_columns = int(lib.tce_mp_num_columns(self))
+        self.n_params = int(lib.tce_mp_n_params(self))
+        self.n_dof = int(lib.tce_mp_n_dof(self))
+        self.n_columns = int(lib.tce_mp_n_columns(self))
 
     @classmethod
     def from_store(cls, store: Store, prefix: str) -> "MovementPrimitive":
@@ -101,7 +101,7 @@ class MovementPrimitive(Handle):
         lib.tce_mp_save(self, store, text("prefix", prefix))
 
     def _shapes(self) -> Shapes:
-        return Shapes(P=self.num_params, D=self.num_dof)
+        return Shapes(P=self.n_params, D=self.n_dof)
 
     def _grid(self, shapes: Shapes, times: Any, init_time: Any, init_pos: Any, init_vel: Any) -> MpGrid:
         """The struct that every batched query takes; E is known."""
@@ -186,7 +186,7 @@ class MovementPrimitive(Handle):
 
         The path of a DoF is an offset plus ``basis @ parameters of that DoF``.
         """
-        shapes = Shapes(C=self.num_columns)
+        shapes = Shapes(C=self.n_columns)
         times = shapes.array("times", times, "T")
         out = shapes.empty("T C")
         outputs: List[Optional[Array]] = [None, None, None]
@@ -205,7 +205,7 @@ class MovementPrimitive(Handle):
         shapes = self._shapes()
         times = shapes.array("times", times, "T")
         chol = one_factor(shapes, "chol", chol)
-        cov = np.empty((self.num_dof * shapes["T"],) * 2)
+        cov = np.empty((self.n_dof * shapes["T"],) * 2)
         std = shapes.empty("T D")
         lib.tce_mp_covariance(
             self, shapes["T"], times, number("init_time", init_time), chol, number("reg", reg), integer("order", order, 0, 1),
@@ -290,7 +290,7 @@ class _Configured(MovementPrimitive):
             if np.ndim(config["weights_scale"]) == 0:
                 options.weights_scale = number("weights_scale", config["weights_scale"])
             else:
-                scales = Shapes(B=options.num_basis).array("weights_scale", config["weights_scale"], "B")
+                scales = Shapes(B=options.n_basis).array("weights_scale", config["weights_scale"], "B")
                 options.point(weights_scales=scales)
 
         if config.get("exact") is not None:
@@ -303,8 +303,8 @@ class _Configured(MovementPrimitive):
 class ProDMP(_Configured):
     """Probabilistic dynamic movement primitive: smooth paths from any start, linear in P = D (B + 1) parameters.
 
-    Keywords (see docs/python.md): num_dof, num_basis, tau, delay, dt, alpha, alpha_phase,
-    basis_bandwidth_factor, num_basis_outside, weights_scale (a number or [B]), goal_scale, relative_goal,
+    Keywords (see docs/python.md): n_dof, n_basis, tau, delay, dt, alpha, alpha_phase,
+    basis_bandwidth_factor, n_basis_outside, weights_scale (a number or [B]), goal_scale, relative_goal,
     auto_scale_basis, disable_goal, disable_weights, learn_tau, learn_delay, basis ("table" or "exact";
     exact=True is short for the latter), table_length. ``steps`` is accepted and has no effect.
     """
@@ -329,14 +329,14 @@ def blend(a: Plan, b: Plan, start: float, end: float, times: Any) -> Blended:
     """Blends plan a into plan b between two times: position, velocity, acceleration [T, D], all continuous."""
     plans = []
     for plan in (a, b):
-        shapes = Shapes(P=plan.mp.num_params, D=plan.mp.num_dof)
+        shapes = Shapes(P=plan.mp.n_params, D=plan.mp.n_dof)
         row = struct(MpPlan)
         row.point(
             mp=plan.mp, params=shapes.array("params", plan.params, "P"), init_pos=shapes.optional("init_pos", plan.init_pos, "D"),
             init_vel=shapes.optional("init_vel", plan.init_vel, "D"))
         row.init_time = number("init_time", plan.init_time)
         plans.append(row)
-    shapes = Shapes(D=a.mp.num_dof)
+    shapes = Shapes(D=a.mp.n_dof)
     times = shapes.array("times", times, "T")
     pos, vel, acc = (shapes.empty("T D") for _ in range(3))
     lib.tce_mp_blend(

@@ -192,7 +192,7 @@ class SegmentObjective(Growing):
     ) -> None:
         self.mp = mp
         self.pool = pool
-        shapes = Shapes(P=mp.num_params, D=mp.num_dof)
+        shapes = Shapes(P=mp.n_params, D=mp.n_dof)
         times = shapes.array("times", times, "T", "E T")
         starts = shapes.array("init_time", np.atleast_1d(np.asarray(init_time, np.float64)), "1", "E")
         self._pairs = shapes.integers("pairs", pairs, "J 2").copy()

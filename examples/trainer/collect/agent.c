@@ -100,11 +100,11 @@ static tce_status check_sizes(const agent *a)
             TCE_E_SHAPE,
             "the policy has %zu outputs, its primitive %zu parameters: they do not belong together",
             n_params, a->P);
-    if (tce_mp_num_dof(a->mp) != a->D)
+    if (tce_mp_n_dof(a->mp) != a->D)
         return tce_fail(
             TCE_E_SHAPE,
             "the primitive has %zu degrees of freedom, its task %zu: they do not belong together",
-            tce_mp_num_dof(a->mp), a->D);
+            tce_mp_n_dof(a->mp), a->D);
     if (n_obs != a->O_net)
         return tce_fail(
             TCE_E_SHAPE,
@@ -142,7 +142,7 @@ tce_status agent_open(agent *out, const tce_store *store, int32_t max_batch, tce
                         tce_error_message());
     if (status != TCE_OK)
         return status;
-    out->P = tce_mp_num_params(out->mp);
+    out->P = tce_mp_n_params(out->mp);
     out->contextual = tce_policy_num_factors(out->policy, 2) > 1;
     out->task = tce_store_get_text(store, "task");
     if (!out->task)

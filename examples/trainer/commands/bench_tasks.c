@@ -95,7 +95,7 @@ static tce_status open_run(task_run *r, const tce_env_vtable *vtable, const char
     tce_mp_options_init(&mp, sizeof mp);
     r->T = (size_t)spec->n_steps;
     r->D = (size_t)spec->n_dof;
-    mp.num_dof = spec->n_dof;
+    mp.n_dof = spec->n_dof;
     mp.tau = spec->n_steps * spec->dt;
     mp.dt = spec->dt;
     mp.relative_goal = 1;
@@ -104,7 +104,7 @@ static tce_status open_run(task_run *r, const tce_env_vtable *vtable, const char
     status = tce_mp_create(&mp, NULL, &r->mp);
     if (status != TCE_OK)
         return status;
-    r->P = tce_mp_num_params(r->mp);
+    r->P = tce_mp_n_params(r->mp);
 
     int failed = 0;
     r->params = array_of_doubles(r->n * r->P, &failed);

@@ -26,8 +26,8 @@
 static void measure(export_basis *b)
 {
     const tce_mp_options *o = &b->options;
-    b->D = (size_t)o->num_dof;
-    b->W = o->disable_weights ? 0 : (size_t)o->num_basis;
+    b->D = (size_t)o->n_dof;
+    b->W = o->disable_weights ? 0 : (size_t)o->n_basis;
     b->G = o->kind != TCE_MP_PROMP && !o->disable_goal;
     b->C = b->W + b->G;
     b->R = o->kind == TCE_MP_PRODMP && o->relative_goal;
@@ -52,19 +52,19 @@ static double unbounded_phase(const tce_mp_options *o, double s)
 static void place_centres(export_basis *b)
 {
     const tce_mp_options *o = &b->options;
-    const double outside = (double)o->num_basis_outside;
-    const double step = 1.0 / ((double)o->num_basis - 2.0 * outside - 1.0);
+    const double outside = (double)o->n_basis_outside;
+    const double step = 1.0 / ((double)o->n_basis - 2.0 * outside - 1.0);
     const int exponential = o->kind != TCE_MP_PROMP && o->phase == TCE_MP_PHASE_NATURAL;
-    for (int32_t i = 0; i < o->num_basis; i++) {
-        if (o->phase == TCE_MP_PHASE_RHYTHMIC || o->num_basis == 1) {
-            b->centre[i] = o->phase == TCE_MP_PHASE_RHYTHMIC ? (double)i / (double)o->num_basis
+    for (int32_t i = 0; i < o->n_basis; i++) {
+        if (o->phase == TCE_MP_PHASE_RHYTHMIC || o->n_basis == 1) {
+            b->centre[i] = o->phase == TCE_MP_PHASE_RHYTHMIC ? (double)i / (double)o->n_basis
                                                              : unbounded_phase(o, 0.5);
             b->width[i] = o->basis_bandwidth_factor;
             continue;
         }
         b->centre[i] = unbounded_phase(o, ((double)i - outside) * step);
         double gap = unbounded_phase(o, ((double)i + 1.0 - outside) * step) - b->centre[i];
-        if (o->num_basis == 2 && i == 1 && exponential)
+        if (o->n_basis == 2 && i == 1 && exponential)
             gap *= 2.0;
         b->width[i] = o->basis_bandwidth_factor / (gap * gap);
     }
@@ -79,7 +79,7 @@ static void place_centres(export_basis *b)
 static tce_status create_bare(const export_basis *b, int unscaled, tce_mp **out)
 {
     tce_mp_options o = b->options;
-    o.num_dof = 1;
+    o.n_dof = 1;
     o.learn_tau = o.learn_delay = o.disable_goal = o.disable_weights = o.relative_goal = 0;
     o.delay = 0.0;
     if (unscaled) {
@@ -111,7 +111,7 @@ static void put_closed_forms(const export_basis *b, double u, double *row)
 static tce_status put_columns(const export_basis *b, const tce_mp *bare, double time, double *row)
 {
     const size_t S = 2 + b->C + b->R;
-    const size_t first = b->options.disable_weights ? (size_t)b->options.num_basis : 0;
+    const size_t first = b->options.disable_weights ? (size_t)b->options.n_basis : 0;
     double pos[TCE_MP_MAX_BASIS + 1], vel[TCE_MP_MAX_BASIS + 1];
     const tce_status status = tce_mp_basis(bare, 1, &time, 0.0, pos, vel, NULL);
     for (size_t c = 0; status == TCE_OK && c < b->C; c++) {
@@ -161,7 +161,7 @@ static tce_status bake_table(export_basis *b, const tce_mp *bare)
  */
 static double panel_length(const tce_mp_options *o, double u)
 {
-    const double gaps = (double)o->num_basis - 2.0 * (double)o->num_basis_outside - 1.0;
+    const double gaps = (double)o->n_basis - 2.0 * (double)o->n_basis_outside - 1.0;
     const double spacing = gaps > 1.0 ? 1.0 / gaps : 1.0;
     const double pole = fmin(1.0, PI / o->basis_bandwidth_factor);
     const double slower = u > 1.0 ? exp(fmin(o->alpha_phase * (u - 1.0), 50.0)) : 1.0;
@@ -206,7 +206,7 @@ static tce_status bake_integrals(export_basis *b, const tce_mp *unscaled)
 static tce_status find_scales(export_basis *b, const tce_mp *bare, const tce_mp *unscaled)
 {
     enum { N = 64 };
-    const size_t first = b->options.disable_weights ? (size_t)b->options.num_basis : 0;
+    const size_t first = b->options.disable_weights ? (size_t)b->options.n_basis : 0;
     double largest[TCE_MP_MAX_BASIS + 1] = { 0 };
     for (int k = 1; k <= N; k++) {
         double plain[TCE_MP_MAX_BASIS + 1], scaled[TCE_MP_MAX_BASIS + 1];

@@ -90,7 +90,7 @@ static tce_status write_network(const exported *x)
 /* Centres and widths. */
 static void write_basis(const exported *x)
 {
-    const size_t B = (size_t)x->basis.options.num_basis;
+    const size_t B = (size_t)x->basis.options.n_basis;
     c_file_int(&x->c, "BASIS", B);
     c_file_array(&x->c, "double", "centre", B, x->basis.centre);
     c_file_array(&x->c, "double", "width", B, x->basis.width);
@@ -198,7 +198,7 @@ static void choose(exported *x)
         { "TABLE", o->basis == TCE_MP_BASIS_TABLE },
         { "SMOOTH", o->phase == TCE_MP_PHASE_SMOOTH },
         { "RHYTHMIC", rhythmic },
-        { "NORMALISED", o->num_basis > 1 || rhythmic },
+        { "NORMALISED", o->n_basis > 1 || rhythmic },
         { "WEIGHTS", x->basis.W > 0 },
         { "GOAL", x->basis.G > 0 },
         { "RELATIVE", x->basis.R > 0 },

@@ -60,16 +60,16 @@ static tce_status create_primitive(const settings *s, const tce_env_spec *spec,
 {
     const setting_doubles *scales = &s->mp_weights_scale;
     tce_mp_options mp = s->mp;
-    mp.num_dof = spec->n_dof;
+    mp.n_dof = spec->n_dof;
     if (!(mp.dt > 0.0))
         mp.dt = spec->dt;
     mp.weights_scale = scales->v[0];
     if (scales->n > 1) {
-        if (scales->n != mp.num_basis)
+        if (scales->n != mp.n_basis)
             return tce_fail(TCE_E_SHAPE,
-                            "mp.weights_scale has %d numbers, mp.num_basis is %d: give one number, "
+                            "mp.weights_scale has %d numbers, mp.n_basis is %d: give one number, "
                             "or one per basis function",
-                            (int)scales->n, (int)mp.num_basis);
+                            (int)scales->n, (int)mp.n_basis);
         mp.weights_scales = scales->v;
     }
     return tce_mp_create(&mp, hooks, out);
@@ -202,7 +202,7 @@ static tce_status create_parts(learner *l, const method_context *c, const episod
     agent_describe(&l->agent, l->train.spec, s->task.name, s->collect.mask_context,
                    s->collect.time_input);
     l->agent.mp = l->mp;
-    l->agent.P = tce_mp_num_params(l->mp);
+    l->agent.P = tce_mp_n_params(l->mp);
     l->agent.contextual = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL;
 
     /* evaluation asks the policy for as many rows as there are environments */

@@ -25,6 +25,6 @@ tce_status action_correlation(const tce_mp *mp, size_t T, const double *times, c
 {
     const tce_status status = tce_mp_covariance(mp, T, times, 0.0, L, 0.0, 0, out, NULL);
     if (status == TCE_OK)
-        correlation_of_covariance(tce_mp_num_dof(mp) * T, out);
+        correlation_of_covariance(tce_mp_n_dof(mp) * T, out);
     return status;
 }

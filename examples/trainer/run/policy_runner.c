@@ -60,7 +60,7 @@ static tce_status check_primitive(const policy_runner *p)
     tce_mp_get_options(p->agent.mp, &then.mp);
     if (then.mp.weights_scales) {
         /* a longer list is in no settings, and the file's may be anything */
-        scales->n = then.mp.num_basis < MAX_LIST ? then.mp.num_basis : MAX_LIST;
+        scales->n = then.mp.n_basis < MAX_LIST ? then.mp.n_basis : MAX_LIST;
         memcpy(scales->v, then.mp.weights_scales, (size_t)scales->n * sizeof *scales->v);
     } else {
         scales->n = 1;

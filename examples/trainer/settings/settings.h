@@ -73,7 +73,7 @@ typedef struct settings {
         int32_t every; /* iterations; 0: only at the end */
         int32_t episodes;
     } evaluate;
-    tce_mp_options mp;                /* dt 0: the task's; num_dof is the task's */
+    tce_mp_options mp;                /* dt 0: the task's; n_dof is the task's */
     setting_doubles mp_weights_scale; /* one number, or one per basis function */
     struct {
         int32_t covariance; /* TCE_POLICY_… */

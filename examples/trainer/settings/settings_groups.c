@@ -127,9 +127,9 @@ static const setting_row EVALUATE_ROWS[] = {
 static const setting_row MP_ROWS[] = {
     { "mp", "kind", SETTING_CHOICE, AT(mp.kind), "prodmp", 0, 0, PRIMITIVES, 0,
       "movement primitive" },
-    { "mp", "num_basis", SETTING_INT, AT(mp.num_basis), "8", 1, TCE_MP_MAX_BASIS, NULL, 0,
+    { "mp", "n_basis", SETTING_INT, AT(mp.n_basis), "8", 1, TCE_MP_MAX_BASIS, NULL, 0,
       "basis functions of a degree of freedom; tce_mp_options and Python: 5" },
-    { "mp", "num_basis_outside", SETTING_INT, AT(mp.num_basis_outside), "0", 0, TCE_MP_MAX_BASIS,
+    { "mp", "n_basis_outside", SETTING_INT, AT(mp.n_basis_outside), "0", 0, TCE_MP_MAX_BASIS,
       NULL, 0, "centres outside the movement, on each side" },
     { "mp", "tau", SETTING_REAL, AT(mp.tau), "2.0", SETTING_POSITIVE, ANY, NULL, 0,
       "duration, s; a movement that ends before the episode rests at its goal; tce_mp_options and "

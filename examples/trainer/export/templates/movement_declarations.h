@@ -1,6 +1,6 @@
 size_t policy_context_size(void);
-size_t policy_num_dof(void);
-size_t policy_num_params(void);
+size_t policy_n_dof(void);
+size_t policy_n_params(void);
 
 /*
  * Mean of the policy: context [CONTEXT] -> params [PARAMS]. 0, or -1 when the context is not

@@ -3,12 +3,12 @@ size_t policy_context_size(void)
     return POLICY_CONTEXT;
 }
 
-size_t policy_num_dof(void)
+size_t policy_n_dof(void)
 {
     return POLICY_DOF;
 }
 
-size_t policy_num_params(void)
+size_t policy_n_params(void)
 {
     return POLICY_PARAMS;
 }
