@@ -74,9 +74,8 @@ int main(void)
      * the objective and its gradient; a small step against it raises the likelihood of the good
      * segments
      */
-    tce_segment_stats before, after;
-    tce_segment_stats_init(&before, sizeof before);
-    tce_segment_stats_init(&after, sizeof after);
+    tce_returns_stats before = { .struct_size = sizeof before };
+    tce_returns_stats after = { .struct_size = sizeof after };
     check(tce_segment_surrogate(segment, E, pos, mean, L, NULL, NULL, log_prob, advantages, NULL,
                                 0.0, &before, NULL, d_mean, d_L));
     for (int i = 0; i < E * P; i++)

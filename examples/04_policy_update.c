@@ -121,7 +121,7 @@ static double iterate(learner *l)
     /* 2, 3: values of all states, returns of all steps */
     check(tce_critic_observe(l->critic, E * (T + 1), obs));
     check(tce_critic_value(l->critic, E * (T + 1), obs, values));
-    check(tce_gae(E, T, rewards, values, dones, GAMMA, LAMBDA, NULL, returns));
+    check(tce_returns_gae(E, T, rewards, values, dones, GAMMA, LAMBDA, NULL, returns));
 
     /* 4, 5: segments and what they brought */
     int32_t pairs[2 * MAX_J];

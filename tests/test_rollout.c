@@ -770,24 +770,6 @@ START_TEST(states_go_out_and_in)
 }
 END_TEST
 
-START_TEST(rewards_move_to_the_deciding_event)
-{
-    const uint8_t events[4][5] = {
-        { 0, 0, 1, 1, 1 }, { 1, 1, 1, 1, 1 }, { 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 1 }
-    };
-    const double expected[4][5] = {
-        { 1, 2, 12, 0, 0 }, { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 }
-    };
-    double rewards[4][5];
-
-    for (int i = 0; i < 20; i++)
-        rewards[i / 5][i % 5] = i % 5 + 1;
-    tce_rewards_to_event(4, 5, events[0], rewards[0]);
-    ck_assert_mem_eq(rewards, expected, sizeof rewards);
-    tce_rewards_to_event(0, 5, NULL, NULL);
-}
-END_TEST
-
 /* ---- errors: faults of the environments ------------------------------------------------------ */
 
 static const struct {
@@ -1238,7 +1220,6 @@ int main(void)
     tcase_add_test(property, the_spec_is_a_copy);
     tcase_add_test(property, raw_actions_step_each_environment_once);
     tcase_add_test(property, states_go_out_and_in);
-    tcase_add_test(property, rewards_move_to_the_deciding_event);
 
     tcase_add_loop_test(errors, a_fault_is_reported_and_loses_nothing_else, 0, 2 * n_faults);
     tcase_add_test(errors, a_lost_environment_stays_lost_while_others_are_stepped);

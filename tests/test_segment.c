@@ -1,5 +1,5 @@
 /*
- * segment: returns, time pairs, segment advantages, segment likelihood, surrogate.
+ * segment: time pairs, segment advantages, segment likelihood, surrogate.
  */
 #include <check.h>
 #include <math.h>
@@ -54,7 +54,7 @@ typedef struct batch {
 
 /* What a surrogate call returns. */
 typedef struct result {
-    tce_segment_stats stats;
+    tce_returns_stats stats;
     double log_prob[E * J];
     double d_mean[E * P];
     double d_L[E * P * P];
@@ -172,7 +172,7 @@ static void fill_old(batch *b, tce_segment *seg)
 static void evaluate(const batch *b, tce_segment *seg, const uint8_t *mask, double clip,
                      result *out)
 {
-    tce_segment_stats_init(&out->stats, sizeof out->stats);
+    out->stats = (tce_returns_stats){ .struct_size = sizeof out->stats };
     fill_sentinel(E * J, out->log_prob);
     fill_sentinel(E * P, out->d_mean);
     fill_sentinel(E * P * P, out->d_L);
@@ -327,9 +327,9 @@ static void check_surrogate(const json_t *test, objective *o, const char *advant
     double *const log_prob = malloc(o->n_E * o->n_J * sizeof(double));
     double *const d_mean = malloc(n_mean * sizeof(double));
     double *const d_L = malloc(n_chol * sizeof(double));
-    tce_segment_stats stats;
+    tce_returns_stats stats;
 
-    tce_segment_stats_init(&stats, sizeof stats);
+    stats = (tce_returns_stats){ .struct_size = sizeof stats };
     ok(tce_segment_surrogate(o->seg, o->n_E, o->positions, mean, L, o->init_pos, o->init_vel, old,
                              advantages, NULL, clip, &stats, log_prob, d_mean, d_L));
     test_assert_close(log_prob, want_log_prob, o->n_E * o->n_J, TOL_GOLDEN);
@@ -372,50 +372,6 @@ static void for_each(const char *file, const char *kind, const char *key,
     json_decref(cases);
 }
 
-static uint8_t *flags(const json_t *test, const char *key, size_t n)
-{
-    double *const x = test_field(test, key, n);
-    uint8_t *const out = malloc(n);
-
-    for (size_t i = 0; i < n; i++)
-        out[i] = x[i] != 0.0;
-    free(x);
-    return out;
-}
-
-static void check_returns(const json_t *test, const char *const keys[4])
-{
-    const size_t n_E = json_array_size(json_object_get(test, "rewards"));
-    const size_t n_T = json_array_size(json_array_get(json_object_get(test, "rewards"), 0));
-    const size_t n = n_E * n_T;
-    double *const rewards = test_field(test, "rewards", n);
-    double *const values = test_field(test, "values", n_E * (n_T + 1));
-    uint8_t *const dones = flags(test, "dones", n);
-    double *const advantages = malloc(n * sizeof(double));
-    double *const returns = malloc(n * sizeof(double));
-    const double gamma = number(test, "gamma");
-
-    for (int kind = 0; kind < 2 && keys[2 * kind]; kind++) {
-        double *const want_advantages = test_field(test, keys[2 * kind], n);
-        double *const want_returns = test_field(test, keys[2 * kind + 1], n);
-
-        if (kind == 0)
-            ok(tce_gae(n_E, n_T, rewards, values, dones, gamma, number(test, "gae_lambda"),
-                       advantages, returns));
-        else
-            ok(tce_monte_carlo(n_E, n_T, rewards, values, dones, gamma, advantages, returns));
-        test_assert_close(advantages, want_advantages, n, TOL_GOLDEN);
-        test_assert_close(returns, want_returns, n, TOL_GOLDEN);
-        free(want_advantages);
-        free(want_returns);
-    }
-    free(rewards);
-    free(values);
-    free(dones);
-    free(advantages);
-    free(returns);
-}
-
 static void check_advantage(const json_t *test, int32_t kind, int32_t normalise, const char *key)
 {
     const size_t n_E = json_array_size(json_object_get(test, "rewards"));
@@ -443,10 +399,8 @@ static void check_advantage(const json_t *test, int32_t kind, int32_t normalise,
 
 static void check_objective(const json_t *test)
 {
-    const char *const keys[4] = { "advantages", "returns", NULL, NULL };
     objective o;
 
-    check_returns(test, keys);
     check_advantage(test, TCE_SEGMENT_VALUE, 0, "segment_advantage");
     check_advantage(test, TCE_SEGMENT_VALUE, 1, "segment_advantage_normalised");
     load_objective(test, "sampled_params", 1, &o);
@@ -481,14 +435,6 @@ static void check_pairs(const json_t *test)
     load_objective(test, "params", 1, &o);
     check_log_prob(test, &o, "policy_mean", "policy_chol", "segment_log_prob", 1);
     free_objective(&o);
-}
-
-static void check_both_returns(const json_t *test)
-{
-    const char *const keys[4] = { "gae_advantages", "gae_returns", "monte_carlo_advantages",
-                                  "monte_carlo_returns" };
-
-    check_returns(test, keys);
 }
 
 static void check_three_advantages(const json_t *test)
@@ -552,12 +498,6 @@ START_TEST(pair_likelihoods_match_the_reference)
 }
 END_TEST
 
-START_TEST(returns_match_the_reference)
-{
-    for_each("core_options.json", "returns", "gae_returns", check_both_returns);
-}
-END_TEST
-
 START_TEST(segment_advantages_match_the_reference)
 {
     for_each("core_options.json", "segment_advantages", "pairs", check_three_advantages);
@@ -570,38 +510,7 @@ START_TEST(time_points_match_the_reference)
 }
 END_TEST
 
-/* ---- property: returns, pairs, advantages ---------------------------------------------------- */
-
-START_TEST(gae_with_lambda_one_is_monte_carlo)
-{
-    double rewards[E * T], values[E * (T + 1)], gae[2][E * T], carlo[2][E * T];
-    uint8_t dones[E * T];
-    tce_random random;
-
-    tce_random_start(&random, (uint64_t)_i, 1, 0, 0);
-    tce_random_normals(&random, E * T, rewards);
-    tce_random_normals(&random, E * (T + 1), values);
-    for (size_t i = 0; i < E * T; i++)
-        dones[i] = tce_random_uniform(&random) < 0.05;
-    ok(tce_gae(E, T, rewards, values, dones, 0.97, 1.0, gae[0], gae[1]));
-    ok(tce_monte_carlo(E, T, rewards, values, dones, 0.97, carlo[0], carlo[1]));
-    test_assert_close(gae[0], carlo[0], E * T, TOL_ROUNDING);
-    test_assert_close(gae[1], carlo[1], E * T, TOL_ROUNDING);
-}
-END_TEST
-
-START_TEST(gae_with_lambda_zero_is_the_temporal_difference)
-{
-    const double rewards[3] = { 1.0, 2.0, 3.0 };
-    const double values[4] = { 0.5, 0.25, 4.0, 8.0 };
-    const uint8_t dones[3] = { 0, 1, 0 };
-    const double want[3] = { 1.0 + 0.5 * 0.25 - 0.5, 2.0 - 0.25, 3.0 + 0.5 * 8.0 - 4.0 };
-    double got[3];
-
-    ok(tce_gae(1, 3, rewards, values, dones, 0.5, 0.0, got, NULL));
-    test_assert_close(got, want, 3, TOL_ROUNDING);
-}
-END_TEST
+/* ---- property: pairs, advantages ------------------------------------------------------------- */
 
 START_TEST(interval_pairs_are_consecutive_and_within_their_bound)
 {
@@ -740,7 +649,7 @@ START_TEST(an_early_end_leaves_out_what_comes_after_it)
                              END_LENGTHS, 0.5, 1, got, mask));
     double seven[8];
     memcpy(seven, want, sizeof seven);
-    tce_normalise(7, NULL, seven);
+    tce_returns_normalise(7, NULL, seven);
     test_assert_close(got, seven, 8, TOL_ROUNDING);
 }
 END_TEST
@@ -758,7 +667,7 @@ START_TEST(rewards_and_step_sums_stop_at_an_early_end)
 
     /* sum: nine steps are normalised, then summed over a ... b */
     memcpy(steps, END_REWARDS, sizeof steps);
-    tce_normalise(9, NULL, steps);
+    tce_returns_normalise(9, NULL, steps);
     const double sum[8] = { steps[0] + steps[1] + steps[2],
                             steps[1] + steps[2] + steps[3],
                             steps[2] + steps[3] + steps[4],
@@ -788,33 +697,6 @@ START_TEST(a_full_length_is_no_early_end)
         for (size_t i = 0; i < 8; i++)
             ck_assert_uint_eq(mask[i], 1);
     }
-}
-END_TEST
-
-START_TEST(normalised_numbers_have_mean_zero_and_deviation_one)
-{
-    double x[T], sum = 0.0, squares = 0.0, single = 3.0;
-    const uint8_t one[3] = { 0, 1, 0 };
-    double three[3] = { 1.0, 2.0, 3.0 };
-    tce_random random;
-
-    tce_random_start(&random, (uint64_t)_i, 3, 0, 0);
-    tce_random_normals(&random, T, x);
-    for (size_t i = 0; i < T; i++)
-        x[i] = 1e3 + 5.0 * x[i];
-    tce_normalise(T, NULL, x);
-    for (size_t i = 0; i < T; i++)
-        sum += x[i];
-    for (size_t i = 0; i < T; i++)
-        squares += x[i] * x[i];
-    ck_assert_double_eq_tol(sum, 0.0, 1e-9);
-    ck_assert_double_eq_tol(squares / (T - 1), 1.0, 1e-8);
-
-    /* fewer than two stay */
-    tce_normalise(1, NULL, &single);
-    ck_assert_double_eq(single, 3.0);
-    tce_normalise(3, one, three);
-    ck_assert_double_eq(three[1], 2.0);
 }
 END_TEST
 
@@ -970,8 +852,8 @@ START_TEST(episodes_with_their_own_grids_add_up)
     fill_old(b, many);
     evaluate(b, many, NULL, 0.0, &got);
     for (size_t e = 0; e < E; e++) {
-        tce_segment_stats stats;
-        tce_segment_stats_init(&stats, sizeof stats);
+        tce_returns_stats stats;
+        stats = (tce_returns_stats){ .struct_size = sizeof stats };
         ok(tce_segment_set_pairs(one, 1, T, b->times + e * T, b->init_time + e, J, b->pairs));
         ok(tce_segment_surrogate(one, 1, b->positions + e * T * D, b->mean + e * P, b->L,
                                  b->init_pos + e * D, b->init_vel + e * D, b->old + e * J,
@@ -1087,7 +969,7 @@ START_TEST(a_large_batch_gives_the_same_bytes_on_one_and_three_threads)
         advantages[LARGE_E * LARGE_J];
     static double d_mean[2][LARGE_E * LARGE_P], d_L[2][LARGE_P * LARGE_P];
     static int32_t pairs[2 * LARGE_J];
-    tce_segment_stats stats[2];
+    tce_returns_stats stats[2];
     const double start_time = 0.0;
     size_t n_pairs;
     tce_random random;
@@ -1138,7 +1020,7 @@ START_TEST(a_large_batch_gives_the_same_bytes_on_one_and_three_threads)
             ok(tce_segment_log_prob(seg, LARGE_E, positions, mean, L, start, rest, old));
         for (size_t k = 0; i == 0 && k < LARGE_E * LARGE_J; k++)
             old[k] -= 0.1;
-        tce_segment_stats_init(&stats[i], sizeof stats[i]);
+        stats[i] = (tce_returns_stats){ .struct_size = sizeof stats[i] };
         ok(tce_segment_surrogate(seg, LARGE_E, positions, mean, L, start, rest, old, advantages,
                                  NULL, 0.0, &stats[i], NULL, d_mean[i], d_L[i]));
         tce_segment_free(seg);
@@ -1241,41 +1123,20 @@ START_TEST(both_surrogates_agree)
     batch *const b = create_batch((uint64_t)_i, 0.0);
     tce_segment *const seg = prepare(b, 1, 1, 1e-4, NULL);
     static result want;
-    tce_segment_stats stats;
+    tce_returns_stats stats;
     double d[E * J];
 
     fill_old(b, seg);
     for (int clipped = 0; clipped < 2; clipped++) {
         evaluate(b, seg, b->mask, 0.1 * clipped, &want);
-        tce_segment_stats_init(&stats, sizeof stats);
-        ok(tce_surrogate(E * J, want.log_prob, b->old, b->advantages, b->mask, 0.1 * clipped,
-                         &stats, d));
+        stats = (tce_returns_stats){ .struct_size = sizeof stats };
+        ok(tce_returns_surrogate(E * J, want.log_prob, b->old, b->advantages, b->mask,
+                                 0.1 * clipped, &stats, d));
         test_assert_close(&stats.loss, &want.stats.loss, 5, TOL_ROUNDING);
         ck_assert(clipped == (stats.fraction_clipped > 0.0));
     }
     tce_segment_free(seg);
     free_batch(b);
-}
-END_TEST
-
-START_TEST(clipping_stops_the_gradient_on_the_side_of_the_advantage_only)
-{
-    const double log_prob[6] = { 0.5, 0.5, -0.5, -0.5, 0.1, -0.1 };
-    const double old[6] = { 0 };
-    const double advantages[6] = { 2, -2, 2, -2, 2, -2 };
-    const double want[6] = { 0, 2 * exp(0.5) / 6,  -2 * exp(-0.5) / 6,
-                             0, -2 * exp(0.1) / 6, 2 * exp(-0.1) / 6 };
-    tce_segment_stats stats;
-    double d[6];
-
-    tce_segment_stats_init(&stats, sizeof stats);
-    ok(tce_surrogate(6, log_prob, old, advantages, NULL, 0.2, &stats, d));
-    test_assert_close(d, want, 6, TOL_ROUNDING);
-    const double loss =
-        -(2 * 1.2 - 2 * exp(0.5) + 2 * exp(-0.5) - 2 * 0.8 + 2 * exp(0.1) - 2 * exp(-0.1)) / 6;
-    ck_assert_double_eq_tol(stats.loss, loss, TOL_ROUNDING);
-    ck_assert_double_eq_tol(stats.fraction_clipped, 4.0 / 6.0, TOL_ROUNDING);
-    ck_assert_double_eq_tol(stats.ratio_max, exp(0.5), TOL_ROUNDING);
 }
 END_TEST
 
@@ -1310,9 +1171,9 @@ typedef struct loss_context {
 static double loss_of(void *context, const double *x)
 {
     const loss_context *const c = context;
-    tce_segment_stats stats;
+    tce_returns_stats stats;
 
-    tce_segment_stats_init(&stats, sizeof stats);
+    stats = (tce_returns_stats){ .struct_size = sizeof stats };
     memmove(c->target, x, c->n * sizeof(double));
     ok(tce_segment_surrogate(c->seg, E, c->b->positions, c->b->mean, c->b->L, c->b->init_pos,
                              c->b->init_vel, c->b->old, c->b->advantages, c->mask, c->clip, &stats,
@@ -1401,26 +1262,6 @@ static void all_equal(size_t n, const double *x, double want)
     for (size_t i = 0; i < n; i++)
         ck_assert_msg(isnan(want) ? isnan(x[i]) : x[i] == want, "entry %zu is %g", i, x[i]);
 }
-
-START_TEST(bad_returns_arguments_are_refused)
-{
-    const double rewards[2] = { 1.0, 2.0 }, values[3] = { 1.0, 2.0, 3.0 },
-                 bad[3] = { 1.0, NAN, 3.0 };
-    const uint8_t dones[2] = { 0, 0 };
-    double out[2];
-
-    fill_sentinel(2, out);
-    fails(tce_gae(1, 2, NULL, values, dones, 0.9, 0.9, out, out), TCE_E_ARGUMENT, "rewards");
-    fails(tce_gae(1, 2, rewards, values, NULL, 0.9, 0.9, out, out), TCE_E_ARGUMENT, "dones");
-    fails(tce_gae(1, 2, bad, values, dones, 0.9, 0.9, out, out), TCE_E_VALUE, "rewards[1]");
-    fails(tce_gae(1, 2, rewards, bad, dones, 0.9, 0.9, out, out), TCE_E_VALUE, "values[1]");
-    fails(tce_gae(1, 2, rewards, values, dones, 1.1, 0.9, out, out), TCE_E_VALUE, "gamma");
-    fails(tce_gae(1, 2, rewards, values, dones, 0.9, -0.1, out, out), TCE_E_VALUE, "lambda");
-    fails(tce_monte_carlo(1, 2, rewards, bad, dones, 0.9, out, out), TCE_E_VALUE, "values[1]");
-    fails(tce_monte_carlo(1, 2, rewards, values, dones, NAN, out, out), TCE_E_VALUE, "gamma");
-    all_equal(2, out, SENTINEL);
-}
-END_TEST
 
 START_TEST(bad_time_points_are_refused)
 {
@@ -1641,7 +1482,7 @@ static void fails_with_nan(const batch *b, tce_segment *seg, size_t n_L, tce_sta
     static result got;
 
     fill_sentinel(E * P * P, got.d_L);
-    tce_segment_stats_init(&got.stats, sizeof got.stats);
+    got.stats = (tce_returns_stats){ .struct_size = sizeof got.stats };
     fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel,
                                 b->old, b->advantages, NULL, 0.0, &got.stats, got.log_prob,
                                 got.d_mean, got.d_L),
@@ -1710,32 +1551,6 @@ START_TEST(segments_before_the_delay_are_singular_and_have_no_velocity)
     all_equal(E * J, out, NAN);
     tce_segment_free(seg);
     free_batch(b);
-}
-END_TEST
-
-START_TEST(an_overflow_in_the_plain_surrogate_is_reported)
-{
-    double log_prob[3] = { 0.0, 1000.0, 0.0 }, old[3] = { 0 }, advantages[3] = { 1.0, 1.0, 1.0 },
-           d[3];
-    const uint8_t mask[3] = { 1, 0, 1 };
-    tce_segment_stats stats;
-
-    tce_segment_stats_init(&stats, sizeof stats);
-    fails(tce_surrogate(3, log_prob, old, advantages, NULL, 0.0, &stats, d), TCE_E_NOT_FINITE,
-          "entry 1");
-    all_equal(3, d, NAN);
-    all_equal(5, &stats.loss, NAN);
-    ok(tce_surrogate(3, log_prob, old, advantages, mask, 0.0, &stats, d));
-    ck_assert_double_eq(stats.loss, -1.0);
-    ck_assert_double_eq(d[1], 0.0);
-    fill_sentinel(3, d);
-    fails(tce_surrogate(3, log_prob, NULL, advantages, NULL, 0.0, &stats, d), TCE_E_ARGUMENT,
-          "log_prob_old");
-    fails(tce_surrogate(3, log_prob, old, advantages, NULL, NAN, &stats, d), TCE_E_VALUE, "clip");
-    advantages[0] = NAN;
-    fails(tce_surrogate(3, log_prob, old, advantages, mask, 0.0, &stats, d), TCE_E_VALUE,
-          "advantages[0]");
-    all_equal(3, d, SENTINEL);
 }
 END_TEST
 
@@ -1814,12 +1629,9 @@ int main(void)
     tcase_add_test(golden, a_contextual_objective_matches_the_reference);
     tcase_add_test(golden, a_clipped_objective_matches_the_reference);
     tcase_add_test(golden, pair_likelihoods_match_the_reference);
-    tcase_add_test(golden, returns_match_the_reference);
     tcase_add_test(golden, segment_advantages_match_the_reference);
     tcase_add_test(golden, time_points_match_the_reference);
 
-    tcase_add_loop_test(property, gae_with_lambda_one_is_monte_carlo, 0, N_SEEDS);
-    tcase_add_test(property, gae_with_lambda_zero_is_the_temporal_difference);
     tcase_add_test(property, interval_pairs_are_consecutive_and_within_their_bound);
     tcase_add_test(property, every_first_index_is_drawn);
     tcase_add_test(property, random_points_are_sorted_distinct_and_unbiased);
@@ -1827,7 +1639,6 @@ int main(void)
     tcase_add_test(property, an_early_end_leaves_out_what_comes_after_it);
     tcase_add_test(property, rewards_and_step_sums_stop_at_an_early_end);
     tcase_add_test(property, a_full_length_is_no_early_end);
-    tcase_add_loop_test(property, normalised_numbers_have_mean_zero_and_deviation_one, 0, N_SEEDS);
     tcase_add_loop_test(property, likelihood_is_that_of_the_dense_gaussian, 0, N_SEEDS);
     tcase_add_loop_test(property, pairs_may_come_in_any_order_and_overlap, 0, N_SEEDS);
     tcase_add_loop_test(property, copies_of_a_shared_factor_give_the_shared_result, 0, N_SEEDS);
@@ -1841,7 +1652,6 @@ int main(void)
     tcase_add_test(property, a_mask_of_zeros_gives_zeros);
     tcase_add_loop_test(property, at_the_old_parameters_every_ratio_is_one, 0, N_SEEDS);
     tcase_add_loop_test(property, both_surrogates_agree, 0, N_SEEDS);
-    tcase_add_test(property, clipping_stops_the_gradient_on_the_side_of_the_advantage_only);
     tcase_add_test(property, a_promp_has_no_start_and_is_scored_all_the_same);
 
     tcase_add_loop_test(gradient, gradients_of_a_shared_factor_are_the_central_differences, 0,
@@ -1849,7 +1659,6 @@ int main(void)
     tcase_add_loop_test(gradient, gradients_with_own_grids_are_the_central_differences, 0, N_SEEDS);
     tcase_add_loop_test(gradient, gradients_hold_the_regulariser_constant, 0, N_SEEDS);
 
-    tcase_add_test(errors, bad_returns_arguments_are_refused);
     tcase_add_test(errors, bad_time_points_are_refused);
     tcase_add_test(errors, bad_advantage_arguments_are_refused);
     tcase_add_test(errors, bad_options_are_refused);
@@ -1858,7 +1667,6 @@ int main(void)
     tcase_add_test(errors, numerical_failures_fill_the_outputs_with_nan);
     tcase_add_test(errors, equal_times_without_a_regulariser_are_not_positive_definite);
     tcase_add_test(errors, segments_before_the_delay_are_singular_and_have_no_velocity);
-    tcase_add_test(errors, an_overflow_in_the_plain_surrogate_is_reported);
 
     tcase_add_test(memory, a_failing_allocator_fails_create_and_leaks_nothing);
     tcase_add_test(memory, nothing_is_allocated_after_create);

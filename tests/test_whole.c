@@ -327,7 +327,7 @@ static double chain_loss(void *context, const double *step)
         c->moved[i] = c->origin[i] + *step * c->direction[i];
     policy_gradient gradient;
     double entropy;
-    tce_segment_stats_init(&gradient.stats, sizeof gradient.stats);
+    gradient.stats = (tce_returns_stats){ .struct_size = sizeof gradient.stats };
     ok(tce_policy_set_parameters(c->update->policy, c->moved));
     ok(policy_update_gradient(c->update, &c->rows, &c->options, &gradient));
     ok(policy_update_entropy(c->update, WORLD_E, c->update->proj_L, &entropy));

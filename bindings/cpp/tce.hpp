@@ -85,6 +85,11 @@ template <class Struct, void (*Init)(Struct *, size_t)> struct options : Struct 
     options() { Init(this, sizeof(Struct)); }
 };
 
+/* A C struct without defaults: its size, and zeros. */
+template <class Struct> struct sized : Struct {
+    sized() : Struct() { this->struct_size = sizeof(Struct); }
+};
+
 /* A C handle: created by derived classes, freed once. */
 template <class T, void (*Free)(T *)> class handle
 {
@@ -125,7 +130,7 @@ using mp_grid = detail::options<tce_mp_grid, tce_mp_grid_init>;
 using mp_plan = detail::options<tce_mp_plan, tce_mp_plan_init>;
 using trpl_options = detail::options<tce_trpl_options, tce_trpl_options_init>;
 using segment_options = detail::options<tce_segment_options, tce_segment_options_init>;
-using segment_stats = detail::options<tce_segment_stats, tce_segment_stats_init>;
+using returns_stats = detail::sized<tce_returns_stats>;
 using net_options = detail::options<tce_net_options, tce_net_options_init>;
 using adam_options = detail::options<tce_adam_options, tce_adam_options_init>;
 using policy_options = detail::options<tce_policy_options, tce_policy_options_init>;
@@ -462,13 +467,13 @@ public:
     {
         check(tce_segment_log_prob(pointer_, E, positions, mean, L, init_pos, init_vel, out));
     }
-    segment_stats surrogate(size_t E, const double *positions, const double *mean, const double *L,
+    returns_stats surrogate(size_t E, const double *positions, const double *mean, const double *L,
                             const double *init_pos, const double *init_vel,
                             const double *log_prob_old, const double *advantages,
                             const uint8_t *mask, double clip, double *out_log_prob,
                             double *out_d_mean, double *out_d_L)
     {
-        segment_stats stats;
+        returns_stats stats;
         check(tce_segment_surrogate(pointer_, E, positions, mean, L, init_pos, init_vel,
                                     log_prob_old, advantages, mask, clip, &stats, out_log_prob,
                                     out_d_mean, out_d_L));

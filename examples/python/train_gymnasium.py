@@ -57,7 +57,7 @@ def iterate(number):
     inputs = with_time(paths.obs)
     critic.observe(inputs)
     values = critic.value(inputs).reshape(E, T + 1)
-    _, returns = tce.gae(rewards, values, paths.dones, gamma=1.0, lam=0.95)
+    _, returns = tce.returns.gae(rewards, values, paths.dones, gamma=1.0, lam=0.95)
 
     # segments, what they brought, and how likely they were
     pairs = tce.time_pairs(T, K, random)

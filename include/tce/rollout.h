@@ -160,13 +160,6 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_get_states(tce_rollout *rollout, si
 TCE_API TCE_NODISCARD tce_status tce_rollout_set_states(tce_rollout *rollout, size_t n,
                                                         const double *states);
 
-/*
- * Rewards moved to the deciding event [tasks 1.7], in place: rewards [E, T], events [E, T]. With e
- * the first step flagged, e > 0: its reward becomes the sum of all from e on, and those after it 0.
- * Without such a step nothing changes.   No allocation.   Since 0.1.
- */
-TCE_API void tce_rewards_to_event(size_t E, size_t T, const uint8_t *events, double *rewards);
-
 TCE_END_C
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * segment: returns and advantages of steps and of segments, and the likelihood of path segments
- * under a Gaussian over movement-primitive parameters: the objective of TCE.
+ * segment: advantages of path segments, and their likelihood under a Gaussian over
+ * movement-primitive parameters: the objective of TCE.
  *
  * A segment is a pair (a, b) of step indices; its likelihood is that of the desired positions at
  * these two times (2D numbers). Masked segments (ended episodes) take part in nothing. Mathematics:
@@ -10,30 +10,9 @@
 #define TCE_SEGMENT_H
 
 #include <tce/mp.h>
+#include <tce/returns.h>
 
 TCE_BEGIN_C
-
-/* ---- returns --------------------------------------------------------------------------------- */
-
-/*
- * Generalised advantage estimation. rewards, dones [E, T] (dones: 0 or 1), values [E, T+1]; outputs
- * [E, T]; out_returns = advantages + values; either may be NULL.
- * TCE_E_VALUE: gamma or lambda outside [0, 1], or a number that is not finite.   No allocation.
- * Since 0.1.
- */
-TCE_API TCE_NODISCARD tce_status tce_gae(size_t E, size_t T, const double *rewards,
-                                         const double *values, const uint8_t *dones, double gamma,
-                                         double lambda, double *out_advantages,
-                                         double *out_returns);
-
-/*
- * Monte-Carlo returns R_t, with V_T after the last step, and A_t = R_t - V_t; same shapes and
- * statuses.   Since 0.1.
- */
-TCE_API TCE_NODISCARD tce_status tce_monte_carlo(size_t E, size_t T, const double *rewards,
-                                                 const double *values, const uint8_t *dones,
-                                                 double gamma, double *out_advantages,
-                                                 double *out_returns);
 
 /* ---- time points and segment advantages ------------------------------------------------------ */
 
@@ -81,12 +60,6 @@ TCE_API TCE_NODISCARD tce_status tce_segment_advantage(int32_t kind, size_t E, s
                                                        const int32_t *pairs, const int32_t *lengths,
                                                        double gamma, int32_t normalise, double *out,
                                                        uint8_t *out_mask);
-
-/*
- * Minus mean over sample std + 1e-8, in place, over the entries with mask != 0 (mask NULL: all).
- * Fewer than two: unchanged.   Since 0.1.
- */
-TCE_API void tce_normalise(size_t n, const uint8_t *mask, double *x);
 
 /* ---- segment likelihood and surrogate -------------------------------------------------------- */
 
@@ -136,18 +109,6 @@ TCE_API TCE_NODISCARD tce_status tce_segment_log_prob(tce_segment *seg, size_t E
                                                       const double *L, const double *init_pos,
                                                       const double *init_vel, double *out);
 
-/* What a surrogate evaluation found besides its gradients. */
-typedef struct tce_segment_stats {
-    size_t struct_size;
-    double loss; /* -mean(ratio * advantage), clipped or not */
-    double ratio_mean;
-    double ratio_max;
-    double fraction_clipped; /* share with |ratio - 1| > clip; 0 without clipping */
-    double approx_kl;        /* mean of ratio - 1 - log ratio */
-} tce_segment_stats;
-
-TCE_API void tce_segment_stats_init(tce_segment_stats *stats, size_t struct_size);
-
 /*
  * Surrogate loss -mean(rho A), or with clip > 0 -mean(min(rho A, clip(rho, 1-clip, 1+clip) A)), rho
  * = exp(new - old), over unmasked segments, and its gradients d_mean [E, P], d_L (like L, zeros
@@ -159,19 +120,8 @@ TCE_API void tce_segment_stats_init(tce_segment_stats *stats, size_t struct_size
 TCE_API TCE_NODISCARD tce_status tce_segment_surrogate(
     tce_segment *seg, size_t E, const double *positions, const double *mean, const double *L,
     const double *init_pos, const double *init_vel, const double *log_prob_old,
-    const double *advantages, const uint8_t *mask, double clip, tce_segment_stats *out_stats,
+    const double *advantages, const uint8_t *mask, double clip, tce_returns_stats *out_stats,
     double *out_log_prob, double *out_d_mean, double *out_d_L);
-
-/*
- * The same surrogate for any log-likelihoods (BBRL: of the parameters themselves): n values -> loss
- * and d_log_prob [n]; either may be NULL.
- * TCE_E_VALUE, TCE_E_NOT_FINITE: a ratio overflowed.   No allocation.   Since 0.1.
- */
-TCE_API TCE_NODISCARD tce_status tce_surrogate(size_t n, const double *log_prob,
-                                               const double *log_prob_old, const double *advantages,
-                                               const uint8_t *mask, double clip,
-                                               tce_segment_stats *out_stats,
-                                               double *out_d_log_prob);
 
 TCE_END_C
 

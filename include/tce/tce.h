@@ -11,6 +11,7 @@
 #include <tce/mp.h>
 #include <tce/net.h>
 #include <tce/policy.h>
+#include <tce/returns.h>
 #include <tce/rollout.h>
 #include <tce/segment.h>
 #include <tce/store.h>

@@ -481,27 +481,3 @@ tce_status tce_rollout_metrics(tce_rollout *rollout, size_t n, double *out)
         return status;
     return tce_pool_run(rollout->pool, n, 1, metrics_work, &job);
 }
-
-/* ---- rewards --------------------------------------------------------------------------------- */
-
-/*
- * With e the first step whose event flag is set: if e > 0, r_e <- sum_{t >= e} r_t and r_t <- 0 for
- * t > e. Without an event, or with e = 0, nothing changes [tasks 1.7].
- */
-void tce_rewards_to_event(size_t E, size_t T, const uint8_t *events, double *rewards)
-{
-    for (size_t episode = 0; episode < E; episode++) {
-        const uint8_t *flags = events + episode * T;
-        double *r = rewards + episode * T;
-        size_t e = 0;
-
-        while (e < T && !flags[e])
-            e++;
-        if (e == 0)
-            continue;
-        for (size_t t = e + 1; t < T; t++) {
-            r[e] += r[t];
-            r[t] = 0.0;
-        }
-    }
-}

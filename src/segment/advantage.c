@@ -22,47 +22,6 @@ typedef struct segments {
     const int32_t *lengths; /* [E] or NULL */
 } segments;
 
-/* Mean and sum of squared deviations of the numbers seen so far. */
-typedef struct moments {
-    double n;
-    double mean;
-    double squares;
-} moments;
-
-/*
- * mean_n = mean_{n-1} + (x - mean_{n-1}) / n;  squares_n = squares_{n-1} + (x - mean_{n-1})(x -
- * mean_n)
- */
-static void moments_add(moments *m, double x)
-{
-    const double deviation = x - m->mean;
-
-    m->n += 1.0;
-    m->mean += deviation / m->n;
-    m->squares += deviation * (x - m->mean);
-}
-
-static double normalised(const moments *m, double x)
-{
-    if (m->n < 2.0)
-        return x;
-    return (x - m->mean) / (sqrt(m->squares / (m->n - 1.0)) + TCE__STD_EPSILON);
-}
-
-void tce_normalise(size_t n, const uint8_t *mask, double *x)
-{
-    moments m = { 0.0, 0.0, 0.0 };
-
-    for (size_t i = 0; i < n; i++) {
-        if (!mask || mask[i])
-            moments_add(&m, x[i]);
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (!mask || mask[i])
-            x[i] = normalised(&m, x[i]);
-    }
-}
-
 /* steps that episode e took */
 static size_t episode_end(const segments *s, size_t e)
 {
@@ -116,11 +75,11 @@ static void add_values(const segments *s, const double *values, double gamma, do
 static void subtract_column_means(const segments *s, double *out)
 {
     for (size_t j = 0; j < s->J; j++) {
-        moments m = { 0.0, 0.0, 0.0 };
+        tce__moments m = { 0.0, 0.0, 0.0 };
 
         for (size_t e = 0; e < s->E; e++) {
             if (counts(s, e, j))
-                moments_add(&m, out[e * s->J + j]);
+                tce__moments_add(&m, out[e * s->J + j]);
         }
         for (size_t e = 0; e < s->E; e++) {
             if (counts(s, e, j))
@@ -132,18 +91,18 @@ static void subtract_column_means(const segments *s, double *out)
 /* sum_{t=a}^{b} A_t of the step advantages, normalised over all steps taken */
 static void sum_steps(const segments *s, const double *steps, double *out)
 {
-    moments m = { 0.0, 0.0, 0.0 };
+    tce__moments m = { 0.0, 0.0, 0.0 };
 
     for (size_t e = 0; e < s->E; e++) {
         for (size_t t = 0; t < episode_end(s, e); t++)
-            moments_add(&m, steps[e * s->T + t]);
+            tce__moments_add(&m, steps[e * s->T + t]);
     }
     for (size_t e = 0; e < s->E; e++) {
         for (size_t j = 0; j < s->J; j++) {
             double sum = 0.0;
             for (size_t t = (size_t)s->pairs[2 * j];
                  t <= (size_t)s->pairs[2 * j + 1] && t < episode_end(s, e); t++)
-                sum += normalised(&m, steps[e * s->T + t]);
+                sum += tce__moments_normalised(&m, steps[e * s->T + t]);
             out[e * s->J + j] = sum;
         }
     }
@@ -151,15 +110,15 @@ static void sum_steps(const segments *s, const double *steps, double *out)
 
 static void normalise_segments(const segments *s, double *out)
 {
-    moments m = { 0.0, 0.0, 0.0 };
+    tce__moments m = { 0.0, 0.0, 0.0 };
 
     for (size_t i = 0; i < s->E * s->J; i++) {
         if (counts(s, i / s->J, i % s->J))
-            moments_add(&m, out[i]);
+            tce__moments_add(&m, out[i]);
     }
     for (size_t i = 0; i < s->E * s->J; i++) {
         if (counts(s, i / s->J, i % s->J))
-            out[i] = normalised(&m, out[i]);
+            out[i] = tce__moments_normalised(&m, out[i]);
     }
 }
 

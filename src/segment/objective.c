@@ -326,7 +326,7 @@ tce_status tce_segment_surrogate(tce_segment *seg, size_t E, const double *posit
                                  const double *mean, const double *L, const double *init_pos,
                                  const double *init_vel, const double *log_prob_old,
                                  const double *advantages, const uint8_t *mask, double clip,
-                                 tce_segment_stats *out_stats, double *out_log_prob,
+                                 tce_returns_stats *out_stats, double *out_log_prob,
                                  double *out_d_mean, double *out_d_L)
 {
     tce__segment_call call = {

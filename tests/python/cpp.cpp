@@ -104,7 +104,7 @@ static void objective()
     segment.set_pairs(1, T, times.data(), &start, 2, pairs);
     tce::doubles log_prob(2), advantages = { 1.0, 2.0 }, d_mean(P), d_L(P * P);
     segment.log_prob(1, pos.data(), mean.data(), L.data(), nullptr, nullptr, log_prob.data());
-    const tce::segment_stats stats = segment.surrogate(
+    const tce::returns_stats stats = segment.surrogate(
         1, pos.data(), mean.data(), L.data(), nullptr, nullptr, log_prob.data(), advantages.data(),
         nullptr, 0.0, nullptr, d_mean.data(), d_L.data());
     require(std::fabs(stats.loss + 1.5) < 1e-12, "loss");

@@ -99,7 +99,7 @@ def test_c_gets_the_address_of_an_array(array, writeable) -> None:
 @pytest.mark.parametrize("array", [np.ones(3, np.float32), np.ones(3, np.int64), np.ones(6)[::2], np.ones((2, 3)).T, np.ones(3, ">f8")])
 def test_an_array_that_c_would_misread_is_refused(array) -> None:
     with pytest.raises(ctypes.ArgumentError, match="expected a C-contiguous array of float64"):
-        _library.lib.tce_normalise(3, None, array)
+        _library.lib.tce_returns_normalise(3, None, array)
     with pytest.raises(TypeError, match="expected a C-contiguous array of float64"):
         MpGrid().point(times=array)
 
@@ -158,7 +158,7 @@ def test_arrays_of_a_call_must_fit_each_other(mp) -> None:
     with pytest.raises(ValueError, match=r"times: shape \[3, 4\], expected \[T\] or \[E=2, T\]"):
         mp.trajectory(params, np.ones((3, 4)))
     with pytest.raises(ValueError, match=r"values .*: shape \[2, 3\], expected \[E=2, N=4\]"):
-        tce.gae(np.ones((2, 3)), np.ones((2, 3)), np.zeros((2, 3)), 1.0, 0.9)
+        tce.returns.gae(np.ones((2, 3)), np.ones((2, 3)), np.zeros((2, 3)), 1.0, 0.9)
 
 
 @pytest.mark.parametrize("pairs", [[[0, 1.5]], [[0, 2**40]], [["a", "b"]]])
@@ -169,7 +169,7 @@ def test_pairs_must_be_integers(mp, pairs) -> None:
 
 def test_dones_may_be_of_any_type() -> None:
     rewards, values = np.ones((1, 3)), np.ones((1, 4))
-    results = [tce.gae(rewards, values, dones, 0.9, 0.8)[0] for dones in (
+    results = [tce.returns.gae(rewards, values, dones, 0.9, 0.8)[0] for dones in (
         [[False, True, False]], [[0, 1, 0]], [[0.0, 1.0, 0.0]], np.array([[0, 1, 0]], np.uint8))]
     for result in results:
         np.testing.assert_array_equal(result, results[0])

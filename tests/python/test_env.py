@@ -638,5 +638,5 @@ def test_a_library_outlives_the_name_it_was_given(tasks) -> None:
 
 def test_rewards_move_to_the_event() -> None:
     rewards = np.array([[1.0, 2.0, 3.0, 4.0]])
-    got = tce.rewards_to_event(rewards, [[0, 1, 1, 1]])
+    got = tce.returns.to_event(rewards, [[0, 1, 1, 1]])
     assert got.tolist() == [[1.0, 9.0, 0.0, 0.0]] and rewards[0, 1] == 2.0

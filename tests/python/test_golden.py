@@ -142,7 +142,7 @@ def test_entropy_schedule(case) -> None:
 
 @pytest.mark.parametrize("case", cases("core_objective.json"))
 def test_objective(case) -> None:
-    advantages, returns = tce.gae(
+    advantages, returns = tce.returns.gae(
         case["rewards"], case["values"], case["dones"], case["gamma"], case["gae_lambda"])
     assert_close(advantages, case["advantages"], VALUE)
     assert_close(returns, case["returns"], VALUE)
@@ -183,11 +183,11 @@ def test_objective_options(case) -> None:
 
 @pytest.mark.parametrize("case", cases("core_options.json", "returns"))
 def test_returns(case) -> None:
-    advantages, returns = tce.gae(
+    advantages, returns = tce.returns.gae(
         case["rewards"], case["values"], case["dones"], case["gamma"], case["gae_lambda"])
     assert_close(advantages, case["gae_advantages"], VALUE)
     assert_close(returns, case["gae_returns"], VALUE)
-    advantages, returns = tce.monte_carlo(case["rewards"], case["values"], case["dones"], case["gamma"])
+    advantages, returns = tce.returns.monte_carlo(case["rewards"], case["values"], case["dones"], case["gamma"])
     assert_close(advantages, case["monte_carlo_advantages"], VALUE)
     assert_close(returns, case["monte_carlo_returns"], VALUE)
 

@@ -311,7 +311,7 @@ def test_ended_episodes_are_masked() -> None:
 
 def test_surrogate_of_any_likelihoods() -> None:
     log_prob, old, advantages = RNG.normal(size=6), RNG.normal(size=6), RNG.normal(size=6)
-    loss, gradient, stats = tce.surrogate(log_prob, old, advantages)
+    loss, gradient, stats = tce.returns.surrogate(log_prob, old, advantages)
     ratio = np.exp(log_prob - old)
     assert loss == pytest.approx(-(ratio * advantages).mean()) == stats.loss
     np.testing.assert_allclose(gradient, -ratio * advantages / 6)
@@ -320,7 +320,7 @@ def test_surrogate_of_any_likelihoods() -> None:
 def test_normalise_returns_a_copy() -> None:
     x = RNG.normal(size=(3, 4))
     before = x.copy()
-    got = tce.normalise(x)
+    got = tce.returns.normalise(x)
     np.testing.assert_array_equal(x, before)
     assert got.mean() == pytest.approx(0.0, abs=1e-12) and got.std(ddof=1) == pytest.approx(1.0, rel=1e-6)
 

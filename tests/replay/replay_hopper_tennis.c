@@ -280,7 +280,7 @@ static void replay_steps(replay_case *c, const kind *k)
 
     /* rewards as they came, and moved to the deciding event, which gathers what comes later */
     compare_rewards(c, run, k->reward, T, last, rewards, tol);
-    tce_rewards_to_event(1, T, flags, rewards);
+    tce_returns_to_event(1, T, flags, rewards);
     compare_rewards(c, run, "moved", T, last, rewards, tol);
     if (k == &HOPPER)
         replay_dense(c, given, run, last, &commands, tol);

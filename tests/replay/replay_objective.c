@@ -112,12 +112,13 @@ void replay_returns(replay_case *c)
 
     if (replay_get(c, c->root, "gae_lambda") != NULL) {
         const double lambda = replay_number(c, c->root, "gae_lambda");
-        replay_ok(c, tce_gae(E, T, rewards, values, dones, gamma, lambda, advantages, returns));
+        replay_ok(
+            c, tce_returns_gae(E, T, rewards, values, dones, gamma, lambda, advantages, returns));
         replay_compare(c, c->root, "gae_advantages", E * T, advantages, TOL_NUMBERS);
         replay_compare(c, c->root, "gae_returns", E * T, returns, TOL_NUMBERS);
     }
 
-    replay_ok(c, tce_monte_carlo(E, T, rewards, values, dones, gamma, advantages, returns));
+    replay_ok(c, tce_returns_monte_carlo(E, T, rewards, values, dones, gamma, advantages, returns));
     replay_compare(c, c->root, "monte_carlo_advantages", E * T, advantages, TOL_NUMBERS);
     replay_compare(c, c->root, "monte_carlo_returns", E * T, returns, TOL_NUMBERS);
 }
@@ -186,7 +187,7 @@ static double *replay_advantages(replay_case *c, size_t E, size_t T, size_t J, c
     double *segment = replay_zeros(c, E * J);
     const int32_t kind = TCE_SEGMENT_VALUE;
 
-    replay_ok(c, tce_gae(E, T, rewards, values, dones, gamma, lambda, advantages, returns));
+    replay_ok(c, tce_returns_gae(E, T, rewards, values, dones, gamma, lambda, advantages, returns));
     replay_compare(c, c->root, "advantages", E * T, advantages, TOL_NUMBERS);
     replay_compare(c, c->root, "returns", E * T, returns, TOL_NUMBERS);
     replay_ok(c, tce_segment_advantage(kind, E, T, J, rewards, values, NULL, pairs, NULL, gamma, 0,
@@ -202,7 +203,7 @@ void replay_objective(replay_case *c)
 {
     tce_mp_options opt;
     tce_mp_grid grid;
-    tce_segment_stats stats;
+    tce_returns_stats stats;
     size_t shape[REPLAY_MAX_RANK];
     size_t J;
     const tce_mp *mp = replay_mp(c, TCE_MP_PRODMP, &opt);
@@ -250,7 +251,7 @@ void replay_objective(replay_case *c)
     double *log_prob_new = replay_zeros(c, E * J);
     double *d_mean = replay_zeros(c, E * P);
     double *d_L = replay_zeros(c, n_cov * P * P);
-    tce_segment_stats_init(&stats, sizeof stats);
+    stats = (tce_returns_stats){ .struct_size = sizeof stats };
     replay_ok(c, tce_segment_surrogate(seg, E, positions, mean, L, grid.init_pos, grid.init_vel,
                                        log_prob_old, advantages, NULL, clip, &stats, log_prob_new,
                                        d_mean, d_L));

@@ -53,7 +53,7 @@ void replay_gae(replay_case *c)
         dones[i] = terminated[i] || truncated[i];
     }
     double *advantages = replay_zeros(c, n), *returns = replay_zeros(c, n);
-    replay_ok(c, tce_gae(E, T, rewards, values, dones, gamma, lambda, advantages, returns));
+    replay_ok(c, tce_returns_gae(E, T, rewards, values, dones, gamma, lambda, advantages, returns));
     replay_compare(c, c->root, "advantages", n, advantages, TOL_NUMBERS);
     replay_compare(c, c->root, "returns", n, returns, TOL_NUMBERS);
 }

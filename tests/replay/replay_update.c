@@ -297,7 +297,7 @@ static void replay_epoch(replay_case *c, update *u, const json_t *epoch)
     double norm, entropy;
 
     /* what the epoch computes */
-    tce_segment_stats_init(&made.stats, sizeof made.stats);
+    made.stats = (tce_returns_stats){ .struct_size = sizeof made.stats };
     replay_ok(c, policy_update_gradient(w, &u->rows, &u->settings, &made));
     replay_ok(c, policy_update_entropy(w, u->E, w->proj_L, &entropy));
     replay_ok(c, tce_trpl_distances(u->work.trpl, u->E, NULL, NULL, eta));

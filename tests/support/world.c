@@ -348,7 +348,8 @@ static tce_status evaluate(world *w)
     if (st == TCE_OK)
         st = tce_critic_value(w->critic, E * (T + 1), w->obs, w->values);
     if (st == TCE_OK)
-        st = tce_gae(E, T, w->rewards, w->values, w->dones, gamma, lambda, w->step_adv, w->returns);
+        st = tce_returns_gae(E, T, w->rewards, w->values, w->dones, gamma, lambda, w->step_adv,
+                             w->returns);
 
     tce_random_start(&random, 0, TIME_POINTS, w->iteration, 0);
     if (st == TCE_OK)

@@ -46,7 +46,7 @@ typedef struct witness {
 } witness;
 
 static tce_status speak(void *context, const double *mean, const double *L,
-                        tce_segment_stats *stats, double *d_mean, double *d_L)
+                        tce_returns_stats *stats, double *d_mean, double *d_L)
 {
     witness *w = context;
     double unused_mean[E * P] = { 0 }, unused_L[P * P] = { 0 };

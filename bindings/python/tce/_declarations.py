@@ -240,6 +240,15 @@ class PolicyOptions(Struct):
         "hidden": Int32, "cov_hidden": Int32}
 
 
+class ReturnsStats(Struct):
+    """tce_returns_stats"""
+
+    _name_ = "tce_returns_stats"
+    _fields_ = [
+        ("struct_size", c_size_t), ("loss", c_double), ("ratio_mean", c_double), ("ratio_max", c_double),
+        ("fraction_clipped", c_double), ("approx_kl", c_double)]
+
+
 class RolloutOptions(Struct):
     """tce_rollout_options"""
 
@@ -268,15 +277,6 @@ class SegmentOptions(Struct):
         ("struct_size", c_size_t), ("mp", c_void_p), ("max_episodes", c_int32), ("max_steps", c_int32),
         ("max_pairs", c_int32), ("shared_cov", c_int32), ("max_grids", c_int32), ("reserved", c_int32),
         ("reg", c_double), ("pool", c_void_p)]
-
-
-class SegmentStats(Struct):
-    """tce_segment_stats"""
-
-    _name_ = "tce_segment_stats"
-    _fields_ = [
-        ("struct_size", c_size_t), ("loss", c_double), ("ratio_mean", c_double), ("ratio_max", c_double),
-        ("fraction_clipped", c_double), ("approx_kl", c_double)]
 
 
 class StoreArray(Struct):
@@ -460,6 +460,11 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_policy_save": (Status, [Pointer, Pointer, c_char_p]),
     "tce_policy_load": (Status, [Pointer, Pointer, c_char_p]),
     "tce_policy_create_from": (Status, [Pointer, c_char_p, c_int32, Pointer, Pointer, Pointer]),
+    "tce_returns_gae": (Status, [c_size_t, c_size_t, Float64, Float64, Uint8, c_double, c_double, Float64, Float64]),
+    "tce_returns_monte_carlo": (Status, [c_size_t, c_size_t, Float64, Float64, Uint8, c_double, Float64, Float64]),
+    "tce_returns_normalise": (None, [c_size_t, Uint8, Float64]),
+    "tce_returns_to_event": (None, [c_size_t, c_size_t, Uint8, Float64]),
+    "tce_returns_surrogate": (Status, [c_size_t, Float64, Float64, Float64, Uint8, c_double, Pointer, Float64]),
     "tce_rollout_options_init": (None, [Pointer, c_size_t]),
     "tce_rollout_create": (Status, [Pointer, Pointer, Pointer]),
     "tce_rollout_free": (None, [Pointer]),
@@ -478,26 +483,20 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_rollout_num_state": (c_size_t, [Pointer]),
     "tce_rollout_get_states": (Status, [Pointer, c_size_t, Float64]),
     "tce_rollout_set_states": (Status, [Pointer, c_size_t, Float64]),
-    "tce_rewards_to_event": (None, [c_size_t, c_size_t, Uint8, Float64]),
-    "tce_gae": (Status, [c_size_t, c_size_t, Float64, Float64, Uint8, c_double, c_double, Float64, Float64]),
-    "tce_monte_carlo": (Status, [c_size_t, c_size_t, Float64, Float64, Uint8, c_double, Float64, Float64]),
     "tce_time_pairs_max": (c_size_t, [c_size_t, c_size_t]),
     "tce_time_pairs": (Status, [c_int32, c_size_t, c_size_t, Pointer, Int32, Size]),
     "tce_time_pairs_from": (Status, [c_size_t, c_size_t, c_size_t, Int32, Size]),
     "tce_segment_advantage": (Status, [
         c_int32, c_size_t, c_size_t, c_size_t, Float64, Float64, Float64, Int32, Int32, c_double, c_int32, Float64,
         Uint8]),
-    "tce_normalise": (None, [c_size_t, Uint8, Float64]),
     "tce_segment_options_init": (None, [Pointer, c_size_t]),
     "tce_segment_create": (Status, [Pointer, Pointer, Pointer]),
     "tce_segment_free": (None, [Pointer]),
     "tce_segment_set_pairs": (Status, [Pointer, c_size_t, c_size_t, Float64, Float64, c_size_t, Int32]),
     "tce_segment_log_prob": (Status, [Pointer, c_size_t, Float64, Float64, Float64, Float64, Float64, Float64]),
-    "tce_segment_stats_init": (None, [Pointer, c_size_t]),
     "tce_segment_surrogate": (Status, [
         Pointer, c_size_t, Float64, Float64, Float64, Float64, Float64, Float64, Float64, Uint8, c_double, Pointer,
         Float64, Float64, Float64]),
-    "tce_surrogate": (Status, [c_size_t, Float64, Float64, Float64, Uint8, c_double, Pointer, Float64]),
     "tce_store_array_init": (None, [Pointer, c_size_t]),
     "tce_store_create": (Status, [Pointer, Pointer]),
     "tce_store_free": (None, [Pointer]),

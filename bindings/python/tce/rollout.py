@@ -207,13 +207,3 @@ class Rollout(Handle):
             name, message = lib.tce_status_name(status), lib.tce_rollout_message(self, i)
             faults.append(None if status == 0 else error(status, name.decode(), (message or b"").decode()))
         return faults
-
-
-def rewards_to_event(rewards: Any, events: Any) -> Array:
-    """A copy of rewards [E, T] with all of them moved to the deciding event."""
-    shapes = Shapes()
-    out = np.array(rewards, np.float64, order="C")
-    shapes.match("rewards", out, "E T")
-    events = shapes.flags("events", events, "E T")
-    lib.tce_rewards_to_event(shapes["E"], shapes["T"], events, out)
-    return out

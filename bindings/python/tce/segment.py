@@ -1,4 +1,4 @@
-"""Returns, advantages, time pairs, and the segment objective of TCE."""
+"""Time pairs, advantages of segments, and the segment objective of TCE."""
 
 from __future__ import annotations
 
@@ -10,50 +10,12 @@ from numpy.typing import NDArray
 
 from ._arrays import Array, Shapes, factor, integer, number
 from ._choices import argument
-from ._declarations import SegmentOptions, SegmentStats
+from ._declarations import ReturnsStats, SegmentOptions
 from ._handle import Growing, Owned, fill, struct
 from ._library import lib
 from .base import Pool, RandomSource, random_stream
 from .mp import MovementPrimitive
-
-
-
-class Returns(NamedTuple):
-    """Advantages and returns, each [E, T]."""
-
-    advantages: Array
-    returns: Array
-
-
-def gae(rewards: Any, values: Any, dones: Any, gamma: float, lam: float) -> Returns:
-    """Generalised advantage estimation: (advantages, returns), each [E, T].
-
-    rewards and dones are [E, T], values [E, T+1]. dones: terminated or truncated.
-    """
-    shapes, arrays = _steps(rewards, values, dones)
-    advantages, returns = shapes.empty("E T"), shapes.empty("E T")
-    lib.tce_gae(shapes["E"], shapes["T"], *arrays, number("gamma", gamma), number("lam", lam), advantages, returns)
-    return Returns(advantages, returns)
-
-
-def monte_carlo(rewards: Any, values: Any, dones: Any, gamma: float) -> Returns:
-    """Monte-Carlo returns: (advantages, returns), each [E, T]; shapes as in :func:`gae`."""
-    shapes, arrays = _steps(rewards, values, dones)
-    advantages, returns = shapes.empty("E T"), shapes.empty("E T")
-    lib.tce_monte_carlo(shapes["E"], shapes["T"], *arrays, number("gamma", gamma), advantages, returns)
-    return Returns(advantages, returns)
-
-
-def _steps(rewards: Any, values: Any, dones: Any) -> Tuple[Shapes, List[Any]]:
-    shapes = Shapes()
-    rewards = shapes.array("rewards", rewards, "E T")
-    values = _values(shapes, values)
-    return shapes, [rewards, values, shapes.flags("dones", dones, "E T")]
-
-
-def _values(shapes: Shapes, values: Any) -> Array:
-    """values [E, T+1]; E and T are known."""
-    return Shapes(E=shapes["E"], N=shapes["T"] + 1).array("values [E, N = T+1]", values, "E N")
+from .returns import SurrogateStats, read_stats, values_of
 
 
 def time_pairs(
@@ -101,7 +63,7 @@ def segment_advantage(
     step_advantages = shapes.optional("step_advantages", step_advantages, "E T")
     if rewards is None and step_advantages is None:
         raise ValueError("rewards: needed, or step_advantages")
-    values = None if values is None else _values(shapes, values)
+    values = None if values is None else values_of(shapes, values)
     pairs = shapes.integers("pairs", pairs, "J 2")
     if lengths is not None:
         lengths = shapes.integers("lengths", lengths, "E")
@@ -113,37 +75,6 @@ def segment_advantage(
     return SegmentAdvantages(out, mask)
 
 
-def normalise(x: Any, mask: Any = None) -> Array:
-    """A copy of x minus its mean, over its sample std + 1e-8; entries with mask 0 take no part."""
-    out = np.array(x, np.float64, order="C")
-    if mask is not None:
-        mask = Shapes().flags("mask", mask, " ".join(map(str, out.shape)))
-    lib.tce_normalise(out.size, mask, out)
-    return out
-
-
-class SurrogateStats(NamedTuple):
-    """What a surrogate evaluation found besides its gradients."""
-
-    loss: float
-    ratio_mean: float
-    ratio_max: float
-    fraction_clipped: float
-    approx_kl: float
-
-    @classmethod
-    def _read(cls, stats: Any) -> "SurrogateStats":
-        return cls(*(getattr(stats, name) for name in cls._fields))
-
-
-class Surrogate(NamedTuple):
-    """A surrogate loss, its gradient to the log-likelihoods, and what else was found."""
-
-    loss: float
-    d_log_prob: Array
-    stats: SurrogateStats
-
-
 class SegmentSurrogate(NamedTuple):
     """The surrogate loss of segments, its gradients, the log-likelihoods [E, J] it was computed from, and what else was found."""
 
@@ -152,21 +83,6 @@ class SegmentSurrogate(NamedTuple):
     d_chol: Array
     log_prob: Array
     stats: SurrogateStats
-
-
-def surrogate(log_prob: Any, log_prob_old: Any, advantages: Any, clip: float = 0.0, mask: Any = None) -> Surrogate:
-    """Surrogate loss of any log-likelihoods: (loss, d_log_prob, stats). clip 0: no clipping."""
-    log_prob = Shapes().array("log_prob", log_prob, *(" ".join("ABCD"[:n]) for n in range(1, 5)))
-    shape = " ".join(map(str, log_prob.shape))
-    shapes = Shapes()
-    log_prob_old = shapes.array("log_prob_old", log_prob_old, shape)
-    advantages = shapes.array("advantages", advantages, shape)
-    if mask is not None:
-        mask = shapes.flags("mask", mask, shape)
-    stats = struct(SegmentStats)
-    out = np.empty_like(log_prob)
-    lib.tce_surrogate(log_prob.size, log_prob, log_prob_old, advantages, mask, number("clip", clip), byref(stats), out)
-    return Surrogate(stats.loss, out, SurrogateStats._read(stats))
 
 
 class SegmentObjective(Growing):
@@ -246,11 +162,11 @@ class SegmentObjective(Growing):
         advantages = shapes.array("advantages", advantages, "E J")
         if mask is not None:
             mask = shapes.flags("mask", mask, "E J")
-        stats = struct(SegmentStats)
+        stats = struct(ReturnsStats)
         log_prob, d_mean, d_chol = shapes.empty("E J"), shapes.empty("E P"), np.empty_like(arrays[2])
         with self._lock:
             self._require(shapes["E"], shared_cov=int(n_cov == 1))
             lib.tce_segment_surrogate(
                 self, shapes["E"], *arrays, log_prob_old, advantages, mask, number("clip", clip), byref(stats), log_prob,
                 d_mean, d_chol)
-        return SegmentSurrogate(stats.loss, d_mean, d_chol, log_prob, SurrogateStats._read(stats))
+        return SegmentSurrogate(stats.loss, d_mean, d_chol, log_prob, read_stats(stats))

@@ -102,7 +102,7 @@ static tce_status judge_episodes(learner *l, size_t *out_n)
 
     for (size_t e = 0, row = 0; e < ep->E; e++)
         d->advantages[e] = d->mask[e] ? ep->returns[e] - d->values[row++] : 0.0;
-    tce_normalise(ep->E, d->mask, d->advantages);
+    tce_returns_normalise(ep->E, d->mask, d->advantages);
     return TCE_OK;
 }
 

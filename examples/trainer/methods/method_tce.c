@@ -169,10 +169,10 @@ static tce_status estimate_returns(learner *l)
     if (status != TCE_OK)
         return status;
     if (s->critic.target == CRITIC_MONTE_CARLO)
-        return tce_monte_carlo(ep->E, ep->T, ep->rewards, d->values, ep->dones, s->objective.gamma,
-                               d->advantages, d->targets);
-    return tce_gae(ep->E, ep->T, ep->rewards, d->values, ep->dones, s->objective.gamma,
-                   s->objective.lambda, d->advantages, d->targets);
+        return tce_returns_monte_carlo(ep->E, ep->T, ep->rewards, d->values, ep->dones,
+                                       s->objective.gamma, d->advantages, d->targets);
+    return tce_returns_gae(ep->E, ep->T, ep->rewards, d->values, ep->dones, s->objective.gamma,
+                           s->objective.lambda, d->advantages, d->targets);
 }
 
 /* Steps 4, 5 and the old log-likelihood of 6. */
@@ -243,7 +243,7 @@ static tce_status iterate(void *self, int64_t i, progress *out)
     if (status != TCE_OK)
         return status;
     if (l->s.collect.reward_to_event)
-        tce_rewards_to_event(ep->E, ep->T, ep->events, ep->rewards);
+        tce_returns_to_event(ep->E, ep->T, ep->events, ep->rewards);
 
     const double start = now_seconds();
     status = estimate_returns(l);

@@ -91,7 +91,7 @@ tce_status policy_update_run(policy_update *u, const policy_rows *rows,
     tce_status status = TCE_OK;
     memset(out, 0, sizeof *out);
     memset(&gradient, 0, sizeof gradient);
-    tce_segment_stats_init(&gradient.stats, sizeof gradient.stats);
+    gradient.stats = (tce_returns_stats){ .struct_size = sizeof gradient.stats };
     for (int32_t epoch = 0; status == TCE_OK && epoch < options->n_epochs; epoch++) {
         status = policy_update_gradient(u, rows, options, &gradient);
         if (status == TCE_OK)
@@ -127,7 +127,7 @@ tce_status policy_update_run(policy_update *u, const policy_rows *rows,
 /* ---- surrogates ------------------------------------------------------------------------------ */
 
 tce_status segment_surrogate(void *context, const double *mean, const double *L,
-                             tce_segment_stats *stats, double *d_mean, double *d_L)
+                             tce_returns_stats *stats, double *d_mean, double *d_L)
 {
     const segment_likelihood *s = context;
     return tce_segment_surrogate(s->segment, s->n, s->pos, mean, L, s->init_pos, s->init_vel,
@@ -136,14 +136,14 @@ tce_status segment_surrogate(void *context, const double *mean, const double *L,
 }
 
 tce_status parameter_surrogate(void *context, const double *mean, const double *L,
-                               tce_segment_stats *stats, double *d_mean, double *d_L)
+                               tce_returns_stats *stats, double *d_mean, double *d_L)
 {
     const parameter_likelihood *p = context;
     tce_status status = tce_gauss_log_prob(p->n, p->P, p->n_factors, p->params, mean, L, p->work,
                                            p->log_prob);
     if (status == TCE_OK)
-        status = tce_surrogate(p->n, p->log_prob, p->old_log_prob, p->advantages, p->mask,
-                               p->ratio_clip, stats, p->d_log_prob);
+        status = tce_returns_surrogate(p->n, p->log_prob, p->old_log_prob, p->advantages, p->mask,
+                                       p->ratio_clip, stats, p->d_log_prob);
     if (status == TCE_OK)
         status = tce_gauss_log_prob_backward(p->n, p->P, p->n_factors, p->params, mean, L,
                                              p->d_log_prob, p->work, NULL, d_mean, d_L);

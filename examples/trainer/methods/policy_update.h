@@ -18,7 +18,7 @@
 
 /* Surrogate loss of (mean [n, P], L [N, P, P]) and its gradients, overwritten. */
 typedef tce_status (*surrogate)(void *context, const double *mean, const double *L,
-                                tce_segment_stats *stats, double *d_mean, double *d_L);
+                                tce_returns_stats *stats, double *d_mean, double *d_L);
 
 /* What the roll-out left behind, constant over the epochs. */
 typedef struct policy_rows {
@@ -59,7 +59,7 @@ typedef struct policy_update {
 
 /* What one gradient is made of. */
 typedef struct policy_gradient {
-    tce_segment_stats stats; /* loss: the surrogate */
+    tce_returns_stats stats; /* loss: the surrogate */
     double regression;       /* loss of the trust region */
 } policy_gradient;
 
@@ -69,7 +69,7 @@ typedef struct policy_report {
     double gradient_norm;
     double entropy;                     /* mean of the projected policy, after the last step */
     double mean_distance, cov_distance; /* before the projection, means */
-    tce_segment_stats stats;
+    tce_returns_stats stats;
 } policy_report;
 
 /* Arrays for up to max_rows rows and n_factors factors, taken from m. */
@@ -111,7 +111,7 @@ typedef struct segment_likelihood {
 
 /* A `surrogate`; its context is a segment_likelihood. */
 tce_status segment_surrogate(void *context, const double *mean, const double *L,
-                             tce_segment_stats *stats, double *d_mean, double *d_L);
+                             tce_returns_stats *stats, double *d_mean, double *d_L);
 
 /* Of BBRL: the likelihood of the parameters themselves. */
 typedef struct parameter_likelihood {
@@ -127,6 +127,6 @@ typedef struct parameter_likelihood {
 
 /* A `surrogate`; its context is a parameter_likelihood. */
 tce_status parameter_surrogate(void *context, const double *mean, const double *L,
-                               tce_segment_stats *stats, double *d_mean, double *d_L);
+                               tce_returns_stats *stats, double *d_mean, double *d_L);
 
 #endif

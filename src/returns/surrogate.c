@@ -7,9 +7,7 @@
  * dl/dlog p = -rho A / n, and 0 where the clipped term is the smaller one:
  * (A > 0 and rho > 1 + eps) or (A < 0 and rho < 1 - eps). Only entries with mask != 0 count.
  */
-#include <tce/segment.h>
-
-#include "segment/internal.h"
+#include "returns/internal.h"
 
 size_t tce__count_mask(size_t n, const uint8_t *mask)
 {
@@ -71,10 +69,10 @@ void tce__ratio_add(const tce__ratio_sums *part, tce__ratio_sums *sums)
     sums->kl += part->kl;
 }
 
-void tce__ratio_stats(const tce__ratio_sums *sums, size_t n, tce_segment_stats *out)
+void tce__ratio_stats(const tce__ratio_sums *sums, size_t n, tce_returns_stats *out)
 {
     const double factor = n > 0 ? 1.0 / (double)n : 0.0;
-    tce_segment_stats stats = { .struct_size = sizeof stats };
+    tce_returns_stats stats = { .struct_size = sizeof stats };
 
     stats.loss = factor * sums->loss;
     stats.ratio_mean = factor * sums->ratio;
@@ -85,15 +83,8 @@ void tce__ratio_stats(const tce__ratio_sums *sums, size_t n, tce_segment_stats *
         tce__struct_write(out, &stats, sizeof stats);
 }
 
-void tce_segment_stats_init(tce_segment_stats *stats, size_t struct_size)
-{
-    const tce_segment_stats defaults = { .struct_size = sizeof defaults };
-
-    tce__struct_init(stats, struct_size, &defaults, sizeof defaults);
-}
-
 /* NaN everywhere, after a ratio overflowed */
-static void fail_outputs(size_t n, tce_segment_stats *out_stats, double *out_d_log_prob)
+static void fail_outputs(size_t n, tce_returns_stats *out_stats, double *out_d_log_prob)
 {
     const tce__ratio_sums sums = { NAN, NAN, NAN, NAN, NAN };
 
@@ -102,9 +93,9 @@ static void fail_outputs(size_t n, tce_segment_stats *out_stats, double *out_d_l
         out_d_log_prob[i] = NAN;
 }
 
-tce_status tce_surrogate(size_t n, const double *log_prob, const double *log_prob_old,
-                         const double *advantages, const uint8_t *mask, double clip,
-                         tce_segment_stats *out_stats, double *out_d_log_prob)
+tce_status tce_returns_surrogate(size_t n, const double *log_prob, const double *log_prob_old,
+                                 const double *advantages, const uint8_t *mask, double clip,
+                                 tce_returns_stats *out_stats, double *out_d_log_prob)
 {
     tce_status st = tce__check_unmasked("log_prob", n, mask, log_prob);
     if (st == TCE_OK)

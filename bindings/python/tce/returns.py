@@ -1,0 +1,109 @@
+"""Returns and advantages of steps, normalisation, and the surrogate loss."""
+
+from __future__ import annotations
+
+from ctypes import byref
+from typing import Any, List, NamedTuple, Tuple
+
+import numpy as np
+
+from ._arrays import Array, Shapes, number
+from ._declarations import ReturnsStats
+from ._handle import struct
+from ._library import lib
+
+
+class Returns(NamedTuple):
+    """Advantages and returns, each [E, T]."""
+
+    advantages: Array
+    returns: Array
+
+
+def gae(rewards: Any, values: Any, ends: Any, gamma: float, lam: float) -> Returns:
+    """Generalised advantage estimation: (advantages, returns), each [E, T].
+
+    rewards and ends are [E, T], values [E, T+1]. ends: 1 where an episode was terminated or truncated;
+    to bootstrap at a truncation, add gamma V(terminal observation) to its reward before.
+    """
+    shapes, arrays = _steps(rewards, values, ends)
+    advantages, returns = shapes.empty("E T"), shapes.empty("E T")
+    lib.tce_returns_gae(shapes["E"], shapes["T"], *arrays, number("gamma", gamma), number("lam", lam), advantages, returns)
+    return Returns(advantages, returns)
+
+
+def monte_carlo(rewards: Any, values: Any, ends: Any, gamma: float) -> Returns:
+    """Monte-Carlo returns: (advantages, returns), each [E, T]; shapes as in :func:`gae`."""
+    shapes, arrays = _steps(rewards, values, ends)
+    advantages, returns = shapes.empty("E T"), shapes.empty("E T")
+    lib.tce_returns_monte_carlo(shapes["E"], shapes["T"], *arrays, number("gamma", gamma), advantages, returns)
+    return Returns(advantages, returns)
+
+
+def _steps(rewards: Any, values: Any, ends: Any) -> Tuple[Shapes, List[Any]]:
+    shapes = Shapes()
+    rewards = shapes.array("rewards", rewards, "E T")
+    values = values_of(shapes, values)
+    return shapes, [rewards, values, shapes.flags("ends", ends, "E T")]
+
+
+def values_of(shapes: Shapes, values: Any) -> Array:
+    """values [E, T+1]; E and T are known."""
+    return Shapes(E=shapes["E"], N=shapes["T"] + 1).array("values [E, N = T+1]", values, "E N")
+
+
+def normalise(x: Any, mask: Any = None) -> Array:
+    """A copy of x minus its mean, over its sample std + 1e-8; entries with mask 0 take no part."""
+    out = np.array(x, np.float64, order="C")
+    if mask is not None:
+        mask = Shapes().flags("mask", mask, " ".join(map(str, out.shape)))
+    lib.tce_returns_normalise(out.size, mask, out)
+    return out
+
+
+def to_event(rewards: Any, events: Any) -> Array:
+    """A copy of rewards [E, T] with all of them moved to the deciding event."""
+    shapes = Shapes()
+    out = np.array(rewards, np.float64, order="C")
+    shapes.match("rewards", out, "E T")
+    events = shapes.flags("events", events, "E T")
+    lib.tce_returns_to_event(shapes["E"], shapes["T"], events, out)
+    return out
+
+
+class SurrogateStats(NamedTuple):
+    """What a surrogate evaluation found besides its gradients."""
+
+    loss: float
+    ratio_mean: float
+    ratio_max: float
+    fraction_clipped: float
+    approx_kl: float
+
+
+def read_stats(stats: Any) -> SurrogateStats:
+    """The fields of a C struct tce_returns_stats."""
+    return SurrogateStats(*(getattr(stats, name) for name in SurrogateStats._fields))
+
+
+class Surrogate(NamedTuple):
+    """A surrogate loss, its gradient to the log-likelihoods, and what else was found."""
+
+    loss: float
+    d_log_prob: Array
+    stats: SurrogateStats
+
+
+def surrogate(log_prob: Any, log_prob_old: Any, advantages: Any, clip: float = 0.0, mask: Any = None) -> Surrogate:
+    """Surrogate loss of any log-likelihoods: (loss, d_log_prob, stats). clip 0: no clipping."""
+    log_prob = Shapes().array("log_prob", log_prob, *(" ".join("ABCD"[:n]) for n in range(1, 5)))
+    shape = " ".join(map(str, log_prob.shape))
+    shapes = Shapes()
+    log_prob_old = shapes.array("log_prob_old", log_prob_old, shape)
+    advantages = shapes.array("advantages", advantages, shape)
+    if mask is not None:
+        mask = shapes.flags("mask", mask, shape)
+    stats = struct(ReturnsStats)
+    out = np.empty_like(log_prob)
+    lib.tce_returns_surrogate(log_prob.size, log_prob, log_prob_old, advantages, mask, number("clip", clip), byref(stats), out)
+    return Surrogate(stats.loss, out, read_stats(stats))
