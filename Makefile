@@ -187,8 +187,9 @@ check-layers: ## a module includes only lower ones, a room of the trainer only t
 	@sh tests/layers.sh
 
 .PHONY: check-abi
-check-abi: $(LIB)/libtce.so $(BUILD)/tests/abi/old_caller | deps-test deps-python ## layouts against the last release, and a caller with shorter structs
+check-abi: $(LIB)/libtce.so $(BUILD)/tests/abi/old_caller | deps-test deps-python ## layouts seen from Python and against the last release, and a caller with shorter structs
 	@CC='$(CC)' PYTHON=$(VENV)/bin/python sh tests/abi/check.sh $(SHARED)
+	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/python/test_layout.py
 	@$(RUN) $(BUILD)/tests/abi/old_caller
 
 $(BUILD)/tests/abi/old_caller: $(BUILD)/tests/abi/old_caller.o $(LIB)/libtce.so

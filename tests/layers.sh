@@ -10,7 +10,7 @@ BEGIN {
     for (i = 1; i <= n; i++)
         level[order[i]] = i
     # headers that are not named after their module
-    module["version"] = "base"
+    module["version"] = module["status"] = module["random"] = module["pool"] = "base"
     module["critic"] = "policy"
 }
 function owner(name) { return name in module ? module[name] : name }

@@ -5,7 +5,7 @@ settings files of published runs (their movement primitives).
     python3 declare.py --check   exit status 1 when one is not what the headers and the settings files say
 
 Headers and settings files are plain enough to be read line by line: comments are removed, every struct has one field per
-declaration, every function is marked TCE_API, a section of settings has one key per line.
+declaration, every function is marked TCE_API or TCE_API_EXPERIMENTAL, a section of settings has one key per line.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Headers:
     def functions(self) -> List[Tuple[str, str, List[str]]]:
         """A status that may not be ignored is a Status; one that only informs is a number."""
         found = []
-        pattern = r"TCE_API\s+(TCE_NODISCARD\s+)?([\w\s*]+?)(tce_\w+)\(([^)]*)\)"
+        pattern = r"TCE_API(?:_EXPERIMENTAL)?\s+(TCE_NODISCARD\s+)?([\w\s*]+?)(tce_\w+)\(([^)]*)\)"
         for checked, result, name, arguments in re.findall(pattern, self.text):
             kind = self.result(result)
             found.append((name, kind if checked else kind.replace("Status", "c_int32"), self.arguments(arguments)))

@@ -36,14 +36,14 @@ typedef struct tce_critic_options {
 } tce_critic_options;
 
 TCE_API void tce_critic_options_init(tce_critic_options *options, size_t struct_size);
-/* TCE_E_VALUE, TCE_E_NOMEM.   Since 0.1. */
+/* TCE_E_VALUE, TCE_E_NOMEM.   Since 0.2. */
 TCE_API TCE_NODISCARD tce_status tce_critic_create(const tce_critic_options *options,
                                                    const tce_hooks *hooks, tce_critic **out);
 TCE_API void tce_critic_free(tce_critic *critic);
 
 /*
  * Draws the first weights, clears Adam and the normaliser (mean 0, variance 1, count 1e-4).   No
- * allocation.   Since 0.1.
+ * allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_critic_start(tce_critic *critic, tce_random *random);
 
@@ -51,7 +51,7 @@ TCE_API TCE_NODISCARD tce_status tce_critic_start(tce_critic *critic, tce_random
  * Takes n rows of raw observations [n, n_obs] into the running mean and variance (divisor n - 1)
  * [tasks 1.6]; n = 1 counts with variance
  * 0. No effect with TCE_CRITIC_RAW.   TCE_E_VALUE: NaN or infinity; nothing changed.   No
- * allocation.   Since 0.1.
+ * allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_critic_observe(tce_critic *critic, size_t n,
                                                     const double *obs);
@@ -60,7 +60,7 @@ TCE_API TCE_NODISCARD tce_status tce_critic_observe(tce_critic *critic, size_t n
 TCE_API TCE_NODISCARD tce_status tce_critic_normalise(const tce_critic *critic, size_t n,
                                                       const double *obs, double *out);
 
-/* out[n] = V(obs), obs [n, n_obs].   TCE_E_SHAPE: n > max_batch.   No allocation.   Since 0.1. */
+/* out[n] = V(obs), obs [n, n_obs].   TCE_E_SHAPE: n > max_batch.   No allocation.   Since 0.2. */
 TCE_API TCE_NODISCARD tce_status tce_critic_value(tce_critic *critic, size_t n, const double *obs,
                                                   double *out);
 
@@ -70,7 +70,7 @@ TCE_API TCE_NODISCARD tce_status tce_critic_value(tce_critic *critic, size_t n, 
  * they are taken in order and random may be NULL. clip_norm <= 0: no clip. out_loss (or NULL): mean
  * over the rows, before each step.
  * TCE_E_SHAPE: n > max_batch, or n_minibatches not in 1 … n.  TCE_E_NOT_FINITE: the gradient of a
- * minibatch; the steps before it are done, the rest is not.   No allocation.   Since 0.1.
+ * minibatch; the steps before it are done, the rest is not.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_critic_fit_epoch(tce_critic *critic, size_t n,
                                                       const double *obs, const double *target,
@@ -90,7 +90,7 @@ TCE_API TCE_NODISCARD tce_status tce_critic_set_parameters(tce_critic *critic,
 
 /*
  * All state under "<prefix>.…": net.…, mean, variance, count. load: as tce_net_load.   save
- * allocates.   Since 0.1.
+ * allocates.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_critic_save(const tce_critic *critic, tce_store *store,
                                                  const char *prefix);

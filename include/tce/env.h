@@ -9,7 +9,8 @@
 #ifndef TCE_ENV_H
 #define TCE_ENV_H
 
-#include <tce/base.h>
+#include <tce/random.h>
+#include <tce/status.h>
 
 TCE_BEGIN_C
 
@@ -108,7 +109,7 @@ typedef struct tce_env_vtable {
 
 /*
  * TCE_OK when a table can be used by this library. TCE_E_VERSION: size or abi of another libtce.
- * TCE_E_ARGUMENT: no name or a bad one, or a required entry is NULL.   No allocation.   Since 0.1.
+ * TCE_E_ARGUMENT: no name or a bad one, or a required entry is NULL.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_env_check(const tce_env_vtable *vtable);
 
@@ -150,7 +151,7 @@ TCE_API void tce_env_inspect_options_init(tce_env_inspect_options *options, size
  * not lead back. Each kind of finding is reported once.
  * *out_n_faults may be NULL. An inspected task may still be wrong: docs/api/env.md says what is
  * looked at. TCE_OK whatever was found.  TCE_E_ARGUMENT, TCE_E_VERSION: options.  TCE_E_NOMEM.
- * Allocates, and frees it.   Since 0.1.
+ * Allocates, and frees it.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_env_inspect(const tce_env_inspect_options *options,
                                                  const tce_hooks *hooks, int32_t *out_n_faults);
@@ -171,7 +172,7 @@ typedef struct tce_env_library tce_env_library;
  * TCE_E_NOT_FOUND: no such file.  TCE_E_LIBRARY: the loader refused (the message has its reason),
  * there is no "tce_tasks", it lists no task or one twice.  TCE_E_VERSION: compiled for another
  * TCE_ENV_ABI.  TCE_E_ARGUMENT: a table without a required entry.  TCE_E_NOMEM. The library stays
- * loaded until freed, which must come after its environments'.   Allocates.   Since 0.1.
+ * loaded until freed, which must come after its environments'.   Allocates.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_env_library_open(const char *path, const tce_hooks *hooks,
                                                       tce_env_library **out);
@@ -181,7 +182,7 @@ TCE_API size_t tce_env_library_count(const tce_env_library *library);
 TCE_API const tce_env_vtable *tce_env_library_at(const tce_env_library *library, size_t i);
 /*
  * TCE_E_NOT_FOUND: the message has up to three names that are like it; tce_env_library_at gives
- * all.   No allocation.   Since 0.1.
+ * all.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_env_library_find(const tce_env_library *library,
                                                       const char *name, const tce_env_vtable **out);

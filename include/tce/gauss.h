@@ -13,16 +13,17 @@
 #ifndef TCE_GAUSS_H
 #define TCE_GAUSS_H
 
-#include <tce/base.h>
+#include <tce/random.h>
+#include <tce/status.h>
 
 TCE_BEGIN_C
 
-/* Doubles of scratch that any function here needs for n Gaussians.   Since 0.1. */
+/* Doubles of scratch that any function here needs for n Gaussians.   Since 0.2. */
 TCE_API size_t tce_gauss_work(size_t n, size_t dim);
 
 /*
  * out[i] = log N(x_i; mean_i, L_i L_i'), x [n, dim].
- * No allocation.   Since 0.1.
+ * No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_gauss_log_prob(size_t n, size_t dim, size_t n_cov,
                                                     const double *x, const double *mean,
@@ -39,7 +40,7 @@ TCE_API TCE_NODISCARD tce_status tce_gauss_log_prob_backward(size_t n, size_t di
 
 /*
  * out[i] = dim/2 log(2 pi e) + sum log L_ii, for each of the n_cov factors.   No allocation.
- * Since 0.1.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_gauss_entropy(size_t n_cov, size_t dim, const double *L,
                                                    double *out);
@@ -51,7 +52,7 @@ TCE_API TCE_NODISCARD tce_status tce_gauss_entropy_backward(size_t n_cov, size_t
  * KL( N(mean, L L') || N(other_mean, other_L other_L') ) in two parts:
  * out_mean_part = 1/2 |other_L^-1 (mean - other_mean)|^2,  out_cov_part = 1/2 (tr - dim +
  * log-determinants); each [n] or NULL. L is [n_cov, dim, dim], other_L [n_other_cov, dim, dim].
- * No allocation.   Since 0.1.
+ * No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_gauss_kl(size_t n, size_t dim, size_t n_cov,
                                               const double *mean, const double *L,
@@ -69,7 +70,7 @@ TCE_API TCE_NODISCARD tce_status tce_gauss_kl_backward(
 
 /*
  * x_i = mean_i + L_i z_i, z from the stream in order of i; out [n, dim].   No allocation.   Since
- * 0.1.
+ * 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_gauss_sample(size_t n, size_t dim, size_t n_cov,
                                                   const double *mean, const double *L,

@@ -9,6 +9,7 @@
 #ifndef TCE_MP_H
 #define TCE_MP_H
 
+#include <tce/random.h>
 #include <tce/store.h>
 
 TCE_BEGIN_C
@@ -63,7 +64,7 @@ TCE_API void tce_mp_options_init(tce_mp_options *options, size_t struct_size);
 /*
  * TCE_E_ARGUMENT: an unknown kind, phase or basis.  TCE_E_VALUE: a number out of range.
  * TCE_E_UNSUPPORTED: an option that the kind does not have.  TCE_E_SINGULAR: a basis function that
- * is 0 over the whole table cannot be auto-scaled.  TCE_E_NOMEM.   Since 0.1.
+ * is 0 over the whole table cannot be auto-scaled.  TCE_E_NOMEM.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_create(const tce_mp_options *options,
                                                const tce_hooks *hooks, tce_mp **out);
@@ -83,7 +84,7 @@ TCE_API void tce_mp_get_options(const tce_mp *mp, tce_mp_options *out);
 
 /*
  * The basis argument x at times [T] (the configured tau and delay) into out [T].   No allocation.
- * Since 0.1.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_phase(const tce_mp *mp, size_t T, const double *times,
                                               double *out);
@@ -119,7 +120,7 @@ TCE_API void tce_mp_grid_init(tce_mp_grid *grid, size_t struct_size);
  * table, a start velocity before the delay (ProDMP), tau <= 0, equal neighbouring times (ProMP,
  * velocity), NaN.  TCE_E_SINGULAR: the start lies so late that its initial conditions underflow.
  * TCE_E_NOT_FINITE: a time so far before the start that the path overflows.   No allocation.
- * Since 0.1.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_trajectory(const tce_mp *mp, const tce_mp_grid *grid,
                                                    const double *params, double *out_pos,
@@ -128,7 +129,7 @@ TCE_API TCE_NODISCARD tce_status tce_mp_trajectory(const tce_mp *mp, const tce_m
 /*
  * Vector-Jacobian product: d_params [E, P] = sum over T, D of d_pos dpos/dparams + d_vel
  * dvel/dparams. d_pos or d_vel may be NULL (zeros). For learn_tau and learn_delay the derivative of
- * the path as interpolated. Statuses as above.   No allocation.   Since 0.1.
+ * the path as interpolated. Statuses as above.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status
 tce_mp_trajectory_backward(const tce_mp *mp, const tce_mp_grid *grid, const double *params,
@@ -140,7 +141,7 @@ tce_mp_trajectory_backward(const tce_mp *mp, const tce_mp_grid *grid, const doub
  * velocity is the forward difference over the next dt); a DMP is integrated from init_time to time
  * in steps of dt, the last one shorter, so that its time grows with time - init_time:
  * TCE_E_VALUE when time < init_time or when it takes more than TCE_MP_MAX_STEPS steps.
- * Other statuses as above.   No allocation, no locks.   Since 0.1.
+ * Other statuses as above.   No allocation, no locks.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_query(const tce_mp *mp, double time, const double *params,
                                               double init_time, const double *init_pos,
@@ -150,7 +151,7 @@ TCE_API TCE_NODISCARD tce_status tce_mp_query(const tce_mp *mp, double time, con
 /*
  * Rows of the scaled basis: position = offset + out_pos_basis . params of that DoF, likewise
  * velocity and acceleration. times [T]; outputs [T, columns] or NULL. ProDMP and ProMP without
- * learnt tau or delay only (TCE_E_UNSUPPORTED). No allocation.   Since 0.1.
+ * learnt tau or delay only (TCE_E_UNSUPPORTED). No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_basis(const tce_mp *mp, size_t T, const double *times,
                                               double init_time, double *out_pos_basis,
@@ -160,7 +161,7 @@ TCE_API TCE_NODISCARD tce_status tce_mp_basis(const tce_mp *mp, size_t T, const 
  * Covariance [D*T, D*T] (DoF by DoF, times within) and standard deviation [T, D] of the path of
  * parameters ~ N(., L L'), plus reg times the largest diagonal entry on the diagonal. L [P, P].
  * `order` 0: position, 1: velocity. Outputs may be NULL. Kinds as tce_mp_basis. No allocation.
- * Since 0.1.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times,
                                                    double init_time, const double *L, double reg,
@@ -170,7 +171,7 @@ TCE_API TCE_NODISCARD tce_status tce_mp_covariance(const tce_mp *mp, size_t T, c
  * Draws params ~ N(mean, L L') for each episode, [E, P], and evaluates them. mean [E, P], L [P, P].
  * Outputs but out_params may be NULL.
  * TCE_E_VALUE also when a drawn tau is <= 0: out_params then holds the draws.   No allocation.
- * Since 0.1.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_grid *grid,
                                                const double *mean, const double *L,
@@ -182,7 +183,7 @@ TCE_API TCE_NODISCARD tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_gr
  * increasing, reg >= 0. The path that is fitted starts with the demonstration: to repeat it, give
  * times[0] as init_time and the first difference as init_vel.
  * TCE_E_UNSUPPORTED with learnt tau or delay.  TCE_E_SINGULAR: the normal equations have no unique
- * solution, or goal_scale is 0 (DMP). Uses the handle's workspace.   No allocation.   Since 0.1.
+ * solution, or goal_scale is 0 (DMP). Uses the handle's workspace.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_fit(tce_mp *mp, size_t T, const double *times,
                                             const double *demo, double reg, double *out_params);
@@ -202,7 +203,7 @@ typedef struct tce_mp_via {
  * Gaussian over parameters, conditioned on via-points: N(mean, L L') given all of them. init_pos,
  * init_vel [D]; mean, out_mean [P]; L, out_L [P, P]; outputs may be the inputs. Kinds as
  * tce_mp_basis; TCE_E_NOT_PD: a diagonal entry of L is <= 0. Uses the handle's workspace.   No
- * allocation.   Since 0.1.
+ * allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_condition(tce_mp *mp, size_t n_via, const tce_mp_via *via,
                                                   double init_time, const double *init_pos,
@@ -225,7 +226,7 @@ TCE_API void tce_mp_plan_init(tce_mp_plan *plan, size_t struct_size);
  * Goes over from one primitive to another between the times `from` and `to`: y = (1 - s) y_a + s
  * y_b with s = 10z^3 - 15z^4 + 6z^5, so that position, velocity and acceleration stay continuous.
  * Each is evaluated as by tce_mp_query, a before `to` and b after `from` only. Outputs [T, D] or
- * NULL. TCE_E_SHAPE: not the same D.  TCE_E_VALUE: from >= to.   No allocation.   Since 0.1.
+ * NULL. TCE_E_SHAPE: not the same D.  TCE_E_VALUE: from >= to.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b,
                                               double from, double to, size_t T, const double *times,
@@ -233,7 +234,7 @@ TCE_API TCE_NODISCARD tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp
 
 /*
  * The options under "<prefix>.…", and a primitive from them: an exported policy carries its
- * primitive.   Allocate.   Since 0.1.
+ * primitive.   Allocate.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_save(const tce_mp *mp, tce_store *store,
                                              const char *prefix);

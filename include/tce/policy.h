@@ -37,14 +37,14 @@ typedef struct tce_policy_options {
 } tce_policy_options;
 
 TCE_API void tce_policy_options_init(tce_policy_options *options, size_t struct_size);
-/* TCE_E_VALUE, TCE_E_NOMEM.   Since 0.1. */
+/* TCE_E_VALUE, TCE_E_NOMEM.   Since 0.2. */
 TCE_API TCE_NODISCARD tce_status tce_policy_create(const tce_policy_options *options,
                                                    const tce_hooks *hooks, tce_policy **out);
 TCE_API void tce_policy_free(tce_policy *policy);
 
 /*
  * Draws the first weights (gain sqrt 2 hidden, 0.01 last), sets the covariance, clears Adam.   No
- * allocation.   Since 0.1.
+ * allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_start(tce_policy *policy, tce_random *random);
 
@@ -56,7 +56,7 @@ TCE_API size_t tce_policy_num_obs(const tce_policy *policy);
 /*
  * obs [n, n_obs] -> out_mean [n, P], out_L [1 or n, P, P]. Remembers the batch for backward.
  * TCE_E_SHAPE: n > max_batch.  TCE_E_VALUE: obs has a NaN or infinity.   No allocation.   Since
- * 0.1.
+ * 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_predict(tce_policy *policy, size_t n, const double *obs,
                                                     double *out_mean, double *out_L);
@@ -65,7 +65,7 @@ TCE_API TCE_NODISCARD tce_status tce_policy_predict(tce_policy *policy, size_t n
  * Gradients of a loss with respect to the last prediction (d_L's upper triangle is not read) ->
  * gradients of all parameters.
  * TCE_E_STATE: no predict since the parameters changed.  TCE_E_SHAPE: another n.   No allocation.
- * Since 0.1.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_backward(tce_policy *policy, size_t n,
                                                      const double *d_mean, const double *d_L);
@@ -74,7 +74,7 @@ TCE_API TCE_NODISCARD tce_status tce_policy_backward(tce_policy *policy, size_t 
  * Norm clip (clip_norm <= 0: none) over all parameters together, then one Adam step. out_norm: the
  * norm before the clip, or NULL.
  * TCE_E_NOT_FINITE: the gradient is NaN, infinite or so large that its square is; nothing changed.
- * No allocation.   Since 0.1.
+ * No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_adam_step(tce_policy *policy,
                                                       const tce_adam_options *adam,
@@ -86,14 +86,14 @@ TCE_API TCE_NODISCARD tce_status tce_policy_adam_step(tce_policy *policy,
  * (L_ii - min_std at least 1e-12). Adam's moments stay. What is above the diagonal, and off it in
  * the diagonal form, is not read.
  * TCE_E_UNSUPPORTED: contextual covariance.  TCE_E_NOT_PD: an L_ii <= 0.  TCE_E_VALUE: not finite.
- * No allocation.   Since 0.1.
+ * No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_set_covariance(tce_policy *policy, const double *L);
 
 /*
  * All parameters as doubles: mean network, then covariance vector (P diagonals, then the strict
  * lower triangle row by row) or second network. Setting leaves Adam alone; TCE_E_VALUE: not finite.
- * No allocation.   Since 0.1.
+ * No allocation.   Since 0.2.
  */
 TCE_API size_t tce_policy_num_parameters(const tce_policy *policy);
 TCE_API void tce_policy_get_parameters(const tce_policy *policy, double *out);
@@ -105,7 +105,7 @@ TCE_API void tce_policy_get_gradient(const tce_policy *policy, double *out);
  * All state under "<prefix>.…", the shape options included. create_from builds a policy from a
  * saved one (max_batch and pool as given): for programs that only run a trained policy. load:
  * TCE_E_NOT_FOUND, TCE_E_SHAPE, TCE_E_VALUE (form, sizes, activations and min_std must be the
- * policy's own) change nothing.   save and create_from allocate.   Since 0.1.
+ * policy's own) change nothing.   save and create_from allocate.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_save(const tce_policy *policy, tce_store *store,
                                                  const char *prefix);

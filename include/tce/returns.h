@@ -8,7 +8,7 @@
 #ifndef TCE_RETURNS_H
 #define TCE_RETURNS_H
 
-#include <tce/base.h>
+#include <tce/status.h>
 
 TCE_BEGIN_C
 

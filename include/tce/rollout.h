@@ -12,6 +12,7 @@
 #define TCE_ROLLOUT_H
 
 #include <tce/env.h>
+#include <tce/pool.h>
 
 TCE_BEGIN_C
 
@@ -44,7 +45,7 @@ TCE_API void tce_rollout_options_init(tce_rollout_options *options, size_t struc
  * callback returns is passed on with the environment's index; positive values become TCE_E_ENV. A
  * spec that makes no sense is refused with the status of the check that it fails; one that differs
  * from the first in a size is TCE_E_ENV. After a failure all environments made so far are
- * destroyed.   Since 0.1.
+ * destroyed.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_rollout_create(const tce_rollout_options *options,
                                                     const tce_hooks *hooks, tce_rollout **out);
@@ -56,7 +57,7 @@ TCE_API const tce_env_spec *tce_rollout_spec(const tce_rollout *rollout);
 
 /*
  * Status of environment i in the last call that worked on it, and its message ("" when fine). A
- * lost environment keeps its status through run, step and metrics until it is reset.   Since 0.1.
+ * lost environment keeps its status through run, step and metrics until it is reset.   Since 0.2.
  */
 TCE_API tce_status tce_rollout_status(const tce_rollout *rollout, size_t i);
 TCE_API const char *tce_rollout_message(const tce_rollout *rollout, size_t i);
@@ -65,7 +66,7 @@ TCE_API const char *tce_rollout_message(const tce_rollout *rollout, size_t i);
  * Starts episode `episode` in the first n environments: out_obs [n, O], out_pos, out_vel [n, D];
  * each may be NULL. Rows of lost environments are 0. The episode number keys the random stream; the
  * caller counts it up.
- * TCE_E_SHAPE: n too large.  Faults: see on_fault.   No allocation of its own.   Since 0.1.
+ * TCE_E_SHAPE: n too large.  Faults: see on_fault.   No allocation of its own.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_rollout_reset(tce_rollout *rollout, size_t n, uint64_t episode,
                                                    double *out_obs, double *out_pos,
@@ -93,7 +94,7 @@ TCE_API void tce_rollout_paths_init(tce_rollout_paths *paths, size_t struct_size
  * pool, until they end or for T steps; a longer path than n_steps ends there.
  * TCE_E_STATE: not reset since the last run or the end of the episode.  TCE_E_SHAPE: n or T.
  * TCE_E_VALUE: NaN or infinity in a path.  Faults: see on_fault. No allocation of its own.   Since
- * 0.1.
+ * 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_rollout_run(tce_rollout *rollout, size_t n, size_t T,
                                                  const double *pos, const double *vel,
@@ -106,7 +107,7 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_run(tce_rollout *rollout, size_t n,
  * reward 0, flags and observation as its last step left them, until it is reset.
  * TCE_E_UNSUPPORTED: the task has no step_action.  TCE_E_STATE: an environment was never reset, or
  * run to its end.  TCE_E_SHAPE,
- * TCE_E_VALUE as in run.  Faults: see on_fault.   No allocation of its own.   Since 0.1.
+ * TCE_E_VALUE as in run.  Faults: see on_fault.   No allocation of its own.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_rollout_step(tce_rollout *rollout, size_t n,
                                                   const double *actions, double *out_obs,
@@ -125,7 +126,7 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_reset_one(tce_rollout *rollout, siz
  * (ascending; NULL: k) from streams[k], its row of the outputs is k. For callers that key episodes
  * in a way of their own; messages count such episodes up from the number before.
  * TCE_E_SHAPE: n or an entry of which too large.  TCE_E_VALUE: which is not ascending.  Else as
- * tce_rollout_reset.   Since 0.1.
+ * tce_rollout_reset.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_rollout_reset_streams(tce_rollout *rollout, size_t n,
                                                            const size_t *which, tce_random *streams,
@@ -134,13 +135,13 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_reset_streams(tce_rollout *rollout,
 
 /*
  * Metrics of the first n environments, [n, M]; 0 for lost ones. Nothing to do when M is 0.   Since
- * 0.1.
+ * 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_rollout_metrics(tce_rollout *rollout, size_t n, double *out);
 
 /*
  * The instance behind environment i, for rendering and state injection; NULL when i is too large.
- * Since 0.1.
+ * Since 0.2.
  */
 TCE_API void *tce_rollout_instance(tce_rollout *rollout, size_t i);
 
@@ -152,7 +153,7 @@ TCE_API void *tce_rollout_instance(tce_rollout *rollout, size_t i);
  * fault have left.
  * TCE_E_SHAPE: n too large.  TCE_E_UNSUPPORTED: S is 0.  TCE_E_ENV: environments of different S.
  * What a callback returns is passed on with the environment's index; those before it are set then.
- * No allocation of its own.   Since 0.1.
+ * No allocation of its own.   Since 0.2.
  */
 TCE_API size_t tce_rollout_num_state(const tce_rollout *rollout);
 TCE_API TCE_NODISCARD tce_status tce_rollout_get_states(tce_rollout *rollout, size_t n,

@@ -10,6 +10,7 @@
 #define TCE_SEGMENT_H
 
 #include <tce/mp.h>
+#include <tce/pool.h>
 #include <tce/returns.h>
 
 TCE_BEGIN_C
@@ -18,13 +19,13 @@ TCE_BEGIN_C
 
 enum { TCE_TIME_POINTS_INTERVAL = 0, TCE_TIME_POINTS_RANDOM = 1 };
 
-/* Most pairs that tce_time_pairs can return for these settings.   Since 0.1. */
+/* Most pairs that tce_time_pairs can return for these settings.   Since 0.2. */
 TCE_API size_t tce_time_pairs_max(size_t T, size_t K);
 
 /*
  * Chooses time points and returns consecutive pairs: out_pairs [J, 2], out_J. INTERVAL: spacing T
  * div K, first index drawn from [0, spacing + T mod K). RANDOM: K sorted distinct indices.
- * TCE_E_VALUE: K < 2 or K > T.   No allocation.   Since 0.1.
+ * TCE_E_VALUE: K < 2 or K > T.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_time_pairs(int32_t selection, size_t T, size_t K,
                                                 tce_random *random, int32_t *out_pairs,
@@ -32,7 +33,7 @@ TCE_API TCE_NODISCARD tce_status tce_time_pairs(int32_t selection, size_t T, siz
 
 /*
  * The pairs of INTERVAL for a given first index, in the range above (TCE_E_VALUE).   No allocation.
- * Since 0.1.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_time_pairs_from(size_t T, size_t K, size_t first,
                                                      int32_t *out_pairs, size_t *out_J);
@@ -52,7 +53,7 @@ enum { TCE_SEGMENT_VALUE = 0, TCE_SEGMENT_SUM = 1, TCE_SEGMENT_REWARD = 2 };
  * segments that count (VALUE, SUM). out_mask [E, J] or NULL: 1 where the segment counts. Segments
  * that do not count are 0.
  * TCE_E_VALUE: a pair, length or gamma out of range, a number that is not finite.   No allocation.
- * Since 0.1.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_segment_advantage(int32_t kind, size_t E, size_t T, size_t J,
                                                        const double *rewards, const double *values,
@@ -79,7 +80,7 @@ typedef struct tce_segment_options {
 } tce_segment_options;
 
 TCE_API void tce_segment_options_init(tce_segment_options *options, size_t struct_size);
-/* TCE_E_VALUE, TCE_E_UNSUPPORTED (a DMP, learnt tau or delay), TCE_E_NOMEM.   Since 0.1. */
+/* TCE_E_VALUE, TCE_E_UNSUPPORTED (a DMP, learnt tau or delay), TCE_E_NOMEM.   Since 0.2. */
 TCE_API TCE_NODISCARD tce_status tce_segment_create(const tce_segment_options *options,
                                                     const tce_hooks *hooks, tce_segment **out);
 TCE_API void tce_segment_free(tce_segment *seg);
@@ -90,7 +91,7 @@ TCE_API void tce_segment_free(tce_segment *seg);
  * covariance and one grid a likelihood costs a factorisation a segment, otherwise one a segment and
  * episode.
  * TCE_E_SHAPE: more than the options allow.  TCE_E_VALUE: a pair outside 0 <= a < b < T, a time
- * that the primitive refuses (no pairs are set then).   No allocation.   Since 0.1.
+ * that the primitive refuses (no pairs are set then).   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_segment_set_pairs(tce_segment *seg, size_t n_grids, size_t T,
                                                        const double *times, const double *init_time,
@@ -102,7 +103,7 @@ TCE_API TCE_NODISCARD tce_status tce_segment_set_pairs(tce_segment *seg, size_t 
  * TCE_E_STATE before set_pairs.  TCE_E_SHAPE: E too large, or not n_grids.  TCE_E_VALUE: a number
  * that is not finite, a start velocity before the delay.  TCE_E_NOT_PD: a diagonal entry of L is
  * not > 0, or a segment's covariance is not positive definite.  TCE_E_SINGULAR: every segment lies
- * before the delay.   No allocation.   Since 0.1.
+ * before the delay.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_segment_log_prob(tce_segment *seg, size_t E,
                                                       const double *positions, const double *mean,
@@ -115,7 +116,7 @@ TCE_API TCE_NODISCARD tce_status tce_segment_log_prob(tce_segment *seg, size_t E
  * above the diagonal), overwritten; the regulariser counts as a constant. log_prob_old, advantages
  * [E, J]; mask [E, J] or NULL; out_log_prob [E, J]; any output may be NULL. What belongs to masked
  * segments only may be NaN. Statuses as for tce_segment_log_prob, and TCE_E_NOT_FINITE: a ratio or
- * gradient overflowed.   No allocation.   Since 0.1.
+ * gradient overflowed.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_segment_surrogate(
     tce_segment *seg, size_t E, const double *positions, const double *mean, const double *L,

@@ -8,7 +8,7 @@
 #ifndef TCE_STORE_H
 #define TCE_STORE_H
 
-#include <tce/base.h>
+#include <tce/status.h>
 
 TCE_BEGIN_C
 
@@ -34,7 +34,7 @@ typedef struct tce_store_array {
 
 TCE_API void tce_store_array_init(tce_store_array *array, size_t struct_size);
 
-/* An empty store. TCE_E_NOMEM.   Since 0.1. */
+/* An empty store. TCE_E_NOMEM.   Since 0.2. */
 TCE_API TCE_NODISCARD tce_status tce_store_create(const tce_hooks *hooks, tce_store **out);
 TCE_API void tce_store_free(tce_store *store);
 
@@ -43,7 +43,7 @@ TCE_API void tce_store_free(tce_store *store);
  * control characters, and not "__metadata__"; shape [rank], rank <= TCE_STORE_MAX_RANK (0: a
  * scalar); data may be NULL when there are no elements.
  * TCE_E_ARGUMENT, TCE_E_VALUE: a bad name, type or rank.  TCE_E_SHAPE: larger than memory.
- * Allocates; TCE_E_NOMEM leaves the store as it was.   Since 0.1.
+ * Allocates; TCE_E_NOMEM leaves the store as it was.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_store_put(tce_store *store, const char *name, int32_t type,
                                                int32_t rank, const size_t *shape, const void *data);
@@ -51,12 +51,12 @@ TCE_API TCE_NODISCARD tce_status tce_store_put(tce_store *store, const char *nam
 /*
  * Copies a text in, replacing one of the same name: settings, versions. Kept in the file's
  * metadata; UTF-8, names as above. The names "tce.format" and "tce.checksum" are the file's own:
- * TCE_E_VALUE.  Allocates; TCE_E_NOMEM leaves the store as it was.   Since 0.1.
+ * TCE_E_VALUE.  Allocates; TCE_E_NOMEM leaves the store as it was.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_store_put_text(tce_store *store, const char *name,
                                                     const char *text);
 
-/* TCE_E_NOT_FOUND.   No allocation.   Since 0.1. */
+/* TCE_E_NOT_FOUND.   No allocation.   Since 0.2. */
 TCE_API TCE_NODISCARD tce_status tce_store_get(const tce_store *store, const char *name,
                                                tce_store_array *out);
 /*
@@ -68,7 +68,7 @@ TCE_API const char *tce_store_get_text(const tce_store *store, const char *name)
 /*
  * Copies an array out, converting between float and double. TCE_E_NOT_FOUND; TCE_E_SHAPE when it
  * has not exactly n elements;
- * TCE_E_VALUE when the types do not convert.   No allocation.   Since 0.1.
+ * TCE_E_VALUE when the types do not convert.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_store_read(const tce_store *store, const char *name,
                                                 int32_t type, size_t n, void *out);
@@ -83,21 +83,21 @@ TCE_API TCE_NODISCARD tce_status tce_store_at(const tce_store *store, size_t i,
  * and after a failure nothing else is left. The same content gives the same bytes. A replaced file
  * keeps its permissions; a symbolic link is replaced, not followed; what is not a regular file is
  * refused. TCE_E_IO with the system's reason; TCE_E_SHAPE: names and texts beyond safetensors' 100
- * MB. Allocates.   Since 0.1.
+ * MB. Allocates.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_store_save(const tce_store *store, const char *path);
 /*
  * Reads a file written by tce_store_save or by any other safetensors writer (which has no checksum
  * to verify). TCE_E_NOT_FOUND, TCE_E_IO;
  * TCE_E_CORRUPT with the reason; TCE_E_VERSION: written by a newer libtce; TCE_E_UNSUPPORTED: an
- * element type or rank that the store does not have; TCE_E_NOMEM. *out is NULL then.   Since 0.1.
+ * element type or rank that the store does not have; TCE_E_NOMEM. *out is NULL then.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_store_load(const char *path, const tce_hooks *hooks,
                                                 tce_store **out);
 
 /*
  * The same from memory: bytes [size], copied; for tests and for policies compiled into a program.
- * Since 0.1.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_store_parse(const void *bytes, size_t size,
                                                  const tce_hooks *hooks, tce_store **out);

@@ -9,7 +9,7 @@
 #ifndef TCE_TRPL_H
 #define TCE_TRPL_H
 
-#include <tce/base.h>
+#include <tce/pool.h>
 
 TCE_BEGIN_C
 
@@ -41,12 +41,12 @@ typedef struct tce_trpl_options {
 } tce_trpl_options;
 
 TCE_API void tce_trpl_options_init(tce_trpl_options *options, size_t struct_size);
-/* TCE_E_VALUE, TCE_E_NOMEM.   Since 0.1. */
+/* TCE_E_VALUE, TCE_E_NOMEM.   Since 0.2. */
 TCE_API TCE_NODISCARD tce_status tce_trpl_create(const tce_trpl_options *options,
                                                  const tce_hooks *hooks, tce_trpl **out);
 TCE_API void tce_trpl_free(tce_trpl *tr);
 
-/* New bounds, for schedules; both > 0.   No allocation.   Since 0.1. */
+/* New bounds, for schedules; both > 0.   No allocation.   Since 0.2. */
 TCE_API TCE_NODISCARD tce_status tce_trpl_set_bounds(tce_trpl *tr, double mean_bound,
                                                      double cov_bound);
 
@@ -66,7 +66,7 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_set_bounds(tce_trpl *tr, double mean_b
  * TCE_E_SHAPE: n = 0 or too large.  TCE_E_NOT_PD: a factor has a diagonal entry <= 0.  TCE_E_VALUE:
  * NaN or infinity; outputs untouched.
  * TCE_E_NO_CONVERGE, TCE_E_NOT_FINITE: numbers so far apart that no result exists in double;
- * outputs are NaN. No allocation.   Since 0.1.
+ * outputs are NaN. No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_project(tce_trpl *tr, size_t n, const double *mean,
                                                   const double *L, const double *old_mean,
@@ -78,7 +78,7 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_project(tce_trpl *tr, size_t n, const 
  * respect to mean and L (old values are constants; zeros above the diagonal). Outputs may be the
  * inputs. TCE_E_STATE: no project before, or it failed.
  * TCE_E_SHAPE: another n than project's.  TCE_E_VALUE: NaN or infinity.   No allocation.   Since
- * 0.1.
+ * 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_backward(tce_trpl *tr, size_t n, const double *d_mean,
                                                    const double *d_L, double *out_d_mean,
@@ -89,7 +89,7 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_backward(tce_trpl *tr, size_t n, const
  * the network's own (mean, L) to the projected one after entropy control, which is a constant
  * [TRPL]. with_cov 0: mean part only. Gradients to mean and L are added to d_mean [n, P] and d_L
  * (like L). mean and L: those given to project, unchanged. Statuses as for backward.   No
- * allocation.   Since 0.1.
+ * allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_regression(tce_trpl *tr, size_t n, const double *mean,
                                                      const double *L, double coefficient,
@@ -99,7 +99,7 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_regression(tce_trpl *tr, size_t n, con
 /*
  * What the last project measured before it projected; arrays [n] or NULL, covariance numbers [1]
  * when shared. out_eta: eta of KL, omega of the others, 0 inside the bound.   TCE_E_STATE,
- * TCE_E_SHAPE.   No allocation.   Since 0.1.
+ * TCE_E_SHAPE.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_distances(const tce_trpl *tr, size_t n,
                                                     double *out_mean_distance,
@@ -108,7 +108,7 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_distances(const tce_trpl *tr, size_t n
 /*
  * Entropy control alone, for n_cov factors [n_cov, dim, dim]: L exp((bound - H)/dim) where H <
  * bound, or always when equal != 0; never when bound is minus infinity. out_L may be L. Backward
- * takes the same L.   No allocation.   Since 0.1.
+ * takes the same L.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_entropy_control(size_t n_cov, size_t dim, const double *L,
                                                           double bound, int32_t equal,
@@ -122,7 +122,7 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_entropy_control_backward(size_t n_cov,
 /*
  * H_min in iteration i = 1 … n_iterations (clamped above). initial: mean entropy of the first
  * roll-out policy; target: a total for LINEAR, an entropy a dimension for EXPONENTIAL; temperature
- * 0.7. NONE: minus infinity.   Since 0.1.
+ * 0.7. NONE: minus infinity.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_entropy_bound(int32_t schedule, size_t dim,
                                                         double initial, double target,

@@ -28,8 +28,14 @@
 #define TCE_PRINTF(fmt, args)
 #endif
 
+/*
+ * A function that is public, but may change or go in any release: it has the symbol version
+ * TCE_EXPERIMENTAL, and docs/abi.md promises nothing for it.
+ */
+#define TCE_API_EXPERIMENTAL TCE_API
+
 #define TCE_VERSION_MAJOR 0
-#define TCE_VERSION_MINOR 1
+#define TCE_VERSION_MINOR 2
 #define TCE_VERSION_PATCH 0
 
 /* major * 1000000 + minor * 1000 + patch, comparable with < */
@@ -38,10 +44,10 @@
 
 TCE_BEGIN_C
 
-/* TCE_VERSION_NUMBER of the library that is running.   Since 0.1. */
+/* TCE_VERSION_NUMBER of the library that is running.   Since 0.2. */
 TCE_API int32_t tce_version(void);
 
-/* "0.1.0" of the library that is running; a constant string.   Since 0.1. */
+/* "0.2.0" of the library that is running; a constant string.   Since 0.2. */
 TCE_API const char *tce_version_string(void);
 
 TCE_END_C

@@ -21,7 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tce/base.h>
+#include <tce/pool.h>
+#include <tce/random.h>
 
 /* Alignment of every array of a handle: a cache line, and enough for any vector unit. */
 #define TCE__ALIGNMENT 64

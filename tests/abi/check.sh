@@ -1,19 +1,24 @@
 #!/bin/sh
 # check.sh [--write] LIBRARY: compares a build with what the last release promised, kept as text in this folder: functions with their
 # arguments, layouts of public structs, values of statuses and enumerators. New functions, fields appended to an open struct and new
-# enumerators are welcome, everything else that changed fails. --write makes this build the reference.
+# enumerators are welcome, everything else that changed fails. --write makes this build the reference. Without a reference, as before
+# the first release, there is nothing to compare.
 
 export LC_ALL=C
 here=tests/abi
 write=
 [ "$1" = --write ] && write=1 && shift
 library=$1
+if [ -z "$write" ] && [ ! -e $here/libtce.abi ]; then
+    echo "nothing is released yet: no reference in $here to compare with"
+    exit 0
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # the library as text: public types only, nothing about this machine
 abidw --headers-dir include/tce --drop-private-types --no-corpus-path --no-comp-dir-path --no-show-locs "$library" |
-    sed "s/ elf-needed='[^']*'//" >"$work/libtce-0.1.abi" || exit 1
+    sed "s/ elf-needed='[^']*'//" >"$work/libtce.abi" || exit 1
 
 # every enumerator of the headers with its value, by a program that prints them
 ${CC:-cc} -std=c99 -E -P -Iinclude include/tce/tce.h | tr '\n' ' ' | grep -oE '\benum [a-z_]*\{[^}]*\}|\benum \{[^}]*\}' |
@@ -26,8 +31,8 @@ ${CC:-cc} -std=c99 -E -P -Iinclude include/tce/tce.h | tr '\n' ' ' | grep -oE '\
 ${CC:-cc} -std=c99 -Iinclude "$work/values.c" -o "$work/values" && "$work/values" >"$work/enumerators.txt" || exit 1
 
 if [ -n "$write" ]; then
-    cp "$work/libtce-0.1.abi" "$work/enumerators.txt" $here/
-    wc -l $here/libtce-0.1.abi $here/enumerators.txt
+    cp "$work/libtce.abi" "$work/enumerators.txt" $here/
+    wc -l $here/libtce.abi $here/enumerators.txt
     exit
 fi
 
@@ -41,13 +46,13 @@ fi
 
 # layouts are those of one machine type
 if [ "$(uname -m)" != x86_64 ]; then
-    echo "$here/libtce-0.1.abi is not for $(uname -m): layouts not compared"
+    echo "$here/libtce.abi is not for $(uname -m): layouts not compared"
 else
-    abidiff --no-added-syms --suppressions $here/functions.ini $here/libtce-0.1.abi "$work/libtce-0.1.abi" >"$work/diff" || {
+    abidiff --no-added-syms --suppressions $here/functions.ini $here/libtce.abi "$work/libtce.abi" >"$work/diff" || {
         cat "$work/diff"
         status=1
     }
-    ${PYTHON:-python3} $here/layouts.py $here/libtce-0.1.abi "$work/libtce-0.1.abi" include/tce/*.h || status=1
+    ${PYTHON:-python3} $here/layouts.py $here/libtce.abi "$work/libtce.abi" include/tce/*.h || status=1
 fi
 [ $status = 0 ] || echo "the binary interface is not that of $here; docs/abi.md says what may change"
 [ $status = 0 ] && echo "functions and $(wc -l <$here/enumerators.txt) enumerators as before"

@@ -14,7 +14,8 @@
 #include <check.h>
 #include <jansson.h>
 
-#include <tce/base.h>
+#include <tce/random.h>
+#include <tce/status.h>
 #include <tce/mp.h>
 #include <tce/net.h>
 

@@ -34,7 +34,7 @@ from .trpl import Bounds, Distances, Projection, Regression, entropy_bound, entr
 if TYPE_CHECKING:
     from .gym import EpisodeEnv, EpisodeVectorEnv, TaskEnv, TaskVectorEnv, episode_env, gym_env
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ArgumentError", "Blended", "Bounds", "CorruptError", "Critic", "DMP", "Distances", "Env", "EnvSpec",

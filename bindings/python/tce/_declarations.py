@@ -10,27 +10,8 @@ TCE_MP_MAX_BASIS = 256
 TCE_MP_MAX_STEPS = 1000000
 TCE_STORE_MAX_RANK = 4
 TCE_VERSION_MAJOR = 0
-TCE_VERSION_MINOR = 1
+TCE_VERSION_MINOR = 2
 TCE_VERSION_PATCH = 0
-TCE_OK = 0
-TCE_E_ARGUMENT = -1
-TCE_E_SHAPE = -2
-TCE_E_VALUE = -3
-TCE_E_VERSION = -4
-TCE_E_STATE = -5
-TCE_E_UNSUPPORTED = -6
-TCE_E_NOMEM = -10
-TCE_E_IO = -11
-TCE_E_CORRUPT = -12
-TCE_E_NOT_FOUND = -13
-TCE_E_THREAD = -14
-TCE_E_NOT_PD = -20
-TCE_E_NO_CONVERGE = -21
-TCE_E_NOT_FINITE = -22
-TCE_E_SINGULAR = -23
-TCE_E_ENV = -30
-TCE_E_ENV_NAN = -31
-TCE_E_LIBRARY = -32
 TCE_CRITIC_RAW = 0
 TCE_CRITIC_NORMALISE = 1
 TCE_CRITIC_NORMALISED = 2
@@ -62,6 +43,25 @@ TCE_TIME_POINTS_RANDOM = 1
 TCE_SEGMENT_VALUE = 0
 TCE_SEGMENT_SUM = 1
 TCE_SEGMENT_REWARD = 2
+TCE_OK = 0
+TCE_E_ARGUMENT = -1
+TCE_E_SHAPE = -2
+TCE_E_VALUE = -3
+TCE_E_VERSION = -4
+TCE_E_STATE = -5
+TCE_E_UNSUPPORTED = -6
+TCE_E_NOMEM = -10
+TCE_E_IO = -11
+TCE_E_CORRUPT = -12
+TCE_E_NOT_FOUND = -13
+TCE_E_THREAD = -14
+TCE_E_NOT_PD = -20
+TCE_E_NO_CONVERGE = -21
+TCE_E_NOT_FINITE = -22
+TCE_E_SINGULAR = -23
+TCE_E_ENV = -30
+TCE_E_ENV_NAN = -31
+TCE_E_LIBRARY = -32
 TCE_F64 = 0
 TCE_F32 = 1
 TCE_I64 = 2
@@ -78,31 +78,6 @@ TCE_TRPL_ENTROPY_EQUAL = 2
 TCE_TRPL_SCHEDULE_NONE = 0
 TCE_TRPL_SCHEDULE_LINEAR = 1
 TCE_TRPL_SCHEDULE_EXPONENTIAL = 2
-
-
-class Hooks(Struct):
-    """tce_hooks"""
-
-    _name_ = "tce_hooks"
-    _fields_ = [
-        ("struct_size", c_size_t), ("user", c_void_p), ("allocate", c_void_p), ("release", c_void_p)]
-
-
-class Random(Struct):
-    """tce_random"""
-
-    _name_ = "tce_random"
-    _fields_ = [
-        ("key", c_uint64 * 2), ("counter", c_uint64 * 4), ("block", c_uint64 * 4), ("used", c_uint32),
-        ("has_spare", c_uint32), ("spare", c_double)]
-
-
-class PoolOptions(Struct):
-    """tce_pool_options"""
-
-    _name_ = "tce_pool_options"
-    _fields_ = [
-        ("struct_size", c_size_t), ("n_threads", c_int32), ("reserved", c_int32)]
 
 
 class CriticOptions(Struct):
@@ -240,6 +215,23 @@ class PolicyOptions(Struct):
         "hidden": Int32, "cov_hidden": Int32}
 
 
+class PoolOptions(Struct):
+    """tce_pool_options"""
+
+    _name_ = "tce_pool_options"
+    _fields_ = [
+        ("struct_size", c_size_t), ("n_threads", c_int32), ("reserved", c_int32)]
+
+
+class Random(Struct):
+    """tce_random"""
+
+    _name_ = "tce_random"
+    _fields_ = [
+        ("key", c_uint64 * 2), ("counter", c_uint64 * 4), ("block", c_uint64 * 4), ("used", c_uint32),
+        ("has_spare", c_uint32), ("spare", c_double)]
+
+
 class ReturnsStats(Struct):
     """tce_returns_stats"""
 
@@ -279,6 +271,14 @@ class SegmentOptions(Struct):
         ("reg", c_double), ("pool", c_void_p)]
 
 
+class Hooks(Struct):
+    """tce_hooks"""
+
+    _name_ = "tce_hooks"
+    _fields_ = [
+        ("struct_size", c_size_t), ("user", c_void_p), ("allocate", c_void_p), ("release", c_void_p)]
+
+
 class StoreArray(Struct):
     """tce_store_array"""
 
@@ -299,21 +299,11 @@ class TrplOptions(Struct):
 
 
 # callbacks that are passed as arguments
-PoolWork = CFUNCTYPE(c_int32, c_void_p, c_size_t, c_size_t, c_size_t, c_int32)
 EnvReport = CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
 EnvTrace = CFUNCTYPE(None, c_void_p, c_char_p, c_int32)
 TasksFunction = CFUNCTYPE(c_void_p, c_void_p, c_void_p)
 NetLoss = CFUNCTYPE(c_int32, c_void_p, c_size_t, c_size_t, c_void_p, c_void_p, c_void_p)
-
-# functions that are fields of tce_hooks: as callbacks, and as what is called
-HooksCallbacks: Dict[str, Any] = {
-    "allocate": CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t),
-    "release": CFUNCTYPE(None, c_void_p, c_void_p),
-}
-HooksFunctions: Dict[str, Tuple[Any, List[Any]]] = {
-    "allocate": (c_void_p, [Data, c_size_t, c_size_t]),
-    "release": (None, [Data, Data]),
-}
+PoolWork = CFUNCTYPE(c_int32, c_void_p, c_size_t, c_size_t, c_size_t, c_int32)
 
 # functions that are fields of tce_env_vtable: as callbacks, and as what is called
 EnvVtableCallbacks: Dict[str, Any] = {
@@ -343,28 +333,18 @@ EnvVtableFunctions: Dict[str, Tuple[Any, List[Any]]] = {
     "render": (Status, [Data, c_int32, c_int32, Uint8]),
 }
 
+# functions that are fields of tce_hooks: as callbacks, and as what is called
+HooksCallbacks: Dict[str, Any] = {
+    "allocate": CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t),
+    "release": CFUNCTYPE(None, c_void_p, c_void_p),
+}
+HooksFunctions: Dict[str, Tuple[Any, List[Any]]] = {
+    "allocate": (c_void_p, [Data, c_size_t, c_size_t]),
+    "release": (None, [Data, Data]),
+}
+
 # every function: its result and its arguments
 FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
-    "tce_status_name": (c_char_p, [c_int32]),
-    "tce_status_text": (c_char_p, [c_int32]),
-    "tce_error_message": (c_char_p, []),
-    "tce_fail": (c_int32, [c_int32, c_char_p]),
-    "tce_hooks_init": (None, [Pointer, c_size_t]),
-    "tce_random_start": (None, [Pointer, c_uint64, c_uint64, c_uint64, c_uint64]),
-    "tce_random_bits": (c_uint64, [Pointer]),
-    "tce_random_uniform": (c_double, [Pointer]),
-    "tce_random_normal": (c_double, [Pointer]),
-    "tce_random_normals": (None, [Pointer, c_size_t, Float64]),
-    "tce_random_below": (c_uint64, [Pointer, c_uint64]),
-    "tce_random_permutation": (None, [Pointer, c_size_t, Uint32]),
-    "tce_pool_options_init": (None, [Pointer, c_size_t]),
-    "tce_pool_create": (Status, [Pointer, Pointer, Pointer]),
-    "tce_pool_free": (None, [Pointer]),
-    "tce_pool_threads": (c_int32, [Pointer]),
-    "tce_pool_run": (Status, [Pointer, c_size_t, c_size_t, c_void_p, Data]),
-    "tce_blas_set_threads": (None, [c_int32]),
-    "tce_blas_threads": (c_int32, []),
-    "tce_blas_better_kernels": (c_char_p, []),
     "tce_critic_options_init": (None, [Pointer, c_size_t]),
     "tce_critic_create": (Status, [Pointer, Pointer, Pointer]),
     "tce_critic_free": (None, [Pointer]),
@@ -460,6 +440,21 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_policy_save": (Status, [Pointer, Pointer, c_char_p]),
     "tce_policy_load": (Status, [Pointer, Pointer, c_char_p]),
     "tce_policy_create_from": (Status, [Pointer, c_char_p, c_int32, Pointer, Pointer, Pointer]),
+    "tce_pool_options_init": (None, [Pointer, c_size_t]),
+    "tce_pool_create": (Status, [Pointer, Pointer, Pointer]),
+    "tce_pool_free": (None, [Pointer]),
+    "tce_pool_threads": (c_int32, [Pointer]),
+    "tce_pool_run": (Status, [Pointer, c_size_t, c_size_t, c_void_p, Data]),
+    "tce_blas_set_threads": (None, [c_int32]),
+    "tce_blas_threads": (c_int32, []),
+    "tce_blas_better_kernels": (c_char_p, []),
+    "tce_random_start": (None, [Pointer, c_uint64, c_uint64, c_uint64, c_uint64]),
+    "tce_random_bits": (c_uint64, [Pointer]),
+    "tce_random_uniform": (c_double, [Pointer]),
+    "tce_random_normal": (c_double, [Pointer]),
+    "tce_random_normals": (None, [Pointer, c_size_t, Float64]),
+    "tce_random_below": (c_uint64, [Pointer, c_uint64]),
+    "tce_random_permutation": (None, [Pointer, c_size_t, Uint32]),
     "tce_returns_gae": (Status, [c_size_t, c_size_t, Float64, Float64, Uint8, c_double, c_double, Float64, Float64]),
     "tce_returns_monte_carlo": (Status, [c_size_t, c_size_t, Float64, Float64, Uint8, c_double, Float64, Float64]),
     "tce_returns_normalise": (None, [c_size_t, Uint8, Float64]),
@@ -497,6 +492,11 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_segment_surrogate": (Status, [
         Pointer, c_size_t, Float64, Float64, Float64, Float64, Float64, Float64, Float64, Uint8, c_double, Pointer,
         Float64, Float64, Float64]),
+    "tce_status_name": (c_char_p, [c_int32]),
+    "tce_status_text": (c_char_p, [c_int32]),
+    "tce_error_message": (c_char_p, []),
+    "tce_fail": (c_int32, [c_int32, c_char_p]),
+    "tce_hooks_init": (None, [Pointer, c_size_t]),
     "tce_store_array_init": (None, [Pointer, c_size_t]),
     "tce_store_create": (Status, [Pointer, Pointer]),
     "tce_store_free": (None, [Pointer]),

@@ -4,7 +4,7 @@
 #ifndef TASKS_DRAWS_H
 #define TASKS_DRAWS_H
 
-#include <tce/base.h>
+#include <tce/random.h>
 
 /*
  * Uniform numbers from elsewhere, for tests: the tasks that read models take a pointer to this as

@@ -10,7 +10,7 @@
 #ifndef TASKS_GUARD_H
 #define TASKS_GUARD_H
 
-#include <tce/base.h>
+#include <tce/status.h>
 
 /*
  * Runs work(context); a MuJoCo error inside ends it and is returned as TCE_E_ENV. work keeps

@@ -12,7 +12,7 @@
 #define TASKS_MODEL_H
 
 #include <mujoco/mujoco.h>
-#include <tce/base.h>
+#include <tce/status.h>
 
 /*
  * The model called `name`: parsed from `xml` for the first environment, shared by the others, freed

@@ -8,7 +8,7 @@
 #define TASKS_PICTURE_H
 
 #include <mujoco/mujoco.h>
-#include <tce/base.h>
+#include <tce/status.h>
 
 /* From where a picture is taken. */
 typedef struct picture_view {

@@ -6,7 +6,7 @@
 #define TASKS_STATE_H
 
 #include <mujoco/mujoco.h>
-#include <tce/base.h>
+#include <tce/status.h>
 
 #include "state_layout.h"
 

@@ -6,7 +6,7 @@
 #define TASKS_STEP_H
 
 #include <mujoco/mujoco.h>
-#include <tce/base.h>
+#include <tce/status.h>
 
 /* mj_makeData; TCE_E_NOMEM. */
 tce_status data_create(const mjModel *model, mjData **out);

@@ -1,0 +1,75 @@
+/*
+ * pool: the threads of a program, shared by all handles that take a pool in their options.
+ */
+#ifndef TCE_POOL_H
+#define TCE_POOL_H
+
+#include <tce/status.h>
+
+TCE_BEGIN_C
+
+/*
+ * Workers for the handles that take a pool in their options. Work is cut into chunks of a fixed
+ * size and sums over chunks are added in a fixed order, so every result has the same bytes for any
+ * n_threads. NULL is a valid pool: everything runs in the calling thread. The pool must outlive its
+ * users.
+ */
+typedef struct tce_pool tce_pool;
+
+typedef struct tce_pool_options {
+    size_t struct_size;
+    int32_t n_threads; /* the calling thread counts as one; 0: as many as the machine has cores */
+    int32_t reserved;
+} tce_pool_options;
+
+TCE_API void tce_pool_options_init(tce_pool_options *options, size_t struct_size);
+/* TCE_E_VALUE, TCE_E_NOMEM, TCE_E_THREAD.   Since 0.2. */
+TCE_API TCE_NODISCARD tce_status tce_pool_create(const tce_pool_options *options,
+                                                 const tce_hooks *hooks, tce_pool **out);
+TCE_API void tce_pool_free(tce_pool *pool);
+/* Number of threads, 1 for NULL. */
+TCE_API int32_t tce_pool_threads(const tce_pool *pool);
+
+/*
+ * Items begin … end-1 are chunk number `chunk`; worker is in 0 … n_threads-1. Within one call of
+ * tce_pool_run, no two threads have the same worker number at once: context may hold one place for
+ * each.
+ */
+typedef tce_status (*tce_pool_work)(void *context, size_t chunk, size_t begin, size_t end,
+                                    int32_t worker);
+
+/*
+ * Calls work for every chunk of n_items items and waits for all of them. All chunks run even when
+ * one fails; the status and message are those of the failing chunk with the lowest number. No
+ * allocation.   Since 0.2.
+ *
+ * The pool serves one call at a time: a call from another thread waits for it to end. A call from
+ * inside work never waits for a pool: when the pool is that of the work around it, at any depth, or
+ * is busy, all chunks run in the calling thread. So pools may be nested in any way. Do not hold a
+ * lock during the call that work takes.
+ *
+ * In a forked child the pool has no threads: the calling thread runs all chunks, and tce_pool_free
+ * only frees the memory.
+ */
+TCE_API TCE_NODISCARD tce_status tce_pool_run(tce_pool *pool, size_t n_items, size_t chunk_size,
+                                              tce_pool_work work, void *context);
+
+/*
+ * How many threads OpenBLAS itself uses, for the whole process. libtce never changes it on its own;
+ * its promise of equal bytes needs 1, which is also the fastest for matrices of this size.   Since
+ * 0.2.
+ */
+TCE_API void tce_blas_set_threads(int32_t n_threads);
+TCE_API int32_t tce_blas_threads(void);
+
+/*
+ * OpenBLAS chooses its kernels by the processor when it is loaded. For one that is newer than
+ * itself it takes those of 2004, at a third of the speed or less. Then this is what the environment
+ * variable OPENBLAS_CORETYPE should be set to before the program starts; NULL when the choice was
+ * good, or was made by that variable.   Since 0.2.
+ */
+TCE_API const char *tce_blas_better_kernels(void);
+
+TCE_END_C
+
+#endif
