@@ -225,9 +225,12 @@ check-examples: $(EXAMPLES) ## builds and runs examples/
 SLOW = TCE_TEST_QUICK=1 CK_FORK=no
 
 .PHONY: check-san
-check-san: ## suites under the address and undefined-behaviour sanitizers
-	@$(MAKE) BUILD=$(BUILD)/san SANITIZE=address,undefined suites
-	@$(SLOW) TCE_TEST_BUILD=$(abspath $(BUILD))/san/tests $(RUN) $(SUITES:$(BUILD)/%=$(BUILD)/san/%)
+check-san: ## suites and the cases of the library under the address and undefined-behaviour sanitizers
+	@$(MAKE) BUILD=$(BUILD)/san SANITIZE=address,undefined suites $(BUILD)/san/replay
+	@failed=0; \
+	 $(SLOW) TCE_TEST_BUILD=$(abspath $(BUILD))/san/tests $(RUN) $(SUITES:$(BUILD)/%=$(BUILD)/san/%) || failed=1; \
+	 sh tests/replay/check.sh $(BUILD)/san/replay || failed=1; \
+	 exit $$failed
 
 # the thread sanitizer cannot live with some layouts of the address space
 UNSHUFFLED = $$(setarch -R true 2>/dev/null && echo setarch -R)
@@ -245,8 +248,11 @@ check-tsan check-tsan-all:
 VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect
 
 .PHONY: check-valgrind
-check-valgrind: suites ## suites under valgrind, without the long loops of property and gradient
-	@$(SLOW) LIMIT=1800 CASES="golden errors memory" WRAP="$(VALGRIND)" $(RUN) $(SUITES)
+check-valgrind: suites $(BUILD)/replay ## suites, without the long loops of property and gradient, and the cases of the library under valgrind
+	@failed=0; \
+	 $(SLOW) LIMIT=1800 CASES="golden errors memory" WRAP="$(VALGRIND)" $(RUN) $(SUITES) || failed=1; \
+	 WRAP="$(VALGRIND)" sh tests/replay/check.sh $(BUILD)/replay || failed=1; \
+	 exit $$failed
 
 .PHONY: check-python
 check-python: $(LIB)/libtce.so | deps-python ## pytest on bindings/python

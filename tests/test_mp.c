@@ -1,20 +1,12 @@
 /*
- * mp against the reference numbers of tests/golden, and its gradient against central differences.
+ * mp: where a DMP starts, and the gradient of paths against central differences.
  */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <tce/tce.h>
 
 #include "support.h"
-
-/* what the case files ask of trajectories */
-#define GOLDEN_TOLERANCE 1e-9
-
-/* fits: the normal equations of the cases have condition numbers up to 1e7 */
-#define FIT_TOLERANCE 1e-9
 
 /*
  * central differences in double: eps^(2/3) times a scale of about 100 from the chain through 1/tau
@@ -22,217 +14,7 @@
  */
 #define GRADIENT_TOLERANCE 1e-7
 
-/* ---- case files ------------------------------------------------------------------------------ */
-
-static int option_int(const json_t *config, const char *key, int fallback)
-{
-    const json_t *value = json_object_get(config, key);
-    return !value                   ? fallback
-           : json_is_boolean(value) ? json_is_true(value)
-                                    : (int)json_integer_value(value);
-}
-
-static double option_number(const json_t *config, const char *key, double fallback)
-{
-    const json_t *value = json_object_get(config, key);
-    return value ? json_number_value(value) : fallback;
-}
-
-static tce_mp *mp_of_case(const json_t *config, int kind)
-{
-    tce_mp_options o;
-    tce_mp_options_init(&o, sizeof o);
-    o.kind = kind;
-    o.n_dof = option_int(config, "num_dof", o.n_dof);
-    o.n_basis = option_int(config, "num_basis", o.n_basis);
-    o.n_basis_outside = option_int(config, "num_basis_outside", 0);
-    o.relative_goal = option_int(config, "relative_goal", 0);
-    o.auto_scale_basis = option_int(config, "auto_scale_basis", 1);
-    o.disable_goal = option_int(config, "disable_goal", 0);
-    o.disable_weights = option_int(config, "disable_weights", 0);
-    o.learn_tau = option_int(config, "learn_tau", 0);
-    o.learn_delay = option_int(config, "learn_delay", 0);
-    o.tau = option_number(config, "tau", o.tau);
-    o.delay = option_number(config, "delay", o.delay);
-    o.dt = option_number(config, "dt", o.dt);
-    o.alpha = option_number(config, "alpha", o.alpha);
-    o.alpha_phase = option_number(config, "alpha_phase", o.alpha_phase);
-    o.basis_bandwidth_factor = option_number(config, "basis_bandwidth_factor",
-                                             o.basis_bandwidth_factor);
-    o.goal_scale = option_number(config, "goal_scale", o.goal_scale);
-
-    double *scales = NULL;
-    if (json_is_array(json_object_get(config, "weights_scale"))) {
-        scales = test_array(json_object_get(config, "weights_scale"), NULL);
-        o.weights_scales = scales;
-    } else {
-        o.weights_scale = option_number(config, "weights_scale", 1.0);
-    }
-    tce_mp *mp = NULL;
-    ck_assert_msg(tce_mp_create(&o, NULL, &mp) == TCE_OK, "%s", tce_error_message());
-    free(scales);
-    return mp;
-}
-
-/* The kind that a case's name begins with, or -1. */
-static int kind_of(const char *name)
-{
-    if (strncmp(name, "prodmp", 6) == 0 || strcmp(name, "trajectory_covariance") == 0)
-        return TCE_MP_PRODMP;
-    if (strncmp(name, "promp", 5) == 0)
-        return TCE_MP_PROMP;
-    return strncmp(name, "dmp", 3) == 0 ? TCE_MP_DMP : -1;
-}
-
-static void replay_path(const json_t *c, const tce_mp *mp)
-{
-    const size_t D = tce_mp_n_dof(mp);
-    size_t n_times;
-    double *times = test_array(json_object_get(c, "times"), &n_times);
-    double *init_time = test_array(json_object_get(c, "init_time"), NULL);
-    tce_mp_grid grid;
-    tce_mp_grid_init(&grid, sizeof grid);
-    grid.E = json_array_size(json_object_get(c, "params"));
-    grid.T = n_times / grid.E;
-    grid.n_time_rows = grid.E;
-    grid.n_init_times = grid.E;
-    grid.times = times;
-    grid.init_time = init_time;
-    double *init_pos = test_field(c, "init_pos", grid.E * D);
-    double *init_vel = test_field(c, "init_vel", grid.E * D);
-    grid.init_pos = init_pos;
-    grid.init_vel = init_vel;
-
-    const size_t n = grid.E * grid.T * D;
-    double *params = test_field(c, "params", grid.E * tce_mp_n_params(mp));
-    double *out = malloc(3 * n * sizeof *out);
-    ck_assert_msg(tce_mp_trajectory(mp, &grid, params, out, out + n, out + 2 * n) == TCE_OK, "%s",
-                  tce_error_message());
-    const char *const names[3] = { "pos", "vel", "acc" };
-    for (size_t k = 0; k < 3; k++) {
-        if (!json_object_get(c, names[k]))
-            continue;
-        double *want = test_field(c, names[k], n);
-        test_assert_close(out + k * n, want, n, GOLDEN_TOLERANCE);
-        free(want);
-    }
-    free(times);
-    free(init_time);
-    free(init_pos);
-    free(init_vel);
-    free(params);
-    free(out);
-}
-
-static void replay_fit(const json_t *c, tce_mp *mp)
-{
-    const size_t P = tce_mp_n_params(mp);
-    const size_t D = tce_mp_n_dof(mp);
-    size_t T;
-    double *times = test_array(json_object_get(c, "times"), &T);
-    double *demo = test_field(c, "demo", T * D);
-    double *want = test_field(c, "params", P);
-    double *got = malloc(P * sizeof *got);
-    ck_assert_int_eq(
-        tce_mp_fit(mp, T, times, demo, json_number_value(json_object_get(c, "reg")), got), TCE_OK);
-    test_assert_close(got, want, P, FIT_TOLERANCE);
-
-    /* the path of what was fitted */
-    if (json_object_get(c, "refit_pos")) {
-        tce_mp_grid grid;
-        tce_mp_grid_init(&grid, sizeof grid);
-        grid.T = T;
-        grid.times = grid.init_time = times;
-        double *init_pos = test_field(c, "init_pos", D);
-        double *init_vel = test_field(c, "init_vel", D);
-        double *path = malloc(T * D * sizeof *path);
-        double *refit = test_field(c, "refit_pos", T * D);
-        grid.init_pos = init_pos;
-        grid.init_vel = init_vel;
-        ck_assert_int_eq(tce_mp_trajectory(mp, &grid, got, path, NULL, NULL), TCE_OK);
-        test_assert_close(path, refit, T * D, GOLDEN_TOLERANCE);
-        free(init_pos);
-        free(init_vel);
-        free(path);
-        free(refit);
-    }
-    free(times);
-    free(demo);
-    free(want);
-    free(got);
-}
-
-static void replay_covariance(const json_t *c, const tce_mp *mp)
-{
-    const size_t P = tce_mp_n_params(mp);
-    const size_t D = tce_mp_n_dof(mp);
-    size_t T;
-    double *times = test_array(json_object_get(c, "times"), &T);
-    double *init_time = test_array(json_object_get(c, "init_time"), NULL);
-    double *L = test_field(c, "params_chol", P * P);
-    const double reg = json_number_value(json_object_get(c, "reg"));
-    const size_t n = D * T;
-    double *cov = malloc(n * n * sizeof *cov);
-    double *std = malloc(n * sizeof *std);
-    double *want_pos = test_field(c, "pos_cov", n * n);
-    double *want_vel = test_field(c, "vel_cov", n * n);
-    double *want_std = test_field(c, "pos_std", n);
-
-    ck_assert_int_eq(tce_mp_covariance(mp, T, times, *init_time, L, reg, 0, cov, std), TCE_OK);
-    test_assert_close(cov, want_pos, n * n, GOLDEN_TOLERANCE);
-    test_assert_close(std, want_std, n, GOLDEN_TOLERANCE);
-    ck_assert_int_eq(tce_mp_covariance(mp, T, times, *init_time, L, reg, 0, NULL, std), TCE_OK);
-    test_assert_close(std, want_std, n, GOLDEN_TOLERANCE);
-    ck_assert_int_eq(tce_mp_covariance(mp, T, times, *init_time, L, reg, 1, cov, NULL), TCE_OK);
-    test_assert_close(cov, want_vel, n * n, GOLDEN_TOLERANCE);
-    free(times);
-    free(init_time);
-    free(L);
-    free(cov);
-    free(std);
-    free(want_pos);
-    free(want_vel);
-    free(want_std);
-}
-
-/* Every case of the file that is mp's, at least n_least of them. */
-static void replay_file(const char *file, size_t n_least)
-{
-    json_t *cases = test_golden(file);
-    size_t n = 0;
-    size_t i;
-    const json_t *c;
-    json_array_foreach(cases, i, c)
-    {
-        const char *const name = json_string_value(json_object_get(c, "kind"));
-        const int kind = kind_of(name);
-        if (kind < 0)
-            continue;
-        tce_mp *mp = mp_of_case(json_object_get(c, "config"), kind);
-        if (strstr(name, "_fit"))
-            replay_fit(c, mp);
-        else if (strcmp(name, "trajectory_covariance") == 0)
-            replay_covariance(c, mp);
-        else
-            replay_path(c, mp);
-        tce_mp_free(mp);
-        n++;
-    }
-    json_decref(cases);
-    ck_assert_uint_ge(n, n_least);
-}
-
-START_TEST(the_primitives_of_the_published_tasks_match_the_reference)
-{
-    replay_file("core_mp.json", 21);
-}
-END_TEST
-
-START_TEST(the_primitives_with_every_option_match_the_reference)
-{
-    replay_file("core_options.json", 30);
-}
-END_TEST
+/* ---- golden ---------------------------------------------------------------------------------- */
 
 /*
  * Positions from mp_pytorch 0.1.4, eight digits: at the start's own time a DMP is still there, not
@@ -280,51 +62,6 @@ START_TEST(a_dmp_is_integrated_from_the_start_time)
         }
     }
     tce_mp_free(mp);
-}
-END_TEST
-
-START_TEST(phases_and_the_rhythmic_basis_match_the_reference)
-{
-    json_t *cases = test_golden("core_options.json");
-    size_t i, n = 0;
-    const json_t *c;
-    json_array_foreach(cases, i, c)
-    {
-        if (strcmp(json_string_value(json_object_get(c, "kind")), "phases") != 0)
-            continue;
-        const char *const names[3] = { "linear", "smooth", "rhythmic" };
-        const int B = (int)json_integer_value(json_object_get(c, "num_basis"));
-        size_t T;
-        double *times = test_array(json_object_get(c, "scaled_times"), &T);
-        double *got = malloc(T * (size_t)B * sizeof *got);
-        for (int phase = 0; phase < 3; phase++) {
-            tce_mp_options o;
-            tce_mp_options_init(&o, sizeof o);
-            o.kind = TCE_MP_PROMP;
-            o.phase = phase;
-            o.n_basis = B;
-            o.basis_bandwidth_factor = json_number_value(
-                json_object_get(c, "basis_bandwidth_factor"));
-            tce_mp *mp = NULL;
-            ck_assert_int_eq(tce_mp_create(&o, NULL, &mp), TCE_OK);
-            ck_assert_int_eq(tce_mp_phase(mp, T, times, got), TCE_OK);
-            double *want = test_field(c, names[phase], T);
-            test_assert_close(got, want, T, GOLDEN_TOLERANCE);
-            free(want);
-            if (phase == TCE_MP_PHASE_RHYTHMIC) {
-                want = test_field(c, "rhythmic_basis", T * (size_t)B);
-                ck_assert_int_eq(tce_mp_basis(mp, T, times, 0.0, got, NULL, NULL), TCE_OK);
-                test_assert_close(got, want, T * (size_t)B, GOLDEN_TOLERANCE);
-                free(want);
-            }
-            tce_mp_free(mp);
-        }
-        free(times);
-        free(got);
-        n++;
-    }
-    json_decref(cases);
-    ck_assert_uint_ge(n, 1);
 }
 END_TEST
 
@@ -481,10 +218,7 @@ int main(void)
 {
     Suite *suite = suite_create("mp");
     TCase *golden = test_case(suite, "golden", 0);
-    tcase_add_test(golden, the_primitives_of_the_published_tasks_match_the_reference);
-    tcase_add_test(golden, the_primitives_with_every_option_match_the_reference);
     tcase_add_test(golden, a_dmp_is_integrated_from_the_start_time);
-    tcase_add_test(golden, phases_and_the_rhythmic_basis_match_the_reference);
 
     TCase *gradient = test_case(suite, "gradient", 0);
     tcase_add_loop_test(gradient, a_prodmps_gradient_matches_differences, 0, 128);

@@ -16,9 +16,6 @@
 /* Seconds a test may take; sanitizers on a busy machine need more than Check's 4. */
 #define TIMEOUT 120
 
-/* core_network.json (algorithm.md 8). */
-#define TOL_GOLDEN 1e-8
-#define TOL_GOLDEN_GRADIENT 1e-6
 /*
  * Central differences with step eps^(1/3): eps^(2/3) = 4e-11 times third derivatives and widths up
  * to 1e3.
@@ -115,120 +112,6 @@ static tce_status smooth_loss(void *context, size_t begin, size_t end, const dou
     }
     return TCE_OK;
 }
-
-/* ---- golden ---------------------------------------------------------------------------------- */
-
-/* weights and biases of all layers, in the order of a parameter vector */
-static double *flat_layers(const json_t *layers, size_t n)
-{
-    double *out = malloc(n * sizeof *out);
-    size_t at = 0;
-
-    for (size_t l = 0; l < json_array_size(layers); l++) {
-        static const char *const KEYS[] = { "weight", "bias" };
-        for (size_t k = 0; k < 2; k++) {
-            size_t size;
-            double *part = test_array(json_object_get(json_array_get(layers, l), KEYS[k]), &size);
-            ck_assert_uint_le(at + size, n);
-            memcpy(out + at, part, size * sizeof *part);
-            at += size;
-            free(part);
-        }
-    }
-    ck_assert_uint_eq(at, n);
-    return out;
-}
-
-static int32_t activation_named(const char *name)
-{
-    static const char *const NAMES[] = { "relu", "leaky_relu", "tanh", "linear" };
-    for (int32_t i = 0; i < 4; i++)
-        if (strcmp(name, NAMES[i]) == 0)
-            return i;
-    ck_abort_msg("unknown activation %s", name);
-    return -1;
-}
-
-/* prediction and gradient at the first weights, by forward and backward */
-static void check_first(tce_net *net, const json_t *item, size_t n, size_t n_out, const double *x,
-                        const double *target)
-{
-    const size_t n_parameters = tce_net_num_parameters(net);
-    const json_t *first = json_object_get(item, "first");
-    double *prediction = test_field(first, "prediction", n * n_out);
-    double *gradient = flat_layers(json_object_get(first, "gradients"), n_parameters);
-    double *out = malloc(n * n_out * sizeof *out);
-    double *d_out = malloc(n * n_out * sizeof *d_out);
-
-    ok(tce_net_forward(net, n, x, out));
-    test_assert_close(out, prediction, n * n_out, TOL_GOLDEN);
-    for (size_t i = 0; i < n * n_out; i++)
-        d_out[i] = 2.0 * (out[i] - target[i]) / (double)(n * n_out);
-    ok(tce_net_backward(net, n, d_out, NULL));
-    double *got = gradient_of(net);
-    test_assert_close_gradient(got, gradient, n_parameters, TOL_GOLDEN_GRADIENT);
-    free(prediction);
-    free(gradient);
-    free(out);
-    free(d_out);
-    free(got);
-}
-
-static void check_ten_steps(const json_t *item)
-{
-    size_t n_sizes;
-    size_t n_x;
-    double *sizes = test_array(json_object_get(item, "sizes"), &n_sizes);
-    double *x = test_array(json_object_get(item, "inputs"), &n_x);
-    const size_t n = n_x / (size_t)sizes[0];
-    const size_t n_out = (size_t)sizes[n_sizes - 1];
-    double *target = test_field(item, "targets", n * n_out);
-    double *losses = test_field(item, "losses", 10);
-    int32_t hidden[8];
-    for (size_t l = 1; l + 1 < n_sizes; l++)
-        hidden[l - 1] = (int32_t)sizes[l];
-
-    tce_net *net = create((int32_t)sizes[0], (int32_t)n_sizes - 2, hidden, (int32_t)n_out,
-                          activation_named(json_string_value(json_object_get(item, "activation"))),
-                          TCE_NET_DOUBLE, (int32_t)n, NULL);
-    const size_t n_parameters = tce_net_num_parameters(net);
-    double *start = flat_layers(json_object_get(item, "weights"), n_parameters);
-    double *final = flat_layers(json_object_get(item, "final_weights"), n_parameters);
-    ok(tce_net_set_parameters(net, start));
-    check_first(net, item, n, n_out, x, target);
-
-    tce_adam_options adam;
-    tce_adam_options_init(&adam, sizeof adam);
-    adam.learning_rate = json_number_value(json_object_get(item, "lr"));
-    adam.l2 = json_number_value(json_object_get(item, "l2"));
-    for (uint64_t k = 0; k < 10; k++) {
-        double loss;
-        ok(tce_net_pass_mse(net, n, x, target, NULL, &loss));
-        test_assert_close(&loss, &losses[k], 1, TOL_GOLDEN);
-        ok(tce_net_adam_step(net, &adam, tce_linear_schedule(k, 20)));
-    }
-    double *got = parameters_of(net);
-    test_assert_close(got, final, n_parameters, TOL_GOLDEN);
-    tce_net_free(net);
-    free(sizes);
-    free(x);
-    free(target);
-    free(losses);
-    free(start);
-    free(final);
-    free(got);
-}
-
-START_TEST(ten_adam_steps_match_the_reference)
-{
-    json_t *cases = test_golden("core_network.json");
-
-    ck_assert_uint_gt(json_array_size(cases), 0);
-    for (size_t i = 0; i < json_array_size(cases); i++)
-        check_ten_steps(json_array_get(cases, i));
-    json_decref(cases);
-}
-END_TEST
 
 /* ---- gradient -------------------------------------------------------------------------------- */
 
@@ -935,14 +818,12 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("net");
-    TCase *golden = test_case(suite, "golden", TIMEOUT);
     TCase *gradient = test_case(suite, "gradient", TIMEOUT);
     TCase *property = test_case(suite, "property", TIMEOUT);
     TCase *errors = test_case(suite, "errors", TIMEOUT);
     TCase *memory = test_case(suite, "memory", TIMEOUT);
 
     tce_blas_set_threads(1);
-    tcase_add_test(golden, ten_adam_steps_match_the_reference);
     tcase_add_test(gradient, gradients_equal_differences_for_every_activation_and_depth);
     tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);
     tcase_add_test(property, tanh_is_within_two_units_in_the_last_place);

@@ -16,8 +16,6 @@
 /* Seconds a test may take; sanitizers on a busy machine need more than Check's 4. */
 #define TIMEOUT 120
 
-/* core_update.json, core_options.json (algorithm.md 8). */
-#define TOL_GOLDEN 1e-8
 /*
  * Central differences with step eps^(1/3): eps^(2/3) = 4e-11 times third derivatives and sums up to
  * 1e3.
@@ -98,194 +96,6 @@ static void update(tce_policy *policy, size_t n, const double *obs, const double
     free(mean);
     free(L);
 }
-
-/* ---- golden ---------------------------------------------------------------------------------- */
-
-static size_t append(const json_t *value, double *out)
-{
-    size_t n;
-    double *part = test_array(value, &n);
-
-    memcpy(out, part, n * sizeof *part);
-    free(part);
-    return n;
-}
-
-/* weights and biases of all layers, or one vector, appended to out; their number */
-static size_t append_parameters(const json_t *value, double *out)
-{
-    size_t n = 0;
-
-    if (!json_is_object(json_array_get(value, 0)))
-        return append(value, out);
-    for (size_t l = 0; l < json_array_size(value); l++) {
-        n += append(json_object_get(json_array_get(value, l), "weight"), out + n);
-        n += append(json_object_get(json_array_get(value, l), "bias"), out + n);
-    }
-    return n;
-}
-
-enum { MAX_PARAMETERS = 20000 };
-
-/* a double policy of the case's shape, with parameters `layers` and `covariance` */
-static tce_policy *policy_of_case(const json_t *item, const char *layers, const char *covariance,
-                                  int32_t form, size_t n)
-{
-    const json_t *mean = json_object_get(item, layers);
-    const json_t *cov = json_object_get(item, covariance);
-    int32_t hidden[8];
-    int32_t cov_hidden[8];
-    tce_policy_options options;
-    tce_policy *policy = NULL;
-
-    tce_policy_options_init(&options, sizeof options);
-    options.n_hidden = (int32_t)json_array_size(mean) - 1;
-    options.hidden = hidden;
-    for (size_t l = 0; l + 1 < json_array_size(mean); l++)
-        hidden[l] = (int32_t)json_array_size(json_object_get(json_array_get(mean, l), "bias"));
-    options.n_obs = (int32_t)json_array_size(
-        json_array_get(json_object_get(json_array_get(mean, 0), "weight"), 0));
-    options.n_params = (int32_t)json_array_size(
-        json_object_get(json_array_get(mean, json_array_size(mean) - 1), "bias"));
-    if (form == TCE_POLICY_FULL_CONTEXTUAL) {
-        options.n_cov_hidden = (int32_t)json_array_size(cov) - 1;
-        options.cov_hidden = cov_hidden;
-        for (size_t l = 0; l + 1 < json_array_size(cov); l++)
-            cov_hidden[l] = (int32_t)json_array_size(
-                json_object_get(json_array_get(cov, l), "bias"));
-    }
-    ck_assert_str_eq(json_string_value(json_object_get(item, "activation")), "leaky_relu");
-    options.form = form;
-    options.precision = TCE_NET_DOUBLE;
-    options.max_batch = (int32_t)n;
-    options.min_std = json_number_value(json_object_get(item, "min_std"));
-    ok(tce_policy_create(&options, NULL, &policy));
-
-    double *parameters = malloc(MAX_PARAMETERS * sizeof *parameters);
-    size_t size = append_parameters(mean, parameters);
-    size += append_parameters(cov, parameters + size);
-    ck_assert_uint_eq(size, tce_policy_num_parameters(policy));
-    ok(tce_policy_set_parameters(policy, parameters));
-    free(parameters);
-    return policy;
-}
-
-/* in the first epoch the policy is still that of the roll-out, so the projection is the identity */
-static void check_first_prediction(const json_t *item, const char *covariance, int32_t form)
-{
-    const json_t *first = json_array_get(json_object_get(item, "epochs"), 0);
-    size_t n_obs;
-    size_t n_mean;
-    size_t n_L;
-    double *obs = test_array(json_object_get(item, "contexts"), &n_obs);
-    double *mean = test_array(json_object_get(first, "projected_mean"), &n_mean);
-    double *L = test_array(json_object_get(first, "projected_chol"), &n_L);
-    const size_t n = json_array_size(json_object_get(item, "contexts"));
-    tce_policy *policy = policy_of_case(item, "weights", covariance, form, n);
-    const size_t size = tce_policy_num_params(policy);
-    double *out_mean = malloc(n_mean * sizeof *out_mean);
-    double *out_L = malloc(n_L * sizeof *out_L);
-
-    ck_assert_uint_eq(n_L, tce_policy_num_factors(policy, n) * size * size);
-    ok(tce_policy_predict(policy, n, obs, out_mean, out_L));
-    test_assert_close(out_mean, mean, n_mean, TOL_GOLDEN);
-    test_assert_close(out_L, L, n_L, TOL_GOLDEN);
-    tce_policy_free(policy);
-    free(obs);
-    free(mean);
-    free(L);
-    free(out_mean);
-    free(out_L);
-}
-
-START_TEST(first_predictions_of_the_updates_match_the_reference)
-{
-    json_t *cases = test_golden("core_update.json");
-    size_t n_checked = 0;
-
-    for (size_t i = 0; i < json_array_size(cases); i++) {
-        const json_t *item = json_array_get(cases, i);
-        if (json_is_null(json_object_get(item, "minimum_entropy"))) {
-            check_first_prediction(item, "chol_vector", TCE_POLICY_FULL_SHARED);
-            n_checked++;
-        }
-    }
-    ck_assert_uint_gt(n_checked, 0);
-    json_decref(cases);
-}
-END_TEST
-
-static int32_t form_named(const char *name)
-{
-    static const char *const NAMES[] = { "shared", "contextual", "diagonal" };
-    for (int32_t i = 0; i < N_FORMS; i++)
-        if (strcmp(name, NAMES[i]) == 0)
-            return i;
-    ck_abort_msg("unknown covariance %s", name);
-    return -1;
-}
-
-START_TEST(first_predictions_of_all_forms_match_the_reference)
-{
-    json_t *cases = test_golden("core_options.json");
-    size_t n_checked[N_FORMS] = { 0 };
-
-    for (size_t i = 0; i < json_array_size(cases); i++) {
-        const json_t *item = json_array_get(cases, i);
-        if (strcmp(json_string_value(json_object_get(item, "kind")), "policy_update_options") != 0)
-            continue;
-        if (!json_is_null(json_object_get(item, "minimum_entropy")))
-            continue;
-        const int32_t form = form_named(json_string_value(json_object_get(item, "covariance")));
-        check_first_prediction(item, "covariance_start", form);
-        n_checked[form]++;
-    }
-    for (size_t form = 0; form < N_FORMS; form++)
-        ck_assert_uint_gt(n_checked[form], 0);
-    json_decref(cases);
-}
-END_TEST
-
-/*
- * a set covariance is its own factor's, so setting that factor again gives the reference's vector
- */
-START_TEST(set_variance_matches_the_reference)
-{
-    json_t *cases = test_golden("core_options.json");
-    size_t n_checked = 0;
-
-    for (size_t i = 0; i < json_array_size(cases); i++) {
-        const json_t *item = json_array_get(cases, i);
-        const json_t *options = json_object_get(item, "options");
-        if (!json_object_get(options, "set_variance"))
-            continue;
-        size_t n_raw;
-        size_t n_obs;
-        double *raw = test_array(json_object_get(item, "final_covariance"), &n_raw);
-        double *obs = test_array(json_object_get(item, "contexts"), &n_obs);
-        tce_policy *policy = policy_of_case(item, "final_weights", "final_covariance",
-                                            TCE_POLICY_FULL_SHARED, 1);
-        const size_t size = tce_policy_num_params(policy);
-        double *mean = malloc(size * sizeof *mean);
-        double *L = malloc(size * size * sizeof *L);
-
-        ok(tce_policy_predict(policy, 1, obs, mean, L));
-        ok(tce_policy_set_covariance(policy, L));
-        double *parameters = parameters_of(policy);
-        test_assert_close(parameters + tce_policy_num_parameters(policy) - n_raw, raw, n_raw,
-                          TOL_GOLDEN);
-        n_checked++;
-        tce_policy_free(policy);
-        free(raw);
-        free(obs);
-        free(mean);
-        free(L);
-        free(parameters);
-    }
-    ck_assert_uint_gt(n_checked, 0);
-    json_decref(cases);
-}
-END_TEST
 
 /* ---- gradient -------------------------------------------------------------------------------- */
 
@@ -848,16 +658,12 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("policy");
-    TCase *golden = test_case(suite, "golden", TIMEOUT);
     TCase *gradient = test_case(suite, "gradient", TIMEOUT);
     TCase *property = test_case(suite, "property", TIMEOUT);
     TCase *errors = test_case(suite, "errors", TIMEOUT);
     TCase *memory = test_case(suite, "memory", TIMEOUT);
 
     tce_blas_set_threads(1);
-    tcase_add_test(golden, first_predictions_of_the_updates_match_the_reference);
-    tcase_add_test(golden, first_predictions_of_all_forms_match_the_reference);
-    tcase_add_test(golden, set_variance_matches_the_reference);
     tcase_add_test(gradient, gradients_equal_differences_for_every_form);
     tcase_add_test(property, a_started_policy_has_the_published_covariance);
     tcase_add_test(property, a_set_factor_is_predicted);

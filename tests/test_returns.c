@@ -4,7 +4,6 @@
  */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include <tce/returns.h>
 
@@ -12,8 +11,6 @@
 
 #define SENTINEL 12345.0
 
-/* core_*.json: losses (algorithm.md 8). */
-#define TOL_GOLDEN 1e-8
 /* Two ways of computing the same sum: a few hundred roundings of numbers of size 1 to 100. */
 #define TOL_ROUNDING 1e-11
 
@@ -33,70 +30,6 @@ static void all_equal(size_t n, const double *x, double want)
     for (size_t i = 0; i < n; i++)
         ck_assert_msg(isnan(want) ? isnan(x[i]) : x[i] == want, "entry %zu is %g", i, x[i]);
 }
-
-/* ---- golden ---------------------------------------------------------------------------------- */
-
-enum { GAE, MONTE_CARLO };
-
-/* advantages and returns of one case beside those in its fields */
-static void check_case(const json_t *test, int kind, const char *advantages, const char *returns)
-{
-    const json_t *rows = json_object_get(test, "rewards");
-    const size_t n_E = json_array_size(rows), n_T = json_array_size(json_array_get(rows, 0));
-    const size_t n = n_E * n_T;
-    const double gamma = json_number_value(json_object_get(test, "gamma"));
-    const double lambda = json_number_value(json_object_get(test, "gae_lambda"));
-    double *const rewards = test_field(test, "rewards", n);
-    double *const values = test_field(test, "values", n_E * (n_T + 1));
-    double *const dones = test_field(test, "dones", n);
-    double *const want[2] = { test_field(test, advantages, n), test_field(test, returns, n) };
-    double *const got[2] = { malloc(n * sizeof(double)), malloc(n * sizeof(double)) };
-    uint8_t *const ends = malloc(n);
-
-    for (size_t i = 0; i < n; i++)
-        ends[i] = dones[i] != 0.0;
-    if (kind == GAE)
-        ok(tce_returns_gae(n_E, n_T, rewards, values, ends, gamma, lambda, got[0], got[1]));
-    else
-        ok(tce_returns_monte_carlo(n_E, n_T, rewards, values, ends, gamma, got[0], got[1]));
-    for (int i = 0; i < 2; i++) {
-        test_assert_close(got[i], want[i], n, TOL_GOLDEN);
-        free(got[i]);
-        free(want[i]);
-    }
-    free(ends);
-    free(dones);
-    free(values);
-    free(rewards);
-}
-
-START_TEST(returns_match_the_reference)
-{
-    json_t *const objectives = test_golden("core_objective.json");
-    json_t *const options = test_golden("core_options.json");
-    size_t index, n = 0;
-    json_t *test;
-
-    json_array_foreach(objectives, index, test)
-    {
-        if (!json_object_get(test, "gae_lambda") || !json_object_get(test, "returns"))
-            continue;
-        check_case(test, GAE, "advantages", "returns");
-        n++;
-    }
-    json_array_foreach(options, index, test)
-    {
-        if (!json_object_get(test, "gae_returns"))
-            continue;
-        check_case(test, GAE, "gae_advantages", "gae_returns");
-        check_case(test, MONTE_CARLO, "monte_carlo_advantages", "monte_carlo_returns");
-        n++;
-    }
-    ck_assert_uint_gt(n, 1);
-    json_decref(objectives);
-    json_decref(options);
-}
-END_TEST
 
 /* ---- property -------------------------------------------------------------------------------- */
 
@@ -251,11 +184,8 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("returns");
-    TCase *golden = test_case(suite, "golden", 0);
     TCase *property = test_case(suite, "property", 0);
     TCase *errors = test_case(suite, "errors", 0);
-
-    tcase_add_test(golden, returns_match_the_reference);
 
     tcase_add_loop_test(property, gae_with_lambda_one_is_monte_carlo, 0, N_SEEDS);
     tcase_add_test(property, gae_with_lambda_zero_is_the_temporal_difference);

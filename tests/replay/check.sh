@@ -1,5 +1,7 @@
 #!/bin/sh
-# check.sh REPLAY: what the program says and how it ends, for cases that pass, fail, or cannot be read.
+# check.sh REPLAY: the cases of the library's own numbers pass, all of them; then what the program says and how it ends, for
+# cases that pass, fail, or cannot be read.
+#   WRAP   a command that the program is run under
 
 replay=$1
 golden=${TCE_GOLDEN:-tests/golden}
@@ -12,7 +14,7 @@ expect()
 {
     want_status=$1 want_last=$2 word=$3
     shift 3
-    "$replay" "$@" >"$dir/out" 2>&1
+    $WRAP "$replay" "$@" >"$dir/out" 2>&1
     status=$?
     last=$(tail -n 1 "$dir/out")
     if [ "$status" != "$want_status" ] || [ "$last" != "$want_last" ] || ! grep -q -- "$word" "$dir/out"; then
@@ -20,6 +22,19 @@ expect()
         failed=1
     fi
 }
+
+# the numbers of the original implementations, and none of them left out
+expect 0 "21 passed, 0 failed" ok "$golden/core_mp.json"
+expect 0 "3 passed, 0 failed" ok "$golden/core_network.json"
+expect 0 "1 passed, 0 failed" ok "$golden/core_objective.json"
+expect 0 "83 passed, 0 failed" ok "$golden/core_options.json"
+expect 0 "48 passed, 0 failed" ok "$golden/core_projection.json"
+expect 0 "2 passed, 0 failed" ok "$golden/core_update.json"
+
+# fits are ten times better than their tolerance: the normal equations of the cases have condition numbers up to 1e7
+$WRAP "$replay" "$golden/core_mp.json" "$golden/core_options.json" 2>&1 |
+    awk '$2 ~ /_fit$/ { n++; if ($(NF - 2) > 1e-9) { print "a fit is further off than 1e-9: " $0; bad = 1 } }
+         END { if (n < 5) print n + 0 " fits, expected 5"; exit bad || n < 5 }' >&2 || failed=1
 
 # plain and compressed, alone and together
 gzip -c "$golden/core_network.json" >"$dir/network.json.gz"

@@ -294,7 +294,7 @@ void replay_compare_absolute(replay_case *c, const char *key, size_t n, const do
 void replay_same(replay_case *c, const char *what, size_t n, const double *got, const double *want)
 {
     if (memcmp(got, want, n * sizeof *got) != 0)
-        replay_fail(c, "%s should not have changed", what);
+        replay_fail(c, "%s should be the same, bit for bit", what);
 }
 
 void replay_compare(replay_case *c, const json_t *object, const char *key, size_t n,

@@ -312,6 +312,12 @@ void replay_trajectory_covariance(replay_case *c)
     replay_ok(c, tce_mp_covariance(mp, T, grid.times, grid.init_time[0], L, reg, 1, cov, std));
     replay_compare(c, c->root, "vel_cov", D * T * D * T, cov, TOL_TRAJECTORY);
     replay_compare(c, c->root, "vel_std", T * D, std, TOL_TRAJECTORY);
+
+    /* each of the two alone */
+    replay_ok(c, tce_mp_covariance(mp, T, grid.times, grid.init_time[0], L, reg, 0, NULL, std));
+    replay_compare(c, c->root, "pos_std", T * D, std, TOL_TRAJECTORY);
+    replay_ok(c, tce_mp_covariance(mp, T, grid.times, grid.init_time[0], L, reg, 0, cov, NULL));
+    replay_compare(c, c->root, "pos_cov", D * T * D * T, cov, TOL_TRAJECTORY);
 }
 
 /* ---- phases ---------------------------------------------------------------------------------- */

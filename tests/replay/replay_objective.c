@@ -91,6 +91,11 @@ void replay_time_points(replay_case *c)
         drawn[1] = pairs[0] + 1 > drawn[1] ? pairs[0] + 1 : drawn[1];
     }
     replay_compare(c, c->root, "first_is_drawn_from", 2, drawn, TOL_NUMBERS);
+
+    /* and given ones may be any of these and no other */
+    replay_ok(c, tce_time_pairs_from(T, K, (size_t)range[1] - 1, pairs, &J));
+    if (tce_time_pairs_from(T, K, (size_t)range[1], pairs, &J) != TCE_E_VALUE)
+        replay_fail(c, "the end of \"first_is_drawn_from\" was not refused");
 }
 
 /* ---- returns and advantages ------------------------------------------------------------------ */
@@ -135,6 +140,7 @@ void replay_segment_advantages(replay_case *c)
         { "sum_of_normalised_steps", TCE_SEGMENT_SUM, 0 },
         { "sum_of_normalised_steps_normalised", TCE_SEGMENT_SUM, 1 },
         { "accumulated_reward_centred", TCE_SEGMENT_REWARD, 0 },
+        { "accumulated_reward_centred", TCE_SEGMENT_REWARD, 1 }, /* never normalised */
     };
     size_t shape[REPLAY_MAX_RANK];
     size_t J;
@@ -256,6 +262,9 @@ void replay_objective(replay_case *c)
                                        log_prob_old, advantages, NULL, clip, &stats, log_prob_new,
                                        d_mean, d_L));
     replay_compare(c, c->root, "log_prob_new", E * J, log_prob_new, TOL_NUMBERS);
+    replay_ok(c, tce_segment_log_prob(seg, E, positions, mean, L, grid.init_pos, grid.init_vel,
+                                      log_prob));
+    replay_compare(c, c->root, "log_prob_new", E * J, log_prob, TOL_NUMBERS);
     replay_compare(c, c->root, "loss", 1, &stats.loss, TOL_NUMBERS);
     replay_compare(c, c->root, "fraction_clipped", 1, &stats.fraction_clipped, TOL_NUMBERS);
     replay_compare_gradient(c, c->root, "grad_mean", E * P, d_mean);

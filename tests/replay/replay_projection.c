@@ -26,9 +26,8 @@ static void free_trpl(void *tr)
 }
 
 static tce_trpl *create_trpl(replay_case *c, int32_t kind, size_t dim, size_t n, size_t n_cov,
-                             double mean_bound, double cov_bound)
+                             int32_t diagonal, double mean_bound, double cov_bound)
 {
-    const char *covariance = replay_text(c, c->root, "covariance");
     tce_trpl_options opt;
     tce_trpl *tr;
 
@@ -37,7 +36,7 @@ static tce_trpl *create_trpl(replay_case *c, int32_t kind, size_t dim, size_t n,
     opt.dim = (int32_t)dim;
     opt.max_batch = (int32_t)n;
     opt.shared_cov = n_cov == 1;
-    opt.diagonal = covariance != NULL && strcmp(covariance, "diagonal") == 0;
+    opt.diagonal = diagonal;
     opt.mean_bound = mean_bound;
     opt.cov_bound = cov_bound;
     replay_ok(c, tce_trpl_create(&opt, NULL, &tr));
@@ -60,40 +59,45 @@ static int32_t projection_kind(replay_case *c)
     replay_fail(c, "\"projection\" %s is unknown", name != NULL ? name : "(none)");
 }
 
-void replay_projection(replay_case *c)
-{
-    size_t shape[REPLAY_MAX_RANK];
+/* One Gaussian per row, or all with one factor: what is projected, and the case's bounds. */
+typedef struct gaussians {
+    int32_t kind;
+    size_t n, dim;
+    size_t n_cov; /* 1 or n */
+    const double *mean, *L, *old_mean, *old_L;
+    double mean_bound, cov_bound;
+} gaussians;
 
-    /* n Gaussians with one factor, or one each */
-    if (replay_shape(c, c->root, "mean", shape) != 2)
-        replay_fail(c, "\"mean\" is not [n, dim]");
-    const size_t n = shape[0];
-    const size_t dim = shape[1];
-    if (replay_int_or(c, c->root, "dim", (int32_t)dim) != (int32_t)dim)
-        replay_fail(c, "\"dim\" does not fit \"mean\"");
-    const size_t n_cov = replay_shape(c, c->root, "chol", shape) > 2 ? shape[0] : 1;
-    const size_t n_L = n_cov * dim * dim;
-    const double *mean = replay_array(c, c->root, "mean", n * dim);
-    const double *L = replay_array(c, c->root, "chol", n_L);
-    const double *old_mean = replay_array(c, c->root, "old_mean", n * dim);
-    const double *old_L = replay_array(c, c->root, "old_chol", n_L);
-    tce_trpl *tr = create_trpl(c, projection_kind(c), dim, n, n_cov,
-                               replay_number(c, c->root, "mean_bound"),
-                               replay_number(c, c->root, "cov_bound"));
+static void project(replay_case *c, const gaussians *g, int32_t diagonal)
+{
+    const size_t n = g->n;
+    const size_t dim = g->dim;
+    const size_t n_L = g->n_cov * dim * dim;
+    tce_trpl *tr = create_trpl(c, g->kind, dim, n, g->n_cov, diagonal, g->mean_bound, g->cov_bound);
 
     /* forward */
     double *proj_mean = replay_zeros(c, n * dim);
     double *proj_L = replay_zeros(c, n_L);
     double *mean_distance = replay_zeros(c, n);
-    double *cov_distance = replay_zeros(c, n_cov);
-    double *eta = replay_zeros(c, n_cov);
-    replay_ok(c, tce_trpl_project(tr, n, mean, L, old_mean, old_L, 0.0, proj_mean, proj_L));
+    double *cov_distance = replay_zeros(c, g->n_cov);
+    double *eta = replay_zeros(c, g->n_cov);
+    replay_ok(
+        c, tce_trpl_project(tr, n, g->mean, g->L, g->old_mean, g->old_L, 0.0, proj_mean, proj_L));
     replay_ok(c, tce_trpl_distances(tr, n, mean_distance, cov_distance, eta));
     replay_compare(c, c->root, "proj_mean", n * dim, proj_mean, TOL_NUMBERS);
     replay_compare(c, c->root, "proj_chol", n_L, proj_L, TOL_NUMBERS);
     replay_compare(c, c->root, "mean_distance", n, mean_distance, TOL_NUMBERS);
-    replay_compare(c, c->root, "cov_distance", n_cov, cov_distance, TOL_NUMBERS);
-    replay_compare(c, c->root, "eta", n_cov, eta, TOL_NUMBERS);
+    replay_compare(c, c->root, "cov_distance", g->n_cov, cov_distance, TOL_NUMBERS);
+    replay_compare(c, c->root, "eta", g->n_cov, eta, TOL_NUMBERS);
+
+    /* in place */
+    double *mean = replay_zeros(c, n * dim);
+    double *L = replay_zeros(c, n_L);
+    memcpy(mean, g->mean, n * dim * sizeof *mean);
+    memcpy(L, g->L, n_L * sizeof *L);
+    replay_ok(c, tce_trpl_project(tr, n, mean, L, g->old_mean, g->old_L, 0.0, mean, L));
+    replay_same(c, "the mean projected in place", n * dim, mean, proj_mean);
+    replay_same(c, "the factor projected in place", n_L, L, proj_L);
 
     /* backward */
     if (replay_get(c, c->root, "d_mean") == NULL)
@@ -103,6 +107,32 @@ void replay_projection(replay_case *c)
     replay_ok(c, tce_trpl_backward(tr, n, d_mean, d_L, d_mean, d_L));
     replay_compare_gradient(c, c->root, "grad_mean", n * dim, d_mean);
     replay_compare_gradient(c, c->root, "grad_chol", n_L, d_L);
+}
+
+void replay_projection(replay_case *c)
+{
+    const char *covariance = replay_text(c, c->root, "covariance");
+    gaussians g = { .kind = projection_kind(c) };
+    size_t shape[REPLAY_MAX_RANK];
+
+    if (replay_shape(c, c->root, "mean", shape) != 2)
+        replay_fail(c, "\"mean\" is not [n, dim]");
+    g.n = shape[0];
+    g.dim = shape[1];
+    if (replay_int_or(c, c->root, "dim", (int32_t)g.dim) != (int32_t)g.dim)
+        replay_fail(c, "\"dim\" does not fit \"mean\"");
+    g.n_cov = replay_shape(c, c->root, "chol", shape) > 2 ? shape[0] : 1;
+    g.mean = replay_array(c, c->root, "mean", g.n * g.dim);
+    g.L = replay_array(c, c->root, "chol", g.n_cov * g.dim * g.dim);
+    g.old_mean = replay_array(c, c->root, "old_mean", g.n * g.dim);
+    g.old_L = replay_array(c, c->root, "old_chol", g.n_cov * g.dim * g.dim);
+    g.mean_bound = replay_number(c, c->root, "mean_bound");
+    g.cov_bound = replay_number(c, c->root, "cov_bound");
+
+    /* a diagonal factor by the handle for these, and by the one for any factor */
+    project(c, &g, 0);
+    if (covariance != NULL && strcmp(covariance, "diagonal") == 0)
+        project(c, &g, 1);
 }
 
 /* ---- one part at a time ---------------------------------------------------------------------- */
@@ -122,7 +152,7 @@ static tce_trpl *project_cov(replay_case *c, int32_t kind, size_t dim, const dou
 {
     const double *zero = replay_zeros(c, dim);
     double *proj_mean = replay_zeros(c, dim);
-    tce_trpl *tr = create_trpl(c, kind, dim, 1, 1, 1.0, replay_number(c, c->root, "cov_bound"));
+    tce_trpl *tr = create_trpl(c, kind, dim, 1, 1, 0, 1.0, replay_number(c, c->root, "cov_bound"));
 
     replay_ok(c, tce_trpl_project(tr, 1, zero, L, zero, old_L, 0.0, proj_mean, out_L));
     replay_ok(c, tce_trpl_distances(tr, 1, NULL, out_distance, out_eta));
@@ -161,8 +191,8 @@ void replay_kl_mean(replay_case *c)
     double *proj_mean = replay_zeros(c, dim);
     double *proj_L = replay_zeros(c, dim * dim);
     double half_maha;
-    tce_trpl *tr = create_trpl(c, TCE_TRPL_KL, dim, 1, 1, replay_number(c, c->root, "mean_bound"),
-                               NO_BOUND);
+    tce_trpl *tr = create_trpl(c, TCE_TRPL_KL, dim, 1, 1, 0,
+                               replay_number(c, c->root, "mean_bound"), NO_BOUND);
 
     replay_ok(c, tce_trpl_project(tr, 1, mean, old_L, old_mean, old_L, 0.0, proj_mean, proj_L));
     replay_ok(c, tce_trpl_distances(tr, 1, &half_maha, NULL, NULL));
