@@ -188,7 +188,7 @@ def test_a_signal_saves_every_run_and_the_queue_goes_on(number, before, config: 
     process.send_signal(number)
     out, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert said.count(f"go on with:  tce train --resume {folder}") == 1
+    assert said.count(f"continue with:  tce train --resume {folder}") == 1
     states = [row["state"] for row in queue(folder)]
     assert states.count("stopped") == 2 and "waiting" in states
     assert out.count(" stopped ") >= 2 and " waiting " in out
@@ -355,7 +355,7 @@ def test_a_failing_run_is_told_at_the_end_and_the_others_go_on(config: Path, tmp
         assert row["state"] == ("failed" if row["task"] == "family_two" else "done")
         assert ("environment" in row["message"]) == (row["state"] == "failed")
     said = done.stderr.splitlines()
-    assert said[-1] == f"tce: 2 of 6 runs are not done; go on with:  tce train --resume {folder} --task-library {config / 'points.so'}"
+    assert said[-1] == f"tce: 2 of 6 runs are not done; continue with:  tce train --resume {folder} --task-library {config / 'points.so'}"
     # after all warnings of the runs that were done, and each with its name
     first = next(i for i, line in enumerate(said) if line.startswith("family_two seed 1: tce: environment"))
     assert all(line.startswith("family_two seed ") for line in said[first:-1])

@@ -567,7 +567,7 @@ def test_the_proposed_command_can_be_pasted(tiny: Path, tmp_path: Path, faulty: 
     folder = tmp_path / "it's a $run"
     done = tce("train", tiny, f"task.library={faulty}", "task.name=fails", "task.options=from=16", "--out", folder)
     assert done.returncode == 1
-    command = done.stderr.split("go on with:  ")[1].strip()
+    command = done.stderr.split("continue with:  ")[1].strip()
     assert shlex.split(command)[:4] == ["tce", "train", "--resume", str(folder)]
 
 
@@ -659,7 +659,7 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(tiny: Path, tmp_path: Path)
         assert subprocess.run(["mount", "-o", "remount,size=64m", str(disk)]).returncode == 0
         done = tce("train", "--resume", disk / "run")
         assert done.returncode == 0, done.stderr
-        assert "goes on after iteration" in done.stdout
+        assert "continues after iteration" in done.stdout
         assert content(disk / "run") == content(tmp_path / "whole")
     finally:
         subprocess.run(["umount", str(disk)], check=True)

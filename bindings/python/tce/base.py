@@ -67,7 +67,7 @@ class Random:
 
     @property
     def state(self) -> bytes:
-        """All of the stream's state; assign it to go on from there."""
+        """All of the stream's state; assign it to continue from there."""
         return bytes(self._state)
 
     @state.setter

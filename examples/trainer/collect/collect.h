@@ -41,7 +41,7 @@ tce_status task_library_open(const settings *s, task *out);
 tce_status task_open(const settings *s, task *out);
 void task_close(task *t);
 /*
- * " --task-library FILE", for messages with a command that goes on; "" when the tasks are those
+ * " --task-library FILE", for messages with a command to continue with; "" when the tasks are those
  * beside the program. Returns out.
  */
 const char *task_library_words(const settings *s, char *out, size_t size);

@@ -130,7 +130,7 @@ static void judge_end(record *r, int in_time, int limit, int state)
     else if (!r->done || WEXITSTATUS(state) != EXIT_FINE)
         snprintf(message, sizeof message,
                  "the process exited by itself with status %d in %s: return tce_fail(TCE_E_ENV, "
-                 "...) where the task cannot go on, never call exit",
+                 "...) where the task cannot continue, never call exit",
                  WEXITSTATUS(state), call);
     else
         return;

@@ -17,7 +17,7 @@ static const char OPTIONS[] =
     "  --task LIST     task.name; several, e.g. reach,door-open, or all, are a queue of runs\n"
     "  --seed N        run.seed\n"
     "  --seeds LIST    a queue with each of these seeds, e.g. 1-5,25\n"
-    "  --jobs N        runs of a queue at once; default: one a core\n"
+    "  --jobs N        runs of a queue at once; default: one per core\n"
     "  --task-library FILE\n"
     "                  task.library: a library of your own tasks; one that only a run folder names "
     "is not loaded\n"
@@ -25,7 +25,7 @@ static const char OPTIONS[] =
     "  --steps N       run.steps: end after so many environment steps\n"
     "  --out DIR       the run folder; default runs/<task>__<method>__<seed>__<time>. Of a queue: "
     "the folder around its runs\n"
-    "  --resume DIR    go on with the run or the queue in DIR; CONFIG is not needed then\n"
+    "  --resume DIR    continue the run or the queue in DIR; CONFIG is not needed then\n"
     "  --restart       with --resume of a run: begin again. What is there is moved to "
     "DIR/before-restart-<n> first, nothing is lost\n"
     "  --quiet         only warnings and errors\n"
@@ -33,7 +33,7 @@ static const char OPTIONS[] =
     "\n"
     "CONFIG is a file, task/method in examples/configs, or a folder, which stands for its "
     "tce.yaml. In a LIST of tasks the\n"
-    "folder's name may be left away: with metaworld, door-open is metaworld_door_open, and all is "
+    "folder's name may be left out: with metaworld, door-open is metaworld_door_open, and all is "
     "every metaworld_...\n"
     "\n"
     "Ctrl-C finishes the iteration and saves; a second one ends at once.\n";
@@ -137,7 +137,7 @@ static int parse(train_options *o, int argc, char **argv)
         return fail_usage("train", "name a settings file, for instance reacher5/tce");
     if ((o->seeds || o->tasks) && (optind == argc || !is_config(argv[optind])))
         return fail_usage(
-            "train", "--task and --seeds go with a CONFIG; a queue that goes on knows its own");
+            "train", "--task and --seeds go with a CONFIG; a queue that is resumed has its own");
 
     o->arguments = calloc((size_t)(argc - optind + N_OVERRIDES), sizeof *o->arguments);
     if (!o->arguments)
@@ -241,7 +241,7 @@ static int report_failure(display *d, tce_status status, const char *folder, con
         fprintf(stderr, "tce: collect.on_fault=drop leaves such episodes out and counts them\n");
     if (r->saved > 0)
         fprintf(stderr,
-                "tce: saved up to iteration %" PRId64 "; go on with:  tce train --resume %s%s\n",
+                "tce: saved up to iteration %" PRId64 "; continue with:  tce train --resume %s%s\n",
                 r->saved, shell_word(folder, word, sizeof word),
                 task_library_words(s, library, sizeof library));
     return EXIT_FAILED;
@@ -254,7 +254,7 @@ static int report_interrupt(display *d, const char *folder, const settings *s, c
     if (r->saved > 0)
         fprintf(stderr,
                 "tce: stopped and saved after iteration %" PRId64
-                "; go on with:  tce train --resume %s%s\n",
+                "; continue with:  tce train --resume %s%s\n",
                 r->saved, shell_word(folder, word, sizeof word),
                 task_library_words(s, library, sizeof library));
     else
@@ -311,9 +311,10 @@ static int train_in(const char *folder, const settings *s, run_start start, disp
         code = fail();
     } else if (start == RUN_NEW && run_find_state(folder, METHODS) > RUN_BEGUN) {
         char word[SHELL_WORD];
-        fprintf(stderr,
-                "tce: %s has a run already: go on with --resume %s, or choose another --out\n",
-                folder, shell_word(folder, word, sizeof word));
+        fprintf(
+            stderr,
+            "tce: %s has a run already: continue it with --resume %s, or choose another --out\n",
+            folder, shell_word(folder, word, sizeof word));
         code = EXIT_FAILED;
     } else {
         if (start == RUN_NEW)
@@ -408,7 +409,7 @@ static int train_queue(const train_options *o, queue *asked, settings *s)
     } else if (run_exists(folder) || (!o->resume && queue_exists(folder))) {
         fprintf(stderr, "tce: %s has a %s already: %schoose another --out\n", folder,
                 run_exists(folder) ? "run" : "queue",
-                run_exists(folder) ? "" : "go on with --resume, or ");
+                run_exists(folder) ? "" : "continue it with --resume, or ");
     } else {
         code = work_through(o, asked, s);
         queue_discard(folder);
@@ -455,7 +456,7 @@ static int start_run(const train_options *o)
         return fail();
     if (o->n_jobs)
         return fail_usage("train",
-                          "--jobs goes with --seeds, several tasks, or a queue that goes on");
+                          "--jobs goes with --seeds, several tasks, or a queue that is resumed");
     run_keep_schedule(&s, &s);
     display_init(&d, o->quiet);
     tce_blas_set_threads(1);

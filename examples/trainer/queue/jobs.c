@@ -322,7 +322,7 @@ static int report(const work *w)
     if (n[QUEUE_DONE] == w->q->n)
         return EXIT_FINE;
     char library[SHELL_WORD + 32], word[SHELL_WORD];
-    fprintf(stderr, "tce: %zu of %zu runs are not done; go on with:  tce train --resume %s%s\n",
+    fprintf(stderr, "tce: %zu of %zu runs are not done; continue with:  tce train --resume %s%s\n",
             w->q->n - n[QUEUE_DONE], w->q->n, shell_word(w->q->folder, word, sizeof word),
             task_library_words(w->s, library, sizeof library));
     return n[QUEUE_FAILED] ? EXIT_FAILED : EXIT_INTERRUPTED;

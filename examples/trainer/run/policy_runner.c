@@ -41,11 +41,11 @@ tce_status policy_runner_load(policy_runner *p, const char *folder,
     if (status != TCE_OK)
         return status;
     if (access(p->path, F_OK) != 0)
-        return tce_fail(
-            TCE_E_NOT_FOUND,
-            "%s has no policy.safetensors yet: it comes with the first checkpoint; go on with "
-            "`tce train --resume %s`",
-            folder, shell_word(folder, word, sizeof word));
+        return tce_fail(TCE_E_NOT_FOUND,
+                        "%s has no policy.safetensors yet: it is written with the first "
+                        "checkpoint; continue with "
+                        "`tce train --resume %s`",
+                        folder, shell_word(folder, word, sizeof word));
     return own_store_load(p->path, &p->store);
 }
 

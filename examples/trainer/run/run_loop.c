@@ -197,12 +197,11 @@ static tce_status go_on(run *r, char **columns)
                         "beginning; the old files are then moved into %s/before-restart-<n>",
                         r->folder, r->folder, r->folder);
     if (status == TCE_E_NOT_FOUND) {
-        display_note(r->d, "%s has no checkpoint to go on from: starts from the beginning",
-                     r->folder);
+        display_note(r->d, "%s has no checkpoint: it starts from the beginning", r->folder);
         return TCE_OK;
     }
     if (status == TCE_OK)
-        display_note(r->d, "goes on after iteration %lld of %s", (long long)r->mark.iteration,
+        display_note(r->d, "continues after iteration %lld of %s", (long long)r->mark.iteration,
                      r->folder);
     r->result->saved = status == TCE_OK ? r->mark.iteration : 0;
     return status;

@@ -98,7 +98,7 @@ static const setting_row TASK_ROWS[] = {
 
 static const setting_row COLLECT_ROWS[] = {
     { "collect", "episodes", SETTING_INT, AT(collect.episodes), "152", 1, 1e6, NULL, 0,
-      "episodes an iteration" },
+      "episodes per iteration" },
     { "collect", "environments", SETTING_INT, AT(collect.environments), "38", 1, 1e5, NULL, 0,
       "environments; episodes run in rounds of these" },
     { "collect", "on_fault", SETTING_CHOICE, AT(collect.on_fault), "fail", 0, 0, ON_FAULT,
@@ -129,8 +129,8 @@ static const setting_row MP_ROWS[] = {
       "movement primitive" },
     { "mp", "n_basis", SETTING_INT, AT(mp.n_basis), "8", 1, TCE_MP_MAX_BASIS, NULL, 0,
       "basis functions of a degree of freedom; tce_mp_options and Python: 5" },
-    { "mp", "n_basis_outside", SETTING_INT, AT(mp.n_basis_outside), "0", 0, TCE_MP_MAX_BASIS,
-      NULL, 0, "centres outside the movement, on each side" },
+    { "mp", "n_basis_outside", SETTING_INT, AT(mp.n_basis_outside), "0", 0, TCE_MP_MAX_BASIS, NULL,
+      0, "centres outside the movement, on each side" },
     { "mp", "tau", SETTING_REAL, AT(mp.tau), "2.0", SETTING_POSITIVE, ANY, NULL, 0,
       "duration, s; a movement that ends before the episode rests at its goal; tce_mp_options and "
       "Python: 1" },
@@ -145,7 +145,7 @@ static const setting_row MP_ROWS[] = {
     { "mp", "basis_bandwidth_factor", SETTING_REAL, AT(mp.basis_bandwidth_factor), "3", 0, ANY,
       NULL, 0, "width of the basis functions" },
     { "mp", "weights_scale", SETTING_REALS, AT(mp_weights_scale), "0.3", -ANY, ANY, NULL, 0,
-      "scale of the weights; one number, or one a basis function; tce_mp_options and Python: 1" },
+      "scale of the weights; one number, or one per basis function; tce_mp_options and Python: 1" },
     { "mp", "goal_scale", SETTING_REAL, AT(mp.goal_scale), "0.3", -ANY, ANY, NULL, 0,
       "scale of the goal; tce_mp_options and Python: 1" },
     { "mp", "relative_goal", SETTING_BOOL, AT(mp.relative_goal), "false", 0, 1, NULL, 0,
@@ -189,7 +189,7 @@ static const setting_row POLICY_ROWS[] = {
     { "policy", "clip_norm", SETTING_REAL, AT(policy.clip_norm), "0", 0, ANY, NULL, 0,
       "largest gradient norm; 0: no clip" },
     { "policy", "epochs", SETTING_INT, AT(policy.epochs), "50", 0, 1e6, NULL, 0,
-      "updates an iteration, each on the whole batch" },
+      "updates per iteration, each on the whole batch" },
     { "policy", "entropy_coefficient", SETTING_REAL, AT(policy.entropy_coefficient), "0", 0, ANY,
       NULL, 0, "bonus on the entropy of the projected policy" },
     { "policy", "set_variance", SETTING_BOOL, AT(policy.set_variance), "false", 0, 1, NULL, 0,
@@ -208,16 +208,16 @@ static const setting_row CRITIC_ROWS[] = {
     { "critic", "clip_norm", SETTING_REAL, AT(critic.clip_norm), "0", 0, ANY, NULL, 0,
       "largest gradient norm; 0: no clip" },
     { "critic", "epochs", SETTING_INT, AT(critic.epochs), "50", 0, 1e6, NULL, 0,
-      "passes over all steps an iteration" },
+      "passes over all steps per iteration" },
     { "critic", "minibatches", SETTING_INT, AT(critic.minibatches), "1", 1, 1e6, NULL, 0,
-      "Adam steps a pass" },
+      "Adam steps per pass" },
     { "critic", "normalise", SETTING_BOOL, AT(critic.normalise), "true", 0, 1, NULL, 0,
       "running mean and variance of its observations" },
 };
 
 static const setting_row CRITIC_TARGET_ROWS[] = {
     { "critic", "target", SETTING_CHOICE, AT(critic.target), "gae", 0, 0, TARGETS, 0,
-      "what it learns" },
+      "the values that it is trained towards" },
 };
 
 static const setting_row PROJECTION_ROWS[] = {
@@ -238,7 +238,7 @@ static const setting_row PROJECTION_ROWS[] = {
     { "projection", "entropy_schedule", SETTING_CHOICE, AT(projection.entropy_schedule), "linear",
       0, 0, SCHEDULES, 0, "of the entropy bound over the run" },
     { "projection", "entropy_target", SETTING_REAL, AT(projection.entropy_target), "0", -ANY, ANY,
-      NULL, 0, "where it ends: a total (linear), an entropy a dimension (exponential)" },
+      NULL, 0, "value at the end of the schedule: total (linear), or per dimension (exponential)" },
     { "projection", "entropy_temperature", SETTING_REAL, AT(projection.entropy_temperature), "0.7",
       0, 1, NULL, 0, "of the exponential schedule" },
 };
@@ -265,7 +265,7 @@ static const setting_row SCHEDULE_ROWS[] = {
       "10000", 0, 1e12, NULL, 0, "learning rates fall to 1 % over these; 0: constant" },
     { "schedule", "entropy_iterations", SETTING_INT64, AT(schedule.entropy_iterations), "0", 0,
       1e12, NULL, 0,
-      "length of projection.entropy_schedule, kept when a run goes on; 0: run.iterations of its "
+      "length of projection.entropy_schedule, kept when a run is resumed; 0: run.iterations of its "
       "beginning" },
 };
 
