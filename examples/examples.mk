@@ -19,7 +19,7 @@ PICTURE_PACKAGES    := libegl1 libgl1-mesa-dri ffmpeg
 TRAIN_MUJOCO_VERSION := 3.17.0
 TRAIN_MUJOCO_TASKS   := box_pushing_dense box_pushing_sparse table_tennis
 # tasks whose models are compiled in
-EMBEDDED_TASKS       := reacher5 point_via swing
+EMBEDDED_TASKS       := reacher5 point_via swing pendulum context
 
 BIN     := $(BUILD)/bin
 TASKS   := $(BIN)/libtce_tasks.so
@@ -226,7 +226,7 @@ check-tsan-trainer: | deps-models ## the training system and every task under th
 	@$(UNSHUFFLED) $(BUILD)/tsan/tests/sanitize/episodes $(BUILD)/tsan/bin/libtce_tasks.so
 
 # one task of each family: a step takes forty times as long
-VALGRIND_TASKS := reacher5 point_via box_pushing_dense hopper_jump table_tennis metaworld_door_open metaworld_assembly
+VALGRIND_TASKS := reacher5 point_via pendulum context box_pushing_dense hopper_jump table_tennis metaworld_door_open metaworld_assembly
 
 .PHONY: check-valgrind-trainer
 check-valgrind-trainer: program $(EPISODES_PROGRAM) | deps-models ## the training system and a task of each family under valgrind

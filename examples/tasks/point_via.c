@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/flat_picture.h"
 #include "shared/options.h"
 #include "tasks.h"
 
@@ -176,48 +177,29 @@ static tce_status set_state(void *instance, const double *state, double *out_obs
     return TCE_OK;
 }
 
-/* ---- picture: discs on a light ground, edges blended over a pixel ---------------------------- */
-
 /* Half the height of what is in view. */
 #define VIEW 1.35
-
-typedef struct disc {
-    double x, y, radius;
-    double rgb[3];
-    double alpha;
-} disc;
-
-/* How much of a pixel at (x, y) a disc covers. */
-static double coverage(const disc *d, double x, double y, double pixel)
-{
-    return fmin(fmax((d->radius - hypot(x - d->x, y - d->y)) / pixel + 0.5, 0.0), 1.0);
-}
 
 static tce_status render(void *instance, int32_t width, int32_t height, uint8_t *rgb)
 {
     const point_via *env = instance;
     const double *s = env->state;
-    const disc discs[] = {
-        { s[VIA], s[VIA + 1], env->tolerance, { 0.95, 0.62, 0.10 }, 0.35 },
-        { s[GOAL], s[GOAL + 1], env->tolerance, { 0.83, 0.15, 0.18 }, 0.35 },
-        { s[VIA], s[VIA + 1], 0.02, { 0.95, 0.62, 0.10 }, 1.0 },
-        { s[GOAL], s[GOAL + 1], 0.02, { 0.83, 0.15, 0.18 }, 1.0 },
-        { s[Y], s[Y + 1], 0.05, { 0.13, 0.42, 0.72 }, 1.0 },
+    const flat_shape discs[] = {
+        { { s[VIA], s[VIA + 1] },
+          { s[VIA], s[VIA + 1] },
+          env->tolerance,
+          { 0.95, 0.62, 0.10 },
+          0.35 },
+        { { s[GOAL], s[GOAL + 1] },
+          { s[GOAL], s[GOAL + 1] },
+          env->tolerance,
+          { 0.83, 0.15, 0.18 },
+          0.35 },
+        { { s[VIA], s[VIA + 1] }, { s[VIA], s[VIA + 1] }, 0.02, { 0.95, 0.62, 0.10 }, 1.0 },
+        { { s[GOAL], s[GOAL + 1] }, { s[GOAL], s[GOAL + 1] }, 0.02, { 0.83, 0.15, 0.18 }, 1.0 },
+        { { s[Y], s[Y + 1] }, { s[Y], s[Y + 1] }, 0.05, { 0.13, 0.42, 0.72 }, 1.0 },
     };
-    const double pixel = 2.0 * VIEW / (width < height ? width : height);
-    for (int32_t row = 0; row < height; row++)
-        for (int32_t column = 0; column < width; column++, rgb += 3) {
-            const double x = (column + 0.5 - 0.5 * width) * pixel;
-            const double y = (0.5 * height - row - 0.5) * pixel;
-            double colour[3] = { 0.95, 0.955, 0.965 };
-            for (size_t i = 0; i < sizeof discs / sizeof discs[0]; i++) {
-                const double share = discs[i].alpha * coverage(&discs[i], x, y, pixel);
-                for (int k = 0; k < 3; k++)
-                    colour[k] += share * (discs[i].rgb[k] - colour[k]);
-            }
-            for (int k = 0; k < 3; k++)
-                rgb[k] = (uint8_t)(255.0 * colour[k] + 0.5);
-        }
+    flat_picture_draw(sizeof discs / sizeof discs[0], discs, VIEW, width, height, rgb);
     return TCE_OK;
 }
 

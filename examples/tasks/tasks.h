@@ -11,6 +11,8 @@
     X(reacher5)           \
     X(point_via)          \
     X(swing)              \
+    X(pendulum)           \
+    X(context)            \
     X(box_pushing_dense)  \
     X(box_pushing_sparse) \
     X(hopper_jump)        \

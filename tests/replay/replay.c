@@ -80,6 +80,9 @@ static const struct {
     { "iqm_bootstrap", replay_iqm_bootstrap },
     { "jerk", replay_jerk },
     { "correlation", replay_correlation },
+
+    /* the step-based methods */
+    { "pendulum", replay_pendulum },
 };
 
 /* ---- one case -------------------------------------------------------------------------------- */

@@ -26,6 +26,7 @@
 #define TOL_TRAJECTORY 1e-9
 #define TOL_NUMBERS 1e-8 /* likelihoods, projections, updates */
 #define TOL_GRADIENT 1e-6
+#define TOL_RIVALS 1e-10
 
 enum {
     REPLAY_MAX_RANK = 4,
@@ -124,6 +125,12 @@ void replay_compare_with(replay_case *c, const char *key, size_t n, const double
 /* Limit tol itself, whatever the size of the numbers. */
 void replay_compare_absolute(replay_case *c, const char *key, size_t n, const double *got,
                              const double *want, double tol);
+/*
+ * Limit tol * max |want| + 1e-14, tol being the case's "tolerance" or TOL_RIVALS: the rule of the
+ * step-based methods' cases, whose arrays are compared by their own size.
+ */
+void replay_compare_rivals(replay_case *c, const json_t *object, const char *key, size_t n,
+                           const double *got);
 /* Ends the case unless got and want have the same bytes. */
 void replay_same(replay_case *c, const char *what, size_t n, const double *got, const double *want);
 
@@ -273,5 +280,7 @@ void replay_gae(replay_case *c);
 void replay_iqm_bootstrap(replay_case *c);
 void replay_jerk(replay_case *c);
 void replay_correlation(replay_case *c);
+
+void replay_pendulum(replay_case *c);
 
 #endif

@@ -14,6 +14,8 @@
  * own: it counts as if its largest entry were this.
  */
 #define LEAST_GRADIENT 1e-7
+/* What counts as 0 beside numbers of any size in the cases of step-based methods. */
+#define SMALLEST_RIVAL 1e-14
 
 struct replay_kept {
     replay_kept *next;
@@ -303,6 +305,16 @@ void replay_compare(replay_case *c, const json_t *object, const char *key, size_
     if (replay_get(c, object, key) == NULL)
         return;
     replay_compare_with(c, key, n, got, replay_array(c, object, key, n), tol);
+}
+
+void replay_compare_rivals(replay_case *c, const json_t *object, const char *key, size_t n,
+                           const double *got)
+{
+    if (replay_get(c, object, key) == NULL)
+        return;
+    const double tol = replay_number_or(c, c->root, "tolerance", TOL_RIVALS);
+    const double *want = replay_array(c, object, key, n);
+    note(c, key, n, got, want, largest(n, want) + SMALLEST_RIVAL / tol, tol);
 }
 
 static void compare_gradient_with(replay_case *c, const char *key, size_t n, const double *got,

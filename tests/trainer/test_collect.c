@@ -132,7 +132,7 @@ typedef struct fixture {
 static void begin(fixture *f, int mask_context, int time_input)
 {
     const task t = { NULL, &WALKER };
-    const episodes_options options = { E, N, PURPOSE_EVAL_ENV, "eval_" };
+    const episodes_options options = { E, N, PURPOSE_EVAL_ENV, "eval_", NULL };
     const int32_t hidden = 4;
     tce_mp_options mp;
     tce_policy_options policy;

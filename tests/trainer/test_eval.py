@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shutil
 import struct
@@ -46,6 +47,21 @@ def test_the_runs_behind_the_results_can_be_evaluated(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert 0.0 <= numbers(done.stdout)["success"] <= 1.0
     assert "smoothness, measured velocities" in done.stdout
+
+
+def test_evaluations_may_have_task_options_of_their_own(tmp_path: Path) -> None:
+    """They come after task.options, in training and afterwards, and may change when a run is resumed."""
+    (tmp_path / "tiny.yaml").write_text(TINY.format(task="point_via"))
+    arguments = ["task.options=tolerance=1e-5", "evaluate.options=tolerance=10"]
+    done = tce("train", tmp_path / "tiny.yaml", *arguments, "--quiet", "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    with open(tmp_path / "run" / "progress.csv", newline="") as file:
+        last = list(csv.DictReader(file))[-1]
+    assert float(last["success"]) == 0.0 and float(last["eval_success"]) == 1.0
+    assert numbers(tce("eval", tmp_path / "run", "--episodes", 8).stdout)["success"] == 1.0
+    done = tce("train", "--resume", tmp_path / "run", "run.iterations=3", "evaluate.options=tolerance=1e-5", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert numbers(tce("eval", tmp_path / "run", "--episodes", 8).stdout)["success"] == 0.0
 
 
 def draws(run: Path, tmp_path: Path) -> bool:

@@ -48,7 +48,7 @@ static tce_status create(const method_context *c, void **out)
 {
     const settings *s = c->s;
     const episodes_options options = { s->collect.episodes, s->collect.environments,
-                                       PURPOSE_TRAIN_ENV, "" };
+                                       PURPOSE_TRAIN_ENV, "", NULL };
     const int32_t hidden = 3;
     tce_mp_options mp;
     tce_policy_options policy;

@@ -28,7 +28,7 @@ Seeds = Union[int, Sequence[Optional[int]], None]
 Box = gymnasium.spaces.Box
 
 # ids that exist whether or not the task library is there: making one says what is missing
-OWN_TASKS = ("box_pushing_dense", "box_pushing_sparse", "hopper_jump", "table_tennis", "reacher5", "point_via", "swing")
+OWN_TASKS = ("box_pushing_dense", "box_pushing_sparse", "hopper_jump", "table_tennis", "reacher5", "point_via", "swing", "pendulum", "context")
 METAWORLD = "metaworld_"
 # Bound of a primitive's parameters, in standard deviations of an untrained policy, which has mean 0 and standard deviation 1. Of what
 # the trained policies of docs/runs draw, 0.04 percent at most lies beyond it.

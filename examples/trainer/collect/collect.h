@@ -78,9 +78,10 @@ typedef struct episodes {
     const tce_env_spec *spec;
     const agent *agent; /* whose episodes they are */
     const char *prefix;
-    uint64_t seed, purpose; /* of the streams */
-    uint64_t number;        /* of the last collection */
-    size_t E, N;            /* episodes in all, environments: rounds of N */
+    char task_options[2 * TEXT_SIZE]; /* that the environments were made with */
+    uint64_t seed, purpose;           /* of the streams */
+    uint64_t number;                  /* of the last collection */
+    size_t E, N;                      /* episodes in all, environments: rounds of N */
     size_t T, D, O, O_net, P, M;
     double *times;    /* [T] = dt (1 … T) */
     double *inputs;   /* [E, O_net] policy inputs: the first observation */
@@ -116,6 +117,8 @@ typedef struct episodes_options {
     int32_t n_envs; /* the last round may be a part of these */
     uint64_t purpose;
     const char *prefix;
+    /* options of the task after those of the settings, which they overrule; NULL: none */
+    const char *task_options;
 } episodes_options;
 
 /* Creates the environments; then, for an agent, the arrays, which are m's to free. */

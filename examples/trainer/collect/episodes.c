@@ -123,11 +123,14 @@ static tce_status check_metric_names(const tce_env_spec *spec, const char *prefi
 tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_pool *pool,
                            const episodes_options *options)
 {
+    const char *more = options->task_options ? options->task_options : "";
     memset(ep, 0, sizeof *ep);
+    snprintf(ep->task_options, sizeof ep->task_options, "%s%s%s", s->task.options,
+             s->task.options[0] && more[0] ? " " : "", more);
     tce_rollout_options rollout;
     tce_rollout_options_init(&rollout, sizeof rollout);
     rollout.vtable = t->vtable;
-    rollout.settings = s->task.options;
+    rollout.settings = ep->task_options;
     rollout.seed = s->run.seed;
     rollout.purpose = options->purpose;
     rollout.n_envs = options->n_envs < options->n_episodes ? options->n_envs : options->n_episodes;

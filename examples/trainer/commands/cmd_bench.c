@@ -216,7 +216,7 @@ static tce_status create(bench *b, const task *t)
 {
     const settings *s = b->s;
     const episodes_options episodes = { s->collect.episodes, s->collect.environments,
-                                        PURPOSE_EVAL_ENV, "" };
+                                        PURPOSE_EVAL_ENV, "", NULL };
     const char *const *names;
     tce_pool_options options;
     tce_pool_options_init(&options, sizeof options);

@@ -157,7 +157,7 @@ static tce_status make_film(film *f, const policy_runner *p)
     for (size_t e = 0; e < n && e < f->ep->E; e++)
         n_steps += (size_t)f->ep->lengths[e];
     progress_line_start(&f->steps, "filming", n_steps, "steps");
-    tce_status status = f->env->create(NULL, p->s.task.options, &f->instance);
+    tce_status status = f->env->create(NULL, p->ep.task_options, &f->instance);
     if (status == TCE_OK && o->video)
         status = video_open(o->video, o->width, o->height, f->rate, &f->video);
     for (f->e = 0; status == TCE_OK && f->e < n && f->e < f->ep->E; f->e++) {

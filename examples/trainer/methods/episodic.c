@@ -187,7 +187,7 @@ static tce_status create_parts(learner *l, const method_context *c, const episod
 {
     const settings *s = &l->s;
     const episodes_options train = { s->collect.episodes, s->collect.environments,
-                                     PURPOSE_TRAIN_ENV, "" };
+                                     PURPOSE_TRAIN_ENV, "", NULL };
     tce_status status = episodes_create(&l->train, c->t, s, c->pool, &train);
     if (status == TCE_OK)
         status = options->check(s, l->train.spec);

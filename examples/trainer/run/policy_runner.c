@@ -88,7 +88,8 @@ tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *
 {
     const settings *s = &p->s;
     const int32_t n_envs = s->collect.environments;
-    const episodes_options options = { n_episodes, n_envs, PURPOSE_EVAL_ENV, "" };
+    const episodes_options options = { n_episodes, n_envs, PURPOSE_EVAL_ENV, "",
+                                       s->evaluate.options };
     tce_status status = agent_open(&p->agent, p->store, n_envs, pool);
     if (status != TCE_OK)
         return tce_fail(status, "%s: %s", p->path, tce_error_message());

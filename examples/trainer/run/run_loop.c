@@ -271,7 +271,7 @@ static tce_status create_parts(run *r, const method_context *c)
     const settings *s = c->s;
     const method *way = r->subject.way;
     const episodes_options options = { s->evaluate.episodes, s->collect.environments,
-                                       PURPOSE_EVAL_ENV, "eval_" };
+                                       PURPOSE_EVAL_ENV, "eval_", s->evaluate.options };
     const size_t n_phases = method_n_phases(way);
     const char *const *names;
     r->n_train = way->columns(r->subject.learner, &names);

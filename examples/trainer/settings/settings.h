@@ -72,6 +72,7 @@ typedef struct settings {
     struct {
         int32_t every; /* iterations; 0: only at the end */
         int32_t episodes;
+        char options[TEXT_SIZE]; /* for the task, after task.options */
     } evaluate;
     tce_mp_options mp;                /* dt 0: the task's; n_dof is the task's */
     setting_doubles mp_weights_scale; /* one number, or one per basis function */

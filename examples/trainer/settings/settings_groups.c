@@ -122,6 +122,8 @@ static const setting_row EVALUATE_ROWS[] = {
       "last" },
     { "evaluate", "episodes", SETTING_INT, AT(evaluate.episodes), "152", 1, 1e6, NULL,
       SETTING_FREE | SETTING_CADENCE, "episodes of an evaluation" },
+    { "evaluate", "options", SETTING_TEXT, AT(evaluate.options), "", 0, 0, NULL, SETTING_FREE,
+      "options of the task for evaluations alone, after task.options" },
 };
 
 static const setting_row MP_ROWS[] = {
