@@ -213,9 +213,9 @@ check-replay: $(BUILD)/replay ## what replay says of compressed, wrong, unknown 
 	@sh tests/replay/check.sh $(BUILD)/replay
 
 .PHONY: check-docs
-check-docs: $(LIB)/libtce.so | deps-test deps-python ## the programs printed in README.md and docs/api
+check-docs: $(LIB)/libtce.so | deps-test deps-python ## the programs printed in README.md, docs/ and the package's README
 	@CC='$(CC)' LIB='$(abspath $(LIB))' PYTHON='$(CURDIR)/$(VENV)/bin/python' OUT='$(abspath $(BUILD))/docs' JOBS=$(JOBS) \
-	    sh tests/docs/check.sh README.md $(sort $(wildcard docs/api/*.md))
+	    sh tests/docs/check.sh README.md bindings/python/README.md $(sort $(wildcard docs/*.md docs/*/*.md))
 
 .PHONY: check-examples
 check-examples: $(EXAMPLES) ## builds and runs examples/

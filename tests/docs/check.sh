@@ -1,19 +1,37 @@
 #!/bin/sh
-# check.sh PAGE...: every ```c, ```cpp and ```python block of the pages is a program; builds and runs each.
+# check.sh PAGE...: every ```c, ```cpp and ```python block of the pages is a program; builds and runs each. A piece of a program
+# says so: ```c piece.
 #   OUT  (absolute) folder for the programs      LIB  folder of libtce.so      PYTHON  interpreter with numpy
+#   JOBS programs at once
 # A page of docs/api has to have the five headings and a C program.
 
-mkdir -p "$OUT"
-rm -rf "$OUT"/*
+# one program: build it, and run it in a folder of its own, since examples may write files
+if [ "$1" = --one ]; then
+    file=$2
+    program=${file%.*}
+    warnings='-Wall -Wextra -Wpedantic -Werror'
+    link="-L$LIB -Wl,-rpath,$LIB -ltce -lm -lpthread"
+    mkdir "$program.run"
+    log=$(
+        cd "$TOP" && case $file in
+        *.c) ${CC:-cc} -std=c99 -D_POSIX_C_SOURCE=200809L -O1 $warnings -Iinclude "$file" -o "$program" $link ;;
+        *.cpp) ${CXX:-g++} -std=c++11 -O1 $warnings -Iinclude -I"$OUT/include" "$file" -o "$program" $link ;;
+        *.py) printf '#!/bin/sh\nPYTHONPATH=%s exec %s %s\n' "$TOP/bindings/python" "$PYTHON" "$file" >"$program" && chmod +x "$program" ;;
+        esac && cd "$program.run" && TCE_LIBRARY="$LIB/libtce.so" timeout 120 "$program" 2>&1 </dev/null
+    ) 2>&1 && exit
+    printf '%s\n%s: failed\n' "$log" "$file"
+    exit 1
+fi
+
+export OUT LIB PYTHON TOP="$PWD"
+rm -rf "$OUT"
 # as installed: #include <tce/tce.hpp>
 mkdir -p "$OUT/include/tce"
 cp bindings/cpp/tce.hpp "$OUT/include/tce/"
 status=0
-warnings='-Wall -Wextra -Wpedantic -Werror'
-link="-L$LIB -Wl,-rpath,$LIB -ltce -lm -lpthread"
 
 for page in "$@"; do
-    name=$(basename "$page" .md)
+    name=$(echo "${page%.md}" | tr / _)
     awk -v base="$OUT/$name" -v page="$page" '
         BEGIN { ending["c"] = "c"; ending["cpp"] = "cpp"; ending["python"] = "py" }
         /^```/ && file != "" { close(file); file = ""; next }
@@ -44,30 +62,7 @@ for page in "$@"; do
     esac
 done
 
-programs=
-for file in "$OUT"/*.c "$OUT"/*.cpp "$OUT"/*.py; do
-    [ -f "$file" ] || continue
-    program=${file%.*}
-    case $file in
-    *.c) ${CC:-cc} -std=c99 -D_POSIX_C_SOURCE=200809L -O1 $warnings -Iinclude "$file" -o "$program" $link ;;
-    *.cpp) ${CXX:-g++} -std=c++11 -O1 $warnings -Iinclude -I"$OUT/include" "$file" -o "$program" $link ;;
-    *.py) printf '#!/bin/sh\nPYTHONPATH=%s exec %s %s\n' "$PWD/bindings/python" "$PYTHON" "$file" >"$program" && chmod +x "$program" ;;
-    esac || {
-        echo "$program: does not compile"
-        status=1
-        continue
-    }
-    programs="$programs $program"
-done
-
-# in a folder of their own: examples may write files
-export TCE_LIBRARY="$LIB/libtce.so"
-for program in $programs; do
-    log=$(cd "$OUT" && timeout 120 "$program" 2>&1 </dev/null) || {
-        echo "$log"
-        echo "$program: failed"
-        status=1
-    }
-done
-echo "$(echo $programs | wc -w) programs of $# pages run"
+programs=$(ls "$OUT"/*.c "$OUT"/*.cpp "$OUT"/*.py)
+echo "$programs" | xargs -P "${JOBS:-1}" -n 1 sh "$0" --one || status=1
+echo "$(echo "$programs" | wc -l) programs of $# pages run"
 exit $status
