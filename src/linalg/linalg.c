@@ -1,6 +1,6 @@
 /*
- * Dense linear algebra on OpenBLAS and LAPACKE. Row-major here; LAPACK sees the transpose, so
- * "lower" is 'U' there.
+ * Dense linear algebra on CBLAS and LAPACKE, as OpenBLAS and others have them. Row-major here;
+ * LAPACK sees the transpose, so "lower" is 'U' there.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,25 +12,34 @@
 #include "base/internal.h"
 #include "linalg/linalg.h"
 
-static CBLAS_TRANSPOSE trans_of(tce__trans t)
+/* CBLAS's enums by value: their types have other names in other headers */
+static int trans_of(tce__trans t)
 {
     return t == TCE__TRANS ? CblasTrans : CblasNoTrans;
 }
 
-static CBLAS_SIDE side_of(tce__side s)
+static int side_of(tce__side s)
 {
     return s == TCE__RIGHT ? CblasRight : CblasLeft;
 }
 
 void tce_blas_set_threads(int32_t n_threads)
 {
+#if defined(OPENBLAS_VERSION)
     if (n_threads > 0)
         openblas_set_num_threads(n_threads);
+#else
+    (void)n_threads;
+#endif
 }
 
 int32_t tce_blas_threads(void)
 {
+#if defined(OPENBLAS_VERSION)
     return openblas_get_num_threads();
+#else
+    return 0;
+#endif
 }
 
 const char *tce__better_kernels(const char *chosen, int has_avx2, int has_avx512)
@@ -46,7 +55,7 @@ const char *tce__better_kernels(const char *chosen, int has_avx2, int has_avx512
 
 const char *tce_blas_better_kernels(void)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(OPENBLAS_VERSION)
     if (getenv("OPENBLAS_CORETYPE"))
         return NULL;
     const int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
