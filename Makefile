@@ -4,6 +4,11 @@
 #   SANITIZE=...   -fsanitize=...              V=1           print the commands
 #   COVERAGE=1     counts what runs, for gcov
 #   JOBS=n         programs run at once by the test targets
+#   NO_DEPS=1      nothing is fetched or installed: what is missing is an error of whoever needs it
+#   BLAS="..."     pkg-config's names of LAPACKE and a CBLAS, default "lapacke openblas"
+#
+# For another machine:  make CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar PKG_CONFIG=...  with a
+# pkg-config that knows that machine's libraries (docs/platforms.md).
 
 VERSION := $(shell awk '/define TCE_VERSION_(MAJOR|MINOR|PATCH) / { v = v s $$3; s = "." } END { print v }' include/tce/version.h)
 MAJOR   := $(firstword $(subst ., ,$(VERSION)))
@@ -12,13 +17,21 @@ BUILD   ?= build
 LIB     := $(if $(filter build,$(BUILD)),lib,$(BUILD)/lib)
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
+PKG_CONFIG ?= pkg-config
 JOBS    ?= $(shell nproc 2>/dev/null || echo 1)
 PYTHON  ?= python3
 VENV    := deps/venv
 PEERS_VENV := deps/venv-peers
 
-SONAME  := libtce.so.$(MAJOR)
-SHARED  := $(LIB)/libtce.so.$(VERSION)
+# the compiler says which system it builds for; names and linkers of macOS differ
+MACOS   := $(if $(filter %darwin %macos %macosx,$(shell $(CC) -dumpmachine 2>/dev/null | sed 's/[0-9.]*$$//')),yes)
+SO      := $(if $(MACOS),dylib,so)
+# name of the shared library with the version $(1) in it
+versioned = libtce.$(if $(MACOS),$(1).dylib,so.$(1))
+
+SONAME  := $(call versioned,$(MAJOR))
+SHARED  := $(LIB)/$(call versioned,$(VERSION))
+LIBTCE  := $(LIB)/libtce.$(SO)
 STATIC  := $(LIB)/libtce.a
 
 # ---- what has to be on the machine (Debian names) ---------------------------------------------------
@@ -33,7 +46,7 @@ FUZZ_PACKAGES   := clang libclang-rt-dev
 # OPT and SANITIZE may be set from outside; the rest is what the sources are written for. Contraction would make the bytes of a
 # result depend on the machine.
 OPT      ?= $(if $(SANITIZE)$(COVERAGE),-O1,-O2)
-STANDARD := -std=c99 -D_POSIX_C_SOURCE=200809L
+STANDARD := -std=c99 -D_POSIX_C_SOURCE=200809L $(if $(MACOS),-D_DARWIN_C_SOURCE)
 WARNINGS := -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror)
 SAN      := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 COUNT    := $(if $(COVERAGE),--coverage -fprofile-update=atomic)
@@ -42,11 +55,12 @@ CFLAGS   ?= -g -gdwarf-4
 TCE_CFLAGS := $(STANDARD) $(OPT) $(CFLAGS) $(SAN) $(COUNT) -ffp-contract=off -fPIC -fvisibility=hidden -pthread $(WARNINGS) -Iinclude -Isrc
 
 # expanded inside recipes only: pkg-config itself may be missing until deps-build has run
-BLAS_CFLAGS = $(shell pkg-config --cflags openblas lapacke)
-BLAS_LIBS   = $(shell pkg-config --libs lapacke openblas)
+BLAS       ?= lapacke openblas
+BLAS_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(BLAS))
+BLAS_LIBS   = $(shell $(PKG_CONFIG) --libs $(BLAS))
 LIBS        = $(BLAS_LIBS) -lm -lpthread -ldl
-TEST_CFLAGS = $(shell pkg-config --cflags check jansson zlib) -Itests -Itests/support -Iexamples/trainer
-TEST_LIBS   = $(shell pkg-config --libs check jansson zlib)
+TEST_CFLAGS = $(shell $(PKG_CONFIG) --cflags check jansson zlib) -Itests -Itests/support -Iexamples/trainer
+TEST_LIBS   = $(shell $(PKG_CONFIG) --libs check jansson zlib)
 
 # flags of single files; a file that is not there is a mistake
 FILE_FLAGS := $(shell sed '/^\#/d' src/file_flags)
@@ -55,6 +69,13 @@ file_flags  = $(patsubst $(1:src/%=%):%,%,$(filter $(1:src/%=%):%,$(FILE_FLAGS))
 
 COMPILE = $(CC) $(TCE_CFLAGS) $(BLAS_CFLAGS)
 LINK    = $(CC) $(SAN) $(COUNT) $(LDFLAGS)
+
+# the folder $(2) as seen from the folder $(1)
+relative    = $(or $(shell sh pkgconfig/relative.sh '$(1)' '$(2)'),$(error the path from "$(1)" to "$(2)" is not known))
+# where a program or library in the folder $(1) finds the libraries of the folder $(2)
+find_beside = -Wl,-rpath,'$(if $(MACOS),@loader_path,$$ORIGIN)/$(call relative,$(1),$(2))'
+LINK_LIBTCE = -shared $(if $(MACOS),-Wl$(comma)-install_name$(comma)@rpath/$(SONAME),-Wl$(comma)-soname$(comma)$(SONAME) \
+                  -Wl$(comma)--version-script=src/libtce.map $(if $(SANITIZE),,-Wl$(comma)-z$(comma)defs))
 
 comma := ,
 space := $(subst ,, )
@@ -72,17 +93,16 @@ OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o)
 HEADERS := $(sort $(wildcard include/tce/*.h))
 
 .PHONY: all
-all: $(LIB)/libtce.so $(STATIC) ## the shared and the static library, into lib/
+all: $(LIBTCE) $(STATIC) ## the shared and the static library, into lib/
 
-$(LIB)/libtce.so: $(SHARED)
+$(LIBTCE): $(SHARED)
 	$(Q)ln -sf $(notdir $(SHARED)) $(LIB)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
 
 $(SHARED): $(OBJECTS) src/libtce.map
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=src/libtce.map $(if $(SANITIZE),,-Wl$(comma)-z$(comma)defs) \
-	    -o $@ $(OBJECTS) $(LIBS)
+	$(Q)$(LINK) $(LINK_LIBTCE) -o $@ $(OBJECTS) $(LIBS)
 
 $(STATIC): $(OBJECTS)
 	$(call say,AR,$@)
@@ -136,9 +156,15 @@ $(TEST_TASKS): $(BUILD)/%.so: $(BUILD)/%.o
 	$(Q)$(LINK) -shared -o $@ $<
 
 # shares one libtce with the task library that it loads; the formulas of Metaworld's rewards and of statistics have no other door
-REPLAY += $(BUILD)/examples/tasks/metaworld/rewards.o $(BUILD)/examples/trainer/report/stats.o $(BUILD)/examples/trainer/report/correlation.o
+REPLAY += $(BUILD)/tests/replay/metaworld_rewards.o $(BUILD)/examples/trainer/report/stats.o $(BUILD)/examples/trainer/report/correlation.o
 
-$(BUILD)/replay: $(REPLAY) $(SUPPORT) $(LIB)/libtce.so
+# without the flags of MuJoCo, which it does not need
+$(BUILD)/tests/replay/metaworld_rewards.o: examples/tasks/metaworld/rewards.c $(BUILD)/flags
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
+
+$(BUILD)/replay: $(REPLAY) $(SUPPORT) $(LIBTCE)
 	$(call say,LD,$@)
 	$(Q)$(LINK) -o $@ $(REPLAY) $(SUPPORT) $(LINK_TCE) $(TEST_LIBS) $(LIBS)
 
@@ -146,9 +172,9 @@ $(BUILD)/bench: $(BENCH) $(STATIC)
 	$(call say,LD,$@)
 	$(Q)$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
 
-$(EXAMPLES): %: %.o $(LIB)/libtce.so
+$(EXAMPLES): %: %.o $(LIBTCE)
 	$(call say,LD,$@)
-	$(Q)$(LINK) -o $@ $< -L$(LIB) -Wl,-rpath,$(abspath $(LIB)) -ltce -lm
+	$(Q)$(LINK) -o $@ $< $(LINK_TCE) -lm
 
 .PHONY: suites
 suites: $(SUITES) $(TEST_TASKS)
@@ -179,7 +205,7 @@ check-headers: | deps-test ## each public header alone, as C99 and C++11
 	@CC='$(CC)' sh tests/headers/check.sh $(HEADERS) $(wildcard bindings/cpp/*.hpp)
 
 .PHONY: check-map
-check-map: $(LIB)/libtce.so ## exported symbols, headers and version map agree
+check-map: $(LIBTCE) ## exported symbols, headers and version map agree
 	@CC='$(CC)' sh tests/abi/symbols.sh $(SHARED) src/libtce.map
 
 .PHONY: check-layers
@@ -187,17 +213,17 @@ check-layers: ## a module includes only lower ones, a room of the trainer only t
 	@sh tests/layers.sh
 
 .PHONY: check-abi
-check-abi: $(LIB)/libtce.so $(BUILD)/tests/abi/old_caller | deps-test deps-python ## layouts seen from Python and against the last release, and a caller with shorter structs
+check-abi: $(LIBTCE) $(BUILD)/tests/abi/old_caller | deps-test deps-python ## layouts seen from Python and against the last release, and a caller with shorter structs
 	@CC='$(CC)' PYTHON=$(VENV)/bin/python sh tests/abi/check.sh $(SHARED)
-	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/python/test_layout.py
+	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/python/test_layout.py
 	@$(RUN) $(BUILD)/tests/abi/old_caller
 
-$(BUILD)/tests/abi/old_caller: $(BUILD)/tests/abi/old_caller.o $(LIB)/libtce.so
+$(BUILD)/tests/abi/old_caller: $(BUILD)/tests/abi/old_caller.o $(LIBTCE)
 	$(call say,LD,$@)
-	$(Q)$(LINK) -o $@ $< -L$(LIB) -Wl,-rpath,$(abspath $(LIB)) -ltce
+	$(Q)$(LINK) -o $@ $< $(LINK_TCE)
 
 .PHONY: abi-baseline
-abi-baseline: $(LIB)/libtce.so | deps-test ## writes tests/abi from this build; only when a release is made
+abi-baseline: $(LIBTCE) | deps-test ## writes tests/abi from this build; only when a release is made
 	@CC='$(CC)' sh tests/abi/check.sh --write $(SHARED)
 
 .PHONY: check-install
@@ -208,12 +234,19 @@ check-install: all | deps-test ## an outside project through pkg-config, CMake a
 replay: $(BUILD)/replay ## case files through the C API: FILES="a.json b.json.gz", default tests/golden
 	@$(BUILD)/replay $(FILES)
 
+# cases of the tasks have these names; all others need neither the task library nor MuJoCo
+TASK_FILES := tests/golden/fancy_% tests/golden/metaworld_%
+
+.PHONY: replay-library
+replay-library: $(BUILD)/replay ## the case files among FILES that need no task library, and no MuJoCo
+	@$(BUILD)/replay $(filter-out $(TASK_FILES),$(FILES))
+
 .PHONY: check-replay
 check-replay: $(BUILD)/replay ## what replay says of compressed, wrong, unknown and damaged cases
 	@sh tests/replay/check.sh $(BUILD)/replay
 
 .PHONY: check-docs
-check-docs: $(LIB)/libtce.so | deps-test deps-python ## the programs printed in README.md, docs/ and the package's README
+check-docs: $(LIBTCE) | deps-test deps-python ## the programs printed in README.md, docs/ and the package's README
 	@CC='$(CC)' LIB='$(abspath $(LIB))' PYTHON='$(CURDIR)/$(VENV)/bin/python' OUT='$(abspath $(BUILD))/docs' JOBS=$(JOBS) \
 	    sh tests/docs/check.sh README.md bindings/python/README.md $(sort $(wildcard docs/*.md docs/*/*.md))
 
@@ -255,8 +288,8 @@ check-valgrind: suites $(BUILD)/replay ## suites, without the long loops of prop
 	 exit $$failed
 
 .PHONY: check-python
-check-python: $(LIB)/libtce.so | deps-python ## pytest on bindings/python
-	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/python
+check-python: $(LIBTCE) | deps-python ## pytest on bindings/python
+	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/python
 
 .PHONY: bench
 bench: $(BUILD)/bench | deps-python ## speed; PEERS=1 installs mp_pytorch and torch into deps/ and compares
@@ -288,25 +321,25 @@ install_wheels = @sh tests/install_wheels.sh $(PYTHON) $(1) $@ $(2) $(if $(3),--
 
 $(VENV)/drawing: tests/python/drawing.txt | deps-build
 	$(if $(NO_DEPS),,$(call install_packages,$(PYTHON_PACKAGES)))
-	$(call install_wheels,$(VENV),$<)
+	$(if $(NO_DEPS),,$(call install_wheels,$(VENV),$<))
 
 $(VENV)/wheels: tests/python/requirements.txt | deps-test deps-draw
-	$(call install_wheels,$(VENV),$<)
+	$(if $(NO_DEPS),,$(call install_wheels,$(VENV),$<))
 
 # built by the setuptools that is there: pip would fetch one that nobody has pinned
 $(VENV)/ready: tests/python/source.txt $(VENV)/wheels
-	$(call install_wheels,$(VENV),$<,--no-deps --no-build-isolation --use-pep517)
+	$(if $(NO_DEPS),,$(call install_wheels,$(VENV),$<,--no-deps --no-build-isolation --use-pep517))
 
 deps-peers: $(PEERS_VENV)/ready
 
 $(PEERS_VENV)/ready: tests/bench/requirements.txt tests/python/requirements.txt | deps-python
-	$(call install_wheels,$(PEERS_VENV),$^)
+	$(if $(NO_DEPS),,$(call install_wheels,$(PEERS_VENV),$^))
 
 # ---- install -----------------------------------------------------------------------------------------
 
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@VERSION@|$(VERSION)|g' -e 's|@MAJOR@|$(MAJOR)|g' \
            -e 's|@LIBS_PRIVATE@|$(strip $(LIBS))|g' -e 's|@LIBS_CMAKE@|$(subst $(space),;,$(strip $(LIBS)))|g' \
-           -e 's|@LIB_TO_PREFIX@|$(shell realpath -m --relative-to=$(LIBDIR) $(PREFIX))|g'
+           -e 's|@LIB_TO_PREFIX@|$(call relative,$(LIBDIR),$(PREFIX))|g' -e 's|@SHARED@|$(notdir $(SHARED))|g' -e 's|@SONAME@|$(SONAME)|g'
 HPP := $(wildcard bindings/cpp/tce.hpp)
 
 .PHONY: install
@@ -316,7 +349,7 @@ install: all ## headers, libraries, pkg-config and CMake files: PREFIX=/usr/loca
 	$(Q)install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)/
 	$(Q)install -m 644 $(STATIC) $(DESTDIR)$(LIBDIR)/
 	$(Q)ln -sf $(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/$(SONAME)
-	$(Q)ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libtce.so
+	$(Q)ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/$(notdir $(LIBTCE))
 	$(Q)$(FILL) pkgconfig/tce.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/tce.pc
 	$(Q)$(FILL) pkgconfig/tce-config.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/tce/tceConfig.cmake
 	$(Q)$(FILL) pkgconfig/tce-config-version.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/tce/tceConfigVersion.cmake
@@ -324,8 +357,8 @@ install: all ## headers, libraries, pkg-config and CMake files: PREFIX=/usr/loca
 .PHONY: uninstall
 uninstall: ## removes what install wrote
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/include/tce $(DESTDIR)$(LIBDIR)/cmake/tce
-	$(Q)rm -f $(DESTDIR)$(LIBDIR)/libtce.a $(DESTDIR)$(LIBDIR)/libtce.so $(DESTDIR)$(LIBDIR)/$(SONAME) \
-	    $(DESTDIR)$(LIBDIR)/libtce.so.$(VERSION) $(DESTDIR)$(LIBDIR)/pkgconfig/tce.pc
+	$(Q)rm -f $(DESTDIR)$(LIBDIR)/libtce.a $(DESTDIR)$(LIBDIR)/$(notdir $(LIBTCE)) $(DESTDIR)$(LIBDIR)/$(SONAME) \
+	    $(DESTDIR)$(LIBDIR)/$(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/pkgconfig/tce.pc
 
 .PHONY: format
 format: ## lays out the C and C++ sources by .clang-format (clang-format 14)

@@ -22,7 +22,7 @@ TRAIN_MUJOCO_TASKS   := box_pushing_dense box_pushing_sparse table_tennis
 EMBEDDED_TASKS       := reacher5 point_via swing pendulum context
 
 BIN     := $(BUILD)/bin
-TASKS   := $(BIN)/libtce_tasks.so
+TASKS   := $(BIN)/libtce_tasks.$(SO)
 PROGRAM := $(BIN)/tce
 
 TASK_OBJECTS    := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/tasks/*.c examples/tasks/*/*.c)))
@@ -34,9 +34,9 @@ TRAINER_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/traine
 TRAINER_ARCHIVE := $(BUILD)/examples/trainer.a
 TRAINER_SUITES  := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/trainer/test_*.c)))
 
-TRAINER_LIBS = $(shell pkg-config --libs yaml-0.1 zlib)
+TRAINER_LIBS = $(shell $(PKG_CONFIG) --libs yaml-0.1 zlib)
 # program, tasks and bindings must share one libtce: its error message lives there
-LINK_TCE     = -L$(LIB) -Wl,-rpath,'$$ORIGIN/$(shell realpath -m --relative-to=$(@D) $(LIB))' -ltce
+LINK_TCE     = -L$(LIB) $(call find_beside,$(@D),$(LIB)) -ltce
 
 # ---- MuJoCo ------------------------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ $(TASK_OBJECTS): private COMPILE_TASK += -I$(BUILD)/examples/tasks
 # where a copy of the library elsewhere finds the models
 $(BUILD)/examples/tasks/shared/model.o: private COMPILE_TASK += -DTASKS_DEPS='"$(abspath deps)"'
 
-$(TASKS): $(TASK_OBJECTS) $(LIB)/libtce.so
+$(TASKS): $(TASK_OBJECTS) $(LIBTCE)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LINK) -shared -o $@ $(TASK_OBJECTS) $(LINK_TCE) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -lpthread -lm -ldl
@@ -109,7 +109,7 @@ $(TEMPLATES_TEXT).o: $(TEMPLATES_TEXT).c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)$(COMPILE) -Iexamples/trainer -MMD -MP -c -o $@ $<
 
-$(PROGRAM): $(TRAINER_OBJECTS) $(LIB)/libtce.so
+$(PROGRAM): $(TRAINER_OBJECTS) $(LIBTCE)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LINK) -o $@ $(TRAINER_OBJECTS) $(LINK_TCE) $(TRAINER_LIBS) -lpthread -lm
@@ -142,7 +142,7 @@ $(TRAINER_SUITES:%=%.o): $(BUILD)/%.o: %.c $(BUILD)/flags | deps-test deps-train
 
 .SECONDARY: $(TRAINER_SUITES:%=%.o)
 
-$(TRAINER_SUITES): %: %.o $(SUPPORT) $(TRAINER_ARCHIVE) $(LIB)/libtce.so
+$(TRAINER_SUITES): %: %.o $(SUPPORT) $(TRAINER_ARCHIVE) $(LIBTCE)
 	$(call say,LD,$@)
 	$(Q)$(LINK) -o $@ $< $(SUPPORT) $(TRAINER_ARCHIVE) $(LINK_TCE) $(TEST_LIBS) $(TRAINER_LIBS) -lpthread -lm
 
@@ -154,8 +154,8 @@ $(MUJOCO_SUITES): TEST_LIBS += $(TASK_OBJECTS) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(
 $(MUJOCO_SUITES): $(TASK_OBJECTS)
 
 # and this one the formulas of Metaworld's rewards
-$(BUILD)/tests/trainer/test_metaworld: TEST_LIBS += $(BUILD)/examples/tasks/metaworld/rewards.o
-$(BUILD)/tests/trainer/test_metaworld: $(BUILD)/examples/tasks/metaworld/rewards.o
+$(BUILD)/tests/trainer/test_metaworld: TEST_LIBS += $(BUILD)/tests/replay/metaworld_rewards.o
+$(BUILD)/tests/trainer/test_metaworld: $(BUILD)/tests/replay/metaworld_rewards.o
 
 .PHONY: deps-pictures
 deps-pictures: | deps-test deps-train
@@ -167,7 +167,7 @@ check-trainer: export TCE_TASKS := $(abspath $(TASKS))
 check-trainer: program $(TRAINER_SUITES) | deps-python deps-pictures deps-models ## the training system: suites, then the program by pytest
 	@failed=0; \
 	 $(RUN) $(TRAINER_SUITES) || failed=1; \
-	 TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/trainer || failed=1; \
+	 TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/trainer || failed=1; \
 	 exit $$failed
 
 .PHONY: check-kills
@@ -190,7 +190,7 @@ check-learn-seeds: program ## the same with five seeds
 # both episodes of every task
 EPISODES_PROGRAM := $(BUILD)/tests/sanitize/episodes
 
-$(EPISODES_PROGRAM): $(EPISODES_PROGRAM).o $(LIB)/libtce.so
+$(EPISODES_PROGRAM): $(EPISODES_PROGRAM).o $(LIBTCE)
 	$(call say,LD,$@)
 	$(Q)$(LINK) -o $@ $< $(LINK_TCE) -lm
 
@@ -305,7 +305,7 @@ METAWORLD_VENV := deps/venv-oracle-metaworld
 EPISODES       ?= 50
 
 $(METAWORLD_VENV)/ready: tests/oracle/metaworld.txt | deps-python
-	$(call install_wheels,$(METAWORLD_VENV),$<)
+	$(if $(NO_DEPS),,$(call install_wheels,$(METAWORLD_VENV),$<))
 
 $(BUILD)/tests/oracle/loops.so: tests/oracle/loops.c
 	$(Q)mkdir -p $(@D)
@@ -313,14 +313,14 @@ $(BUILD)/tests/oracle/loops.so: tests/oracle/loops.c
 
 .PHONY: check-oracle-metaworld
 check-oracle-metaworld: program $(BUILD)/tests/oracle/loops.so $(METAWORLD_VENV)/ready | deps-models ## Metaworld's tasks beside the Python package's: differences and speed; ARGS="reach --no-speed"
-	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' OPENBLAS_NUM_THREADS=1 \
+	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' OPENBLAS_NUM_THREADS=1 \
 	    $(METAWORLD_VENV)/bin/python tests/oracle/metaworld_oracle.py $(TASKS) $(BUILD)/tests/oracle/loops.so $(ARGS)
 
 $(FANCY_VENV)/needed: tests/oracle/requirements.txt | deps-python
-	$(call install_wheels,$(FANCY_VENV),$<)
+	$(if $(NO_DEPS),,$(call install_wheels,$(FANCY_VENV),$<))
 
 $(FANCY_VENV)/originals: tests/oracle/originals.txt $(FANCY_VENV)/needed
-	$(call install_wheels,$(FANCY_VENV),$<,--no-deps --only-binary=:all:)
+	$(if $(NO_DEPS),,$(call install_wheels,$(FANCY_VENV),$<,--no-deps --only-binary=:all:))
 
 # The box's model has an attribute that MuJoCo 3 refuses; it asked for the default.
 $(FANCY_VENV)/ready: $(FANCY_VENV)/originals
@@ -331,7 +331,7 @@ $(FANCY_VENV)/ready: $(FANCY_VENV)/originals
 check-oracle: $(TASKS) $(FANCY_VENV)/ready | deps-models ## the original environments beside ours, EPISODES (50) a task; installs gigabytes, not part of test
 	@[ "$$(cat $(MUJOCO_DIR)/version 2>/dev/null)" = "$$(sed -n 's/^mujoco==//p' tests/oracle/originals.txt)" ] || \
 	    { echo "check-oracle compares under the MuJoCo of tests/oracle/originals.txt: build the tasks with it (make MUJOCO_VERSION=3.3.0)" >&2; exit 1; }
-	@TCE_LIBRARY='$(abspath $(LIB))/libtce.so' PYTHONPATH='$(CURDIR)/bindings/python' $(FANCY_VENV)/bin/python tests/oracle/oracle.py \
+	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(FANCY_VENV)/bin/python tests/oracle/oracle.py \
 	    $(TASKS) --episodes $(EPISODES)
 
 -include $(TASK_OBJECTS:.o=.d) $(TRAINER_OBJECTS:.o=.d) $(TRAINER_SUITES:%=%.d) $(FUZZ_OBJECTS:.o=.d) $(EPISODES_PROGRAM).d

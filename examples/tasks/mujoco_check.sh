@@ -9,7 +9,7 @@ if [ ! -f "$header" ]; then
     echo "MuJoCo is missing: no $header; $remedy" >&2
     exit 1
 fi
-if [ ! -e "$folder/lib/libmujoco.so" ]; then
+if [ ! -e "$folder/lib/libmujoco.so" ] && [ ! -e "$folder/lib/libmujoco.dylib" ]; then
     echo "MuJoCo is missing: no $folder/lib/libmujoco.so; $remedy" >&2
     exit 1
 fi
