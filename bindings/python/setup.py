@@ -8,6 +8,7 @@ of the program than build/bin, or "none".
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SONAME = "libtce.so.0"
+SUFFIX = "dylib" if sys.platform == "darwin" else "so"
+SONAME = "libtce.0.dylib" if SUFFIX == "dylib" else "libtce.so.0"
 
 
 def build_library(folder: Path) -> Path:
@@ -28,7 +30,7 @@ def build_library(folder: Path) -> Path:
             "./bindings/python), or set TCE_BUNDLE to a built libtce.so.0, or TCE_BUNDLE=none to use the system's.")
     # make's own variables of a surrounding make would change what is built
     environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD")}
-    target = folder / "lib" / "libtce.so"
+    target = folder / "lib" / f"libtce.{SUFFIX}"
     command = ["make", "-C", str(ROOT), f"-j{os.cpu_count() or 1}", f"BUILD={folder}", str(target)]
     try:
         subprocess.run(command, env=environment, check=True)
@@ -46,7 +48,7 @@ def add_program(package: Path) -> None:
     if named == "none" or not (folder / "tce").exists():
         return
     (package / "bin").mkdir(parents=True, exist_ok=True)
-    for name in ("tce", "libtce_tasks.so"):
+    for name in ("tce", f"libtce_tasks.{SUFFIX}"):
         if (folder / name).exists():
             shutil.copy(folder / name, package / "bin" / name)
     configs = ROOT / "examples" / "configs"

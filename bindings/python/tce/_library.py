@@ -10,6 +10,7 @@ import ctypes
 import ctypes.util
 import functools
 import os
+import sys
 from ctypes import c_char_p, c_int32
 from pathlib import Path
 from typing import Any, Callable, List, Tuple
@@ -18,7 +19,7 @@ from ._declarations import FUNCTIONS, TCE_VERSION_MAJOR, TCE_VERSION_MINOR, TCE_
 from ._pointers import Status
 from .errors import error
 
-SONAME = f"libtce.so.{TCE_VERSION_MAJOR}"
+SONAME = f"libtce.{TCE_VERSION_MAJOR}.dylib" if sys.platform == "darwin" else f"libtce.so.{TCE_VERSION_MAJOR}"
 
 # The library that the declarations were made for, as tce_version() counts.
 VERSION_NEEDED = TCE_VERSION_MAJOR * 1000000 + TCE_VERSION_MINOR * 1000 + TCE_VERSION_PATCH
@@ -49,7 +50,7 @@ def _load() -> Tuple[ctypes.CDLL, str]:
             reasons.append(f"  {name}: {reason}")
     raise ImportError(
         "libtce could not be loaded. Tried:\n" + "\n".join(reasons)
-        + "\nInstall the package with `pip install ./bindings/python`, or set TCE_LIBRARY to libtce.so.0.")
+        + f"\nInstall the package with `pip install ./bindings/python`, or set TCE_LIBRARY to {SONAME}.")
 
 
 def _status_error(status: int) -> Exception:

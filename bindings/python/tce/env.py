@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import os
 import shutil
+import sys
 from ctypes import byref, c_char_p, c_int32, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from ._library import declare, lib
 from .base import RandomSource, random_stream
 from .errors import E_ENV, E_NOT_FOUND, E_STATE, E_UNSUPPORTED, NotFoundError, StateError, UnsupportedError, error
 
-TASKS_NAME = "libtce_tasks.so"
+TASKS_NAME = "libtce_tasks.dylib" if sys.platform == "darwin" else "libtce_tasks.so"
 
 
 @dataclass

@@ -24,7 +24,7 @@
 #define NAME_SIZE 256
 #define MAX_DEPTH 16 /* of folders that a model is made of */
 
-static const char MAGIC[8] = "tcemodl1";
+static const char MAGIC[8] = { 't', 'c', 'e', 'm', 'o', 'd', 'l', '1' };
 
 typedef struct entry_header {
     char magic[8];
@@ -79,7 +79,12 @@ static uint64_t hash_file(uint64_t start, const char *path, const struct stat *a
     unsigned char *bytes = length > 4 && strcmp(path + length - 4, ".xml") == 0
                                ? read_whole(path, &n)
                                : NULL;
-    const int64_t facts[] = { about->st_size, about->st_mtim.tv_sec, about->st_mtim.tv_nsec };
+#ifdef __APPLE__
+    const struct timespec changed = about->st_mtimespec;
+#else
+    const struct timespec changed = about->st_mtim;
+#endif
+    const int64_t facts[] = { about->st_size, changed.tv_sec, changed.tv_nsec };
     const uint64_t h = bytes ? model_hash(start, bytes, n) : model_hash(start, facts, sizeof facts);
     free(bytes);
     return h;

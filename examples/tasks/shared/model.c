@@ -9,7 +9,9 @@
 #include "model.h"
 
 #include <dlfcn.h>
+#ifndef __APPLE__
 #include <link.h>
+#endif
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,10 +224,18 @@ static int cut(char *path)
     return 1;
 }
 
+static const char HERE[] = "";
+
 /* Path of the library that this code is in, without links; 0 when it cannot be told. */
+#ifdef __APPLE__
 static int library_path(char *out)
 {
-    static const char HERE[] = "";
+    Dl_info self;
+    return dladdr(HERE, &self) && self.dli_fname && realpath(self.dli_fname, out) != NULL;
+}
+#else
+static int library_path(char *out)
+{
     Dl_info self;
     struct link_map *map = NULL;
     char origin[PATH_SIZE], path[PATH_SIZE];
@@ -238,6 +248,7 @@ static int library_path(char *out)
     const char *base = strrchr(self.dli_fname, '/');
     return join(path, origin, base ? base + 1 : self.dli_fname) && realpath(path, out) != NULL;
 }
+#endif
 
 /*
  * Takes a folder that nobody named when the model's file is in it and it belongs to whom this

@@ -12,13 +12,19 @@
 #include "tools/shell.h"
 #include "tools/words.h"
 
+#ifdef __APPLE__
+#define TASKS_NAME "libtce_tasks.dylib"
+#else
+#define TASKS_NAME "libtce_tasks.so"
+#endif
+
 /* libtce_tasks.so beside the program, else where an installed program looks. */
 static void default_library(char *out, size_t size)
 {
     char folder[TEXT_SIZE];
     program_folder(folder, sizeof folder);
-    const char *const places[] = { "%s/libtce_tasks.so", "%s/../lib/libtce_tasks.so",
-                                   "%s/../lib/tce/libtce_tasks.so" };
+    const char *const places[] = { "%s/" TASKS_NAME, "%s/../lib/" TASKS_NAME,
+                                   "%s/../lib/tce/" TASKS_NAME };
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         snprintf(out, size, places[i], folder);
         if (access(out, R_OK) == 0)

@@ -80,6 +80,19 @@ static void inspect(const tce_env_vtable *vtable, const char *options, record *r
 
 /* ---- in the parent --------------------------------------------------------------------------- */
 
+/* Waits for a signal of `ended` as long as is left. */
+static void wait_for(const sigset_t *ended, struct timespec left)
+{
+#ifdef __APPLE__
+    /* it has no sigtimedwait: look again soon */
+    const struct timespec soon = { 0, 20000000 };
+    (void)ended;
+    nanosleep(left.tv_sec > 0 || left.tv_nsec > soon.tv_nsec ? &soon : &left, NULL);
+#else
+    sigtimedwait(ended, NULL, &left);
+#endif
+}
+
 /* Waits for the child; 0 when it had to be stopped at the limit. */
 static int await(pid_t child, int limit, const sigset_t *ended, int *state)
 {
@@ -95,7 +108,7 @@ static int await(pid_t child, int limit, const sigset_t *ended, int *state)
             kill(child, SIGKILL);
             in_time = 0;
         } else if (in_time) {
-            sigtimedwait(ended, NULL, &left);
+            wait_for(ended, left);
         }
     }
     return in_time;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "commands/commands.h"
+#include "tools/program.h"
 #include "tools/words.h"
 
 /*
@@ -18,9 +19,11 @@
  */
 static void restart_for_better_kernels(char **argv)
 {
+    char path[PROGRAM_PATH];
     const char *better = tce_blas_better_kernels();
-    if (better && setenv("OPENBLAS_CORETYPE", better, 1) == 0)
-        execv("/proc/self/exe", argv);
+    const char *program = better ? program_file(path) : NULL;
+    if (program && setenv("OPENBLAS_CORETYPE", better, 1) == 0)
+        execv(program, argv);
 }
 
 /* A file that is opened where stdin, stdout or stderr should be would get what is printed. */

@@ -128,7 +128,10 @@ static void become(const queue_job *j, const work *w, pid_t parent)
     dup2(nothing, STDOUT_FILENO);
     dup2(fileno(j->messages), STDERR_FILENO);
     /* not by its path: all runs are this program's, also when it was built anew or removed since */
-    execv("/proc/self/exe", list);
+    char path[PROGRAM_PATH];
+    const char *program = program_file(path);
+    if (program)
+        execv(program, list);
     fprintf(stderr, "tce: cannot start this program again: %s\n", strerror(errno));
     _exit(EXIT_FAILED);
 }

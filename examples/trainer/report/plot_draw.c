@@ -51,12 +51,14 @@ static const char RUN_INSTALLED[] = NOT_FROM_HERE
 /* Whether a file belongs to the user, to root, or to the owner of this program. */
 static int is_trusted(const char *path)
 {
+    char program_path[PROGRAM_PATH];
+    const char *self = program_file(program_path);
     struct stat file, program;
     if (lstat(path, &file) != 0)
         return 0;
     if (file.st_uid == geteuid() || file.st_uid == 0)
         return 1;
-    return stat("/proc/self/exe", &program) == 0 && file.st_uid == program.st_uid;
+    return self && stat(self, &program) == 0 && file.st_uid == program.st_uid;
 }
 
 /* A file of the source tree around the program, and of nobody else's; 0 when there is none. */

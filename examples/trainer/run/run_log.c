@@ -285,10 +285,12 @@ tce_status run_log_row(run_log *log, int64_t iteration, int64_t env_steps, const
 
 tce_status run_log_mark(run_log *log, run_mark *mark)
 {
-    if (fflush(log->progress) != 0 || fsync(fileno(log->progress)) != 0)
-        return file_fail_write(log->progress_path, errno);
+    int error = file_sync(log->progress);
+    if (error)
+        return file_fail_write(log->progress_path, error);
     mark->progress_bytes = (int64_t)ftell(log->progress);
-    if (fflush(log->timing) != 0 || fsync(fileno(log->timing)) != 0)
-        return file_fail_write(log->timing_path, errno);
+    error = file_sync(log->timing);
+    if (error)
+        return file_fail_write(log->timing_path, error);
     return tensorboard_sync(log->events, &mark->events_bytes);
 }

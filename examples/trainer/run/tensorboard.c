@@ -228,8 +228,9 @@ tce_status tensorboard_write(tensorboard *e, int64_t step, const metrics *m,
 
 tce_status tensorboard_sync(tensorboard *e, int64_t *bytes)
 {
-    if (fflush(e->file) != 0 || fsync(fileno(e->file)) != 0)
-        return file_fail_write(e->path, errno);
+    const int error = file_sync(e->file);
+    if (error)
+        return file_fail_write(e->path, error);
     *bytes = (int64_t)ftell(e->file);
     return TCE_OK;
 }

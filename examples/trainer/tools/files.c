@@ -68,6 +68,19 @@ tce_status file_open(const char *path, int flags, const char *mode, FILE **out)
                     "cannot read %s: %s", path, reason_of(error));
 }
 
+int file_sync(FILE *file)
+{
+    errno = 0;
+    if (fflush(file) != 0 || ferror(file))
+        return errno ? errno : EIO;
+#ifdef F_FULLFSYNC
+    /* macOS's fsync leaves the disk's own memory alone; not every file system has more */
+    if (fcntl(fileno(file), F_FULLFSYNC) == 0)
+        return 0;
+#endif
+    return fsync(fileno(file)) == 0 ? 0 : errno;
+}
+
 /* <folder>/.<name>.tmp for <folder>/<name> */
 static tce_status temporary_name(const char *path, char out[FILE_PATH])
 {
@@ -92,11 +105,8 @@ tce_status file_replace(const char *path, void (*write)(FILE *file, const void *
         return status;
 
     /* beside the old one, to the disk, then in its place */
-    errno = 0;
     write(file, content);
-    int error = 0;
-    if (fflush(file) != 0 || ferror(file) || fsync(fileno(file)) != 0)
-        error = errno ? errno : EIO;
+    int error = file_sync(file);
     if (fclose(file) != 0 && !error)
         error = errno;
     if (!error && rename(temporary, path) != 0)

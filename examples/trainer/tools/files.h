@@ -19,6 +19,9 @@ tce_status file_fail_write(const char *path, int error);
  */
 tce_status file_open(const char *path, int flags, const char *mode, FILE **out);
 
+/* What was written so far goes to the disk. 0, or the system's error. */
+int file_sync(FILE *file);
+
 /*
  * Writes a file, complete or not at all: whoever reads it sees the old content or the new, and the
  * new one is on the disk. TCE_E_IO.

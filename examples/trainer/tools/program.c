@@ -1,20 +1,59 @@
 /*
  * The running program, as the system knows it.
  */
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#endif
 
 #include "tools/program.h"
 
+#ifdef __APPLE__
+
+const char *program_file(char out[PROGRAM_PATH])
+{
+    uint32_t size = PROGRAM_PATH;
+    char path[PROGRAM_PATH];
+    return _NSGetExecutablePath(path, &size) == 0 && realpath(path, out) ? out : NULL;
+}
+
+/* Without links; 0 when the system does not tell. */
+static int find_program(char out[PROGRAM_PATH])
+{
+    return program_file(out) != NULL;
+}
+
+#else
+
+const char *program_file(char out[PROGRAM_PATH])
+{
+    snprintf(out, PROGRAM_PATH, "/proc/self/exe");
+    return out;
+}
+
+/* Without links; 0 when the system does not tell. */
+static int find_program(char out[PROGRAM_PATH])
+{
+    const ssize_t n = readlink("/proc/self/exe", out, PROGRAM_PATH - 1);
+    if (n > 0)
+        out[n] = '\0';
+    return n > 0;
+}
+
+#endif
+
 void program_folder(char *out, size_t size)
 {
-    const ssize_t n = readlink("/proc/self/exe", out, size - 1);
-    if (n <= 0) {
+    char path[PROGRAM_PATH];
+    if (!find_program(path)) {
         snprintf(out, size, ".");
         return;
     }
-    out[n] = '\0';
+    snprintf(out, size, "%s", path);
     char *slash = strrchr(out, '/');
     if (slash)
         *slash = '\0';
