@@ -35,3 +35,12 @@ def test_a_numbered_example_is_short_and_says_how_to_run_it(file) -> None:
     assert len(lines) < (200 if file.name.startswith("04") else 100)
     assert lines[0] == "/*" and any("Run: " in line for line in lines[1:3])
     assert max(map(len, lines)) <= 100
+
+
+def test_the_picture_of_exploration_is_drawn(tmp_path) -> None:
+    pytest.importorskip("matplotlib")
+    script = ROOT / "examples" / "python" / "exploration.py"
+    environment = {**os.environ, "PYTHONPATH": str(Path(tce.__file__).parents[1])}
+    result = subprocess.run([sys.executable, str(script), "exploration.png"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "exploration.png").read_bytes().startswith(b"\x89PNG")
