@@ -88,6 +88,21 @@ START_TEST(a_longer_struct_is_accepted_only_with_a_zero_tail)
 }
 END_TEST
 
+START_TEST(a_struct_that_is_no_options_starts_from_its_size_alone)
+{
+    const tce_hooks hooks = TCE_INIT(tce_hooks);
+    ck_assert_uint_eq(hooks.struct_size, sizeof hooks);
+    ck_assert(!hooks.user && !hooks.allocate && !hooks.release);
+
+    tce_hooks unstarted = { 0 };
+    tce_pool_options options;
+    tce_pool *pool = NULL;
+    tce_pool_options_init(&options, sizeof options);
+    ck_assert_int_eq(tce_pool_create(&options, &unstarted, &pool), TCE_E_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "TCE_INIT(tce_hooks)"));
+}
+END_TEST
+
 START_TEST(a_struct_without_init_is_refused_by_name)
 {
     tce_pool_options options = { 0 };
@@ -172,7 +187,7 @@ START_TEST(normal_deviates_have_the_moments_of_a_normal)
     tce_random random;
     tce_random_start(&random, 7, 0, 0, 0);
     for (int i = 0; i < N; i++) {
-        const double z = tce_random_normal(&random);
+        const double z = test_normal(&random);
         for (int k = 1; k < 5; k++)
             sum[k] += pow(z, k) / N;
     }
@@ -257,7 +272,7 @@ START_TEST(a_sum_has_the_same_bytes_for_any_number_of_threads)
     double want = 0.0;
     for (int32_t n_threads = 1; n_threads <= 8; n_threads++) {
         tce_pool *pool = new_pool(n_threads);
-        ck_assert_int_eq(tce_pool_threads(pool), n_threads);
+        ck_assert_int_eq(tce_pool_n_threads(pool), n_threads);
         for (int repeat = 0; repeat < 200; repeat++) {
             sum_job job = { .pool = pool, .fail_at = SIZE_MAX };
             double got;
@@ -311,7 +326,7 @@ START_TEST(parts_are_added_by_a_binary_tree_on_any_number_of_threads)
 
     tce_random_start(&random, 4, 0, 0, 0);
     for (size_t i = 0; i < PARTS * N; i++)
-        parts[i] = (float)tce_random_normal(&random);
+        parts[i] = (float)test_normal(&random);
     for (size_t i = 0; i < N; i++)
         want[i] = sum_of_group(parts, N, i, 0, PARTS);
     for (int32_t n_threads = 1; n_threads <= 5; n_threads++) {
@@ -696,29 +711,10 @@ static void random_factor(uint64_t seed, double *L)
     memset(L, 0, N * N * sizeof *L);
     for (size_t i = 0; i < N; i++) {
         for (size_t j = 0; j < i; j++)
-            L[i * N + j] = 0.5 * tce_random_normal(&random);
+            L[i * N + j] = 0.5 * test_normal(&random);
         L[i * N + i] = 0.5 + tce_random_uniform(&random);
     }
 }
-
-START_TEST(only_kernels_older_than_the_processor_are_replaced)
-{
-    ck_assert_str_eq(tce__better_kernels("Prescott", 1, 1), "SkylakeX");
-    ck_assert_str_eq(tce__better_kernels("Prescott", 1, 0), "Haswell");
-    ck_assert_str_eq(tce__better_kernels("Sandybridge", 1, 0), "Haswell");
-    ck_assert_ptr_null(tce__better_kernels("Prescott", 0, 0));
-    ck_assert_ptr_null(tce__better_kernels("Haswell", 1, 1));
-    ck_assert_ptr_null(tce__better_kernels("Zen", 1, 1));
-    ck_assert_ptr_null(tce__better_kernels("armv8", 0, 0));
-}
-END_TEST
-
-START_TEST(kernels_that_were_asked_for_are_kept)
-{
-    setenv("OPENBLAS_CORETYPE", "Prescott", 1);
-    ck_assert_ptr_null(tce_blas_better_kernels());
-}
-END_TEST
 
 START_TEST(a_factor_survives_multiplication_and_cholesky)
 {
@@ -847,8 +843,6 @@ int main(void)
     tcase_add_test(property, pools_inside_each_other_do_every_item_once);
     tcase_add_test(property, a_run_inside_a_run_keeps_the_number_of_its_worker);
     tcase_add_test(property, a_forked_child_runs_and_frees_a_pool_without_its_threads);
-    tcase_add_test(property, only_kernels_older_than_the_processor_are_replaced);
-    tcase_add_test(property, kernels_that_were_asked_for_are_kept);
     tcase_add_loop_test(property, a_factor_survives_multiplication_and_cholesky, 0, 100);
     tcase_add_loop_test(property, eigenvectors_rebuild_their_matrix, 0, 100);
     tcase_add_loop_test(property, orthogonal_columns_are_orthonormal, 0, 100);
@@ -859,6 +853,7 @@ int main(void)
     TCase *errors = test_case(suite, "errors", 0);
     tcase_add_test(errors, a_longer_struct_is_accepted_only_with_a_zero_tail);
     tcase_add_test(errors, a_struct_without_init_is_refused_by_name);
+    tcase_add_test(errors, a_struct_that_is_no_options_starts_from_its_size_alone);
     tcase_add_test(errors, hooks_need_both_allocate_and_release);
     tcase_add_test(errors, a_pool_refuses_what_it_cannot_do);
     tcase_add_test(errors, a_matrix_that_is_not_positive_definite_names_its_row);

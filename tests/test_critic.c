@@ -601,9 +601,9 @@ START_TEST(a_store_that_does_not_fit_changes_nothing)
     fails(tce_critic_load(other, store, "c"), TCE_E_NOT_FOUND, "c.net");
     ok(tce_critic_save(critic, store, "c"));
 
-    ok(tce_store_put(store, "c.variance", TCE_F64, 1, &n_obs, variance));
+    ok(tce_store_put(store, "c.variance", TCE_STORE_F64, 1, &n_obs, variance));
     fails(tce_critic_load(other, store, "c"), TCE_E_VALUE, "c.variance[4]");
-    ok(tce_store_put(store, "c.variance", TCE_F64, 0, NULL, variance));
+    ok(tce_store_put(store, "c.variance", TCE_STORE_F64, 0, NULL, variance));
     fails(tce_critic_load(other, store, "c"), TCE_E_SHAPE, "c.variance");
     assert_same_parameters(other, net);
     tce_store_free(store);

@@ -131,8 +131,8 @@ static void make_problem(problem *p, int kind, unsigned variant)
             w[lead - 1] = 0.05 + 0.05 * tce_random_uniform(&r);
         p->init_time[e] = variant & 64 ? 0.0 : 0.3;
         for (size_t d = 0; d < D; d++) {
-            p->init_pos[e * D + d] = tce_random_normal(&r);
-            p->init_vel[e * D + d] = p->init_time[e] > 0.0 ? tce_random_normal(&r) : 0.0;
+            p->init_pos[e * D + d] = test_normal(&r);
+            p->init_vel[e * D + d] = p->init_time[e] > 0.0 ? test_normal(&r) : 0.0;
         }
     }
     for (size_t t = 0; t < T; t++)

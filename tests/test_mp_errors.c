@@ -640,9 +640,10 @@ START_TEST(a_store_without_a_primitive_is_refused)
     const int32_t many = 1000000;
     const double scales[2] = { 1.0, 2.0 };
     const size_t two = 2;
-    ck_assert_int_eq(tce_store_put(store, "mp.weights_scales", TCE_F64, 1, &two, scales), TCE_OK);
+    ck_assert_int_eq(tce_store_put(store, "mp.weights_scales", TCE_STORE_F64, 1, &two, scales),
+                     TCE_OK);
     ck_assert_int_eq(tce_mp_create_from(store, "mp", NULL, &mp), TCE_E_SHAPE);
-    ck_assert_int_eq(tce_store_put(store, "mp.num_basis", TCE_I32, 0, NULL, &many), TCE_OK);
+    ck_assert_int_eq(tce_store_put(store, "mp.num_basis", TCE_STORE_I32, 0, NULL, &many), TCE_OK);
     ck_assert_int_eq(tce_mp_create_from(store, "mp", NULL, &mp), TCE_E_VALUE);
     ck_assert_ptr_null(mp);
 

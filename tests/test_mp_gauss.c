@@ -171,7 +171,7 @@ START_TEST(conditioning_matches_the_dense_formula)
     tce_mp_via via[N_VIA];
     for (size_t i = 0; i < N_VIA; i++) {
         via[i].time = 0.2 + tce_random_uniform(&r);
-        via[i].value = tce_random_normal(&r);
+        via[i].value = test_normal(&r);
         via[i].tolerance = 0.05 + 0.1 * tce_random_uniform(&r);
         via[i].dof = (int32_t)tce_random_below(&r, D);
         via[i].order = (int32_t)(i % 2);

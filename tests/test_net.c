@@ -155,7 +155,7 @@ static void check_gradients(int32_t activation, int32_t n_hidden, int32_t n_out)
     /* biases other than 0 as well */
     double *parameters = parameters_of(net);
     for (size_t i = 0; i < n; i++)
-        parameters[i] += 0.1 * tce_random_normal(&random);
+        parameters[i] += 0.1 * test_normal(&random);
     ok(tce_net_set_parameters(net, parameters));
     ok(tce_net_forward(net, BATCH, x, out));
     ok(smooth_loss(&outputs, 0, BATCH, out, d_out, &loss));
@@ -745,10 +745,10 @@ START_TEST(a_store_that_does_not_fit_changes_nothing)
     /* the last array that is read is bad */
     double *moment = calloc(n, sizeof *moment);
     moment[n - 1] = -1.0;
-    ok(tce_store_put(store, "n.adam.square", TCE_F64, 1, &n, moment));
+    ok(tce_store_put(store, "n.adam.square", TCE_STORE_F64, 1, &n, moment));
     refuses_load(store, 2, TCE_NET_TANH, TCE_E_VALUE, "n.adam.square");
     moment[n - 1] = 1e300;
-    ok(tce_store_put(store, "n.adam.square", TCE_F64, 1, &n, moment));
+    ok(tce_store_put(store, "n.adam.square", TCE_STORE_F64, 1, &n, moment));
     refuses_load(store, 2, TCE_NET_TANH, TCE_E_VALUE, "1e+300");
 
     char longer[400];

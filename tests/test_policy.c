@@ -586,7 +586,7 @@ START_TEST(a_store_that_does_not_fit_changes_nothing)
     /* a vector that is too short, behind arrays that are good */
     const size_t n = 3;
     const double few[3] = { 0.0 };
-    ok(tce_store_put(store, "p.covariance.raw", TCE_F64, 1, &n, few));
+    ok(tce_store_put(store, "p.covariance.raw", TCE_STORE_F64, 1, &n, few));
     refuses_load(store, &options, TCE_E_SHAPE, "p.covariance.raw");
     fails(tce_policy_create_from(store, "p", 1, NULL, NULL, &made), TCE_E_SHAPE,
           "p.covariance.raw");

@@ -195,7 +195,7 @@ static tce_status point_reset(void *instance, tce_random *random, double *out_ob
     self->step = 0;
     self->goal = tce_random_uniform(random);
     for (int d = 0; d < D; d++) {
-        self->pos[d] = tce_random_normal(random);
+        self->pos[d] = test_normal(random);
         self->vel[d] = 0.0;
     }
     if (goes_wrong(self, RESET_SAYS_SO))

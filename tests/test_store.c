@@ -157,11 +157,11 @@ static tce_store *sample(const tce_hooks *hooks)
 {
     tce_store *store;
     ok(tce_store_create(hooks, &store));
-    ok(tce_store_put(store, "policy.mean", TCE_F64, 2, (const size_t[]){ 2, 3 }, MEAN));
-    ok(tce_store_put(store, "flags", TCE_U8, 1, (const size_t[]){ 3 }, FLAGS));
-    ok(tce_store_put(store, "scale \"\\ \xc3\xa9", TCE_F32, 1, (const size_t[]){ 3 }, SCALE));
-    ok(tce_store_put(store, "count", TCE_I64, 0, NULL, &COUNT));
-    ok(tce_store_put(store, "none", TCE_I32, 2, (const size_t[]){ 0, 4 }, NULL));
+    ok(tce_store_put(store, "policy.mean", TCE_STORE_F64, 2, (const size_t[]){ 2, 3 }, MEAN));
+    ok(tce_store_put(store, "flags", TCE_STORE_U8, 1, (const size_t[]){ 3 }, FLAGS));
+    ok(tce_store_put(store, "scale \"\\ \xc3\xa9", TCE_STORE_F32, 1, (const size_t[]){ 3 }, SCALE));
+    ok(tce_store_put(store, "count", TCE_STORE_I64, 0, NULL, &COUNT));
+    ok(tce_store_put(store, "none", TCE_STORE_I32, 2, (const size_t[]){ 0, 4 }, NULL));
     ok(tce_store_put_text(store, "note", "a \"quote\", a \\,\na line, \xc3\xa9 and \x01"));
     ok(tce_store_put_text(store, "empty", ""));
     return store;
@@ -169,12 +169,11 @@ static tce_store *sample(const tce_hooks *hooks)
 
 static void assert_sample(const tce_store *store)
 {
-    tce_store_array array;
-    tce_store_array_init(&array, sizeof array);
+    tce_store_array array = TCE_INIT(tce_store_array);
 
-    ck_assert_uint_eq(tce_store_count(store), 5);
+    ck_assert_uint_eq(tce_store_n_arrays(store), 5);
     ok(tce_store_get(store, "policy.mean", &array));
-    ck_assert_int_eq(array.type, TCE_F64);
+    ck_assert_int_eq(array.type, TCE_STORE_F64);
     ck_assert_int_eq(array.rank, 2);
     ck_assert_uint_eq(array.shape[0], 2);
     ck_assert_uint_eq(array.shape[1], 3);
@@ -184,7 +183,7 @@ static void assert_sample(const tce_store *store)
     ok(tce_store_get(store, "flags", &array));
     ck_assert_mem_eq(array.data, FLAGS, sizeof FLAGS);
     ok(tce_store_get(store, "scale \"\\ \xc3\xa9", &array));
-    ck_assert_int_eq(array.type, TCE_F32);
+    ck_assert_int_eq(array.type, TCE_STORE_F32);
     ck_assert_mem_eq(array.data, SCALE, sizeof SCALE);
     ok(tce_store_get(store, "count", &array));
     ck_assert_int_eq(array.rank, 0);
@@ -236,8 +235,8 @@ START_TEST(the_file_is_known_to_the_byte)
     tce_store *store;
 
     ok(tce_store_create(NULL, &store));
-    ok(tce_store_put(store, "b", TCE_U8, 1, (const size_t[]){ 2 }, FLAGS));
-    ok(tce_store_put(store, "x", TCE_F64, 0, NULL, &X));
+    ok(tce_store_put(store, "b", TCE_STORE_U8, 1, (const size_t[]){ 2 }, FLAGS));
+    ok(tce_store_put(store, "x", TCE_STORE_F64, 0, NULL, &X));
     ok(tce_store_put_text(store, "note", "hi"));
     ok(tce_store_save(store, path));
     const size_t n = slurp(bytes);
@@ -274,17 +273,17 @@ START_TEST(a_file_of_another_program_loads)
 
     const size_t n = make_file(HEADER, 11, bytes);
     ok(tce_store_parse(bytes, n, NULL, &store));
-    tce_store_array_init(&array, sizeof array);
+    array = TCE_INIT(tce_store_array);
     ok(tce_store_get(store, "be\xf0\x9f\x98\x80", &array));
     ck_assert_mem_eq(array.data, ((const unsigned char[]){ 0, 1, 2 }), 3);
-    ok(tce_store_read(store, "x", TCE_F64, 1, &x));
+    ok(tce_store_read(store, "x", TCE_STORE_F64, 1, &x));
     ck_assert_mem_eq(&x, bytes + n - 8, 8);
     ck_assert_str_eq(tce_store_get_text(store, "format"), "p\n/t");
     tce_store_free(store);
 
     /* nothing in it at all */
     ok(tce_store_parse(bytes, make_file("{}", 0, bytes), NULL, &store));
-    ck_assert_uint_eq(tce_store_count(store), 0);
+    ck_assert_uint_eq(tce_store_n_arrays(store), 0);
     tce_store_free(store);
 }
 END_TEST
@@ -376,13 +375,13 @@ START_TEST(a_put_replaces_and_may_take_from_the_store_itself)
     tce_store_array array;
     float mean[6];
 
-    tce_store_array_init(&array, sizeof array);
+    array = TCE_INIT(tce_store_array);
     ok(tce_store_get(store, "policy.mean", &array));
-    ok(tce_store_put(store, "policy.mean", TCE_F64, 1, (const size_t[]){ 2 },
+    ok(tce_store_put(store, "policy.mean", TCE_STORE_F64, 1, (const size_t[]){ 2 },
                      (const double *)array.data + 1));
     ok(tce_store_put_text(store, "note", tce_store_get_text(store, "note") + 2));
-    ck_assert_uint_eq(tce_store_count(store), 5);
-    ok(tce_store_read(store, "policy.mean", TCE_F32, 2, mean));
+    ck_assert_uint_eq(tce_store_n_arrays(store), 5);
+    ok(tce_store_read(store, "policy.mean", TCE_STORE_F32, 2, mean));
     ck_assert_float_eq(mean[0], -2.5f);
     ck_assert_int_eq(tce_store_get_text(store, "note")[0], '"');
     tce_store_free(store);
@@ -396,10 +395,10 @@ START_TEST(float_and_double_convert_into_each_other)
     float mean[6];
     int64_t count;
 
-    ok(tce_store_read(store, "scale \"\\ \xc3\xa9", TCE_F64, 3, scale));
-    ok(tce_store_read(store, "policy.mean", TCE_F32, 6, mean));
-    ok(tce_store_read(store, "count", TCE_I64, 1, &count));
-    ok(tce_store_read(store, "none", TCE_I32, 0, NULL));
+    ok(tce_store_read(store, "scale \"\\ \xc3\xa9", TCE_STORE_F64, 3, scale));
+    ok(tce_store_read(store, "policy.mean", TCE_STORE_F32, 6, mean));
+    ok(tce_store_read(store, "count", TCE_STORE_I64, 1, &count));
+    ok(tce_store_read(store, "none", TCE_STORE_I32, 0, NULL));
     for (int i = 0; i < 3; i++)
         ck_assert_double_eq(scale[i], (double)SCALE[i]);
     for (int i = 0; i < 6; i++)
@@ -589,8 +588,8 @@ START_TEST(many_arrays_in_reverse_order_load_at_once)
                               N - 1 - i, i, i + 1);
     strcpy(json + at, "}");
     ok(tce_store_parse(bytes, make_file(json, N, bytes), NULL, &store));
-    ck_assert_uint_eq(tce_store_count(store), N);
-    tce_store_array_init(&array, sizeof array);
+    ck_assert_uint_eq(tce_store_n_arrays(store), N);
+    array = TCE_INIT(tce_store_array);
     ok(tce_store_at(store, 0, &array));
     ck_assert_str_eq(array.name, "000000");
     ck_assert_int_eq(*(const unsigned char *)array.data, (N - 1) % 256);
@@ -670,25 +669,26 @@ START_TEST(bad_arguments_are_refused_and_nothing_is_written)
 
     memset(name, 'n', sizeof name);
     name[256] = '\0';
-    tce_store_array_init(&array, sizeof array);
+    array = TCE_INIT(tce_store_array);
     fails(tce_store_create(NULL, NULL), TCE_E_ARGUMENT, "out");
-    fails(tce_store_put(NULL, "a", TCE_F64, 0, NULL, &out), TCE_E_ARGUMENT, "store");
-    fails(tce_store_put(store, NULL, TCE_F64, 0, NULL, &out), TCE_E_ARGUMENT, "name");
-    fails(tce_store_put(store, "", TCE_F64, 0, NULL, &out), TCE_E_VALUE, "1 to 255");
-    fails(tce_store_put(store, name, TCE_F64, 0, NULL, &out), TCE_E_VALUE, "256 bytes");
-    fails(tce_store_put(store, "a\nb", TCE_F64, 0, NULL, &out), TCE_E_VALUE, "0x0a");
-    fails(tce_store_put(store, "a\xff", TCE_F64, 0, NULL, &out), TCE_E_VALUE, "0xff");
-    fails(tce_store_put(store, "\xc0\x80", TCE_F64, 0, NULL, &out), TCE_E_VALUE, "0xc0");
-    fails(tce_store_put(store, "__metadata__", TCE_F64, 0, NULL, &out), TCE_E_VALUE, "reserved");
+    fails(tce_store_put(NULL, "a", TCE_STORE_F64, 0, NULL, &out), TCE_E_ARGUMENT, "store");
+    fails(tce_store_put(store, NULL, TCE_STORE_F64, 0, NULL, &out), TCE_E_ARGUMENT, "name");
+    fails(tce_store_put(store, "", TCE_STORE_F64, 0, NULL, &out), TCE_E_VALUE, "1 to 255");
+    fails(tce_store_put(store, name, TCE_STORE_F64, 0, NULL, &out), TCE_E_VALUE, "256 bytes");
+    fails(tce_store_put(store, "a\nb", TCE_STORE_F64, 0, NULL, &out), TCE_E_VALUE, "0x0a");
+    fails(tce_store_put(store, "a\xff", TCE_STORE_F64, 0, NULL, &out), TCE_E_VALUE, "0xff");
+    fails(tce_store_put(store, "\xc0\x80", TCE_STORE_F64, 0, NULL, &out), TCE_E_VALUE, "0xc0");
+    fails(tce_store_put(store, "__metadata__", TCE_STORE_F64, 0, NULL, &out), TCE_E_VALUE,
+          "reserved");
     fails(tce_store_put(store, "a", 6, 0, NULL, &out), TCE_E_ARGUMENT, "type = 6");
     fails(tce_store_put(store, "a", -1, 0, NULL, &out), TCE_E_ARGUMENT, "type = -1");
-    fails(tce_store_put(store, "a", TCE_F64, 5, (const size_t[]){ 1, 1, 1, 1, 1 }, &out),
+    fails(tce_store_put(store, "a", TCE_STORE_F64, 5, (const size_t[]){ 1, 1, 1, 1, 1 }, &out),
           TCE_E_VALUE, "rank");
-    fails(tce_store_put(store, "a", TCE_F64, -1, NULL, &out), TCE_E_VALUE, "rank");
-    fails(tce_store_put(store, "a", TCE_F64, 1, NULL, &out), TCE_E_ARGUMENT, "shape");
-    fails(tce_store_put(store, "a", TCE_F64, 1, (const size_t[]){ 1 }, NULL), TCE_E_ARGUMENT,
+    fails(tce_store_put(store, "a", TCE_STORE_F64, -1, NULL, &out), TCE_E_VALUE, "rank");
+    fails(tce_store_put(store, "a", TCE_STORE_F64, 1, NULL, &out), TCE_E_ARGUMENT, "shape");
+    fails(tce_store_put(store, "a", TCE_STORE_F64, 1, (const size_t[]){ 1 }, NULL), TCE_E_ARGUMENT,
           "data");
-    fails(tce_store_put(store, "a", TCE_F64, 2, (const size_t[]){ SIZE_MAX / 8, 16 }, &out),
+    fails(tce_store_put(store, "a", TCE_STORE_F64, 2, (const size_t[]){ SIZE_MAX / 8, 16 }, &out),
           TCE_E_SHAPE, "shape[");
     fails(tce_store_put_text(store, "a", NULL), TCE_E_ARGUMENT, "text");
     fails(tce_store_put_text(store, "a", "\xed\xa0\x80"), TCE_E_VALUE, "UTF-8");
@@ -697,17 +697,18 @@ START_TEST(bad_arguments_are_refused_and_nothing_is_written)
     fails(tce_store_get(store, "policy.std", &array), TCE_E_NOT_FOUND, "policy.std");
     fails(tce_store_get(store, "count", NULL), TCE_E_ARGUMENT, "out");
     fails(tce_store_at(store, 5, &array), TCE_E_NOT_FOUND, "i = 5");
-    fails(tce_store_read(store, "policy.std", TCE_F64, 1, &out), TCE_E_NOT_FOUND, "policy.std");
-    fails(tce_store_read(store, "policy.mean", TCE_F64, 1, &out), TCE_E_SHAPE, "6 elements");
-    fails(tce_store_read(store, "count", TCE_F64, 1, &out), TCE_E_VALUE, "I64");
+    fails(tce_store_read(store, "policy.std", TCE_STORE_F64, 1, &out), TCE_E_NOT_FOUND,
+          "policy.std");
+    fails(tce_store_read(store, "policy.mean", TCE_STORE_F64, 1, &out), TCE_E_SHAPE, "6 elements");
+    fails(tce_store_read(store, "count", TCE_STORE_F64, 1, &out), TCE_E_VALUE, "I64");
     fails(tce_store_read(store, "count", 9, 1, &out), TCE_E_ARGUMENT, "type = 9");
-    fails(tce_store_read(store, "count", TCE_I64, 1, NULL), TCE_E_ARGUMENT, "out");
+    fails(tce_store_read(store, "count", TCE_STORE_I64, 1, NULL), TCE_E_ARGUMENT, "out");
     fails(tce_store_save(store, NULL), TCE_E_ARGUMENT, "path");
     fails(tce_store_save(store, ""), TCE_E_ARGUMENT, "path");
     fails(tce_store_save(NULL, path), TCE_E_ARGUMENT, "store");
     ck_assert_ptr_null(tce_store_get_text(store, NULL));
     ck_assert_ptr_null(tce_store_get_text(NULL, "a"));
-    ck_assert_uint_eq(tce_store_count(NULL), 0);
+    ck_assert_uint_eq(tce_store_n_arrays(NULL), 0);
     ck_assert_double_eq(out, 77.0);
     ck_assert_ptr_null(array.name);
     assert_sample(store);
@@ -733,7 +734,7 @@ START_TEST(a_struct_of_an_older_or_newer_program_is_served)
     ck_assert_int_eq(shorter.rank, 0x55555555);
     longer.known.struct_size = sizeof longer;
     ok(tce_store_get(store, "count", &longer.known));
-    ck_assert_int_eq(longer.known.type, TCE_I64);
+    ck_assert_int_eq(longer.known.type, TCE_STORE_I64);
     ck_assert_double_eq(longer.tail, 3.0);
     tce_store_free(store);
 }
@@ -943,7 +944,7 @@ static void assert_save_fails(const char *part)
     tce_store *old = sample(NULL), *new = sample(NULL), *loaded;
 
     ok(tce_store_save(old, path));
-    ok(tce_store_put(new, "more", TCE_F64, 1, (const size_t[]){ 6 }, MEAN));
+    ok(tce_store_put(new, "more", TCE_STORE_F64, 1, (const size_t[]){ 6 }, MEAN));
     disk.armed = 1;
     const tce_status status = tce_store_save(new, path);
     disk.armed = 0;
@@ -989,7 +990,7 @@ START_TEST(a_file_size_limit_leaves_the_old_file)
     tce_store *big, *store = sample(NULL), *loaded;
     double *zeros = calloc(100000, sizeof *zeros);
     ok(tce_store_create(NULL, &big));
-    ok(tce_store_put(big, "zeros", TCE_F64, 1, (const size_t[]){ 100000 }, zeros));
+    ok(tce_store_put(big, "zeros", TCE_STORE_F64, 1, (const size_t[]){ 100000 }, zeros));
     ok(tce_store_save(store, path));
     limit = old;
     limit.rlim_cur = 65536;
@@ -1072,9 +1073,9 @@ START_TEST(a_put_without_memory_leaves_the_store_as_it_was)
     tce_store *store = sample(&hooks);
     for (size_t budget = 0; budget < 1; budget++) {
         memory.budget = budget;
-        fails(tce_store_put(store, "policy.mean", TCE_F64, 0, NULL, MEAN), TCE_E_NOMEM,
+        fails(tce_store_put(store, "policy.mean", TCE_STORE_F64, 0, NULL, MEAN), TCE_E_NOMEM,
               "no memory");
-        fails(tce_store_put(store, "new", TCE_F64, 0, NULL, MEAN), TCE_E_NOMEM, "no memory");
+        fails(tce_store_put(store, "new", TCE_STORE_F64, 0, NULL, MEAN), TCE_E_NOMEM, "no memory");
         fails(tce_store_put_text(store, "note", "new"), TCE_E_NOMEM, "no memory");
         fails(tce_store_save(store, path), TCE_E_NOMEM, "no memory");
         assert_sample(store);
@@ -1084,16 +1085,16 @@ START_TEST(a_put_without_memory_leaves_the_store_as_it_was)
     memory.budget = SIZE_MAX;
     for (int i = 0; i < 11; i++) {
         snprintf(name, sizeof name, "%d", i);
-        ok(tce_store_put(store, name, TCE_F64, 0, NULL, MEAN));
+        ok(tce_store_put(store, name, TCE_STORE_F64, 0, NULL, MEAN));
     }
     const size_t live = memory.live;
     memory.budget = 1;
-    fails(tce_store_put(store, "new", TCE_F64, 0, NULL, MEAN), TCE_E_NOMEM, "no memory");
+    fails(tce_store_put(store, "new", TCE_STORE_F64, 0, NULL, MEAN), TCE_E_NOMEM, "no memory");
     ck_assert_uint_eq(memory.live, live);
-    ck_assert_uint_eq(tce_store_count(store), 16);
+    ck_assert_uint_eq(tce_store_n_arrays(store), 16);
     memory.budget = SIZE_MAX;
-    ok(tce_store_put(store, "new", TCE_F64, 0, NULL, MEAN));
-    ck_assert_uint_eq(tce_store_count(store), 17);
+    ok(tce_store_put(store, "new", TCE_STORE_F64, 0, NULL, MEAN));
+    ck_assert_uint_eq(tce_store_n_arrays(store), 17);
     tce_store_free(store);
     ck_assert_uint_eq(memory.live, 0);
 }
@@ -1110,7 +1111,7 @@ START_TEST(getting_and_reading_do_not_allocate)
     double mean[6];
     for (int i = 0; i < 100; i++) {
         assert_sample(store);
-        ok(tce_store_read(store, "policy.mean", TCE_F64, 6, mean));
+        ok(tce_store_read(store, "policy.mean", TCE_STORE_F64, 6, mean));
     }
     ck_assert_uint_eq(memory.n_alloc, before);
     tce_store_free(store);

@@ -593,7 +593,7 @@ START_TEST(a_getter_takes_NULL_for_an_empty_handle)
     ck_assert_uint_eq(tce_critic_num_parameters(NULL), 0);
     ck_assert_uint_eq(tce_rollout_num_envs(NULL), 0);
     ck_assert_uint_eq(tce_rollout_num_state(NULL), 0);
-    ck_assert_uint_eq(tce_store_count(NULL), 0);
+    ck_assert_uint_eq(tce_store_n_arrays(NULL), 0);
     ck_assert_uint_eq(tce_env_library_count(NULL), 0);
     ck_assert_ptr_null(tce_env_library_at(NULL, 0));
     ck_assert_ptr_null(tce_rollout_spec(NULL));
@@ -601,7 +601,7 @@ START_TEST(a_getter_takes_NULL_for_an_empty_handle)
     ck_assert_ptr_null(tce_store_get_text(NULL, "name"));
     ck_assert_str_eq(tce_rollout_message(NULL, 0), "");
     /* NULL is a pool of the calling thread alone */
-    ck_assert_int_eq(tce_pool_threads(NULL), 1);
+    ck_assert_int_eq(tce_pool_n_threads(NULL), 1);
 
     tce_net_get_parameters(NULL, &out);
     tce_net_get_gradient(NULL, &out);

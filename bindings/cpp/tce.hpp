@@ -90,6 +90,11 @@ template <class Struct> struct sized : Struct {
     sized() : Struct() { this->struct_size = sizeof(Struct); }
 };
 
+/* A C struct that is not an options struct, empty but for its size. */
+template <class Struct> struct plain : Struct {
+    plain() : Struct(TCE_INIT(Struct)) {}
+};
+
 /* A C handle: created by derived classes, freed once. */
 template <class T, void (*Free)(T *)> class handle
 {
@@ -137,9 +142,9 @@ using policy_options = detail::options<tce_policy_options, tce_policy_options_in
 using critic_options = detail::options<tce_critic_options, tce_critic_options_init>;
 using rollout_options = detail::options<tce_rollout_options, tce_rollout_options_init>;
 using rollout_paths = detail::options<tce_rollout_paths, tce_rollout_paths_init>;
-using store_array = detail::options<tce_store_array, tce_store_array_init>;
+using store_array = detail::plain<tce_store_array>;
 
-/* ---- base ------------------------------------------------------------------------------------ */
+/* ---- random streams and threads ------------------------------------------------------------------------------------ */
 
 /* A random stream, keyed by what it is for. A value: copies go on with the same numbers. */
 class random
@@ -152,7 +157,12 @@ public:
 
     uint64_t bits() { return tce_random_bits(&state_); }
     double uniform() { return tce_random_uniform(&state_); }
-    double normal() { return tce_random_normal(&state_); }
+    double normal()
+    {
+        double out;
+        tce_random_normals(&state_, 1, &out);
+        return out;
+    }
     void normals(doubles &out) { tce_random_normals(&state_, out.size(), out.data()); }
     uint64_t below(uint64_t n) { return tce_random_below(&state_, n); }
     std::vector<uint32_t> permutation(size_t n)
@@ -178,7 +188,7 @@ public:
         check(tce_pool_create(&o, nullptr, &pointer_));
     }
 
-    int32_t threads() const { return tce_pool_threads(pointer_); }
+    int32_t n_threads() const { return tce_pool_n_threads(pointer_); }
 
     /* work(chunk, begin, end, worker) for every chunk; an exception from it is thrown here. */
     void run(size_t n_items, size_t chunk_size,
@@ -230,7 +240,7 @@ public:
     void put(const std::string &name, const doubles &x)
     {
         const size_t shape[1] = { x.size() };
-        check(tce_store_put(pointer_, name.c_str(), TCE_F64, 1, shape, detail::in(x)));
+        check(tce_store_put(pointer_, name.c_str(), TCE_STORE_F64, 1, shape, detail::in(x)));
     }
     void put(const std::string &name, int32_t type, const std::vector<size_t> &shape,
              const void *data)
@@ -256,7 +266,7 @@ public:
         for (int32_t i = 0; i < array.rank; i++)
             n *= array.shape[i];
         doubles out(n);
-        check(tce_store_read(pointer_, name.c_str(), TCE_F64, n, out.data()));
+        check(tce_store_read(pointer_, name.c_str(), TCE_STORE_F64, n, out.data()));
         return out;
     }
     /* "" when there is none. */
@@ -265,7 +275,7 @@ public:
         const char *found = tce_store_get_text(pointer_, name.c_str());
         return found ? found : "";
     }
-    size_t count() const { return tce_store_count(pointer_); }
+    size_t n_arrays() const { return tce_store_n_arrays(pointer_); }
     store_array at(size_t i) const
     {
         store_array out;

@@ -28,7 +28,7 @@ TCE_API TCE_NODISCARD tce_status tce_pool_create(const tce_pool_options *options
                                                  const tce_hooks *hooks, tce_pool **out);
 TCE_API void tce_pool_free(tce_pool *pool);
 /* Number of threads, 1 for NULL. */
-TCE_API int32_t tce_pool_threads(const tce_pool *pool);
+TCE_API int32_t tce_pool_n_threads(const tce_pool *pool);
 
 /*
  * Items begin … end-1 are chunk number `chunk`; worker is in 0 … n_threads-1. Within one call of
@@ -60,15 +60,6 @@ TCE_API TCE_NODISCARD tce_status tce_pool_run(tce_pool *pool, size_t n_items, si
  * 0.2.
  */
 TCE_API void tce_blas_set_threads(int32_t n_threads);
-TCE_API int32_t tce_blas_threads(void);
-
-/*
- * OpenBLAS chooses its kernels by the processor when it is loaded. For one that is newer than
- * itself it takes those of 2004, at a third of the speed or less. Then this is what the environment
- * variable OPENBLAS_CORETYPE should be set to before the program starts; NULL when the choice was
- * good, or was made by that variable.   Since 0.2.
- */
-TCE_API const char *tce_blas_better_kernels(void);
 
 TCE_END_C
 

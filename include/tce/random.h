@@ -30,8 +30,10 @@ TCE_API void tce_random_start(tce_random *random, uint64_t seed, uint64_t purpos
 TCE_API uint64_t tce_random_bits(tce_random *random);
 /* In [0, 1), 53 bits. */
 TCE_API double tce_random_uniform(tce_random *random);
-/* Standard normal. */
-TCE_API double tce_random_normal(tce_random *random);
+/*
+ * Standard normals into out [n]. A stream gives the same numbers in however many calls they are
+ * drawn.
+ */
 TCE_API void tce_random_normals(tce_random *random, size_t n, double *out);
 /* Uniform in 0 … n-1, without bias; 0 when n is 0. */
 TCE_API uint64_t tce_random_below(tce_random *random, uint64_t n);

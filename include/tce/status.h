@@ -99,8 +99,6 @@ typedef struct tce_hooks {
     void (*release)(void *user, void *block);
 } tce_hooks;
 
-TCE_API void tce_hooks_init(tce_hooks *hooks, size_t struct_size);
-
 TCE_END_C
 
 #endif

@@ -15,7 +15,14 @@ TCE_BEGIN_C
 typedef struct tce_store tce_store;
 
 /* Element types, with their safetensors names F64, F32, I64, U64, I32, U8. */
-enum { TCE_F64 = 0, TCE_F32 = 1, TCE_I64 = 2, TCE_U64 = 3, TCE_I32 = 4, TCE_U8 = 5 };
+enum {
+    TCE_STORE_F64 = 0,
+    TCE_STORE_F32 = 1,
+    TCE_STORE_I64 = 2,
+    TCE_STORE_U64 = 3,
+    TCE_STORE_I32 = 4,
+    TCE_STORE_U8 = 5
+};
 
 #define TCE_STORE_MAX_RANK 4
 
@@ -31,8 +38,6 @@ typedef struct tce_store_array {
     int32_t rank;
     int32_t type;
 } tce_store_array;
-
-TCE_API void tce_store_array_init(tce_store_array *array, size_t struct_size);
 
 /* An empty store. TCE_E_NOMEM.   Since 0.2. */
 TCE_API TCE_NODISCARD tce_status tce_store_create(const tce_hooks *hooks, tce_store **out);
@@ -74,7 +79,7 @@ TCE_API TCE_NODISCARD tce_status tce_store_read(const tce_store *store, const ch
                                                 int32_t type, size_t n, void *out);
 
 /* Number of arrays, and the i-th in the order of the names (as bytes). TCE_E_NOT_FOUND. */
-TCE_API size_t tce_store_count(const tce_store *store);
+TCE_API size_t tce_store_n_arrays(const tce_store *store);
 TCE_API TCE_NODISCARD tce_status tce_store_at(const tce_store *store, size_t i,
                                               tce_store_array *out);
 

@@ -78,14 +78,25 @@ void tce__struct_init(void *out, size_t struct_size, const void *defaults, size_
     memcpy(out, &struct_size, sizeof struct_size);
 }
 
+/* Options have an init function, other structs start from TCE_INIT. */
+static tce_status refuse_unstarted(const char *what, size_t size)
+{
+    const size_t length = strlen(what);
+    const size_t ending = strlen("_options");
+    if (length > ending && strcmp(what + length - ending, "_options") == 0)
+        return tce_fail(TCE_E_ARGUMENT, "%s.struct_size = %zu, call %s_init first", what, size,
+                        what);
+    return tce_fail(TCE_E_ARGUMENT, "%s.struct_size = %zu, start it from TCE_INIT(%s)", what, size,
+                    what);
+}
+
 tce_status tce__struct_read(const void *given, const char *what, size_t known_size, void *out)
 {
     if (!given)
         return tce_fail(TCE_E_ARGUMENT, "%s is NULL", what);
     const size_t size = size_of_struct(given);
     if (size < sizeof(size_t))
-        return tce_fail(TCE_E_ARGUMENT, "%s.struct_size = %zu, call %s_init first", what, size,
-                        what);
+        return refuse_unstarted(what, size);
 
     /* a tail that this version does not know may only say "as before" */
     const unsigned char *bytes = given;

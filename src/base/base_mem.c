@@ -19,12 +19,6 @@ static void default_release(void *user, void *block)
     free(block);
 }
 
-void tce_hooks_init(tce_hooks *hooks, size_t struct_size)
-{
-    const tce_hooks none = { 0 };
-    tce__struct_init(hooks, struct_size, &none, sizeof none);
-}
-
 tce_status tce__hooks_read(const tce_hooks *hooks, tce_hooks *out)
 {
     tce_hooks read = { .struct_size = sizeof read };

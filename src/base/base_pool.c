@@ -285,7 +285,7 @@ void tce_pool_free(tce_pool *pool)
     tce__block_free(&pool->hooks, pool);
 }
 
-int32_t tce_pool_threads(const tce_pool *pool)
+int32_t tce_pool_n_threads(const tce_pool *pool)
 {
     return pool ? pool->n_threads : 1;
 }

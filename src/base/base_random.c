@@ -38,7 +38,7 @@ double tce_random_uniform(tce_random *random)
 }
 
 /* Box and Muller: sqrt(-2 log u) (cos 2 pi v, sin 2 pi v), u in (0, 1] */
-double tce_random_normal(tce_random *random)
+static double normal(tce_random *random)
 {
     if (random->has_spare) {
         random->has_spare = 0;
@@ -55,7 +55,7 @@ double tce_random_normal(tce_random *random)
 void tce_random_normals(tce_random *random, size_t n, double *out)
 {
     for (size_t i = 0; i < n; i++)
-        out[i] = tce_random_normal(random);
+        out[i] = normal(random);
 }
 
 uint64_t tce_random_below(tce_random *random, uint64_t n)

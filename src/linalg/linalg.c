@@ -33,41 +33,6 @@ void tce_blas_set_threads(int32_t n_threads)
 #endif
 }
 
-int32_t tce_blas_threads(void)
-{
-#if defined(OPENBLAS_VERSION)
-    return openblas_get_num_threads();
-#else
-    return 0;
-#endif
-}
-
-const char *tce__better_kernels(const char *chosen, int has_avx2, int has_avx512)
-{
-    /* what OpenBLAS falls back to, and its kernels for processors that had no AVX2 */
-    static const char *const OLD[] = { "Prescott", "Core2",       "Penryn",    "Dunnington",
-                                       "Nehalem",  "Sandybridge", "Barcelona", "Bulldozer" };
-    for (size_t i = 0; i < sizeof OLD / sizeof OLD[0]; i++)
-        if (strcmp(chosen, OLD[i]) == 0)
-            return has_avx512 ? "SkylakeX" : has_avx2 ? "Haswell" : NULL;
-    return NULL;
-}
-
-const char *tce_blas_better_kernels(void)
-{
-#if defined(__x86_64__) && defined(OPENBLAS_VERSION)
-    if (getenv("OPENBLAS_CORETYPE"))
-        return NULL;
-    const int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const int has_avx512 = __builtin_cpu_supports("avx512f") &&
-                           __builtin_cpu_supports("avx512bw") &&
-                           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    return tce__better_kernels(openblas_get_corename(), has_avx2, has_avx512);
-#else
-    return NULL;
-#endif
-}
-
 void tce__gemm(tce__trans ta, tce__trans tb, size_t m, size_t n, size_t k, double alpha,
                const double *A, size_t lda, const double *B, size_t ldb, double beta, double *C,
                size_t ldc)

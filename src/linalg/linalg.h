@@ -13,12 +13,6 @@
 typedef enum { TCE__NO_TRANS = 0, TCE__TRANS = 1 } tce__trans;
 typedef enum { TCE__LEFT = 0, TCE__RIGHT = 1 } tce__side;
 
-/*
- * tce_blas_better_kernels for OpenBLAS's name of the kernels it chose, on a processor that has
- * these instructions or has not.
- */
-const char *tce__better_kernels(const char *chosen, int has_avx2, int has_avx512);
-
 /* C [m, n] = alpha op(A) op(B) + beta C, inner size k */
 void tce__gemm(tce__trans ta, tce__trans tb, size_t m, size_t n, size_t k, double alpha,
                const double *A, size_t lda, const double *B, size_t ldb, double beta, double *C,

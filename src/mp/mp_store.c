@@ -71,19 +71,19 @@ tce_status tce_mp_save(const tce_mp *mp, tce_store *store, const char *prefix)
     for (size_t i = 0; i < N_INTEGERS && status == TCE_OK; i++) {
         status = full_name(prefix, INTEGERS[i].name, name);
         if (status == TCE_OK)
-            status = tce_store_put(store, name, TCE_I32, 0, NULL,
+            status = tce_store_put(store, name, TCE_STORE_I32, 0, NULL,
                                    (const char *)&mp->options + INTEGERS[i].offset);
     }
     for (size_t i = 0; i < N_NUMBERS && status == TCE_OK; i++) {
         status = full_name(prefix, NUMBERS[i].name, name);
         if (status == TCE_OK)
-            status = tce_store_put(store, name, TCE_F64, 0, NULL,
+            status = tce_store_put(store, name, TCE_STORE_F64, 0, NULL,
                                    (const char *)&mp->options + NUMBERS[i].offset);
     }
     if (status == TCE_OK && mp->options.weights_scales) {
         status = full_name(prefix, "weights_scales", name);
         if (status == TCE_OK)
-            status = tce_store_put(store, name, TCE_F64, 1, &mp->B, mp->weights_scales);
+            status = tce_store_put(store, name, TCE_STORE_F64, 1, &mp->B, mp->weights_scales);
     }
     return status;
 }
@@ -93,8 +93,7 @@ static tce_status read_scales(const tce_store *store, const char *prefix, int32_
                               double *scales, int *out_found)
 {
     char name[NAME_SIZE];
-    tce_store_array array;
-    tce_store_array_init(&array, sizeof array);
+    tce_store_array array = TCE_INIT(tce_store_array);
     tce_status status = full_name(prefix, "weights_scales", name);
     if (status != TCE_OK)
         return status;
@@ -103,7 +102,7 @@ static tce_status read_scales(const tce_store *store, const char *prefix, int32_
     if (!*out_found)
         return TCE_OK;
     status = tce__check_int("num_basis in the store", n_basis, 1, TCE_MP_MAX_BASIS);
-    return status == TCE_OK ? tce_store_read(store, name, TCE_F64, (size_t)n_basis, scales)
+    return status == TCE_OK ? tce_store_read(store, name, TCE_STORE_F64, (size_t)n_basis, scales)
                             : status;
 }
 
@@ -124,12 +123,14 @@ tce_status tce_mp_create_from(const tce_store *store, const char *prefix, const 
     for (size_t i = 0; i < N_INTEGERS && status == TCE_OK; i++) {
         status = full_name(prefix, INTEGERS[i].name, name);
         if (status == TCE_OK)
-            status = tce_store_read(store, name, TCE_I32, 1, (char *)&options + INTEGERS[i].offset);
+            status = tce_store_read(store, name, TCE_STORE_I32, 1,
+                                    (char *)&options + INTEGERS[i].offset);
     }
     for (size_t i = 0; i < N_NUMBERS && status == TCE_OK; i++) {
         status = full_name(prefix, NUMBERS[i].name, name);
         if (status == TCE_OK)
-            status = tce_store_read(store, name, TCE_F64, 1, (char *)&options + NUMBERS[i].offset);
+            status = tce_store_read(store, name, TCE_STORE_F64, 1,
+                                    (char *)&options + NUMBERS[i].offset);
     }
 
     double scales[TCE_MP_MAX_BASIS];

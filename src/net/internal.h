@@ -57,7 +57,7 @@ typedef struct tce__adam_scalars {
 /* The arithmetic of one precision; void * are arrays of its reals. */
 typedef struct tce__net_kernels {
     size_t size;        /* bytes of a real */
-    int32_t store_type; /* TCE_F32 or TCE_F64 */
+    int32_t store_type; /* TCE_STORE_F32 or TCE_STORE_F64 */
     double largest;     /* largest finite real */
     void (*load)(size_t n_in, const tce__net_input *input, size_t begin, size_t end, void *a);
     void (*forward)(const tce_net *net, size_t n, void *a);

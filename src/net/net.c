@@ -121,7 +121,7 @@ tce_net *tce__net_layout(tce_net *plan, tce__arena *arena)
     tce_net *net = tce__arena_take(arena, 1, sizeof *net);
     const size_t size = plan->kernels->size;
     const size_t n = plan->n_parameters;
-    const size_t threads = (size_t)tce_pool_threads(plan->pool);
+    const size_t threads = (size_t)tce_pool_n_threads(plan->pool);
 
     plan->width = tce__arena_take(arena, plan->n_layers + 1, sizeof(size_t));
     plan->offset = tce__arena_take(arena, plan->n_layers + 1, sizeof(size_t));

@@ -4,7 +4,7 @@
 
 #define REAL double
 #define LARGEST DBL_MAX
-#define STORE_TYPE TCE_F64
+#define STORE_TYPE TCE_STORE_F64
 #define KERNELS tce__net_double
 #define GEMM tce__gemm
 #define SUM_PARTS tce__parts_sum

@@ -4,7 +4,7 @@
 
 #define REAL float
 #define LARGEST FLT_MAX
-#define STORE_TYPE TCE_F32
+#define STORE_TYPE TCE_STORE_F32
 #define KERNELS tce__net_float
 #define GEMM tce__gemm_float
 #define SUM_PARTS tce__parts_sum_float

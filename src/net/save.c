@@ -42,7 +42,7 @@ tce_status tce__field_put(tce_store *store, const char *prefix, const char *name
 /* element i of a float or double array that need not be aligned */
 static double element(const tce_store_array *array, size_t i)
 {
-    if (array->type == TCE_F32) {
+    if (array->type == TCE_STORE_F32) {
         float x;
         memcpy(&x, (const unsigned char *)array->data + i * sizeof x, sizeof x);
         return x;
@@ -77,8 +77,7 @@ tce_status tce__field_check(const tce_store *store, const char *prefix, const ch
                             size_t rows, size_t columns, double least, double most)
 {
     char full[TCE__FIELD_NAME_SIZE];
-    tce_store_array array;
-    tce_store_array_init(&array, sizeof array);
+    tce_store_array array = TCE_INIT(tce_store_array);
     tce_status status = tce__field_name(prefix, name, full);
     if (status == TCE_OK)
         status = tce_store_get(store, full, &array);
@@ -87,7 +86,7 @@ tce_status tce__field_check(const tce_store *store, const char *prefix, const ch
 
     /* kind and shape */
     const int32_t rank = columns > 0 ? 2 : 1;
-    if (array.type != TCE_F32 && array.type != TCE_F64)
+    if (array.type != TCE_STORE_F32 && array.type != TCE_STORE_F64)
         return tce_fail(TCE_E_VALUE, "%s is neither float nor double", full);
     if (array.rank != rank || array.shape[0] != rows || (rank == 2 && array.shape[1] != columns))
         return fail_shape(full, &array, rank, rows, columns);
@@ -134,7 +133,7 @@ static tce_status find_layer(const tce_store *store, const char *prefix, size_t 
     const tce_status status = tce__field_name(prefix, weight, full);
     if (status != TCE_OK)
         return status;
-    tce_store_array_init(out, sizeof *out);
+    *out = TCE_INIT(tce_store_array);
     return tce_store_get(store, full, out);
 }
 
@@ -171,9 +170,9 @@ tce_status tce_net_save(const tce_net *net, tce_store *store, const char *prefix
         status = tce__field_put(store, prefix, "adam.square", type, net->n_parameters, 0,
                                 net->square);
     if (status == TCE_OK)
-        status = tce__field_put(store, prefix, "adam.steps", TCE_U64, 1, 0, &net->n_steps);
+        status = tce__field_put(store, prefix, "adam.steps", TCE_STORE_U64, 1, 0, &net->n_steps);
     if (status == TCE_OK)
-        status = tce__field_put(store, prefix, "activation", TCE_I32, 1, 0, &net->activation);
+        status = tce__field_put(store, prefix, "activation", TCE_STORE_I32, 1, 0, &net->activation);
     return status;
 }
 
@@ -198,9 +197,9 @@ tce_status tce__net_load_check(const tce_net *net, const tce_store *store, const
     if (status == TCE_OK)
         status = tce__field_check(store, prefix, "adam.square", net->n_parameters, 0, 0.0, most);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "adam.steps", TCE_U64, 1, &n_steps);
+        status = tce__field_read(store, prefix, "adam.steps", TCE_STORE_U64, 1, &n_steps);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "activation", TCE_I32, 1, &activation);
+        status = tce__field_read(store, prefix, "activation", TCE_STORE_I32, 1, &activation);
     if (status != TCE_OK)
         return status;
 
@@ -238,7 +237,7 @@ tce_status tce__net_load_read(tce_net *net, const tce_store *store, const char *
         status = tce__field_read(store, prefix, "adam.square", type, net->n_parameters,
                                  net->square);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "adam.steps", TCE_U64, 1, &net->n_steps);
+        status = tce__field_read(store, prefix, "adam.steps", TCE_STORE_U64, 1, &net->n_steps);
     net->remembered = 0;
     return status;
 }
@@ -259,14 +258,15 @@ tce_status tce__net_saved_shape(const tce_store *store, const char *prefix, tce_
 {
     tce_store_array array;
     tce__net_shape shape = { 0 };
-    tce_status status = tce__field_read(store, prefix, "activation", TCE_I32, 1, &shape.activation);
+    tce_status status = tce__field_read(store, prefix, "activation", TCE_STORE_I32, 1,
+                                        &shape.activation);
     if (status == TCE_OK)
         status = find_layer(store, prefix, 0, &array);
     if (status != TCE_OK)
         return status;
 
     /* widths, layer by layer until there is none; load checks that they fit each other */
-    shape.precision = array.type == TCE_F32 ? TCE_NET_FLOAT : TCE_NET_DOUBLE;
+    shape.precision = array.type == TCE_STORE_F32 ? TCE_NET_FLOAT : TCE_NET_DOUBLE;
     size_t l = 0;
     do {
         if (array.rank != 2 || array.shape[0] > INT32_MAX || array.shape[1] > INT32_MAX)

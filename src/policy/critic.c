@@ -363,12 +363,13 @@ tce_status tce_critic_save(const tce_critic *critic, tce_store *store, const cha
     if (status == TCE_OK)
         status = tce_net_save(critic->net, store, net);
     if (status == TCE_OK)
-        status = tce__field_put(store, prefix, "mean", TCE_F64, critic->n_obs, 0, critic->mean);
+        status = tce__field_put(store, prefix, "mean", TCE_STORE_F64, critic->n_obs, 0,
+                                critic->mean);
     if (status == TCE_OK)
-        status = tce__field_put(store, prefix, "variance", TCE_F64, critic->n_obs, 0,
+        status = tce__field_put(store, prefix, "variance", TCE_STORE_F64, critic->n_obs, 0,
                                 critic->variance);
     if (status == TCE_OK)
-        status = tce__field_put(store, prefix, "count", TCE_F64, 1, 0, &critic->count);
+        status = tce__field_put(store, prefix, "count", TCE_STORE_F64, 1, 0, &critic->count);
     return status;
 }
 
@@ -396,12 +397,13 @@ tce_status tce_critic_load(tce_critic *critic, const tce_store *store, const cha
     double count;
     status = tce__net_load_read(critic->net, store, net);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "mean", TCE_F64, critic->n_obs, critic->new_mean);
+        status = tce__field_read(store, prefix, "mean", TCE_STORE_F64, critic->n_obs,
+                                 critic->new_mean);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "variance", TCE_F64, critic->n_obs,
+        status = tce__field_read(store, prefix, "variance", TCE_STORE_F64, critic->n_obs,
                                  critic->new_variance);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "count", TCE_F64, 1, &count);
+        status = tce__field_read(store, prefix, "count", TCE_STORE_F64, 1, &count);
     if (status == TCE_OK)
         set_statistics(critic, critic->new_mean, critic->new_variance, count);
     return status;

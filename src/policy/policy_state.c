@@ -100,25 +100,25 @@ tce_status tce_policy_save(const tce_policy *policy, tce_store *store, const cha
 
     const int32_t form[2] = { policy->form, policy->mean->start };
     const double std[2] = { policy->min_std, policy->initial_std };
-    status = tce__field_put(store, prefix, "form", TCE_I32, 2, 0, form);
+    status = tce__field_put(store, prefix, "form", TCE_STORE_I32, 2, 0, form);
     if (status == TCE_OK)
-        status = tce__field_put(store, prefix, "std", TCE_F64, 2, 0, std);
+        status = tce__field_put(store, prefix, "std", TCE_STORE_F64, 2, 0, std);
     if (status == TCE_OK)
         status = tce_net_save(policy->mean, store, names.mean);
     if (status == TCE_OK && policy->factor)
         return tce_net_save(policy->factor, store, names.covariance);
 
     if (status == TCE_OK)
-        status = tce__field_put(store, names.covariance, "raw", TCE_F64, policy->n_raw, 0,
+        status = tce__field_put(store, names.covariance, "raw", TCE_STORE_F64, policy->n_raw, 0,
                                 policy->raw);
     if (status == TCE_OK)
-        status = tce__field_put(store, names.covariance, "adam.moment", TCE_F64, policy->n_raw, 0,
-                                policy->moment);
+        status = tce__field_put(store, names.covariance, "adam.moment", TCE_STORE_F64,
+                                policy->n_raw, 0, policy->moment);
     if (status == TCE_OK)
-        status = tce__field_put(store, names.covariance, "adam.square", TCE_F64, policy->n_raw, 0,
-                                policy->square);
+        status = tce__field_put(store, names.covariance, "adam.square", TCE_STORE_F64,
+                                policy->n_raw, 0, policy->square);
     if (status == TCE_OK)
-        status = tce__field_put(store, names.covariance, "adam.steps", TCE_U64, 1, 0,
+        status = tce__field_put(store, names.covariance, "adam.steps", TCE_STORE_U64, 1, 0,
                                 &policy->n_steps);
     return status;
 }
@@ -129,9 +129,9 @@ static tce_status check_meaning(const tce_policy *policy, const tce_store *store
 {
     int32_t form[2];
     double std[2];
-    tce_status status = tce__field_read(store, prefix, "form", TCE_I32, 2, form);
+    tce_status status = tce__field_read(store, prefix, "form", TCE_STORE_I32, 2, form);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "std", TCE_F64, 2, std);
+        status = tce__field_read(store, prefix, "std", TCE_STORE_F64, 2, std);
     if (status == TCE_OK && form[0] != policy->form)
         status = tce_fail(TCE_E_SHAPE, "%s was saved with form %d, the policy has %d", prefix,
                           (int)form[0], (int)policy->form);
@@ -151,21 +151,22 @@ static tce_status check_vector(const tce_policy *policy, const tce_store *store,
     if (status == TCE_OK)
         status = tce__field_check(store, prefix, "adam.square", policy->n_raw, 0, 0.0, DBL_MAX);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "adam.steps", TCE_U64, 1, &n_steps);
+        status = tce__field_read(store, prefix, "adam.steps", TCE_STORE_U64, 1, &n_steps);
     return status;
 }
 
 static tce_status read_vector(tce_policy *policy, const tce_store *store, const char *prefix)
 {
-    tce_status status = tce__field_read(store, prefix, "raw", TCE_F64, policy->n_raw, policy->raw);
+    tce_status status = tce__field_read(store, prefix, "raw", TCE_STORE_F64, policy->n_raw,
+                                        policy->raw);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "adam.moment", TCE_F64, policy->n_raw,
+        status = tce__field_read(store, prefix, "adam.moment", TCE_STORE_F64, policy->n_raw,
                                  policy->moment);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "adam.square", TCE_F64, policy->n_raw,
+        status = tce__field_read(store, prefix, "adam.square", TCE_STORE_F64, policy->n_raw,
                                  policy->square);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "adam.steps", TCE_U64, 1, &policy->n_steps);
+        status = tce__field_read(store, prefix, "adam.steps", TCE_STORE_U64, 1, &policy->n_steps);
     return status;
 }
 
@@ -217,9 +218,9 @@ tce_status tce_policy_create_from(const tce_store *store, const char *prefix, in
     if (status == TCE_OK)
         status = make_prefixes(prefix, &names);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "form", TCE_I32, 2, form);
+        status = tce__field_read(store, prefix, "form", TCE_STORE_I32, 2, form);
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "std", TCE_F64, 2, std);
+        status = tce__field_read(store, prefix, "std", TCE_STORE_F64, 2, std);
     if (status == TCE_OK)
         status = tce__net_saved_shape(store, names.mean, &mean);
     if (status == TCE_OK && form[0] == TCE_POLICY_FULL_CONTEXTUAL)

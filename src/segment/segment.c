@@ -167,7 +167,7 @@ tce_status tce_segment_create(const tce_segment_options *options, const tce_hook
         .max_J = (size_t)opt.max_pairs,
         .max_grids = (size_t)opt.max_grids,
         .shared_cov = opt.shared_cov,
-        .n_workers = tce_pool_threads(opt.pool),
+        .n_workers = tce_pool_n_threads(opt.pool),
         .D = tce_mp_n_dof(opt.mp),
         .C = tce_mp_n_columns(opt.mp),
     };

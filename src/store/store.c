@@ -11,8 +11,8 @@ static const struct {
     const char *name;
     size_t size;
 } TYPES[] = {
-    [TCE_F64] = { "F64", 8 }, [TCE_F32] = { "F32", 4 }, [TCE_I64] = { "I64", 8 },
-    [TCE_U64] = { "U64", 8 }, [TCE_I32] = { "I32", 4 }, [TCE_U8] = { "U8", 1 },
+    [TCE_STORE_F64] = { "F64", 8 }, [TCE_STORE_F32] = { "F32", 4 }, [TCE_STORE_I64] = { "I64", 8 },
+    [TCE_STORE_U64] = { "U64", 8 }, [TCE_STORE_I32] = { "I32", 4 }, [TCE_STORE_U8] = { "U8", 1 },
 };
 
 #define N_TYPES ((int32_t)(sizeof TYPES / sizeof TYPES[0]))
@@ -82,13 +82,6 @@ tce_status tce__name_check(const char *name, tce_status status)
         i += length;
     }
     return TCE_OK;
-}
-
-void tce_store_array_init(tce_store_array *array, size_t struct_size)
-{
-    const tce_store_array defaults = { .struct_size = sizeof defaults };
-
-    tce__struct_init(array, struct_size, &defaults, sizeof defaults);
 }
 
 /* ---- life cycle ------------------------------------------------------------------------------ */
@@ -172,7 +165,8 @@ tce_status tce_store_put(tce_store *store, const char *name, int32_t type, int32
         return tce_fail(TCE_E_VALUE, "\"%s\" is reserved in safetensors files; choose another name",
                         name);
     if (tce__type_size(type) == 0)
-        return tce_fail(TCE_E_ARGUMENT, "\"%s\": type = %d is none of TCE_F64 to TCE_U8", name,
+        return tce_fail(TCE_E_ARGUMENT,
+                        "\"%s\": type = %d is none of TCE_STORE_F64 to TCE_STORE_U8", name,
                         (int)type);
     if (rank > 0 && (status = tce__check_pointer("shape", shape)))
         return status;
@@ -278,7 +272,8 @@ tce_status tce_store_read(const tce_store *store, const char *name, int32_t type
     if (status)
         return status;
     if (tce__type_size(type) == 0)
-        return tce_fail(TCE_E_ARGUMENT, "\"%s\": type = %d is none of TCE_F64 to TCE_U8", name,
+        return tce_fail(TCE_E_ARGUMENT,
+                        "\"%s\": type = %d is none of TCE_STORE_F64 to TCE_STORE_U8", name,
                         (int)type);
     if (n > 0 && (status = tce__check_pointer("out", out)))
         return status;
@@ -292,12 +287,12 @@ tce_status tce_store_read(const tce_store *store, const char *name, int32_t type
     if (type == item->type) {
         if (n > 0)
             memcpy(out, item->data, item->n_bytes);
-    } else if (type == TCE_F64 && item->type == TCE_F32) {
+    } else if (type == TCE_STORE_F64 && item->type == TCE_STORE_F32) {
         const float *from = (const float *)(const void *)item->data;
         double *to = out;
         for (size_t i = 0; i < n; i++)
             to[i] = (double)from[i];
-    } else if (type == TCE_F32 && item->type == TCE_F64) {
+    } else if (type == TCE_STORE_F32 && item->type == TCE_STORE_F64) {
         const double *from = (const double *)(const void *)item->data;
         float *to = out;
         for (size_t i = 0; i < n; i++)
@@ -309,7 +304,7 @@ tce_status tce_store_read(const tce_store *store, const char *name, int32_t type
     return TCE_OK;
 }
 
-size_t tce_store_count(const tce_store *store)
+size_t tce_store_n_arrays(const tce_store *store)
 {
     return store ? store->arrays.n : 0;
 }

@@ -84,7 +84,7 @@ static tce_trpl *layout(tce_trpl *tr, tce__arena *arena)
     const size_t n = (size_t)tr->opt.max_batch;
     const size_t P = tr->P;
     const size_t n_cov = tr->opt.shared_cov ? 1 : n;
-    const size_t threads = tr->opt.shared_cov ? 1 : (size_t)tce_pool_threads(tr->opt.pool);
+    const size_t threads = tr->opt.shared_cov ? 1 : (size_t)tce_pool_n_threads(tr->opt.pool);
 
     tce_trpl *handle = tce__arena_take(arena, 1, sizeof *handle);
     tr->delta = tce__arena_doubles(arena, n * P);

@@ -90,8 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tce_store *store = NULL;
     tce_policy *policy = NULL;
     tce_mp *mp = NULL;
-    tce_hooks hooks;
-    tce_hooks_init(&hooks, sizeof hooks);
+    tce_hooks hooks = TCE_INIT(tce_hooks);
     hooks.allocate = allocate;
     hooks.release = release;
     if (tce_store_parse(data, size, NULL, &store) != TCE_OK)

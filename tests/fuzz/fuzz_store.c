@@ -20,11 +20,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(store == NULL && tce_error_message()[0] != '\0');
         return 0;
     }
-    tce_store_array_init(&array, sizeof array);
-    tce_store_array_init(&found, sizeof found);
-    for (size_t i = 0; i < tce_store_count(store); i++) {
-        must(tce_store_at(store, i, &array) == TCE_OK && array.type >= TCE_F64 &&
-             array.type <= TCE_U8);
+    array = TCE_INIT(tce_store_array);
+    found = TCE_INIT(tce_store_array);
+    for (size_t i = 0; i < tce_store_n_arrays(store); i++) {
+        must(tce_store_at(store, i, &array) == TCE_OK && array.type >= TCE_STORE_F64 &&
+             array.type <= TCE_STORE_U8);
         must(strcmp(previous, array.name) < 0 && strlen(array.name) < sizeof previous);
         memcpy(previous, array.name, strlen(array.name) + 1);
         must(tce_store_get(store, array.name, &found) == TCE_OK && found.data == array.data);

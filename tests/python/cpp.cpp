@@ -173,7 +173,7 @@ static void networks(const std::string &path)
     store.save(path);
     const tce::store loaded = tce::store::load(path);
     require(loaded.read("x") == x && loaded.text("note") == "from C++" &&
-                loaded.count() == store.count(),
+                loaded.n_arrays() == store.n_arrays(),
             "store");
     tce::policy copy(loaded, "policy", 4);
     policy.predict(4, x.data(), mean.data(), L.data());

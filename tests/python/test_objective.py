@@ -341,7 +341,7 @@ def test_results_are_the_same_bytes_for_any_number_of_threads(setting) -> None:
     results = []
     for n in (1, 2, 5):
         with tce.Pool(n) as pool:
-            assert pool.threads == n
+            assert pool.n_threads == n
             objective = tce.SegmentObjective(mp, times, pairs, 0.0, pool=pool)
             old = np.zeros((5, len(pairs))) + objective.log_prob(positions, mean, chol, pos, vel).mean()
             results.append(objective.surrogate(positions, mean, chol, pos, vel, old, advantages))

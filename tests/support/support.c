@@ -97,7 +97,7 @@ void test_hooks(test_memory *m, tce_hooks *hooks)
     m->n_alloc = 0;
     m->n_free = 0;
     m->live = 0;
-    tce_hooks_init(hooks, sizeof *hooks);
+    *hooks = TCE_INIT(tce_hooks);
     hooks->user = m;
     hooks->allocate = counting_allocate;
     hooks->release = counting_release;
@@ -233,6 +233,13 @@ void test_assert_close_gradient(const double *got, const double *want, size_t n,
 
 /* ---- random inputs --------------------------------------------------------------------------- */
 
+double test_normal(tce_random *random)
+{
+    double out;
+    tce_random_normals(random, 1, &out);
+    return out;
+}
+
 double *test_normals(uint64_t seed, size_t n)
 {
     double *x = malloc(n * sizeof *x);
@@ -322,7 +329,7 @@ void test_perturb_cholesky(tce_random *random, size_t dim, double size, const do
     /* N = I + size * noise, lower triangular, with a positive diagonal */
     for (size_t i = 0; i < dim; i++)
         for (size_t j = 0; j < dim; j++)
-            N[i * dim + j] = j > i ? 0.0 : size * tce_random_normal(random);
+            N[i * dim + j] = j > i ? 0.0 : size * test_normal(random);
     for (size_t i = 0; i < dim; i++)
         N[i * dim + i] = exp(N[i * dim + i]);
 

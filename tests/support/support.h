@@ -92,6 +92,9 @@ void test_assert_close_gradient(const double *got, const double *want, size_t n,
 
 /* ---- random inputs --------------------------------------------------------------------------- */
 
+/* One standard normal. */
+double test_normal(tce_random *random);
+
 /* n normal deviates, malloc'ed; the same for the same seed. */
 double *test_normals(uint64_t seed, size_t n);
 

@@ -1,6 +1,7 @@
 /*
  * A small world in which every handle of libtce works together; see world.h.
  */
+#include "support.h"
 #include "world.h"
 
 #include <stdlib.h>
@@ -66,7 +67,7 @@ static tce_status toy_reset(void *instance, tce_random *random, double *out_obs,
     t->step = 0;
     for (int d = 0; d < WORLD_D; d++) {
         t->target[d] = tce_random_uniform(random);
-        t->pos[d] = out_pos[d] = 0.1 * tce_random_normal(random);
+        t->pos[d] = out_pos[d] = 0.1 * test_normal(random);
         t->vel[d] = out_vel[d] = 0.0;
     }
     observe(t, out_obs);

@@ -211,11 +211,12 @@ static tce_store *make_store(const export_case *c, tce_policy **policy, tce_mp *
     ck_assert_int_eq(tce_policy_save(*policy, store, "policy"), TCE_OK);
     ck_assert_int_eq(tce_mp_save(*mp, store, "mp"), TCE_OK);
     ck_assert_int_eq(tce_store_put_text(store, "task", "any */ task"), TCE_OK);
-    ck_assert_int_eq(tce_store_put(store, "input.shape", TCE_I32, 1, &four, shape), TCE_OK);
-    ck_assert_int_eq(tce_store_put(store, "input.dt", TCE_F64, 0, NULL, &dt), TCE_OK);
+    ck_assert_int_eq(tce_store_put(store, "input.shape", TCE_STORE_I32, 1, &four, shape), TCE_OK);
+    ck_assert_int_eq(tce_store_put(store, "input.dt", TCE_STORE_F64, 0, NULL, &dt), TCE_OK);
     if (c->n_context)
         ck_assert_int_eq(
-            tce_store_put(store, "input.context", TCE_I32, 1, &c->n_context, c->context), TCE_OK);
+            tce_store_put(store, "input.context", TCE_STORE_I32, 1, &c->n_context, c->context),
+            TCE_OK);
     return store;
 }
 

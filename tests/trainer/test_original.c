@@ -75,7 +75,7 @@ static double *unpack(const tce_store_array *a, size_t *out_n)
     const size_t n = a->rank == 3 ? a->shape[1] * row : a->shape[1];
     double *const out = malloc(n * sizeof *out);
     uint64_t bits = 0;
-    ck_assert_int_eq(a->type, TCE_U8);
+    ck_assert_int_eq(a->type, TCE_STORE_U8);
     ck_assert_uint_eq(a->shape[0], sizeof bits);
     for (size_t i = 0; i < n; i++) {
         uint64_t word = 0;
@@ -94,7 +94,7 @@ static double *recorded(const tce_store *store, const char *name, size_t n)
     char full[MAX_PATH];
     tce_store_array a;
     size_t found;
-    tce_store_array_init(&a, sizeof a);
+    a = TCE_INIT(tce_store_array);
     snprintf(full, sizeof full, "recorded.%s", name);
     ok(tce_store_get(store, full, &a));
     double *out = unpack(&a, &found);
@@ -222,8 +222,8 @@ static void load_state(const tce_store *store, const method *way, void *l)
 {
     tce_store *checkpoint = NULL;
     tce_store_array a, own;
-    tce_store_array_init(&a, sizeof a);
-    tce_store_array_init(&own, sizeof own);
+    a = TCE_INIT(tce_store_array);
+    own = TCE_INIT(tce_store_array);
     ok(tce_store_create(NULL, &checkpoint));
     ok(way->save(l, checkpoint));
     for (size_t i = 0; tce_store_at(store, i, &a) == TCE_OK; i++) {
@@ -237,7 +237,7 @@ static void load_state(const tce_store *store, const method *way, void *l)
         ck_assert_uint_eq(n, count);
         const uint64_t steps = (uint64_t)x[0];
         ok(tce_store_put(checkpoint, a.name + 7, own.type, own.rank, own.shape,
-                         own.type == TCE_U64 ? (const void *)&steps : x));
+                         own.type == TCE_STORE_U64 ? (const void *)&steps : x));
         free(x);
     }
     ok(way->load(l, checkpoint));
@@ -250,8 +250,8 @@ static void compare_state(const tce_store *store, const method *way, const void 
     tce_store *checkpoint = NULL;
     tce_store_array a, own;
     size_t n_compared = 0;
-    tce_store_array_init(&a, sizeof a);
-    tce_store_array_init(&own, sizeof own);
+    a = TCE_INIT(tce_store_array);
+    own = TCE_INIT(tce_store_array);
     ok(tce_store_create(NULL, &checkpoint));
     ok(way->save(l, checkpoint));
     for (size_t i = 0; tce_store_at(store, i, &a) == TCE_OK; i++) {
@@ -264,8 +264,8 @@ static void compare_state(const tce_store *store, const method *way, const void 
                                                                                    : 1;
         double *got = malloc(n * sizeof *got);
         for (size_t k = 0; k < n; k++)
-            got[k] = own.type == TCE_U64 ? (double)((const uint64_t *)own.data)[k]
-                                         : ((const double *)own.data)[k * stride];
+            got[k] = own.type == TCE_STORE_U64 ? (double)((const uint64_t *)own.data)[k]
+                                               : ((const double *)own.data)[k * stride];
         const double off = test_difference(n, got, want) / test_largest(n, want);
         ck_assert_msg(off <= TOLERANCE, "%s is off by %.1e of its largest entry", a.name + 6, off);
         n_compared++;

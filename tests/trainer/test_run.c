@@ -56,20 +56,20 @@ typedef struct pair {
 
 static tce_status save_half(const void *learner, tce_store *store)
 {
-    return tce_store_put(store, "value", TCE_F64, 0, NULL, &((const pair *)learner)->value);
+    return tce_store_put(store, "value", TCE_STORE_F64, 0, NULL, &((const pair *)learner)->value);
 }
 
 static tce_status save(const void *learner, tce_store *store)
 {
     ok(save_half(learner, store));
-    return tce_store_put(store, "twice", TCE_F64, 0, NULL, &((const pair *)learner)->twice);
+    return tce_store_put(store, "twice", TCE_STORE_F64, 0, NULL, &((const pair *)learner)->twice);
 }
 
 static tce_status load(void *learner, const tce_store *store)
 {
     pair *l = learner;
-    const tce_status status = tce_store_read(store, "value", TCE_F64, 1, &l->value);
-    return status == TCE_OK ? tce_store_read(store, "twice", TCE_F64, 1, &l->twice) : status;
+    const tce_status status = tce_store_read(store, "value", TCE_STORE_F64, 1, &l->value);
+    return status == TCE_OK ? tce_store_read(store, "twice", TCE_STORE_F64, 1, &l->twice) : status;
 }
 
 /* Of every such learner. */

@@ -312,8 +312,8 @@ START_TEST(a_step_of_the_arm_is_lagranges)
         memcpy(q, state + QPOS, sizeof q);
         memcpy(v, state + QVEL, sizeof v);
         for (int i = 0; i < N; i++) {
-            pos[i] = q[i] + 0.1 * tce_random_normal(&random);
-            vel[i] = v[i] + tce_random_normal(&random);
+            pos[i] = q[i] + 0.1 * test_normal(&random);
+            vel[i] = v[i] + test_normal(&random);
             torque[i] = clip(GAIN_P[i] * (pos[i] - q[i]) + GAIN_D[i] * (vel[i] - v[i]), TORQUE[i]);
             effort += torque[i] * torque[i] / (TORQUE[i] * TORQUE[i]) / N;
         }

@@ -9,6 +9,7 @@
 #include <check.h>
 
 #include "support.h"
+#include "tools/blas.h"
 #include "tools/csv.h"
 #include "tools/files.h"
 #include "tools/numbers.h"
@@ -169,6 +170,27 @@ START_TEST(a_file_is_replaced_as_a_whole_or_stays)
 }
 END_TEST
 
+/* ---- kernels of OpenBLAS ---------------------------------------------------------------------- */
+
+START_TEST(only_kernels_older_than_the_processor_are_replaced)
+{
+    ck_assert_str_eq(better_kernels_than("Prescott", 1, 1), "SkylakeX");
+    ck_assert_str_eq(better_kernels_than("Prescott", 1, 0), "Haswell");
+    ck_assert_str_eq(better_kernels_than("Sandybridge", 1, 0), "Haswell");
+    ck_assert_ptr_null(better_kernels_than("Prescott", 0, 0));
+    ck_assert_ptr_null(better_kernels_than("Haswell", 1, 1));
+    ck_assert_ptr_null(better_kernels_than("Zen", 1, 1));
+    ck_assert_ptr_null(better_kernels_than("armv8", 0, 0));
+}
+END_TEST
+
+START_TEST(kernels_that_were_asked_for_are_kept)
+{
+    setenv("OPENBLAS_CORETYPE", "Prescott", 1);
+    ck_assert_ptr_null(better_kernels());
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tools");
@@ -183,6 +205,10 @@ int main(void)
     tcase_add_checked_fixture(files, make_folder, remove_folder);
     tcase_add_test(files, a_folder_is_made_with_its_parents_and_may_be_there);
     tcase_add_test(files, a_file_is_replaced_as_a_whole_or_stays);
+
+    TCase *kernels = test_case(suite, "kernels", 0);
+    tcase_add_test(kernels, only_kernels_older_than_the_processor_are_replaced);
+    tcase_add_test(kernels, kernels_that_were_asked_for_are_kept);
 
     return test_run(suite);
 }

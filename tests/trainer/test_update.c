@@ -29,7 +29,7 @@ static void fill(size_t n, uint64_t stream, double *out)
     tce_random random;
     tce_random_start(&random, 3, 50, stream, 0);
     for (size_t i = 0; i < n; i++)
-        out[i] = tce_random_normal(&random);
+        out[i] = test_normal(&random);
 }
 
 /* ---- policy ---------------------------------------------------------------------------------- */

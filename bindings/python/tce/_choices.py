@@ -47,8 +47,8 @@ ARGUMENTS: Dict[Tuple[str, str], Dict[str, int]] = {
         "none": c.TCE_TRPL_SCHEDULE_NONE, "linear": c.TCE_TRPL_SCHEDULE_LINEAR,
         "exponential": c.TCE_TRPL_SCHEDULE_EXPONENTIAL},
     ("tce_store_put", "type"): {
-        "float64": c.TCE_F64, "float32": c.TCE_F32, "int64": c.TCE_I64, "uint64": c.TCE_U64, "int32": c.TCE_I32,
-        "uint8": c.TCE_U8}}
+        "float64": c.TCE_STORE_F64, "float32": c.TCE_STORE_F32, "int64": c.TCE_STORE_I64, "uint64": c.TCE_STORE_U64, "int32": c.TCE_STORE_I32,
+        "uint8": c.TCE_STORE_U8}}
 
 
 def choice(name: str, value: Any, choices: Mapping[str, int]) -> int:

@@ -62,12 +62,12 @@ TCE_E_SINGULAR = -23
 TCE_E_ENV = -30
 TCE_E_ENV_NAN = -31
 TCE_E_LIBRARY = -32
-TCE_F64 = 0
-TCE_F32 = 1
-TCE_I64 = 2
-TCE_U64 = 3
-TCE_I32 = 4
-TCE_U8 = 5
+TCE_STORE_F64 = 0
+TCE_STORE_F32 = 1
+TCE_STORE_I64 = 2
+TCE_STORE_U64 = 3
+TCE_STORE_I32 = 4
+TCE_STORE_U8 = 5
 TCE_TRPL_KL = 0
 TCE_TRPL_W2 = 1
 TCE_TRPL_FROBENIUS = 2
@@ -443,15 +443,12 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_pool_options_init": (None, [Pointer, c_size_t]),
     "tce_pool_create": (Status, [Pointer, Pointer, Pointer]),
     "tce_pool_free": (None, [Pointer]),
-    "tce_pool_threads": (c_int32, [Pointer]),
+    "tce_pool_n_threads": (c_int32, [Pointer]),
     "tce_pool_run": (Status, [Pointer, c_size_t, c_size_t, c_void_p, Data]),
     "tce_blas_set_threads": (None, [c_int32]),
-    "tce_blas_threads": (c_int32, []),
-    "tce_blas_better_kernels": (c_char_p, []),
     "tce_random_start": (None, [Pointer, c_uint64, c_uint64, c_uint64, c_uint64]),
     "tce_random_bits": (c_uint64, [Pointer]),
     "tce_random_uniform": (c_double, [Pointer]),
-    "tce_random_normal": (c_double, [Pointer]),
     "tce_random_normals": (None, [Pointer, c_size_t, Float64]),
     "tce_random_below": (c_uint64, [Pointer, c_uint64]),
     "tce_random_permutation": (None, [Pointer, c_size_t, Uint32]),
@@ -496,8 +493,6 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_status_text": (c_char_p, [c_int32]),
     "tce_error_message": (c_char_p, []),
     "tce_fail": (c_int32, [c_int32, c_char_p]),
-    "tce_hooks_init": (None, [Pointer, c_size_t]),
-    "tce_store_array_init": (None, [Pointer, c_size_t]),
     "tce_store_create": (Status, [Pointer, Pointer]),
     "tce_store_free": (None, [Pointer]),
     "tce_store_put": (Status, [Pointer, c_char_p, c_int32, c_int32, Size, Data]),
@@ -505,7 +500,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_store_get": (Status, [Pointer, c_char_p, Pointer]),
     "tce_store_get_text": (c_char_p, [Pointer, c_char_p]),
     "tce_store_read": (Status, [Pointer, c_char_p, c_int32, c_size_t, Data]),
-    "tce_store_count": (c_size_t, [Pointer]),
+    "tce_store_n_arrays": (c_size_t, [Pointer]),
     "tce_store_at": (Status, [Pointer, c_size_t, Pointer]),
     "tce_store_save": (Status, [Pointer, c_char_p]),
     "tce_store_load": (Status, [c_char_p, Pointer, Pointer]),

@@ -13,7 +13,7 @@ import os
 import sys
 from ctypes import c_char_p, c_int32
 from pathlib import Path
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 from ._declarations import FUNCTIONS, TCE_VERSION_MAJOR, TCE_VERSION_MINOR, TCE_VERSION_PATCH
 from ._pointers import Status
@@ -113,6 +113,17 @@ def _check_version(library: ctypes.CDLL) -> None:
 lib, path = _load()
 _declare_all(lib)
 _check_version(lib)
+
+
+def openblas_function(name: str, result: Any) -> Optional[Callable[[], Any]]:
+    """A function of OpenBLAS without arguments, where that is what libtce is linked with."""
+    try:
+        function = getattr(lib, name)
+    except AttributeError:
+        return None
+    function.argtypes, function.restype = [], result
+    found: Callable[[], Any] = function
+    return found
 
 
 def fail(status: int, message: str) -> int:

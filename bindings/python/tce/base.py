@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import copy
 import ctypes
-from ctypes import byref
-from typing import Any, Callable, Optional, Union
+import os
+from ctypes import byref, c_char_p, c_int32
+from pathlib import Path
+from typing import Any, Callable, Optional, Set, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +18,11 @@ from ._callbacks import Chunks, in_callback
 from ._declarations import PoolOptions, PoolWork
 from ._declarations import Random as RandomState
 from ._handle import Handle, fill, make, struct
-from ._library import lib
+from ._library import lib, openblas_function
 from ._locks import Gate
+
+# what OpenBLAS falls back to, and its kernels for processors that had no AVX2
+OLD_KERNELS = {"Prescott", "Core2", "Penryn", "Dunnington", "Nehalem", "Sandybridge", "Barcelona", "Bulldozer"}
 
 MASK = 2**64 - 1
 SIZE_MAX = 2 ** (8 * ctypes.sizeof(ctypes.c_size_t)) - 1
@@ -47,7 +52,7 @@ class Random:
 
     def normal(self) -> float:
         """Standard normal."""
-        return float(lib.tce_random_normal(self))
+        return float(self.normals(1)[0])
 
     def normals(self, n: int) -> Array:
         """n standard normals."""
@@ -122,9 +127,9 @@ class Pool(Handle):
         self._owned = self._own(make(lib.tce_pool_create, byref(options), None))
 
     @property
-    def threads(self) -> int:
+    def n_threads(self) -> int:
         """Number of threads, the calling one included."""
-        return int(lib.tce_pool_threads(self))
+        return int(lib.tce_pool_n_threads(self))
 
     def run(self, n_items: int, chunk_size: int, work: Callable[[int, int, int, int], None]) -> None:
         """Calls ``work(chunk, begin, end, worker)`` for every chunk. Its exceptions are raised here, that of the first
@@ -149,14 +154,32 @@ def version() -> str:
 
 
 def blas_threads() -> int:
-    """How many threads OpenBLAS uses inside libtce."""
-    return int(lib.tce_blas_threads())
+    """How many threads OpenBLAS uses; 1 when the library is linked with another BLAS."""
+    count = openblas_function("openblas_get_num_threads", c_int32)
+    return int(count()) if count else 1
 
 
 def better_blas_kernels() -> Optional[str]:
-    """What OPENBLAS_CORETYPE should be set to before Python starts, where OpenBLAS took kernels that are too old for this processor."""
-    better = lib.tce_blas_better_kernels()
-    return better.decode() if better else None
+    """What OPENBLAS_CORETYPE should be set to before Python starts, where OpenBLAS took kernels that are too old for this processor.
+
+    It chooses them when it is loaded. For a processor that is newer than itself it takes those of 2004, at a third of the speed or less.
+    """
+    chosen = openblas_function("openblas_get_corename", c_char_p)
+    if "OPENBLAS_CORETYPE" in os.environ or chosen is None or chosen().decode() not in OLD_KERNELS:
+        return None
+    instructions = processor_flags()
+    if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= instructions:
+        return "SkylakeX"
+    return "Haswell" if {"avx2", "fma"} <= instructions else None
+
+
+def processor_flags() -> Set[str]:
+    """The instruction sets of this processor, as Linux names them; empty where the system does not say."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return set()
+    return set(next((line for line in lines if line.startswith("flags")), "").split())
 
 
 def set_blas_threads(n_threads: int) -> None:

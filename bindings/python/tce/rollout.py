@@ -62,7 +62,7 @@ class Rollout(Handle):
         self.task, self.pool = task, pool
         self._uses, self._keep = task._uses, task
         self._use(pool)
-        self._threads = 1 if pool is None else pool.threads
+        self._threads = 1 if pool is None else pool.n_threads
         options = struct(RolloutOptions)
         fill(options, {"n_envs": n_envs, "on_fault": on_fault, "seed": seed, "purpose": purpose})
         options.vtable = task._vtable

@@ -103,14 +103,14 @@ class Store(Handle, Mapping[str, Any]):
             return False
 
     def __len__(self) -> int:
-        return int(lib.tce_store_count(self))
+        return int(lib.tce_store_n_arrays(self))
 
     def __iter__(self) -> Iterator[str]:
         names: List[str] = []
         out = struct(StoreArray)
         with self._lock:
             store = self._check_open()
-            for i in range(lib.tce_store_count(store)):
+            for i in range(lib.tce_store_n_arrays(store)):
                 lib.tce_store_at(store, i, byref(out))
                 names.append(out.name.decode())
         return iter(names)

@@ -45,11 +45,11 @@ tce_status agent_save(const agent *a, tce_store *store)
     if (status == TCE_OK)
         status = tce_store_put_text(store, "task", a->task);
     if (status == TCE_OK)
-        status = tce_store_put(store, "input.shape", TCE_I32, 1, &n_shape, shape);
+        status = tce_store_put(store, "input.shape", TCE_STORE_I32, 1, &n_shape, shape);
     if (status == TCE_OK && a->context)
-        status = tce_store_put(store, "input.context", TCE_I32, 1, &a->n_context, a->context);
+        status = tce_store_put(store, "input.context", TCE_STORE_I32, 1, &a->n_context, a->context);
     if (status == TCE_OK)
-        status = tce_store_put(store, "input.dt", TCE_F64, 0, NULL, &a->dt);
+        status = tce_store_put(store, "input.dt", TCE_STORE_F64, 0, NULL, &a->dt);
     return status;
 }
 
@@ -57,11 +57,10 @@ tce_status agent_save(const agent *a, tce_store *store)
 static tce_status read_input(agent *a, const tce_store *store)
 {
     int32_t shape[4]; /* O, O_net, T, D */
-    tce_store_array entries;
-    tce_store_array_init(&entries, sizeof entries);
-    tce_status status = tce_store_read(store, "input.shape", TCE_I32, 4, shape);
+    tce_store_array entries = TCE_INIT(tce_store_array);
+    tce_status status = tce_store_read(store, "input.shape", TCE_STORE_I32, 4, shape);
     if (status == TCE_OK)
-        status = tce_store_read(store, "input.dt", TCE_F64, 1, &a->dt);
+        status = tce_store_read(store, "input.dt", TCE_STORE_F64, 1, &a->dt);
     if (status != TCE_OK)
         return status;
     for (int i = 0; i < 4; i++)
@@ -80,7 +79,7 @@ static tce_status read_input(agent *a, const tce_store *store)
         a->time_input = a->O_net == a->O + 1;
         return TCE_OK;
     }
-    if (entries.type != TCE_I32 || entries.rank != 1)
+    if (entries.type != TCE_STORE_I32 || entries.rank != 1)
         return tce_fail(TCE_E_SHAPE, "input.context is not a list of 32-bit integers");
     a->n_context = entries.shape[0];
     a->context = entries.data;

@@ -370,7 +370,7 @@ tce_status episodes_save(const episodes *ep, tce_store *store, const char *name)
     if (status == TCE_OK)
         status = tce_rollout_get_states(ep->rollout, ep->N, states);
     if (status == TCE_OK)
-        status = tce_store_put(store, name, TCE_F64, 2, shape, states);
+        status = tce_store_put(store, name, TCE_STORE_F64, 2, shape, states);
     free(states);
     return status;
 }
@@ -381,14 +381,13 @@ tce_status episodes_save(const episodes *ep, tce_store *store, const char *name)
  */
 tce_status episodes_load(episodes *ep, const tce_store *store, const char *name)
 {
-    tce_store_array array;
-    tce_store_array_init(&array, sizeof array);
+    tce_store_array array = TCE_INIT(tce_store_array);
     if (!ep->spec->carries_state)
         return TCE_OK;
     const tce_status status = tce_store_get(store, name, &array);
     if (status != TCE_OK)
         return status;
-    if (array.type != TCE_F64 || array.rank != 2 ||
+    if (array.type != TCE_STORE_F64 || array.rank != 2 ||
         array.shape[1] != tce_rollout_num_state(ep->rollout))
         return tce_fail(TCE_E_CORRUPT, "%s are not the states of this task", name);
     return tce_rollout_set_states(ep->rollout, smaller(ep->N, array.shape[0]), array.data);

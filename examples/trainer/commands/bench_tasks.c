@@ -77,7 +77,7 @@ static tce_status open_run(task_run *r, const tce_env_vtable *vtable, const char
                            tce_pool *pool, int64_t rounds)
 {
     memset(r, 0, sizeof *r);
-    r->n = ENVS_PER_THREAD * (size_t)tce_pool_threads(pool);
+    r->n = ENVS_PER_THREAD * (size_t)tce_pool_n_threads(pool);
     tce_rollout_options options;
     tce_rollout_options_init(&options, sizeof options);
     options.vtable = vtable;
@@ -256,7 +256,7 @@ int bench_tasks(const settings *s, const char *only, int64_t rounds, int json)
         status = task_lookup(s, &t, only, &wanted);
     if (status == TCE_OK)
         status = tce_pool_create(&options, NULL, &pool);
-    const int32_t threads = status == TCE_OK ? (int32_t)tce_pool_threads(pool) : 0;
+    const int32_t threads = status == TCE_OK ? (int32_t)tce_pool_n_threads(pool) : 0;
 
     if (status == TCE_OK && !json)
         print_head(step_cost_of(tce_env_library_at(t.library, 0)), threads, rounds);

@@ -232,7 +232,7 @@ static tce_status create(bench *b, const task *t)
     if (status != TCE_OK)
         return status;
 
-    b->n_threads = tce_pool_threads(b->pool);
+    b->n_threads = tce_pool_n_threads(b->pool);
     b->n_row = N_NUMBERS + method_n_phases(b->way);
     b->n_work = b->ep.O + 2 * b->ep.D + b->ep.M;
     b->rows = memory_doubles(&b->arrays, (size_t)b->iterations * b->n_row);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "commands/commands.h"
+#include "tools/blas.h"
 #include "tools/program.h"
 #include "tools/words.h"
 
@@ -20,7 +21,7 @@
 static void restart_for_better_kernels(char **argv)
 {
     char path[PROGRAM_PATH];
-    const char *better = tce_blas_better_kernels();
+    const char *better = better_kernels();
     const char *program = better ? program_file(path) : NULL;
     if (program && setenv("OPENBLAS_CORETYPE", better, 1) == 0)
         execv(program, argv);

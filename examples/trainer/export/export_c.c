@@ -48,9 +48,9 @@ static tce_status read_layer(const exported *x, size_t l, double *weights)
     const size_t in = x->width[l], out = x->width[l + 1];
     char name[64];
     snprintf(name, sizeof name, "policy.mean.layers.%zu.weight", l);
-    const tce_status status = tce_store_read(x->store, name, TCE_F64, in * out, weights);
+    const tce_status status = tce_store_read(x->store, name, TCE_STORE_F64, in * out, weights);
     snprintf(name, sizeof name, "policy.mean.layers.%zu.bias", l);
-    return status == TCE_OK ? tce_store_read(x->store, name, TCE_F64, out, weights + in * out)
+    return status == TCE_OK ? tce_store_read(x->store, name, TCE_STORE_F64, out, weights + in * out)
                             : status;
 }
 
@@ -168,8 +168,7 @@ static tce_status write_part(const void *user, const char *part)
 /* Sizes of the mean's network. */
 static tce_status read_network(exported *x)
 {
-    tce_store_array array;
-    tce_store_array_init(&array, sizeof array);
+    tce_store_array array = TCE_INIT(tce_store_array);
     char name[64];
     for (x->n_layers = 0;; x->n_layers++) {
         snprintf(name, sizeof name, "policy.mean.layers.%zu.weight", x->n_layers);
@@ -179,9 +178,9 @@ static tce_status read_network(exported *x)
             return tce_fail(TCE_E_UNSUPPORTED, "the policy has more than %d layers", MAX_LAYERS);
         x->width[x->n_layers] = array.shape[1];
         x->width[x->n_layers + 1] = array.shape[0];
-        x->precision = array.type == TCE_F64 ? TCE_NET_DOUBLE : TCE_NET_FLOAT;
+        x->precision = array.type == TCE_STORE_F64 ? TCE_NET_DOUBLE : TCE_NET_FLOAT;
     }
-    return tce_store_read(x->store, "policy.mean.activation", TCE_I32, 1, &x->activation);
+    return tce_store_read(x->store, "policy.mean.activation", TCE_STORE_I32, 1, &x->activation);
 }
 
 static void choose(exported *x)

@@ -101,7 +101,7 @@ tce_status policy_learner_save(const policy_learner *pl, tce_store *store)
 {
     tce_status status = tce_policy_save(pl->update.policy, store, "policy");
     if (status == TCE_OK)
-        status = tce_store_put(store, "trainer.initial_entropy", TCE_F64, 0, NULL,
+        status = tce_store_put(store, "trainer.initial_entropy", TCE_STORE_F64, 0, NULL,
                                &pl->initial_entropy);
     return status;
 }
@@ -109,7 +109,7 @@ tce_status policy_learner_save(const policy_learner *pl, tce_store *store)
 tce_status policy_learner_load(policy_learner *pl, const tce_store *store)
 {
     double initial_entropy;
-    tce_status status = tce_store_read(store, "trainer.initial_entropy", TCE_F64, 1,
+    tce_status status = tce_store_read(store, "trainer.initial_entropy", TCE_STORE_F64, 1,
                                        &initial_entropy);
     /*
      * NaN before the first iteration; P standard deviations are numbers, whose logarithms are small

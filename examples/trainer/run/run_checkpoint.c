@@ -201,16 +201,19 @@ static tce_status remove_old(const char *folder, int64_t newest, size_t keep)
 
 static tce_status put_mark(tce_store *store, const run_mark *mark)
 {
-    tce_status status = tce_store_put(store, "run.iteration", TCE_I64, 0, NULL, &mark->iteration);
+    tce_status status = tce_store_put(store, "run.iteration", TCE_STORE_I64, 0, NULL,
+                                      &mark->iteration);
     if (status == TCE_OK)
-        status = tce_store_put(store, "run.env_steps", TCE_I64, 0, NULL, &mark->env_steps);
+        status = tce_store_put(store, "run.env_steps", TCE_STORE_I64, 0, NULL, &mark->env_steps);
     if (status == TCE_OK)
-        status = tce_store_put(store, "run.progress_bytes", TCE_I64, 0, NULL,
+        status = tce_store_put(store, "run.progress_bytes", TCE_STORE_I64, 0, NULL,
                                &mark->progress_bytes);
     if (status == TCE_OK)
-        status = tce_store_put(store, "run.events_bytes", TCE_I64, 0, NULL, &mark->events_bytes);
+        status = tce_store_put(store, "run.events_bytes", TCE_STORE_I64, 0, NULL,
+                               &mark->events_bytes);
     if (status == TCE_OK)
-        status = tce_store_put(store, "run.eval_success", TCE_F64, 0, NULL, &mark->eval_success);
+        status = tce_store_put(store, "run.eval_success", TCE_STORE_F64, 0, NULL,
+                               &mark->eval_success);
     return status;
 }
 
@@ -301,15 +304,16 @@ static tce_status load_1(const tce_store *store, const char *path, record *out)
     out->columns = tce_store_get_text(store, "run.columns");
     if (!out->lines || !out->columns)
         return tce_fail(TCE_E_CORRUPT, "%s: no run.settings or run.columns", path);
-    tce_status status = tce_store_read(store, "run.iteration", TCE_I64, 1, &mark->iteration);
+    tce_status status = tce_store_read(store, "run.iteration", TCE_STORE_I64, 1, &mark->iteration);
     if (status == TCE_OK)
-        status = tce_store_read(store, "run.env_steps", TCE_I64, 1, &mark->env_steps);
+        status = tce_store_read(store, "run.env_steps", TCE_STORE_I64, 1, &mark->env_steps);
     if (status == TCE_OK)
-        status = tce_store_read(store, "run.progress_bytes", TCE_I64, 1, &mark->progress_bytes);
+        status = tce_store_read(store, "run.progress_bytes", TCE_STORE_I64, 1,
+                                &mark->progress_bytes);
     if (status == TCE_OK)
-        status = tce_store_read(store, "run.events_bytes", TCE_I64, 1, &mark->events_bytes);
+        status = tce_store_read(store, "run.events_bytes", TCE_STORE_I64, 1, &mark->events_bytes);
     if (status == TCE_OK)
-        status = tce_store_read(store, "run.eval_success", TCE_F64, 1, &mark->eval_success);
+        status = tce_store_read(store, "run.eval_success", TCE_STORE_F64, 1, &mark->eval_success);
     return status == TCE_OK ? status : tce_fail(TCE_E_CORRUPT, "%s: %s", path, tce_error_message());
 }
 

@@ -86,7 +86,7 @@ static void release_nothing(void *user, void *block)
 
 void memory_hooks(memory *m, tce_hooks *hooks)
 {
-    tce_hooks_init(hooks, sizeof *hooks);
+    *hooks = TCE_INIT(tce_hooks);
     hooks->user = m;
     hooks->allocate = count_only;
     hooks->release = release_nothing;
