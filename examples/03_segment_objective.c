@@ -49,9 +49,11 @@ int main(void)
     /* segments between K time points, and what each brought beyond the mean of all movements */
     int32_t pairs[2 * MAX_J];
     size_t J;
-    check(tce_time_pairs(TCE_TIME_POINTS_INTERVAL, T, K, &random, pairs, &J));
-    check(tce_segment_advantage(TCE_SEGMENT_REWARD, E, T, J, rewards, NULL, NULL, pairs, NULL, 1.0,
-                                0, advantages, NULL));
+    check(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, K, 0, &random, pairs, &J));
+    tce_segment_steps steps = TCE_INIT(tce_segment_steps);
+    steps.E = E, steps.T = T, steps.J = J, steps.kind = TCE_SEGMENT_REWARD, steps.gamma = 1.0;
+    steps.rewards = rewards, steps.pairs = pairs, steps.out_advantages = advantages;
+    check(tce_segment_advantage(&steps));
 
     /* how likely the policy made the two positions at the ends of each segment */
     tce_segment_options options;
@@ -64,7 +66,10 @@ int main(void)
     check(tce_segment_create(&options, NULL, &segment));
     const double start = 0.0;
     check(tce_segment_set_pairs(segment, 1, T, times, &start, J, pairs));
-    check(tce_segment_log_prob(segment, E, pos, mean, L, NULL, NULL, log_prob));
+    tce_segment_paths paths = TCE_INIT(tce_segment_paths);
+    paths.E = E, paths.positions = pos, paths.mean = mean, paths.L = L;
+    paths.out_log_prob = log_prob;
+    check(tce_segment_log_prob(segment, &paths));
     printf("segment   steps   log-likelihood  advantage   (movement 0)\n");
     for (size_t j = 0; j < J; j++)
         printf("%7zu  %2d … %2d  %14.4f  %9.4f\n", j, pairs[2 * j], pairs[2 * j + 1], log_prob[j],
@@ -74,14 +79,13 @@ int main(void)
      * the objective and its gradient; a small step against it raises the likelihood of the good
      * segments
      */
-    tce_returns_stats before = { .struct_size = sizeof before };
-    tce_returns_stats after = { .struct_size = sizeof after };
-    check(tce_segment_surrogate(segment, E, pos, mean, L, NULL, NULL, log_prob, advantages, NULL,
-                                0.0, &before, NULL, d_mean, d_L));
+    tce_returns_stats before = TCE_INIT(tce_returns_stats), after = TCE_INIT(tce_returns_stats);
+    paths.log_prob_old = log_prob, paths.advantages = advantages, paths.out_log_prob = NULL;
+    paths.out_d_mean = d_mean, paths.out_d_L = d_L;
+    check(tce_segment_surrogate(segment, &paths, &before));
     for (int i = 0; i < E * P; i++)
         mean[i] -= 0.1 * d_mean[i];
-    check(tce_segment_surrogate(segment, E, pos, mean, L, NULL, NULL, log_prob, advantages, NULL,
-                                0.0, &after, NULL, NULL, NULL));
+    check(tce_segment_surrogate(segment, &paths, &after));
     printf("loss %.6f -> %.6f, largest ratio %.3f\n", before.loss, after.loss, after.ratio_max);
 
     tce_segment_free(segment);

@@ -127,13 +127,29 @@ static double iterate(learner *l)
     int32_t pairs[2 * MAX_J];
     size_t J;
     const double start = 0.0;
-    check(tce_time_pairs(TCE_TIME_POINTS_INTERVAL, T, K, &l->random, pairs, &J));
-    check(tce_segment_advantage(TCE_SEGMENT_VALUE, E, T, J, rewards, values, NULL, pairs, NULL,
-                                GAMMA, 1, advantages, NULL));
+    check(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, K, 0, &l->random, pairs, &J));
+    const tce_segment_steps steps = { .struct_size = sizeof steps,
+                                      .E = E,
+                                      .T = T,
+                                      .J = J,
+                                      .kind = TCE_SEGMENT_VALUE,
+                                      .normalise = 1,
+                                      .gamma = GAMMA,
+                                      .rewards = rewards,
+                                      .values = values,
+                                      .pairs = pairs,
+                                      .out_advantages = advantages };
+    check(tce_segment_advantage(&steps));
 
     /* 6: how likely they were */
     check(tce_segment_set_pairs(l->segment, 1, T, times, &start, J, pairs));
-    check(tce_segment_log_prob(l->segment, E, pos, old_mean, old_L, NULL, NULL, old_log_prob));
+    tce_segment_paths paths = { .struct_size = sizeof paths,
+                                .E = E,
+                                .positions = pos,
+                                .mean = old_mean,
+                                .L = old_L,
+                                .out_log_prob = old_log_prob };
+    check(tce_segment_log_prob(l->segment, &paths));
 
     /* 7: critic and policy learn, the policy inside its trust region */
     tce_adam_options adam;
@@ -142,12 +158,18 @@ static double iterate(learner *l)
     for (int epoch = 0; epoch < N_EPOCHS; epoch++)
         check(tce_critic_fit_epoch(l->critic, E * T, inputs, returns, 1, NULL, &adam, 1.0, 0.0,
                                    NULL));
+    paths.mean = near_mean;
+    paths.L = near_L;
+    paths.log_prob_old = old_log_prob;
+    paths.advantages = advantages;
+    paths.out_log_prob = NULL;
+    paths.out_d_mean = d_mean;
+    paths.out_d_L = d_L;
     for (int epoch = 0; epoch < N_EPOCHS; epoch++) {
         double trust_loss;
         check(tce_policy_predict(l->policy, E, goal, mean, L));
         check(tce_trpl_project(l->trpl, E, mean, L, old_mean, old_L, 0.0, near_mean, near_L));
-        check(tce_segment_surrogate(l->segment, E, pos, near_mean, near_L, NULL, NULL, old_log_prob,
-                                    advantages, NULL, 0.0, NULL, NULL, d_mean, d_L));
+        check(tce_segment_surrogate(l->segment, &paths, NULL));
         check(tce_trpl_backward(l->trpl, E, d_mean, d_L, d_mean, d_L));
         check(tce_trpl_regression(l->trpl, E, mean, L, 1.0, 1, &trust_loss, d_mean, d_L));
         check(tce_policy_backward(l->policy, E, d_mean, d_L));

@@ -119,7 +119,7 @@ START_TEST(clipping_stops_the_gradient_on_the_side_of_the_advantage_only)
     tce_returns_stats stats;
     double d[6];
 
-    stats = (tce_returns_stats){ .struct_size = sizeof stats };
+    stats = TCE_INIT(tce_returns_stats);
     ok(tce_returns_surrogate(6, log_prob, old, advantages, NULL, 0.2, &stats, d));
     test_assert_close(d, want, 6, TOL_ROUNDING);
     const double loss =
@@ -161,7 +161,7 @@ START_TEST(an_overflow_in_the_plain_surrogate_is_reported)
     const uint8_t mask[3] = { 1, 0, 1 };
     tce_returns_stats stats;
 
-    stats = (tce_returns_stats){ .struct_size = sizeof stats };
+    stats = TCE_INIT(tce_returns_stats);
     fails(tce_returns_surrogate(3, log_prob, old, advantages, NULL, 0.0, &stats, d),
           TCE_E_NOT_FINITE, "entry 1");
     all_equal(3, d, NAN);

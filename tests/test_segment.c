@@ -30,6 +30,50 @@ static void fill_sentinel(size_t n, double *x)
         x[i] = SENTINEL;
 }
 
+/* ---- calls in one line ----------------------------------------------------------------------- */
+
+static tce_status seg_advantage(int32_t kind, size_t n_E, size_t n_T, size_t n_J,
+                                const double *rewards, const double *values, const double *steps,
+                                const int32_t *pairs, const int32_t *lengths, double gamma,
+                                int32_t normalise, double *out, uint8_t *out_mask)
+{
+    const tce_segment_steps batch = { sizeof batch, n_E,     n_T,     n_J,     kind,
+                                      normalise,    gamma,   rewards, values,  steps,
+                                      pairs,        lengths, out,     out_mask };
+    return tce_segment_advantage(&batch);
+}
+
+static tce_status seg_log_prob(tce_segment *seg, size_t n_E, const double *positions,
+                               const double *mean, const double *L, const double *init_pos,
+                               const double *init_vel, double *out)
+{
+    const tce_segment_paths batch = { .struct_size = sizeof batch,
+                                      .E = n_E,
+                                      .clip = NAN, /* not read, as the mask */
+                                      .positions = positions,
+                                      .mean = mean,
+                                      .L = L,
+                                      .init_pos = init_pos,
+                                      .init_vel = init_vel,
+                                      .mask = (const uint8_t *)"",
+                                      .out_log_prob = out };
+    return tce_segment_log_prob(seg, &batch);
+}
+
+static tce_status seg_surrogate(tce_segment *seg, size_t n_E, const double *positions,
+                                const double *mean, const double *L, const double *init_pos,
+                                const double *init_vel, const double *log_prob_old,
+                                const double *advantages, const uint8_t *mask, double clip,
+                                tce_returns_stats *stats, double *log_prob, double *d_mean,
+                                double *d_L)
+{
+    const tce_segment_paths batch = { sizeof batch, n_E,        clip,     positions,
+                                      mean,         L,          init_pos, init_vel,
+                                      log_prob_old, advantages, mask,     log_prob,
+                                      d_mean,       d_L };
+    return tce_segment_surrogate(seg, &batch, stats);
+}
+
 /* ---- a random batch -------------------------------------------------------------------------- */
 
 enum { E = 6, T = 50, D = 2, C = 4, P = D * C, J = 9, K = J + 1 };
@@ -103,7 +147,7 @@ static batch *create_batch(uint64_t seed, double spread)
         b->times[i] = 0.02 * (double)(i % T + 1) + spread * (double)(i / T);
     for (size_t e = 0; e < E; e++)
         b->init_time[e] = spread * (double)e;
-    ok(tce_time_pairs_from(T, K, 4, b->pairs, &n_pairs));
+    ok(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, K, 4, NULL, b->pairs, &n_pairs));
     ck_assert_uint_eq(n_pairs, J);
 
     tce_random_normals(&random, E * D, b->init_pos);
@@ -163,19 +207,18 @@ static void fill_old(batch *b, tce_segment *seg)
 
     for (size_t i = 0; i < E * P; i++)
         mean[i] = b->mean[i] + 0.05 * sin((double)i);
-    ok(tce_segment_log_prob(seg, E, b->positions, mean, b->L, b->init_pos, b->init_vel, b->old));
+    ok(seg_log_prob(seg, E, b->positions, mean, b->L, b->init_pos, b->init_vel, b->old));
 }
 
 static void evaluate(const batch *b, tce_segment *seg, const uint8_t *mask, double clip,
                      result *out)
 {
-    out->stats = (tce_returns_stats){ .struct_size = sizeof out->stats };
+    out->stats = TCE_INIT(tce_returns_stats);
     fill_sentinel(E * J, out->log_prob);
     fill_sentinel(E * P, out->d_mean);
     fill_sentinel(E * P * P, out->d_L);
-    ok(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old,
-                             b->advantages, mask, clip, &out->stats, out->log_prob, out->d_mean,
-                             out->d_L));
+    ok(seg_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old,
+                     b->advantages, mask, clip, &out->stats, out->log_prob, out->d_mean, out->d_L));
 }
 
 /* ---- property: pairs, advantages ------------------------------------------------------------- */
@@ -187,10 +230,11 @@ START_TEST(interval_pairs_are_consecutive_and_within_their_bound)
 
     for (size_t t = 2; t <= T; t++) {
         for (size_t k = 2; k <= t; k++) {
-            const size_t most = tce_time_pairs_max(t, k);
+            const size_t most = tce_segment_max_pairs(t, k);
             ck_assert_uint_ge(most, k - 1);
             for (size_t first = 0; first < t / k + t % k; first++) {
-                ok(tce_time_pairs_from(t, k, first, pairs, &n));
+                ok(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, t, k, first, NULL, pairs,
+                                            &n));
                 ck_assert_msg(n >= k - 1 && n <= most, "T %zu, K %zu, first %zu: %zu pairs", t, k,
                               first, n);
                 ck_assert_int_eq(pairs[0], (int32_t)first);
@@ -203,8 +247,8 @@ START_TEST(interval_pairs_are_consecutive_and_within_their_bound)
             }
         }
     }
-    ck_assert_uint_eq(tce_time_pairs_max(10, 1), 0);
-    ck_assert_uint_eq(tce_time_pairs_max(10, 11), 0);
+    ck_assert_uint_eq(tce_segment_max_pairs(10, 1), 0);
+    ck_assert_uint_eq(tce_segment_max_pairs(10, 11), 0);
 }
 END_TEST
 
@@ -217,7 +261,7 @@ START_TEST(every_first_index_is_drawn)
 
     tce_random_start(&random, 5, 0, 0, 0);
     for (int i = 0; i < 700; i++) {
-        ok(tce_time_pairs(TCE_TIME_POINTS_INTERVAL, 103, 25, &random, pairs, &n));
+        ok(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, 103, 25, 0, &random, pairs, &n));
         ck_assert_int_lt(pairs[0], 7);
         seen[pairs[0]]++;
     }
@@ -239,7 +283,8 @@ START_TEST(random_points_are_sorted_distinct_and_unbiased)
 
     tce_random_start(&random, 6, 0, 0, 0);
     for (int i = 0; i < TRIALS; i++) {
-        ok(tce_time_pairs(TCE_TIME_POINTS_RANDOM, STEPS, POINTS, &random, pairs, &n));
+        ok(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_RANDOM, STEPS, POINTS, 0, &random, pairs,
+                                    &n));
         ck_assert_uint_eq(n, POINTS - 1);
         ck_assert(0 <= pairs[0] && pairs[0] < pairs[1] && pairs[1] == pairs[2] &&
                   pairs[2] < pairs[3] && pairs[3] < STEPS);
@@ -255,9 +300,9 @@ START_TEST(random_points_are_sorted_distinct_and_unbiased)
     ck_assert_int_eq(sets, SETS);
 
     /* all points, and only two of them */
-    ok(tce_time_pairs(TCE_TIME_POINTS_RANDOM, STEPS, STEPS, &random, pairs, &n));
+    ok(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_RANDOM, STEPS, STEPS, 0, &random, pairs, &n));
     ck_assert_uint_eq(n, STEPS - 1);
-    ok(tce_time_pairs(TCE_TIME_POINTS_RANDOM, STEPS, 2, &random, pairs, &n));
+    ok(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_RANDOM, STEPS, 2, 0, &random, pairs, &n));
     ck_assert_uint_eq(n, 1);
 }
 END_TEST
@@ -272,12 +317,12 @@ START_TEST(undiscounted_segments_add_up_to_the_whole)
     tce_random_start(&random, (uint64_t)_i, 2, 0, 0);
     tce_random_normals(&random, T, rewards);
     tce_random_normals(&random, T + 1, values);
-    ok(tce_time_pairs_from(T, K, 3, pairs, &n));
-    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 1, T, J, rewards, values, NULL, pairs, NULL, 1.0, 0,
-                             parts, NULL));
+    ok(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, K, 3, NULL, pairs, &n));
+    ok(seg_advantage(TCE_SEGMENT_VALUE, 1, T, J, rewards, values, NULL, pairs, NULL, 1.0, 0, parts,
+                     NULL));
     const int32_t ends[2] = { pairs[0], pairs[2 * J - 1] };
-    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 1, T, 1, rewards, values, NULL, ends, NULL, 1.0, 0,
-                             &whole, NULL));
+    ok(seg_advantage(TCE_SEGMENT_VALUE, 1, T, 1, rewards, values, NULL, ends, NULL, 1.0, 0, &whole,
+                     NULL));
 
     double sum = 0.0;
     for (size_t j = 0; j < J; j++)
@@ -307,14 +352,14 @@ START_TEST(an_early_end_leaves_out_what_comes_after_it)
     double got[8];
     uint8_t mask[8];
 
-    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 2, 6, 4, END_REWARDS, END_VALUES, NULL, END_PAIRS,
-                             END_LENGTHS, 0.5, 0, got, mask));
+    ok(seg_advantage(TCE_SEGMENT_VALUE, 2, 6, 4, END_REWARDS, END_VALUES, NULL, END_PAIRS,
+                     END_LENGTHS, 0.5, 0, got, mask));
     test_assert_close(got, want, 8, TOL_ROUNDING);
     ck_assert_mem_eq(mask, want_mask, 8);
 
     /* normalised over the seven that count */
-    ok(tce_segment_advantage(TCE_SEGMENT_VALUE, 2, 6, 4, END_REWARDS, END_VALUES, NULL, END_PAIRS,
-                             END_LENGTHS, 0.5, 1, got, mask));
+    ok(seg_advantage(TCE_SEGMENT_VALUE, 2, 6, 4, END_REWARDS, END_VALUES, NULL, END_PAIRS,
+                     END_LENGTHS, 0.5, 1, got, mask));
     double seven[8];
     memcpy(seven, want, sizeof seven);
     tce_returns_normalise(7, NULL, seven);
@@ -329,8 +374,8 @@ START_TEST(rewards_and_step_sums_stop_at_an_early_end)
 
     /* reward: the mean over the one episode that is left is the reward itself */
     const double reward[8] = { 0, -0.25, 0.5, 0, 0, 0.25, -0.5, 0 };
-    ok(tce_segment_advantage(TCE_SEGMENT_REWARD, 2, 6, 4, END_REWARDS, NULL, NULL, END_PAIRS,
-                             END_LENGTHS, 0.5, 1, got, mask));
+    ok(seg_advantage(TCE_SEGMENT_REWARD, 2, 6, 4, END_REWARDS, NULL, NULL, END_PAIRS, END_LENGTHS,
+                     0.5, 1, got, mask));
     test_assert_close(got, reward, 8, TOL_ROUNDING);
 
     /* sum: nine steps are normalised, then summed over a ... b */
@@ -344,8 +389,8 @@ START_TEST(rewards_and_step_sums_stop_at_an_early_end)
                             steps[7] + steps[8],
                             steps[8],
                             0 };
-    ok(tce_segment_advantage(TCE_SEGMENT_SUM, 2, 6, 4, NULL, NULL, END_REWARDS, END_PAIRS,
-                             END_LENGTHS, 0.5, 0, got, mask));
+    ok(seg_advantage(TCE_SEGMENT_SUM, 2, 6, 4, NULL, NULL, END_REWARDS, END_PAIRS, END_LENGTHS, 0.5,
+                     0, got, mask));
     test_assert_close(got, sum, 8, TOL_ROUNDING);
 }
 END_TEST
@@ -357,10 +402,10 @@ START_TEST(a_full_length_is_no_early_end)
     uint8_t mask[8];
 
     for (int32_t kind = TCE_SEGMENT_VALUE; kind <= TCE_SEGMENT_REWARD; kind++) {
-        ok(tce_segment_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS,
-                                 full, 0.9, 1, with, mask));
-        ok(tce_segment_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS,
-                                 NULL, 0.9, 1, without, NULL));
+        ok(seg_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS, full, 0.9,
+                         1, with, mask));
+        ok(seg_advantage(kind, 2, 6, 4, END_REWARDS, END_VALUES, END_REWARDS, END_PAIRS, NULL, 0.9,
+                         1, without, NULL));
         ck_assert_mem_eq(with, without, sizeof with);
         for (size_t i = 0; i < 8; i++)
             ck_assert_uint_eq(mask[i], 1);
@@ -422,8 +467,7 @@ START_TEST(likelihood_is_that_of_the_dense_gaussian)
     for (size_t j = 0; j < J; j++) {
         double got[E], want[E];
         ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 1, b->pairs + 2 * j));
-        ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel,
-                                got));
+        ok(seg_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, got));
         for (size_t e = 0; e < E; e++)
             want[e] = dense_segment(b, e, j, 1e-4);
         test_assert_close(got, want, E, 1e-9);
@@ -443,11 +487,10 @@ START_TEST(pairs_may_come_in_any_order_and_overlap)
     double all[E * J], one[E];
 
     ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J, PAIRS));
-    ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, all));
+    ok(seg_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, all));
     for (size_t j = 0; j < J; j++) {
         ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 1, PAIRS + 2 * j));
-        ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel,
-                                one));
+        ok(seg_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, one));
         for (size_t e = 0; e < E; e++)
             ck_assert_double_eq_tol(all[e * J + j], one[e], 1e-8 * fmax(1.0, fabs(one[e])));
     }
@@ -521,12 +564,11 @@ START_TEST(episodes_with_their_own_grids_add_up)
     evaluate(b, many, NULL, 0.0, &got);
     for (size_t e = 0; e < E; e++) {
         tce_returns_stats stats;
-        stats = (tce_returns_stats){ .struct_size = sizeof stats };
+        stats = TCE_INIT(tce_returns_stats);
         ok(tce_segment_set_pairs(one, 1, T, b->times + e * T, b->init_time + e, J, b->pairs));
-        ok(tce_segment_surrogate(one, 1, b->positions + e * T * D, b->mean + e * P, b->L,
-                                 b->init_pos + e * D, b->init_vel + e * D, b->old + e * J,
-                                 b->advantages + e * J, NULL, 0.0, &stats, NULL, d_mean + e * P,
-                                 part));
+        ok(seg_surrogate(one, 1, b->positions + e * T * D, b->mean + e * P, b->L,
+                         b->init_pos + e * D, b->init_vel + e * D, b->old + e * J,
+                         b->advantages + e * J, NULL, 0.0, &stats, NULL, d_mean + e * P, part));
         loss += stats.loss / E;
         for (size_t i = 0; i < P * P; i++)
             d_L[i] += part[i] / E;
@@ -655,7 +697,8 @@ START_TEST(a_large_batch_gives_the_same_bytes_on_one_and_three_threads)
     tce_random_normals(&random, LARGE_E * LARGE_P, mean);
     tce_random_normals(&random, LARGE_E * LARGE_J, advantages);
     test_random_cholesky(&random, LARGE_P, 10.0, 1.0, L);
-    ok(tce_time_pairs_from(LARGE_T, LARGE_K, 1, pairs, &n_pairs));
+    ok(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, LARGE_T, LARGE_K, 1, NULL, pairs,
+                                &n_pairs));
     ck_assert_uint_eq(n_pairs, LARGE_J);
 
     tce_mp_grid grid;
@@ -685,12 +728,12 @@ START_TEST(a_large_batch_gives_the_same_bytes_on_one_and_three_threads)
         ok(tce_segment_create(&options, NULL, &seg));
         ok(tce_segment_set_pairs(seg, 1, LARGE_T, times, &start_time, LARGE_J, pairs));
         if (i == 0)
-            ok(tce_segment_log_prob(seg, LARGE_E, positions, mean, L, start, rest, old));
+            ok(seg_log_prob(seg, LARGE_E, positions, mean, L, start, rest, old));
         for (size_t k = 0; i == 0 && k < LARGE_E * LARGE_J; k++)
             old[k] -= 0.1;
-        stats[i] = (tce_returns_stats){ .struct_size = sizeof stats[i] };
-        ok(tce_segment_surrogate(seg, LARGE_E, positions, mean, L, start, rest, old, advantages,
-                                 NULL, 0.0, &stats[i], NULL, d_mean[i], d_L[i]));
+        stats[i] = TCE_INIT(tce_returns_stats);
+        ok(seg_surrogate(seg, LARGE_E, positions, mean, L, start, rest, old, advantages, NULL, 0.0,
+                         &stats[i], NULL, d_mean[i], d_L[i]));
         tce_segment_free(seg);
         tce_pool_free(pool);
     }
@@ -734,8 +777,8 @@ START_TEST(masked_segments_take_part_in_nothing)
 
         /* a NaN that counts is refused */
         tail[-1] = NAN;
-        fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel,
-                                    b->old, b->advantages, b->mask, 0.0, NULL, NULL, NULL, NULL),
+        fails(seg_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old,
+                            b->advantages, b->mask, 0.0, NULL, NULL, NULL, NULL),
               TCE_E_VALUE, "positions[5,");
         memcpy(tail, kept, n_tail * sizeof(double));
         tail[-1] = 0.0;
@@ -771,7 +814,7 @@ START_TEST(at_the_old_parameters_every_ratio_is_one)
     static result got;
     double mean = 0.0;
 
-    ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old));
+    ok(seg_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old));
     evaluate(b, seg, NULL, 0.2, &got);
     for (size_t i = 0; i < E * J; i++)
         mean += b->advantages[i] / (E * J);
@@ -797,7 +840,7 @@ START_TEST(both_surrogates_agree)
     fill_old(b, seg);
     for (int clipped = 0; clipped < 2; clipped++) {
         evaluate(b, seg, b->mask, 0.1 * clipped, &want);
-        stats = (tce_returns_stats){ .struct_size = sizeof stats };
+        stats = TCE_INIT(tce_returns_stats);
         ok(tce_returns_surrogate(E * J, want.log_prob, b->old, b->advantages, b->mask,
                                  0.1 * clipped, &stats, d));
         test_assert_close(&stats.loss, &want.stats.loss, 5, TOL_ROUNDING);
@@ -816,8 +859,8 @@ START_TEST(a_promp_has_no_start_and_is_scored_all_the_same)
     tce_mp_free(b->mp);
     b->mp = create_mp(TCE_MP_PROMP, 0.0);
     tce_segment *const seg = prepare(b, 1, 1, 1e-4, NULL);
-    ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, with));
-    ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, without));
+    ok(seg_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, with));
+    ok(seg_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, without));
     ck_assert_mem_eq(with, without, sizeof with);
     tce_segment_free(seg);
     free_batch(b);
@@ -841,11 +884,11 @@ static double loss_of(void *context, const double *x)
     const loss_context *const c = context;
     tce_returns_stats stats;
 
-    stats = (tce_returns_stats){ .struct_size = sizeof stats };
+    stats = TCE_INIT(tce_returns_stats);
     memmove(c->target, x, c->n * sizeof(double));
-    ok(tce_segment_surrogate(c->seg, E, c->b->positions, c->b->mean, c->b->L, c->b->init_pos,
-                             c->b->init_vel, c->b->old, c->b->advantages, c->mask, c->clip, &stats,
-                             NULL, NULL, NULL));
+    ok(seg_surrogate(c->seg, E, c->b->positions, c->b->mean, c->b->L, c->b->init_pos,
+                     c->b->init_vel, c->b->old, c->b->advantages, c->mask, c->clip, &stats, NULL,
+                     NULL, NULL));
     return stats.loss;
 }
 
@@ -938,16 +981,19 @@ START_TEST(bad_time_points_are_refused)
     size_t n = 99;
 
     tce_random_start(&random, 1, 0, 0, 0);
-    fails(tce_time_pairs(2, 10, 5, &random, pairs, &n), TCE_E_ARGUMENT, "selection");
-    fails(tce_time_pairs(TCE_TIME_POINTS_INTERVAL, 10, 1, &random, pairs, &n), TCE_E_VALUE,
-          "K = 1");
-    fails(tce_time_pairs(TCE_TIME_POINTS_RANDOM, 10, 11, &random, pairs, &n), TCE_E_VALUE,
-          "K = 11");
-    fails(tce_time_pairs(TCE_TIME_POINTS_RANDOM, 10, 5, NULL, pairs, &n), TCE_E_ARGUMENT, "random");
-    fails(tce_time_pairs(TCE_TIME_POINTS_RANDOM, 10, 5, &random, NULL, &n), TCE_E_ARGUMENT,
-          "out_pairs");
-    fails(tce_time_pairs_from(10, 5, 2, pairs, &n), TCE_E_VALUE, "first = 2");
-    fails(tce_time_pairs_from(10, 5, 0, pairs, NULL), TCE_E_ARGUMENT, "out_J");
+    fails(tce_segment_choose_pairs(2, 10, 5, 0, &random, pairs, &n), TCE_E_ARGUMENT, "selection");
+    fails(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, 10, 1, 0, &random, pairs, &n),
+          TCE_E_VALUE, "K = 1");
+    fails(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_RANDOM, 10, 11, 0, &random, pairs, &n),
+          TCE_E_VALUE, "K = 11");
+    fails(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_RANDOM, 10, 5, 0, NULL, pairs, &n),
+          TCE_E_ARGUMENT, "random");
+    fails(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_RANDOM, 10, 5, 0, &random, NULL, &n),
+          TCE_E_ARGUMENT, "out_pairs");
+    fails(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, 10, 5, 2, NULL, pairs, &n),
+          TCE_E_VALUE, "first = 2");
+    fails(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, 10, 5, 0, NULL, pairs, NULL),
+          TCE_E_ARGUMENT, "out_J");
     ck_assert_int_eq(pairs[0], -7);
     ck_assert_uint_eq(n, 99);
 }
@@ -961,35 +1007,28 @@ START_TEST(bad_advantage_arguments_are_refused)
     double out[1] = { SENTINEL };
     double bad[6] = { 0, 0, 0, INFINITY, 0, 0 };
 
-    fails(tce_segment_advantage(3, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, out,
-                                NULL),
+    fails(seg_advantage(3, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, out, NULL),
           TCE_E_ARGUMENT, "kind");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, NULL, NULL, 1, 1, out,
-                                NULL),
+    fails(seg_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, NULL, NULL, 1, 1, out, NULL),
           TCE_E_ARGUMENT, "pairs");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, outside, NULL, 1, 1, out,
-                                NULL),
+    fails(seg_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, outside, NULL, 1, 1, out, NULL),
           TCE_E_VALUE, "pairs[0]");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, backwards, NULL, 1, 1,
-                                out, NULL),
-          TCE_E_VALUE, "(2, 2)");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, negative, NULL, 1, 1,
-                                out, NULL),
+    fails(
+        seg_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, backwards, NULL, 1, 1, out, NULL),
+        TCE_E_VALUE, "(2, 2)");
+    fails(seg_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, negative, NULL, 1, 1, out, NULL),
           TCE_E_VALUE, "(-1, 2)");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, long_one, 1, 1,
-                                out, NULL),
+    fails(seg_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, long_one, 1, 1, out, NULL),
           TCE_E_VALUE, "lengths[0]");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 2, 1, out,
-                                NULL),
+    fails(seg_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 2, 1, out, NULL),
           TCE_E_VALUE, "gamma");
-    fails(tce_segment_advantage(0, 1, 6, 1, bad, END_VALUES, NULL, pair, NULL, 1, 1, out, NULL),
+    fails(seg_advantage(0, 1, 6, 1, bad, END_VALUES, NULL, pair, NULL, 1, 1, out, NULL),
           TCE_E_VALUE, "rewards[3]");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, NULL, NULL, pair, NULL, 1, 1, out, NULL),
+    fails(seg_advantage(0, 1, 6, 1, END_REWARDS, NULL, NULL, pair, NULL, 1, 1, out, NULL),
           TCE_E_ARGUMENT, "values");
-    fails(tce_segment_advantage(1, 1, 6, 1, NULL, NULL, NULL, pair, NULL, 1, 1, out, NULL),
-          TCE_E_ARGUMENT, "step_advantages");
-    fails(tce_segment_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, NULL,
-                                NULL),
+    fails(seg_advantage(1, 1, 6, 1, NULL, NULL, NULL, pair, NULL, 1, 1, out, NULL), TCE_E_ARGUMENT,
+          "step_advantages");
+    fails(seg_advantage(0, 1, 6, 1, END_REWARDS, END_VALUES, NULL, pair, NULL, 1, 1, NULL, NULL),
           TCE_E_ARGUMENT, "out");
     all_equal(1, out, SENTINEL);
 }
@@ -1002,6 +1041,27 @@ static void refuse_options(tce_segment_options options, tce_status want, const c
     fails(tce_segment_create(&options, NULL, &seg), want, word);
     ck_assert_ptr_null(seg);
 }
+
+START_TEST(structs_without_a_size_or_from_a_newer_version_are_refused)
+{
+    struct {
+        tce_segment_paths paths;
+        double appended;
+    } newer = { .paths = { .struct_size = sizeof newer }, .appended = 1.0 };
+    const tce_segment_paths no_paths = { 0 };
+    const tce_segment_steps no_steps = { 0 };
+    batch *const b = create_batch(1, 0.01);
+    tce_segment *const seg = prepare(b, 1, E, 1e-4, NULL);
+
+    fails(tce_segment_advantage(NULL), TCE_E_ARGUMENT, "tce_segment_steps is NULL");
+    fails(tce_segment_advantage(&no_steps), TCE_E_ARGUMENT, "tce_segment_steps.struct_size = 0");
+    fails(tce_segment_log_prob(seg, NULL), TCE_E_ARGUMENT, "tce_segment_paths is NULL");
+    fails(tce_segment_log_prob(seg, &no_paths), TCE_E_ARGUMENT, "struct_size = 0");
+    fails(tce_segment_surrogate(seg, &newer.paths, NULL), TCE_E_VERSION, "tce_segment_paths");
+    tce_segment_free(seg);
+    free_batch(b);
+}
+END_TEST
 
 START_TEST(bad_options_are_refused)
 {
@@ -1052,7 +1112,7 @@ START_TEST(bad_pairs_are_refused)
     double far[T], out[E * J];
 
     fill_sentinel(E * J, out);
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_STATE,
+    fails(seg_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_STATE,
           "set_pairs");
     fails(tce_segment_set_pairs(NULL, 1, T, b->times, b->init_time, J, b->pairs), TCE_E_ARGUMENT,
           "seg");
@@ -1080,11 +1140,11 @@ START_TEST(bad_pairs_are_refused)
     for (size_t t = 0; t < T; t++)
         far[t] = 100.0 + (double)t;
     ck_assert_int_eq(tce_segment_set_pairs(seg, 1, T, far, b->init_time, J, b->pairs), TCE_E_VALUE);
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_STATE,
+    fails(seg_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_STATE,
           "set_pairs");
     all_equal(E * J, out, SENTINEL);
     ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, J, b->pairs));
-    ok(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out));
+    ok(seg_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out));
     tce_segment_free(seg);
     free_batch(b);
 }
@@ -1098,41 +1158,37 @@ START_TEST(bad_batches_are_refused_and_outputs_stay)
 
     fill_old(b, seg);
     fill_sentinel(E * J, out);
-    fails(tce_segment_log_prob(NULL, E, b->positions, b->mean, b->L, NULL, NULL, out),
-          TCE_E_ARGUMENT, "seg");
-    fails(tce_segment_log_prob(seg, E, NULL, b->mean, b->L, NULL, NULL, out), TCE_E_ARGUMENT,
-          "positions");
-    fails(tce_segment_log_prob(seg, E, b->positions, NULL, b->L, NULL, NULL, out), TCE_E_ARGUMENT,
-          "mean");
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, NULL, NULL, NULL, out),
-          TCE_E_ARGUMENT, "L");
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL),
-          TCE_E_ARGUMENT, "out");
-    fails(tce_segment_log_prob(seg, E + 1, b->positions, b->mean, b->L, NULL, NULL, out),
-          TCE_E_SHAPE, "E = 7");
-    fails(tce_segment_log_prob(seg, 0, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE,
-          "E = 0");
-    fails(tce_segment_log_prob(seg, E - 1, b->positions, b->mean, b->L, NULL, NULL, out),
-          TCE_E_SHAPE, "grids");
-    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old,
-                                b->advantages, NULL, -0.1, NULL, out, NULL, NULL),
+    fails(seg_log_prob(NULL, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_ARGUMENT,
+          "seg");
+    fails(seg_log_prob(seg, E, NULL, b->mean, b->L, NULL, NULL, out), TCE_E_ARGUMENT, "positions");
+    fails(seg_log_prob(seg, E, b->positions, NULL, b->L, NULL, NULL, out), TCE_E_ARGUMENT, "mean");
+    fails(seg_log_prob(seg, E, b->positions, b->mean, NULL, NULL, NULL, out), TCE_E_ARGUMENT, "L");
+    fails(seg_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL), TCE_E_ARGUMENT,
+          "out");
+    fails(seg_log_prob(seg, E + 1, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE,
+          "E = 7");
+    fails(seg_log_prob(seg, 0, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE, "E = 0");
+    fails(seg_log_prob(seg, E - 1, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_SHAPE,
+          "grids");
+    fails(seg_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old, b->advantages,
+                        NULL, -0.1, NULL, out, NULL, NULL),
           TCE_E_VALUE, "clip");
-    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL,
-                                b->advantages, NULL, 0.0, NULL, out, NULL, NULL),
+    fails(seg_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL, b->advantages, NULL,
+                        0.0, NULL, out, NULL, NULL),
           TCE_E_ARGUMENT, "log_prob_old");
     b->advantages[3] = INFINITY;
-    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old,
-                                b->advantages, NULL, 0.0, NULL, out, NULL, NULL),
+    fails(seg_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old, b->advantages,
+                        NULL, 0.0, NULL, out, NULL, NULL),
           TCE_E_VALUE, "advantages[3]");
     b->mean[2] = NAN;
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_VALUE,
+    fails(seg_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_VALUE,
           "mean[2]");
     b->mean[2] = 0.0;
     b->init_vel[1] = NAN;
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, b->init_vel, out),
-          TCE_E_VALUE, "init_vel[1]");
+    fails(seg_log_prob(seg, E, b->positions, b->mean, b->L, NULL, b->init_vel, out), TCE_E_VALUE,
+          "init_vel[1]");
     b->positions[((E - 1) * T + (size_t)b->pairs[0]) * D] = NAN;
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_VALUE,
+    fails(seg_log_prob(seg, E, b->positions, b->mean, b->L, NULL, NULL, out), TCE_E_VALUE,
           "positions[5,4,0]");
     all_equal(E * J, out, SENTINEL);
     tce_segment_free(seg);
@@ -1150,10 +1206,9 @@ static void fails_with_nan(const batch *b, tce_segment *seg, size_t n_L, tce_sta
     static result got;
 
     fill_sentinel(E * P * P, got.d_L);
-    got.stats = (tce_returns_stats){ .struct_size = sizeof got.stats };
-    fails(tce_segment_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel,
-                                b->old, b->advantages, NULL, 0.0, &got.stats, got.log_prob,
-                                got.d_mean, got.d_L),
+    got.stats = TCE_INIT(tce_returns_stats);
+    fails(seg_surrogate(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, b->old,
+                        b->advantages, NULL, 0.0, &got.stats, got.log_prob, got.d_mean, got.d_L),
           want, word);
     all_equal(5, &got.stats.loss, NAN);
     all_equal(E * J, got.log_prob, NAN);
@@ -1211,11 +1266,11 @@ START_TEST(segments_before_the_delay_are_singular_and_have_no_velocity)
     b->mp = create_mp(TCE_MP_PRODMP, 2.0);
     tce_segment *const seg = prepare(b, 1, 1, 1e-4, NULL);
     fill_sentinel(E * J, out);
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, out),
+    fails(seg_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, b->init_vel, out),
           TCE_E_VALUE, "init_vel[0,0]");
     all_equal(E * J, out, SENTINEL);
-    fails(tce_segment_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, NULL, out),
-          TCE_E_SINGULAR, "delay");
+    fails(seg_log_prob(seg, E, b->positions, b->mean, b->L, b->init_pos, NULL, out), TCE_E_SINGULAR,
+          "delay");
     all_equal(E * J, out, NAN);
     tce_segment_free(seg);
     free_batch(b);
@@ -1321,6 +1376,7 @@ int main(void)
 
     tcase_add_test(errors, bad_time_points_are_refused);
     tcase_add_test(errors, bad_advantage_arguments_are_refused);
+    tcase_add_test(errors, structs_without_a_size_or_from_a_newer_version_are_refused);
     tcase_add_test(errors, bad_options_are_refused);
     tcase_add_test(errors, bad_pairs_are_refused);
     tcase_add_test(errors, bad_batches_are_refused_and_outputs_stay);

@@ -327,7 +327,7 @@ static double chain_loss(void *context, const double *step)
         c->moved[i] = c->origin[i] + *step * c->direction[i];
     policy_gradient gradient;
     double entropy;
-    gradient.stats = (tce_returns_stats){ .struct_size = sizeof gradient.stats };
+    gradient.stats = TCE_INIT(tce_returns_stats);
     ok(tce_policy_set_parameters(c->update->policy, c->moved));
     ok(policy_update_gradient(c->update, &c->rows, &c->options, &gradient));
     ok(policy_update_entropy(c->update, WORLD_E, c->update->proj_L, &entropy));
@@ -388,17 +388,21 @@ START_TEST(gradient_of_the_whole_chain_matches_finite_differences)
     segment.reg = 1e-13;
     ok(tce_segment_create(&segment, NULL, &w.segment));
     ok(tce_segment_set_pairs(w.segment, 1, WORLD_T, w.times, &w.init_time, w.J, w.pairs));
-    ok(tce_segment_log_prob(w.segment, WORLD_E, w.pos, w.old_mean, w.old_L, w.init_pos, w.init_vel,
-                            w.log_prob));
-
     segment_likelihood loss = { .segment = w.segment,
-                                .n = WORLD_E,
-                                .pos = w.pos,
-                                .init_pos = w.init_pos,
-                                .init_vel = w.init_vel,
-                                .old_log_prob = w.log_prob,
-                                .advantages = w.advantages,
-                                .mask = w.mask };
+                                .paths = { .struct_size = sizeof loss.paths,
+                                           .E = WORLD_E,
+                                           .positions = w.pos,
+                                           .mean = w.old_mean,
+                                           .L = w.old_L,
+                                           .init_pos = w.init_pos,
+                                           .init_vel = w.init_vel,
+                                           .log_prob_old = w.log_prob,
+                                           .advantages = w.advantages,
+                                           .mask = w.mask,
+                                           .out_log_prob = w.log_prob } };
+    ok(tce_segment_log_prob(w.segment, &loss.paths));
+    loss.paths.out_log_prob = NULL;
+
     c.rows = (policy_rows){ WORLD_E, w.contexts, w.old_mean, w.old_L, segment_surrogate, &loss };
     c.options = (policy_update_options){ .entropy_bonus = 0.1, .entropy_bound = -1e3 };
 

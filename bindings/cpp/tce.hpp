@@ -136,6 +136,8 @@ using mp_plan = detail::options<tce_mp_plan, tce_mp_plan_init>;
 using trpl_options = detail::options<tce_trpl_options, tce_trpl_options_init>;
 using segment_options = detail::options<tce_segment_options, tce_segment_options_init>;
 using returns_stats = detail::sized<tce_returns_stats>;
+using segment_steps = detail::sized<tce_segment_steps>;
+using segment_paths = detail::sized<tce_segment_paths>;
 using net_options = detail::options<tce_net_options, tce_net_options_init>;
 using adam_options = detail::options<tce_adam_options, tce_adam_options_init>;
 using policy_options = detail::options<tce_policy_options, tce_policy_options_init>;
@@ -472,21 +474,11 @@ public:
     {
         check(tce_segment_set_pairs(pointer_, n_grids, T, times, init_time, J, pairs));
     }
-    void log_prob(size_t E, const double *positions, const double *mean, const double *L,
-                  const double *init_pos, const double *init_vel, double *out)
-    {
-        check(tce_segment_log_prob(pointer_, E, positions, mean, L, init_pos, init_vel, out));
-    }
-    returns_stats surrogate(size_t E, const double *positions, const double *mean, const double *L,
-                            const double *init_pos, const double *init_vel,
-                            const double *log_prob_old, const double *advantages,
-                            const uint8_t *mask, double clip, double *out_log_prob,
-                            double *out_d_mean, double *out_d_L)
+    void log_prob(const tce_segment_paths &paths) { check(tce_segment_log_prob(pointer_, &paths)); }
+    returns_stats surrogate(const tce_segment_paths &paths)
     {
         returns_stats stats;
-        check(tce_segment_surrogate(pointer_, E, positions, mean, L, init_pos, init_vel,
-                                    log_prob_old, advantages, mask, clip, &stats, out_log_prob,
-                                    out_d_mean, out_d_L));
+        check(tce_segment_surrogate(pointer_, &paths, &stats));
         return stats;
     }
 };

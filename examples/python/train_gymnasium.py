@@ -60,8 +60,8 @@ def iterate(number):
     _, returns = tce.returns.gae(rewards, values, paths.dones, gamma=1.0, lam=0.95)
 
     # segments, what they brought, and how likely they were
-    pairs = tce.time_pairs(T, K, random)
-    advantages, _ = tce.segment_advantage(rewards, values, pairs, gamma=1.0, normalise=True)
+    pairs = tce.segment.choose_pairs(T, K, random)
+    advantages, _ = tce.segment.advantage(rewards, values, pairs, gamma=1.0, normalise=True)
     objective = tce.SegmentObjective(mp, times, pairs)
     log_prob = objective.log_prob(desired, old_mean, old_chol, pos, vel)
 

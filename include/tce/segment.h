@@ -17,26 +17,22 @@ TCE_BEGIN_C
 
 /* ---- time points and segment advantages ------------------------------------------------------ */
 
-enum { TCE_TIME_POINTS_INTERVAL = 0, TCE_TIME_POINTS_RANDOM = 1 };
+enum { TCE_SEGMENT_POINTS_INTERVAL = 0, TCE_SEGMENT_POINTS_RANDOM = 1 };
 
-/* Most pairs that tce_time_pairs can return for these settings.   Since 0.2. */
-TCE_API size_t tce_time_pairs_max(size_t T, size_t K);
-
-/*
- * Chooses time points and returns consecutive pairs: out_pairs [J, 2], out_J. INTERVAL: spacing T
- * div K, first index drawn from [0, spacing + T mod K). RANDOM: K sorted distinct indices.
- * TCE_E_VALUE: K < 2 or K > T.   No allocation.   Since 0.2.
- */
-TCE_API TCE_NODISCARD tce_status tce_time_pairs(int32_t selection, size_t T, size_t K,
-                                                tce_random *random, int32_t *out_pairs,
-                                                size_t *out_J);
+/* Most pairs that tce_segment_choose_pairs can return for K time points; 0: K does not fit T.
+ * Since 0.2. */
+TCE_API size_t tce_segment_max_pairs(size_t T, size_t K);
 
 /*
- * The pairs of INTERVAL for a given first index, in the range above (TCE_E_VALUE).   No allocation.
- * Since 0.2.
+ * Chooses about K time points among T steps and returns consecutive pairs: out_pairs [J, 2], out_J.
+ * INTERVAL: spacing T div K; the first index is drawn from [0, spacing + T mod K), or is `first`
+ * when random is NULL. RANDOM: K sorted distinct indices; `first` is not used.
+ * TCE_E_VALUE: K < 2 or K > T, or first outside its range.  TCE_E_ARGUMENT: an unknown selection,
+ * or random is NULL for RANDOM.   No allocation.   Since 0.2.
  */
-TCE_API TCE_NODISCARD tce_status tce_time_pairs_from(size_t T, size_t K, size_t first,
-                                                     int32_t *out_pairs, size_t *out_J);
+TCE_API TCE_NODISCARD tce_status tce_segment_choose_pairs(int32_t selection, size_t T, size_t K,
+                                                          size_t first, tce_random *random,
+                                                          int32_t *out_pairs, size_t *out_J);
 
 /*
  * VALUE: reward sum + gamma^(b-a) V_b - V_a.  SUM: step advantages (normalised over the batch)
@@ -45,22 +41,31 @@ TCE_API TCE_NODISCARD tce_status tce_time_pairs_from(size_t T, size_t K, size_t 
  */
 enum { TCE_SEGMENT_VALUE = 0, TCE_SEGMENT_SUM = 1, TCE_SEGMENT_REWARD = 2 };
 
+/* The steps of a batch and the segments asked for; what a kind does not use may be NULL. */
+typedef struct tce_segment_steps {
+    size_t struct_size;
+    size_t E;
+    size_t T;
+    size_t J;
+    int32_t kind;      /* TCE_SEGMENT_VALUE */
+    int32_t normalise; /* 0; 1: minus mean, over sample std + 1e-8, of what counts (VALUE, SUM) */
+    double gamma;
+    const double *rewards;         /* [E, T] (VALUE, REWARD) */
+    const double *values;          /* [E, T+1] (VALUE) */
+    const double *step_advantages; /* [E, T] (SUM) */
+    const int32_t *pairs;          /* [J, 2], 0 <= a < b < T */
+    const int32_t *lengths;        /* [E]: steps that each episode really took; NULL: T */
+    double *out_advantages;        /* [E, J] */
+    uint8_t *out_mask;             /* [E, J], 1 where the segment counts; or NULL */
+} tce_segment_steps;
+
 /*
- * Segment advantages [E, J]. rewards [E, T] (VALUE, REWARD), values [E, T+1] (VALUE),
- * step_advantages [E, T] (SUM); what a kind does not use may be NULL. pairs [J, 2] with 0 <= a < b
- * < T; lengths [E] or NULL: steps that each episode really took (NULL: T). A segment counts when it
- * starts before the end of its episode. normalise: minus mean, over sample std + 1e-8, of the
- * segments that count (VALUE, SUM). out_mask [E, J] or NULL: 1 where the segment counts. Segments
- * that do not count are 0.
+ * Segment advantages. A segment counts when it starts before the end of its episode; those that do
+ * not count are 0.
  * TCE_E_VALUE: a pair, length or gamma out of range, a number that is not finite.   No allocation.
  * Since 0.2.
  */
-TCE_API TCE_NODISCARD tce_status tce_segment_advantage(int32_t kind, size_t E, size_t T, size_t J,
-                                                       const double *rewards, const double *values,
-                                                       const double *step_advantages,
-                                                       const int32_t *pairs, const int32_t *lengths,
-                                                       double gamma, int32_t normalise, double *out,
-                                                       uint8_t *out_mask);
+TCE_API TCE_NODISCARD tce_status tce_segment_advantage(const tce_segment_steps *steps);
 
 /* ---- segment likelihood and surrogate -------------------------------------------------------- */
 
@@ -97,32 +102,44 @@ TCE_API TCE_NODISCARD tce_status tce_segment_set_pairs(tce_segment *seg, size_t 
                                                        const double *times, const double *init_time,
                                                        size_t J, const int32_t *pairs);
 
+/* Paths of a batch, the Gaussians they are judged under, and what is asked for. */
+typedef struct tce_segment_paths {
+    size_t struct_size;
+    size_t E;
+    double clip;                /* of the ratio; 0: none */
+    const double *positions;    /* [E, T, D] */
+    const double *mean;         /* [E, P] */
+    const double *L;            /* [1, P, P] when shared, else [E, P, P] */
+    const double *init_pos;     /* [E, D]; NULL: zeros */
+    const double *init_vel;     /* [E, D]; NULL: zeros */
+    const double *log_prob_old; /* [E, J], for the surrogate as the two below */
+    const double *advantages;   /* [E, J] */
+    const uint8_t *mask;        /* [E, J]; NULL: every segment counts */
+    double *out_log_prob;       /* [E, J] */
+    double *out_d_mean;         /* [E, P], gradient of the surrogate as the one below */
+    double *out_d_L;            /* like L, zeros above the diagonal */
+} tce_segment_paths;
+
 /*
- * Log-likelihood [E, J] of segments of paths positions [E, T, D] under mean [E, P], L ([1, P, P]
- * when shared, else [E, P, P]), starts init_pos, init_vel [E, D] (NULL: zeros).
+ * Log-likelihoods out_log_prob [E, J] of the segments; what the surrogate alone uses is not read.
  * TCE_E_STATE before set_pairs.  TCE_E_SHAPE: E too large, or not n_grids.  TCE_E_VALUE: a number
  * that is not finite, a start velocity before the delay.  TCE_E_NOT_PD: a diagonal entry of L is
  * not > 0, or a segment's covariance is not positive definite.  TCE_E_SINGULAR: every segment lies
  * before the delay.   No allocation.   Since 0.2.
  */
-TCE_API TCE_NODISCARD tce_status tce_segment_log_prob(tce_segment *seg, size_t E,
-                                                      const double *positions, const double *mean,
-                                                      const double *L, const double *init_pos,
-                                                      const double *init_vel, double *out);
+TCE_API TCE_NODISCARD tce_status tce_segment_log_prob(tce_segment *seg,
+                                                      const tce_segment_paths *paths);
 
 /*
  * Surrogate loss -mean(rho A), or with clip > 0 -mean(min(rho A, clip(rho, 1-clip, 1+clip) A)), rho
- * = exp(new - old), over unmasked segments, and its gradients d_mean [E, P], d_L (like L, zeros
- * above the diagonal), overwritten; the regulariser counts as a constant. log_prob_old, advantages
- * [E, J]; mask [E, J] or NULL; out_log_prob [E, J]; any output may be NULL. What belongs to masked
- * segments only may be NaN. Statuses as for tce_segment_log_prob, and TCE_E_NOT_FINITE: a ratio or
- * gradient overflowed.   No allocation.   Since 0.2.
+ * = exp(log_prob - log_prob_old), over the segments that count, and its gradients, overwritten; the
+ * regulariser is a constant. out_stats and each output may be NULL. What belongs to masked segments
+ * only may be NaN. Statuses as for tce_segment_log_prob, and TCE_E_NOT_FINITE: a ratio or gradient
+ * overflowed.   No allocation.   Since 0.2.
  */
-TCE_API TCE_NODISCARD tce_status tce_segment_surrogate(
-    tce_segment *seg, size_t E, const double *positions, const double *mean, const double *L,
-    const double *init_pos, const double *init_vel, const double *log_prob_old,
-    const double *advantages, const uint8_t *mask, double clip, tce_returns_stats *out_stats,
-    double *out_log_prob, double *out_d_mean, double *out_d_L);
+TCE_API TCE_NODISCARD tce_status tce_segment_surrogate(tce_segment *seg,
+                                                       const tce_segment_paths *paths,
+                                                       tce_returns_stats *out_stats);
 
 TCE_END_C
 

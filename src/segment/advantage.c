@@ -13,23 +13,14 @@
 
 #include "segment/internal.h"
 
-/* Where the segments lie and which of them count. */
-typedef struct segments {
-    size_t E;
-    size_t T;
-    size_t J;
-    const int32_t *pairs;   /* [J, 2] */
-    const int32_t *lengths; /* [E] or NULL */
-} segments;
-
 /* steps that episode e took */
-static size_t episode_end(const segments *s, size_t e)
+static size_t episode_end(const tce_segment_steps *s, size_t e)
 {
     return s->lengths ? (size_t)s->lengths[e] : s->T;
 }
 
 /* a segment counts when it starts before the end of its episode */
-static int counts(const segments *s, size_t e, size_t j)
+static int counts(const tce_segment_steps *s, size_t e, size_t j)
 {
     return (size_t)s->pairs[2 * j] < episode_end(s, e);
 }
@@ -45,34 +36,35 @@ static double discounted_sum(const double *rewards, size_t a, size_t b, size_t e
 }
 
 /* discounted reward sums of all segments, 0 where a segment does not count */
-static void sum_rewards(const segments *s, const double *rewards, double gamma, double *out)
+static void sum_rewards(const tce_segment_steps *s, double *out)
 {
     for (size_t e = 0; e < s->E; e++) {
         for (size_t j = 0; j < s->J; j++) {
             const size_t a = (size_t)s->pairs[2 * j];
             const size_t b = (size_t)s->pairs[2 * j + 1];
-            out[e * s->J + j] = discounted_sum(rewards + e * s->T, a, b, episode_end(s, e), gamma);
+            out[e * s->J + j] = discounted_sum(s->rewards + e * s->T, a, b, episode_end(s, e),
+                                               s->gamma);
         }
     }
 }
 
 /* plus gamma^(b-a) V_b - V_a */
-static void add_values(const segments *s, const double *values, double gamma, double *out)
+static void add_values(const tce_segment_steps *s, double *out)
 {
     for (size_t e = 0; e < s->E; e++) {
-        const double *const V = values + e * (s->T + 1);
+        const double *const V = s->values + e * (s->T + 1);
         for (size_t j = 0; j < s->J; j++) {
             const size_t a = (size_t)s->pairs[2 * j];
             const size_t b = (size_t)s->pairs[2 * j + 1];
             const double V_b = b < episode_end(s, e) ? V[b] : 0.0;
             if (counts(s, e, j))
-                out[e * s->J + j] += pow(gamma, (double)(b - a)) * V_b - V[a];
+                out[e * s->J + j] += pow(s->gamma, (double)(b - a)) * V_b - V[a];
         }
     }
 }
 
 /* minus the mean over the episodes in which the segment counts */
-static void subtract_column_means(const segments *s, double *out)
+static void subtract_column_means(const tce_segment_steps *s, double *out)
 {
     for (size_t j = 0; j < s->J; j++) {
         tce__moments m = { 0.0, 0.0, 0.0 };
@@ -89,26 +81,26 @@ static void subtract_column_means(const segments *s, double *out)
 }
 
 /* sum_{t=a}^{b} A_t of the step advantages, normalised over all steps taken */
-static void sum_steps(const segments *s, const double *steps, double *out)
+static void sum_steps(const tce_segment_steps *s, double *out)
 {
     tce__moments m = { 0.0, 0.0, 0.0 };
 
     for (size_t e = 0; e < s->E; e++) {
         for (size_t t = 0; t < episode_end(s, e); t++)
-            tce__moments_add(&m, steps[e * s->T + t]);
+            tce__moments_add(&m, s->step_advantages[e * s->T + t]);
     }
     for (size_t e = 0; e < s->E; e++) {
         for (size_t j = 0; j < s->J; j++) {
             double sum = 0.0;
             for (size_t t = (size_t)s->pairs[2 * j];
                  t <= (size_t)s->pairs[2 * j + 1] && t < episode_end(s, e); t++)
-                sum += tce__moments_normalised(&m, steps[e * s->T + t]);
+                sum += tce__moments_normalised(&m, s->step_advantages[e * s->T + t]);
             out[e * s->J + j] = sum;
         }
     }
 }
 
-static void normalise_segments(const segments *s, double *out)
+static void normalise_segments(const tce_segment_steps *s, double *out)
 {
     tce__moments m = { 0.0, 0.0, 0.0 };
 
@@ -122,7 +114,7 @@ static void normalise_segments(const segments *s, double *out)
     }
 }
 
-static tce_status check_segments(const segments *s)
+static tce_status check_segments(const tce_segment_steps *s)
 {
     if (s->J > 0 && s->pairs == NULL)
         return tce_fail(TCE_E_ARGUMENT, "pairs is NULL");
@@ -142,52 +134,51 @@ static tce_status check_segments(const segments *s)
 }
 
 /* the arrays that a kind reads; past the end of an episode too they must be numbers */
-static tce_status check_arrays(int32_t kind, const segments *s, const double *rewards,
-                               const double *values, const double *steps, double gamma)
+static tce_status check_arrays(const tce_segment_steps *s)
 {
-    if (kind == TCE_SEGMENT_SUM)
-        return tce__check_finite("step_advantages", s->E * s->T, steps);
-    if (!(gamma >= 0.0 && gamma <= 1.0))
-        return tce_fail(TCE_E_VALUE, "gamma = %g, must be in [0, 1]", gamma);
-    const tce_status st = tce__check_finite("rewards", s->E * s->T, rewards);
-    if (st != TCE_OK || kind == TCE_SEGMENT_REWARD)
+    if (s->kind == TCE_SEGMENT_SUM)
+        return tce__check_finite("step_advantages", s->E * s->T, s->step_advantages);
+    if (!(s->gamma >= 0.0 && s->gamma <= 1.0))
+        return tce_fail(TCE_E_VALUE, "gamma = %g, must be in [0, 1]", s->gamma);
+    const tce_status st = tce__check_finite("rewards", s->E * s->T, s->rewards);
+    if (st != TCE_OK || s->kind == TCE_SEGMENT_REWARD)
         return st;
-    return tce__check_finite("values", s->E * (s->T + 1), values);
+    return tce__check_finite("values", s->E * (s->T + 1), s->values);
 }
 
-tce_status tce_segment_advantage(int32_t kind, size_t E, size_t T, size_t J, const double *rewards,
-                                 const double *values, const double *step_advantages,
-                                 const int32_t *pairs, const int32_t *lengths, double gamma,
-                                 int32_t normalise, double *out, uint8_t *out_mask)
+tce_status tce_segment_advantage(const tce_segment_steps *steps)
 {
-    const segments s = { E, T, J, pairs, lengths };
-
-    if (kind != TCE_SEGMENT_VALUE && kind != TCE_SEGMENT_SUM && kind != TCE_SEGMENT_REWARD)
+    tce_segment_steps s = { .struct_size = sizeof s };
+    tce_status st = tce__struct_read(steps, "tce_segment_steps", sizeof s, &s);
+    if (st != TCE_OK)
+        return st;
+    if (s.kind != TCE_SEGMENT_VALUE && s.kind != TCE_SEGMENT_SUM && s.kind != TCE_SEGMENT_REWARD)
         return tce_fail(TCE_E_ARGUMENT, "kind = %d, must be TCE_SEGMENT_VALUE, _SUM or _REWARD",
-                        (int)kind);
-    tce_status st = check_segments(&s);
+                        (int)s.kind);
+    double *const out = s.out_advantages;
+    st = check_segments(&s);
     if (st == TCE_OK)
-        st = check_arrays(kind, &s, rewards, values, step_advantages, gamma);
-    if (st == TCE_OK && E * J > 0)
-        st = tce__check_pointer("out", out);
+        st = check_arrays(&s);
+    if (st == TCE_OK && s.E * s.J > 0)
+        st = tce__check_pointer("out_advantages", out);
     if (st != TCE_OK)
         return st;
 
     /* the advantage of the kind asked for */
-    if (kind == TCE_SEGMENT_SUM)
-        sum_steps(&s, step_advantages, out);
+    if (s.kind == TCE_SEGMENT_SUM)
+        sum_steps(&s, out);
     else
-        sum_rewards(&s, rewards, gamma, out);
-    if (kind == TCE_SEGMENT_VALUE)
-        add_values(&s, values, gamma, out);
-    if (kind == TCE_SEGMENT_REWARD)
+        sum_rewards(&s, out);
+    if (s.kind == TCE_SEGMENT_VALUE)
+        add_values(&s, out);
+    if (s.kind == TCE_SEGMENT_REWARD)
         subtract_column_means(&s, out);
 
     /* over the batch; the centred reward keeps its scale, as published */
-    if (normalise && kind != TCE_SEGMENT_REWARD)
+    if (s.normalise && s.kind != TCE_SEGMENT_REWARD)
         normalise_segments(&s, out);
 
-    for (size_t i = 0; out_mask && i < E * J; i++)
-        out_mask[i] = (uint8_t)counts(&s, i / J, i % J);
+    for (size_t i = 0; s.out_mask && i < s.E * s.J; i++)
+        s.out_mask[i] = (uint8_t)counts(&s, i / s.J, i % s.J);
     return TCE_OK;
 }

@@ -300,70 +300,68 @@ static tce_status run(tce__segment_call *call)
     return st;
 }
 
-tce_status tce_segment_log_prob(tce_segment *seg, size_t E, const double *positions,
-                                const double *mean, const double *L, const double *init_pos,
-                                const double *init_vel, double *out)
+/* The caller's paths as a call; the surrogate's part of it is left out unless asked for. */
+static tce_status read_paths(tce_segment *seg, const tce_segment_paths *paths, int with_surrogate,
+                             tce__segment_call *call)
 {
-    tce__segment_call call = {
-        .seg = seg,
-        .E = E,
-        .positions = positions,
-        .mean = mean,
-        .L = L,
-        .init_pos = init_pos,
-        .init_vel = init_vel,
-        .out_log_prob = out,
-    };
+    tce_segment_paths given = { .struct_size = sizeof given };
     tce_status st = tce__check_pointer("seg", seg);
     if (st == TCE_OK)
-        st = check_call(&call);
-    if (st == TCE_OK)
-        st = tce__check_pointer("out", out);
-    return st == TCE_OK ? run(&call) : st;
-}
-
-tce_status tce_segment_surrogate(tce_segment *seg, size_t E, const double *positions,
-                                 const double *mean, const double *L, const double *init_pos,
-                                 const double *init_vel, const double *log_prob_old,
-                                 const double *advantages, const uint8_t *mask, double clip,
-                                 tce_returns_stats *out_stats, double *out_log_prob,
-                                 double *out_d_mean, double *out_d_L)
-{
-    tce__segment_call call = {
-        .seg = seg,
-        .E = E,
-        .positions = positions,
-        .mean = mean,
-        .L = L,
-        .init_pos = init_pos,
-        .init_vel = init_vel,
-        .log_prob_old = log_prob_old,
-        .advantages = advantages,
-        .mask = mask,
-        .clip = clip,
-        .out_log_prob = out_log_prob,
-        .out_d_mean = out_d_mean,
-        .out_d_L = out_d_L,
-    };
-    tce_status st = tce__check_pointer("seg", seg);
-    if (st == TCE_OK)
-        st = check_call(&call);
-    if (st == TCE_OK)
-        st = tce__check_unmasked("log_prob_old", E * seg->J, mask, log_prob_old);
-    if (st == TCE_OK)
-        st = tce__check_unmasked("advantages", E * seg->J, mask, advantages);
-    if (st == TCE_OK && !(clip >= 0.0 && isfinite(clip)))
-        st = tce_fail(TCE_E_VALUE, "clip = %g, must be finite and >= 0", clip);
+        st = tce__struct_read(paths, "tce_segment_paths", sizeof given, &given);
     if (st != TCE_OK)
         return st;
 
-    const size_t count = tce__count_mask(E * seg->J, mask);
+    *call = (tce__segment_call){ .seg = seg,
+                                 .E = given.E,
+                                 .positions = given.positions,
+                                 .mean = given.mean,
+                                 .L = given.L,
+                                 .init_pos = given.init_pos,
+                                 .init_vel = given.init_vel,
+                                 .out_log_prob = given.out_log_prob };
+    if (with_surrogate) {
+        call->log_prob_old = given.log_prob_old;
+        call->advantages = given.advantages;
+        call->mask = given.mask;
+        call->clip = given.clip;
+        call->out_d_mean = given.out_d_mean;
+        call->out_d_L = given.out_d_L;
+    }
+    return check_call(call);
+}
+
+tce_status tce_segment_log_prob(tce_segment *seg, const tce_segment_paths *paths)
+{
+    tce__segment_call call;
+    tce_status st = read_paths(seg, paths, 0, &call);
+    if (st == TCE_OK)
+        st = tce__check_pointer("out_log_prob", call.out_log_prob);
+    return st == TCE_OK ? run(&call) : st;
+}
+
+tce_status tce_segment_surrogate(tce_segment *seg, const tce_segment_paths *paths,
+                                 tce_returns_stats *out_stats)
+{
+    tce__segment_call call;
+    tce_status st = read_paths(seg, paths, 1, &call);
+    if (st != TCE_OK)
+        return st;
+    const size_t n = call.E * seg->J;
+    st = tce__check_unmasked("log_prob_old", n, call.mask, call.log_prob_old);
+    if (st == TCE_OK)
+        st = tce__check_unmasked("advantages", n, call.mask, call.advantages);
+    if (st == TCE_OK && !(call.clip >= 0.0 && isfinite(call.clip)))
+        st = tce_fail(TCE_E_VALUE, "clip = %g, must be finite and >= 0", call.clip);
+    if (st != TCE_OK)
+        return st;
+
+    const size_t count = tce__count_mask(n, call.mask);
     call.weight = count > 0 ? 1.0 / (double)count : 0.0;
     st = run(&call);
 
     /* sums of segments or of episodes, in their order; the unused ones are zero */
     tce__ratio_sums sums = { 0.0, 0.0, 0.0, 0.0, 0.0 };
-    for (size_t i = 0; i < (seg->J > E ? seg->J : E); i++)
+    for (size_t i = 0; i < (seg->J > call.E ? seg->J : call.E); i++)
         tce__ratio_add(seg->sums + i, &sums);
     if (st <= TCE_E_NOT_PD)
         sums = (tce__ratio_sums){ NAN, NAN, NAN, NAN, NAN };

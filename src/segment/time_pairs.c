@@ -30,7 +30,7 @@ static size_t first_end(size_t T, size_t K)
     return T / K + T % K;
 }
 
-size_t tce_time_pairs_max(size_t T, size_t K)
+size_t tce_segment_max_pairs(size_t T, size_t K)
 {
     if (K < LEAST_POINTS || K > T)
         return 0;
@@ -73,36 +73,29 @@ static size_t interval_pairs(size_t T, size_t K, size_t first, int32_t *out_pair
     return J;
 }
 
-tce_status tce_time_pairs(int32_t selection, size_t T, size_t K, tce_random *random,
-                          int32_t *out_pairs, size_t *out_J)
+tce_status tce_segment_choose_pairs(int32_t selection, size_t T, size_t K, size_t first,
+                                    tce_random *random, int32_t *out_pairs, size_t *out_J)
 {
-    if (selection != TCE_TIME_POINTS_INTERVAL && selection != TCE_TIME_POINTS_RANDOM)
+    if (selection != TCE_SEGMENT_POINTS_INTERVAL && selection != TCE_SEGMENT_POINTS_RANDOM)
         return tce_fail(
             TCE_E_ARGUMENT,
-            "selection = %d, must be TCE_TIME_POINTS_INTERVAL or TCE_TIME_POINTS_RANDOM",
+            "selection = %d, must be TCE_SEGMENT_POINTS_INTERVAL or TCE_SEGMENT_POINTS_RANDOM",
             (int)selection);
     tce_status st = check_points(T, K, out_pairs, out_J);
-    if (st == TCE_OK)
+    if (st == TCE_OK && selection == TCE_SEGMENT_POINTS_RANDOM)
         st = tce__check_pointer("random", random);
     if (st != TCE_OK)
         return st;
-
-    if (selection == TCE_TIME_POINTS_RANDOM)
+    if (selection == TCE_SEGMENT_POINTS_RANDOM) {
         *out_J = random_pairs(T, K, random, out_pairs);
-    else
-        *out_J = interval_pairs(T, K, (size_t)tce_random_below(random, first_end(T, K)), out_pairs);
-    return TCE_OK;
-}
+        return TCE_OK;
+    }
 
-tce_status tce_time_pairs_from(size_t T, size_t K, size_t first, int32_t *out_pairs, size_t *out_J)
-{
-    const tce_status st = check_points(T, K, out_pairs, out_J);
-    if (st != TCE_OK)
-        return st;
+    if (random)
+        first = (size_t)tce_random_below(random, first_end(T, K));
     if (first >= first_end(T, K))
         return tce_fail(TCE_E_VALUE, "first = %zu, must be below T div K + T mod K = %zu", first,
                         first_end(T, K));
-
     *out_J = interval_pairs(T, K, first, out_pairs);
     return TCE_OK;
 }

@@ -100,9 +100,18 @@ static void query(void)
 
 static void segment(void)
 {
-    must(tce_segment_surrogate(data.segment, E, data.pos, data.mean, data.L, data.init_pos,
-                               data.init_vel, data.log_prob, data.advantages, NULL, 0.0, NULL, NULL,
-                               data.d_mean, data.d_L));
+    const tce_segment_paths paths = { .struct_size = sizeof paths,
+                                      .E = E,
+                                      .positions = data.pos,
+                                      .mean = data.mean,
+                                      .L = data.L,
+                                      .init_pos = data.init_pos,
+                                      .init_vel = data.init_vel,
+                                      .log_prob_old = data.log_prob,
+                                      .advantages = data.advantages,
+                                      .out_d_mean = data.d_mean,
+                                      .out_d_L = data.d_L };
+    must(tce_segment_surrogate(data.segment, &paths, NULL));
 }
 
 static void project(tce_trpl *trpl, size_t n)
@@ -267,7 +276,7 @@ static void set_up_segment(tce_random *random)
     int32_t pairs[2 * T];
     size_t J;
 
-    must(tce_time_pairs_from(T, K, 0, pairs, &J));
+    must(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, K, 0, NULL, pairs, &J));
     tce_segment_options_init(&options, sizeof options);
     options.mp = data.mp;
     options.max_episodes = E;
@@ -277,8 +286,15 @@ static void set_up_segment(tce_random *random)
     must(tce_segment_set_pairs(data.segment, 1, T, data.times, &data.init_time, J, pairs));
     data.log_prob = allocate(E * J, sizeof(double));
     data.advantages = normals(random, E * J, 1.0);
-    must(tce_segment_log_prob(data.segment, E, data.pos, data.mean, data.L, data.init_pos,
-                              data.init_vel, data.log_prob));
+    const tce_segment_paths paths = { .struct_size = sizeof paths,
+                                      .E = E,
+                                      .positions = data.pos,
+                                      .mean = data.mean,
+                                      .L = data.L,
+                                      .init_pos = data.init_pos,
+                                      .init_vel = data.init_vel,
+                                      .out_log_prob = data.log_prob };
+    must(tce_segment_log_prob(data.segment, &paths));
 }
 
 static tce_trpl *set_up_projection(int32_t max_batch)

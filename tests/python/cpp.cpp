@@ -103,10 +103,19 @@ static void objective()
     const double start = 0.0;
     segment.set_pairs(1, T, times.data(), &start, 2, pairs);
     tce::doubles log_prob(2), advantages = { 1.0, 2.0 }, d_mean(P), d_L(P * P);
-    segment.log_prob(1, pos.data(), mean.data(), L.data(), nullptr, nullptr, log_prob.data());
-    const tce::returns_stats stats = segment.surrogate(
-        1, pos.data(), mean.data(), L.data(), nullptr, nullptr, log_prob.data(), advantages.data(),
-        nullptr, 0.0, nullptr, d_mean.data(), d_L.data());
+    tce::segment_paths paths;
+    paths.E = 1;
+    paths.positions = pos.data();
+    paths.mean = mean.data();
+    paths.L = L.data();
+    paths.out_log_prob = log_prob.data();
+    segment.log_prob(paths);
+    paths.log_prob_old = log_prob.data();
+    paths.advantages = advantages.data();
+    paths.out_log_prob = nullptr;
+    paths.out_d_mean = d_mean.data();
+    paths.out_d_L = d_L.data();
+    const tce::returns_stats stats = segment.surrogate(paths);
     require(std::fabs(stats.loss + 1.5) < 1e-12, "loss");
 
     tce::trpl_options t;

@@ -85,7 +85,10 @@ def test_surrogate_inputs_are_passed_where_they_lie(mp, monkeypatch) -> None:
     mask = np.ones((3, 2), bool)
     seen = record(monkeypatch, "tce_segment_surrogate")
     objective.surrogate(positions, mean, chol, pos, vel, old, advantages, mask=mask)
-    assert addresses(seen[0][2:10]) == addresses([positions, mean, chol, pos, vel, old, advantages, mask])
+    paths = seen[0][1]._obj
+    given = {"positions": positions, "mean": mean, "L": chol, "init_pos": pos, "init_vel": vel, "log_prob_old": old,
+             "advantages": advantages, "mask": mask}
+    assert {name: getattr(paths, name) for name in given} == {name: array.ctypes.data for name, array in given.items()}
 
 
 @pytest.mark.parametrize("array", [np.ones((3, 4)), np.ones((0, 4)), np.ones(5)[2:], np.ones(())], ids=lambda array: str(array.shape))

@@ -146,9 +146,9 @@ def test_objective(case) -> None:
         case["rewards"], case["values"], case["dones"], case["gamma"], case["gae_lambda"])
     assert_close(advantages, case["advantages"], VALUE)
     assert_close(returns, case["returns"], VALUE)
-    plain = tce.segment_advantage(case["rewards"], case["values"], case["pairs"], case["gamma"], False)
+    plain = tce.segment.advantage(case["rewards"], case["values"], case["pairs"], case["gamma"], False)
     assert_close(plain.advantages, case["segment_advantage"], VALUE)
-    normalised, _ = tce.segment_advantage(case["rewards"], case["values"], case["pairs"], case["gamma"], True)
+    normalised, _ = tce.segment.advantage(case["rewards"], case["values"], case["pairs"], case["gamma"], True)
     assert_close(normalised, case["segment_advantage_normalised"], VALUE)
 
     start = case["init_pos"], case["init_vel"]
@@ -195,16 +195,16 @@ def test_returns(case) -> None:
 @pytest.mark.parametrize("case", cases("core_options.json", "segment_advantages"))
 def test_segment_advantages(case) -> None:
     given = case["rewards"], case["values"], case["pairs"], case["gamma"]
-    assert_close(tce.segment_advantage(*given, False).advantages, case["value_subtraction"], VALUE)
-    assert_close(tce.segment_advantage(*given, True).advantages, case["value_subtraction_normalised"], VALUE)
-    got = tce.segment_advantage(*given, True, kind="sum", step_advantages=case["step_advantages"])
+    assert_close(tce.segment.advantage(*given, False).advantages, case["value_subtraction"], VALUE)
+    assert_close(tce.segment.advantage(*given, True).advantages, case["value_subtraction_normalised"], VALUE)
+    got = tce.segment.advantage(*given, True, kind="sum", step_advantages=case["step_advantages"])
     assert_close(got.advantages, case["sum_of_normalised_steps_normalised"], VALUE)
-    got = tce.segment_advantage(*given, True, kind="reward")
+    got = tce.segment.advantage(*given, True, kind="reward")
     assert_close(got.advantages, case["accumulated_reward_centred"], VALUE)
 
 
 @pytest.mark.parametrize("case", cases("core_options.json", "time_points"))
 def test_time_points(case) -> None:
-    pairs = tce.time_pairs(case["T"], case["K"], first=case["first"])
+    pairs = tce.segment.choose_pairs(case["T"], case["K"], first=case["first"])
     indices = case["indices"]
     assert pairs.tolist() == [list(pair) for pair in zip(indices, indices[1:])]

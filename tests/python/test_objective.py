@@ -126,7 +126,7 @@ def test_random_numbers_from_a_seed_or_a_numpy_generator() -> None:
     mp = tce.ProDMP(n_dof=1, n_basis=2)
     critic = tce.Critic(2, [4], random=1)
     calls = [
-        lambda random: tce.time_pairs(1000, 3, random), lambda random: tce.gauss.sample(np.zeros((1, 2)), np.eye(2), random),
+        lambda random: tce.segment.choose_pairs(1000, 3, random), lambda random: tce.gauss.sample(np.zeros((1, 2)), np.eye(2), random),
         lambda random: mp.sample(np.zeros((1, 3)), np.eye(3), [0.1], random)[0], policy.start,
         lambda random: critic.fit_epoch(np.eye(2), [0.0, 1.0], 2, random)]
     for call in calls:
@@ -231,7 +231,7 @@ def test_regression_pulls_towards_the_projected_gaussian() -> None:
 def setting():
     mp = tce.ProDMP(n_dof=2, n_basis=3, tau=1.0, dt=0.02)
     times = np.linspace(0.02, 1.0, 50)
-    pairs = tce.time_pairs(50, 10, tce.Random(1))
+    pairs = tce.segment.choose_pairs(50, 10, tce.Random(1))
     mean = RNG.normal(size=(5, 8))
     params = mean + 0.3 * RNG.normal(size=(5, 8))
     pos, vel = RNG.normal(size=(5, 2)), np.zeros((5, 2))
@@ -302,10 +302,10 @@ def test_masked_segments_take_no_part(setting) -> None:
 
 def test_ended_episodes_are_masked() -> None:
     rewards, values = np.ones((2, 10)), np.zeros((2, 11))
-    got = tce.segment_advantage(rewards, values, [[0, 4], [4, 8]], 1.0, False, lengths=[10, 3])
+    got = tce.segment.advantage(rewards, values, [[0, 4], [4, 8]], 1.0, False, lengths=[10, 3])
     assert got.mask.tolist() == [[1, 1], [1, 0]]
     assert got.advantages[0].tolist() == [4.0, 4.0]
-    got = tce.segment_advantage(None, None, [[0, 4]], 1.0, False, kind="sum", step_advantages=RNG.normal(size=(2, 10)))
+    got = tce.segment.advantage(None, None, [[0, 4]], 1.0, False, kind="sum", step_advantages=RNG.normal(size=(2, 10)))
     assert got.advantages.shape == (2, 1) and got.mask.tolist() == [[1], [1]]
 
 
@@ -326,13 +326,13 @@ def test_normalise_returns_a_copy() -> None:
 
 
 def test_time_pairs_are_drawn_and_checked() -> None:
-    assert tce.time_pairs(100, 25, first=1)[0].tolist() == [1, 5]
-    chosen = tce.time_pairs(100, 10, tce.Random(2), selection="random")
+    assert tce.segment.choose_pairs(100, 25, first=1)[0].tolist() == [1, 5]
+    chosen = tce.segment.choose_pairs(100, 10, tce.Random(2), selection="random")
     assert chosen.shape == (9, 2) and (chosen[:, 0] < chosen[:, 1]).all() and (chosen[1:, 0] == chosen[:-1, 1]).all()
     with pytest.raises(tce.ArgumentError):
-        tce.time_pairs(10, 11, tce.Random(0))
+        tce.segment.choose_pairs(10, 11, tce.Random(0))
     with pytest.raises(ValueError, match="either random or first"):
-        tce.time_pairs(10, 5)
+        tce.segment.choose_pairs(10, 5)
 
 
 def test_results_are_the_same_bytes_for_any_number_of_threads(setting) -> None:

@@ -165,8 +165,15 @@ static void replay_segment_log_prob(replay_case *c, const tce_mp *mp, const tce_
     tce_segment *seg = replay_segment(c, &setup);
 
     double *log_prob = replay_zeros(c, E * J);
-    replay_ok(c, tce_segment_log_prob(seg, E, positions, mean, L, grid.init_pos, grid.init_vel,
-                                      log_prob));
+    const tce_segment_paths paths = { .struct_size = sizeof paths,
+                                      .E = E,
+                                      .positions = positions,
+                                      .mean = mean,
+                                      .L = L,
+                                      .init_pos = grid.init_pos,
+                                      .init_vel = grid.init_vel,
+                                      .out_log_prob = log_prob };
+    replay_ok(c, tce_segment_log_prob(seg, &paths));
     replay_compare(c, c->root, "segment_log_prob", E * J, log_prob, TOL_NUMBERS);
 }
 
@@ -323,8 +330,7 @@ void replay_trajectory_covariance(replay_case *c)
 /* ---- phases ---------------------------------------------------------------------------------- */
 
 /* A ProMP of the case with tau 1 and delay 0, so that times are scaled times. */
-static const tce_mp *create_phase(replay_case *c, int32_t phase, int32_t n_basis,
-                                  double bandwidth)
+static const tce_mp *create_phase(replay_case *c, int32_t phase, int32_t n_basis, double bandwidth)
 {
     tce_mp_options opt;
     tce_mp *mp;

@@ -66,11 +66,12 @@ void replay_time_points(replay_case *c)
     const size_t T = (size_t)replay_int(c, c->root, "T", 1, MAX_STEPS);
     const size_t K = (size_t)replay_int(c, c->root, "K", 0, MAX_STEPS);
     const size_t first = (size_t)replay_int(c, c->root, "first", 0, MAX_STEPS);
-    int32_t *pairs = replay_zeros_int(c, 2 * tce_time_pairs_max(T, K));
+    int32_t *pairs = replay_zeros_int(c, 2 * tce_segment_max_pairs(T, K));
     size_t J;
 
     /* the indices behind the pairs */
-    replay_ok(c, tce_time_pairs_from(T, K, first, pairs, &J));
+    replay_ok(c,
+              tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, K, first, NULL, pairs, &J));
     double *indices = replay_zeros(c, J + 1);
     for (size_t j = 0; j < J; j++) {
         indices[j] = pairs[2 * j];
@@ -86,15 +87,18 @@ void replay_time_points(replay_case *c)
     tce_random random;
     tce_random_start(&random, 0, 0, 0, 0);
     for (int32_t i = 0; i < DRAWS_PER_INDEX * (range[1] - range[0]); i++) {
-        replay_ok(c, tce_time_pairs(TCE_TIME_POINTS_INTERVAL, T, K, &random, pairs, &J));
+        replay_ok(
+            c, tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, K, 0, &random, pairs, &J));
         drawn[0] = pairs[0] < drawn[0] ? pairs[0] : drawn[0];
         drawn[1] = pairs[0] + 1 > drawn[1] ? pairs[0] + 1 : drawn[1];
     }
     replay_compare(c, c->root, "first_is_drawn_from", 2, drawn, TOL_NUMBERS);
 
     /* and given ones may be any of these and no other */
-    replay_ok(c, tce_time_pairs_from(T, K, (size_t)range[1] - 1, pairs, &J));
-    if (tce_time_pairs_from(T, K, (size_t)range[1], pairs, &J) != TCE_E_VALUE)
+    replay_ok(c, tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, K, (size_t)range[1] - 1,
+                                          NULL, pairs, &J));
+    if (tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, K, (size_t)range[1], NULL, pairs,
+                                 &J) != TCE_E_VALUE)
         replay_fail(c, "the end of \"first_is_drawn_from\" was not refused");
 }
 
@@ -164,9 +168,20 @@ void replay_segment_advantages(replay_case *c)
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
         if (replay_get(c, c->root, results[i].key) == NULL)
             continue;
-        const double *given = results[i].kind == TCE_SEGMENT_SUM ? steps : NULL;
-        replay_ok(c, tce_segment_advantage(results[i].kind, E, T, J, rewards, values, given, pairs,
-                                           lengths, gamma, results[i].normalise, out, NULL));
+        const tce_segment_steps asked = { .struct_size = sizeof asked,
+                                          .E = E,
+                                          .T = T,
+                                          .J = J,
+                                          .kind = results[i].kind,
+                                          .normalise = results[i].normalise,
+                                          .gamma = gamma,
+                                          .rewards = rewards,
+                                          .values = values,
+                                          .step_advantages = steps,
+                                          .pairs = pairs,
+                                          .lengths = lengths,
+                                          .out_advantages = out };
+        replay_ok(c, tce_segment_advantage(&asked));
         replay_compare(c, c->root, results[i].key, E * J, out, TOL_NUMBERS);
     }
 }
@@ -191,16 +206,24 @@ static double *replay_advantages(replay_case *c, size_t E, size_t T, size_t J, c
     double *advantages = replay_zeros(c, E * T);
     double *returns = replay_zeros(c, E * T);
     double *segment = replay_zeros(c, E * J);
-    const int32_t kind = TCE_SEGMENT_VALUE;
+    tce_segment_steps steps = { .struct_size = sizeof steps,
+                                .E = E,
+                                .T = T,
+                                .J = J,
+                                .kind = TCE_SEGMENT_VALUE,
+                                .gamma = gamma,
+                                .rewards = rewards,
+                                .values = values,
+                                .pairs = pairs,
+                                .out_advantages = segment };
 
     replay_ok(c, tce_returns_gae(E, T, rewards, values, dones, gamma, lambda, advantages, returns));
     replay_compare(c, c->root, "advantages", E * T, advantages, TOL_NUMBERS);
     replay_compare(c, c->root, "returns", E * T, returns, TOL_NUMBERS);
-    replay_ok(c, tce_segment_advantage(kind, E, T, J, rewards, values, NULL, pairs, NULL, gamma, 0,
-                                       segment, NULL));
+    replay_ok(c, tce_segment_advantage(&steps));
     replay_compare(c, c->root, "segment_advantage", E * J, segment, TOL_NUMBERS);
-    replay_ok(c, tce_segment_advantage(kind, E, T, J, rewards, values, NULL, pairs, NULL, gamma, 1,
-                                       segment, NULL));
+    steps.normalise = 1;
+    replay_ok(c, tce_segment_advantage(&steps));
     replay_compare(c, c->root, "segment_advantage_normalised", E * J, segment, TOL_NUMBERS);
     return segment;
 }
@@ -239,31 +262,38 @@ void replay_objective(replay_case *c)
 
     /* old likelihood: computed from the roll-out's Gaussian where that is given */
     double *log_prob = replay_zeros(c, E * J);
+    tce_segment_paths paths = { .struct_size = sizeof paths,
+                                .E = E,
+                                .positions = positions,
+                                .init_pos = grid.init_pos,
+                                .init_vel = grid.init_vel,
+                                .advantages = advantages };
     if (replay_get(c, c->root, "old_mean") != NULL) {
-        const double *old_mean = replay_array(c, c->root, "old_mean", E * P);
-        const double *old_L = replay_array(c, c->root, "old_chol", n_cov * P * P);
-        replay_ok(c, tce_segment_log_prob(seg, E, positions, old_mean, old_L, grid.init_pos,
-                                          grid.init_vel, log_prob));
+        paths.mean = replay_array(c, c->root, "old_mean", E * P);
+        paths.L = replay_array(c, c->root, "old_chol", n_cov * P * P);
+        paths.out_log_prob = log_prob;
+        replay_ok(c, tce_segment_log_prob(seg, &paths));
         replay_compare(c, c->root, "log_prob_old", E * J, log_prob, TOL_NUMBERS);
     }
-    const double *log_prob_old = log_prob;
+    paths.log_prob_old = log_prob;
     if (replay_get(c, c->root, "log_prob_old") != NULL)
-        log_prob_old = replay_array(c, c->root, "log_prob_old", E * J);
+        paths.log_prob_old = replay_array(c, c->root, "log_prob_old", E * J);
 
     /* new likelihood, loss and gradients */
-    const double *mean = replay_array(c, c->root, "new_mean", E * P);
-    const double *L = replay_array(c, c->root, "new_chol", n_cov * P * P);
-    const double clip = replay_number_or(c, c->root, "clip", 0.0);
+    paths.mean = replay_array(c, c->root, "new_mean", E * P);
+    paths.L = replay_array(c, c->root, "new_chol", n_cov * P * P);
+    paths.clip = replay_number_or(c, c->root, "clip", 0.0);
     double *log_prob_new = replay_zeros(c, E * J);
     double *d_mean = replay_zeros(c, E * P);
     double *d_L = replay_zeros(c, n_cov * P * P);
-    stats = (tce_returns_stats){ .struct_size = sizeof stats };
-    replay_ok(c, tce_segment_surrogate(seg, E, positions, mean, L, grid.init_pos, grid.init_vel,
-                                       log_prob_old, advantages, NULL, clip, &stats, log_prob_new,
-                                       d_mean, d_L));
+    stats = TCE_INIT(tce_returns_stats);
+    paths.out_log_prob = log_prob_new;
+    paths.out_d_mean = d_mean;
+    paths.out_d_L = d_L;
+    replay_ok(c, tce_segment_surrogate(seg, &paths, &stats));
     replay_compare(c, c->root, "log_prob_new", E * J, log_prob_new, TOL_NUMBERS);
-    replay_ok(c, tce_segment_log_prob(seg, E, positions, mean, L, grid.init_pos, grid.init_vel,
-                                      log_prob));
+    paths.out_log_prob = log_prob;
+    replay_ok(c, tce_segment_log_prob(seg, &paths));
     replay_compare(c, c->root, "log_prob_new", E * J, log_prob, TOL_NUMBERS);
     replay_compare(c, c->root, "loss", 1, &stats.loss, TOL_NUMBERS);
     replay_compare(c, c->root, "fraction_clipped", 1, &stats.fraction_clipped, TOL_NUMBERS);

@@ -84,7 +84,7 @@ static int32_t read_projection(replay_case *c, const update *u)
     const int mentioned = json_object_get(c->root, "projection") != NULL;
 
     if (name == NULL)
-        return mentioned || u->segments.ratio_clip > 0.0 ? TCE_TRPL_IDENTITY : TCE_TRPL_KL;
+        return mentioned || u->segments.paths.clip > 0.0 ? TCE_TRPL_IDENTITY : TCE_TRPL_KL;
     if (strcmp(name, "kl") == 0)
         return TCE_TRPL_KL;
     if (strcmp(name, "w2") == 0)
@@ -216,9 +216,9 @@ static void create_paths(replay_case *c, update *u)
     double *times = replay_zeros(c, n_grids * T);
     for (size_t i = 0; i < n_grids * T; i++)
         times[i] = init_time[i / T] + opt.dt * (double)(i % T + 1);
-    u->segments.init_pos = replay_array(c, c->root, "init_pos", u->E * D);
+    u->segments.paths.init_pos = replay_array(c, c->root, "init_pos", u->E * D);
     if (replay_get(c, c->root, "init_vel") != NULL)
-        u->segments.init_vel = replay_array(c, c->root, "init_vel", u->E * D);
+        u->segments.paths.init_vel = replay_array(c, c->root, "init_vel", u->E * D);
     tce_mp_grid_init(&grid, sizeof grid);
     grid.E = u->E;
     grid.T = T;
@@ -226,11 +226,11 @@ static void create_paths(replay_case *c, update *u)
     grid.n_init_times = n_grids;
     grid.times = times;
     grid.init_time = init_time;
-    grid.init_pos = u->segments.init_pos;
-    grid.init_vel = u->segments.init_vel;
+    grid.init_pos = u->segments.paths.init_pos;
+    grid.init_vel = u->segments.paths.init_vel;
     double *positions = replay_zeros(c, u->E * T * D);
     replay_ok(c, tce_mp_trajectory(mp, &grid, u->params, positions, NULL, NULL));
-    u->segments.pos = positions;
+    u->segments.paths.positions = positions;
 
     const int32_t *pairs = replay_pairs(c, &u->J);
     const replay_segment_setup setup = { mp,        u->E,           T,    n_grids, times,
@@ -255,9 +255,13 @@ static void create_batch(replay_case *c, update *u)
     segment_likelihood *s = &u->segments;
     const size_t n = s->segment != NULL ? u->E * u->J : u->E;
     double *log_prob = replay_zeros(c, n);
+    s->paths.struct_size = sizeof s->paths;
+    s->paths.E = u->E;
+    s->paths.mean = old_mean;
+    s->paths.L = old_L;
+    s->paths.out_log_prob = log_prob;
     if (s->segment != NULL)
-        replay_ok(c, tce_segment_log_prob(s->segment, u->E, s->pos, old_mean, old_L, s->init_pos,
-                                          s->init_vel, log_prob));
+        replay_ok(c, tce_segment_log_prob(s->segment, &s->paths));
     else
         replay_ok(c,
                   tce_gauss_log_prob(u->E, u->P, u->N, u->params, old_mean, old_L, work, log_prob));
@@ -265,16 +269,16 @@ static void create_batch(replay_case *c, update *u)
     if (replay_get(c, c->root, "log_prob_old") != NULL)
         log_prob = replay_array(c, c->root, "log_prob_old", n);
 
-    s->n = u->E;
-    s->old_log_prob = log_prob;
-    s->advantages = replay_array(c, c->root, "advantages", n);
+    s->paths.out_log_prob = NULL;
+    s->paths.log_prob_old = log_prob;
+    s->paths.advantages = replay_array(c, c->root, "advantages", n);
     u->parameters = (parameter_likelihood){ .n = u->E,
                                             .n_factors = u->N,
                                             .P = u->P,
                                             .params = u->params,
                                             .old_log_prob = log_prob,
-                                            .advantages = s->advantages,
-                                            .ratio_clip = s->ratio_clip,
+                                            .advantages = s->paths.advantages,
+                                            .ratio_clip = s->paths.clip,
                                             .log_prob = replay_zeros(c, u->E),
                                             .d_log_prob = replay_zeros(c, u->E),
                                             .work = work };
@@ -297,7 +301,7 @@ static void replay_epoch(replay_case *c, update *u, const json_t *epoch)
     double norm, entropy;
 
     /* what the epoch computes */
-    made.stats = (tce_returns_stats){ .struct_size = sizeof made.stats };
+    made.stats = TCE_INIT(tce_returns_stats);
     replay_ok(c, policy_update_gradient(w, &u->rows, &u->settings, &made));
     replay_ok(c, policy_update_entropy(w, u->E, w->proj_L, &entropy));
     replay_ok(c, tce_trpl_distances(u->work.trpl, u->E, NULL, NULL, eta));
@@ -350,7 +354,7 @@ void replay_policy_update(replay_case *c)
     const double coefficient = replay_number_or(c, u->options, "coef", 1.0);
     u->settings.regression = replay_number_or(c, c->root, "trust_region_coefficient", coefficient);
     u->settings.entropy_bonus = replay_number_or(c, u->options, "bonus", 0.0);
-    u->segments.ratio_clip = replay_number_or(c, u->options, "ratio_clip", 0.0);
+    u->segments.paths.clip = replay_number_or(c, u->options, "ratio_clip", 0.0);
     const int32_t set_variance = replay_int_or(c, u->options, "set_variance", 0);
     u->settings.regress_cov = !set_variance;
     u->settings.clip_norm = replay_number_or(c, u->options, "clip_norm", 0.0);

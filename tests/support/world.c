@@ -354,15 +354,34 @@ static tce_status evaluate(world *w)
 
     tce_random_start(&random, 0, TIME_POINTS, w->iteration, 0);
     if (st == TCE_OK)
-        st = tce_time_pairs(TCE_TIME_POINTS_INTERVAL, T, WORLD_K, &random, w->pairs, &w->J);
+        st = tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, WORLD_K, 0, &random, w->pairs,
+                                      &w->J);
     if (st == TCE_OK)
-        st = tce_segment_advantage(TCE_SEGMENT_VALUE, E, T, w->J, w->rewards, w->values, NULL,
-                                   w->pairs, w->lengths, gamma, 1, w->advantages, w->mask);
+        st = tce_segment_advantage(&(tce_segment_steps){ .struct_size = sizeof(tce_segment_steps),
+                                                         .E = E,
+                                                         .T = T,
+                                                         .J = w->J,
+                                                         .kind = TCE_SEGMENT_VALUE,
+                                                         .normalise = 1,
+                                                         .gamma = gamma,
+                                                         .rewards = w->rewards,
+                                                         .values = w->values,
+                                                         .pairs = w->pairs,
+                                                         .lengths = w->lengths,
+                                                         .out_advantages = w->advantages,
+                                                         .out_mask = w->mask });
     if (st == TCE_OK)
         st = tce_segment_set_pairs(w->segment, 1, T, w->times, &w->init_time, w->J, w->pairs);
     if (st == TCE_OK)
-        st = tce_segment_log_prob(w->segment, E, w->pos, w->old_mean, w->old_L, w->init_pos,
-                                  w->init_vel, w->log_prob);
+        st = tce_segment_log_prob(w->segment,
+                                  &(tce_segment_paths){ .struct_size = sizeof(tce_segment_paths),
+                                                        .E = E,
+                                                        .positions = w->pos,
+                                                        .mean = w->old_mean,
+                                                        .L = w->old_L,
+                                                        .init_pos = w->init_pos,
+                                                        .init_vel = w->init_vel,
+                                                        .out_log_prob = w->log_prob });
     return st;
 }
 
@@ -390,13 +409,14 @@ static tce_status fit_critic(world *w)
 static tce_status fit_policy(world *w)
 {
     segment_likelihood loss = { .segment = w->segment,
-                                .n = WORLD_E,
-                                .pos = w->pos,
-                                .init_pos = w->init_pos,
-                                .init_vel = w->init_vel,
-                                .old_log_prob = w->log_prob,
-                                .advantages = w->advantages,
-                                .mask = w->mask };
+                                .paths = { .struct_size = sizeof loss.paths,
+                                           .E = WORLD_E,
+                                           .positions = w->pos,
+                                           .init_pos = w->init_pos,
+                                           .init_vel = w->init_vel,
+                                           .log_prob_old = w->log_prob,
+                                           .advantages = w->advantages,
+                                           .mask = w->mask } };
     const policy_rows rows = {
         WORLD_E, w->contexts, w->old_mean, w->old_L, segment_surrogate, &loss
     };

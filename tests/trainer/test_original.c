@@ -206,12 +206,12 @@ static void original_settings(const tce_store *store, settings *s)
     /* a seed whose stream has the recorded first time point */
     double *first = recorded(store, "first_time_point", 1);
     const size_t K = (size_t)s->objective.time_points;
-    int32_t *pairs = malloc(2 * tce_time_pairs_max(T, K) * sizeof *pairs);
+    int32_t *pairs = malloc(2 * tce_segment_max_pairs(T, K) * sizeof *pairs);
     do {
         tce_random random;
         size_t J;
         tce_random_start(&random, ++s->run.seed, PURPOSE_TIME_POINTS, ITERATION, 0);
-        ok(tce_time_pairs(s->objective.selection, T, K, &random, pairs, &J));
+        ok(tce_segment_choose_pairs(s->objective.selection, T, K, 0, &random, pairs, &J));
     } while (pairs[0] != (int32_t)*first);
     free(first);
     free(pairs);

@@ -14,7 +14,7 @@ import os as _os
 import warnings as _warnings
 from typing import TYPE_CHECKING, Any
 
-from . import gauss, returns
+from . import gauss, returns, segment
 from .base import Pool, Random, better_blas_kernels, blas_threads, set_blas_threads, version
 from .check import check_env
 from .env import EnvSpec, Instance, Start, StepResult, Task, TaskLibrary, find_tasks
@@ -27,7 +27,7 @@ from .net import Critic, Net, Policy, Statistics, clip_factor, linear_schedule
 from .python_env import Env, GymTask, PythonTask
 from .returns import Returns, Surrogate, SurrogateStats
 from .rollout import Paths, Rollout, Steps
-from .segment import SegmentAdvantages, SegmentObjective, SegmentSurrogate, segment_advantage, time_pairs
+from .segment import SegmentAdvantages, SegmentObjective, SegmentSurrogate
 from .store import Store
 from .trpl import Bounds, Distances, Projection, Regression, entropy_bound, entropy_control, entropy_control_backward
 
@@ -46,8 +46,8 @@ __all__ = [
     "Surrogate", "SurrogateStats", "Task", "TaskEnv", "TaskLibrary", "TaskVectorEnv", "TceError", "ThreadError",
     "Trajectory", "UnsupportedError", "VersionError", "Via", "better_blas_kernels", "blas_threads", "blend",
     "check_env", "clip_factor", "entropy_bound", "entropy_control", "entropy_control_backward", "episode_env",
-    "find_tasks", "gauss", "gym_env", "linear_schedule", "returns", "segment_advantage", "set_blas_threads",
-    "time_pairs", "version"]
+    "find_tasks", "gauss", "gym_env", "linear_schedule", "returns", "segment", "set_blas_threads",
+    "version"]
 
 
 def __getattr__(name: str) -> Any:

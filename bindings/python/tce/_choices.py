@@ -26,6 +26,8 @@ FIELDS: Dict[Type[Struct], Dict[str, Dict[str, int]]] = {
             "kl": c.TCE_TRPL_KL, "w2": c.TCE_TRPL_W2, "frobenius": c.TCE_TRPL_FROBENIUS, "identity": c.TCE_TRPL_IDENTITY},
         "entropy": {
             "none": c.TCE_TRPL_ENTROPY_NONE, "at_least": c.TCE_TRPL_ENTROPY_AT_LEAST, "equal": c.TCE_TRPL_ENTROPY_EQUAL}},
+    c.SegmentSteps: {
+        "kind": {"value": c.TCE_SEGMENT_VALUE, "sum": c.TCE_SEGMENT_SUM, "reward": c.TCE_SEGMENT_REWARD}},
     c.NetOptions: _NETWORK,
     c.PolicyOptions: {
         **_NETWORK, "cov_activation": _ACTIVATIONS,
@@ -40,9 +42,8 @@ FIELDS: Dict[Type[Struct], Dict[str, Dict[str, int]]] = {
 
 # of functions, by argument
 ARGUMENTS: Dict[Tuple[str, str], Dict[str, int]] = {
-    ("tce_time_pairs", "selection"): {"interval": c.TCE_TIME_POINTS_INTERVAL, "random": c.TCE_TIME_POINTS_RANDOM},
-    ("tce_segment_advantage", "kind"): {
-        "value": c.TCE_SEGMENT_VALUE, "sum": c.TCE_SEGMENT_SUM, "reward": c.TCE_SEGMENT_REWARD},
+    ("tce_segment_choose_pairs", "selection"): {
+        "interval": c.TCE_SEGMENT_POINTS_INTERVAL, "random": c.TCE_SEGMENT_POINTS_RANDOM},
     ("tce_trpl_entropy_bound", "schedule"): {
         "none": c.TCE_TRPL_SCHEDULE_NONE, "linear": c.TCE_TRPL_SCHEDULE_LINEAR,
         "exponential": c.TCE_TRPL_SCHEDULE_EXPONENTIAL},

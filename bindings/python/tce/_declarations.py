@@ -38,8 +38,8 @@ TCE_POLICY_FULL_CONTEXTUAL = 1
 TCE_POLICY_DIAGONAL_SHARED = 2
 TCE_ROLLOUT_FAIL = 0
 TCE_ROLLOUT_DROP = 1
-TCE_TIME_POINTS_INTERVAL = 0
-TCE_TIME_POINTS_RANDOM = 1
+TCE_SEGMENT_POINTS_INTERVAL = 0
+TCE_SEGMENT_POINTS_RANDOM = 1
 TCE_SEGMENT_VALUE = 0
 TCE_SEGMENT_SUM = 1
 TCE_SEGMENT_REWARD = 2
@@ -261,6 +261,20 @@ class RolloutPaths(Struct):
         "obs": Float64, "rewards": Float64, "dones": Uint8, "events": Uint8, "lengths": Int32, "metrics": Float64}
 
 
+class SegmentSteps(Struct):
+    """tce_segment_steps"""
+
+    _name_ = "tce_segment_steps"
+    _fields_ = [
+        ("struct_size", c_size_t), ("E", c_size_t), ("T", c_size_t), ("J", c_size_t), ("kind", c_int32),
+        ("normalise", c_int32), ("gamma", c_double), ("rewards", c_void_p), ("values", c_void_p),
+        ("step_advantages", c_void_p), ("pairs", c_void_p), ("lengths", c_void_p), ("out_advantages", c_void_p),
+        ("out_mask", c_void_p)]
+    _arrays_ = {
+        "rewards": Float64, "values": Float64, "step_advantages": Float64, "pairs": Int32, "lengths": Int32,
+        "out_advantages": Float64, "out_mask": Uint8}
+
+
 class SegmentOptions(Struct):
     """tce_segment_options"""
 
@@ -269,6 +283,21 @@ class SegmentOptions(Struct):
         ("struct_size", c_size_t), ("mp", c_void_p), ("max_episodes", c_int32), ("max_steps", c_int32),
         ("max_pairs", c_int32), ("shared_cov", c_int32), ("max_grids", c_int32), ("reserved", c_int32),
         ("reg", c_double), ("pool", c_void_p)]
+
+
+class SegmentPaths(Struct):
+    """tce_segment_paths"""
+
+    _name_ = "tce_segment_paths"
+    _fields_ = [
+        ("struct_size", c_size_t), ("E", c_size_t), ("clip", c_double), ("positions", c_void_p), ("mean", c_void_p),
+        ("L", c_void_p), ("init_pos", c_void_p), ("init_vel", c_void_p), ("log_prob_old", c_void_p),
+        ("advantages", c_void_p), ("mask", c_void_p), ("out_log_prob", c_void_p), ("out_d_mean", c_void_p),
+        ("out_d_L", c_void_p)]
+    _arrays_ = {
+        "positions": Float64, "mean": Float64, "L": Float64, "init_pos": Float64, "init_vel": Float64,
+        "log_prob_old": Float64, "advantages": Float64, "mask": Uint8, "out_log_prob": Float64, "out_d_mean": Float64,
+        "out_d_L": Float64}
 
 
 class Hooks(Struct):
@@ -475,20 +504,15 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_rollout_num_state": (c_size_t, [Pointer]),
     "tce_rollout_get_states": (Status, [Pointer, c_size_t, Float64]),
     "tce_rollout_set_states": (Status, [Pointer, c_size_t, Float64]),
-    "tce_time_pairs_max": (c_size_t, [c_size_t, c_size_t]),
-    "tce_time_pairs": (Status, [c_int32, c_size_t, c_size_t, Pointer, Int32, Size]),
-    "tce_time_pairs_from": (Status, [c_size_t, c_size_t, c_size_t, Int32, Size]),
-    "tce_segment_advantage": (Status, [
-        c_int32, c_size_t, c_size_t, c_size_t, Float64, Float64, Float64, Int32, Int32, c_double, c_int32, Float64,
-        Uint8]),
+    "tce_segment_max_pairs": (c_size_t, [c_size_t, c_size_t]),
+    "tce_segment_choose_pairs": (Status, [c_int32, c_size_t, c_size_t, c_size_t, Pointer, Int32, Size]),
+    "tce_segment_advantage": (Status, [Pointer]),
     "tce_segment_options_init": (None, [Pointer, c_size_t]),
     "tce_segment_create": (Status, [Pointer, Pointer, Pointer]),
     "tce_segment_free": (None, [Pointer]),
     "tce_segment_set_pairs": (Status, [Pointer, c_size_t, c_size_t, Float64, Float64, c_size_t, Int32]),
-    "tce_segment_log_prob": (Status, [Pointer, c_size_t, Float64, Float64, Float64, Float64, Float64, Float64]),
-    "tce_segment_surrogate": (Status, [
-        Pointer, c_size_t, Float64, Float64, Float64, Float64, Float64, Float64, Float64, Uint8, c_double, Pointer,
-        Float64, Float64, Float64]),
+    "tce_segment_log_prob": (Status, [Pointer, Pointer]),
+    "tce_segment_surrogate": (Status, [Pointer, Pointer, Pointer]),
     "tce_status_name": (c_char_p, [c_int32]),
     "tce_status_text": (c_char_p, [c_int32]),
     "tce_error_message": (c_char_p, []),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ctypes import byref, c_size_t
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import Array, Shapes, factor, integer, number
 from ._choices import argument
-from ._declarations import ReturnsStats, SegmentOptions
+from ._declarations import ReturnsStats, SegmentOptions, SegmentPaths, SegmentSteps
 from ._handle import Growing, Owned, fill, struct
 from ._library import lib
 from .base import Pool, RandomSource, random_stream
@@ -18,7 +18,7 @@ from .mp import MovementPrimitive
 from .returns import SurrogateStats, read_stats, values_of
 
 
-def time_pairs(
+def choose_pairs(
     T: int, K: int, random: Optional[RandomSource] = None, *, first: Optional[int] = None, selection: str = "interval"
 ) -> NDArray[np.int32]:
     """Consecutive pairs [J, 2] of about K time points among T steps.
@@ -27,17 +27,16 @@ def time_pairs(
     distinct indices drawn from ``random``.
     """
     T, K = integer("T", T, 0), integer("K", K, 0)
-    chosen = argument("tce_time_pairs", "selection", selection)
+    chosen = argument("tce_segment_choose_pairs", "selection", selection)
     if (random is None) == (first is None):
         raise ValueError("give either random or first")
-    out = np.empty((max(int(lib.tce_time_pairs_max(T, K)), 1), 2), np.int32)
+    if first is not None and selection != "interval":
+        raise ValueError('first: only with selection="interval"')
+    out = np.empty((max(int(lib.tce_segment_max_pairs(T, K)), 1), 2), np.int32)
     count = c_size_t()
-    if first is not None:
-        if selection != "interval":
-            raise ValueError('first: only with selection="interval"')
-        lib.tce_time_pairs_from(T, K, integer("first", first, 0), out, byref(count))
-    else:
-        lib.tce_time_pairs(chosen, T, K, random_stream(random), out, byref(count))
+    lib.tce_segment_choose_pairs(
+        chosen, T, K, 0 if first is None else integer("first", first, 0),
+        None if random is None else random_stream(random), out, byref(count))
     return out[: count.value].copy()
 
 
@@ -48,7 +47,7 @@ class SegmentAdvantages(NamedTuple):
     mask: NDArray[np.uint8]
 
 
-def segment_advantage(
+def advantage(
     rewards: Any, values: Any, pairs: Any, gamma: float = 1.0, normalise: bool = True, *, kind: str = "value",
     step_advantages: Any = None, lengths: Any = None,
 ) -> SegmentAdvantages:
@@ -69,9 +68,13 @@ def segment_advantage(
         lengths = shapes.integers("lengths", lengths, "E")
     out = shapes.empty("E J")
     mask = np.empty(out.shape, np.uint8)
-    lib.tce_segment_advantage(
-        argument("tce_segment_advantage", "kind", kind), shapes["E"], shapes["T"], shapes["J"], rewards, values,
-        step_advantages, pairs, lengths, number("gamma", gamma), int(bool(normalise)), out, mask)
+    steps = struct(SegmentSteps)
+    fill(steps, {"kind": kind, "normalise": bool(normalise), "gamma": gamma})
+    steps.E, steps.T, steps.J = shapes["E"], shapes["T"], shapes["J"]
+    steps.point(
+        rewards=rewards, values=values, step_advantages=step_advantages, pairs=pairs, lengths=lengths,
+        out_advantages=out, out_mask=mask)
+    lib.tce_segment_advantage(byref(steps))
     return SegmentAdvantages(out, mask)
 
 
@@ -131,22 +134,29 @@ class SegmentObjective(Growing):
             fresh, self._starts.size, self._shapes["T"], self._times, self._starts, self._shapes["J"], self._pairs)
         return fresh
 
-    def _inputs(self, positions: Any, mean: Any, chol: Any, init_pos: Any, init_vel: Any) -> Tuple[Shapes, List[Any], int]:
+    def _paths(
+        self, positions: Any, mean: Any, chol: Any, init_pos: Any, init_vel: Any
+    ) -> Tuple[Shapes, SegmentPaths, Array, int]:
+        """Sizes, the struct of a call, chol as an array, and how many factors it has."""
         shapes = Shapes(**self._shapes)
         positions = shapes.array("positions", positions, "E T D")
         mean = shapes.array("mean", mean, "E P")
         chol, n_cov = factor(shapes, "chol", chol)
         init_pos = shapes.optional("init_pos", init_pos, "E D")
         init_vel = shapes.optional("init_vel", init_vel, "E D")
-        return shapes, [positions, mean, chol, init_pos, init_vel], n_cov
+        paths = struct(SegmentPaths)
+        paths.E = shapes["E"]
+        paths.point(positions=positions, mean=mean, L=chol, init_pos=init_pos, init_vel=init_vel)
+        return shapes, paths, chol, n_cov
 
     def log_prob(self, positions: Any, mean: Any, chol: Any, init_pos: Any = None, init_vel: Any = None) -> Array:
         """Log-likelihoods [E, J] of the segments of paths positions [E, T, D] under N(mean [E, P], chol)."""
-        shapes, arrays, n_cov = self._inputs(positions, mean, chol, init_pos, init_vel)
+        shapes, paths, _, n_cov = self._paths(positions, mean, chol, init_pos, init_vel)
         out = shapes.empty("E J")
+        paths.point(out_log_prob=out)
         with self._lock:
             self._require(shapes["E"], shared_cov=int(n_cov == 1))
-            lib.tce_segment_log_prob(self, shapes["E"], *arrays, out)
+            lib.tce_segment_log_prob(self, byref(paths))
         return out
 
     def surrogate(
@@ -157,16 +167,18 @@ class SegmentObjective(Growing):
 
         log_prob_old and advantages are [E, J]; segments with mask 0 take no part.
         """
-        shapes, arrays, n_cov = self._inputs(positions, mean, chol, init_pos, init_vel)
+        shapes, paths, chol, n_cov = self._paths(positions, mean, chol, init_pos, init_vel)
         log_prob_old = shapes.array("log_prob_old", log_prob_old, "E J")
         advantages = shapes.array("advantages", advantages, "E J")
         if mask is not None:
             mask = shapes.flags("mask", mask, "E J")
         stats = struct(ReturnsStats)
-        log_prob, d_mean, d_chol = shapes.empty("E J"), shapes.empty("E P"), np.empty_like(arrays[2])
+        log_prob, d_mean, d_chol = shapes.empty("E J"), shapes.empty("E P"), np.empty_like(chol)
+        paths.clip = number("clip", clip)
+        paths.point(
+            log_prob_old=log_prob_old, advantages=advantages, mask=mask, out_log_prob=log_prob, out_d_mean=d_mean,
+            out_d_L=d_chol)
         with self._lock:
             self._require(shapes["E"], shared_cov=int(n_cov == 1))
-            lib.tce_segment_surrogate(
-                self, shapes["E"], *arrays, log_prob_old, advantages, mask, number("clip", clip), byref(stats), log_prob,
-                d_mean, d_chol)
+            lib.tce_segment_surrogate(self, byref(paths), byref(stats))
         return SegmentSurrogate(stats.loss, d_mean, d_chol, log_prob, read_stats(stats))

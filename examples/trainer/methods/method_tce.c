@@ -63,7 +63,7 @@ static void take_arrays(const learner *l, segment_data *d, memory *m)
 {
     const episodes *ep = &l->train;
     const size_t E = ep->E, T = ep->T;
-    d->max_pairs = tce_time_pairs_max(T, (size_t)l->s.objective.time_points);
+    d->max_pairs = tce_segment_max_pairs(T, (size_t)l->s.objective.time_points);
     d->states = memory_doubles(m, E * (T + 1) * ep->O_net);
     d->round = memory_doubles(m, ep->N * (T + 1) * ep->O_net);
     d->values = memory_doubles(m, E * (T + 1));
@@ -184,18 +184,38 @@ static tce_status choose_segments(learner *l, int64_t i)
     const double start_time = 0.0;
     tce_random random;
     tce_random_start(&random, s->run.seed, PURPOSE_TIME_POINTS, (uint64_t)i, 0);
-    tce_status status = tce_time_pairs(s->objective.selection, ep->T,
-                                       (size_t)s->objective.time_points, &random, d->pairs, &d->J);
+    tce_status status = tce_segment_choose_pairs(s->objective.selection, ep->T,
+                                                 (size_t)s->objective.time_points, 0, &random,
+                                                 d->pairs, &d->J);
     if (status == TCE_OK)
-        status = tce_segment_advantage(s->objective.advantage, ep->E, ep->T, d->J, ep->rewards,
-                                       d->values, d->advantages, d->pairs, ep->lengths,
-                                       s->objective.gamma, 1, d->segment_adv, d->mask);
+        status = tce_segment_advantage(
+            &(tce_segment_steps){ .struct_size = sizeof(tce_segment_steps),
+                                  .E = ep->E,
+                                  .T = ep->T,
+                                  .J = d->J,
+                                  .kind = s->objective.advantage,
+                                  .normalise = 1,
+                                  .gamma = s->objective.gamma,
+                                  .rewards = ep->rewards,
+                                  .values = d->values,
+                                  .step_advantages = d->advantages,
+                                  .pairs = d->pairs,
+                                  .lengths = ep->lengths,
+                                  .out_advantages = d->segment_adv,
+                                  .out_mask = d->mask });
     if (status == TCE_OK)
         status = tce_segment_set_pairs(d->segment, 1, ep->T, ep->times, &start_time, d->J,
                                        d->pairs);
     if (status == TCE_OK)
-        status = tce_segment_log_prob(d->segment, ep->E, ep->pos, ep->mean, ep->factor,
-                                      ep->init_pos, ep->init_vel, d->old_log_prob);
+        status = tce_segment_log_prob(
+            d->segment, &(tce_segment_paths){ .struct_size = sizeof(tce_segment_paths),
+                                              .E = ep->E,
+                                              .positions = ep->pos,
+                                              .mean = ep->mean,
+                                              .L = ep->factor,
+                                              .init_pos = ep->init_pos,
+                                              .init_vel = ep->init_vel,
+                                              .out_log_prob = d->old_log_prob });
     return status;
 }
 
@@ -224,14 +244,15 @@ static tce_status update_policy(learner *l, int64_t i, progress *out)
     const segment_data *d = l->own;
     const episodes *ep = &l->train;
     segment_likelihood loss = { .segment = d->segment,
-                                .n = ep->E,
-                                .pos = ep->pos,
-                                .init_pos = ep->init_pos,
-                                .init_vel = ep->init_vel,
-                                .old_log_prob = d->old_log_prob,
-                                .advantages = d->segment_adv,
-                                .mask = d->mask,
-                                .ratio_clip = l->s.projection.ratio_clip };
+                                .paths = { .struct_size = sizeof loss.paths,
+                                           .E = ep->E,
+                                           .clip = l->s.projection.ratio_clip,
+                                           .positions = ep->pos,
+                                           .init_pos = ep->init_pos,
+                                           .init_vel = ep->init_vel,
+                                           .log_prob_old = d->old_log_prob,
+                                           .advantages = d->segment_adv,
+                                           .mask = d->mask } };
     return episodic_train_policy(l, i, segment_surrogate, &loss, out);
 }
 

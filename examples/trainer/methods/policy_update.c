@@ -91,7 +91,7 @@ tce_status policy_update_run(policy_update *u, const policy_rows *rows,
     tce_status status = TCE_OK;
     memset(out, 0, sizeof *out);
     memset(&gradient, 0, sizeof gradient);
-    gradient.stats = (tce_returns_stats){ .struct_size = sizeof gradient.stats };
+    gradient.stats = TCE_INIT(tce_returns_stats);
     for (int32_t epoch = 0; status == TCE_OK && epoch < options->n_epochs; epoch++) {
         status = policy_update_gradient(u, rows, options, &gradient);
         if (status == TCE_OK)
@@ -130,9 +130,12 @@ tce_status segment_surrogate(void *context, const double *mean, const double *L,
                              tce_returns_stats *stats, double *d_mean, double *d_L)
 {
     const segment_likelihood *s = context;
-    return tce_segment_surrogate(s->segment, s->n, s->pos, mean, L, s->init_pos, s->init_vel,
-                                 s->old_log_prob, s->advantages, s->mask, s->ratio_clip, stats,
-                                 NULL, d_mean, d_L);
+    tce_segment_paths paths = s->paths;
+    paths.mean = mean;
+    paths.L = L;
+    paths.out_d_mean = d_mean;
+    paths.out_d_L = d_L;
+    return tce_segment_surrogate(s->segment, &paths, stats);
 }
 
 tce_status parameter_surrogate(void *context, const double *mean, const double *L,

@@ -100,13 +100,7 @@ tce_status policy_update_run(policy_update *u, const policy_rows *rows,
 /* Of TCE: the likelihood of the path segments that are set in a tce_segment; J of them. */
 typedef struct segment_likelihood {
     tce_segment *segment;
-    size_t n;
-    const double *pos;                 /* [n, T, D] */
-    const double *init_pos, *init_vel; /* [n, D] */
-    const double *old_log_prob;        /* [n, J] */
-    const double *advantages;          /* [n, J] */
-    const uint8_t *mask;               /* [n, J], or NULL */
-    double ratio_clip;                 /* 0: plain ratio */
+    tce_segment_paths paths; /* but for the policy's Gaussians and the gradients */
 } segment_likelihood;
 
 /* A `surrogate`; its context is a segment_likelihood. */

@@ -108,7 +108,7 @@ typedef struct settings {
     struct {
         double gamma, lambda;
         int32_t time_points; /* K */
-        int32_t selection;   /* TCE_TIME_POINTS_… */
+        int32_t selection;   /* TCE_SEGMENT_POINTS_… */
         int32_t advantage;   /* TCE_SEGMENT_… */
         double regulariser;
     } objective;

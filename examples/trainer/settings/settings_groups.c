@@ -53,8 +53,8 @@ static const setting_choice SCHEDULES[] = { { "none", TCE_TRPL_SCHEDULE_NONE },
                                             { "linear", TCE_TRPL_SCHEDULE_LINEAR },
                                             { "exponential", TCE_TRPL_SCHEDULE_EXPONENTIAL },
                                             { NULL, 0 } };
-static const setting_choice SELECTIONS[] = { { "interval", TCE_TIME_POINTS_INTERVAL },
-                                             { "random", TCE_TIME_POINTS_RANDOM },
+static const setting_choice SELECTIONS[] = { { "interval", TCE_SEGMENT_POINTS_INTERVAL },
+                                             { "random", TCE_SEGMENT_POINTS_RANDOM },
                                              { NULL, 0 } };
 static const setting_choice ADVANTAGES[] = { { "value", TCE_SEGMENT_VALUE },
                                              { "sum", TCE_SEGMENT_SUM },
