@@ -83,6 +83,10 @@ static const struct {
 
     /* the step-based methods */
     { "pendulum", replay_pendulum },
+    { "coloured_exact", replay_coloured_exact },
+    { "coloured_statistics", replay_coloured_statistics },
+    { "coloured_theory", replay_coloured_theory },
+    { "pink_stream", replay_pink_stream },
 };
 
 /* ---- one case -------------------------------------------------------------------------------- */

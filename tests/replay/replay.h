@@ -282,5 +282,9 @@ void replay_jerk(replay_case *c);
 void replay_correlation(replay_case *c);
 
 void replay_pendulum(replay_case *c);
+void replay_coloured_exact(replay_case *c);
+void replay_coloured_statistics(replay_case *c);
+void replay_coloured_theory(replay_case *c);
+void replay_pink_stream(replay_case *c);
 
 #endif

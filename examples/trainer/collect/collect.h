@@ -20,7 +20,8 @@ enum {
     PURPOSE_EVAL_ENV = 4,
     PURPOSE_PARAMETERS = 5,
     PURPOSE_TIME_POINTS = 6,
-    PURPOSE_MINIBATCH = 7
+    PURPOSE_MINIBATCH = 7,
+    PURPOSE_COLOURED_NOISE = 8
 };
 
 /* ---- a task and its episodes ----------------------------------------------------------------- */
