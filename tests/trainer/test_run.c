@@ -12,8 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/csv.h"
+#include "queue/display.h"
 #include "queue/queue.h"
+#include "tools/csv.h"
 #include "tools/shell.h"
 #include "support.h"
 
@@ -369,11 +370,10 @@ static void save_at(const settings *s, int64_t iteration, double value)
 
 static tce_status load_newest(const settings *s, pair *l, run_mark *mark)
 {
-    display d;
+    const messages silent = { 0 };
     char *columns;
-    display_init(&d, 1);
     const tce_status status = checkpoint_load(folder, &(run_subject){ s, &NUMBER, l, NULL, &row },
-                                              &d, mark, &columns);
+                                              &silent, mark, &columns);
     if (status == TCE_OK)
         ck_assert_str_eq(columns, "return");
     free(columns);
@@ -566,10 +566,10 @@ START_TEST(the_line_fits_its_width)
     display d;
     metrics m = { 0 };
     const double spent[] = { 1.0, 2.0, 1.0 };
-    const display_state state = { 50, 100, 12345, 0, 0, &m, PHASES, spent };
+    const run_standing state = { 50, 100, 12345, 0, 0, 0, 0, &m, PHASES, spent };
     char text[1024];
     display_init(&d, 1);
-    display_update(&d, &state, 0, 0);
+    display_update(&d, &state);
     metrics_put(&m, "return", -1.5);
     metrics_put(&m, "success", 0.25);
     metrics_put(&m, "kl_mean", 0.03);

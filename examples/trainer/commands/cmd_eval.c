@@ -15,7 +15,7 @@
 #include "methods/methods.h"
 #include "report/stats.h"
 #include "run/policy_runner.h"
-#include "tools/progress_line.h"
+#include "commands/progress_line.h"
 #include "tools/memory.h"
 #include "tools/png.h"
 
@@ -211,8 +211,11 @@ static tce_status evaluate(policy_runner *p, const eval_options *asked, tce_pool
     status = tce_pool_create(&options, NULL, pool);
     if (status == TCE_OK)
         status = policy_runner_create(p, o->episodes, *pool);
+    progress_line played;
+    progress_line_start(&played, "playing", 0, "episodes");
     if (status == TCE_OK)
-        status = policy_runner_run(p);
+        status = policy_runner_run(p, progress_line_show, &played);
+    progress_line_end(&played);
     if (status == TCE_OK)
         status = print_report(p);
     if (status == TCE_OK && (o->video || o->picture))

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "commands/commands.h"
+#include "commands/progress_line.h"
 #include "queue/queue.h"
 #include "report/plot.h"
 #include "tools/files.h"
@@ -136,6 +137,7 @@ static tce_status write_all(const plot_data *data, const plot_options *o)
     }
     if (status == TCE_OK && o->pictures) {
         printf("\n");
+        fflush(stdout);
         status = plot_draw(o->out, 0);
     }
     return status;
@@ -244,6 +246,12 @@ static int read_arguments(int argc, char **argv, plot_arguments *a)
     return o->out[0] ? EXIT_FINE : fail_usage("plot", "--out is empty");
 }
 
+static void warn(void *context, const char *sentence)
+{
+    (void)context;
+    fprintf(stderr, "tce plot: %s\n", sentence);
+}
+
 static tce_status plot_runs(const plot_arguments *a)
 {
     plot_data data;
@@ -253,6 +261,12 @@ static tce_status plot_runs(const plot_arguments *a)
     data.holds_runs = queue_exists;
     data.methods = METHODS;
     data.smooth = a->smooth;
+    data.out = stdout;
+    data.say.warn = warn;
+    progress_line played;
+    progress_line_start(&played, "playing", 0, "episodes");
+    data.played = progress_line_show;
+    data.played_context = &played;
     tce_status status = TCE_OK;
     for (size_t i = 0; status == TCE_OK && i < a->n; i++)
         status = plot_add(&data, a->folders[i], a->labels[i]);
@@ -263,6 +277,7 @@ static tce_status plot_runs(const plot_arguments *a)
         warn_of_aggregates(&data);
         status = write_all(&data, &a->options);
     }
+    progress_line_end(&played);
     plot_free(&data);
     return status;
 }

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "commands/commands.h"
-#include "report/plot.h"
+#include "queue/display.h"
 #include "queue/queue.h"
+#include "queue/signals.h"
+#include "report/plot.h"
 #include "tools/shell.h"
 
 static const char OPTIONS[] =
@@ -237,7 +239,7 @@ static int report_failure(display *d, tce_status status, const char *folder, con
     char library[SHELL_WORD + 32], word[SHELL_WORD];
     display_end(d);
     fail();
-    if (status == TCE_E_ENV || status == TCE_E_ENV_NAN)
+    if (r->trained && (status == TCE_E_ENV || status == TCE_E_ENV_NAN))
         fprintf(stderr, "tce: collect.on_fault=drop leaves such episodes out and counts them\n");
     if (r->saved > 0)
         fprintf(stderr,
@@ -262,13 +264,18 @@ static int report_interrupt(display *d, const char *folder, const settings *s, c
     return EXIT_INTERRUPTED;
 }
 
-/* Learner and threads are there; the folder is locked. */
-static int train(const char *folder, const method_context *c, void *learner, run_start start,
-                 display *d)
+static int train_in(const char *folder, const settings *s, run_start start, display *d)
 {
-    const settings *s = c->s;
+    task t;
     run_result result;
-    const tce_status status = run_train(folder, c, method_of(s), learner, start, d, &result);
+    run_observer observer;
+    if (task_open(s, &t) != TCE_OK)
+        return fail();
+    display_observe(d, &observer);
+    signals_enter_folder();
+    const run_plan plan = { folder, s, &t, start, &observer };
+    const tce_status status = run_carry_out(&plan, &result);
+    task_close(&t);
     if (status != TCE_OK)
         return report_failure(d, status, folder, s, &result);
     if (result.interrupted)
@@ -277,54 +284,6 @@ static int train(const char *folder, const method_context *c, void *learner, run
         display_warn(d, "no curve.png: %s", tce_error_message());
     report_end(d, folder, s, &result);
     return EXIT_FINE;
-}
-
-/* Threads, learner, training; each with its end. */
-static int train_locked(const char *folder, const settings *s, const task *t, run_start start,
-                        display *d)
-{
-    tce_pool_options options;
-    tce_pool *pool = NULL;
-    void *learner = NULL;
-    tce_pool_options_init(&options, sizeof options);
-    options.n_threads = s->run.threads;
-    tce_status status = tce_pool_create(&options, NULL, &pool);
-    const method_context c = { s, t, pool };
-    if (status == TCE_OK)
-        status = method_of(s)->create(&c, &learner);
-    const int code = status == TCE_OK ? train(folder, &c, learner, start, d) : fail();
-    method_of(s)->destroy(learner);
-    tce_pool_free(pool);
-    return code;
-}
-
-/* The folder first: whoever comes second learns it before any work. */
-static int train_in(const char *folder, const settings *s, run_start start, display *d)
-{
-    task t;
-    int lock = -1;
-    if (task_open(s, &t) != TCE_OK)
-        return fail();
-    int code = EXIT_FINE;
-    run_enters_folder();
-    if (run_folder_create(folder) != TCE_OK || run_lock(folder, &lock) != TCE_OK) {
-        code = fail();
-    } else if (start == RUN_NEW && run_find_state(folder, METHODS) > RUN_BEGUN) {
-        char word[SHELL_WORD];
-        fprintf(
-            stderr,
-            "tce: %s has a run already: continue it with --resume %s, or choose another --out\n",
-            folder, shell_word(folder, word, sizeof word));
-        code = EXIT_FAILED;
-    } else {
-        if (start == RUN_NEW)
-            display_note(d, "%s", folder);
-        code = train_locked(folder, s, &t, start, d);
-        run_folder_discard(folder);
-    }
-    run_unlock(lock);
-    task_close(&t);
-    return code;
 }
 
 /* ---- a queue --------------------------------------------------------------------------------- */
@@ -401,7 +360,7 @@ static int train_queue(const train_options *o, queue *asked, settings *s)
                           "--restart goes with a run, and %s is a queue: name one of its runs, or "
                           "begin the queue in another folder",
                           folder);
-    run_enters_folder();
+    signals_enter_folder();
     if (asked && folder_make(folder) != TCE_OK)
         return fail();
     if (run_lock(folder, &lock) != TCE_OK) {
@@ -498,7 +457,7 @@ int cmd_train(int argc, char **argv)
     train_options o = { 0 };
     int code = parse(&o, argc, argv);
     if (code < 0) {
-        run_catch_signals();
+        signals_catch();
         settings s;
         if (o.seeds || o.tasks)
             code = start_listed(&o);

@@ -22,6 +22,7 @@
 #endif
 
 #include "queue/jobs.h"
+#include "queue/signals.h"
 #include "tools/clock.h"
 #include "tools/program.h"
 #include "tools/shell.h"
@@ -260,11 +261,11 @@ static tce_status watch(work *w)
         const tce_status saved = collect_ended(w);
         if (status == TCE_OK)
             status = saved;
-        if (status == TCE_OK && !run_signal())
+        if (status == TCE_OK && !signals_caught())
             status = fill(w, &waiting);
-        if (run_signal() && !forwarded++)
+        if (signals_caught() && !forwarded++)
             stop_all(w);
-        if (count_running(w) == 0 && (!waiting || status != TCE_OK || run_signal()))
+        if (count_running(w) == 0 && (!waiting || status != TCE_OK || signals_caught()))
             return status;
         jobs_display_update(&w->display);
         nanosleep(&pause, NULL);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "queue/display.h"
 #include "queue/jobs.h"
 #include "tools/clock.h"
 #include "tools/csv.h"

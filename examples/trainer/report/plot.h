@@ -8,7 +8,9 @@
 
 #include "collect/collect.h"
 #include "report/stats.h"
+#include "run/policy_runner.h"
 #include "tools/csv.h"
+#include "tools/messages.h"
 
 #define LABEL_SIZE 128
 
@@ -81,6 +83,10 @@ typedef struct plot_data {
     double smooth;
     size_t n_runs;
     plotted_run *runs;
+    FILE *out; /* where tables go that a person reads */
+    messages say;
+    policy_runner_played played; /* NULL, or told of episodes that are played */
+    void *played_context;
     plot_groups tasks; /* a group for each task and label */
     /* a group for each label that has several tasks: all of them together */
     plot_groups aggregates;
@@ -88,7 +94,7 @@ typedef struct plot_data {
 
 /*
  * Adds the run in a folder, or every run in it and in the folders of runs in it. There, what has no
- * measurement yet is left out with a warning on stderr. label: NULL names it by its method.
+ * measurement yet is left out with a warning. label: NULL names it by its method.
  */
 tce_status plot_add(plot_data *data, const char *folder, const char *label);
 
@@ -114,7 +120,7 @@ const setting_row *plot_difference(const plot_data *data, const plot_group *grou
 
 /*
  * curves.csv, profile.csv and summary.csv into a folder, with several tasks aggregate_curves.csv
- * and aggregate_profile.csv too; the summary also goes to stdout.
+ * and aggregate_profile.csv too; the summary also goes to data->out.
  */
 tce_status plot_write_statistics(const plot_data *data, const char *folder);
 
@@ -129,8 +135,8 @@ tce_status plot_write_points(const plot_data *data, const char *folder, size_t n
 void plot_clear(const char *folder);
 
 /*
- * smoothness.csv, also to stdout, and correlation_*.csv: runs the mean policies for n_episodes
- * each; library as for policy_runner_load. What cannot be had is warned about on stderr.
+ * smoothness.csv, also to data->out, and correlation_*.csv: runs the mean policies for n_episodes
+ * each; library as for policy_runner_load. What cannot be had is warned about.
  */
 tce_status plot_write_policies(const plot_data *data, const char *folder, const char *library,
                                int32_t n_episodes, tce_pool *pool);

@@ -155,7 +155,6 @@ tce_status plot_draw(const char *folder, int quiet)
     if (temporary_open(&said) != TCE_OK)
         return tce_fail(TCE_E_IO, "no pictures: %s", tce_error_message());
     int code = 0;
-    fflush(stdout);
     tce_status status = run_python(python, in_tree ? file : installed, said, &code);
     if (status == TCE_OK && code != 0)
         status = fail_drawing(python, code, said, folder);

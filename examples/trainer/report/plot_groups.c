@@ -134,7 +134,7 @@ static tce_status add_run(plot_data *data, const char *folder, const char *label
             TCE_E_NOT_FOUND,
             "%s has no measurement of %s yet: train on, or choose another with --metric", folder,
             data->metric);
-    fprintf(stderr, "tce plot: %s has no measurement of %s yet: left out\n", folder, data->metric);
+    messages_warn(&data->say, "%s has no measurement of %s yet: left out", folder, data->metric);
     return TCE_OK;
 }
 

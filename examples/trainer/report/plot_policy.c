@@ -46,10 +46,10 @@ static void add_movement(sums *s, size_t n, size_t D, const double *velocity, do
     }
 }
 
-static tce_status play(policy_runner *p, report *r)
+static tce_status play(const plot_data *data, policy_runner *p, report *r)
 {
     const episodes *ep = &p->ep;
-    const tce_status status = policy_runner_run(p);
+    const tce_status status = policy_runner_run(p, data->played, data->played_context);
     if (status != TCE_OK)
         return status;
     double *velocity = calloc(ep->T * ep->D, sizeof *velocity);
@@ -75,7 +75,8 @@ static tce_status play(policy_runner *p, report *r)
     return TCE_OK;
 }
 
-static void write_report(FILE *file, const plot_group *g, const report *r)
+/* Rows for the file, and lines for a person. */
+static void write_report(FILE *file, FILE *out, const plot_group *g, const report *r)
 {
     char text[64];
     const char *name = plot_task_text(g, text, sizeof text);
@@ -93,13 +94,13 @@ static void write_report(FILE *file, const plot_group *g, const report *r)
         fputc(',', file);
         csv_put_text(file, g->label);
         fprintf(file, ",%zu,%zu,%s,%.17g", r->n_runs, s->n, PATH_NAMES[path], success);
-        printf("%-22s %-18s %-8s %7.3f", name, g->label, PATH_NAMES[path], success);
+        fprintf(out, "%-22s %-18s %-8s %7.3f", name, g->label, PATH_NAMES[path], success);
         for (int i = 0; i < N_NUMBERS; i++) {
             fprintf(file, ",%.17g,%.17g", mean[i], std[i]);
-            printf("  %9.3g (%8.2g)", mean[i], std[i]);
+            fprintf(out, "  %9.3g (%8.2g)", mean[i], std[i]);
         }
         fputc('\n', file);
-        printf("\n");
+        fprintf(out, "\n");
     }
 }
 
@@ -141,9 +142,9 @@ static tce_status write_correlation(const char *folder, const plot_group *g, con
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static void warn(const plotted_run *run, const char *what)
+static void warn(const plot_data *data, const plotted_run *run, const char *what)
 {
-    fprintf(stderr, "tce plot: no %s of %s: %s\n", what, run->folder, tce_error_message());
+    messages_warn(&data->say, "no %s of %s: %s", what, run->folder, tce_error_message());
 }
 
 /* All runs of a group; the correlation is that of its first policy. */
@@ -159,24 +160,25 @@ static void report_group(const plot_data *data, const plot_group *g, const char 
         if (status == TCE_OK)
             status = policy_runner_create(&p, n_episodes, pool);
         if (status == TCE_OK)
-            status = play(&p, r);
+            status = play(data, &p, r);
         if (status != TCE_OK)
-            warn(run, "smoothness");
+            warn(data, run, "smoothness");
         else if (!drawn && write_correlation(folder, g, run, &p) != TCE_OK)
-            warn(run, "correlation matrix");
+            warn(data, run, "correlation matrix");
         drawn |= status == TCE_OK;
         policy_runner_close(&p);
     }
 }
 
-static void print_head(int32_t n_episodes)
+static void print_head(FILE *out, int32_t n_episodes)
 {
-    printf("\nsmoothness of the mean policy, %d episodes per run: mean (standard deviation) over "
-           "episodes\n",
-           (int)n_episodes);
-    printf("%-22s %-18s %-8s %7s  %-20s  %-20s  %-20s  %-20s\n", "task", "method", "path",
-           "success", "max jerk, 1/s^3", "mean jerk^2, 1/s^6", "dimensionless jerk",
-           "its integral form");
+    fprintf(out,
+            "\nsmoothness of the mean policy, %d episodes per run: mean (standard deviation) over "
+            "episodes\n",
+            (int)n_episodes);
+    fprintf(out, "%-22s %-18s %-8s %7s  %-20s  %-20s  %-20s  %-20s\n", "task", "method", "path",
+            "success", "max jerk, 1/s^3", "mean jerk^2, 1/s^6", "dimensionless jerk",
+            "its integral form");
 }
 
 tce_status plot_write_policies(const plot_data *data, const char *folder, const char *library,
@@ -197,8 +199,8 @@ tce_status plot_write_policies(const plot_data *data, const char *folder, const 
         if (r.n_runs == 0)
             continue;
         if (!any++)
-            print_head(n_episodes);
-        write_report(file, &data->tasks.list[i], &r);
+            print_head(data->out, n_episodes);
+        write_report(file, data->out, &data->tasks.list[i], &r);
     }
     return plot_close(folder, "smoothness.csv", file);
 }

@@ -80,7 +80,8 @@ static tce_status write_profile(FILE *file, const plot_group *g, const double *t
     return status;
 }
 
-static tce_status write_summary(FILE *file, const plot_group *g, int width, double *work)
+/* A row for the file, and one for a person. */
+static tce_status write_summary(FILE *file, FILE *out, const plot_group *g, int width, double *work)
 {
     const size_t n = g->R * g->K;
     char text[64], between[64];
@@ -96,8 +97,8 @@ static tce_status write_summary(FILE *file, const plot_group *g, int width, doub
     fprintf(file, ",%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n", g->x[g->n - 1], iqm, band.low,
             band.high, mean, median, gap);
     snprintf(between, sizeof between, "[%.4g, %.4g]", band.low, band.high);
-    printf("%-*s %-18s %4zu  %8.4g %-18s %8.4g %8.4g %8.4g\n", width,
-           plot_task_text(g, text, sizeof text), g->label, g->R, iqm, between, mean, median, gap);
+    fprintf(out, "%-*s %-18s %4zu  %8.4g %-18s %8.4g %8.4g %8.4g\n", width,
+            plot_task_text(g, text, sizeof text), g->label, g->R, iqm, between, mean, median, gap);
     return TCE_OK;
 }
 
@@ -156,15 +157,15 @@ static tce_status write_table(const plot_data *data, const char *folder, double 
         return status;
     fprintf(file, "task,method,runs,%s,%s,low,high,mean,median,optimality_gap\n", data->x_name,
             data->metric);
-    printf("%s at the end of each run; IQM with 95 %% stratified-bootstrap interval\n",
-           data->metric);
-    printf("%-*s %-18s %4s  %8s %-18s %8s %8s %8s\n", width, "task", "method", "runs", "IQM",
-           "interval", "mean", "median", "gap to 1");
+    fprintf(data->out, "%s at the end of each run; IQM with 95 %% stratified-bootstrap interval\n",
+            data->metric);
+    fprintf(data->out, "%-*s %-18s %4s  %8s %-18s %8s %8s %8s\n", width, "task", "method", "runs",
+            "IQM", "interval", "mean", "median", "gap to 1");
     for (int part = 0; part < 2; part++) {
         if (part == 1 && parts[part]->n > 0)
-            printf("\n");
+            fprintf(data->out, "\n");
         for (size_t i = 0; status == TCE_OK && i < parts[part]->n; i++)
-            status = write_summary(file, &parts[part]->list[i], width, work);
+            status = write_summary(file, data->out, &parts[part]->list[i], width, work);
     }
     const tce_status closed = plot_close(folder, "summary.csv", file);
     return status == TCE_OK ? closed : status;

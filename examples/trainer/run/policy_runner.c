@@ -7,7 +7,6 @@
 
 #include "run/policy_runner.h"
 #include "run/run.h"
-#include "tools/progress_line.h"
 #include "tools/memory.h"
 #include "tools/shell.h"
 
@@ -109,19 +108,24 @@ tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *
     return status == TCE_OK ? episodes_allocate(&p->ep, &p->agent, &p->arrays) : status;
 }
 
+/* Who is told of the rounds, and how many episodes they had. */
+typedef struct listener {
+    policy_runner_played played;
+    void *context;
+    size_t done;
+} listener;
+
 static tce_status count(void *context, const episodes *ep, size_t first, size_t n)
 {
-    (void)ep;
+    listener *l = context;
     (void)first;
-    progress_line_add(context, n);
+    l->done += n;
+    l->played(l->context, l->done, ep->E);
     return TCE_OK;
 }
 
-tce_status policy_runner_run(policy_runner *p)
+tce_status policy_runner_run(policy_runner *p, policy_runner_played played, void *context)
 {
-    progress_line played;
-    progress_line_start(&played, "playing", p->ep.E, "episodes");
-    const tce_status status = episodes_collect(&p->ep, POLICY_RUNNER_COLLECTION, 0, count, &played);
-    progress_line_end(&played);
-    return status;
+    listener l = { played, context, 0 };
+    return episodes_collect(&p->ep, POLICY_RUNNER_COLLECTION, 0, played ? count : NULL, &l);
 }

@@ -38,10 +38,13 @@ tce_status policy_runner_load(policy_runner *p, const char *folder,
 tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *pool);
 void policy_runner_close(policy_runner *p);
 
+/* Called after each round of environments: so many episodes of so many have been played. */
+typedef void (*policy_runner_played)(void *context, size_t done, size_t total);
+
 /*
- * Episodes with the mean policy on resets that training never saw, counted on the terminal. The
- * same seed gives the same episodes.
+ * Episodes with the mean policy on resets that training never saw. The same seed gives the same
+ * episodes. played: NULL, or told how far it is.
  */
-tce_status policy_runner_run(policy_runner *p);
+tce_status policy_runner_run(policy_runner *p, policy_runner_played played, void *context);
 
 #endif

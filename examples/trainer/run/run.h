@@ -18,9 +18,9 @@
 #define TRAINER_RUN_H
 
 #include "methods/methods.h"
-#include "run/display.h"
 #include "run/tensorboard.h"
 #include "tools/files.h"
+#include "tools/messages.h"
 
 #define RUN_PATH FILE_PATH
 
@@ -190,7 +190,7 @@ tce_status checkpoint_export(const char *folder, const run_subject *subject);
  * TCE_E_NOT_FOUND: there is none. TCE_E_VALUE: it was written with other settings; the message
  * names the key and both values. TCE_E_SHAPE: there are whole ones, but none that fits.
  */
-tce_status checkpoint_load(const char *folder, const run_subject *subject, display *d,
+tce_status checkpoint_load(const char *folder, const run_subject *subject, const messages *say,
                            run_mark *mark, char **columns);
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -201,6 +201,7 @@ typedef struct run_result {
     int64_t saved;                    /* iteration of the last checkpoint; 0: none */
     double seconds;                   /* of this process */
     double eval_success, eval_return; /* last ones of this process; NaN: none */
+    int trained;                      /* the learner was made, and training began */
     int interrupted;
 } run_result;
 
@@ -211,23 +212,56 @@ typedef enum run_start {
     RUN_RESTART /* from the beginning; what is there is set aside first */
 } run_start;
 
-/*
- * Trains to the end, or until a signal. The folder is locked; config.yaml is written here, after a
- * checkpoint has agreed with the settings.
- * TCE_E_STATE: RUN_RESUME in a folder that had a checkpoint and has none that loads. After a
- * failure *out still says what is saved.
- */
-tce_status run_train(const char *folder, const method_context *c, const method *way, void *learner,
-                     run_start start, display *d, run_result *out);
+/* Where a run stands after an iteration. */
+typedef struct run_standing {
+    int64_t iteration, iterations;
+    int64_t env_steps, steps_limit;
+    int64_t dropped; /* episodes of this iteration that were lost */
+    int evaluated;   /* the iteration ended with an evaluation */
+    int last;        /* no other will follow */
+    const metrics *m;
+    const char *const *phases; /* ends in NULL */
+    const double *seconds;     /* [phases] since the start */
+} run_standing;
+
+/* What an observer wants of a run. */
+typedef enum run_wish {
+    RUN_GO_ON,
+    RUN_STOP,   /* after this iteration, saved */
+    RUN_ABANDON /* now: the iteration under way is not to be counted */
+} run_wish;
+
+/* Who is told of a run, on the thread that trains. Functions may be NULL. Starts as { 0 }. */
+typedef struct run_observer {
+    messages say;
+    void *context; /* of the functions below */
+    /* iterations begin after this one */
+    void (*start)(void *context, int64_t iteration, int64_t env_steps);
+    /* an iteration is over and written */
+    void (*advance)(void *context, const run_standing *now);
+    /* a run_wish: asked before and after each iteration */
+    int (*wish)(void *context);
+    /* training is over, with or without success */
+    void (*end)(void *context);
+} run_observer;
+
+/* What a run needs to be told. All of it outlives the run. */
+typedef struct run_plan {
+    const char *folder;
+    const settings *s;
+    const task *t;
+    run_start start;
+    const run_observer *observer;
+} run_plan;
 
 /*
- * Ctrl-C and its like end the process at once until it enters a folder. From then on the first asks
- * to stop after the iteration, and the second ends the process at once.
+ * A run from its first step to its last: folder, lock, threads, learner, training. The folder is
+ * locked meanwhile; config.yaml is written after a checkpoint has agreed with the settings. Ends
+ * when the settings say so, or when the observer wishes.
+ * TCE_E_STATE: another process has the folder; RUN_NEW where there is a run; RUN_RESUME in a folder
+ * that had a checkpoint and has none that loads; the observer abandoned the run. After a failure
+ * *out still says what is saved.
  */
-void run_catch_signals(void);
-/* There will be something to save, or to take away again. */
-void run_enters_folder(void);
-/* The signal that asked to stop, or 0. */
-int run_signal(void);
+tce_status run_carry_out(const run_plan *plan, run_result *out);
 
 #endif

@@ -449,22 +449,22 @@ static tce_status load_file(const char *path, int64_t iteration, const run_subje
 }
 
 /* Out of the way, not away. */
-static void set_aside(const char *path, const char *reason, display *d)
+static void set_aside(const char *path, const char *reason, const messages *say)
 {
     char aside[RUN_PATH + 16];
     snprintf(aside, sizeof aside, "%s.damaged", path);
-    display_warn(d, "damaged checkpoint %s; kept as %s", reason, aside);
+    messages_warn(say, "damaged checkpoint %s; kept as %s", reason, aside);
     rename(path, aside);
 }
 
 /* Those of the list that are still there; the reason is that of the newest. */
 static void set_misfits_aside(const char *folder, const int64_t *list, size_t n, const char *reason,
-                              display *d)
+                              const messages *say)
 {
     char path[RUN_PATH];
     for (size_t i = 0; i < n; i++)
         if (checkpoint_path(folder, list[i], path) == TCE_OK && access(path, F_OK) == 0) {
-            set_aside(path, reason ? reason : path, d);
+            set_aside(path, reason ? reason : path, say);
             reason = NULL;
         }
 }
@@ -474,7 +474,7 @@ static void set_misfits_aside(const char *folder, const int64_t *list, size_t n,
  * does fit; when none does, the task or its library may have changed, and all stay where they are.
  */
 static tce_status load_newest(const char *folder, size_t n, const int64_t *list,
-                              const run_subject *subject, const char *header, display *d,
+                              const run_subject *subject, const char *header, const messages *say,
                               run_mark *mark, char **columns)
 {
     char misfit[REASON_SIZE] = "";
@@ -484,9 +484,9 @@ static tce_status load_newest(const char *folder, size_t n, const int64_t *list,
         if (status == TCE_OK)
             status = load_file(path, list[i], subject, header, mark, columns);
         if (status == TCE_OK)
-            set_misfits_aside(folder, list, i, misfit, d);
+            set_misfits_aside(folder, list, i, misfit, say);
         if (status == TCE_E_CORRUPT)
-            set_aside(path, tce_error_message(), d);
+            set_aside(path, tce_error_message(), say);
         else if (status != TCE_E_SHAPE)
             return status;
         else if (!misfit[0])
@@ -500,7 +500,7 @@ static tce_status load_newest(const char *folder, size_t n, const int64_t *list,
     return tce_fail(TCE_E_NOT_FOUND, "%s/checkpoints has no checkpoint", folder);
 }
 
-tce_status checkpoint_load(const char *folder, const run_subject *subject, display *d,
+tce_status checkpoint_load(const char *folder, const run_subject *subject, const messages *say,
                            run_mark *mark, char **columns)
 {
     char *header = NULL;
@@ -511,7 +511,7 @@ tce_status checkpoint_load(const char *folder, const run_subject *subject, displ
     if (status == TCE_OK)
         status = list_checkpoints(folder, &list, &n);
     if (status == TCE_OK)
-        status = load_newest(folder, n, list, subject, header, d, mark, columns);
+        status = load_newest(folder, n, list, subject, header, say, mark, columns);
     free(list);
     free(header);
     return status;

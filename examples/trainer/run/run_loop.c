@@ -1,60 +1,16 @@
 /*
- * The loop of a run: iterate, evaluate, log, save, until the settings or a signal end it.
+ * The loop of a run: iterate, evaluate, log, save, until the settings or the observer end it.
  *
  * What is saved and logged depends on the iteration alone, so a run that goes on from a checkpoint
  * repeats what was lost, byte for byte.
  */
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "run/run.h"
 #include "tools/clock.h"
-
-#define EXIT_BY_SIGNAL 130
-
-/* ---- signals --------------------------------------------------------------------------------- */
-
-static volatile sig_atomic_t caught, in_folder;
-
-static void on_signal(int number)
-{
-    if (caught || !in_folder)
-        _exit(EXIT_BY_SIGNAL);
-    caught = number;
-}
-
-void run_catch_signals(void)
-{
-    static const int STOPPING[] = { SIGINT, SIGTERM, SIGHUP };
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    sigemptyset(&action.sa_mask);
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    for (size_t i = 0; i < sizeof STOPPING / sizeof STOPPING[0]; i++) {
-        struct sigaction before;
-        /* nohup stays nohup */
-        if (sigaction(STOPPING[i], NULL, &before) != 0 || before.sa_handler != SIG_IGN)
-            sigaction(STOPPING[i], &action, NULL);
-    }
-    /* a closed pipe or a size limit is an error of the call, not the end of the run */
-    action.sa_handler = SIG_IGN;
-    sigaction(SIGPIPE, &action, NULL);
-    sigaction(SIGXFSZ, &action, NULL);
-}
-
-void run_enters_folder(void)
-{
-    in_folder = 1;
-}
-
-int run_signal(void)
-{
-    return caught;
-}
+#include "tools/shell.h"
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
@@ -68,7 +24,7 @@ typedef struct run {
     size_t n_train;  /* columns of the method */
     double *seconds; /* [phases] in this iteration */
     double *all_seconds; /* [phases] since the start */
-    display *d;
+    const run_observer *observer;
     run_log log;
     run_mark mark;
     run_result *result;
@@ -88,6 +44,11 @@ static int finished(const run *r)
            (r->s->run.stop_success > 0.0 && r->mark.eval_success >= r->s->run.stop_success);
 }
 
+static int wish(const run *r)
+{
+    return r->observer->wish ? r->observer->wish(r->observer->context) : RUN_GO_ON;
+}
+
 static tce_status save(run *r)
 {
     tce_status status = run_log_mark(&r->log, &r->mark);
@@ -98,29 +59,43 @@ static tce_status save(run *r)
     return status;
 }
 
-static void show(run *r, int64_t dropped, int evaluated)
+static void tell(run *r, int64_t dropped, int evaluated)
 {
-    const display_state state = { r->mark.iteration,
-                                  r->s->run.iterations,
-                                  r->mark.env_steps,
-                                  r->s->run.steps,
-                                  dropped,
-                                  &r->m,
-                                  r->subject.way->phases,
-                                  r->all_seconds };
+    const run_standing now = { .iteration = r->mark.iteration,
+                               .iterations = r->s->run.iterations,
+                               .env_steps = r->mark.env_steps,
+                               .steps_limit = r->s->run.steps,
+                               .dropped = dropped,
+                               .evaluated = evaluated,
+                               .last = finished(r) || wish(r),
+                               .m = &r->m,
+                               .phases = r->subject.way->phases,
+                               .seconds = r->all_seconds };
     r->result->iteration = r->mark.iteration;
     r->result->env_steps = r->mark.env_steps;
     if (evaluated) {
         r->result->eval_success = metrics_get(&r->m, "eval_success");
         r->result->eval_return = metrics_get(&r->m, "eval_return");
     }
-    display_update(r->d, &state, evaluated, finished(r) || run_signal());
+    if (r->observer->advance)
+        r->observer->advance(r->observer->context, &now);
+}
+
+/* What an abandoned iteration has made must not be written. */
+static tce_status check_wanted(const run *r)
+{
+    return wish(r) == RUN_ABANDON
+               ? tce_fail(TCE_E_STATE, "the run was abandoned after iteration %lld",
+                          (long long)r->mark.iteration)
+               : TCE_OK;
 }
 
 /* Episodes with the mean policy; `number` keys their streams. */
 static tce_status evaluate(run *r, uint64_t number)
 {
-    const tce_status status = episodes_collect(&r->test, number, 0, NULL, NULL);
+    tce_status status = episodes_collect(&r->test, number, 0, NULL, NULL);
+    if (status == TCE_OK)
+        status = check_wanted(r);
     if (status == TCE_OK)
         episodes_report(&r->test, r->m.values + r->n_train);
     return status;
@@ -160,6 +135,8 @@ static tce_status advance(run *r)
     run_times spent = { r->seconds, 0.0, 0.0 };
     clear_row(r);
     tce_status status = way->iterate(r->subject.learner, i, &made);
+    if (status == TCE_OK)
+        status = check_wanted(r);
     if (status != TCE_OK)
         return explain(status, i);
     r->mark.iteration = i;
@@ -181,14 +158,15 @@ static tce_status advance(run *r)
     if (status == TCE_OK && (finished(r) || i % s->run.checkpoint_every == 0))
         status = save(r);
     if (status == TCE_OK)
-        show(r, made.dropped, evaluated);
+        tell(r, made.dropped, evaluated);
     return status;
 }
 
 /* Goes back to the newest checkpoint that is whole; to the beginning when there never was one. */
 static tce_status go_on(run *r, char **columns)
 {
-    const tce_status status = checkpoint_load(r->folder, &r->subject, r->d, &r->mark, columns);
+    const tce_status status = checkpoint_load(r->folder, &r->subject, &r->observer->say, &r->mark,
+                                              columns);
     if (status == TCE_E_NOT_FOUND &&
         run_find_state(r->folder, r->subject.s->methods) == RUN_TRAINED)
         return tce_fail(TCE_E_STATE,
@@ -197,12 +175,13 @@ static tce_status go_on(run *r, char **columns)
                         "beginning; the old files are then moved into %s/before-restart-<n>",
                         r->folder, r->folder, r->folder);
     if (status == TCE_E_NOT_FOUND) {
-        display_note(r->d, "%s has no checkpoint: it starts from the beginning", r->folder);
+        messages_note(&r->observer->say,
+                      "%s has no checkpoint: it starts from the beginning", r->folder);
         return TCE_OK;
     }
     if (status == TCE_OK)
-        display_note(r->d, "continues after iteration %lld of %s", (long long)r->mark.iteration,
-                     r->folder);
+        messages_note(&r->observer->say, "continues after iteration %lld of %s",
+                      (long long)r->mark.iteration, r->folder);
     r->result->saved = status == TCE_OK ? r->mark.iteration : 0;
     return status;
 }
@@ -212,7 +191,7 @@ static tce_status set_aside(run *r)
     char aside[RUN_PATH];
     const tce_status status = run_set_aside(r->folder, aside);
     if (status == TCE_OK && aside[0])
-        display_note(r->d, "what was in %s is in %s", r->folder, aside);
+        messages_note(&r->observer->say, "what was in %s is in %s", r->folder, aside);
     return status;
 }
 
@@ -238,8 +217,8 @@ static tce_status prepare(run *r, run_start start)
         status = run_write_settings(r->folder, "config.yaml", r->s);
     free(columns);
     if (status == TCE_OK && cut_short)
-        display_warn(
-            r->d,
+        messages_warn(
+            &r->observer->say,
             "%s/progress.csv is shorter than it was at the checkpoint: earlier rows are missing",
             r->folder);
 
@@ -290,15 +269,18 @@ static tce_status create_parts(run *r, const method_context *c)
 static tce_status train(run *r, run_start start)
 {
     tce_status status = prepare(r, start);
-    display_start(r->d, r->mark.iteration, r->mark.env_steps);
+    if (r->observer->start)
+        r->observer->start(r->observer->context, r->mark.iteration, r->mark.env_steps);
     r->result->iteration = r->mark.iteration;
     r->result->env_steps = r->mark.env_steps;
-    while (status == TCE_OK && !finished(r) && !run_signal())
+    while (status == TCE_OK && !finished(r) && wish(r) == RUN_GO_ON)
         status = advance(r);
+    if (status == TCE_OK)
+        status = check_wanted(r);
 
     /*
-     * what a signal left unsaved; or the policy, when a process was killed between its last
-     * checkpoint and this
+     * what was left unsaved when it was asked to stop; or the policy, when a process was killed
+     * between its last checkpoint and this
      */
     if (status == TCE_OK && r->result->saved < r->mark.iteration)
         status = save(r);
@@ -308,29 +290,77 @@ static tce_status train(run *r, run_start start)
     return status;
 }
 
-tce_status run_train(const char *folder, const method_context *c, const method *way, void *learner,
-                     run_start start, display *d, run_result *out)
+/* The learner is there; the folder is locked. */
+static tce_status run_learner(const run_plan *plan, const method_context *c, void *learner,
+                              run_result *out)
 {
     const double began = now_seconds();
     run r;
     memset(&r, 0, sizeof r);
-    memset(out, 0, sizeof *out);
-    out->eval_success = out->eval_return = NAN;
-    r.folder = folder;
+    r.folder = plan->folder;
     r.s = c->s;
-    r.subject = (run_subject){ c->s, way, learner, &r.test, &r.m };
-    r.d = d;
+    r.subject = (run_subject){ c->s, method_of(c->s), learner, &r.test, &r.m };
+    r.observer = plan->observer;
     r.result = out;
     r.mark.eval_success = NAN;
 
     tce_status status = create_parts(&r, c);
     if (status == TCE_OK)
-        status = train(&r, start);
+        status = train(&r, plan->start);
     out->seconds = now_seconds() - began;
     run_log_close(&r.log);
     episodes_free(&r.test);
     metrics_free(&r.m);
     memory_free(&r.arrays);
-    display_end(d);
+    if (r.observer->end)
+        r.observer->end(r.observer->context);
+    return status;
+}
+
+/* Threads and learner; each with its end. */
+static tce_status run_locked(const run_plan *plan, run_result *out)
+{
+    tce_pool_options options;
+    tce_pool *pool = NULL;
+    void *learner = NULL;
+    const method *way = method_of(plan->s);
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = plan->s->run.threads;
+    tce_status status = tce_pool_create(&options, NULL, &pool);
+    const method_context c = { plan->s, plan->t, pool };
+    if (status == TCE_OK)
+        status = way->create(&c, &learner);
+    out->trained = status == TCE_OK;
+    if (status == TCE_OK)
+        status = run_learner(plan, &c, learner, out);
+    way->destroy(learner);
+    tce_pool_free(pool);
+    return status;
+}
+
+/* The folder first: whoever comes second learns it before any work. */
+tce_status run_carry_out(const run_plan *plan, run_result *out)
+{
+    const char *folder = plan->folder;
+    int lock = -1;
+    memset(out, 0, sizeof *out);
+    out->eval_success = out->eval_return = NAN;
+    tce_status status = run_folder_create(folder);
+    if (status == TCE_OK)
+        status = run_lock(folder, &lock);
+    if (status != TCE_OK)
+        return status;
+    if (plan->start == RUN_NEW && run_find_state(folder, plan->s->methods) > RUN_BEGUN) {
+        char word[SHELL_WORD];
+        status = tce_fail(TCE_E_STATE,
+                          "%s has a run already: continue it with --resume %s, or choose another --out",
+                          folder, shell_word(folder, word, sizeof word));
+    } else {
+        if (plan->start == RUN_NEW)
+            messages_note(&plan->observer->say, "%s", folder);
+        status = run_locked(plan, out);
+        run_folder_discard(folder);
+    }
+    run_unlock(lock);
     return status;
 }

@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run/display.h"
+#include "queue/display.h"
+#include "queue/signals.h"
 #include "tools/clock.h"
 #include "tools/terminal.h"
 
@@ -128,7 +129,7 @@ static void add_split(line *to, const char *const *phases, const double *seconds
 }
 
 /* Time left, by whichever limit comes first. */
-static double time_left(const display *d, const display_state *state, double elapsed)
+static double time_left(const display *d, const run_standing *state, double elapsed)
 {
     const double done = (double)(state->iteration - d->first_iteration);
     const double steps = (double)(state->env_steps - d->first_steps);
@@ -139,7 +140,7 @@ static double time_left(const display *d, const display_state *state, double ela
     return left;
 }
 
-void display_line(const display *d, const display_state *state, double now, size_t width, char *out,
+void display_line(const display *d, const run_standing *state, double now, size_t width, char *out,
                   size_t size)
 {
     line to = { out, 0, width && width < size - 1 ? width : size - 1, 0 };
@@ -185,13 +186,14 @@ static void print_coloured(const char *text)
     fputs("\033[0m", stdout);
 }
 
-void display_update(display *d, const display_state *state, int evaluated, int last)
+void display_update(display *d, const run_standing *state)
 {
     const double now = now_seconds();
-    if (evaluated)
+    if (state->evaluated)
         d->eval_success = metrics_get(state->m, "eval_success");
     const double period = d->terminal ? TERMINAL_PERIOD : PLAIN_PERIOD;
-    if (d->quiet || (!last && !(evaluated && !d->terminal) && now - d->shown < period))
+    if (d->quiet ||
+        (!state->last && !(state->evaluated && !d->terminal) && now - d->shown < period))
         return;
     d->shown = now;
 
@@ -242,4 +244,42 @@ void display_warn(display *d, const char *format, ...)
     vfprintf(stderr, format, list);
     va_end(list);
     fputc('\n', stderr);
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+static void note(void *context, const char *sentence)
+{
+    display_note(context, "%s", sentence);
+}
+
+static void warn(void *context, const char *sentence)
+{
+    display_warn(context, "%s", sentence);
+}
+
+static void start(void *context, int64_t iteration, int64_t env_steps)
+{
+    display_start(context, iteration, env_steps);
+}
+
+static void advance(void *context, const run_standing *now)
+{
+    display_update(context, now);
+}
+
+static int wish(void *context)
+{
+    (void)context;
+    return signals_caught() ? RUN_STOP : RUN_GO_ON;
+}
+
+static void end(void *context)
+{
+    display_end(context);
+}
+
+void display_observe(display *d, run_observer *out)
+{
+    *out = (run_observer){ { d, note, warn }, d, start, advance, wish, end };
 }

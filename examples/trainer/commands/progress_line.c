@@ -1,7 +1,7 @@
 /*
  * A line on stderr, so that stdout keeps the results alone.
  */
-#include "tools/progress_line.h"
+#include "commands/progress_line.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -29,6 +29,16 @@ void progress_line_add(progress_line *p, size_t n)
     p->has_line = 1;
     fprintf(stderr, "\r%s: %zu of %zu %s\033[K", p->doing, p->done, p->total, p->things);
     fflush(stderr);
+}
+
+void progress_line_show(void *line, size_t done, size_t total)
+{
+    progress_line *p = line;
+    p->total = total;
+    p->done = done;
+    progress_line_add(p, 0);
+    if (done == total)
+        progress_line_end(p);
 }
 
 void progress_line_end(progress_line *p)

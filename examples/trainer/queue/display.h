@@ -5,7 +5,7 @@
 #ifndef TRAINER_DISPLAY_H
 #define TRAINER_DISPLAY_H
 
-#include "methods/methods.h"
+#include "run/run.h"
 
 typedef struct display {
     int quiet, terminal, colour;
@@ -15,16 +15,6 @@ typedef struct display {
     double eval_success; /* last one; NaN: none yet */
 } display;
 
-/* What an update shows. */
-typedef struct display_state {
-    int64_t iteration, iterations;
-    int64_t env_steps, steps_limit;
-    int64_t dropped; /* episodes of this iteration that were lost */
-    const metrics *m;
-    const char *const *phases; /* ends in NULL */
-    const double *seconds;     /* [phases] since the start */
-} display_state;
-
 /* On stdout. Colours need a terminal and no NO_COLOR. */
 void display_init(display *d, int quiet);
 
@@ -32,17 +22,20 @@ void display_init(display *d, int quiet);
 void display_start(display *d, int64_t iteration, int64_t env_steps);
 
 /* After each iteration; evaluated ones are always written when not on a terminal. */
-void display_update(display *d, const display_state *state, int evaluated, int last);
+void display_update(display *d, const run_standing *now);
 
 /* The line as text, without colours: width 0 means all of it. */
-void display_line(const display *d, const display_state *state, double now, size_t width, char *out,
-                  size_t size);
+void display_line(const display *d, const run_standing *standing, double now, size_t width,
+                  char *out, size_t size);
 
 /* A line of its own on stdout, unless quiet. */
 void display_note(display *d, const char *format, ...) TCE_PRINTF(2, 3);
 
 /* A warning on stderr, quiet or not. */
 void display_warn(display *d, const char *format, ...) TCE_PRINTF(2, 3);
+
+/* An observer that shows a run on the display, and stops it when a signal has asked for that. */
+void display_observe(display *d, run_observer *out);
 
 /* Ends an unfinished line. */
 void display_end(display *d);

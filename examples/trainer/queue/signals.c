@@ -1,0 +1,51 @@
+/*
+ * Ctrl-C, termination and hang-up. The program alone installs handlers: what it shares with other
+ * hosts is asked to stop by a function.
+ */
+#include "queue/signals.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/program.h"
+
+static volatile sig_atomic_t caught, in_folder;
+
+static void on_signal(int number)
+{
+    if (caught || !in_folder)
+        _exit(EXIT_INTERRUPTED);
+    caught = number;
+}
+
+void signals_catch(void)
+{
+    static const int STOPPING[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    for (size_t i = 0; i < sizeof STOPPING / sizeof STOPPING[0]; i++) {
+        struct sigaction before;
+        /* nohup stays nohup */
+        if (sigaction(STOPPING[i], NULL, &before) != 0 || before.sa_handler != SIG_IGN)
+            sigaction(STOPPING[i], &action, NULL);
+    }
+    /* a closed pipe or a size limit is an error of the call, not the end of the run */
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
+}
+
+void signals_enter_folder(void)
+{
+    in_folder = 1;
+}
+
+int signals_caught(void)
+{
+    return caught;
+}
