@@ -24,12 +24,18 @@ EMBEDDED_TASKS       := reacher5 point_via swing pendulum context
 BIN     := $(BUILD)/bin
 TASKS   := $(BIN)/libtce_tasks.$(SO)
 PROGRAM := $(BIN)/tce
+# the trainer for another process, such as Python
+EMBEDDED := $(BIN)/libtce_train.so
 
 TASK_OBJECTS    := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/tasks/*.c examples/tasks/*/*.c)))
 # what an exported C file is made of, as text in the program
 TEMPLATES       := $(sort $(wildcard examples/trainer/export/templates/*))
 TEMPLATES_TEXT  := $(BUILD)/examples/trainer/export/templates
 TRAINER_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/trainer/*/*.c))) $(TEMPLATES_TEXT).o
+# rooms that another process has too
+SHARED_ROOMS     := tools settings collect methods run report
+EMBEDDED_OBJECTS := $(filter $(foreach room,$(SHARED_ROOMS) embed,$(BUILD)/examples/trainer/$(room)/%.o),$(TRAINER_OBJECTS))
+PROGRAM_OBJECTS  := $(filter-out $(BUILD)/examples/trainer/embed/%,$(TRAINER_OBJECTS))
 # all but main, for the suites: each takes what it needs
 TRAINER_ARCHIVE := $(BUILD)/examples/trainer.a
 TRAINER_SUITES  := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/trainer/test_*.c)))
@@ -69,7 +75,7 @@ deps-train: | deps-draw
 COMPILE_TASK = $(CC) $(TCE_CFLAGS) -isystem $(MUJOCO_DIR)/include
 
 .PHONY: program
-program: $(PROGRAM) $(TASKS) ## the program tce and the task library, into build/bin
+program: $(PROGRAM) $(TASKS) $(EMBEDDED) ## the program tce, the task library and the trainer for Python, into build/bin
 
 # changes only when MuJoCo or the flags do
 $(BUILD)/examples/tasks/flags: FORCE | deps-mujoco
@@ -109,10 +115,15 @@ $(TEMPLATES_TEXT).o: $(TEMPLATES_TEXT).c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)$(COMPILE) -Iexamples/trainer -MMD -MP -c -o $@ $<
 
-$(PROGRAM): $(TRAINER_OBJECTS) $(LIBTCE)
+$(EMBEDDED): $(EMBEDDED_OBJECTS) $(LIBTCE)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(LINK) -o $@ $(TRAINER_OBJECTS) $(LINK_TCE) $(TRAINER_LIBS) -lpthread -lm
+	$(Q)$(LINK) -shared $(if $(SANITIZE)$(MACOS),,-Wl$(comma)-z$(comma)defs) -o $@ $(EMBEDDED_OBJECTS) $(LINK_TCE) $(TRAINER_LIBS) -lpthread -lm
+
+$(PROGRAM): $(PROGRAM_OBJECTS) $(LIBTCE)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(LINK) -o $@ $(PROGRAM_OBJECTS) $(LINK_TCE) $(TRAINER_LIBS) -lpthread -lm
 
 .PHONY: train
 ifeq ($(if $(filter $(TRAIN_MUJOCO_TASKS),$(TASK)),$(origin MUJOCO_VERSION) $(origin MUJOCO_DIR)),file file)

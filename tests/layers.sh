@@ -50,7 +50,7 @@ END {
 
 awk '
 BEGIN {
-    n = split("tools settings collect methods run report queue export commands", order, " ")
+    n = split("tools settings collect methods run report embed queue export commands", order, " ")
     for (i = 1; i <= n; i++)
         level[order[i]] = i
 }

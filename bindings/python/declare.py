@@ -1,7 +1,7 @@
-"""Writes tce/_declarations.py from the public headers (constants, structs, callbacks and functions) and tce/_primitives.py from the
-settings files of published runs (their movement primitives).
+"""Writes tce/_declarations.py from the public headers (constants, structs, callbacks and functions), tce/_train_declarations.py from the
+header of the trainer's library, and tce/_primitives.py from the settings files of published runs (their movement primitives).
 
-    python3 declare.py           writes both
+    python3 declare.py           writes all three
     python3 declare.py --check   exit status 1 when one is not what the headers and the settings files say
 
 Headers and settings files are plain enough to be read line by line: comments are removed, every struct has one field per
@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 HERE = Path(__file__).resolve().parent
-HEADERS = HERE.parent.parent / "include" / "tce"
+HEADERS = sorted((HERE.parent.parent / "include" / "tce").glob("*.h"))
+TRAINER = [HERE.parent.parent / "examples" / "trainer" / "embed" / "train.h"]
 CONFIGS = HERE.parent.parent / "examples" / "configs"
 
 # C types by value, and what arrays of them are in an argument list; every other pointer is Pointer
 SCALARS = {
-    "size_t": "c_size_t", "int32_t": "c_int32", "uint32_t": "c_uint32", "uint64_t": "c_uint64", "uint8_t": "c_uint8",
+    "size_t": "c_size_t", "int32_t": "c_int32", "int64_t": "c_int64", "uint32_t": "c_uint32", "uint64_t": "c_uint64", "uint8_t": "c_uint8",
     "double": "c_double", "tce_status": "c_int32"}
 ARRAYS = {
     "double": "Float64", "uint8_t": "Uint8", "int32_t": "Int32", "uint32_t": "Uint32", "size_t": "Size", "tce_env_result": "Data",
@@ -53,11 +54,11 @@ class StructType(NamedTuple):
 
 
 class Headers:
-    """What all headers declare, in the order of their names."""
+    """What some headers declare, in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, paths: List[Path]) -> None:
         self.text = ""
-        for path in sorted(HEADERS.glob("*.h")):
+        for path in paths:
             text = re.sub(r"/\*.*?\*/", " ", path.read_text(encoding="utf-8"), flags=re.S)
             self.text += text.replace("\\\n", " ") + "\n"
         self.callbacks = {name for name in re.findall(r"typedef [^;{}]*?\(\*(tce_\w+)\)", self.text)}
@@ -151,13 +152,24 @@ def wrapped(words: List[str], indent: str, width: int = 120) -> List[str]:
     return lines + [line.rstrip(" ")]
 
 
-def declarations() -> str:
-    headers = Headers()
-    lines = [
-        '"""The public headers in ctypes: constants, structs, callbacks, functions. Made by declare.py: do not edit."""', "",
-        "from ctypes import CFUNCTYPE, c_char_p, c_double, c_int32, c_size_t, c_uint32, c_uint64, c_void_p",
-        "from typing import Any, Dict, List, Tuple", "",
-        "from ._pointers import Data, Float64, Int32, Pointer, Size, Status, Struct, Uint8, Uint32", ""]
+CTYPES = ["CFUNCTYPE", "c_char_p", "c_double", "c_int32", "c_int64", "c_size_t", "c_uint32", "c_uint64", "c_uint8", "c_void_p"]
+POINTERS = ["Data", "Float64", "Int32", "Pointer", "Size", "Status", "Struct", "Uint8", "Uint32"]
+
+
+def declarations(what: str, paths: List[Path]) -> str:
+    body = declared(Headers(paths))
+
+    def used(names: List[str]) -> str:
+        return ", ".join(name for name in names if re.search(rf"\b{name}\b", body))
+
+    return "\n".join([
+        f'"""{what} in ctypes: constants, structs, callbacks, functions. Made by declare.py: do not edit."""', "",
+        f"from ctypes import {used(CTYPES)}", "from typing import Any, Dict, List, Tuple", "",
+        f"from ._pointers import {used(POINTERS)}", "", body])
+
+
+def declared(headers: Headers) -> str:
+    lines: List[str] = []
     lines += [f"{name} = {value}" for name, value in headers.constants().items()] + ["", ""]
 
     structs = headers.structs()
@@ -214,7 +226,11 @@ def primitives() -> str:
 
 def main() -> int:
     stale = False
-    for name, text in (("_declarations.py", declarations()), ("_primitives.py", primitives())):
+    made = {
+        "_declarations.py": declarations("The public headers", HEADERS),
+        "_train_declarations.py": declarations("The trainer's library", TRAINER),
+        "_primitives.py": primitives()}
+    for name, text in made.items():
         target = HERE / "tce" / name
         if "--check" not in sys.argv[1:]:
             target.write_text(text, encoding="utf-8")

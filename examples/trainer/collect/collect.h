@@ -28,13 +28,16 @@ enum {
 
 /* The task library, kept open while any of its environments lives. */
 typedef struct task {
-    tce_env_library *library;
+    tce_env_library *library; /* NULL: the table belongs to someone else */
     const tce_env_vtable *vtable;
+    void *user;     /* given to vtable->create */
+    tce_pool *pool; /* threads for its environments; NULL: those of the run */
+    int one_thread; /* its environments are used by the calling thread alone */
 } task;
 
 /*
- * TCE_E_STATE when the settings have a library that only a run folder names; the message says how
- * to name it.
+ * TCE_E_STATE when the settings have a library that only a run folder names, or an environment in
+ * Python; the message says how to name it.
  */
 tce_status task_library_check(const settings *s);
 /* Opens the library of the settings, checked in this way; task_open also finds the task in it. */

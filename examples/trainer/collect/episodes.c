@@ -130,12 +130,13 @@ tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_p
     tce_rollout_options rollout;
     tce_rollout_options_init(&rollout, sizeof rollout);
     rollout.vtable = t->vtable;
+    rollout.user = t->user;
     rollout.settings = ep->task_options;
     rollout.seed = s->run.seed;
     rollout.purpose = options->purpose;
     rollout.n_envs = options->n_envs < options->n_episodes ? options->n_envs : options->n_episodes;
     rollout.on_fault = s->collect.on_fault;
-    rollout.pool = pool;
+    rollout.pool = t->one_thread ? NULL : t->pool ? t->pool : pool;
     tce_status status = tce_rollout_create(&rollout, NULL, &ep->rollout);
     if (status != TCE_OK)
         return status;

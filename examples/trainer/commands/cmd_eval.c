@@ -201,7 +201,7 @@ static tce_status evaluate(policy_runner *p, const eval_options *asked, tce_pool
     const eval_options *o = &possible;
     if (asked->video && video_check() != TCE_OK)
         possible.video = NULL;
-    tce_status status = policy_runner_load(p, o->folder, METHODS, o->library);
+    tce_status status = policy_runner_load(p, o->folder, METHODS, o->library, NULL);
     if (status != TCE_OK)
         return status;
     p->s.run.seed = o->has_seed ? o->seed : p->s.run.seed;

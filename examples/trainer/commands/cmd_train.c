@@ -181,11 +181,9 @@ static tce_status settings_to_begin(settings *s, const train_options *o)
  */
 static tce_status settings_to_resume(settings *s, const train_options *o)
 {
-    char path[RUN_PATH];
-    settings own;
+    settings asked;
     const int has_config = o->n > 0 && is_config(o->arguments[0]);
-    tce_status status = run_path(o->resume, "config.yaml", path);
-    if (status == TCE_OK && !run_exists(o->resume))
+    if (!run_exists(o->resume))
         return has_config ? settings_to_begin(s, o)
                           : tce_fail(TCE_E_NOT_FOUND,
                                      "%s has neither config.yaml nor queue.csv, so it is no run "
@@ -194,23 +192,12 @@ static tce_status settings_to_resume(settings *s, const train_options *o)
                                      o->resume);
     if (has_config && o->restart)
         return settings_from_arguments(s, o->n, o->arguments);
-    if (status == TCE_OK)
-        status = run_read_settings(path, METHODS, &own);
-    if (status != TCE_OK)
-        return status;
-    if (has_config) {
-        status = settings_from_arguments(s, o->n, o->arguments);
-    } else {
-        *s = own;
-        if (o->restart)
-            run_forget_schedule(s);
-        status = override_all(s, o);
-    }
-    if (status != TCE_OK || o->restart)
-        return status;
-    run_keep_schedule(&own, &own);
-    run_keep_schedule(s, &own);
-    return run_settings_agree(s, &own, path);
+    const tce_status status = has_config ? settings_from_arguments(&asked, o->n, o->arguments)
+                                         : TCE_OK;
+    return status == TCE_OK
+               ? run_settings_resume(o->resume, METHODS, o->restart, has_config ? &asked : NULL,
+                                     (size_t)o->n, (const char *const *)o->arguments, s)
+               : status;
 }
 
 /* ---- a run ----------------------------------------------------------------------------------- */

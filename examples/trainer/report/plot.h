@@ -17,6 +17,9 @@
 /* One seed for all bootstrap streams: the same runs always give the same band. */
 #define PLOT_SEED 1
 
+/* curve.csv of one run, in its folder. */
+tce_status plot_curve(const char *folder);
+
 /*
  * curve.csv and curve.png of one run, in its folder. TCE_E_UNSUPPORTED: the CSV is there, the
  * picture could not be drawn; the message has the remedy.

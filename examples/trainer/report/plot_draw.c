@@ -197,7 +197,7 @@ static void remove_unless_regular(const char *path)
         unlink(path);
 }
 
-tce_status plot_run(const char *folder)
+tce_status plot_curve(const char *folder)
 {
     char path[RUN_PATH];
     table t;
@@ -210,8 +210,13 @@ tce_status plot_run(const char *folder)
     table_free(&t);
     if (status == TCE_OK)
         status = run_path(folder, "curve.png", path);
-    if (status != TCE_OK)
-        return status;
-    remove_unless_regular(path);
-    return plot_draw(folder, 1);
+    if (status == TCE_OK)
+        remove_unless_regular(path);
+    return status;
+}
+
+tce_status plot_run(const char *folder)
+{
+    const tce_status status = plot_curve(folder);
+    return status == TCE_OK ? plot_draw(folder, 1) : status;
 }

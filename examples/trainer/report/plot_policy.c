@@ -156,7 +156,7 @@ static void report_group(const plot_data *data, const plot_group *g, const char 
     for (size_t i = 0; i < g->R * g->K; i++) {
         const plotted_run *run = &data->runs[g->runs[i]];
         policy_runner p;
-        tce_status status = policy_runner_load(&p, run->folder, data->methods, library);
+        tce_status status = policy_runner_load(&p, run->folder, data->methods, library, NULL);
         if (status == TCE_OK)
             status = policy_runner_create(&p, n_episodes, pool);
         if (status == TCE_OK)

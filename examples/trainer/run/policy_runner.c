@@ -16,15 +16,18 @@ void policy_runner_close(policy_runner *p)
     memory_free(&p->arrays);
     agent_close(&p->agent);
     tce_store_free(p->store);
-    task_close(&p->t);
+    if (!p->given)
+        task_close(&p->t);
     memset(p, 0, sizeof *p);
 }
 
 tce_status policy_runner_load(policy_runner *p, const char *folder,
-                              const settings_table *const *methods, const char *library)
+                              const settings_table *const *methods, const char *library,
+                              const task *given)
 {
     char path[2 * TEXT_SIZE], word[SHELL_WORD];
     memset(p, 0, sizeof *p);
+    p->given = given;
     snprintf(path, sizeof path, "%s/config.yaml", folder);
     if (access(path, R_OK) != 0)
         return tce_fail(TCE_E_NOT_FOUND,
@@ -32,7 +35,7 @@ tce_status policy_runner_load(policy_runner *p, const char *folder,
     tce_status status = run_read_settings(path, methods, &p->s);
     if (status == TCE_OK && library)
         status = settings_name_library(&p->s, library);
-    if (status == TCE_OK)
+    if (status == TCE_OK && !given)
         status = task_library_check(&p->s);
     if (status != TCE_OK)
         return status;
@@ -92,7 +95,10 @@ tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *
     tce_status status = agent_open(&p->agent, p->store, n_envs, pool);
     if (status != TCE_OK)
         return tce_fail(status, "%s: %s", p->path, tce_error_message());
-    status = task_open(s, &p->t);
+    if (p->given)
+        p->t = *p->given;
+    else
+        status = task_open(s, &p->t);
     if (status == TCE_OK)
         status = episodes_create(&p->ep, &p->t, s, pool, &options);
     if (status != TCE_OK)

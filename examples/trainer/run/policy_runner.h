@@ -16,6 +16,7 @@
 typedef struct policy_runner {
     settings s;
     task t;
+    const task *given;    /* NULL, or what the caller has opened: t is a copy of it */
     char path[FILE_PATH]; /* of the policy file */
     tce_store *store;     /* its content */
     agent agent;          /* of the store */
@@ -26,11 +27,12 @@ typedef struct policy_runner {
 /*
  * Reads config.yaml and policy.safetensors of a run folder. p->s may be changed afterwards (seed).
  * library: the task library that the command line names, or NULL; one that only config.yaml names
- * is not loaded. policy_runner_close also after a failure. TCE_E_NOT_FOUND: not a run folder, or
+ * is not loaded. given: the task itself, which outlives the runner, or NULL. policy_runner_close also after a failure. TCE_E_NOT_FOUND: not a run folder, or
  * nothing trained yet.
  */
 tce_status policy_runner_load(policy_runner *p, const char *folder,
-                              const settings_table *const *methods, const char *library);
+                              const settings_table *const *methods, const char *library,
+                              const task *given);
 /*
  * Creates policy, primitive and environments for n_episodes. TCE_E_SHAPE, TCE_E_VALUE: the file's
  * parts do not fit each other or config.yaml, or the task has changed since.

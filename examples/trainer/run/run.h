@@ -181,6 +181,14 @@ void run_forget_schedule(settings *s);
  */
 tce_status run_settings_agree(const settings *now, const settings *then, const char *path);
 
+/*
+ * Settings with which the run in a folder goes on, or begins again: its own with the words
+ * "section.key=value" [n], or those that *asked has already, which must then agree with its own.
+ */
+tce_status run_settings_resume(const char *folder, const settings_table *const *methods,
+                               int restart, const settings *asked, size_t n,
+                               const char *const *words, settings *out);
+
 /* policy.safetensors alone. */
 tce_status checkpoint_export(const char *folder, const run_subject *subject);
 

@@ -131,6 +131,35 @@ tce_status run_settings_agree(const settings *now, const settings *then, const c
     return status;
 }
 
+tce_status run_settings_resume(const char *folder, const settings_table *const *methods,
+                               int restart, const settings *asked, size_t n,
+                               const char *const *words, settings *out)
+{
+    char path[RUN_PATH];
+    settings own;
+    tce_status status = run_path(folder, "config.yaml", path);
+    if (status == TCE_OK)
+        status = run_read_settings(path, methods, &own);
+    if (status != TCE_OK)
+        return status;
+    if (asked) {
+        *out = *asked;
+    } else {
+        *out = own;
+        if (restart)
+            run_forget_schedule(out);
+        for (size_t i = 0; status == TCE_OK && i < n; i++)
+            status = settings_override(out, words[i]);
+        if (status == TCE_OK)
+            status = settings_check(out);
+    }
+    if (status != TCE_OK || restart)
+        return status;
+    run_keep_schedule(&own, &own);
+    run_keep_schedule(out, &own);
+    return run_settings_agree(out, &own, path);
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static tce_status checkpoint_path(const char *folder, int64_t iteration, char out[RUN_PATH])

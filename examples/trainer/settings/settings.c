@@ -11,6 +11,11 @@
 #include "settings/settings_values.h"
 #include "tools/words.h"
 
+#define COMMAND_LINE "command line"
+
+/* Of an entry that is a default of the task: the file and the user come after it. */
+#define LINE_OF_DEFAULT (-1)
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 const setting_row *settings_row(const settings_table *table, size_t i)
@@ -195,22 +200,23 @@ static int split_assignment(const char *assignment, setting_entry *out, const ch
     memset(out, 0, sizeof *out);
     snprintf(out->section, sizeof out->section, "%.*s", (int)(dot - assignment), assignment);
     snprintf(out->key, sizeof out->key, "%.*s", (int)(equals - dot - 1), dot + 1);
-    snprintf(out->where, sizeof out->where, "command line");
+    snprintf(out->where, sizeof out->where, COMMAND_LINE);
     *value = equals + 1;
     return 1;
 }
 
 /* A word that is no assignment: how to write the one that it is like. */
-static tce_status fail_assignment(const settings_table *const *methods, const char *word)
+static tce_status fail_assignment(const settings_table *const *methods, const char *word,
+                                  const char *where)
 {
     char spelt[TEXT_SIZE], key[64];
     const char *equals = strchr(word, '=');
     snprintf(key, sizeof key, "%.*s", equals ? (int)(equals - word) : 0, word);
     if (equals && !strchr(key, '.') &&
         settings_spell(methods, key, equals + 1, spelt, sizeof spelt) > 0)
-        return tce_fail(TCE_E_VALUE, "command line: \"%s\" is not section.key=value: write %s",
-                        word, spelt);
-    return tce_fail(TCE_E_VALUE, "command line: \"%s\" is not section.key=value", word);
+        return tce_fail(TCE_E_VALUE, "%s: \"%s\" is not section.key=value: write %s", where, word,
+                        spelt);
+    return tce_fail(TCE_E_VALUE, "%s: \"%s\" is not section.key=value", where, word);
 }
 
 tce_status settings_set(settings *s, const char *section, const char *key, const char *text,
@@ -260,7 +266,7 @@ tce_status settings_override(settings *s, const char *assignment)
     setting_entry entry;
     const char *value;
     if (!split_assignment(assignment, &entry, &value))
-        return fail_assignment(s->methods, assignment);
+        return fail_assignment(s->methods, assignment, COMMAND_LINE);
     return set_by_user(s, &entry, value);
 }
 
@@ -371,6 +377,9 @@ static tce_status apply_entry(settings *s, const setting_entry *entry, unsigned 
         return any_has_section(s->methods, entry->section)
                    ? TCE_OK
                    : fail_section(s, entry->section, entry->where);
+    if (entry->line == LINE_OF_DEFAULT)
+        return row ? settings_set(s, entry->section, entry->key, entry->text, entry->where)
+                   : TCE_OK;
     if (!entry->line)
         return set_by_user(s, entry, entry->text);
     if (row && seen[row_index(s->table, row)]++)
@@ -405,27 +414,42 @@ static tce_status apply(settings *s, const settings_table *const *methods, const
     return status;
 }
 
-static tce_status add_word(setting_entries *e, const settings_table *const *methods, char *word)
+/* line: 0, or LINE_OF_DEFAULT. */
+static tce_status add_word(setting_entries *e, const settings_table *const *methods,
+                           const char *word, const char *where, int line)
 {
     setting_entry entry;
     const char *value;
     if (!split_assignment(word, &entry, &value))
-        return fail_assignment(methods, word);
-    entry.text = word + (value - word);
+        return fail_assignment(methods, word, where);
+    snprintf(entry.where, sizeof entry.where, "%s", where);
+    entry.line = line;
+    entry.text = (char *)value;
     return entries_add(e, &entry);
+}
+
+tce_status settings_read_from(settings *s, const settings_table *const *methods,
+                              const settings_source *from)
+{
+    setting_entries e = { 0 };
+    tce_status status = TCE_OK;
+    for (size_t i = 0; status == TCE_OK && i < from->n_defaults; i++)
+        status = add_word(&e, methods, from->defaults[i], "default", LINE_OF_DEFAULT);
+    if (status == TCE_OK && from->path)
+        status = entries_read(&e, from->path);
+    for (size_t i = 0; status == TCE_OK && i < from->n; i++)
+        status = add_word(&e, methods, from->words[i], from->where, 0);
+    if (status == TCE_OK)
+        status = apply(s, methods, &e);
+    entries_free(&e);
+    return status;
 }
 
 tce_status settings_read(settings *s, const settings_table *const *methods, const char *path,
                          size_t n, char *const *words)
 {
-    setting_entries e = { 0 };
-    tce_status status = path ? entries_read(&e, path) : TCE_OK;
-    for (size_t i = 0; status == TCE_OK && i < n; i++)
-        status = add_word(&e, methods, words[i]);
-    if (status == TCE_OK)
-        status = apply(s, methods, &e);
-    entries_free(&e);
-    return status;
+    const settings_source from = { 0, NULL, path, n, (const char *const *)words, COMMAND_LINE };
+    return settings_read_from(s, methods, &from);
 }
 
 tce_status settings_read_record(settings *s, const settings_table *const *methods, const char *path)

@@ -59,6 +59,7 @@ typedef struct settings {
          * No key of the table.
          */
         int32_t library_named;
+        char python[TEXT_SIZE];  /* a record: "module:name" of an environment in Python */
         char options[TEXT_SIZE]; /* "key=value key=value" for the task */
     } task;
     struct {
@@ -225,6 +226,21 @@ const char *settings_method_names(const settings_table *const *methods, const ch
  */
 tce_status settings_read(settings *s, const settings_table *const *methods, const char *path,
                          size_t n, char *const *words);
+
+/* Where settings come from. Starts as { 0 }. */
+typedef struct settings_source {
+    size_t
+        n_defaults; /* what the task suggests: words under the file, of keys that the method has */
+    const char *const *defaults;
+    const char *path; /* a YAML file; NULL: none */
+    size_t n;         /* words over the file */
+    const char *const *words;
+    const char *where; /* begins the message about a word: "command line" */
+} settings_source;
+
+/* The same from these. */
+tce_status settings_read_from(settings *s, const settings_table *const *methods,
+                              const settings_source *from);
 
 /*
  * Reads a file that the program wrote. TCE_E_CORRUPT: it has no task.name, so it is not all there.

@@ -92,6 +92,10 @@ static const setting_row TASK_ROWS[] = {
       SETTING_FREE | SETTING_CADENCE | SETTING_PLACE,
       "library of your own tasks; empty: libtce_tasks.so beside the program. What a run folder "
       "names is not loaded, see --task-library" },
+    { "task", "python", SETTING_TEXT, AT(task.python), "", 0, 0, NULL,
+      SETTING_FREE | SETTING_CADENCE,
+      "the environment in Python that is the task, module:name; a record, which is never imported: "
+      "see --python" },
     { "task", "options", SETTING_TEXT, AT(task.options), "", 0, 0, NULL, SETTING_CADENCE,
       "the task's own options, \"key=value key=value\"" },
 };

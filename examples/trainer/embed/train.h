@@ -1,0 +1,179 @@
+/*
+ * The trainer in a process that is not the program: what Python calls. Private to this project; a
+ * struct begins with its size only so that the bindings can be checked against it.
+ *
+ * A run writes the folder that `tce train` writes. Nothing here prints, exits, installs a handler
+ * of signals or keeps a static: a process may train again and again, and in several threads at once,
+ * each in a folder of its own. BLAS is the caller's to set to one thread. Failures are statuses of
+ * libtce with its message.
+ */
+#ifndef TRAINER_TRAIN_H
+#define TRAINER_TRAIN_H
+
+#include <tce/tce.h>
+
+TCE_BEGIN_C
+
+/* ---- a task ---------------------------------------------------------------------------------- */
+
+/* The task of a run: a table that the caller has, and which outlives what is made with it. */
+typedef struct tce_train_task {
+    size_t struct_size;
+    const tce_env_vtable *vtable;
+    void *user;         /* given to vtable->create */
+    tce_pool *pool;     /* threads for its environments; NULL: those of the run */
+    int32_t one_thread; /* 1: its environments are used by the calling thread alone */
+    int32_t reserved;
+} tce_train_task;
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+enum {
+    TCE_TRAIN_NEW = 0, /* there is no run in the folder yet, or none that got anywhere */
+    TCE_TRAIN_RESUME =
+        1, /* from its last checkpoint, from the beginning when there never was one */
+    TCE_TRAIN_RESTART = 2 /* from the beginning; what is there is set aside first */
+};
+
+enum {
+    TCE_TRAIN_GO_ON = 0,
+    TCE_TRAIN_STOP = 1,   /* after this iteration, saved */
+    TCE_TRAIN_ABANDON = 2 /* now: the iteration under way does not count */
+};
+
+/* Where a run stands after an iteration. Arrays are valid during the call. */
+typedef struct tce_train_standing {
+    size_t struct_size;
+    int64_t iteration;
+    int64_t iterations;
+    int64_t env_steps;
+    int64_t steps_limit; /* 0: none */
+    int64_t dropped;     /* episodes of this iteration that were lost */
+    int32_t evaluated;   /* the iteration ended with an evaluation */
+    int32_t last;        /* no other will follow */
+    size_t n_values;
+    const char *const *names; /* [n_values] columns of progress.csv after iteration and env_steps */
+    const double *values;     /* [n_values] NaN: not measured in this iteration */
+    size_t n_phases;
+    const char *const *phases; /* [n_phases] "simulation", … */
+    const double *seconds;     /* [n_phases] since the start */
+} tce_train_standing;
+
+typedef struct tce_train_options {
+    size_t struct_size;
+    const tce_train_task *task;
+    const char *folder; /* NULL: a new one in runs/ */
+    int32_t start;      /* TCE_TRAIN_NEW, … */
+    int32_t
+        has_config;   /* path and words are all of the settings; 0: they change those of the run */
+    const char *path; /* a YAML file, or NULL */
+    size_t n_words;   /* over it */
+    const char *const *words; /* [n_words] "section.key=value" */
+    size_t n_defaults;        /* under it: what the task suggests */
+    const char *const *defaults;
+    /* called by the thread that trains; NULL: not */
+    void *context;
+    void (*note)(void *context, const char *sentence);
+    void (*warn)(void *context, const char *sentence);
+    void (*advance)(void *context, const tce_train_standing *now);
+} tce_train_options;
+
+/* How a run ended. */
+typedef struct tce_train_result {
+    size_t struct_size;
+    int64_t iteration;
+    int64_t env_steps;
+    int64_t saved;       /* iteration of the last checkpoint; 0: none */
+    double seconds;      /* of this call */
+    double eval_success; /* the last ones of this call; NaN: none */
+    double eval_return;
+    int32_t interrupted; /* stopped before its end */
+    int32_t reserved;
+} tce_train_result;
+
+typedef struct tce_train tce_train;
+
+/*
+ * Reads the settings and chooses the folder; writes nothing. Only the task and what its pool needs
+ * must outlive the handle. TCE_E_VALUE, TCE_E_NOT_FOUND, …: the settings.
+ */
+TCE_API TCE_NODISCARD tce_status tce_train_create(const tce_train_options *options,
+                                                  tce_train **out);
+TCE_API void tce_train_free(tce_train *train);
+TCE_API const char *tce_train_folder(const tce_train *train);
+/* All settings as config.yaml has them. */
+TCE_API const char *tce_train_settings(const tce_train *train);
+
+/*
+ * Trains to the end of the settings, or until it is stopped; once. *out also tells after a failure
+ * what is saved. TCE_E_STATE: the folder is in use, has a run already, or had a checkpoint and none
+ * that loads; the run was abandoned.
+ */
+TCE_API TCE_NODISCARD tce_status tce_train_run(tce_train *train, tce_train_result *out);
+/* TCE_TRAIN_STOP or TCE_TRAIN_ABANDON, from any thread; a wish never becomes smaller. */
+TCE_API void tce_train_stop(tce_train *train, int32_t wish);
+
+/* Writes curve.csv into a run folder: what its picture shows. */
+TCE_API TCE_NODISCARD tce_status tce_train_curve(const char *folder);
+
+/* ---- a trained policy ------------------------------------------------------------------------ */
+
+typedef struct tce_train_agent tce_train_agent;
+
+typedef struct tce_train_sizes {
+    size_t struct_size;
+    int32_t n_obs;     /* O: numbers in an observation of the task */
+    int32_t n_context; /* C: entries of it that the policy sees */
+    int32_t n_dof;     /* D */
+    int32_t n_params;  /* P */
+    int32_t n_steps;   /* T */
+    int32_t reserved;
+    double dt;
+    const int32_t *context; /* [n_context] their places in the observation; NULL: all of it */
+    const char *task;       /* its name; "": not known */
+    const tce_mp *mp;
+} tce_train_sizes;
+
+/* Opens a policy.safetensors for up to max_batch observations at once. */
+TCE_API TCE_NODISCARD tce_status tce_train_agent_open(const char *path, int32_t max_batch,
+                                                      tce_train_agent **out);
+TCE_API void tce_train_agent_free(tce_train_agent *agent);
+TCE_API void tce_train_agent_sizes(const tce_train_agent *agent, tce_train_sizes *out);
+/* Parameters of the mean policy: contexts [n, C] -> out [n, P]. */
+TCE_API TCE_NODISCARD tce_status tce_train_agent_parameters(tce_train_agent *agent, size_t n,
+                                                            const double *contexts, double *out);
+TCE_API TCE_NODISCARD tce_status tce_train_agent_save(const tce_train_agent *agent,
+                                                      const char *path);
+
+/* ---- evaluation ------------------------------------------------------------------------------ */
+
+typedef struct tce_train_player tce_train_player;
+
+typedef struct tce_train_player_options {
+    size_t struct_size;
+    const tce_train_task *task;
+    const char *folder;
+    int32_t n_episodes;
+    int32_t n_threads; /* -1: the run's */
+    uint64_t seed;
+    int32_t has_seed; /* 0: the run's */
+    int32_t reserved;
+} tce_train_player_options;
+
+/*
+ * Environments for the mean policy of a run folder: the episodes that `tce eval` plays with this
+ * seed.
+ */
+TCE_API TCE_NODISCARD tce_status tce_train_player_create(const tce_train_player_options *options,
+                                                         tce_train_player **out);
+TCE_API void tce_train_player_free(tce_train_player *player);
+TCE_API size_t tce_train_player_n_metrics(const tce_train_player *player);
+/* The name of metric i < M. */
+TCE_API const char *tce_train_player_metric(const tce_train_player *player, size_t i);
+/* Plays all episodes: returns [E], lengths [E] (0: the episode was lost), metrics [E, M]. */
+TCE_API TCE_NODISCARD tce_status tce_train_player_run(tce_train_player *player, double *returns,
+                                                      int32_t *lengths, double *metrics);
+
+TCE_END_C
+
+#endif
