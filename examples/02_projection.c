@@ -36,11 +36,17 @@ int main(void)
 
     /* how far it went, and how far it may go */
     double new_mean[DIM], new_L[DIM * DIM], work[64], before[2], after[2];
-    if (tce_gauss_work(1, DIM) > sizeof work / sizeof work[0])
+    if (tce_gauss_work_size(1, DIM) > sizeof work / sizeof work[0])
         return EXIT_FAILURE;
-    check(tce_gauss_kl(1, DIM, 1, mean, L, 1, old_mean, old_L, work, &before[0], &before[1]));
+    tce_gauss old_one = TCE_INIT(tce_gauss);
+    old_one.n = old_one.n_scales = 1, old_one.dim = DIM;
+    tce_gauss new_one = old_one;
+    old_one.mean = old_mean, old_one.scale = old_L;
+    new_one.mean = mean, new_one.scale = L;
+    check(tce_gauss_kl(&new_one, &old_one, work, &before[0], &before[1]));
     check(tce_trpl_project(trpl, 1, mean, L, old_mean, old_L, 0.0, new_mean, new_L));
-    check(tce_gauss_kl(1, DIM, 1, new_mean, new_L, 1, old_mean, old_L, work, &after[0], &after[1]));
+    new_one.mean = new_mean, new_one.scale = new_L;
+    check(tce_gauss_kl(&new_one, &old_one, work, &after[0], &after[1]));
     printf("KL of the mean:       %.6f -> %.6f (bound %g)\n", before[0], after[0],
            options.mean_bound);
     printf("KL of the covariance: %.6f -> %.6f (bound %g)\n", before[1], after[1],

@@ -6,7 +6,7 @@ failed=0
 
 awk '
 BEGIN {
-    n = split("base linalg store mp gauss trpl returns segment net policy env rollout", order, " ")
+    n = split("base linalg store gauss mp trpl returns segment net policy env rollout", order, " ")
     for (i = 1; i <= n; i++)
         level[order[i]] = i
     # headers that are not named after their module

@@ -9,6 +9,7 @@
 #include <check.h>
 
 #include <tce/gauss.h>
+#include <tce/random.h>
 
 #include "support.h"
 
@@ -37,6 +38,9 @@ typedef struct batch {
     double other_L[N * SIZE];
     double d_a[N];
     double d_b[N];
+    int32_t form;
+    double actions[N * DIM];
+    double d_actions[N * DIM];
     double work[4096];
 } batch;
 
@@ -52,11 +56,35 @@ static void fill(batch *b, uint64_t seed, size_t n_cov, size_t n_other_cov)
     tce_random_normals(&random, N * DIM, b->other_mean);
     tce_random_normals(&random, N, b->d_a);
     tce_random_normals(&random, N, b->d_b);
+    tce_random_normals(&random, N * DIM, b->d_actions);
+    for (size_t k = 0; k < N * DIM; k++)
+        b->actions[k] = 2.0 * tce_random_uniform(&random) - 1.0;
     for (size_t e = 0; e < N; e++) {
         test_random_cholesky(&random, DIM, 30.0, 1.5, b->L + e * SIZE);
         test_random_cholesky(&random, DIM, 30.0, 1.0, b->other_L + e * SIZE);
     }
-    ck_assert_uint_le(tce_gauss_work(N, DIM), 4096);
+    ck_assert_uint_le(tce_gauss_work_size(N, DIM), 4096);
+}
+
+/* n Gaussians of dimension DIM */
+static tce_gauss describe(size_t n, size_t n_scales, const double *mean, const double *scale)
+{
+    return (tce_gauss){ .struct_size = sizeof(tce_gauss),
+                        .n = n,
+                        .dim = DIM,
+                        .n_scales = n_scales,
+                        .mean = mean,
+                        .scale = scale };
+}
+
+static tce_gauss first_of(const batch *b)
+{
+    return describe(N, b->n_cov, b->mean, b->L);
+}
+
+static tce_gauss other_of(const batch *b)
+{
+    return describe(N, b->n_other_cov, b->other_mean, b->other_L);
 }
 
 /* factor i of a shared or own set */
@@ -84,7 +112,8 @@ START_TEST(log_prob_is_the_definition)
         batch b;
         double got[N];
         fill(&b, (uint64_t)_i, n_cov, 1);
-        ck_assert_int_eq(tce_gauss_log_prob(N, DIM, n_cov, b.x, b.mean, b.L, b.work, got), TCE_OK);
+        const tce_gauss g = first_of(&b);
+        ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, got), TCE_OK);
         for (size_t i = 0; i < N; i++) {
             const double *L = factor(b.L, n_cov, i);
             double y[DIM], z[DIM];
@@ -109,8 +138,9 @@ START_TEST(entropy_is_minus_the_expected_log_prob)
     batch b;
     double entropy[N], at_mean[N];
     fill(&b, (uint64_t)_i, N, 1);
-    ck_assert_int_eq(tce_gauss_entropy(N, DIM, b.L, entropy), TCE_OK);
-    ck_assert_int_eq(tce_gauss_log_prob(N, DIM, N, b.mean, b.mean, b.L, b.work, at_mean), TCE_OK);
+    const tce_gauss g = first_of(&b);
+    ck_assert_int_eq(tce_gauss_entropy(&g, entropy), TCE_OK);
+    ck_assert_int_eq(tce_gauss_log_prob(&g, b.mean, b.work, at_mean), TCE_OK);
     for (size_t i = 0; i < N; i++)
         ck_assert_double_eq_tol(entropy[i], -at_mean[i] + 0.5 * DIM, TOLERANCE * 10.0);
 }
@@ -122,9 +152,8 @@ START_TEST(kl_is_the_definition_and_not_negative)
         batch b;
         double mean_part[N], cov_part[N];
         fill(&b, (uint64_t)_i, shared & 1 ? 1 : N, shared & 2 ? 1 : N);
-        ck_assert_int_eq(tce_gauss_kl(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov, b.other_mean,
-                                      b.other_L, b.work, mean_part, cov_part),
-                         TCE_OK);
+        const tce_gauss g = first_of(&b), other = other_of(&b);
+        ck_assert_int_eq(tce_gauss_kl(&g, &other, b.work, mean_part, cov_part), TCE_OK);
         for (size_t i = 0; i < N; i++) {
             const double *L = factor(b.L, b.n_cov, i);
             const double *other_L = factor(b.other_L, b.n_other_cov, i);
@@ -163,12 +192,16 @@ START_TEST(a_tiny_divergence_keeps_its_digits)
         const double one = 1.0;
         const double L = 1.0 + STEPS[k];
         const double h = L - 1.0;
-        double work[8], got;
-        ck_assert_int_eq(tce_gauss_kl(1, 1, 1, &mean, &L, 1, &mean, &one, work, NULL, &got),
-                         TCE_OK);
         const double want = h * h *
                             (1.0 - h * (1.0 / 3.0 - h * (1.0 / 4.0 - h * (1.0 / 5.0 - h / 6.0))));
-        ck_assert_double_eq_tol(got, want, 1e-11 * want);
+        for (int32_t form = TCE_GAUSS_FULL; form <= TCE_GAUSS_DIAGONAL; form++) {
+            tce_gauss g = describe(1, 1, &mean, &L), other = describe(1, 1, &mean, &one);
+            double work[8], got;
+            g.dim = other.dim = 1;
+            g.form = other.form = form;
+            ck_assert_int_eq(tce_gauss_kl(&g, &other, work, NULL, &got), TCE_OK);
+            ck_assert_double_eq_tol(got, want, 1e-11 * want);
+        }
     }
 }
 END_TEST
@@ -180,12 +213,13 @@ START_TEST(samples_have_the_mean_and_covariance)
     fill(&b, (uint64_t)_i, 1, 1);
     double *mean = calloc(DRAWS * DIM, sizeof *mean);
     double *out = calloc(DRAWS * DIM, sizeof *out);
-    double *work = calloc(tce_gauss_work(DRAWS, DIM), sizeof *work);
     for (size_t i = 0; i < DRAWS; i++)
         memcpy(mean + i * DIM, b.mean, DIM * sizeof *mean);
     tce_random random;
     tce_random_start(&random, 9, 9, (uint64_t)_i, 0);
-    ck_assert_int_eq(tce_gauss_sample(DRAWS, DIM, 1, mean, b.L, &random, work, out), TCE_OK);
+    tce_random_normals(&random, DRAWS * DIM, out);
+    const tce_gauss g = describe(DRAWS, 1, mean, b.L);
+    ck_assert_int_eq(tce_gauss_sample(&g, out, out), TCE_OK);
 
     /*
      * six standard errors: of a mean, and of a product of two normals, both relative to the
@@ -211,29 +245,34 @@ START_TEST(samples_have_the_mean_and_covariance)
                                 6.0 * sqrt(2.0 * sigma_i * sigma_j / DRAWS));
         }
     }
-    free(mean), free(out), free(work);
+    free(mean), free(out);
 }
 END_TEST
 
-START_TEST(a_sample_is_mean_plus_factor_times_the_stream)
+START_TEST(a_sample_is_mean_plus_scale_times_the_normals)
 {
     for (size_t n_cov = 1; n_cov <= N; n_cov += N - 1) {
         batch b;
-        double got[N * DIM], z[N * DIM];
+        double got[N * DIM];
         fill(&b, 3, n_cov, 1);
-        tce_random random;
-        tce_random_start(&random, 1, 2, 3, 4);
-        tce_random copy = random;
-        ck_assert_int_eq(tce_gauss_sample(N, DIM, n_cov, b.mean, b.L, &random, b.work, got),
-                         TCE_OK);
-        tce_random_normals(&copy, N * DIM, z);
+        const tce_gauss g = first_of(&b);
+        ck_assert_int_eq(tce_gauss_sample(&g, b.x, got), TCE_OK);
         for (size_t i = 0; i < N; i++)
             for (size_t r = 0; r < DIM; r++) {
                 double want = b.mean[i * DIM + r];
                 for (size_t k = 0; k <= r; k++)
-                    want += factor(b.L, n_cov, i)[r * DIM + k] * z[i * DIM + k];
+                    want += factor(b.L, n_cov, i)[r * DIM + k] * b.x[i * DIM + k];
                 ck_assert_double_eq_tol(got[i * DIM + r], want, TOLERANCE);
             }
+
+        /* a row is the same in a batch of its own, and in the place of its normals */
+        for (size_t i = 0; i < N; i++) {
+            const tce_gauss one = describe(1, 1, b.mean + i * DIM, factor(b.L, n_cov, i));
+            double alone[DIM];
+            memcpy(alone, b.x + i * DIM, sizeof alone);
+            ck_assert_int_eq(tce_gauss_sample(&one, alone, alone), TCE_OK);
+            ck_assert_mem_eq(alone, got + i * DIM, sizeof alone);
+        }
     }
 }
 END_TEST
@@ -241,7 +280,7 @@ END_TEST
 /* ---- gradients ------------------------------------------------------------------------------- */
 
 /* Which array of the batch varies, and which function of it is a scalar. */
-typedef enum { LOG_PROB, ENTROPY, KL } function;
+typedef enum { LOG_PROB, ENTROPY, KL, SQUASH, SQUASH_LOG_PROB } function;
 
 typedef struct variation {
     batch *b;
@@ -257,15 +296,23 @@ static double value(void *context, const double *x)
     double first[N] = { 0 }, second[N] = { 0 };
     double sum = 0.0;
     memcpy(v->at, x, v->n * sizeof *x);
+    tce_gauss g = first_of(b), other = other_of(b);
+    g.form = other.form = b->form;
+    double actions[N * DIM];
+    tce_status status = TCE_OK;
     if (v->f == LOG_PROB)
-        ck_assert_int_eq(tce_gauss_log_prob(N, DIM, b->n_cov, b->x, b->mean, b->L, b->work, first),
-                         TCE_OK);
+        status = tce_gauss_log_prob(&g, b->x, b->work, first);
     else if (v->f == ENTROPY)
-        ck_assert_int_eq(tce_gauss_entropy(b->n_cov, DIM, b->L, first), TCE_OK);
+        status = tce_gauss_entropy(&g, first);
+    else if (v->f == KL)
+        status = tce_gauss_kl(&g, &other, b->work, first, second);
+    else if (v->f == SQUASH_LOG_PROB)
+        status = tce_gauss_squash_log_prob(&g, b->actions, b->work, first);
     else
-        ck_assert_int_eq(tce_gauss_kl(N, DIM, b->n_cov, b->mean, b->L, b->n_other_cov,
-                                      b->other_mean, b->other_L, b->work, first, second),
-                         TCE_OK);
+        status = tce_gauss_squash(&g, b->x, actions, first);
+    ck_assert_int_eq(status, TCE_OK);
+    for (size_t k = 0; v->f == SQUASH && k < N * DIM; k++)
+        sum += b->d_actions[k] * actions[k];
     for (size_t i = 0; i < N; i++)
         sum += b->d_a[i] * first[i] + b->d_b[i] * second[i];
     return sum;
@@ -281,28 +328,56 @@ static void check_gradient(batch *b, function f, double *at, size_t n, const dou
     test_assert_close_gradient(got, want, n, DIFFERENCE_TOLERANCE);
 }
 
+/* A batch of either form; in the diagonal one the scales are the first [n, DIM] numbers of L. */
+static void fill_form(batch *b, uint64_t seed, int32_t form, size_t n_cov, size_t n_other_cov)
+{
+    fill(b, seed, n_cov, n_other_cov);
+    b->form = form;
+    if (form == TCE_GAUSS_FULL)
+        return;
+    for (size_t k = 0; k < N * DIM; k++) {
+        b->L[k] = exp(0.3 * b->x[k]);
+        b->other_L[k] = exp(0.3 * b->mean[k]);
+    }
+}
+
+/* the numbers in a batch's scales, and in one of them */
+static size_t scale_size(const batch *b)
+{
+    return b->form == TCE_GAUSS_FULL ? SIZE : DIM;
+}
+
+/* tests of gradients run with every form and way of sharing: bit 0 form, bits 1 and 2 sharing */
+enum { VARIANTS = 8 };
+
+static void fill_variant(batch *b, uint64_t seed, size_t variant)
+{
+    fill_form(b, seed, variant & 1 ? TCE_GAUSS_DIAGONAL : TCE_GAUSS_FULL, variant & 2 ? 1 : N,
+              variant & 4 ? 1 : N);
+}
+
 START_TEST(log_prob_backward_matches_differences)
 {
-    for (size_t n_cov = 1; n_cov <= N; n_cov += N - 1) {
+    for (size_t variant = 0; variant < VARIANTS / 2; variant++) {
         batch b;
         double d_x[N * DIM], d_mean[N * DIM], d_L[N * SIZE];
-        fill(&b, (uint64_t)_i, n_cov, 1);
-        ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work,
-                                                     d_x, d_mean, d_L),
+        fill_variant(&b, (uint64_t)_i, variant);
+        tce_gauss g = first_of(&b);
+        g.form = b.form;
+        ck_assert_int_eq(tce_gauss_log_prob_backward(&g, b.x, b.d_a, b.work, d_x, d_mean, d_L),
                          TCE_OK);
         check_gradient(&b, LOG_PROB, b.x, N * DIM, d_x);
         check_gradient(&b, LOG_PROB, b.mean, N * DIM, d_mean);
-        check_gradient(&b, LOG_PROB, b.L, n_cov * SIZE, d_L);
-        ck_assert_double_eq(d_L[1], 0.0);
+        check_gradient(&b, LOG_PROB, b.L, b.n_cov * scale_size(&b), d_L);
+        if (b.form == TCE_GAUSS_FULL)
+            ck_assert_double_eq(d_L[1], 0.0);
 
         /* each output may be left out */
         double alone[N * SIZE];
-        ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work,
-                                                     NULL, NULL, alone),
+        ck_assert_int_eq(tce_gauss_log_prob_backward(&g, b.x, b.d_a, b.work, NULL, NULL, alone),
                          TCE_OK);
-        ck_assert_mem_eq(alone, d_L, n_cov * SIZE * sizeof *d_L);
-        ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work,
-                                                     alone, NULL, NULL),
+        ck_assert_mem_eq(alone, d_L, b.n_cov * scale_size(&b) * sizeof *d_L);
+        ck_assert_int_eq(tce_gauss_log_prob_backward(&g, b.x, b.d_a, b.work, alone, NULL, NULL),
                          TCE_OK);
         ck_assert_mem_eq(alone, d_x, sizeof d_x);
     }
@@ -311,66 +386,197 @@ END_TEST
 
 START_TEST(entropy_backward_matches_differences)
 {
-    batch b;
-    double d_L[N * SIZE];
-    fill(&b, (uint64_t)_i, N, 1);
-    ck_assert_int_eq(tce_gauss_entropy_backward(N, DIM, b.L, b.d_a, d_L), TCE_OK);
-    check_gradient(&b, ENTROPY, b.L, N * SIZE, d_L);
+    for (size_t variant = 0; variant < VARIANTS / 2; variant++) {
+        batch b;
+        double d_L[N * SIZE];
+        fill_variant(&b, (uint64_t)_i, variant);
+        tce_gauss g = first_of(&b);
+        g.form = b.form;
+        ck_assert_int_eq(tce_gauss_entropy_backward(&g, b.d_a, d_L), TCE_OK);
+        check_gradient(&b, ENTROPY, b.L, b.n_cov * scale_size(&b), d_L);
+    }
 }
 END_TEST
 
 START_TEST(kl_backward_matches_differences)
 {
-    for (size_t shared = 0; shared < 4; shared++) {
+    for (size_t variant = 0; variant < VARIANTS; variant++) {
         batch b;
         double d_mean[N * DIM], d_L[N * SIZE], zeros[N * SIZE] = { 0 };
-        fill(&b, (uint64_t)_i, shared & 1 ? 1 : N, shared & 2 ? 1 : N);
-        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov,
-                                               b.other_mean, b.other_L, b.d_a, b.d_b, b.work,
-                                               d_mean, d_L),
+        fill_variant(&b, (uint64_t)_i, variant);
+        tce_gauss g = first_of(&b), other = other_of(&b);
+        g.form = other.form = b.form;
+        ck_assert_int_eq(tce_gauss_kl_backward(&g, &other, b.d_a, b.d_b, b.work, d_mean, d_L),
                          TCE_OK);
         check_gradient(&b, KL, b.mean, N * DIM, d_mean);
-        check_gradient(&b, KL, b.L, b.n_cov * SIZE, d_L);
+        check_gradient(&b, KL, b.L, b.n_cov * scale_size(&b), d_L);
 
         /* NULL means zeros */
-        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, b.n_cov, b.mean, b.L, b.n_other_cov,
-                                               b.other_mean, b.other_L, NULL, NULL, b.work, d_mean,
-                                               d_L),
+        ck_assert_int_eq(tce_gauss_kl_backward(&g, &other, NULL, NULL, b.work, d_mean, d_L),
                          TCE_OK);
         ck_assert_mem_eq(d_mean, zeros, sizeof d_mean);
-        ck_assert_mem_eq(d_L, zeros, b.n_cov * SIZE * sizeof *d_L);
+        ck_assert_mem_eq(d_L, zeros, b.n_cov * scale_size(&b) * sizeof *d_L);
+    }
+}
+END_TEST
+
+START_TEST(squash_backward_matches_differences)
+{
+    for (size_t variant = 0; variant < VARIANTS / 2; variant++) {
+        batch b;
+        double d_mean[N * DIM], d_L[N * SIZE];
+        fill_variant(&b, (uint64_t)_i, variant);
+        tce_gauss g = first_of(&b);
+        g.form = b.form;
+        ck_assert_int_eq(
+            tce_gauss_squash_backward(&g, b.x, b.d_actions, b.d_a, b.work, d_mean, d_L), TCE_OK);
+        check_gradient(&b, SQUASH, b.mean, N * DIM, d_mean);
+        check_gradient(&b, SQUASH, b.L, b.n_cov * scale_size(&b), d_L);
+
+        ck_assert_int_eq(
+            tce_gauss_squash_log_prob_backward(&g, b.actions, b.d_a, b.work, d_mean, d_L), TCE_OK);
+        check_gradient(&b, SQUASH_LOG_PROB, b.mean, N * DIM, d_mean);
+        check_gradient(&b, SQUASH_LOG_PROB, b.L, b.n_cov * scale_size(&b), d_L);
+    }
+}
+END_TEST
+
+/* ---- the diagonal form and squashing --------------------------------------------------------- */
+
+START_TEST(deviations_are_a_diagonal_factor)
+{
+    for (size_t shared = 0; shared < 2; shared++) {
+        batch b;
+        double L[N * SIZE] = { 0 }, other_L[N * SIZE] = { 0 };
+        fill_form(&b, (uint64_t)_i, TCE_GAUSS_DIAGONAL, shared ? 1 : N, N);
+        for (size_t k = 0; k < N * DIM; k++) {
+            L[k / DIM * SIZE + k % DIM * (DIM + 1)] = b.L[k];
+            other_L[k / DIM * SIZE + k % DIM * (DIM + 1)] = b.other_L[k];
+        }
+        double got[2][2][N], samples[2][N * DIM], actions[2][N * DIM];
+        for (int32_t form = TCE_GAUSS_FULL; form <= TCE_GAUSS_DIAGONAL; form++) {
+            tce_gauss g = first_of(&b), other = other_of(&b);
+            g.form = other.form = form;
+            g.scale = form == TCE_GAUSS_FULL ? L : b.L;
+            other.scale = form == TCE_GAUSS_FULL ? other_L : b.other_L;
+            ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, got[form][0]), TCE_OK);
+            ck_assert_int_eq(tce_gauss_kl(&g, &other, b.work, NULL, got[form][1]), TCE_OK);
+            ck_assert_int_eq(tce_gauss_sample(&g, b.x, samples[form]), TCE_OK);
+            ck_assert_int_eq(tce_gauss_squash(&g, b.x, actions[form], NULL), TCE_OK);
+        }
+        for (size_t i = 0; i < N; i++)
+            for (size_t k = 0; k < 2; k++)
+                ck_assert_double_eq_tol(got[0][k][i], got[1][k][i],
+                                        TOLERANCE * fmax(1.0, fabs(got[0][k][i])));
+        for (size_t k = 0; k < N * DIM; k++) {
+            ck_assert_double_eq_tol(samples[0][k], samples[1][k], TOLERANCE);
+            ck_assert_double_eq_tol(actions[1][k], tanh(samples[1][k]), TOLERANCE);
+        }
+    }
+}
+END_TEST
+
+START_TEST(the_density_of_a_squashed_sample_is_that_of_its_action)
+{
+    for (size_t variant = 0; variant < VARIANTS / 2; variant++) {
+        batch b;
+        double actions[N * DIM], from_normals[N], from_actions[N];
+        fill_variant(&b, (uint64_t)_i, variant);
+        tce_gauss g = first_of(&b);
+        g.form = b.form;
+
+        /* small enough that atanh gives u back */
+        for (size_t k = 0; k < N * DIM; k++) {
+            b.x[k] *= 0.3;
+            b.mean[k] *= 0.3;
+        }
+        ck_assert_int_eq(tce_gauss_squash(&g, b.x, actions, from_normals), TCE_OK);
+        ck_assert_int_eq(tce_gauss_squash_log_prob(&g, actions, b.work, from_actions), TCE_OK);
+        for (size_t i = 0; i < N; i++)
+            ck_assert_double_eq_tol(from_normals[i], from_actions[i],
+                                    1e-6 * fmax(1.0, fabs(from_normals[i])));
+    }
+}
+END_TEST
+
+START_TEST(actions_at_the_ends_have_a_finite_density)
+{
+    batch b;
+    double out[N], d_mean[N * DIM], d_std[N * DIM];
+    fill_form(&b, 1, TCE_GAUSS_DIAGONAL, N, N);
+    tce_gauss g = first_of(&b);
+    g.form = b.form;
+    for (size_t k = 0; k < N * DIM; k++)
+        b.actions[k] = k % 2 ? 1.0 : -1.0;
+    ck_assert_int_eq(tce_gauss_squash_log_prob(&g, b.actions, b.work, out), TCE_OK);
+    ck_assert_int_eq(
+        tce_gauss_squash_log_prob_backward(&g, b.actions, b.d_a, b.work, d_mean, d_std), TCE_OK);
+    for (size_t i = 0; i < N; i++)
+        ck_assert(isfinite(out[i]));
+    for (size_t k = 0; k < N * DIM; k++)
+        ck_assert(isfinite(d_mean[k]) && isfinite(d_std[k]));
+
+    /* far out, where 1 - a^2 is 0 in double, log(1 - a^2 + 1e-6) is log 1e-6 */
+    for (size_t k = 0; k < N * DIM; k++)
+        b.mean[k] = 100.0;
+    ck_assert_int_eq(tce_gauss_squash(&g, b.x, b.actions, out), TCE_OK);
+    for (size_t i = 0; i < N; i++) {
+        double want = -DIM * log(1e-6) - 0.5 * DIM * log(2.0 * acos(-1.0));
+        for (size_t k = 0; k < DIM; k++)
+            want -= 0.5 * b.x[i * DIM + k] * b.x[i * DIM + k] + log(b.L[i * DIM + k]);
+        ck_assert_double_eq(b.actions[i * DIM], 1.0);
+        ck_assert_double_eq_tol(out[i], want, TOLERANCE * fabs(want));
     }
 }
 END_TEST
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-START_TEST(a_factor_that_is_none_is_refused_by_entry)
+START_TEST(a_scale_that_is_none_is_refused_by_entry)
 {
     batch b;
     double out[N] = { SENTINEL, SENTINEL, SENTINEL, SENTINEL };
+    double actions[N * DIM];
     fill(&b, 1, 1, 1);
+    tce_gauss g = first_of(&b);
+    tce_gauss other = other_of(&b);
     const double good = b.L[2 * DIM + 2];
     static const double BAD[] = { 0.0, -1.0, NAN, INFINITY };
     for (size_t k = 0; k < 4; k++) {
         b.L[2 * DIM + 2] = BAD[k];
         const tce_status want = k < 2 ? TCE_E_NOT_PD : TCE_E_VALUE;
-        ck_assert_int_eq(tce_gauss_log_prob(N, DIM, 1, b.x, b.mean, b.L, b.work, out), want);
-        ck_assert_ptr_nonnull(strstr(tce_error_message(), "L[2,2]"));
-        ck_assert_int_eq(tce_gauss_entropy(1, DIM, b.L, out), want);
-        ck_assert_int_eq(
-            tce_gauss_kl(N, DIM, 1, b.mean, b.other_L, 1, b.mean, b.L, b.work, out, out), want);
-        ck_assert_ptr_nonnull(strstr(tce_error_message(), "other_L[2,2]"));
+        ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, out), want);
+        ck_assert_ptr_nonnull(strstr(tce_error_message(), "scale[2,2]"));
+        ck_assert_int_eq(tce_gauss_entropy(&g, out), want);
+        ck_assert_int_eq(tce_gauss_squash(&g, b.x, actions, out), want);
+        ck_assert_int_eq(tce_gauss_kl(&other, &g, b.work, out, out), want);
+        ck_assert_ptr_nonnull(strstr(tce_error_message(), "other.scale[2,2]"));
         ck_assert_double_eq(out[0], SENTINEL);
     }
     b.L[2 * DIM + 2] = good;
 
     /* one of several is named with its number; what lies above the diagonal is not read */
     b.L[3 * SIZE] = 0.0;
-    ck_assert_int_eq(tce_gauss_entropy(N, DIM, b.L, out), TCE_E_NOT_PD);
-    ck_assert_ptr_nonnull(strstr(tce_error_message(), "L[3,0,0]"));
+    const tce_gauss several = describe(N, N, NULL, b.L);
+    ck_assert_int_eq(tce_gauss_entropy(&several, out), TCE_E_NOT_PD);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "scale[3,0,0]"));
     b.L[1] = NAN;
-    ck_assert_int_eq(tce_gauss_log_prob(N, DIM, 1, b.x, b.mean, b.L, b.work, out), TCE_OK);
+    ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, out), TCE_OK);
+
+    /* standard deviations */
+    fill_form(&b, 1, TCE_GAUSS_DIAGONAL, 1, 1);
+    g.form = TCE_GAUSS_DIAGONAL;
+    for (size_t k = 0; k < 4; k++) {
+        b.L[3] = BAD[k];
+        ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, out),
+                         k < 2 ? TCE_E_NOT_PD : TCE_E_VALUE);
+        ck_assert_ptr_nonnull(strstr(tce_error_message(), "scale[3] "));
+    }
+    g.n_scales = N;
+    b.L[3] = 1.0;
+    b.L[DIM + 2] = -1.0;
+    ck_assert_int_eq(tce_gauss_entropy(&g, out), TCE_E_NOT_PD);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "scale[1,2]"));
 }
 END_TEST
 
@@ -378,31 +584,64 @@ START_TEST(shapes_and_numbers_are_checked_before_anything_is_written)
 {
     batch b;
     double out[N] = { SENTINEL, SENTINEL, SENTINEL, SENTINEL };
-    double d[N * SIZE];
-    tce_random random;
-    tce_random_start(&random, 1, 1, 1, 1);
+    double d[N * SIZE] = { SENTINEL };
     fill(&b, 1, 1, 1);
-    ck_assert_int_eq(tce_gauss_log_prob(N, DIM, 2, b.x, b.mean, b.L, b.work, out), TCE_E_SHAPE);
-    ck_assert_ptr_nonnull(strstr(tce_error_message(), "n_cov = 2"));
-    ck_assert_int_eq(tce_gauss_log_prob(N, 0, 1, b.x, b.mean, b.L, b.work, out), TCE_E_SHAPE);
-    ck_assert_int_eq(tce_gauss_kl(N, DIM, 1, b.mean, b.L, 3, b.mean, b.L, b.work, out, out),
-                     TCE_E_SHAPE);
-    ck_assert_int_eq(tce_gauss_sample(N, DIM, 3, b.mean, b.L, &random, b.work, d), TCE_E_SHAPE);
-    ck_assert_int_eq(tce_gauss_log_prob(N, DIM, 1, NULL, b.mean, b.L, b.work, out), TCE_E_ARGUMENT);
-    ck_assert_int_eq(tce_gauss_log_prob(N, DIM, 1, b.x, b.mean, b.L, NULL, out), TCE_E_ARGUMENT);
-    ck_assert_int_eq(tce_gauss_log_prob(N, DIM, 1, b.x, b.mean, b.L, b.work, NULL), TCE_E_ARGUMENT);
+    const tce_gauss good = first_of(&b);
+
+    /* descriptions */
+    tce_gauss g = good;
+    g.n_scales = 2;
+    ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, out), TCE_E_SHAPE);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "n_scales = 2"));
+    ck_assert_int_eq(tce_gauss_kl(&good, &g, b.work, out, out), TCE_E_SHAPE);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "other.n_scales = 2"));
+    ck_assert_int_eq(tce_gauss_sample(&g, b.x, d), TCE_E_SHAPE);
+    g = good;
+    g.dim = 0;
+    ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, out), TCE_E_SHAPE);
+    g = good;
+    g.n = N - 1;
+    ck_assert_int_eq(tce_gauss_kl(&good, &g, b.work, out, out), TCE_E_SHAPE);
+    g = good;
+    g.form = TCE_GAUSS_DIAGONAL;
+    b.L[1] = b.L[2] = b.L[3] = b.L[4] = 1.0;
+    ck_assert_int_eq(tce_gauss_kl(&good, &g, b.work, out, out), TCE_E_SHAPE);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "other.form = 1"));
+    g.form = 2;
+    ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, out), TCE_E_ARGUMENT);
+    g = good;
+    g.struct_size = 0;
+    ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, out), TCE_E_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "TCE_INIT(tce_gauss)"));
+    ck_assert_int_eq(tce_gauss_log_prob(NULL, b.x, b.work, out), TCE_E_ARGUMENT);
+
+    /* arrays */
+    g = good;
+    ck_assert_int_eq(tce_gauss_log_prob(&g, NULL, b.work, out), TCE_E_ARGUMENT);
+    ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, NULL, out), TCE_E_ARGUMENT);
+    ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, NULL), TCE_E_ARGUMENT);
+    ck_assert_int_eq(tce_gauss_squash(&g, b.x, NULL, out), TCE_E_ARGUMENT);
+    b.actions[7] = 1.5;
+    ck_assert_int_eq(tce_gauss_squash_log_prob(&g, b.actions, b.work, out), TCE_E_VALUE);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "actions[7] = 1.5"));
     b.x[3] = NAN;
-    ck_assert_int_eq(tce_gauss_log_prob(N, DIM, 1, b.x, b.mean, b.L, b.work, out), TCE_E_VALUE);
+    ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, out), TCE_E_VALUE);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "x[3]"));
+    ck_assert_int_eq(tce_gauss_sample(&g, b.x, d), TCE_E_VALUE);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "normals[3]"));
     b.x[3] = 0.0;
     b.d_a[1] = INFINITY;
-    d[0] = SENTINEL;
-    ck_assert_int_eq(
-        tce_gauss_log_prob_backward(N, DIM, 1, b.x, b.mean, b.L, b.d_a, b.work, NULL, NULL, d),
-        TCE_E_VALUE);
+    ck_assert_int_eq(tce_gauss_log_prob_backward(&g, b.x, b.d_a, b.work, NULL, NULL, d),
+                     TCE_E_VALUE);
+    ck_assert_int_eq(tce_gauss_squash_backward(&g, b.x, NULL, b.d_a, b.work, NULL, d), TCE_E_VALUE);
     ck_assert_double_eq(d[0], SENTINEL);
     ck_assert_double_eq(out[0], SENTINEL);
-    ck_assert_int_eq(tce_gauss_log_prob(0, DIM, 1, NULL, NULL, b.L, b.work, out), TCE_OK);
+
+    /* none at all */
+    const tce_gauss none = describe(0, 1, NULL, b.L);
+    ck_assert_int_eq(tce_gauss_log_prob(&none, NULL, b.work, out), TCE_OK);
+    ck_assert_int_eq(tce_gauss_log_prob_backward(&none, NULL, NULL, b.work, NULL, NULL, d), TCE_OK);
+    ck_assert_double_eq(d[0], 0.0);
 }
 END_TEST
 
@@ -411,26 +650,24 @@ END_TEST
 START_TEST(scratch_is_used_no_further_than_promised)
 {
     batch b;
-    double out[N], second[N], d_mean[N * DIM], d_L[N * SIZE], sample[N * DIM];
-    const size_t n_work = tce_gauss_work(N, DIM);
-    tce_random random;
-    tce_random_start(&random, 1, 1, 1, 1);
-    for (size_t shared = 0; shared < 2; shared++) {
-        const size_t n_cov = shared ? 1 : N;
-        fill(&b, 1, n_cov, n_cov);
+    double out[N], second[N], d_mean[N * DIM], d_L[N * SIZE];
+    const size_t n_work = tce_gauss_work_size(N, DIM);
+    for (size_t variant = 0; variant < VARIANTS; variant++) {
+        fill_variant(&b, 1, variant);
+        tce_gauss g = first_of(&b), other = other_of(&b);
+        g.form = other.form = b.form;
         b.work[n_work] = SENTINEL;
-        ck_assert_int_eq(tce_gauss_log_prob(N, DIM, n_cov, b.x, b.mean, b.L, b.work, out), TCE_OK);
-        ck_assert_int_eq(tce_gauss_log_prob_backward(N, DIM, n_cov, b.x, b.mean, b.L, b.d_a, b.work,
-                                                     NULL, d_mean, d_L),
+        ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, out), TCE_OK);
+        ck_assert_int_eq(tce_gauss_log_prob_backward(&g, b.x, b.d_a, b.work, NULL, d_mean, d_L),
                          TCE_OK);
-        ck_assert_int_eq(tce_gauss_kl(N, DIM, n_cov, b.mean, b.L, n_cov, b.other_mean, b.other_L,
-                                      b.work, out, second),
+        ck_assert_int_eq(tce_gauss_kl(&g, &other, b.work, out, second), TCE_OK);
+        ck_assert_int_eq(tce_gauss_kl_backward(&g, &other, b.d_a, b.d_b, b.work, d_mean, d_L),
                          TCE_OK);
-        ck_assert_int_eq(tce_gauss_kl_backward(N, DIM, n_cov, b.mean, b.L, n_cov, b.other_mean,
-                                               b.other_L, b.d_a, b.d_b, b.work, d_mean, d_L),
-                         TCE_OK);
-        ck_assert_int_eq(tce_gauss_sample(N, DIM, n_cov, b.mean, b.L, &random, b.work, sample),
-                         TCE_OK);
+        ck_assert_int_eq(
+            tce_gauss_squash_backward(&g, b.x, b.d_actions, b.d_a, b.work, d_mean, d_L), TCE_OK);
+        ck_assert_int_eq(tce_gauss_squash_log_prob(&g, b.actions, b.work, out), TCE_OK);
+        ck_assert_int_eq(
+            tce_gauss_squash_log_prob_backward(&g, b.actions, b.d_a, b.work, d_mean, d_L), TCE_OK);
         ck_assert_double_eq(b.work[n_work], SENTINEL);
     }
 }
@@ -446,15 +683,19 @@ int main(void)
     tcase_add_loop_test(property, kl_is_the_definition_and_not_negative, 0, 100);
     tcase_add_test(property, a_tiny_divergence_keeps_its_digits);
     tcase_add_loop_test(property, samples_have_the_mean_and_covariance, 0, 4);
-    tcase_add_test(property, a_sample_is_mean_plus_factor_times_the_stream);
+    tcase_add_test(property, a_sample_is_mean_plus_scale_times_the_normals);
+    tcase_add_loop_test(property, deviations_are_a_diagonal_factor, 0, 100);
+    tcase_add_loop_test(property, the_density_of_a_squashed_sample_is_that_of_its_action, 0, 100);
+    tcase_add_test(property, actions_at_the_ends_have_a_finite_density);
 
     TCase *gradient = test_case(suite, "gradient", 0);
     tcase_add_loop_test(gradient, log_prob_backward_matches_differences, 0, 10);
     tcase_add_loop_test(gradient, entropy_backward_matches_differences, 0, 10);
     tcase_add_loop_test(gradient, kl_backward_matches_differences, 0, 10);
+    tcase_add_loop_test(gradient, squash_backward_matches_differences, 0, 10);
 
     TCase *errors = test_case(suite, "errors", 0);
-    tcase_add_test(errors, a_factor_that_is_none_is_refused_by_entry);
+    tcase_add_test(errors, a_scale_that_is_none_is_refused_by_entry);
     tcase_add_test(errors, shapes_and_numbers_are_checked_before_anything_is_written);
 
     TCase *memory = test_case(suite, "memory", 0);

@@ -137,6 +137,26 @@ static double bound_tolerance(double condition, double bound)
             ck_abort_msg(__VA_ARGS__); \
     } while (0)
 
+/* KL of n Gaussians with one factor from others with one. */
+static tce_status kl(size_t n, size_t dim, const double *mean, const double *L,
+                     const double *other_mean, const double *other_L, double *work,
+                     double *out_mean_part, double *out_cov_part)
+{
+    tce_gauss g = TCE_INIT(tce_gauss);
+    g.n = n, g.dim = dim, g.n_scales = 1;
+    tce_gauss other = g;
+    g.mean = mean, g.scale = L;
+    other.mean = other_mean, other.scale = other_L;
+    return tce_gauss_kl(&g, &other, work, out_mean_part, out_cov_part);
+}
+
+static tce_status entropy_of(size_t dim, const double *L, double *out)
+{
+    tce_gauss g = TCE_INIT(tce_gauss);
+    g.n = g.n_scales = 1, g.dim = dim, g.scale = L;
+    return tce_gauss_entropy(&g, out);
+}
+
 /*
  * distance of L from old_L; KL by tce_gauss_kl, the others by a projection that leaves everything
  * alone
@@ -147,8 +167,8 @@ static double distance_of(int32_t kind, size_t dim, const double *L, const doubl
     double distance;
     double *mean = doubles(dim);
     if (kind == TCE_TRPL_KL) {
-        EXPECT(tce_gauss_kl(1, dim, 1, mean, L, 1, mean, old_L, work, NULL, &distance) == TCE_OK,
-               "%s", tce_error_message());
+        EXPECT(kl(1, dim, mean, L, mean, old_L, work, NULL, &distance) == TCE_OK, "%s",
+               tce_error_message());
     } else {
         tce_trpl *tr = create(kind, dim, 1, 1.0, 1e300);
         EXPECT(tce_trpl_project(tr, 1, mean, L, mean, old_L, 0.0, mean, work) == TCE_OK, "%s",
@@ -213,9 +233,8 @@ static int check_draw(uint64_t seed, int32_t kind)
                "seed %d: mean moved inside the bound", (int)seed);
     } else {
         double maha;
-        EXPECT(tce_gauss_kl(1, dim, 1, out_mean, old_L, 1, old_mean, old_L, work, &maha, NULL) ==
-                   TCE_OK,
-               "%s", tce_error_message());
+        EXPECT(kl(1, dim, out_mean, old_L, old_mean, old_L, work, &maha, NULL) == TCE_OK, "%s",
+               tce_error_message());
         maha *= kind == TCE_TRPL_KL ? 1.0 : 2.0;
         EXPECT(fabs(maha / mean_bound - 1.0) <= 1e-8, "seed %d: mean %.17g, bound %.17g", (int)seed,
                maha, mean_bound);
@@ -452,10 +471,10 @@ START_TEST(entropy_control_reaches_its_bound)
         opt.entropy_first = first;
         opt.cov_bound = first ? 1e3 : 5e-4;
         ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
-        ck_assert_int_eq(tce_gauss_entropy(1, 6, p.L, &entropy), TCE_OK);
+        ck_assert_int_eq(entropy_of(6, p.L, &entropy), TCE_OK);
         p.entropy_bound = entropy - 1.0;
         ck_assert_int_eq(run(tr, &p), TCE_OK);
-        ck_assert_int_eq(tce_gauss_entropy(1, 6, p.out_L, &entropy), TCE_OK);
+        ck_assert_int_eq(entropy_of(6, p.out_L, &entropy), TCE_OK);
         ck_assert_double_eq_tol(entropy, p.entropy_bound, 1e-12);
         tce_trpl_free(tr);
         problem_free(&p);
@@ -830,13 +849,11 @@ START_TEST(the_kl_regression_loss_is_the_mean_divergence)
 {
     problem p = problem_create(8, 4, 1, 6, 100.0, 0.3, 0);
     double mean_part[4], cov_part[4], loss, d_mean[24] = { 0 }, d_L[36] = { 0 };
-    double *work = doubles(tce_gauss_work(4, 6));
+    double *work = doubles(tce_gauss_work_size(4, 6));
     tce_trpl *tr = create(TCE_TRPL_KL, 6, 4, 0.05, 5e-4);
     ck_assert_int_eq(run(tr, &p), TCE_OK);
     ck_assert_int_eq(tce_trpl_regression(tr, 4, p.mean, p.L, 2.5, 1, &loss, d_mean, d_L), TCE_OK);
-    ck_assert_int_eq(
-        tce_gauss_kl(4, 6, 1, p.mean, p.L, 1, p.out_mean, p.out_L, work, mean_part, cov_part),
-        TCE_OK);
+    ck_assert_int_eq(kl(4, 6, p.mean, p.L, p.out_mean, p.out_L, work, mean_part, cov_part), TCE_OK);
     double want = 0.0;
     for (size_t i = 0; i < 4; i++)
         want += 2.5 * (mean_part[i] + cov_part[i]) / 4.0;

@@ -69,7 +69,7 @@ void tce__struct_init(void *out, size_t struct_size, const void *defaults, size_
 /*
  * For create: copies the caller's struct over *out, which the caller has preset with defaults. A
  * shorter one leaves the rest as preset; a longer one is TCE_E_VERSION unless its tail is zero;
- * NULL and struct_size 0 are TCE_E_ARGUMENT naming `what`_init.
+ * NULL and struct_size 0 are TCE_E_ARGUMENT naming `what`_init or TCE_INIT(`what`).
  */
 tce_status tce__struct_read(const void *given, const char *what, size_t known_size, void *out);
 

@@ -45,7 +45,7 @@ def test_gaussian_gradients_agree_with_differences() -> None:
     step = np.zeros_like(chol)
     step[0, 2, 1] = h
     slope = weight @ (tce.gauss.log_prob(x, mean, chol + step) - tce.gauss.log_prob(x, mean, chol - step)) / (2 * h)
-    assert got.d_chol[0, 2, 1] == pytest.approx(slope, rel=1e-6)
+    assert got.d_scale[0, 2, 1] == pytest.approx(slope, rel=1e-6)
     parts = [sum(tce.gauss.kl(mean, chol + s * step, x, np.eye(4))) @ weight for s in (1, -1)]
     assert d_chol[0, 2, 1] == pytest.approx((parts[0] - parts[1]) / (2 * h), rel=1e-5)
     shift = np.zeros_like(mean)
@@ -55,6 +55,43 @@ def test_gaussian_gradients_agree_with_differences() -> None:
     parts = [sum(tce.gauss.kl(mean + s * shift, chol, x, np.eye(4))) @ weight for s in (1, -1)]
     assert d_mean[1, 3] == pytest.approx((parts[0] - parts[1]) / (2 * h), rel=1e-5)
     np.testing.assert_allclose(np.diag(d_entropy[0]), 2.0 / np.diag(chol[0]))
+
+
+def test_deviations_are_a_diagonal_factor() -> None:
+    x, mean, other_mean = RNG.normal(size=(3, 3, 4))
+    std, other_std = np.exp(RNG.normal(size=(2, 4)))
+    chol, other, weight = np.diag(std), np.diag(other_std), RNG.normal(size=3)
+    np.testing.assert_allclose(tce.gauss.log_prob(x, mean, std=std), tce.gauss.log_prob(x, mean, chol))
+    np.testing.assert_allclose(tce.gauss.entropy(std=std), tce.gauss.entropy(chol))
+    np.testing.assert_allclose(
+        tce.gauss.kl(mean, None, other_mean, std=std, other_std=other_std), tce.gauss.kl(mean, chol, other_mean, other), rtol=1e-10)
+    np.testing.assert_allclose(tce.gauss.sample(mean, std=std, normals=x), mean + std * x)
+    for got, want in (
+        (tce.gauss.log_prob_backward(x, mean, d_out=weight, std=std), tce.gauss.log_prob_backward(x, mean, chol, weight)),
+        (tce.gauss.kl_backward(mean, None, other_mean, None, weight, weight, std=std, other_std=other_std),
+         tce.gauss.kl_backward(mean, chol, other_mean, other, weight, weight)),
+    ):
+        np.testing.assert_allclose(got.d_mean, want.d_mean, rtol=1e-10)
+        np.testing.assert_allclose(got.d_scale, np.diag(want.d_scale), rtol=1e-10)
+    np.testing.assert_allclose(tce.gauss.entropy_backward(d_out=[2.0], std=std), 2.0 / std)
+    with pytest.raises(TypeError, match="chol or std, and not both"):
+        tce.gauss.log_prob(x, mean, chol, std=std)
+    with pytest.raises(TypeError, match="random or normals, and not both"):
+        tce.gauss.sample(mean, chol)
+
+
+def test_a_squashed_sample_is_the_tanh_of_one() -> None:
+    mean, normals, weight = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4)), RNG.normal(size=3)
+    std = np.exp(RNG.normal(size=(3, 4)))
+    actions, log_prob = tce.gauss.squash(mean, normals, std=std)
+    u = mean + std * normals
+    np.testing.assert_allclose(actions, np.tanh(u))
+    np.testing.assert_allclose(log_prob, tce.gauss.log_prob(u, mean, std=std) - np.log(1 - actions**2 + 1e-6).sum(1))
+    np.testing.assert_allclose(tce.gauss.squash_log_prob(mean, actions, std=std), log_prob)
+    d_mean, _ = tce.gauss.squash_backward(mean, normals, None, None, weight, std=std)
+    np.testing.assert_allclose(d_mean, weight[:, None] * 2 * actions * (1 - actions**2) / (1 - actions**2 + 1e-6))
+    d_mean, _ = tce.gauss.squash_log_prob_backward(mean, actions, d_out=weight, std=std)
+    np.testing.assert_allclose(d_mean, weight[:, None] * (u - mean) / std**2)
 
 
 def test_samples_have_the_mean_and_covariance() -> None:

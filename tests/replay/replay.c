@@ -45,6 +45,10 @@ static const struct {
     { "entropy_control", replay_entropy_control },
     { "entropy_schedule", replay_entropy_schedule },
 
+    /* squashed Gaussians */
+    { "squashed_gaussian", replay_squashed_gaussian },
+    { "squashed_clipped", replay_squashed_clipped },
+
     /* networks */
     { "mlp_adam", replay_mlp_adam },
 

@@ -257,6 +257,8 @@ void replay_w2_cov(replay_case *c);
 void replay_entropy_control(replay_case *c);
 void replay_entropy_schedule(replay_case *c);
 
+void replay_squashed_gaussian(replay_case *c);
+void replay_squashed_clipped(replay_case *c);
 void replay_mlp_adam(replay_case *c);
 
 void replay_time_points(replay_case *c);

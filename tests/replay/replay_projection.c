@@ -355,7 +355,10 @@ void replay_entropy_control(replay_case *c)
     double *entropy = replay_zeros(c, n_cov);
     double *result = replay_zeros(c, n_L);
 
-    replay_ok(c, tce_gauss_entropy(n_cov, dim, L, entropy));
+    const tce_gauss gaussians = {
+        .struct_size = sizeof gaussians, .n = n_cov, .dim = dim, .n_scales = n_cov, .scale = L
+    };
+    replay_ok(c, tce_gauss_entropy(&gaussians, entropy));
     replay_compare(c, c->root, "entropy", n_cov, entropy, TOL_NUMBERS);
     replay_ok(c, tce_trpl_entropy_control(n_cov, dim, L, bound, equal, result));
     replay_compare(c, c->root, "result", n_L, result, TOL_NUMBERS);

@@ -244,7 +244,7 @@ static void create_batch(replay_case *c, update *u)
     double *old_mean = replay_zeros(c, u->E * u->P);
     double *old_L = replay_zeros(c, u->N * u->P * u->P);
     double *contexts = replay_array(c, c->root, "contexts", u->E * u->net.n_in);
-    double *work = replay_zeros(c, tce_gauss_work(u->E, u->P));
+    double *work = replay_zeros(c, tce_gauss_work_size(u->E, u->P));
 
     replay_ok(c, tce_policy_predict(u->work.policy, u->E, contexts, old_mean, old_L));
     if (replay_get(c, c->root, "old_mean") != NULL) {
@@ -262,9 +262,14 @@ static void create_batch(replay_case *c, update *u)
     s->paths.out_log_prob = log_prob;
     if (s->segment != NULL)
         replay_ok(c, tce_segment_log_prob(s->segment, &s->paths));
-    else
-        replay_ok(c,
-                  tce_gauss_log_prob(u->E, u->P, u->N, u->params, old_mean, old_L, work, log_prob));
+    const tce_gauss old_policy = { .struct_size = sizeof old_policy,
+                                   .n = u->E,
+                                   .dim = u->P,
+                                   .n_scales = u->N,
+                                   .mean = old_mean,
+                                   .scale = old_L };
+    if (s->segment == NULL)
+        replay_ok(c, tce_gauss_log_prob(&old_policy, u->params, work, log_prob));
     replay_compare(c, c->root, "log_prob_old", n, log_prob, TOL_NUMBERS);
     if (replay_get(c, c->root, "log_prob_old") != NULL)
         log_prob = replay_array(c, c->root, "log_prob_old", n);

@@ -130,7 +130,6 @@ static void take_arrays(world *w)
     w->returns = memory_doubles(m, E * T);
     w->advantages = memory_doubles(m, E * J);
     w->log_prob = memory_doubles(m, E * J);
-    w->gauss = memory_doubles(m, tce_gauss_work(E, P));
     policy_update_take(&w->update, m, E, N, P);
 }
 
@@ -310,8 +309,15 @@ static tce_status roll_out(world *w)
     if (st == TCE_OK)
         st = tce_policy_predict(w->policy, E, w->contexts, w->old_mean, w->old_L);
     tce_random_start(&random, 0, SAMPLES, w->iteration, 0);
+    tce_random_normals(&random, E * WORLD_P, w->params);
+    const tce_gauss policy = { .struct_size = sizeof policy,
+                               .n = E,
+                               .dim = WORLD_P,
+                               .n_scales = N,
+                               .mean = w->old_mean,
+                               .scale = w->old_L };
     if (st == TCE_OK)
-        st = tce_gauss_sample(E, WORLD_P, N, w->old_mean, w->old_L, &random, w->gauss, w->params);
+        st = tce_gauss_sample(&policy, w->params, w->params);
 
     tce_mp_grid_init(&grid, sizeof grid);
     grid.E = E;

@@ -71,7 +71,6 @@ typedef struct world {
     double *returns;    /* [E, T] */
     double *advantages; /* [E, J] */
     double *log_prob;   /* [E, J] */
-    double *gauss;      /* scratch of the sampler */
     policy_update update;
     policy_report report; /* of the last iteration */
     double init_time;

@@ -179,6 +179,12 @@ def factor_gradient(shapes: Shapes, name: str, value: Any, size: str = "P", epis
     return array, 1 if array.ndim == 2 else array.shape[0]
 
 
+def deviations(shapes: Shapes, name: str, value: Any, size: str = "P", episodes: str = "E") -> Tuple[Array, int]:
+    """Standard deviations: [P] or [1, P] (shared) or [E, P]. Returns them and how many there are."""
+    array = shapes.array(name, value, size, f"1 {size}", f"{episodes} {size}")
+    return array, 1 if array.ndim == 1 else array.shape[0]
+
+
 def one_factor(shapes: Shapes, name: str, value: Any) -> Array:
     """One Cholesky factor, [P, P] or [1, P, P]."""
     array = shapes.array(name, value, "P P", "1 P P")

@@ -17,6 +17,8 @@ TCE_CRITIC_NORMALISE = 1
 TCE_CRITIC_NORMALISED = 2
 TCE_ENV_REMARK = 0
 TCE_ENV_FAULT = 1
+TCE_GAUSS_FULL = 0
+TCE_GAUSS_DIAGONAL = 1
 TCE_MP_PRODMP = 0
 TCE_MP_PROMP = 1
 TCE_MP_DMP = 2
@@ -132,6 +134,17 @@ class EnvInspectOptions(Struct):
     _fields_ = [
         ("struct_size", c_size_t), ("vtable", c_void_p), ("user", c_void_p), ("settings", c_char_p),
         ("seed", c_uint64), ("report", c_void_p), ("context", c_void_p), ("trace", c_void_p)]
+
+
+class Gauss(Struct):
+    """tce_gauss"""
+
+    _name_ = "tce_gauss"
+    _fields_ = [
+        ("struct_size", c_size_t), ("n", c_size_t), ("dim", c_size_t), ("n_scales", c_size_t), ("form", c_int32),
+        ("reserved", c_int32), ("mean", c_void_p), ("scale", c_void_p)]
+    _arrays_ = {
+        "mean": Float64, "scale": Float64}
 
 
 class MpOptions(Struct):
@@ -397,18 +410,18 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_env_library_count": (c_size_t, [Pointer]),
     "tce_env_library_at": (c_void_p, [Pointer, c_size_t]),
     "tce_env_library_find": (Status, [Pointer, c_char_p, Pointer]),
-    "tce_gauss_work": (c_size_t, [c_size_t, c_size_t]),
-    "tce_gauss_log_prob": (Status, [c_size_t, c_size_t, c_size_t, Float64, Float64, Float64, Float64, Float64]),
-    "tce_gauss_log_prob_backward": (Status, [
-        c_size_t, c_size_t, c_size_t, Float64, Float64, Float64, Float64, Float64, Float64, Float64, Float64]),
-    "tce_gauss_entropy": (Status, [c_size_t, c_size_t, Float64, Float64]),
-    "tce_gauss_entropy_backward": (Status, [c_size_t, c_size_t, Float64, Float64, Float64]),
-    "tce_gauss_kl": (Status, [
-        c_size_t, c_size_t, c_size_t, Float64, Float64, c_size_t, Float64, Float64, Float64, Float64, Float64]),
-    "tce_gauss_kl_backward": (Status, [
-        c_size_t, c_size_t, c_size_t, Float64, Float64, c_size_t, Float64, Float64, Float64, Float64, Float64, Float64,
-        Float64]),
-    "tce_gauss_sample": (Status, [c_size_t, c_size_t, c_size_t, Float64, Float64, Pointer, Float64, Float64]),
+    "tce_gauss_work_size": (c_size_t, [c_size_t, c_size_t]),
+    "tce_gauss_log_prob": (Status, [Pointer, Float64, Float64, Float64]),
+    "tce_gauss_log_prob_backward": (Status, [Pointer, Float64, Float64, Float64, Float64, Float64, Float64]),
+    "tce_gauss_entropy": (Status, [Pointer, Float64]),
+    "tce_gauss_entropy_backward": (Status, [Pointer, Float64, Float64]),
+    "tce_gauss_kl": (Status, [Pointer, Pointer, Float64, Float64, Float64]),
+    "tce_gauss_kl_backward": (Status, [Pointer, Pointer, Float64, Float64, Float64, Float64, Float64]),
+    "tce_gauss_sample": (Status, [Pointer, Float64, Float64]),
+    "tce_gauss_squash": (Status, [Pointer, Float64, Float64, Float64]),
+    "tce_gauss_squash_backward": (Status, [Pointer, Float64, Float64, Float64, Float64, Float64, Float64]),
+    "tce_gauss_squash_log_prob": (Status, [Pointer, Float64, Float64, Float64]),
+    "tce_gauss_squash_log_prob_backward": (Status, [Pointer, Float64, Float64, Float64, Float64, Float64]),
     "tce_mp_options_init": (None, [Pointer, c_size_t]),
     "tce_mp_create": (Status, [Pointer, Pointer, Pointer]),
     "tce_mp_free": (None, [Pointer]),

@@ -1,15 +1,19 @@
-"""Gaussians N(mean, chol chol') given by lower Cholesky factors.
+"""Gaussians N(mean, chol chol') given by lower Cholesky factors, or N(mean, std^2) given by standard deviations.
 
-x and mean are [E, P]; chol is [P, P] or [1, P, P], one covariance for all, or [E, P, P].
+x and mean are [E, P]; chol is [P, P] or [1, P, P], one covariance for all, or [E, P, P]. In its place stands ``std``, which is [P] or
+[1, P], or [E, P]; gradients have the shape of the scale that was given.
 """
 
 from __future__ import annotations
 
+from ctypes import byref
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
-from ._arrays import Array, Shapes, factor
+from ._arrays import Array, Shapes, deviations, factor
+from ._declarations import Gauss
+from ._handle import struct
 from ._library import lib
 from .base import RandomSource, random_stream
 
@@ -22,10 +26,10 @@ class Gaussian(NamedTuple):
 
 
 class GaussianGradient(NamedTuple):
-    """Gradients to the mean and to the lower Cholesky factor."""
+    """Gradients to the mean and to the scale that was given, ``chol`` or ``std``."""
 
     d_mean: Array
-    d_chol: Array
+    d_scale: Array
 
 
 class KL(NamedTuple):
@@ -35,18 +39,42 @@ class KL(NamedTuple):
     cov_part: Array
 
 
-def _work(shapes: Shapes) -> Array:
-    return np.empty(lib.tce_gauss_work(shapes["E"], shapes["P"]))
+class Squashed(NamedTuple):
+    """Actions [E, P] in -1 ... 1 and their log-densities [E]."""
+
+    actions: Array
+    log_prob: Array
 
 
-def log_prob(x: Any, mean: Any, chol: Any) -> Array:
-    """log N(x; mean, chol chol') [E]."""
+def _describe(shapes: Shapes, mean: Any, chol: Any, std: Any, name: str = "") -> Any:
+    """The struct for C. Its fields keep the arrays alive."""
+    gauss = struct(Gauss)
+    if mean is not None:
+        mean = shapes.array(f"{name}mean", mean, "E P")
+    if (chol is None) == (std is None):
+        raise TypeError(f"give {name}chol or {name}std, and not both")
+    if chol is not None:
+        scale, gauss.n_scales = factor(shapes, f"{name}chol", chol)
+    else:
+        scale, gauss.n_scales = deviations(shapes, f"{name}std", std)
+        gauss.form = 1
+    gauss.n = shapes["E"] if mean is not None else gauss.n_scales
+    gauss.dim = shapes["P"]
+    gauss.point(mean=mean, scale=scale)
+    return gauss, scale
+
+
+def _work(gauss: Any) -> Array:
+    return np.empty(lib.tce_gauss_work_size(gauss.n, gauss.dim))
+
+
+def log_prob(x: Any, mean: Any, chol: Any = None, *, std: Any = None) -> Array:
+    """log N(x; mean, scale) [E]."""
     shapes = Shapes()
     x = shapes.array("x", x, "E P")
-    mean = shapes.array("mean", mean, "E P")
-    chol, n_cov = factor(shapes, "chol", chol)
-    work, out = _work(shapes), shapes.empty("E")
-    lib.tce_gauss_log_prob(shapes["E"], shapes["P"], n_cov, x, mean, chol, work, out)
+    gauss, _ = _describe(shapes, mean, chol, std)
+    out = shapes.empty("E")
+    lib.tce_gauss_log_prob(byref(gauss), x, _work(gauss), out)
     return out
 
 
@@ -55,78 +83,128 @@ class LogProbGradient(NamedTuple):
 
     d_x: Array
     d_mean: Array
-    d_chol: Array
+    d_scale: Array
 
 
-def log_prob_backward(x: Any, mean: Any, chol: Any, d_out: Any) -> LogProbGradient:
-    """Gradients to x, mean and chol (summed over E when shared) from d_out [E]."""
+def log_prob_backward(x: Any, mean: Any, chol: Any = None, d_out: Any = None, *, std: Any = None) -> LogProbGradient:
+    """Gradients to x, mean and scale (summed over E when shared) from d_out [E]."""
     shapes = Shapes()
     x = shapes.array("x", x, "E P")
-    mean = shapes.array("mean", mean, "E P")
-    chol, n_cov = factor(shapes, "chol", chol)
+    gauss, scale = _describe(shapes, mean, chol, std)
     d_out = shapes.array("d_out", d_out, "E")
-    work = _work(shapes)
-    d_x, d_mean, d_chol = shapes.empty("E P"), shapes.empty("E P"), np.empty_like(chol)
-    lib.tce_gauss_log_prob_backward(shapes["E"], shapes["P"], n_cov, x, mean, chol, d_out, work, d_x, d_mean, d_chol)
-    return LogProbGradient(d_x, d_mean, d_chol)
+    d_x, d_mean, d_scale = shapes.empty("E P"), shapes.empty("E P"), np.empty_like(scale)
+    lib.tce_gauss_log_prob_backward(byref(gauss), x, d_out, _work(gauss), d_x, d_mean, d_scale)
+    return LogProbGradient(d_x, d_mean, d_scale)
 
 
-def entropy(chol: Any) -> Array:
-    """Entropy of each factor: [1] or [E]."""
-    shapes = Shapes()
-    chol, n_cov = factor(shapes, "chol", chol)
-    out = np.empty(n_cov)
-    lib.tce_gauss_entropy(n_cov, shapes["P"], chol, out)
+def entropy(chol: Any = None, *, std: Any = None) -> Array:
+    """Entropy of each scale: [1] or [E]."""
+    gauss, _ = _describe(Shapes(), None, chol, std)
+    out = np.empty(gauss.n_scales)
+    lib.tce_gauss_entropy(byref(gauss), out)
     return out
 
 
-def entropy_backward(chol: Any, d_out: Any) -> Array:
-    """Gradient to chol from d_out, one number per factor."""
-    shapes = Shapes()
-    chol, n_cov = factor(shapes, "chol", chol)
-    d_out = Shapes(N=n_cov).array("d_out", d_out, "N")
-    out = np.empty(chol.shape)
-    lib.tce_gauss_entropy_backward(n_cov, shapes["P"], chol, d_out, out)
+def entropy_backward(chol: Any = None, d_out: Any = None, *, std: Any = None) -> Array:
+    """Gradient to the scale from d_out, one number per scale."""
+    gauss, scale = _describe(Shapes(), None, chol, std)
+    d_out = Shapes(N=gauss.n_scales).array("d_out", d_out, "N")
+    out = np.empty(scale.shape)
+    lib.tce_gauss_entropy_backward(byref(gauss), d_out, out)
     return out
 
 
-def kl(mean: Any, chol: Any, other_mean: Any, other_chol: Any) -> KL:
+def kl(
+    mean: Any, chol: Any = None, other_mean: Any = None, other_chol: Any = None, *, std: Any = None, other_std: Any = None
+) -> KL:
     """KL(N(mean, chol) || N(other_mean, other_chol)) as its mean part and covariance part, each [E]."""
     shapes = Shapes()
-    mean = shapes.array("mean", mean, "E P")
-    other_mean = shapes.array("other_mean", other_mean, "E P")
-    chol, n_cov = factor(shapes, "chol", chol)
-    other_chol, n_other = factor(shapes, "other_chol", other_chol)
-    work, mean_part, cov_part = _work(shapes), shapes.empty("E"), shapes.empty("E")
-    lib.tce_gauss_kl(
-        shapes["E"], shapes["P"], n_cov, mean, chol, n_other, other_mean, other_chol, work, mean_part, cov_part)
+    gauss, _ = _describe(shapes, mean, chol, std)
+    other, _ = _describe(shapes, other_mean, other_chol, other_std, "other_")
+    mean_part, cov_part = shapes.empty("E"), shapes.empty("E")
+    lib.tce_gauss_kl(byref(gauss), byref(other), _work(gauss), mean_part, cov_part)
     return KL(mean_part, cov_part)
 
 
 def kl_backward(
-    mean: Any, chol: Any, other_mean: Any, other_chol: Any, d_mean_part: Optional[Any] = None,
-    d_cov_part: Optional[Any] = None,
+    mean: Any, chol: Any = None, other_mean: Any = None, other_chol: Any = None, d_mean_part: Optional[Any] = None,
+    d_cov_part: Optional[Any] = None, *, std: Any = None, other_std: Any = None,
 ) -> GaussianGradient:
-    """Gradients to mean and chol from those of the two parts [E] (None: zeros); the other Gaussian is constant."""
+    """Gradients to mean and scale from those of the two parts [E] (None: zeros); the other Gaussian is constant."""
     shapes = Shapes()
-    mean = shapes.array("mean", mean, "E P")
-    other_mean = shapes.array("other_mean", other_mean, "E P")
-    chol, n_cov = factor(shapes, "chol", chol)
-    other_chol, n_other = factor(shapes, "other_chol", other_chol)
+    gauss, scale = _describe(shapes, mean, chol, std)
+    other, _ = _describe(shapes, other_mean, other_chol, other_std, "other_")
     d_mean_part = shapes.optional("d_mean_part", d_mean_part, "E")
     d_cov_part = shapes.optional("d_cov_part", d_cov_part, "E")
-    work, d_mean, d_chol = _work(shapes), shapes.empty("E P"), np.empty_like(chol)
-    lib.tce_gauss_kl_backward(
-        shapes["E"], shapes["P"], n_cov, mean, chol, n_other, other_mean, other_chol, d_mean_part, d_cov_part, work,
-        d_mean, d_chol)
-    return GaussianGradient(d_mean, d_chol)
+    d_mean, d_scale = shapes.empty("E P"), np.empty_like(scale)
+    lib.tce_gauss_kl_backward(byref(gauss), byref(other), d_mean_part, d_cov_part, _work(gauss), d_mean, d_scale)
+    return GaussianGradient(d_mean, d_scale)
 
 
-def sample(mean: Any, chol: Any, random: RandomSource) -> Array:
-    """One draw per row of mean: [E, P]."""
-    shapes = Shapes()
-    mean = shapes.array("mean", mean, "E P")
-    chol, n_cov = factor(shapes, "chol", chol)
-    work, out = _work(shapes), shapes.empty("E P")
-    lib.tce_gauss_sample(shapes["E"], shapes["P"], n_cov, mean, chol, random_stream(random), work, out)
+def _normals(shapes: Shapes, random: Optional[RandomSource], normals: Any) -> Array:
+    """The noise of a sample: given, or drawn row by row."""
+    if (random is None) == (normals is None):
+        raise TypeError("give random or normals, and not both")
+    if normals is not None:
+        return shapes.array("normals", normals, "E P")
+    out = shapes.empty("E P")
+    lib.tce_random_normals(random_stream(random), out.size, out)
     return out
+
+
+def sample(
+    mean: Any, chol: Any = None, random: Optional[RandomSource] = None, *, std: Any = None, normals: Any = None
+) -> Array:
+    """One draw per row of mean: [E, P]. The noise is drawn from ``random``, or given as ``normals`` [E, P]."""
+    shapes = Shapes()
+    gauss, _ = _describe(shapes, mean, chol, std)
+    out = shapes.empty("E P")
+    lib.tce_gauss_sample(byref(gauss), _normals(shapes, random, normals), out)
+    return out
+
+
+def squash(mean: Any, normals: Any, chol: Any = None, *, std: Any = None) -> Squashed:
+    """Actions tanh(mean + scale normals) and their log-densities, from normals [E, P]."""
+    shapes = Shapes()
+    gauss, _ = _describe(shapes, mean, chol, std)
+    normals = shapes.array("normals", normals, "E P")
+    actions, out = shapes.empty("E P"), shapes.empty("E")
+    lib.tce_gauss_squash(byref(gauss), normals, actions, out)
+    return Squashed(actions, out)
+
+
+def squash_backward(
+    mean: Any, normals: Any, chol: Any = None, d_actions: Any = None, d_log_prob: Any = None, *, std: Any = None
+) -> GaussianGradient:
+    """Gradients with the normals held fixed, from d_actions [E, P] and d_log_prob [E] (None: zeros)."""
+    shapes = Shapes()
+    gauss, scale = _describe(shapes, mean, chol, std)
+    normals = shapes.array("normals", normals, "E P")
+    d_actions = shapes.optional("d_actions", d_actions, "E P")
+    d_log_prob = shapes.optional("d_log_prob", d_log_prob, "E")
+    d_mean, d_scale = shapes.empty("E P"), np.empty_like(scale)
+    lib.tce_gauss_squash_backward(byref(gauss), normals, d_actions, d_log_prob, _work(gauss), d_mean, d_scale)
+    return GaussianGradient(d_mean, d_scale)
+
+
+def squash_log_prob(mean: Any, actions: Any, chol: Any = None, *, std: Any = None) -> Array:
+    """Log-densities [E] of given actions [E, P] in -1 ... 1."""
+    shapes = Shapes()
+    gauss, _ = _describe(shapes, mean, chol, std)
+    actions = shapes.array("actions", actions, "E P")
+    out = shapes.empty("E")
+    lib.tce_gauss_squash_log_prob(byref(gauss), actions, _work(gauss), out)
+    return out
+
+
+def squash_log_prob_backward(
+    mean: Any, actions: Any, chol: Any = None, d_out: Any = None, *, std: Any = None
+) -> GaussianGradient:
+    """Gradients of :func:`squash_log_prob` from d_out [E]."""
+    shapes = Shapes()
+    gauss, scale = _describe(shapes, mean, chol, std)
+    actions = shapes.array("actions", actions, "E P")
+    d_out = shapes.array("d_out", d_out, "E")
+    d_mean, d_scale = shapes.empty("E P"), np.empty_like(scale)
+    lib.tce_gauss_squash_log_prob_backward(byref(gauss), actions, d_out, _work(gauss), d_mean, d_scale)
+    return GaussianGradient(d_mean, d_scale)

@@ -99,7 +99,6 @@ typedef struct episodes {
     double *pos, *vel; /* [E, T, D] desired paths */
     double *obs;       /* [E, T+1, O] */
     double *first_obs; /* [N, O], of the present round */
-    double *work;      /* scratch of the sampler */
     double *rewards;   /* [E, T] */
     uint8_t *dones;    /* [E, T] */
     uint8_t *events;   /* [E, T] */

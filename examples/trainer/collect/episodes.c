@@ -45,7 +45,6 @@ static void take_arrays(episodes *ep, memory *m)
     ep->vel = memory_doubles(m, E * T * D);
     ep->obs = memory_doubles(m, E * (T + 1) * ep->O);
     ep->first_obs = memory_doubles(m, ep->N * ep->O);
-    ep->work = memory_doubles(m, tce_gauss_work(1, P));
     ep->rewards = memory_doubles(m, E * T);
     ep->dones = memory_take(m, E * T, sizeof(uint8_t));
     ep->events = memory_take(m, E * T, sizeof(uint8_t));
@@ -187,19 +186,28 @@ static tce_status choose_parameters(episodes *ep, size_t first, size_t n, int ex
     const size_t P = ep->P;
     const int contextual = ep->agent->contextual;
     double *factor = ep->factor + (contextual ? first * P * P : 0);
+    double *params = ep->params + first * P;
     tce_status status = tce_policy_predict(ep->agent->policy, n, ep->inputs + first * ep->O_net,
                                            ep->mean + first * P, factor);
     const double *const chosen = explore ? ep->given_params : ep->mean;
     if (chosen)
-        memcpy(ep->params + first * P, chosen + first * P, n * P * sizeof(double));
-    for (size_t i = 0; status == TCE_OK && !chosen && i < n; i++) {
-        const size_t e = first + i;
+        memcpy(params, chosen + first * P, n * P * sizeof *params);
+    if (chosen || status != TCE_OK)
+        return status;
+
+    /* a stream for each episode, so that the draws do not depend on rounds */
+    for (size_t i = 0; i < n; i++) {
         tce_random random;
-        tce_random_start(&random, ep->seed, PURPOSE_PARAMETERS, ep->number, e);
-        status = tce_gauss_sample(1, P, 1, ep->mean + e * P, factor + (contextual ? i * P * P : 0),
-                                  &random, ep->work, ep->params + e * P);
+        tce_random_start(&random, ep->seed, PURPOSE_PARAMETERS, ep->number, first + i);
+        tce_random_normals(&random, P, params + i * P);
     }
-    return status;
+    const tce_gauss gaussians = { .struct_size = sizeof gaussians,
+                                  .n = n,
+                                  .dim = P,
+                                  .n_scales = contextual ? n : 1,
+                                  .mean = ep->mean + first * P,
+                                  .scale = factor };
+    return tce_gauss_sample(&gaussians, params, params);
 }
 
 static tce_status run_round(episodes *ep, size_t first, size_t n)

@@ -33,7 +33,7 @@ static void take_arrays(const learner *l, size_t P, bbrl_data *d, memory *m)
     d->log_prob = memory_doubles(m, E);
     d->old_log_prob = memory_doubles(m, E);
     d->d_log_prob = memory_doubles(m, E);
-    d->work = memory_doubles(m, tce_gauss_work(E, P));
+    d->work = memory_doubles(m, tce_gauss_work_size(E, P));
     d->fit_inputs = memory_doubles(m, E * l->train.O_net);
     d->fit_targets = memory_doubles(m, E);
     d->mask = memory_take(m, E, sizeof(uint8_t));
@@ -137,9 +137,14 @@ static tce_status iterate(void *self, int64_t i, progress *out)
     const double start = now_seconds();
     size_t n = 0;
     status = judge_episodes(l, &n);
+    const tce_gauss old_policy = { .struct_size = sizeof old_policy,
+                                   .n = ep->E,
+                                   .dim = ep->P,
+                                   .n_scales = l->policy.n_factors,
+                                   .mean = ep->mean,
+                                   .scale = ep->factor };
     if (status == TCE_OK)
-        status = tce_gauss_log_prob(ep->E, ep->P, l->policy.n_factors, ep->params, ep->mean,
-                                    ep->factor, d->work, d->old_log_prob);
+        status = tce_gauss_log_prob(&old_policy, ep->params, d->work, d->old_log_prob);
     if (status == TCE_OK)
         status = episodic_train_critic(l, i, n, d->fit_inputs, d->fit_targets, out);
     out->seconds[PHASE_CRITIC] = now_seconds() - start;

@@ -42,7 +42,10 @@ static double mean_of(size_t n, const double *x)
 tce_status policy_update_entropy(policy_update *u, size_t n, const double *L, double *out)
 {
     const size_t N = tce_policy_num_factors(u->policy, n);
-    const tce_status status = tce_gauss_entropy(N, u->P, L, u->entropy);
+    const tce_gauss gaussians = {
+        .struct_size = sizeof gaussians, .n = N, .dim = u->P, .n_scales = N, .scale = L
+    };
+    const tce_status status = tce_gauss_entropy(&gaussians, u->entropy);
     *out = 0.0;
     for (size_t k = 0; status == TCE_OK && k < N; k++)
         *out += u->entropy[k] / (double)N;
@@ -55,8 +58,10 @@ static tce_status add_entropy_bonus(policy_update *u, size_t n, double bonus)
     const size_t N = tce_policy_num_factors(u->policy, n);
     for (size_t k = 0; k < N; k++)
         u->d_entropy[k] = -bonus / (double)N;
-    const tce_status status = tce_gauss_entropy_backward(N, u->P, u->proj_L, u->d_entropy,
-                                                         u->d_entropy_L);
+    const tce_gauss gaussians = {
+        .struct_size = sizeof gaussians, .n = N, .dim = u->P, .n_scales = N, .scale = u->proj_L
+    };
+    const tce_status status = tce_gauss_entropy_backward(&gaussians, u->d_entropy, u->d_entropy_L);
     for (size_t i = 0; status == TCE_OK && i < N * u->P * u->P; i++)
         u->d_L[i] += u->d_entropy_L[i];
     return status;
@@ -142,13 +147,18 @@ tce_status parameter_surrogate(void *context, const double *mean, const double *
                                tce_returns_stats *stats, double *d_mean, double *d_L)
 {
     const parameter_likelihood *p = context;
-    tce_status status = tce_gauss_log_prob(p->n, p->P, p->n_factors, p->params, mean, L, p->work,
-                                           p->log_prob);
+    const tce_gauss gaussians = { .struct_size = sizeof gaussians,
+                                  .n = p->n,
+                                  .dim = p->P,
+                                  .n_scales = p->n_factors,
+                                  .mean = mean,
+                                  .scale = L };
+    tce_status status = tce_gauss_log_prob(&gaussians, p->params, p->work, p->log_prob);
     if (status == TCE_OK)
         status = tce_returns_surrogate(p->n, p->log_prob, p->old_log_prob, p->advantages, p->mask,
                                        p->ratio_clip, stats, p->d_log_prob);
     if (status == TCE_OK)
-        status = tce_gauss_log_prob_backward(p->n, p->P, p->n_factors, p->params, mean, L,
-                                             p->d_log_prob, p->work, NULL, d_mean, d_L);
+        status = tce_gauss_log_prob_backward(&gaussians, p->params, p->d_log_prob, p->work, NULL,
+                                             d_mean, d_L);
     return status;
 }

@@ -116,7 +116,7 @@ typedef struct parameter_likelihood {
     const uint8_t *mask;        /* [n], or NULL */
     double ratio_clip;
     double *log_prob, *d_log_prob; /* [n] */
-    double *work;                  /* [tce_gauss_work(n, P)] */
+    double *work;                  /* [tce_gauss_work_size(n, P)] */
 } parameter_likelihood;
 
 /* A `surrogate`; its context is a parameter_likelihood. */

@@ -1,6 +1,6 @@
 /*
- * Cholesky factors: checks, log-determinant, and the divergence of N(0, C C') from N(0, I) in a
- * form that does not cancel,
+ * Scales: checks, log-determinant, and the divergence of N(0, C C') from N(0, I) in a form that
+ * does not cancel,
  *
  *     1/2 (|C|_F^2 - P) - sum_i log C_ii = 1/2 sum_i (d_i - log(1 + d_i)) + 1/2 sum_{i>j} C_ij^2
  *     d_i = C_ii^2 - 1
@@ -47,6 +47,27 @@ tce_status tce__check_factors(const char *name, size_t n_cov, size_t dim, int di
     return TCE_OK;
 }
 
+tce_status tce__check_deviations(const char *name, size_t n_cov, size_t dim, const double *std)
+{
+    const tce_status status = tce__check_pointer(name, std);
+    if (status != TCE_OK)
+        return status;
+
+    for (size_t e = 0; e < n_cov; e++) {
+        for (size_t i = 0; i < dim; i++) {
+            const double value = std[e * dim + i];
+            if (value > 0.0 && isfinite(value))
+                continue;
+            const tce_status bad = isfinite(value) ? TCE_E_NOT_PD : TCE_E_VALUE;
+            const char *limit = bad == TCE_E_NOT_PD ? "must be > 0" : "must be finite";
+            if (n_cov == 1)
+                return tce_fail(bad, "%s[%zu] = %g, %s", name, i, value, limit);
+            return tce_fail(bad, "%s[%zu,%zu] = %g, %s", name, e, i, value, limit);
+        }
+    }
+    return TCE_OK;
+}
+
 double tce__excess(double d)
 {
     if (!(fabs(d) < SERIES_LIMIT))
@@ -75,6 +96,19 @@ double tce__excess_lower(size_t dim, const double *C, size_t ldc)
         const double c = row[i] - 1.0;
         const double d = c * (2.0 + c);
         sum += off + (row[i] > 0.5 ? tce__excess(d) : d - 2.0 * log(row[i]));
+    }
+    return 0.5 * sum;
+}
+
+double tce__excess_diagonal(size_t dim, const double *std, const double *other_std)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < dim; i++) {
+        /* as above, with C_ii - 1 from the difference */
+        const double ratio = std[i] / other_std[i];
+        const double c = (std[i] - other_std[i]) / other_std[i];
+        const double d = c * (2.0 + c);
+        sum += ratio > 0.5 ? tce__excess(d) : d - 2.0 * log(ratio);
     }
     return 0.5 * sum;
 }
