@@ -35,6 +35,10 @@ def suites() -> str:
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
+def kinds() -> str:
+    return (ROOT / "tests" / "replay" / "replay.c").read_text(encoding="utf-8")
+
+
 def test_every_tag_of_the_sources_has_its_row() -> None:
     assert tags_of_the_sources() - {(tag, file) for tag, file, _, _ in table()} == set()
 
@@ -48,7 +52,10 @@ def test_a_row_names_what_exists(row) -> None:
         assert re.search(rf"\b{function}\(", text), f"{file} has no {function}"
     known = suites()
     for name in names:
-        assert f"START_TEST({name})" in known or f"def {name}(" in known, f"no test {name}"
+        if name.startswith("replay:"):
+            assert f'{{ "{name.removeprefix("replay:")}", replay_' in kinds(), f"no kind of cases {name}"
+        else:
+            assert f"START_TEST({name})" in known or f"def {name}(" in known, f"no test {name}"
 
 
 def test_links_between_pages_lead_somewhere() -> None:
