@@ -126,8 +126,9 @@ FORCE:
 
 SUITES      := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/test_*.c)))
 SUPPORT     := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/support/*.c)))
-# the policy update of the trainer needs nothing but the library
-SUPPORT     += $(BUILD)/examples/trainer/methods/policy_update.o $(BUILD)/examples/trainer/tools/memory.o
+# what the trainer learns with needs nothing but the library
+SUPPORT     += $(BUILD)/examples/trainer/methods/policy_update.o $(BUILD)/examples/trainer/methods/critic.o \
+               $(BUILD)/examples/trainer/methods/schedules.o $(BUILD)/examples/trainer/tools/memory.o
 # suites that start threads, for the thread sanitizer
 THREADED    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -l tce_pool_create tests/test_*.c 2>/dev/null))
 # task libraries that the suites load at run time

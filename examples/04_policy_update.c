@@ -30,7 +30,8 @@ enum {
 typedef struct learner {
     tce_mp *mp;
     tce_policy *policy;
-    tce_critic *critic;
+    tce_net *critic;
+    tce_normaliser *normaliser;
     tce_trpl *trpl;
     tce_segment *segment;
     tce_random random;
@@ -55,15 +56,19 @@ static void create(learner *l)
     /* the policy sees the goal, the critic also time and position */
     tce_policy_options policy;
     tce_policy_options_init(&policy, sizeof policy);
-    policy.n_params = P, policy.max_batch = E;
+    policy.n_dims = P, policy.max_batch = E;
     check(tce_policy_create(&policy, NULL, &l->policy));
     check(tce_policy_start(l->policy, &l->random));
-    tce_critic_options critic;
-    tce_critic_options_init(&critic, sizeof critic);
+    tce_net_options critic;
+    tce_net_options_init(&critic, sizeof critic);
     const int32_t hidden[2] = { 32, 32 };
-    critic.n_obs = O, critic.max_batch = E * (T + 1), critic.hidden = hidden;
-    check(tce_critic_create(&critic, NULL, &l->critic));
-    check(tce_critic_start(l->critic, &l->random));
+    critic.n_in = O, critic.max_batch = E * (T + 1), critic.hidden = hidden;
+    check(tce_net_create(&critic, NULL, &l->critic));
+    check(tce_net_start(l->critic, &l->random));
+    tce_normaliser_options normaliser;
+    tce_normaliser_options_init(&normaliser, sizeof normaliser);
+    normaliser.n_columns = O;
+    check(tce_normaliser_create(&normaliser, NULL, &l->normaliser));
 
     tce_trpl_options trpl;
     tce_trpl_options_init(&trpl, sizeof trpl);
@@ -79,7 +84,8 @@ static void destroy(learner *l)
 {
     tce_segment_free(l->segment);
     tce_trpl_free(l->trpl);
-    tce_critic_free(l->critic);
+    tce_normaliser_free(l->normaliser);
+    tce_net_free(l->critic);
     tce_policy_free(l->policy);
     tce_mp_free(l->mp);
 }
@@ -115,12 +121,14 @@ static double iterate(learner *l)
             dones[e * T + t] = t == T - 1;
             sum += rewards[e * T + t];
         }
-        memcpy(inputs + e * T * O, obs + e * (T + 1) * O, T * O * sizeof *obs);
     }
 
-    /* 2, 3: values of all states, returns of all steps */
-    check(tce_critic_observe(l->critic, E * (T + 1), obs));
-    check(tce_critic_value(l->critic, E * (T + 1), obs, values));
+    /* 2, 3: values of all states, normalised, and returns of all steps */
+    check(tce_normaliser_update(l->normaliser, E * (T + 1), obs, NULL));
+    check(tce_normaliser_apply(l->normaliser, E * (T + 1), obs, obs));
+    check(tce_net_forward(l->critic, E * (T + 1), obs, values));
+    for (int e = 0; e < E; e++)
+        memcpy(inputs + e * T * O, obs + e * (T + 1) * O, T * O * sizeof *obs);
     check(tce_returns_gae(E, T, rewards, values, dones, GAMMA, LAMBDA, NULL, returns));
 
     /* 4, 5: segments and what they brought */
@@ -155,9 +163,10 @@ static double iterate(learner *l)
     tce_adam_options adam;
     tce_adam_options_init(&adam, sizeof adam);
     adam.learning_rate = 3e-3;
-    for (int epoch = 0; epoch < N_EPOCHS; epoch++)
-        check(tce_critic_fit_epoch(l->critic, E * T, inputs, returns, 1, NULL, &adam, 1.0, 0.0,
-                                   NULL));
+    for (int epoch = 0; epoch < N_EPOCHS; epoch++) {
+        check(tce_net_pass_mse(l->critic, E * T, inputs, returns, NULL, NULL));
+        check(tce_net_adam_step(l->critic, &adam));
+    }
     paths.mean = near_mean;
     paths.L = near_L;
     paths.log_prob_old = old_log_prob;
@@ -173,7 +182,7 @@ static double iterate(learner *l)
         check(tce_trpl_backward(l->trpl, E, d_mean, d_L, d_mean, d_L));
         check(tce_trpl_regression(l->trpl, E, mean, L, 1.0, 1, &trust_loss, d_mean, d_L));
         check(tce_policy_backward(l->policy, E, d_mean, d_L));
-        check(tce_policy_adam_step(l->policy, &adam, 1.0, 0.0, NULL));
+        check(tce_policy_adam_step(l->policy, &adam));
     }
     return sum / E;
 }

@@ -33,7 +33,7 @@ static tce_store *untrained(void)
     check(tce_mp_create(&primitive, NULL, &mp));
     tce_policy_options_init(&options, sizeof options);
     options.n_obs = 3;
-    options.n_params = (int32_t)tce_mp_n_params(mp);
+    options.n_dims = (int32_t)tce_mp_n_params(mp);
     check(tce_policy_create(&options, NULL, &policy));
     tce_random_start(&random, 1, 0, 0, 0);
     check(tce_policy_start(policy, &random));
@@ -59,8 +59,8 @@ int main(int argc, char **argv)
     tce_store_free(store);
 
     /* once at the start: context -> parameters; the last input may be the time, which is 0 there */
-    const size_t P = tce_mp_n_params(mp), D = tce_mp_n_dof(mp), O = tce_policy_num_obs(policy);
-    if (tce_policy_num_params(policy) != P)
+    const size_t P = tce_mp_n_params(mp), D = tce_mp_n_dof(mp), O = tce_policy_n_obs(policy);
+    if (tce_policy_n_dims(policy) != P)
         return fprintf(stderr, "the policy and its primitive do not belong together\n"), 1;
     double *context = calloc(O + P + P * P + T * D + 2 * D, sizeof *context), times[T];
     double *params = context + O, *L = params + P, *pos = L + P * P, *now = pos + T * D;

@@ -6,12 +6,12 @@ failed=0
 
 awk '
 BEGIN {
-    n = split("base linalg store gauss mp trpl returns segment net policy env rollout", order, " ")
+    n = split("base linalg store gauss mp trpl returns segment normaliser net policy env rollout", order, " ")
     for (i = 1; i <= n; i++)
         level[order[i]] = i
     # headers that are not named after their module
     module["version"] = module["status"] = module["random"] = module["pool"] = "base"
-    module["critic"] = "policy"
+    module["adam"] = "net"
 }
 function owner(name) { return name in module ? module[name] : name }
 FNR == 1 {

@@ -40,7 +40,7 @@ static tce_policy_options options_of(int32_t form, int32_t precision, int32_t ma
 
     tce_policy_options_init(&options, sizeof options);
     options.n_obs = O;
-    options.n_params = P;
+    options.n_dims = P;
     options.form = form;
     options.precision = precision;
     options.activation = TCE_NET_TANH;
@@ -66,10 +66,10 @@ static tce_policy *started(int32_t form, int32_t precision, int32_t max_batch, t
     return policy;
 }
 
-static double *parameters_of(const tce_policy *policy)
+static double *weights_of(const tce_policy *policy)
 {
-    double *p = malloc(tce_policy_num_parameters(policy) * sizeof *p);
-    tce_policy_get_parameters(policy, p);
+    double *p = malloc(tce_policy_n_weights(policy) * sizeof *p);
+    tce_policy_get_weights(policy, p);
     return p;
 }
 
@@ -84,7 +84,7 @@ static size_t num_mean_parameters(void)
 
 /* one update with fixed gradients: a stand-in for an objective */
 static void update(tce_policy *policy, size_t n, const double *obs, const double *d_mean,
-                   const double *d_L, double clip)
+                   const double *d_L)
 {
     const tce_adam_options adam = test_adam(1e-2);
     double *mean = malloc(n * P * sizeof *mean);
@@ -92,7 +92,7 @@ static void update(tce_policy *policy, size_t n, const double *obs, const double
 
     ok(tce_policy_predict(policy, n, obs, mean, L));
     ok(tce_policy_backward(policy, n, d_mean, d_L));
-    ok(tce_policy_adam_step(policy, &adam, 1.0, clip, NULL));
+    ok(tce_policy_adam_step(policy, &adam));
     free(mean);
     free(L);
 }
@@ -112,12 +112,12 @@ typedef struct probe {
 static double probe_loss(void *context, const double *parameters)
 {
     const probe *p = context;
-    const size_t n_factors = tce_policy_num_factors(p->policy, N);
+    const size_t n_factors = tce_policy_n_factors(p->policy, N);
     double mean[N * P];
     double L[N * P * P];
     double loss = 0.0;
 
-    ok(tce_policy_set_parameters(p->policy, parameters));
+    ok(tce_policy_set_weights(p->policy, parameters));
     ok(tce_policy_predict(p->policy, N, p->obs, mean, L));
     for (size_t i = 0; i < N * P; i++)
         loss += p->a[i] * mean[i] + 0.5 * mean[i] * mean[i];
@@ -129,12 +129,12 @@ static double probe_loss(void *context, const double *parameters)
 static void check_gradient(int32_t form)
 {
     tce_policy *policy = started(form, TCE_NET_DOUBLE, N, NULL, 3);
-    const size_t n = tce_policy_num_parameters(policy);
+    const size_t n = tce_policy_n_weights(policy);
     double *obs = test_normals(1, N * O);
     double *a = test_normals(2, N * P);
     double *b = test_normals(3, N * P * P);
     double *noise = test_normals(4, n);
-    double *parameters = parameters_of(policy);
+    double *parameters = weights_of(policy);
     double *want = malloc(n * sizeof *want);
     double *got = malloc(n * sizeof *got);
     double mean[N * P];
@@ -143,11 +143,11 @@ static void check_gradient(int32_t form)
         parameters[i] += 0.3 * noise[i];
 
     /* numbers above the diagonal must not matter */
-    ok(tce_policy_set_parameters(policy, parameters));
+    ok(tce_policy_set_weights(policy, parameters));
     ok(tce_policy_predict(policy, N, obs, mean, L));
     for (size_t i = 0; i < N * P; i++)
         mean[i] += a[i];
-    for (size_t e = 0; e < tce_policy_num_factors(policy, N); e++)
+    for (size_t e = 0; e < tce_policy_n_factors(policy, N); e++)
         for (size_t i = 0; i < P; i++)
             for (size_t j = 0; j < P; j++)
                 L[(e * P + i) * P + j] = j > i ? NAN
@@ -190,7 +190,7 @@ START_TEST(a_started_policy_has_the_published_covariance)
         const int contextual = form == TCE_POLICY_FULL_CONTEXTUAL;
         const double want = 1e-4 + (contextual ? log(2.0) : 0.99);
         const double tol = contextual ? 0.1 : TOL_INVERSE;
-        for (size_t e = 0; e < tce_policy_num_factors(policy, N); e++) {
+        for (size_t e = 0; e < tce_policy_n_factors(policy, N); e++) {
             for (size_t i = 0; i < P; i++) {
                 for (size_t j = 0; j < P; j++) {
                     const double entry = L[(e * P + i) * P + j];
@@ -260,8 +260,8 @@ START_TEST(extreme_raw_numbers_stay_finite)
 {
     static const double RAW[P] = { -1e4, -40.0, 40.0, 1e4 };
     tce_policy *policy = started(TCE_POLICY_FULL_SHARED, TCE_NET_FLOAT, 1, NULL, 1);
-    const size_t n = tce_policy_num_parameters(policy);
-    double *parameters = parameters_of(policy);
+    const size_t n = tce_policy_n_weights(policy);
+    double *parameters = weights_of(policy);
     double *obs = test_normals(1, O);
     double *gradient = malloc(n * sizeof *gradient);
     const double d_mean[P] = { 0.0 };
@@ -272,7 +272,7 @@ START_TEST(extreme_raw_numbers_stay_finite)
     memcpy(parameters + num_mean_parameters(), RAW, sizeof RAW);
     for (size_t i = 0; i < P * P; i++)
         ones[i] = 1.0;
-    ok(tce_policy_set_parameters(policy, parameters));
+    ok(tce_policy_set_weights(policy, parameters));
     ok(tce_policy_predict(policy, 1, obs, mean, L));
     ok(tce_policy_backward(policy, 1, d_mean, ones));
     tce_policy_get_gradient(policy, gradient);
@@ -304,8 +304,8 @@ static double *train(int32_t form, int32_t precision, size_t n, int32_t n_thread
 
     tce_policy *policy = started(form, precision, (int32_t)n, pool, 4);
     for (int k = 0; k < 3; k++)
-        update(policy, n, obs, d_mean, d_L, 0.0);
-    double *parameters = parameters_of(policy);
+        update(policy, n, obs, d_mean, d_L);
+    double *parameters = weights_of(policy);
     tce_policy_free(policy);
     tce_pool_free(pool);
     free(obs);
@@ -318,7 +318,7 @@ START_TEST(one_two_and_five_threads_give_the_same_bytes)
 {
     for (int32_t form = 0; form < N_FORMS; form++) {
         tce_policy *policy = started(form, TCE_NET_FLOAT, 1, NULL, 1);
-        const size_t size = tce_policy_num_parameters(policy) * sizeof(double);
+        const size_t size = tce_policy_n_weights(policy) * sizeof(double);
         tce_policy_free(policy);
         for (int32_t precision = TCE_NET_FLOAT; precision <= TCE_NET_DOUBLE; precision++) {
             double *one = train(form, precision, 300, 1);
@@ -347,12 +347,11 @@ START_TEST(the_covariance_vector_is_double_with_float_networks)
 }
 END_TEST
 
-START_TEST(the_clip_bounds_all_parameters_together)
+START_TEST(the_norm_is_of_all_weights_together_and_scaling_scales_them)
 {
     for (int32_t form = 0; form < N_FORMS; form++) {
         tce_policy *policy = started(form, TCE_NET_DOUBLE, N, NULL, 3);
-        const size_t n = tce_policy_num_parameters(policy);
-        const tce_adam_options adam = test_adam(1e-3);
+        const size_t n = tce_policy_n_weights(policy);
         double *obs = test_normals(1, N * O);
         double *d_mean = test_normals(2, N * P);
         double *d_L = test_normals(3, N * P * P);
@@ -360,20 +359,21 @@ START_TEST(the_clip_bounds_all_parameters_together)
         double *after = malloc(n * sizeof *after);
         double mean[N * P];
         double L[N * P * P];
-        double norm;
         double sum = 0.0;
 
         ok(tce_policy_predict(policy, N, obs, mean, L));
         ok(tce_policy_backward(policy, N, d_mean, d_L));
         tce_policy_get_gradient(policy, before);
-        ok(tce_policy_adam_step(policy, &adam, 1.0, 0.02, &norm));
+        const double norm = tce_policy_gradient_norm(policy);
+        tce_policy_scale_gradient(policy, 0.02 / norm);
+        ck_assert_double_eq_tol(tce_policy_gradient_norm(policy), 0.02, 1e-14);
         tce_policy_get_gradient(policy, after);
         for (size_t i = 0; i < n; i++)
             sum += before[i] * before[i];
         const double root = sqrt(sum);
         test_assert_close(&norm, &root, 1, 1e-13);
         for (size_t i = 0; i < n; i++)
-            before[i] *= 0.02 / (norm + 1e-6);
+            before[i] *= 0.02 / norm;
         test_assert_close(after, before, n, 1e-15);
         tce_policy_free(policy);
         free(obs);
@@ -392,13 +392,13 @@ START_TEST(a_saved_policy_goes_on_with_the_same_bytes)
             tce_policy *policy = started(form, precision, N, NULL, 3);
             tce_policy *loaded = started(form, precision, N, NULL, 99);
             tce_policy *made;
-            const size_t size = tce_policy_num_parameters(policy) * sizeof(double);
+            const size_t size = tce_policy_n_weights(policy) * sizeof(double);
             tce_policy *all[3] = { policy, loaded, NULL };
             tce_store *store;
             double *obs = test_normals(1, N * O);
             double *d_mean = test_normals(2, N * P);
             double *d_L = test_normals(3, N * P * P);
-            update(policy, N, obs, d_mean, d_L, 0.1);
+            update(policy, N, obs, d_mean, d_L);
             ok(tce_store_create(NULL, &store));
             ok(tce_policy_save(policy, store, "policy"));
             ok(tce_policy_load(loaded, store, "policy"));
@@ -408,11 +408,11 @@ START_TEST(a_saved_policy_goes_on_with_the_same_bytes)
             all[2] = made;
             for (int k = 0; k < 3; k++)
                 for (int i = 0; i < 3; i++)
-                    update(all[i], N, obs, d_mean, d_L, 0.1);
-            double *want = parameters_of(policy);
+                    update(all[i], N, obs, d_mean, d_L);
+            double *want = weights_of(policy);
             for (int i = 1; i < 3; i++) {
-                double *got = parameters_of(all[i]);
-                ck_assert_uint_eq(size, tce_policy_num_parameters(all[i]) * sizeof(double));
+                double *got = weights_of(all[i]);
+                ck_assert_uint_eq(size, tce_policy_n_weights(all[i]) * sizeof(double));
                 ck_assert_mem_eq(got, want, size);
                 free(got);
             }
@@ -437,7 +437,7 @@ START_TEST(options_out_of_range_are_refused_by_name)
         const char *word;
     } BAD[] = {
         { offsetof(tce_policy_options, n_obs), 0, "n_obs" },
-        { offsetof(tce_policy_options, n_params), 0, "n_params" },
+        { offsetof(tce_policy_options, n_dims), 0, "n_dims" },
         { offsetof(tce_policy_options, form), 3, "form" },
         { offsetof(tce_policy_options, n_hidden), -1, "n_hidden" },
         { offsetof(tce_policy_options, activation), 9, "activation" },
@@ -497,19 +497,16 @@ START_TEST(a_gradient_that_is_not_finite_changes_nothing)
         double *obs = test_normals(1, N * O);
         double *d_mean = test_normals(2, N * P);
         double *d_L = test_normals(3, N * P * P);
-        double *before = parameters_of(policy);
+        double *before = weights_of(policy);
         double mean[N * P];
         double L[N * P * P];
-        double norm = SENTINEL;
 
         ok(tce_policy_predict(policy, N, obs, mean, L));
         d_L[form == TCE_POLICY_DIAGONAL_SHARED ? 0 : P] = INFINITY;
         ok(tce_policy_backward(policy, N, d_mean, d_L));
-        fails(tce_policy_adam_step(policy, &adam, 1.0, 0.0, &norm), TCE_E_NOT_FINITE,
-              "gradient norm");
-        ck_assert_double_eq(norm, SENTINEL);
-        double *after = parameters_of(policy);
-        ck_assert_mem_eq(before, after, tce_policy_num_parameters(policy) * sizeof *before);
+        fails(tce_policy_adam_step(policy, &adam), TCE_E_NOT_FINITE, "gradient norm");
+        double *after = weights_of(policy);
+        ck_assert_mem_eq(before, after, tce_policy_n_weights(policy) * sizeof *before);
         tce_policy_free(policy);
         free(obs);
         free(d_mean);
@@ -524,7 +521,7 @@ START_TEST(factors_that_cannot_be_set_are_refused)
 {
     tce_policy *contextual = started(TCE_POLICY_FULL_CONTEXTUAL, TCE_NET_FLOAT, 1, NULL, 1);
     tce_policy *shared = started(TCE_POLICY_FULL_SHARED, TCE_NET_FLOAT, 1, NULL, 1);
-    double *before = parameters_of(shared);
+    double *before = weights_of(shared);
     double L[P * P] = { 0.0 };
 
     fails(tce_policy_set_covariance(contextual, L), TCE_E_UNSUPPORTED, "contextual");
@@ -532,10 +529,10 @@ START_TEST(factors_that_cannot_be_set_are_refused)
     L[0] = 1.0;
     L[P] = NAN;
     fails(tce_policy_set_covariance(shared, L), TCE_E_VALUE, "L[1,0]");
-    double *after = parameters_of(shared);
-    ck_assert_mem_eq(before, after, tce_policy_num_parameters(shared) * sizeof *before);
+    double *after = weights_of(shared);
+    ck_assert_mem_eq(before, after, tce_policy_n_weights(shared) * sizeof *before);
     after[num_mean_parameters() + 1] = NAN;
-    fails(tce_policy_set_parameters(shared, after), TCE_E_VALUE, "covariance parameters[1]");
+    fails(tce_policy_set_weights(shared, after), TCE_E_VALUE, "covariance weights[1]");
     tce_policy_free(contextual);
     tce_policy_free(shared);
     free(before);
@@ -552,10 +549,10 @@ static void refuses_load(const tce_store *store, const tce_policy_options *optio
     ok(tce_policy_create(options, NULL, &policy));
     tce_random_start(&random, 77, 1, 0, 0);
     ok(tce_policy_start(policy, &random));
-    double *before = parameters_of(policy);
+    double *before = weights_of(policy);
     fails(tce_policy_load(policy, store, "p"), status, word);
-    double *after = parameters_of(policy);
-    ck_assert_mem_eq(before, after, tce_policy_num_parameters(policy) * sizeof *before);
+    double *after = weights_of(policy);
+    ck_assert_mem_eq(before, after, tce_policy_n_weights(policy) * sizeof *before);
     tce_policy_free(policy);
     free(before);
     free(after);
@@ -579,9 +576,9 @@ START_TEST(a_store_that_does_not_fit_changes_nothing)
     options.min_std = 1e-5;
     refuses_load(store, &options, TCE_E_VALUE, "min_std");
     options.min_std = 1e-4;
-    options.n_params = P + 1;
+    options.n_dims = P + 1;
     refuses_load(store, &options, TCE_E_SHAPE, "p.mean.layers.2.weight");
-    options.n_params = P;
+    options.n_dims = P;
 
     /* a vector that is too short, behind arrays that are good */
     const size_t n = 3;
@@ -618,7 +615,7 @@ START_TEST(nothing_allocates_after_create)
         ok(tce_policy_create(&options, &hooks, &policy));
         tce_random_start(&random, 1, 2, 3, 4);
         ok(tce_policy_start(policy, &random));
-        update(policy, N, obs, d_mean, d_L, 0.5);
+        update(policy, N, obs, d_mean, d_L);
         ck_assert_uint_eq(memory.n_alloc, 1);
         tce_policy_free(policy);
         ck_assert_uint_eq(memory.live, 0);
@@ -671,7 +668,7 @@ int main(void)
     tcase_add_test(property, extreme_raw_numbers_stay_finite);
     tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);
     tcase_add_test(property, the_covariance_vector_is_double_with_float_networks);
-    tcase_add_test(property, the_clip_bounds_all_parameters_together);
+    tcase_add_test(property, the_norm_is_of_all_weights_together_and_scaling_scales_them);
     tcase_add_test(property, a_saved_policy_goes_on_with_the_same_bytes);
     tcase_add_test(errors, options_out_of_range_are_refused_by_name);
     tcase_add_test(errors, bad_calls_leave_outputs_untouched);

@@ -164,17 +164,17 @@ static double *state_of(const world *w, size_t *n)
  */
 static void copy_to_contextual(const tce_policy *shared, tce_policy *contextual)
 {
-    const size_t n_shared = tce_policy_num_parameters(shared);
+    const size_t n_shared = tce_policy_n_weights(shared);
     const size_t n_vector = WORLD_P * (WORLD_P + 1) / 2;
-    const size_t n = tce_policy_num_parameters(contextual);
+    const size_t n = tce_policy_n_weights(contextual);
     double *from = calloc(n_shared, sizeof *from);
     double *to = calloc(n, sizeof *to);
     ck_assert(from != NULL && to != NULL);
 
-    tce_policy_get_parameters(shared, from);
+    tce_policy_get_weights(shared, from);
     memcpy(to, from, (n_shared - n_vector) * sizeof *to);
     memcpy(to + n - n_vector, from + n_shared - n_vector, n_vector * sizeof *to);
-    ok(tce_policy_set_parameters(contextual, to));
+    ok(tce_policy_set_weights(contextual, to));
     free(from);
     free(to);
 }
@@ -283,12 +283,12 @@ START_TEST(loaded_state_goes_on_with_the_same_bytes)
     run_world(&straight, &options, 2);
     ok(tce_store_create(NULL, &store));
     ok(tce_policy_save(straight.policy, store, "policy"));
-    ok(tce_critic_save(straight.critic, store, "critic"));
+    ok(critic_save(&straight.critic, store, "critic"));
 
     /* another world, which starts differently until it is loaded */
     run_world(&loaded, &options, 1);
     ok(tce_policy_load(loaded.policy, store, "policy"));
-    ok(tce_critic_load(loaded.critic, store, "critic"));
+    ok(critic_load(&loaded.critic, store, "critic"));
     loaded.iteration = straight.iteration;
     tce_store_free(store);
 
@@ -328,7 +328,7 @@ static double chain_loss(void *context, const double *step)
     policy_gradient gradient;
     double entropy;
     gradient.stats = TCE_INIT(tce_returns_stats);
-    ok(tce_policy_set_parameters(c->update->policy, c->moved));
+    ok(tce_policy_set_weights(c->update->policy, c->moved));
     ok(policy_update_gradient(c->update, &c->rows, &c->options, &gradient));
     ok(policy_update_entropy(c->update, WORLD_E, c->update->proj_L, &entropy));
     return gradient.stats.loss - c->options.entropy_bonus * entropy;
@@ -407,14 +407,14 @@ START_TEST(gradient_of_the_whole_chain_matches_finite_differences)
     c.options = (policy_update_options){ .entropy_bonus = 0.1, .entropy_bound = -1e3 };
 
     /* the policy has moved on from the roll-out's, so that the trust region is active */
-    c.n = tce_policy_num_parameters(w.policy);
+    c.n = tce_policy_n_weights(w.policy);
     double *memory = calloc(4 * c.n, sizeof *memory);
     ck_assert_ptr_nonnull(memory);
     c.origin = memory;
     c.direction = memory + c.n;
     c.moved = memory + 2 * c.n;
     double *gradient = memory + 3 * c.n;
-    tce_policy_get_parameters(w.policy, c.origin);
+    tce_policy_get_weights(w.policy, c.origin);
     chain_loss(&c, &(double){ 0.0 });
     tce_policy_get_gradient(w.policy, gradient);
     ck_assert_mem_ne(w.update.mean, w.update.proj_mean, WORLD_E * WORLD_P * sizeof(double));
@@ -488,7 +488,7 @@ static tce_status create_everything(world *w, const tce_hooks *hooks, tce_store 
     if (st == TCE_OK)
         st = tce_policy_save(w->policy, *store, "policy");
     if (st == TCE_OK)
-        st = tce_critic_save(w->critic, *store, "critic");
+        st = critic_save(&w->critic, *store, "critic");
     if (st == TCE_OK)
         st = tce_mp_save(w->mp, *store, "mp");
     if (st == TCE_OK)
@@ -588,13 +588,14 @@ START_TEST(a_getter_takes_NULL_for_an_empty_handle)
     options.tau = 7.0;
     tce_mp_get_options(NULL, &options);
     ck_assert_mem_eq(&options, &defaults, sizeof options);
-    ck_assert_uint_eq(tce_net_num_parameters(NULL), 0);
+    ck_assert_uint_eq(tce_net_n_weights(NULL), 0);
     ck_assert_double_eq(tce_net_gradient_norm(NULL), 0.0);
-    ck_assert_uint_eq(tce_policy_num_factors(NULL, 3), 0);
-    ck_assert_uint_eq(tce_policy_num_params(NULL), 0);
-    ck_assert_uint_eq(tce_policy_num_obs(NULL), 0);
-    ck_assert_uint_eq(tce_policy_num_parameters(NULL), 0);
-    ck_assert_uint_eq(tce_critic_num_parameters(NULL), 0);
+    ck_assert_uint_eq(tce_policy_n_factors(NULL, 3), 0);
+    ck_assert_uint_eq(tce_policy_n_dims(NULL), 0);
+    ck_assert_uint_eq(tce_policy_n_obs(NULL), 0);
+    ck_assert_uint_eq(tce_policy_n_weights(NULL), 0);
+    ck_assert_uint_eq(tce_net_work_size(NULL, 3), 0);
+    ck_assert_double_eq(tce_policy_gradient_norm(NULL), 0.0);
     ck_assert_uint_eq(tce_rollout_num_envs(NULL), 0);
     ck_assert_uint_eq(tce_rollout_num_state(NULL), 0);
     ck_assert_uint_eq(tce_store_n_arrays(NULL), 0);
@@ -607,12 +608,11 @@ START_TEST(a_getter_takes_NULL_for_an_empty_handle)
     /* NULL is a pool of the calling thread alone */
     ck_assert_int_eq(tce_pool_n_threads(NULL), 1);
 
-    tce_net_get_parameters(NULL, &out);
+    tce_net_get_weights(NULL, &out);
     tce_net_get_gradient(NULL, &out);
-    tce_policy_get_parameters(NULL, &out);
+    tce_policy_get_weights(NULL, &out);
     tce_policy_get_gradient(NULL, &out);
-    tce_critic_get_parameters(NULL, &out);
-    tce_critic_statistics(NULL, &out, &out, &out);
+    tce_normaliser_statistics(NULL, &out, &out, &out);
     ck_assert_double_eq(out, 7.25);
 }
 END_TEST

@@ -141,7 +141,7 @@ using segment_paths = detail::sized<tce_segment_paths>;
 using net_options = detail::options<tce_net_options, tce_net_options_init>;
 using adam_options = detail::options<tce_adam_options, tce_adam_options_init>;
 using policy_options = detail::options<tce_policy_options, tce_policy_options_init>;
-using critic_options = detail::options<tce_critic_options, tce_critic_options_init>;
+using normaliser_options = detail::options<tce_normaliser_options, tce_normaliser_options_init>;
 using rollout_options = detail::options<tce_rollout_options, tce_rollout_options_init>;
 using rollout_paths = detail::options<tce_rollout_paths, tce_rollout_paths_init>;
 using store_array = detail::plain<tce_store_array>;
@@ -502,11 +502,26 @@ public:
     {
         check(tce_net_backward(pointer_, n, d_out, out_d_x));
     }
-    double pass(size_t n, const double *x, const uint32_t *rows, tce_net_loss loss, void *context)
+    void backward_input(size_t n, const double *d_out, double *out_d_x)
     {
-        double total = 0.0;
-        check(tce_net_pass(pointer_, n, x, rows, loss, context, &total));
-        return total;
+        check(tce_net_backward_input(pointer_, n, d_out, out_d_x));
+    }
+    /* work: work_size(n) doubles */
+    void evaluate(size_t n, const double *x, double *work, double *out) const
+    {
+        check(tce_net_evaluate(pointer_, n, x, work, out));
+    }
+    size_t work_size(size_t n) const { return tce_net_work_size(pointer_, n); }
+    void hidden(size_t n, double *out) const { check(tce_net_hidden(pointer_, n, out)); }
+    void average(const net &other, double share)
+    {
+        check(tce_net_average(pointer_, other.get(), share));
+    }
+    /* sums: n_sums numbers, the loss first */
+    void pass(size_t n, const double *x, const uint32_t *rows, tce_net_loss loss, void *context,
+              size_t n_sums, double *sums)
+    {
+        check(tce_net_pass(pointer_, n, x, rows, loss, context, n_sums, sums));
     }
     double pass_mse(size_t n, const double *x, const double *target, const uint32_t *rows = nullptr)
     {
@@ -516,27 +531,23 @@ public:
     }
     double gradient_norm() const { return tce_net_gradient_norm(pointer_); }
     void scale_gradient(double factor) { tce_net_scale_gradient(pointer_, factor); }
-    void adam_step(const tce_adam_options &adam, double rate_factor = 1.0)
-    {
-        check(tce_net_adam_step(pointer_, &adam, rate_factor));
-    }
+    void adam_step(const tce_adam_options &adam) { check(tce_net_adam_step(pointer_, &adam)); }
 
-    size_t num_parameters() const { return tce_net_num_parameters(pointer_); }
-    doubles parameters() const
+    size_t n_weights() const { return tce_net_n_weights(pointer_); }
+    doubles weights() const
     {
-        doubles out(num_parameters());
-        tce_net_get_parameters(pointer_, out.data());
+        doubles out(n_weights());
+        tce_net_get_weights(pointer_, out.data());
         return out;
     }
-    void set_parameters(const doubles &parameters)
+    void set_weights(const doubles &weights)
     {
-        detail::need(parameters.size() == num_parameters(),
-                     "parameters does not have num_parameters() numbers");
-        check(tce_net_set_parameters(pointer_, parameters.data()));
+        detail::need(weights.size() == n_weights(), "weights does not have n_weights() numbers");
+        check(tce_net_set_weights(pointer_, weights.data()));
     }
     doubles gradient() const
     {
-        doubles out(num_parameters());
+        doubles out(n_weights());
         tce_net_get_gradient(pointer_, out.data());
         return out;
     }
@@ -565,9 +576,9 @@ public:
     }
 
     void start(random &stream) { check(tce_policy_start(pointer_, stream.get())); }
-    size_t num_factors(size_t n) const { return tce_policy_num_factors(pointer_, n); }
-    size_t n_params() const { return tce_policy_num_params(pointer_); }
-    size_t num_obs() const { return tce_policy_num_obs(pointer_); }
+    size_t n_factors(size_t n) const { return tce_policy_n_factors(pointer_, n); }
+    size_t n_dims() const { return tce_policy_n_dims(pointer_); }
+    size_t n_obs() const { return tce_policy_n_obs(pointer_); }
     void predict(size_t n, const double *obs, double *out_mean, double *out_L)
     {
         check(tce_policy_predict(pointer_, n, obs, out_mean, out_L));
@@ -576,31 +587,26 @@ public:
     {
         check(tce_policy_backward(pointer_, n, d_mean, d_L));
     }
-    /* returns the gradient's norm before the clip */
-    double adam_step(const tce_adam_options &adam, double rate_factor = 1.0, double clip_norm = 0.0)
-    {
-        double norm = 0.0;
-        check(tce_policy_adam_step(pointer_, &adam, rate_factor, clip_norm, &norm));
-        return norm;
-    }
+    double gradient_norm() const { return tce_policy_gradient_norm(pointer_); }
+    void scale_gradient(double factor) { tce_policy_scale_gradient(pointer_, factor); }
+    void adam_step(const tce_adam_options &adam) { check(tce_policy_adam_step(pointer_, &adam)); }
     void set_covariance(const double *L) { check(tce_policy_set_covariance(pointer_, L)); }
 
-    size_t num_parameters() const { return tce_policy_num_parameters(pointer_); }
-    doubles parameters() const
+    size_t n_weights() const { return tce_policy_n_weights(pointer_); }
+    doubles weights() const
     {
-        doubles out(num_parameters());
-        tce_policy_get_parameters(pointer_, out.data());
+        doubles out(n_weights());
+        tce_policy_get_weights(pointer_, out.data());
         return out;
     }
-    void set_parameters(const doubles &parameters)
+    void set_weights(const doubles &weights)
     {
-        detail::need(parameters.size() == num_parameters(),
-                     "parameters does not have num_parameters() numbers");
-        check(tce_policy_set_parameters(pointer_, parameters.data()));
+        detail::need(weights.size() == n_weights(), "weights does not have n_weights() numbers");
+        check(tce_policy_set_weights(pointer_, weights.data()));
     }
     doubles gradient() const
     {
-        doubles out(num_parameters());
+        doubles out(n_weights());
         tce_policy_get_gradient(pointer_, out.data());
         return out;
     }
@@ -614,60 +620,33 @@ public:
     }
 };
 
-class critic : public detail::handle<tce_critic, tce_critic_free>
+class normaliser : public detail::handle<tce_normaliser, tce_normaliser_free>
 {
 public:
-    explicit critic(const tce_critic_options &options)
+    explicit normaliser(const tce_normaliser_options &options)
     {
-        check(tce_critic_create(&options, nullptr, &pointer_));
+        check(tce_normaliser_create(&options, nullptr, &pointer_));
     }
 
-    void start(random &stream) { check(tce_critic_start(pointer_, stream.get())); }
-    void observe(size_t n, const double *obs) { check(tce_critic_observe(pointer_, n, obs)); }
-    void normalise(size_t n, const double *obs, double *out) const
+    void update(size_t n, const double *x, const uint8_t *mask = nullptr)
     {
-        check(tce_critic_normalise(pointer_, n, obs, out));
+        check(tce_normaliser_update(pointer_, n, x, mask));
     }
-    void value(size_t n, const double *obs, double *out)
+    void apply(size_t n, const double *x, double *out) const
     {
-        check(tce_critic_value(pointer_, n, obs, out));
+        check(tce_normaliser_apply(pointer_, n, x, out));
     }
-    /* returns the loss; stream may be nullptr with one minibatch */
-    double fit_epoch(size_t n, const double *obs, const double *target,
-                     const tce_adam_options &adam, size_t n_minibatches = 1,
-                     random *stream = nullptr, double rate_factor = 1.0, double clip_norm = 0.0)
+    void statistics(double *mean, double *variance, double *count) const
     {
-        double loss = 0.0;
-        check(tce_critic_fit_epoch(pointer_, n, obs, target, n_minibatches,
-                                   stream ? stream->get() : nullptr, &adam, rate_factor, clip_norm,
-                                   &loss));
-        return loss;
-    }
-    void statistics(double *mean, double *var, double *count) const
-    {
-        tce_critic_statistics(pointer_, mean, var, count);
-    }
-
-    size_t num_parameters() const { return tce_critic_num_parameters(pointer_); }
-    doubles parameters() const
-    {
-        doubles out(num_parameters());
-        tce_critic_get_parameters(pointer_, out.data());
-        return out;
-    }
-    void set_parameters(const doubles &parameters)
-    {
-        detail::need(parameters.size() == num_parameters(),
-                     "parameters does not have num_parameters() numbers");
-        check(tce_critic_set_parameters(pointer_, parameters.data()));
+        tce_normaliser_statistics(pointer_, mean, variance, count);
     }
     void save(store &to, const std::string &prefix) const
     {
-        check(tce_critic_save(pointer_, to.get(), prefix.c_str()));
+        check(tce_normaliser_save(pointer_, to.get(), prefix.c_str()));
     }
     void load(const store &from, const std::string &prefix)
     {
-        check(tce_critic_load(pointer_, from.get(), prefix.c_str()));
+        check(tce_normaliser_load(pointer_, from.get(), prefix.c_str()));
     }
 };
 

@@ -33,8 +33,9 @@ rollout = tce.Rollout(task, n_envs=E, seed=arguments.seed)
 # %% The learner: primitive, policy, critic, trust region. The critic sees the time too
 mp = tce.ProDMP(n_dof=1, n_basis=6, tau=T * DT, dt=DT, alpha=10, weights_scale=0.5, goal_scale=1.0)
 random = tce.Random(arguments.seed)
-policy = tce.Policy(n_obs=3, n_params=mp.n_params, hidden=[64, 64], random=random, max_batch=E)
-critic = tce.Critic(n_obs=4, hidden=[64, 64], random=random, max_batch=E * (T + 1))
+policy = tce.Policy(n_obs=3, n_dims=mp.n_params, hidden=[64, 64], random=random, max_batch=E)
+critic = tce.Net(n_in=4, n_out=1, hidden=[64, 64], random=random, max_batch=E * (T + 1))
+normaliser = tce.Normaliser(4)
 projection = tce.Projection("kl", mp.n_params, mean_bound=0.1, cov_bound=0.02)
 
 
@@ -55,8 +56,9 @@ def iterate(number):
 
     # values of all states, returns of all steps
     inputs = with_time(paths.obs)
-    critic.observe(inputs)
-    values = critic.value(inputs).reshape(E, T + 1)
+    normaliser.update(inputs)
+    inputs = normaliser.apply(inputs)
+    values = critic.forward(inputs).reshape(E, T + 1)
     _, returns = tce.returns.gae(rewards, values, paths.dones, gamma=1.0, lam=0.95)
 
     # segments, what they brought, and how likely they were
@@ -68,7 +70,8 @@ def iterate(number):
     # critic and policy learn, the policy inside its trust region
     before_steps = inputs.reshape(E, T + 1, -1)[:, :T].reshape(E * T, -1)
     for _ in range(20):
-        critic.fit_epoch(before_steps, returns.ravel(), learning_rate=3e-3)
+        critic.pass_mse(before_steps, returns.reshape(-1, 1))
+        critic.adam_step(learning_rate=3e-3)
     for _ in range(20):
         mean, chol = policy.predict(contexts)
         near_mean, near_chol = projection.project(mean, chol, old_mean, old_chol)

@@ -2,13 +2,14 @@
  * net: multi-layer perceptrons with their gradient and their Adam, in float or double.
  *
  * Values cross the interface as double and are converted at the two ends. Batches are cut into
- * chunks that run on the pool, and weight gradients are summed over chunks in an order that depends
- * on the batch only: equal bytes for any number of threads. Parameters are ordered layer by layer:
- * weights [out, in], then biases [out].
+ * parts that run on the pool, and the gradients of parts are added in an order that depends on the
+ * batch only: equal bytes for any number of threads. The weights of a network as one vector are
+ * ordered layer by layer: matrix [out, in], then biases [out].
  */
 #ifndef TCE_NET_H
 #define TCE_NET_H
 
+#include <tce/adam.h>
 #include <tce/pool.h>
 #include <tce/random.h>
 #include <tce/store.h>
@@ -19,6 +20,8 @@ typedef struct tce_net tce_net;
 
 enum { TCE_NET_RELU = 0, TCE_NET_LEAKY_RELU = 1, TCE_NET_TANH = 2, TCE_NET_LINEAR = 3 };
 enum { TCE_NET_FLOAT = 0, TCE_NET_DOUBLE = 1 };
+/* Most sums of a loss. */
+enum { TCE_NET_MAX_SUMS = 16 };
 /* ORTHOGONAL: gains below, biases 0. FAN_IN: weights and biases uniform in +-1/sqrt(inputs). */
 enum { TCE_NET_ORTHOGONAL = 0, TCE_NET_FAN_IN = 1 };
 
@@ -29,34 +32,34 @@ typedef struct tce_net_options {
     int32_t n_hidden; /* 2: number of hidden layers, may be 0 */
     /* TCE_NET_LEAKY_RELU (slope 0.01), of the hidden layers; the output is linear */
     int32_t activation;
-    int32_t precision; /* TCE_NET_FLOAT */
-    int32_t start;     /* TCE_NET_ORTHOGONAL */
-    int32_t max_batch; /* 1 */
-    int32_t reserved;
+    int32_t precision;     /* TCE_NET_FLOAT */
+    int32_t start;         /* TCE_NET_ORTHOGONAL */
+    int32_t max_batch;     /* 1: most rows of forward */
+    int32_t max_pass;      /* 0: any number; else the most rows of pass, which saves memory */
     const int32_t *hidden; /* [n_hidden] widths; NULL: 128 each */
     double gain_hidden;    /* sqrt(2) */
     double gain_out;       /* 1 */
     tce_pool *pool;        /* NULL */
 } tce_net_options;
 
-typedef struct tce_adam_options {
-    size_t struct_size;
-    double learning_rate; /* 3e-4 */
-    double l2;            /* 0: weight decay, added to the gradient */
-    double beta1;         /* 0.9 */
-    double beta2;         /* 0.999 */
-    double epsilon;       /* 1e-8 */
-} tce_adam_options;
-
 TCE_API_EXPERIMENTAL void tce_net_options_init(tce_net_options *options, size_t struct_size);
-TCE_API_EXPERIMENTAL void tce_adam_options_init(tce_adam_options *options, size_t struct_size);
-/* TCE_E_VALUE, TCE_E_NOMEM. Parameters are 0 until start, set_parameters or load.   Since 0.2. */
+/* TCE_E_VALUE, TCE_E_NOMEM. Weights are 0 until start, set_weights or load.   Since 0.2. */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_create(const tce_net_options *options,
                                                              const tce_hooks *hooks, tce_net **out);
 TCE_API_EXPERIMENTAL void tce_net_free(tce_net *net);
 
 /* Draws the first weights, and clears Adam.   No allocation.   Since 0.2. */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_start(tce_net *net, tce_random *random);
+
+/*
+ * x [n, n_in] -> out [n, n_out], nothing remembered: for networks that others share, targets and
+ * robots. work [tce_net_work_size(net, n)] doubles, one per call at the same time. Any n.
+ * No allocation.   Since 0.2.
+ */
+TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_evaluate(const tce_net *net, size_t n,
+                                                               const double *x, double *work,
+                                                               double *out);
+TCE_API_EXPERIMENTAL size_t tce_net_work_size(const tce_net *net, size_t n);
 
 /*
  * x [n, n_in] -> out [n, n_out]. Remembers the batch for backward.   TCE_E_SHAPE: n > max_batch.
@@ -66,32 +69,48 @@ TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_forward(tce_net *net, size
                                                               const double *x, double *out);
 
 /*
- * d_out [n, n_out] of the last forward: overwrites the parameter gradient; out_d_x [n, n_in] or
- * NULL.
- * TCE_E_STATE: no forward since the parameters changed.  TCE_E_SHAPE: another n.   No allocation.
+ * The last hidden layer of the last forward, after its activation (the inputs where there is no
+ * hidden layer): out [n, width].
+ * TCE_E_STATE: no forward since the weights changed.  TCE_E_SHAPE: another n.   Since 0.2.
+ */
+TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_hidden(const tce_net *net, size_t n,
+                                                             double *out);
+
+/*
+ * d_out [n, n_out] of the last forward: overwrites the gradient of the weights; out_d_x [n, n_in]
+ * or NULL.
+ * TCE_E_STATE: no forward since the weights changed.  TCE_E_SHAPE: another n.   No allocation.
  * Since 0.2.
  */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_backward(tce_net *net, size_t n,
                                                                const double *d_out,
                                                                double *out_d_x);
+/* The same to the inputs alone: the gradient of the weights stays as it is.   Since 0.2. */
+TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_backward_input(tce_net *net, size_t n,
+                                                                     const double *d_out,
+                                                                     double *out_d_x);
 
 /*
  * A loss for tce_net_pass: for rows begin … end-1 of the batch, given out [end-begin, n_out],
- * writes d_out of the same shape (gradient of the total loss) and adds these rows' part to *loss.
- * Runs on any worker; must touch only its own rows.
+ * writes d_out of the same shape (gradient of the total loss) and adds these rows' part to
+ * sums [n_sums]: the loss first, then what else the caller wants summed. Runs on any worker; must
+ * touch only its own rows.
  */
 typedef tce_status (*tce_net_loss)(void *context, size_t begin, size_t end, const double *out,
-                                   double *d_out, double *loss);
+                                   double *d_out, double *sums);
 
 /*
  * Forward, loss and backward chunk by chunk, while each chunk is in the cache: the fast way to
- * train. x [n, n_in], or with rows != NULL the rows x[rows[i]] (n of them), any n. Overwrites the
- * parameter gradient; out_loss (or NULL) is summed in a fixed order. When the loss fails its status
- * is returned, and gradient and out_loss stay as they were.   No allocation.   Since 0.2.
+ * train. x [n, n_in], or with rows != NULL the rows x[rows[i]] (n of them), any n up to max_pass.
+ * Overwrites the gradient of the weights; out_sums [n_sums] (or NULL) are added up in a fixed
+ * order, as the gradient is. When the loss fails its status is returned, and gradient and out_sums
+ * stay as they were. TCE_E_SHAPE: n > max_pass, or n_sums not in 1 … TCE_NET_MAX_SUMS.
+ * No allocation.   Since 0.2.
  */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_pass(tce_net *net, size_t n, const double *x,
                                                            const uint32_t *rows, tce_net_loss loss,
-                                                           void *context, double *out_loss);
+                                                           void *context, size_t n_sums,
+                                                           double *out_sums);
 
 /*
  * The same with the mean of squares to target [*, n_out] over all n * n_out entries (rows index
@@ -103,35 +122,34 @@ TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_pass_mse(tce_net *net, siz
                                                                const uint32_t *rows,
                                                                double *out_loss);
 
-/* Euclidean norm of the parameter gradient, and the gradient times a factor (norm clip). */
+/* Euclidean norm of the gradient, and the gradient times a factor (norm clip). */
 TCE_API_EXPERIMENTAL double tce_net_gradient_norm(const tce_net *net);
 TCE_API_EXPERIMENTAL void tce_net_scale_gradient(tce_net *net, double factor);
 
 /*
- * One Adam step on the present gradient; rate_factor multiplies the learning rate (schedules).
+ * One Adam step on the present gradient.
  * TCE_E_NOT_FINITE: the gradient is NaN, infinite or so large that its square is; nothing changed.
  * TCE_E_VALUE: an option out of range. No allocation.   Since 0.2.
  */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_adam_step(tce_net *net,
-                                                                const tce_adam_options *adam,
-                                                                double rate_factor);
+                                                                const tce_adam_options *adam);
 
 /*
- * 1 - 0.99 min(done, total)/total: the published learning-rate schedule; 1 when total is 0.   Since
- * 0.2.
+ * weights <- (1 - share) weights + share other's: a target that follows another network of the same
+ * layers and precision. share in 0 … 1; Adam stays.
+ * TCE_E_SHAPE: another shape or precision.  TCE_E_VALUE: share out of range.   Since 0.2.
  */
-TCE_API_EXPERIMENTAL double tce_linear_schedule(uint64_t done, uint64_t total);
-/* min(1, bound/(norm + 1e-6)); 1 when bound <= 0.   Since 0.2. */
-TCE_API_EXPERIMENTAL double tce_clip_factor(double norm, double bound);
+TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_average(tce_net *net, const tce_net *other,
+                                                              double share);
 
 /*
- * Parameters and gradient as doubles, [tce_net_num_parameters]. Setting leaves Adam alone.
+ * Weights and their gradient as doubles, [tce_net_n_weights]. Setting leaves Adam alone.
  * TCE_E_VALUE: not finite in the network's precision.   No allocation.   Since 0.2.
  */
-TCE_API_EXPERIMENTAL size_t tce_net_num_parameters(const tce_net *net);
-TCE_API_EXPERIMENTAL void tce_net_get_parameters(const tce_net *net, double *out);
-TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_set_parameters(tce_net *net,
-                                                                     const double *parameters);
+TCE_API_EXPERIMENTAL size_t tce_net_n_weights(const tce_net *net);
+TCE_API_EXPERIMENTAL void tce_net_get_weights(const tce_net *net, double *out);
+TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_set_weights(tce_net *net,
+                                                                  const double *weights);
 TCE_API_EXPERIMENTAL void tce_net_get_gradient(const tce_net *net, double *out);
 
 /*

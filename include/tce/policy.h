@@ -20,7 +20,7 @@ enum { TCE_POLICY_FULL_SHARED = 0, TCE_POLICY_FULL_CONTEXTUAL = 1, TCE_POLICY_DI
 typedef struct tce_policy_options {
     size_t struct_size;
     int32_t n_obs;             /* 1: context size */
-    int32_t n_params;          /* 1: P */
+    int32_t n_dims;            /* 1: P */
     int32_t form;              /* TCE_POLICY_FULL_SHARED */
     int32_t n_hidden;          /* 2 */
     int32_t activation;        /* TCE_NET_LEAKY_RELU */
@@ -49,9 +49,9 @@ TCE_API void tce_policy_free(tce_policy *policy);
 TCE_API TCE_NODISCARD tce_status tce_policy_start(tce_policy *policy, tce_random *random);
 
 /* Number of factors predict writes for n contexts: 1 when shared, else n. */
-TCE_API size_t tce_policy_num_factors(const tce_policy *policy, size_t n);
-TCE_API size_t tce_policy_num_params(const tce_policy *policy);
-TCE_API size_t tce_policy_num_obs(const tce_policy *policy);
+TCE_API size_t tce_policy_n_factors(const tce_policy *policy, size_t n);
+TCE_API size_t tce_policy_n_dims(const tce_policy *policy);
+TCE_API size_t tce_policy_n_obs(const tce_policy *policy);
 
 /*
  * obs [n, n_obs] -> out_mean [n, P], out_L [1 or n, P, P]. Remembers the batch for backward.
@@ -63,23 +63,24 @@ TCE_API TCE_NODISCARD tce_status tce_policy_predict(tce_policy *policy, size_t n
 
 /*
  * Gradients of a loss with respect to the last prediction (d_L's upper triangle is not read) ->
- * gradients of all parameters.
- * TCE_E_STATE: no predict since the parameters changed.  TCE_E_SHAPE: another n.   No allocation.
+ * gradients of all weights.
+ * TCE_E_STATE: no predict since the weights changed.  TCE_E_SHAPE: another n.   No allocation.
  * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_backward(tce_policy *policy, size_t n,
                                                      const double *d_mean, const double *d_L);
 
+/* Euclidean norm of the gradient of all weights together, and the gradient times a factor. */
+TCE_API double tce_policy_gradient_norm(const tce_policy *policy);
+TCE_API void tce_policy_scale_gradient(tce_policy *policy, double factor);
+
 /*
- * Norm clip (clip_norm <= 0: none) over all parameters together, then one Adam step. out_norm: the
- * norm before the clip, or NULL.
+ * One Adam step on the present gradient.
  * TCE_E_NOT_FINITE: the gradient is NaN, infinite or so large that its square is; nothing changed.
- * No allocation.   Since 0.2.
+ * TCE_E_VALUE: an option out of range.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_adam_step(tce_policy *policy,
-                                                      const tce_adam_options *adam,
-                                                      double rate_factor, double clip_norm,
-                                                      double *out_norm);
+                                                      const tce_adam_options *adam);
 
 /*
  * "Set variance": overwrites the raw covariance vector so that the policy's factor is L [P, P]
@@ -91,14 +92,13 @@ TCE_API TCE_NODISCARD tce_status tce_policy_adam_step(tce_policy *policy,
 TCE_API TCE_NODISCARD tce_status tce_policy_set_covariance(tce_policy *policy, const double *L);
 
 /*
- * All parameters as doubles: mean network, then covariance vector (P diagonals, then the strict
+ * All weights as doubles: mean network, then covariance vector (P diagonals, then the strict
  * lower triangle row by row) or second network. Setting leaves Adam alone; TCE_E_VALUE: not finite.
  * No allocation.   Since 0.2.
  */
-TCE_API size_t tce_policy_num_parameters(const tce_policy *policy);
-TCE_API void tce_policy_get_parameters(const tce_policy *policy, double *out);
-TCE_API TCE_NODISCARD tce_status tce_policy_set_parameters(tce_policy *policy,
-                                                           const double *parameters);
+TCE_API size_t tce_policy_n_weights(const tce_policy *policy);
+TCE_API void tce_policy_get_weights(const tce_policy *policy, double *out);
+TCE_API TCE_NODISCARD tce_status tce_policy_set_weights(tce_policy *policy, const double *weights);
 TCE_API void tce_policy_get_gradient(const tce_policy *policy, double *out);
 
 /*

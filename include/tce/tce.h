@@ -4,11 +4,12 @@
 #ifndef TCE_TCE_H
 #define TCE_TCE_H
 
-#include <tce/critic.h>
+#include <tce/adam.h>
 #include <tce/env.h>
 #include <tce/gauss.h>
 #include <tce/mp.h>
 #include <tce/net.h>
+#include <tce/normaliser.h>
 #include <tce/policy.h>
 #include <tce/pool.h>
 #include <tce/random.h>

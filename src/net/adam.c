@@ -1,5 +1,5 @@
 /*
- * Adam, the gradient's norm and its clip, the learning-rate schedule.
+ * Adam for networks and for plain vectors; the norm of a gradient.
  */
 #include <tce/net.h>
 
@@ -7,10 +7,6 @@
 
 #include "net/internal.h"
 
-/* In the clip's denominator, against division by 0. */
-#define CLIP_EPSILON 1e-6
-/* The schedule falls to 1 - SCHEDULE_FALL of the learning rate. */
-#define SCHEDULE_FALL 0.99
 /* Weights that a thread takes at once. */
 #define COLUMNS 8192
 
@@ -34,7 +30,7 @@ static tce_status check_range(const char *name, double value, double least, doub
     return TCE_OK;
 }
 
-tce_status tce__adam_read(const tce_adam_options *given, double rate_factor, tce_adam_options *out)
+tce_status tce__adam_read(const tce_adam_options *given, tce_adam_options *out)
 {
     tce_adam_options adam;
     tce_adam_options_init(&adam, sizeof adam);
@@ -50,8 +46,6 @@ tce_status tce__adam_read(const tce_adam_options *given, double rate_factor, tce
     if (status == TCE_OK)
         status = tce__check_positive("epsilon", adam.epsilon);
     if (status == TCE_OK)
-        status = check_range("rate_factor", rate_factor, 0.0, HUGE_VAL);
-    if (status == TCE_OK)
         *out = adam;
     return status;
 }
@@ -65,14 +59,14 @@ tce_status tce__adam_check_norm(const tce__net_kernels *kernels, double norm)
     return TCE_OK;
 }
 
-tce__adam_scalars tce__adam_prepare(const tce_adam_options *adam, double rate_factor, uint64_t step)
+tce__adam_scalars tce__adam_prepare(const tce_adam_options *adam, uint64_t step)
 {
     const double t = (double)step;
     const tce__adam_scalars s = {
         .l2 = adam->l2,
         .beta1 = adam->beta1,
         .beta2 = adam->beta2,
-        .step = rate_factor * adam->learning_rate / (1.0 - pow(adam->beta1, t)),
+        .step = adam->learning_rate / (1.0 - pow(adam->beta1, t)),
         .root = 1.0 / sqrt(1.0 - pow(adam->beta2, t)),
         .epsilon = adam->epsilon,
     };
@@ -95,56 +89,66 @@ static tce_status step_columns(void *context, size_t chunk, size_t begin, size_t
     (void)worker;
 
     net->kernels->adam(end - begin, &s->scalars, (const char *)net->gradient + first,
-                       (char *)net->parameters + first, (char *)net->moment + first,
+                       (char *)net->weights + first, (char *)net->moment + first,
                        (char *)net->square + first);
     return TCE_OK;
 }
 
-void tce__net_adam(tce_net *net, const tce_adam_options *adam, double rate_factor)
+void tce__net_adam(tce_net *net, const tce_adam_options *adam)
 {
     net->n_steps++;
     net->remembered = 0;
-    step s = { net, tce__adam_prepare(adam, rate_factor, net->n_steps) };
+    step s = { net, tce__adam_prepare(adam, net->n_steps) };
 
     /* the work itself cannot fail */
-    (void)!tce_pool_run(net->pool, net->n_parameters, COLUMNS, step_columns, &s);
+    (void)!tce_pool_run(net->pool, net->n_weights, COLUMNS, step_columns, &s);
 }
 
 double tce_net_gradient_norm(const tce_net *net)
 {
-    return net ? sqrt(net->kernels->sum_of_squares(net->n_parameters, net->gradient)) : 0.0;
+    return net ? sqrt(net->kernels->sum_of_squares(net->n_weights, net->gradient)) : 0.0;
 }
 
 void tce_net_scale_gradient(tce_net *net, double factor)
 {
     if (net)
-        net->kernels->scale(net->n_parameters, factor, net->gradient);
+        net->kernels->scale(net->n_weights, factor, net->gradient);
 }
 
-tce_status tce_net_adam_step(tce_net *net, const tce_adam_options *adam, double rate_factor)
+tce_status tce_net_adam_step(tce_net *net, const tce_adam_options *adam)
 {
     tce_adam_options opt;
     tce_status status = tce__check_pointer("net", net);
     if (status == TCE_OK)
-        status = tce__adam_read(adam, rate_factor, &opt);
+        status = tce__adam_read(adam, &opt);
     if (status == TCE_OK)
         status = tce__adam_check_norm(net->kernels, tce_net_gradient_norm(net));
     if (status == TCE_OK)
-        tce__net_adam(net, &opt, rate_factor);
+        tce__net_adam(net, &opt);
     return status;
 }
 
-double tce_linear_schedule(uint64_t done, uint64_t total)
+tce_status tce_adam_update(const tce_adam_options *adam, uint64_t step, size_t n,
+                           const double *gradient, double *x, double *moment, double *square)
 {
-    if (total == 0)
-        return 1.0;
-    return 1.0 - SCHEDULE_FALL * ((double)(done < total ? done : total) / (double)total);
-}
-
-double tce_clip_factor(double norm, double bound)
-{
-    if (!(bound > 0.0))
-        return 1.0;
-    const double factor = bound / (norm + CLIP_EPSILON);
-    return factor < 1.0 ? factor : 1.0;
+    tce_adam_options opt;
+    tce_status status = tce__adam_read(adam, &opt);
+    if (status == TCE_OK && step == 0)
+        status = tce_fail(TCE_E_VALUE, "step = 0, the first step is number 1");
+    if (status == TCE_OK && n > 0)
+        status = tce__check_pointer("gradient", gradient);
+    if (status == TCE_OK && n > 0)
+        status = tce__check_pointer("x", x);
+    if (status == TCE_OK && n > 0)
+        status = tce__check_pointer("moment", moment);
+    if (status == TCE_OK && n > 0)
+        status = tce__check_pointer("square", square);
+    if (status == TCE_OK)
+        status = tce__adam_check_norm(&tce__net_double,
+                                      sqrt(tce__net_double.sum_of_squares(n, gradient)));
+    if (status != TCE_OK)
+        return status;
+    const tce__adam_scalars s = tce__adam_prepare(&opt, step);
+    tce__net_double.adam(n, &s, gradient, x, moment, square);
+    return TCE_OK;
 }

@@ -1,7 +1,6 @@
 /*
- * What the files of net share, and what policy and critic use of it: the handle, the kernels of one
- * precision, the place of a network inside another handle's block, and batches whose columns are
- * normalised while they are loaded.
+ * What the files of net share, and what policy uses of it: the handle, the kernels of one precision,
+ * the place of a network inside another handle's block.
  *
  * A batch of n rows is cut into parts, which run on the pool, and a part into chunks of nearly
  * equal size. Both depend on n only. Within a chunk the activations lie layer after layer: [rows,
@@ -13,6 +12,7 @@
 #include <tce/net.h>
 
 #include "base/internal.h"
+#include "store/field.h"
 
 /*
  * Most rows of a chunk: the smallest parts are one chunk, and the activations of larger ones stay
@@ -24,15 +24,10 @@
 /* Most hidden layers. */
 #define TCE__NET_MAX_HIDDEN 64
 
-/*
- * Rows x[rows[i]], or x[i] when rows is NULL; less mean [n_in] and divided by std [n_in], if not
- * NULL.
- */
+/* Rows x[rows[i]], or x[i] when rows is NULL. */
 typedef struct tce__net_input {
     const double *x;
     const uint32_t *rows;
-    const double *mean;
-    const double *std;
 } tce__net_input;
 
 /* What one worker needs for one chunk. */
@@ -61,12 +56,15 @@ typedef struct tce__net_kernels {
     double largest;     /* largest finite real */
     void (*load)(size_t n_in, const tce__net_input *input, size_t begin, size_t end, void *a);
     void (*forward)(const tce_net *net, size_t n, void *a);
+    /* the same with two arrays [rows, max_width], the inputs in the first; returns the outputs */
+    const void *(*evaluate)(const tce_net *net, size_t n, void *a, void *b);
     void (*backward)(const tce_net *net, size_t n, const void *a, const tce__net_scratch *scratch,
                      const double *d_out, void *gradient, double *d_x);
+    void (*average)(size_t n, double share, const void *other, void *x);
     void (*sum_parts)(tce_pool *pool, size_t n_parts, size_t n, void *parts, void *out);
     double (*sum_of_squares)(size_t n, const void *x);
     void (*scale)(size_t n, double factor, void *x);
-    void (*adam)(size_t n, const tce__adam_scalars *s, const void *gradient, void *parameters,
+    void (*adam)(size_t n, const tce__adam_scalars *s, const void *gradient, void *weights,
                  void *moment, void *square);
     void (*to_double)(size_t n, const void *x, double *out);
     void (*from_double)(size_t n, const double *x, void *out);
@@ -81,75 +79,58 @@ struct tce_net {
     const tce__net_kernels *kernels;
     size_t n_layers; /* hidden layers + 1 */
     size_t *width;   /* [n_layers + 1], inputs first */
-    size_t *offset;  /* [n_layers + 1] where a layer's parameters begin */
+    size_t *offset;  /* [n_layers + 1] where a layer's weights begin */
     size_t *column;  /* [n_layers + 1] reals a row of a chunk has before the layer */
     size_t row_size; /* sum of the widths */
     size_t max_width;
     size_t n_in;
     size_t n_out;
-    size_t n_parameters;
+    size_t n_weights;
     size_t max_batch; /* most rows of forward */
     size_t max_rows;  /* rows of the largest chunk */
     size_t max_parts;
-    size_t start_size; /* doubles */
+    size_t max_pass;   /* most rows of a pass */
+    size_t parts_size; /* bytes */
     size_t remembered; /* rows of the last forward, 0 when backward has nothing to stand on */
     int32_t activation;
     int32_t start;
     double gain_hidden;
     double gain_out;
     uint64_t n_steps;  /* Adam steps done */
-    void *parameters;  /* [n_parameters] */
-    void *gradient;    /* [n_parameters] */
-    void *moment;      /* [n_parameters] Adam's running mean of the gradient */
-    void *square;      /* [n_parameters] and of its square */
-    void *parts;       /* [max_parts, n_parameters] gradients; start uses it for its matrices */
-    double *part_loss; /* [max_parts] */
+    void *weights;     /* [n_weights] */
+    void *gradient;    /* [n_weights] */
+    void *spare;       /* [n_weights] where a batch of one part adds up its gradient */
+    void *moment;      /* [n_weights] Adam's running mean of the gradient */
+    void *square;      /* [n_weights] and of its square */
+    void *parts;       /* [max_parts, n_weights] gradients; start uses it for its matrices */
+    double *part_sums; /* [max_parts, TCE_NET_MAX_SUMS] */
     void *memory;      /* [max_batch, row_size] activations of the last forward */
     tce__net_scratch *scratch; /* [threads] */
 };
 
 /*
  * A network inside another handle's block: plan checks the options and computes the sizes, layout
- * measures or carves, place makes the carved network usable. most_rows: the largest batch of any
- * call, SIZE_MAX when that is not known.
+ * measures or carves, place makes the carved network usable.
  */
-tce_status tce__net_plan(const tce_net_options *options, size_t most_rows, tce_net *out);
+tce_status tce__net_plan(const tce_net_options *options, tce_net *out);
 tce_net *tce__net_layout(tce_net *plan, tce__arena *arena);
 void tce__net_place(const tce_net_options *options, const tce_net *plan, tce_net *out);
 
-/* As tce_net_evaluate and tce_net_pass_mse (rows of the input index target too). */
-tce_status tce__net_evaluate(tce_net *net, size_t n, const tce__net_input *input, double *out);
-tce_status tce__net_pass_mse(tce_net *net, size_t n, const tce__net_input *input,
-                             const double *target, double *out_loss);
-
 /* TCE_OK, or TCE_E_VALUE naming name[i]: not finite, or too large for the network's precision. */
-tce_status tce__net_check_parameters(const tce_net *net, const char *name, const double *x);
-/* Parameters without a check, for callers that made it. */
-void tce__net_set_parameters(tce_net *net, const double *x);
+tce_status tce__net_check_weights(const tce_net *net, const char *name, const double *x);
+/* Weights without a check, for callers that made it. */
+void tce__net_set_weights(tce_net *net, const double *x);
 
 /*
  * Adam in two halves, for handles that must check several gradients before any of them is used:
- * check the options and the rate, check a gradient's norm, then step, which cannot fail.
+ * check the options, check a gradient's norm, then step, which cannot fail.
  */
-tce_status tce__adam_read(const tce_adam_options *given, double rate_factor, tce_adam_options *out);
+tce_status tce__adam_read(const tce_adam_options *given, tce_adam_options *out);
 tce_status tce__adam_check_norm(const tce__net_kernels *kernels, double norm);
-tce__adam_scalars tce__adam_prepare(const tce_adam_options *adam, double rate_factor,
-                                    uint64_t step);
-void tce__net_adam(tce_net *net, const tce_adam_options *adam, double rate_factor);
+tce__adam_scalars tce__adam_prepare(const tce_adam_options *adam, uint64_t step);
+void tce__net_adam(tce_net *net, const tce_adam_options *adam);
 
-/*
- * Fields of a handle in a store, "<prefix>.<name>". check: the array is there, is float or double,
- * has this shape, and its numbers are in least ... most. load is done in two halves, so that a bad
- * store changes nothing: read cannot fail after check.
- */
-#define TCE__FIELD_NAME_SIZE 256
-tce_status tce__field_name(const char *prefix, const char *name, char *out);
-tce_status tce__field_put(tce_store *store, const char *prefix, const char *name, int32_t type,
-                          size_t rows, size_t columns, const void *data);
-tce_status tce__field_check(const tce_store *store, const char *prefix, const char *name,
-                            size_t rows, size_t columns, double least, double most);
-tce_status tce__field_read(const tce_store *store, const char *prefix, const char *name,
-                           int32_t type, size_t n, void *out);
+/* load in two halves, so that a bad store changes nothing: read cannot fail after check. */
 tce_status tce__net_load_check(const tce_net *net, const tce_store *store, const char *prefix);
 tce_status tce__net_load_read(tce_net *net, const tce_store *store, const char *prefix);
 

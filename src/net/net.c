@@ -1,5 +1,5 @@
 /*
- * The handle of a network: options, sizes, the layout of its block, its parameters as one vector.
+ * The handle of a network: options, sizes, the layout of its block, its weights as one vector.
  */
 #include <tce/net.h>
 
@@ -56,6 +56,8 @@ static tce_status check_options(const tce_net_options *o)
     if (status == TCE_OK)
         status = tce__check_int("max_batch", o->max_batch, 1, INT32_MAX);
     if (status == TCE_OK)
+        status = tce__check_int("max_pass", o->max_pass, 0, INT32_MAX);
+    if (status == TCE_OK)
         status = tce__check_positive("gain_hidden", o->gain_hidden);
     if (status == TCE_OK)
         status = tce__check_positive("gain_out", o->gain_out);
@@ -82,7 +84,7 @@ static size_t start_size(const tce_net_options *o)
     return most;
 }
 
-tce_status tce__net_plan(const tce_net_options *options, size_t most_rows, tce_net *out)
+tce_status tce__net_plan(const tce_net_options *options, tce_net *out)
 {
     const tce_status status = check_options(options);
     if (status != TCE_OK)
@@ -95,6 +97,7 @@ tce_status tce__net_plan(const tce_net_options *options, size_t most_rows, tce_n
         .n_in = (size_t)options->n_in,
         .n_out = (size_t)options->n_out,
         .max_batch = (size_t)options->max_batch,
+        .max_pass = options->max_pass > 0 ? (size_t)options->max_pass : SIZE_MAX,
         .activation = options->activation,
         .start = options->start,
         .gain_hidden = options->gain_hidden,
@@ -105,13 +108,16 @@ tce_status tce__net_plan(const tce_net_options *options, size_t most_rows, tce_n
         net.row_size += width;
         net.max_width = width > net.max_width ? width : net.max_width;
         if (l > 0)
-            net.n_parameters += width * (width_of(options, l - 1) + 1);
+            net.n_weights += width * (width_of(options, l - 1) + 1);
     }
 
-    /* the largest chunk, and the most parts, of any batch of at most most_rows */
-    net.max_rows = smaller(most_rows, TCE__NET_CHUNK_ROWS);
-    net.max_parts = tce__parts_count(most_rows);
-    net.start_size = start_size(options);
+    /* the largest chunk and the most parts of any batch; start and training take turns in `parts` */
+    const size_t max_rows = net.max_pass > net.max_batch ? net.max_pass : net.max_batch;
+    net.max_rows = smaller(max_rows, TCE__NET_CHUNK_ROWS);
+    net.max_parts = tce__parts_count(max_rows);
+    const size_t parts = net.max_parts > 1 ? net.max_parts * net.n_weights * net.kernels->size : 0;
+    const size_t start = start_size(options) * sizeof(double);
+    net.parts_size = parts > start ? parts : start;
     *out = net;
     return TCE_OK;
 }
@@ -120,24 +126,20 @@ tce_net *tce__net_layout(tce_net *plan, tce__arena *arena)
 {
     tce_net *net = tce__arena_take(arena, 1, sizeof *net);
     const size_t size = plan->kernels->size;
-    const size_t n = plan->n_parameters;
+    const size_t n = plan->n_weights;
     const size_t threads = (size_t)tce_pool_n_threads(plan->pool);
 
     plan->width = tce__arena_take(arena, plan->n_layers + 1, sizeof(size_t));
     plan->offset = tce__arena_take(arena, plan->n_layers + 1, sizeof(size_t));
     plan->column = tce__arena_take(arena, plan->n_layers + 1, sizeof(size_t));
-    plan->parameters = tce__arena_take(arena, n, size);
+    plan->weights = tce__arena_take(arena, n, size);
     plan->gradient = tce__arena_take(arena, n, size);
+    plan->spare = tce__arena_take(arena, n, size);
     plan->moment = tce__arena_take(arena, n, size);
     plan->square = tce__arena_take(arena, n, size);
-    plan->part_loss = tce__arena_doubles(arena, plan->max_parts);
+    plan->part_sums = tce__arena_doubles(arena, plan->max_parts * TCE_NET_MAX_SUMS);
     plan->memory = tce__arena_take(arena, plan->max_batch * plan->row_size, size);
-
-    /* start and training take turns in this one */
-    const size_t parts = plan->max_parts * n * size;
-    const size_t start = plan->start_size * sizeof(double);
-    plan->parts = tce__arena_take(arena, parts > start ? parts : start, 1);
-
+    plan->parts = tce__arena_take(arena, plan->parts_size, 1);
     plan->scratch = tce__arena_take(arena, threads, sizeof *plan->scratch);
     for (size_t i = 0; i < threads; i++) {
         tce__net_scratch s;
@@ -179,7 +181,7 @@ tce_status tce_net_create(const tce_net_options *options, const tce_hooks *hooks
     tce_net_options_init(&opt, sizeof opt);
     status = tce__struct_read(options, "tce_net_options", sizeof opt, &opt);
     if (status == TCE_OK)
-        status = tce__net_plan(&opt, SIZE_MAX, &plan);
+        status = tce__net_plan(&opt, &plan);
     if (status != TCE_OK)
         return status;
 
@@ -199,48 +201,76 @@ void tce_net_free(tce_net *net)
         tce__block_free(&net->hooks, net);
 }
 
-/* ---- parameters and gradient ----------------------------------------------------------------- */
+/* ---- weights and gradient -------------------------------------------------------------------- */
 
-size_t tce_net_num_parameters(const tce_net *net)
+size_t tce_net_n_weights(const tce_net *net)
 {
-    return net ? net->n_parameters : 0;
+    return net ? net->n_weights : 0;
 }
 
-void tce_net_get_parameters(const tce_net *net, double *out)
+void tce_net_get_weights(const tce_net *net, double *out)
 {
     if (net && out)
-        net->kernels->to_double(net->n_parameters, net->parameters, out);
+        net->kernels->to_double(net->n_weights, net->weights, out);
 }
 
-tce_status tce__net_check_parameters(const tce_net *net, const char *name, const double *x)
+tce_status tce__net_check_weights(const tce_net *net, const char *name, const double *x)
 {
-    for (size_t i = 0; i < net->n_parameters; i++)
+    for (size_t i = 0; i < net->n_weights; i++)
         if (!(fabs(x[i]) <= net->kernels->largest))
             return tce_fail(TCE_E_VALUE, "%s[%zu] = %g, must be finite and at most %g", name, i,
                             x[i], net->kernels->largest);
     return TCE_OK;
 }
 
-void tce__net_set_parameters(tce_net *net, const double *x)
+void tce__net_set_weights(tce_net *net, const double *x)
 {
-    net->kernels->from_double(net->n_parameters, x, net->parameters);
+    net->kernels->from_double(net->n_weights, x, net->weights);
     net->remembered = 0;
 }
 
-tce_status tce_net_set_parameters(tce_net *net, const double *parameters)
+tce_status tce_net_set_weights(tce_net *net, const double *weights)
 {
     tce_status status = tce__check_pointer("net", net);
     if (status == TCE_OK)
-        status = tce__check_pointer("parameters", parameters);
+        status = tce__check_pointer("weights", weights);
     if (status == TCE_OK)
-        status = tce__net_check_parameters(net, "parameters", parameters);
+        status = tce__net_check_weights(net, "weights", weights);
     if (status == TCE_OK)
-        tce__net_set_parameters(net, parameters);
+        tce__net_set_weights(net, weights);
     return status;
 }
 
 void tce_net_get_gradient(const tce_net *net, double *out)
 {
     if (net && out)
-        net->kernels->to_double(net->n_parameters, net->gradient, out);
+        net->kernels->to_double(net->n_weights, net->gradient, out);
+}
+
+static tce_status check_same_shape(const tce_net *net, const tce_net *other)
+{
+    int same = net->n_layers == other->n_layers && net->kernels == other->kernels;
+
+    for (size_t l = 0; same && l <= net->n_layers; l++)
+        same = net->width[l] == other->width[l];
+    if (!same)
+        return tce_fail(TCE_E_SHAPE, "other has other layers or another precision than net: an "
+                                     "average is of two networks of one shape");
+    return TCE_OK;
+}
+
+tce_status tce_net_average(tce_net *net, const tce_net *other, double share)
+{
+    tce_status status = tce__check_pointer("net", net);
+    if (status == TCE_OK)
+        status = tce__check_pointer("other", other);
+    if (status == TCE_OK && !(share >= 0.0 && share <= 1.0))
+        status = tce_fail(TCE_E_VALUE, "share = %g, must be in 0 ... 1", share);
+    if (status == TCE_OK)
+        status = check_same_shape(net, other);
+    if (status != TCE_OK || net == other)
+        return status;
+    net->kernels->average(net->n_weights, share, other->weights, net->weights);
+    net->remembered = 0;
+    return TCE_OK;
 }

@@ -31,7 +31,7 @@ static inline void prefetch(const double *x, size_t n)
 #endif
 }
 
-/* ---- one chunk of the batch, converted and normalised on its way in -------------------------- */
+/* ---- one chunk of the batch, converted on its way in ---------------------------------------- */
 
 static TCE__VECTOR void convert_row(size_t n, const double *restrict x, REAL *restrict out)
 {
@@ -53,21 +53,9 @@ static TCE__VECTOR void convert_rows(size_t n_in, const tce__net_input *input, s
     }
 }
 
-static TCE__VECTOR void normalise_rows(size_t n_in, const tce__net_input *input, size_t begin,
-                                       size_t end, REAL *restrict out)
-{
-    for (size_t i = begin; i < end; i++, out += n_in) {
-        const double *restrict x = input->x + n_in * (input->rows ? input->rows[i] : i);
-        for (size_t c = 0; c < n_in; c++)
-            out[c] = (REAL)((x[c] - input->mean[c]) / input->std[c]);
-    }
-}
-
 static void load(size_t n_in, const tce__net_input *input, size_t begin, size_t end, void *a)
 {
-    if (input->mean)
-        normalise_rows(n_in, input, begin, end, a);
-    else if (input->rows)
+    if (input->rows)
         convert_rows(n_in, input, begin, end, a);
     else
         convert_row((end - begin) * n_in, input->x + begin * n_in, a);
@@ -234,20 +222,21 @@ static void layer_forward(size_t n, size_t in, size_t out, const REAL *W, const 
     GEMM(TCE__NO_TRANS, TCE__TRANS, n, out, in, 1, x, in, W, in, 1, z, out);
 }
 
-/* d_W += d' x, d_b += column sums of d; d_x [n, in] = d W unless NULL */
+/* d_W += d' x, d_b += column sums of d unless NULL; d_x [n, in] = d W unless NULL */
 static void layer_backward(size_t n, size_t in, size_t out, const REAL *W, const REAL *x,
                            const REAL *d, REAL *sums, REAL *d_W, REAL *d_x)
 {
-    column_sums(n, out, d, sums);
-    add(out, sums, d_W + out * in);
-    if (out == 1) {
-        single_backward_weights(n, in, x, d, d_W);
-        if (d_x)
-            single_backward_input(n, in, W, d, d_x);
-        return;
+    if (d_W) {
+        column_sums(n, out, d, sums);
+        add(out, sums, d_W + out * in);
+        if (out == 1)
+            single_backward_weights(n, in, x, d, d_W);
+        else
+            GEMM(TCE__TRANS, TCE__NO_TRANS, out, in, n, 1, d, out, x, in, 1, d_W, in);
     }
-    GEMM(TCE__TRANS, TCE__NO_TRANS, out, in, n, 1, d, out, x, in, 1, d_W, in);
-    if (d_x)
+    if (d_x && out == 1)
+        single_backward_input(n, in, W, d, d_x);
+    else if (d_x)
         GEMM(TCE__NO_TRANS, TCE__NO_TRANS, n, in, out, 1, d, out, W, in, 0, d_x, in);
 }
 
@@ -259,7 +248,7 @@ static void forward(const tce_net *net, size_t n, void *a)
     REAL *blocks = a;
 
     for (size_t l = 0; l < net->n_layers; l++) {
-        const REAL *W = (const REAL *)net->parameters + net->offset[l];
+        const REAL *W = (const REAL *)net->weights + net->offset[l];
         const REAL *x = blocks + n * net->column[l];
         REAL *z = blocks + n * net->column[l + 1];
 
@@ -269,7 +258,27 @@ static void forward(const tce_net *net, size_t n, void *a)
     }
 }
 
-/* adds this chunk to the parameter gradient; d_x [n, n_in] or NULL */
+/* the same with two arrays that take turns: [n, max_width], the inputs in a */
+static const void *evaluate(const tce_net *net, size_t n, void *a, void *b)
+{
+    REAL *x = a;
+    REAL *z = b;
+
+    for (size_t l = 0; l < net->n_layers; l++) {
+        const REAL *W = (const REAL *)net->weights + net->offset[l];
+
+        layer_forward(n, net->width[l], net->width[l + 1], W, x, z);
+        if (l + 1 < net->n_layers)
+            activate_forward(net->activation, n * net->width[l + 1], z);
+
+        REAL *done = x;
+        x = z;
+        z = done;
+    }
+    return x;
+}
+
+/* adds this chunk to the gradient of the weights, unless NULL; d_x [n, n_in] or NULL */
 static void backward(const tce_net *net, size_t n, const void *a, const tce__net_scratch *scratch,
                      const double *d_out, void *gradient, double *d_x)
 {
@@ -279,9 +288,9 @@ static void backward(const tce_net *net, size_t n, const void *a, const tce__net
 
     convert_row(n * net->n_out, d_out, d);
     for (size_t l = net->n_layers; l-- > 0;) {
-        const REAL *W = (const REAL *)net->parameters + net->offset[l];
+        const REAL *W = (const REAL *)net->weights + net->offset[l];
         const REAL *x = blocks + n * net->column[l];
-        REAL *d_W = (REAL *)gradient + net->offset[l];
+        REAL *d_W = gradient ? (REAL *)gradient + net->offset[l] : NULL;
         const int wanted = l > 0 || d_x;
 
         layer_backward(n, net->width[l], net->width[l + 1], W, x, d, scratch->sums, d_W,
@@ -297,7 +306,19 @@ static void backward(const tce_net *net, size_t n, const void *a, const tce__net
         d_x[i] = d[i];
 }
 
-/* ---- parameter vectors ----------------------------------------------------------------------- */
+/* ---- vectors of weights ---------------------------------------------------------------------- */
+
+/* x <- (1 - share) x + share other */
+static TCE__VECTOR void average(size_t n, double share, const void *other, void *x)
+{
+    const REAL *restrict to = other;
+    REAL *restrict v = x;
+    const REAL a = (REAL)share;
+    const REAL b = (REAL)(1 - share);
+
+    for (size_t i = 0; i < n; i++)
+        v[i] = b * v[i] + a * to[i];
+}
 
 static void sum_parts(tce_pool *pool, size_t n_parts, size_t n, void *parts, void *out)
 {
@@ -336,10 +357,10 @@ static TCE__VECTOR void scale(size_t n, double factor, void *x)
  * theta <- theta - lr m^/(sqrt(v^) + epsilon),  m^ = m/(1 - beta1^t), v^ = v/(1 - beta2^t)
  */
 static TCE__VECTOR void adam(size_t n, const tce__adam_scalars *s, const void *gradient,
-                             void *parameters, void *moment, void *square)
+                             void *weights, void *moment, void *square)
 {
     const REAL *restrict grad = gradient;
-    REAL *restrict theta = parameters;
+    REAL *restrict theta = weights;
     REAL *restrict m = moment;
     REAL *restrict v = square;
     const REAL l2 = (REAL)s->l2;
@@ -378,7 +399,9 @@ const tce__net_kernels KERNELS = {
     .largest = LARGEST,
     .load = load,
     .forward = forward,
+    .evaluate = evaluate,
     .backward = backward,
+    .average = average,
     .sum_parts = sum_parts,
     .sum_of_squares = sum_of_squares,
     .scale = scale,

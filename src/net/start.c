@@ -51,7 +51,7 @@ tce_status tce_net_start(tce_net *net, tce_random *random)
         const double gain = l + 1 < net->n_layers ? net->gain_hidden : net->gain_out;
         double *matrix = net->parts;
         double *W = matrix + in * out;
-        unsigned char *weights = (unsigned char *)net->parameters + net->offset[l] * k->size;
+        unsigned char *weights = (unsigned char *)net->weights + net->offset[l] * k->size;
         unsigned char *biases = weights + in * out * k->size;
 
         /* weights, then biases, in double and rounded once */
@@ -70,8 +70,8 @@ tce_status tce_net_start(tce_net *net, tce_random *random)
     }
 
     /* Adam from the beginning */
-    memset(net->moment, 0, net->n_parameters * k->size);
-    memset(net->square, 0, net->n_parameters * k->size);
+    memset(net->moment, 0, net->n_weights * k->size);
+    memset(net->square, 0, net->n_weights * k->size);
     net->n_steps = 0;
     net->remembered = 0;
     return TCE_OK;

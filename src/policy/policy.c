@@ -23,7 +23,7 @@ void tce_policy_options_init(tce_policy_options *options, size_t struct_size)
 {
     const tce_policy_options defaults = {
         .n_obs = 1,
-        .n_params = 1,
+        .n_dims = 1,
         .form = TCE_POLICY_FULL_SHARED,
         .n_hidden = 2,
         .activation = TCE_NET_LEAKY_RELU,
@@ -42,7 +42,7 @@ static tce_status check_options(const tce_policy_options *o)
 {
     tce_status status = tce__check_int("n_obs", o->n_obs, 1, INT32_MAX);
     if (status == TCE_OK)
-        status = tce__check_int("n_params", o->n_params, 1, MAX_PARAMS);
+        status = tce__check_int("n_dims", o->n_dims, 1, MAX_PARAMS);
     if (status == TCE_OK)
         status = tce__check_int("form", o->form, TCE_POLICY_FULL_SHARED,
                                 TCE_POLICY_DIAGONAL_SHARED);
@@ -63,13 +63,14 @@ static void network_options(const tce_policy_options *o, size_t n_raw, tce_net_o
 {
     tce_net_options_init(mean, sizeof *mean);
     mean->n_in = o->n_obs;
-    mean->n_out = o->n_params;
+    mean->n_out = o->n_dims;
     mean->n_hidden = o->n_hidden;
     mean->activation = o->activation;
     mean->precision = o->precision;
     mean->start = o->start;
     mean->max_batch = o->max_batch;
     mean->hidden = o->hidden;
+    mean->max_pass = 1; /* it only ever goes forward and backward */
     mean->gain_out = GAIN_OUT;
     mean->pool = o->pool;
 
@@ -115,20 +116,20 @@ tce_status tce_policy_create(const tce_policy_options *options, const tce_hooks 
         return status;
 
     /* sizes of everything */
-    const size_t n_raw = tce__covariance_size((size_t)opt.n_params,
+    const size_t n_raw = tce__covariance_size((size_t)opt.n_dims,
                                               opt.form == TCE_POLICY_DIAGONAL_SHARED);
     tce_net_options mean_opt;
     tce_net_options factor_opt;
     tce_net mean;
     tce_net factor;
     network_options(&opt, n_raw, &mean_opt, &factor_opt);
-    status = tce__net_plan(&mean_opt, (size_t)opt.max_batch, &mean);
+    status = tce__net_plan(&mean_opt, &mean);
     if (status == TCE_OK)
-        status = tce__net_plan(&factor_opt, (size_t)opt.max_batch, &factor);
+        status = tce__net_plan(&factor_opt, &factor);
     if (status != TCE_OK)
         return status;
     tce_policy plan = {
-        .P = (size_t)opt.n_params,
+        .P = (size_t)opt.n_dims,
         .n_obs = (size_t)opt.n_obs,
         .n_raw = n_raw,
         .max_batch = (size_t)opt.max_batch,
@@ -182,19 +183,19 @@ tce_status tce_policy_start(tce_policy *policy, tce_random *random)
 
 /* ---- prediction and its gradient ------------------------------------------------------------- */
 
-size_t tce_policy_num_factors(const tce_policy *policy, size_t n)
+size_t tce_policy_n_factors(const tce_policy *policy, size_t n)
 {
     if (!policy)
         return 0;
     return policy->factor ? n : 1;
 }
 
-size_t tce_policy_num_params(const tce_policy *policy)
+size_t tce_policy_n_dims(const tce_policy *policy)
 {
     return policy ? policy->P : 0;
 }
 
-size_t tce_policy_num_obs(const tce_policy *policy)
+size_t tce_policy_n_obs(const tce_policy *policy)
 {
     return policy ? policy->n_obs : 0;
 }
@@ -264,7 +265,7 @@ tce_status tce_policy_predict(tce_policy *policy, size_t n, const double *obs, d
         return status;
     factor_job job = { policy, out_L, NULL };
     policy->remembered = n;
-    return tce_pool_run(policy->mean->pool, tce_policy_num_factors(policy, n), FACTOR_CHUNK,
+    return tce_pool_run(policy->mean->pool, tce_policy_n_factors(policy, n), FACTOR_CHUNK,
                         factors_forward, &job);
 }
 
@@ -277,7 +278,7 @@ tce_status tce_policy_backward(tce_policy *policy, size_t n, const double *d_mea
     if (status == TCE_OK)
         status = tce__check_pointer("d_L", d_L);
     if (status == TCE_OK && policy->remembered == 0)
-        status = tce_fail(TCE_E_STATE, "backward without a predict since the parameters changed");
+        status = tce_fail(TCE_E_STATE, "backward without a predict since the weights changed");
     if (status == TCE_OK && n != policy->remembered)
         status = tce_fail(TCE_E_SHAPE, "n = %zu contexts, the last predict had %zu", n,
                           policy->remembered);
@@ -285,7 +286,7 @@ tce_status tce_policy_backward(tce_policy *policy, size_t n, const double *d_mea
         return status;
 
     factor_job job = { policy, NULL, d_L };
-    status = tce_pool_run(policy->mean->pool, tce_policy_num_factors(policy, n), FACTOR_CHUNK,
+    status = tce_pool_run(policy->mean->pool, tce_policy_n_factors(policy, n), FACTOR_CHUNK,
                           factors_backward, &job);
     if (status == TCE_OK)
         status = tce_net_backward(policy->mean, n, d_mean, NULL);
@@ -296,48 +297,45 @@ tce_status tce_policy_backward(tce_policy *policy, size_t n, const double *d_mea
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-/* norm of the gradient of the covariance's parameters */
-static double factor_norm(const tce_policy *policy)
+double tce_policy_gradient_norm(const tce_policy *policy)
 {
-    if (policy->factor)
-        return tce_net_gradient_norm(policy->factor);
-    return sqrt(tce__net_double.sum_of_squares(policy->n_raw, policy->d_raw));
+    if (!policy)
+        return 0.0;
+    const double factor = policy->factor
+                              ? tce_net_gradient_norm(policy->factor)
+                              : sqrt(tce__net_double.sum_of_squares(policy->n_raw, policy->d_raw));
+    return hypot(tce_net_gradient_norm(policy->mean), factor);
 }
 
-tce_status tce_policy_adam_step(tce_policy *policy, const tce_adam_options *adam,
-                                double rate_factor, double clip_norm, double *out_norm)
+void tce_policy_scale_gradient(tce_policy *policy, double factor)
+{
+    if (!policy)
+        return;
+    tce_net_scale_gradient(policy->mean, factor);
+    tce_net_scale_gradient(policy->factor, factor);
+    if (!policy->factor)
+        tce__net_double.scale(policy->n_raw, factor, policy->d_raw);
+}
+
+tce_status tce_policy_adam_step(tce_policy *policy, const tce_adam_options *adam)
 {
     tce_adam_options opt;
     tce_status status = tce__check_pointer("policy", policy);
     if (status == TCE_OK)
-        status = tce__adam_read(adam, rate_factor, &opt);
+        status = tce__adam_read(adam, &opt);
+    if (status == TCE_OK)
+        status = tce__adam_check_norm(policy->mean->kernels, tce_policy_gradient_norm(policy));
     if (status != TCE_OK)
         return status;
 
-    /* one norm for all parameters; everything is checked before anything changes */
-    const double norm = hypot(tce_net_gradient_norm(policy->mean), factor_norm(policy));
-    status = tce__adam_check_norm(policy->mean->kernels, norm);
-    if (status != TCE_OK)
-        return status;
-    if (out_norm)
-        *out_norm = norm;
-
-    const double clip = tce_clip_factor(norm, clip_norm);
-    if (clip < 1.0) {
-        tce_net_scale_gradient(policy->mean, clip);
-        tce_net_scale_gradient(policy->factor, clip);
-        if (!policy->factor)
-            tce__net_double.scale(policy->n_raw, clip, policy->d_raw);
-    }
-
-    tce__net_adam(policy->mean, &opt, rate_factor);
+    tce__net_adam(policy->mean, &opt);
     policy->remembered = 0;
     if (policy->factor) {
-        tce__net_adam(policy->factor, &opt, rate_factor);
+        tce__net_adam(policy->factor, &opt);
         return TCE_OK;
     }
     policy->n_steps++;
-    const tce__adam_scalars s = tce__adam_prepare(&opt, rate_factor, policy->n_steps);
+    const tce__adam_scalars s = tce__adam_prepare(&opt, policy->n_steps);
     tce__net_double.adam(policy->n_raw, &s, policy->d_raw, policy->raw, policy->moment,
                          policy->square);
     return TCE_OK;

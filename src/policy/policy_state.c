@@ -11,48 +11,47 @@
 
 #include "policy/internal.h"
 
-/* ---- parameters and gradient ----------------------------------------------------------------- */
+/* ---- weights and gradient -------------------------------------------------------------------- */
 
-size_t tce_policy_num_parameters(const tce_policy *policy)
+size_t tce_policy_n_weights(const tce_policy *policy)
 {
     if (!policy)
         return 0;
-    return policy->mean->n_parameters +
-           (policy->factor ? policy->factor->n_parameters : policy->n_raw);
+    return policy->mean->n_weights + (policy->factor ? policy->factor->n_weights : policy->n_raw);
 }
 
-void tce_policy_get_parameters(const tce_policy *policy, double *out)
+void tce_policy_get_weights(const tce_policy *policy, double *out)
 {
     if (!policy || !out)
         return;
-    tce_net_get_parameters(policy->mean, out);
-    out += policy->mean->n_parameters;
+    tce_net_get_weights(policy->mean, out);
+    out += policy->mean->n_weights;
     if (policy->factor)
-        tce_net_get_parameters(policy->factor, out);
+        tce_net_get_weights(policy->factor, out);
     else
         memcpy(out, policy->raw, policy->n_raw * sizeof *out);
 }
 
-tce_status tce_policy_set_parameters(tce_policy *policy, const double *parameters)
+tce_status tce_policy_set_weights(tce_policy *policy, const double *weights)
 {
     tce_status status = tce__check_pointer("policy", policy);
     if (status == TCE_OK)
-        status = tce__check_pointer("parameters", parameters);
+        status = tce__check_pointer("weights", weights);
     if (status != TCE_OK)
         return status;
 
-    const double *rest = parameters + policy->mean->n_parameters;
-    status = tce__net_check_parameters(policy->mean, "parameters", parameters);
+    const double *rest = weights + policy->mean->n_weights;
+    status = tce__net_check_weights(policy->mean, "weights", weights);
     if (status == TCE_OK && policy->factor)
-        status = tce__net_check_parameters(policy->factor, "covariance parameters", rest);
+        status = tce__net_check_weights(policy->factor, "covariance weights", rest);
     if (status == TCE_OK && !policy->factor)
-        status = tce__check_finite("covariance parameters", policy->n_raw, rest);
+        status = tce__check_finite("covariance weights", policy->n_raw, rest);
     if (status != TCE_OK)
         return status;
 
-    tce__net_set_parameters(policy->mean, parameters);
+    tce__net_set_weights(policy->mean, weights);
     if (policy->factor)
-        tce__net_set_parameters(policy->factor, rest);
+        tce__net_set_weights(policy->factor, rest);
     else
         memcpy(policy->raw, rest, policy->n_raw * sizeof *rest);
     policy->remembered = 0;
@@ -64,7 +63,7 @@ void tce_policy_get_gradient(const tce_policy *policy, double *out)
     if (!policy || !out)
         return;
     tce_net_get_gradient(policy->mean, out);
-    out += policy->mean->n_parameters;
+    out += policy->mean->n_weights;
     if (policy->factor)
         tce_net_get_gradient(policy->factor, out);
     else
@@ -231,7 +230,7 @@ tce_status tce_policy_create_from(const tce_store *store, const char *prefix, in
     tce_policy_options opt;
     tce_policy_options_init(&opt, sizeof opt);
     opt.n_obs = mean.n_in;
-    opt.n_params = mean.n_out;
+    opt.n_dims = mean.n_out;
     opt.form = form[0];
     opt.n_hidden = mean.n_hidden;
     opt.activation = mean.activation;

@@ -138,7 +138,7 @@ static void epoch(void)
 
     tce_adam_options_init(&adam, sizeof adam);
     must(tce_net_pass_mse(data.net, ROWS, data.x, data.target, NULL, &loss));
-    must(tce_net_adam_step(data.net, &adam, 1.0));
+    must(tce_net_adam_step(data.net, &adam));
 }
 
 static void dgemm(void)

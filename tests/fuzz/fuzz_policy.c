@@ -36,8 +36,7 @@ static void release(void *user, void *block)
 /* Mean, factor and movement of a context of zeros. */
 static void use(tce_policy *policy, tce_mp *mp)
 {
-    const size_t O = tce_policy_num_obs(policy), P = tce_policy_num_params(policy),
-                 D = tce_mp_n_dof(mp);
+    const size_t O = tce_policy_n_obs(policy), P = tce_policy_n_dims(policy), D = tce_mp_n_dof(mp);
     const double times[N_TIMES] = { 0.1, 0.2, 0.3 }, init_time = 0.0;
     double *obs = calloc(O, sizeof *obs), *mean = calloc(P, sizeof *mean),
            *factor = calloc(P * P, sizeof *factor);
@@ -78,7 +77,7 @@ static void save(const tce_policy *policy, const tce_mp *mp, const tce_hooks *ho
     must(tce_policy_create_from(store, "policy", 1, NULL, hooks, &policy_again) == TCE_OK);
     granted = 0;
     must(tce_mp_create_from(store, "mp", hooks, &mp_again) == TCE_OK);
-    must(tce_policy_num_parameters(policy_again) == tce_policy_num_parameters(policy));
+    must(tce_policy_n_weights(policy_again) == tce_policy_n_weights(policy));
     must(tce_mp_n_params(mp_again) == tce_mp_n_params(mp));
     tce_policy_free(policy_again);
     tce_mp_free(mp_again);

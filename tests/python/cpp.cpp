@@ -152,28 +152,29 @@ static void networks(const std::string &path)
         net.adam_step(adam);
     }
     require(net.pass_mse(4, x.data(), target.data()) < first, "training");
-    require(net.gradient().size() == net.num_parameters() && net.gradient_norm() >= 0.0,
-            "gradient");
+    require(net.gradient().size() == net.n_weights() && net.gradient_norm() >= 0.0, "gradient");
 
     tce::policy_options p;
     p.n_obs = 2;
-    p.n_params = 3;
+    p.n_dims = 3;
     p.max_batch = 4;
     tce::policy policy(p);
     policy.start(random);
     tce::doubles mean(12), L(9), again(12);
     policy.predict(4, x.data(), mean.data(), L.data());
     policy.backward(4, mean.data(), L.data());
-    require(policy.adam_step(adam) > 0.0, "norm");
+    require(policy.gradient_norm() > 0.0, "norm");
+    policy.adam_step(adam);
 
-    tce::critic_options c;
-    c.n_obs = 2;
-    c.max_batch = 4;
-    tce::critic critic(c);
-    critic.start(random);
-    critic.observe(4, x.data());
-    critic.fit_epoch(4, x.data(), target.data(), adam);
-    critic.value(4, x.data(), out.data());
+    tce::normaliser_options c;
+    c.n_columns = 2;
+    tce::normaliser normaliser(c);
+    normaliser.update(4, x.data());
+    normaliser.apply(4, x.data(), x.data());
+    tce::doubles work(net.work_size(4)), outside(out.size());
+    net.forward(4, x.data(), out.data());
+    net.evaluate(4, x.data(), work.data(), outside.data());
+    require(outside == out, "evaluate");
 
     tce::store store;
     store.put("x", x);

@@ -53,7 +53,7 @@ def test_an_environment_outlives_its_closed_library(tasks, order) -> None:
 def handles():
     mp = tce.ProDMP(n_dof=1)
     return [
-        mp, tce.Store(), tce.Pool(2), tce.Net(2, 1, [4]), tce.Policy(2, 3), tce.Critic(2),
+        mp, tce.Store(), tce.Pool(2), tce.Net(2, 1, [4]), tce.Policy(2, 3), tce.Normaliser(2),
         tce.Projection("kl", 2, 0.1, 0.1), tce.SegmentObjective(mp, [0.1, 0.2, 0.3], [[0, 2]])]
 
 
@@ -81,9 +81,6 @@ def growing(what):
     if what == "net":
         thing = tce.Net(2, 1, [4], random=random)
         return thing, lambda n: thing.forward(np.ones((n, 2))), "tce_net_create"
-    if what == "critic":
-        thing = tce.Critic(2, [4], random=random)
-        return thing, lambda n: thing.value(np.ones((n, 2))), "tce_critic_create"
     if what == "objective":
         mp = tce.ProDMP(n_dof=1)
         thing = tce.SegmentObjective(mp, [0.1, 0.2, 0.3], [[0, 2]])
@@ -97,7 +94,7 @@ def growing(what):
     return restored, lambda n: restored.predict(np.ones((n, 2)))[0], "tce_policy_create_from"
 
 
-@pytest.mark.parametrize("what", ["projection", "net", "critic", "policy", "restored policy", "objective"])
+@pytest.mark.parametrize("what", ["projection", "net", "policy", "restored policy", "objective"])
 def test_a_handle_that_cannot_grow_stays_as_it_was(what, monkeypatch) -> None:
     thing, use, create = growing(what)
     before = use(3)

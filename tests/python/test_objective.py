@@ -154,18 +154,16 @@ def test_factors_that_come_out_can_go_in_again() -> None:
 
 def test_random_numbers_from_a_seed_or_a_numpy_generator() -> None:
     policy = tce.Policy(3, 3, random=1)
-    np.testing.assert_array_equal(policy.parameters, tce.Policy(3, 3, random=tce.Random(1)).parameters)
-    np.testing.assert_array_equal(policy.parameters, tce.Policy(3, 3, random=np.int64(1)).parameters)
-    drawn = [tce.Policy(3, 3, random=np.random.default_rng(5)).parameters for _ in range(2)]
+    np.testing.assert_array_equal(policy.weights, tce.Policy(3, 3, random=tce.Random(1)).weights)
+    np.testing.assert_array_equal(policy.weights, tce.Policy(3, 3, random=np.int64(1)).weights)
+    drawn = [tce.Policy(3, 3, random=np.random.default_rng(5)).weights for _ in range(2)]
     np.testing.assert_array_equal(*drawn)
-    assert not np.array_equal(policy.parameters, drawn[0])
+    assert not np.array_equal(policy.weights, drawn[0])
 
     mp = tce.ProDMP(n_dof=1, n_basis=2)
-    critic = tce.Critic(2, [4], random=1)
     calls = [
         lambda random: tce.segment.choose_pairs(1000, 3, random), lambda random: tce.gauss.sample(np.zeros((1, 2)), np.eye(2), random),
-        lambda random: mp.sample(np.zeros((1, 3)), np.eye(3), [0.1], random)[0], policy.start,
-        lambda random: critic.fit_epoch(np.eye(2), [0.0, 1.0], 2, random)]
+        lambda random: mp.sample(np.zeros((1, 3)), np.eye(3), [0.1], random)[0], policy.start]
     for call in calls:
         generator = np.random.default_rng(2)
         for random in (3, generator, tce.Random(3)):
@@ -180,20 +178,15 @@ def test_random_numbers_from_a_seed_or_a_numpy_generator() -> None:
 
 
 def test_without_weights_nothing_is_computed() -> None:
-    policy, critic, net = tce.Policy(2, 3), tce.Critic(2), tce.Net(2, 1)
+    policy, net = tce.Policy(2, 3), tce.Net(2, 1)
     for call in (
-        lambda: policy.predict(np.eye(2)), lambda: critic.value(np.eye(2)), lambda: critic.fit_epoch(np.eye(2), [0.0, 1.0]),
-        lambda: net.forward(np.eye(2)), lambda: net.pass_mse(np.eye(2), np.ones((2, 1))),
+        lambda: policy.predict(np.eye(2)), lambda: net.forward(np.eye(2)), lambda: net.pass_mse(np.eye(2), np.ones((2, 1))),
     ):
         with pytest.raises(tce.StateError, match="no weights yet: .*random=.*start or load"):
             call()
     policy.start(4)
-    net.parameters = np.ones(net.num_parameters)
-    store = tce.Store()
-    tce.Critic(2, random=1).save(store, "critic")
-    critic.load(store, "critic")
+    net.weights = np.ones(net.n_weights)
     assert np.abs(policy.predict(np.eye(2))[0]).max() > 0.0
-    assert np.abs(critic.value(np.eye(2))).max() > 0.0
     assert np.abs(net.forward(np.eye(2))).max() > 0.0
 
 

@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "methods/schedules.h"
+
+/* what the published schedule leaves of a learning rate */
+#define SCHEDULE_LAST 0.01
+
 static void free_net(void *net)
 {
     tce_net_free(net);
@@ -42,7 +47,7 @@ static tce_net *create_net(replay_case *c, const replay_layers *layers, size_t n
     opt.max_batch = (int32_t)n;
     replay_ok(c, tce_net_create(&opt, NULL, &net));
     replay_keep(c, net, free_net);
-    replay_ok(c, tce_net_set_parameters(net, layers->parameters));
+    replay_ok(c, tce_net_set_weights(net, layers->parameters));
     return net;
 }
 
@@ -51,7 +56,7 @@ static void replay_first(replay_case *c, tce_net *net, size_t n, size_t n_out, c
                          const double *target)
 {
     const json_t *first = replay_get(c, c->root, "first");
-    const size_t n_parameters = tce_net_num_parameters(net);
+    const size_t n_parameters = tce_net_n_weights(net);
     double *prediction = replay_zeros(c, n * n_out);
     double *gradient = replay_zeros(c, n_parameters);
 
@@ -91,7 +96,7 @@ void replay_mlp_adam(replay_case *c)
 
     /* Adam, one step a loss */
     tce_adam_options_init(&adam, sizeof adam);
-    adam.learning_rate = replay_number(c, c->root, "lr");
+    const double learning_rate = replay_number(c, c->root, "lr");
     adam.l2 = replay_number_or(c, c->root, "l2", 0.0);
     const uint64_t length = schedule_length(c);
     const double clip_norm = replay_number_or(c, c->root, "clip_norm", 0.0);
@@ -99,12 +104,13 @@ void replay_mlp_adam(replay_case *c)
     double *losses = replay_zeros(c, shape[0]);
     for (size_t i = 0; i < shape[0]; i++) {
         replay_ok(c, tce_net_pass_mse(net, n, x, target, NULL, &losses[i]));
-        tce_net_scale_gradient(net, tce_clip_factor(tce_net_gradient_norm(net), clip_norm));
-        replay_ok(c, tce_net_adam_step(net, &adam, tce_linear_schedule(i, length)));
+        tce_net_scale_gradient(net, clip_factor(tce_net_gradient_norm(net), clip_norm));
+        adam.learning_rate = learning_rate * linear_schedule(i, length, SCHEDULE_LAST);
+        replay_ok(c, tce_net_adam_step(net, &adam));
     }
     replay_compare(c, c->root, "losses", shape[0], losses, TOL_NUMBERS);
 
     double *parameters = replay_zeros(c, layers.n_parameters);
-    tce_net_get_parameters(net, parameters);
+    tce_net_get_weights(net, parameters);
     replay_compare_layers(c, c->root, "final_weights", layers.n_parameters, parameters);
 }

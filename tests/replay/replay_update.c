@@ -117,7 +117,7 @@ static void create_policy(replay_case *c, update *u)
 
     tce_policy_options_init(&opt, sizeof opt);
     opt.n_obs = (int32_t)u->net.n_in;
-    opt.n_params = (int32_t)u->P;
+    opt.n_dims = (int32_t)u->P;
     opt.form = u->form;
     opt.n_hidden = (int32_t)u->net.n - 1;
     opt.hidden = u->net.hidden;
@@ -134,8 +134,8 @@ static void create_policy(replay_case *c, update *u)
     replay_keep(c, u->work.policy, free_policy);
 
     /* all parameters: the mean network's, then the covariance's */
-    u->N = tce_policy_num_factors(u->work.policy, u->E);
-    u->n_parameters = tce_policy_num_parameters(u->work.policy);
+    u->N = tce_policy_n_factors(u->work.policy, u->E);
+    u->n_parameters = tce_policy_n_weights(u->work.policy);
     u->n_mean = u->net.n_parameters;
     if (u->n_parameters < u->n_mean ||
         (u->contextual && cov.n_parameters != u->n_parameters - u->n_mean))
@@ -146,7 +146,7 @@ static void create_policy(replay_case *c, update *u)
     memcpy(parameters + u->n_mean,
            u->contextual ? cov.parameters : replay_array(c, c->root, start_key, n_cov),
            n_cov * sizeof *parameters);
-    replay_ok(c, tce_policy_set_parameters(u->work.policy, parameters));
+    replay_ok(c, tce_policy_set_weights(u->work.policy, parameters));
 }
 
 static void create_projection(replay_case *c, update *u)
@@ -328,8 +328,7 @@ static void replay_epoch(replay_case *c, update *u, const json_t *epoch)
     replay_compare_gradient(c, epoch, "grad_first_bias", n_first, gradient + n_first * u->net.n_in);
 
     /* the step */
-    replay_ok(c, tce_policy_adam_step(u->work.policy, &u->settings.adam, 1.0, u->settings.clip_norm,
-                                      &norm));
+    replay_ok(c, policy_update_step(w, &u->settings, &norm));
     replay_compare(c, epoch, "gradient_norm", 1, &norm, TOL_NUMBERS);
 }
 
@@ -341,7 +340,7 @@ static void replay_final(replay_case *c, update *u)
     double *parameters = replay_zeros(c, u->n_parameters);
     const size_t n_cov = u->n_parameters - u->n_mean;
 
-    tce_policy_get_parameters(u->work.policy, parameters);
+    tce_policy_get_weights(u->work.policy, parameters);
     replay_compare_layers(c, c->root, "final_weights", u->n_mean, parameters);
     if (u->contextual)
         replay_compare_layers(c, c->root, cov_key, n_cov, parameters + u->n_mean);

@@ -9,6 +9,8 @@
 
 #include <check.h>
 
+#include "methods/schedules.h"
+
 /* Purposes of random streams. */
 enum {
     START_POLICY = 1,
@@ -113,6 +115,8 @@ static void take_arrays(world *w)
     const size_t N = w->options.form == TCE_POLICY_FULL_CONTEXTUAL ? E : 1;
     memory *const m = &w->arrays;
 
+    w->critic.max_rows = E * (T + 1);
+    w->critic.rows = memory_take(m, w->critic.max_rows, sizeof *w->critic.rows);
     w->obs = memory_doubles(m, E * (T + 1) * O);
     w->contexts = memory_doubles(m, E * O);
     w->init_pos = memory_doubles(m, E * D);
@@ -178,7 +182,7 @@ static tce_status create_policy(world *w, const tce_hooks *hooks)
 
     tce_policy_options_init(&opt, sizeof opt);
     opt.n_obs = WORLD_O;
-    opt.n_params = WORLD_P;
+    opt.n_dims = WORLD_P;
     opt.form = w->options.form;
     opt.hidden = hidden;
     opt.precision = w->options.precision;
@@ -191,23 +195,36 @@ static tce_status create_policy(world *w, const tce_hooks *hooks)
     return tce_policy_start(w->policy, &random);
 }
 
-static tce_status create_critic(world *w, const tce_hooks *hooks)
+static tce_status create_critic_net(world *w, const tce_hooks *hooks)
 {
     const int32_t hidden[2] = { 24, 16 };
-    tce_critic_options opt;
+    tce_net_options opt;
     tce_random random;
 
-    tce_critic_options_init(&opt, sizeof opt);
-    opt.n_obs = WORLD_O;
+    tce_net_options_init(&opt, sizeof opt);
+    opt.n_in = WORLD_O;
     opt.hidden = hidden;
     opt.precision = w->options.precision;
-    opt.max_batch = WORLD_E * (WORLD_T + 1);
+    opt.max_pass = (int32_t)w->critic.max_rows;
     opt.pool = w->pool;
-    tce_status st = tce_critic_create(&opt, hooks, &w->critic);
+    tce_status st = tce_net_create(&opt, hooks, &w->critic.net);
     if (st != TCE_OK)
         return st;
+    if (!w->critic.work)
+        w->critic.work = memory_doubles(&w->arrays,
+                                        tce_net_work_size(w->critic.net, w->critic.max_rows));
     tce_random_start(&random, 0, START_CRITIC, 0, 0);
-    return tce_critic_start(w->critic, &random);
+    return tce_net_start(w->critic.net, &random);
+}
+
+static tce_status create_normaliser(world *w, const tce_hooks *hooks)
+{
+    tce_normaliser_options opt;
+
+    tce_normaliser_options_init(&opt, sizeof opt);
+    opt.n_columns = WORLD_O;
+    opt.divisor = TCE_NORMALISER_ROWS_LESS_ONE;
+    return tce_normaliser_create(&opt, hooks, &w->critic.normaliser);
 }
 
 static tce_status create_trpl(world *w, const tce_hooks *hooks)
@@ -257,9 +274,10 @@ static tce_status create_rollout(world *w, const tce_hooks *hooks)
 
 tce_status world_create(world *w, const tce_hooks *hooks)
 {
-    tce_status (*const creators[])(
-        world *, const tce_hooks *) = { create_pool, create_mp,      create_policy, create_critic,
-                                        create_trpl, create_segment, create_rollout };
+    tce_status (*const creators[])(world *, const tce_hooks *) = {
+        create_pool,       create_mp,   create_policy,  create_critic_net,
+        create_normaliser, create_trpl, create_segment, create_rollout
+    };
 
     for (size_t i = 0; i < sizeof creators / sizeof creators[0]; i++) {
         const tce_status st = creators[i](w, hooks);
@@ -274,14 +292,16 @@ void world_free(world *w)
     tce_rollout_free(w->rollout);
     tce_segment_free(w->segment);
     tce_trpl_free(w->trpl);
-    tce_critic_free(w->critic);
+    tce_net_free(w->critic.net);
+    tce_normaliser_free(w->critic.normaliser);
     tce_policy_free(w->policy);
     tce_mp_free(w->mp);
     tce_pool_free(w->pool);
     w->rollout = NULL;
     w->segment = NULL;
     w->trpl = NULL;
-    w->critic = NULL;
+    w->critic.net = NULL;
+    w->critic.normaliser = NULL;
     w->policy = NULL;
     w->mp = NULL;
     w->pool = NULL;
@@ -299,7 +319,7 @@ void world_end(world *w)
 static tce_status roll_out(world *w)
 {
     const size_t E = WORLD_E, T = WORLD_T, O = WORLD_O;
-    const size_t N = tce_policy_num_factors(w->policy, E);
+    const size_t N = tce_policy_n_factors(w->policy, E);
     tce_random random;
     tce_mp_grid grid;
     tce_rollout_paths paths;
@@ -351,9 +371,12 @@ static tce_status evaluate(world *w)
     const double gamma = 0.99, lambda = 0.95;
     tce_random random;
 
-    tce_status st = tce_critic_observe(w->critic, E * (T + 1), w->obs);
+    /* values are of normalised observations, which nobody needs raw any more */
+    tce_status st = tce_normaliser_update(w->critic.normaliser, E * (T + 1), w->obs, NULL);
     if (st == TCE_OK)
-        st = tce_critic_value(w->critic, E * (T + 1), w->obs, w->values);
+        st = tce_normaliser_apply(w->critic.normaliser, E * (T + 1), w->obs, w->obs);
+    if (st == TCE_OK)
+        st = critic_value(&w->critic, E * (T + 1), w->obs, w->values);
     if (st == TCE_OK)
         st = tce_returns_gae(E, T, w->rewards, w->values, w->dones, gamma, lambda, w->step_adv,
                              w->returns);
@@ -395,19 +418,18 @@ static tce_status evaluate(world *w)
 static tce_status fit_critic(world *w)
 {
     const size_t E = WORLD_E, T = WORLD_T, O = WORLD_O;
-    tce_adam_options adam;
+    critic_fit fit = { .n_minibatches = (size_t)w->options.n_minibatches, .clip_norm = 10.0 };
     tce_random random;
     tce_status st = TCE_OK;
 
     for (size_t e = 0; e < E; e++)
         memcpy(w->step_obs + e * T * O, w->obs + e * (T + 1) * O, T * O * sizeof *w->obs);
-    tce_adam_options_init(&adam, sizeof adam);
-    adam.learning_rate = 1e-3;
+    tce_adam_options_init(&fit.adam, sizeof fit.adam);
+    fit.adam.learning_rate = 1e-3 * linear_schedule(w->iteration, 100, 0.01);
     tce_random_start(&random, 0, MINIBATCHES, w->iteration, 0);
     for (int32_t i = 0; i < w->options.n_epochs && st == TCE_OK; i++)
-        st = tce_critic_fit_epoch(w->critic, E * T, w->step_obs, w->returns,
-                                  (size_t)w->options.n_minibatches, &random, &adam,
-                                  tce_linear_schedule(w->iteration, 100), 10.0, &w->critic_loss);
+        st = critic_fit_epoch(&w->critic, &fit, E * T, w->step_obs, w->returns, &random,
+                              &w->critic_loss);
     return st;
 }
 
@@ -426,15 +448,14 @@ static tce_status fit_policy(world *w)
     const policy_rows rows = {
         WORLD_E, w->contexts, w->old_mean, w->old_L, segment_surrogate, &loss
     };
-    policy_update_options options = { .rate_factor = tce_linear_schedule(w->iteration, 100),
-                                      .clip_norm = 10.0,
+    policy_update_options options = { .clip_norm = 10.0,
                                       .entropy_bonus = 1e-3,
                                       .regression = 1.0,
                                       .regress_cov = 1,
                                       .n_epochs = w->options.n_epochs };
 
     tce_adam_options_init(&options.adam, sizeof options.adam);
-    options.adam.learning_rate = 1e-2;
+    options.adam.learning_rate = 1e-2 * linear_schedule(w->iteration, 100, 0.01);
     options.adam.l2 = 5e-5;
     w->update.policy = w->policy;
     w->update.trpl = w->trpl;
@@ -463,15 +484,14 @@ tce_status world_iterate(world *w)
 
 size_t world_num_state(const world *w)
 {
-    return tce_policy_num_parameters(w->policy) + tce_critic_num_parameters(w->critic) +
-           2 * WORLD_O + 1;
+    return tce_policy_n_weights(w->policy) + tce_net_n_weights(w->critic.net) + 2 * WORLD_O + 1;
 }
 
 void world_state(const world *w, double *out)
 {
-    tce_policy_get_parameters(w->policy, out);
-    out += tce_policy_num_parameters(w->policy);
-    tce_critic_get_parameters(w->critic, out);
-    out += tce_critic_num_parameters(w->critic);
-    tce_critic_statistics(w->critic, out, out + WORLD_O, out + 2 * WORLD_O);
+    tce_policy_get_weights(w->policy, out);
+    out += tce_policy_n_weights(w->policy);
+    tce_net_get_weights(w->critic.net, out);
+    out += tce_net_n_weights(w->critic.net);
+    tce_normaliser_statistics(w->critic.normaliser, out, out + WORLD_O, out + 2 * WORLD_O);
 }

@@ -9,6 +9,7 @@
 #ifndef TCE_TESTS_WORLD_H
 #define TCE_TESTS_WORLD_H
 
+#include "methods/critic.h"
 #include "methods/policy_update.h"
 
 enum {
@@ -47,7 +48,7 @@ typedef struct world {
     tce_pool *pool;
     tce_mp *mp;
     tce_policy *policy;
-    tce_critic *critic;
+    critic critic; /* its arrays are in `arrays` */
     tce_trpl *trpl;
     tce_segment *segment;
     tce_rollout *rollout;

@@ -148,7 +148,7 @@ static void begin(fixture *f, int mask_context, int time_input)
     f->agent.P = tce_mp_n_params(f->agent.mp);
     tce_policy_options_init(&policy, sizeof policy);
     policy.n_obs = (int32_t)f->agent.O_net;
-    policy.n_params = (int32_t)f->agent.P;
+    policy.n_dims = (int32_t)f->agent.P;
     policy.n_hidden = 1;
     policy.hidden = &hidden;
     policy.max_batch = N;

@@ -192,16 +192,16 @@ static tce_store *make_store(const export_case *c, tce_policy **policy, tce_mp *
     ck_assert_msg(tce_mp_create(&c->mp, NULL, mp) == TCE_OK, "%s: %s", c->label,
                   tce_error_message());
     o.n_obs = c->n_context ? (int32_t)c->n_context : O + c->time_input;
-    o.n_params = (int32_t)tce_mp_n_params(*mp);
+    o.n_dims = (int32_t)tce_mp_n_params(*mp);
     ck_assert_int_eq(tce_policy_create(&o, NULL, policy), TCE_OK);
-    const size_t n = tce_policy_num_parameters(*policy);
+    const size_t n = tce_policy_n_weights(*policy);
     double *parameters = malloc(n * sizeof *parameters);
     tce_random random;
     tce_random_start(&random, 5, 0, 0, 0);
     tce_random_normals(&random, n, parameters);
     for (size_t i = 0; i < n; i++)
         parameters[i] *= 0.3;
-    ck_assert_int_eq(tce_policy_set_parameters(*policy, parameters), TCE_OK);
+    ck_assert_int_eq(tce_policy_set_weights(*policy, parameters), TCE_OK);
     free(parameters);
 
     const int32_t shape[4] = { O, o.n_obs, T, D };

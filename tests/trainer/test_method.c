@@ -68,7 +68,7 @@ static tce_status create(const method_context *c, void **out)
 
     tce_policy_options_init(&policy, sizeof policy);
     policy.n_obs = (int32_t)l->agent.O_net;
-    policy.n_params = (int32_t)l->agent.P;
+    policy.n_dims = (int32_t)l->agent.P;
     policy.form = TCE_POLICY_DIAGONAL_SHARED;
     policy.n_hidden = 1;
     policy.hidden = &hidden;
@@ -80,7 +80,7 @@ static tce_status create(const method_context *c, void **out)
     l->columns = memory_take(&l->arrays, l->ep.M + 3, sizeof *l->columns);
     memcpy(l->columns, l->ep.names, (l->ep.M + 2) * sizeof *l->columns);
     l->columns[l->ep.M + 2] = "largest_weight";
-    l->weights = memory_doubles(&l->arrays, tce_policy_num_parameters(l->agent.policy));
+    l->weights = memory_doubles(&l->arrays, tce_policy_n_weights(l->agent.policy));
     ck_assert(!l->arrays.failed);
     return TCE_OK;
 }
@@ -100,12 +100,12 @@ static const agent *agent_of(const void *learner)
 static tce_status iterate(void *learner, int64_t i, progress *out)
 {
     shrink *l = learner;
-    const size_t n = tce_policy_num_parameters(l->agent.policy);
+    const size_t n = tce_policy_n_weights(l->agent.policy);
     double largest = 0.0;
     const tce_status status = episodes_collect(&l->ep, (uint64_t)i, 1, NULL, NULL);
     if (status != TCE_OK)
         return status;
-    tce_policy_get_parameters(l->agent.policy, l->weights);
+    tce_policy_get_weights(l->agent.policy, l->weights);
     for (size_t k = 0; k < n; k++) {
         l->weights[k] *= l->share;
         largest = fmax(largest, fabs(l->weights[k]));
@@ -114,7 +114,7 @@ static tce_status iterate(void *learner, int64_t i, progress *out)
     out->seconds[0] = 0.25;
     episodes_report(&l->ep, out->values);
     out->values[l->ep.M + 2] = largest;
-    return tce_policy_set_parameters(l->agent.policy, l->weights);
+    return tce_policy_set_weights(l->agent.policy, l->weights);
 }
 
 static tce_status save(const void *learner, tce_store *store)

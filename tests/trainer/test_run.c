@@ -90,7 +90,7 @@ static void make_agent(void)
     ok(tce_mp_create(&mp, NULL, &idle.mp));
     tce_policy_options_init(&policy, sizeof policy);
     policy.n_obs = 2;
-    policy.n_params = (int32_t)tce_mp_n_params(idle.mp);
+    policy.n_dims = (int32_t)tce_mp_n_params(idle.mp);
     policy.max_batch = 1;
     ok(tce_policy_create(&policy, NULL, &idle.policy));
     idle.task = "idle";

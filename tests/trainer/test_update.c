@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "methods/episodic.h"
+#include "methods/schedules.h"
 #include "support.h"
 
 enum { E = 4, P = 3, O = 2, EPOCHS = 4 };
@@ -103,21 +104,20 @@ END_TEST
 
 /* ---- critic ---------------------------------------------------------------------------------- */
 
-static tce_critic *create_critic(const settings *s)
+static critic create_critic(const settings *s, memory *arrays)
 {
-    tce_critic_options options;
-    tce_critic *critic = NULL;
+    const critic_options options = { .n_inputs = O,
+                                     .n_hidden = s->critic.hidden.n,
+                                     .hidden = s->critic.hidden.v,
+                                     .activation = TCE_NET_LEAKY_RELU,
+                                     .precision = s->policy.precision,
+                                     .max_rows = E };
+    critic made;
     tce_random random;
-    tce_critic_options_init(&options, sizeof options);
-    options.n_obs = O;
-    options.n_hidden = s->critic.hidden.n;
-    options.hidden = s->critic.hidden.v;
-    options.precision = s->policy.precision;
-    options.max_batch = E;
-    ck_assert_int_eq(tce_critic_create(&options, NULL, &critic), TCE_OK);
+    ok(critic_create(&made, &options, arrays));
     tce_random_start(&random, 1, PURPOSE_CRITIC_START, 0, 0);
-    ck_assert_int_eq(tce_critic_start(critic, &random), TCE_OK);
-    return critic;
+    ok(tce_net_start(made.net, &random));
+    return made;
 }
 
 START_TEST(the_loss_of_the_critic_is_the_mean_over_its_epochs)
@@ -126,32 +126,33 @@ START_TEST(the_loss_of_the_critic_is_the_mean_over_its_epochs)
     double inputs[E * O], targets[E], sum = 0.0, loss = 0.0;
     double value = 0.0;
     progress made = { .values = &value };
+    memory arrays = { 0 };
     memset(&l, 0, sizeof l);
     small_settings(&l.s);
     fill(E * O, 1, inputs);
     fill(E, 2, targets);
-    l.critic = create_critic(&l.s);
+    l.critic = create_critic(&l.s, &arrays);
     ck_assert_int_eq(episodic_train_critic(&l, 7, E, inputs, targets, &made), TCE_OK);
 
     /* the same epochs one by one */
-    tce_critic *other = create_critic(&l.s);
-    tce_adam_options adam;
+    critic other = create_critic(&l.s, &arrays);
+    critic_fit fit = { .n_minibatches = 2, .clip_norm = l.s.critic.clip_norm };
     tce_random random;
-    tce_adam_options_init(&adam, sizeof adam);
-    adam.learning_rate = l.s.critic.learning_rate;
-    adam.l2 = l.s.critic.l2;
+    tce_adam_options_init(&fit.adam, sizeof fit.adam);
+    fit.adam.learning_rate = l.s.critic.learning_rate *
+                             linear_schedule(6, (uint64_t)l.s.schedule.learning_rate_iterations,
+                                             l.s.schedule.learning_rate_last);
+    fit.adam.l2 = l.s.critic.l2;
     tce_random_start(&random, l.s.run.seed, PURPOSE_MINIBATCH, 7, 0);
-    const double factor = tce_linear_schedule(6, (uint64_t)l.s.schedule.learning_rate_iterations);
     for (int i = 0; i < EPOCHS; i++) {
-        ck_assert_int_eq(tce_critic_fit_epoch(other, E, inputs, targets, 2, &random, &adam, factor,
-                                              l.s.critic.clip_norm, &loss),
-                         TCE_OK);
+        ok(critic_fit_epoch(&other, &fit, E, inputs, targets, &random, &loss));
         sum += loss;
     }
     ck_assert_double_eq_tol(value, sum / EPOCHS, EXACT * sum);
     ck_assert_double_lt(loss, sum / EPOCHS);
-    tce_critic_free(other);
-    tce_critic_free(l.critic);
+    critic_free(&other);
+    critic_free(&l.critic);
+    memory_free(&arrays);
 }
 END_TEST
 
@@ -161,15 +162,17 @@ START_TEST(without_epochs_there_is_no_loss)
     double inputs[E * O], targets[E];
     double value = 0.0;
     progress made = { .values = &value };
+    memory arrays = { 0 };
     memset(&l, 0, sizeof l);
     small_settings(&l.s);
     l.s.critic.epochs = 0;
     fill(E * O, 1, inputs);
     fill(E, 2, targets);
-    l.critic = create_critic(&l.s);
+    l.critic = create_critic(&l.s, &arrays);
     ck_assert_int_eq(episodic_train_critic(&l, 1, E, inputs, targets, &made), TCE_OK);
     ck_assert(isnan(value));
-    tce_critic_free(l.critic);
+    critic_free(&l.critic);
+    memory_free(&arrays);
 }
 END_TEST
 

@@ -23,7 +23,9 @@ from .errors import (
     OutOfMemoryError, StateError, TceError, ThreadError, UnsupportedError, VersionError)
 from .gauss import KL, Gaussian, GaussianGradient, LogProbGradient
 from .mp import DMP, Blended, MovementPrimitive, PathCovariance, Plan, ProDMP, ProMP, SampledPaths, Trajectory, Via, blend
-from .net import Critic, Net, Policy, Statistics, clip_factor, linear_schedule
+from .net import Net
+from .normaliser import Normaliser, Statistics
+from .policy import Policy
 from .python_env import Env, GymTask, PythonTask
 from .returns import Returns, Surrogate, SurrogateStats
 from .rollout import Paths, Rollout, Steps
@@ -37,16 +39,16 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = [
-    "ArgumentError", "Blended", "Bounds", "CorruptError", "Critic", "DMP", "Distances", "Env", "EnvSpec",
+    "ArgumentError", "Blended", "Bounds", "CorruptError", "DMP", "Distances", "Env", "EnvSpec",
     "EnvironmentFault", "EpisodeEnv", "EpisodeVectorEnv", "FileError", "Gaussian", "GaussianGradient", "GymTask",
-    "Instance", "KL", "LibraryError", "LogProbGradient", "MovementPrimitive", "Net", "NotFoundError",
+    "Instance", "KL", "LibraryError", "LogProbGradient", "MovementPrimitive", "Net", "Normaliser", "NotFoundError",
     "NumericalError", "OutOfMemoryError", "PathCovariance", "Paths", "Plan", "Policy", "Pool", "ProDMP", "ProMP",
     "Projection", "PythonTask", "Random", "Regression", "Returns", "Rollout", "SampledPaths", "SegmentAdvantages",
     "SegmentObjective", "SegmentSurrogate", "Start", "StateError", "Statistics", "StepResult", "Steps", "Store",
     "Surrogate", "SurrogateStats", "Task", "TaskEnv", "TaskLibrary", "TaskVectorEnv", "TceError", "ThreadError",
     "Trajectory", "UnsupportedError", "VersionError", "Via", "better_blas_kernels", "blas_threads", "blend",
-    "check_env", "clip_factor", "entropy_bound", "entropy_control", "entropy_control_backward", "episode_env",
-    "find_tasks", "gauss", "gym_env", "linear_schedule", "returns", "segment", "set_blas_threads",
+    "check_env", "entropy_bound", "entropy_control", "entropy_control_backward", "episode_env",
+    "find_tasks", "gauss", "gym_env", "returns", "segment", "set_blas_threads",
     "version"]
 
 

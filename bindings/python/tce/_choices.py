@@ -34,10 +34,8 @@ FIELDS: Dict[Type[Struct], Dict[str, Dict[str, int]]] = {
         "form": {
             "full": c.TCE_POLICY_FULL_SHARED, "contextual": c.TCE_POLICY_FULL_CONTEXTUAL,
             "diagonal": c.TCE_POLICY_DIAGONAL_SHARED}},
-    c.CriticOptions: {
-        **_NETWORK,
-        "normalise": {
-            "raw": c.TCE_CRITIC_RAW, "normalise": c.TCE_CRITIC_NORMALISE, "normalised": c.TCE_CRITIC_NORMALISED}},
+    c.NormaliserOptions: {
+        "divisor": {"rows": c.TCE_NORMALISER_ROWS, "rows_less_one": c.TCE_NORMALISER_ROWS_LESS_ONE}},
     c.RolloutOptions: {"on_fault": {"fail": c.TCE_ROLLOUT_FAIL, "drop": c.TCE_ROLLOUT_DROP}}}
 
 # of functions, by argument

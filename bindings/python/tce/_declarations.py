@@ -12,9 +12,6 @@ TCE_STORE_MAX_RANK = 4
 TCE_VERSION_MAJOR = 0
 TCE_VERSION_MINOR = 2
 TCE_VERSION_PATCH = 0
-TCE_CRITIC_RAW = 0
-TCE_CRITIC_NORMALISE = 1
-TCE_CRITIC_NORMALISED = 2
 TCE_ENV_REMARK = 0
 TCE_ENV_FAULT = 1
 TCE_GAUSS_FULL = 0
@@ -33,8 +30,11 @@ TCE_NET_TANH = 2
 TCE_NET_LINEAR = 3
 TCE_NET_FLOAT = 0
 TCE_NET_DOUBLE = 1
+TCE_NET_MAX_SUMS = 16
 TCE_NET_ORTHOGONAL = 0
 TCE_NET_FAN_IN = 1
+TCE_NORMALISER_ROWS = 0
+TCE_NORMALISER_ROWS_LESS_ONE = 1
 TCE_POLICY_FULL_SHARED = 0
 TCE_POLICY_FULL_CONTEXTUAL = 1
 TCE_POLICY_DIAGONAL_SHARED = 2
@@ -82,16 +82,13 @@ TCE_TRPL_SCHEDULE_LINEAR = 1
 TCE_TRPL_SCHEDULE_EXPONENTIAL = 2
 
 
-class CriticOptions(Struct):
-    """tce_critic_options"""
+class AdamOptions(Struct):
+    """tce_adam_options"""
 
-    _name_ = "tce_critic_options"
+    _name_ = "tce_adam_options"
     _fields_ = [
-        ("struct_size", c_size_t), ("n_obs", c_int32), ("n_hidden", c_int32), ("activation", c_int32),
-        ("precision", c_int32), ("start", c_int32), ("max_batch", c_int32), ("normalise", c_int32),
-        ("reserved", c_int32), ("hidden", c_void_p), ("pool", c_void_p)]
-    _arrays_ = {
-        "hidden": Int32}
+        ("struct_size", c_size_t), ("learning_rate", c_double), ("l2", c_double), ("beta1", c_double),
+        ("beta2", c_double), ("epsilon", c_double)]
 
 
 class EnvSpec(Struct):
@@ -200,19 +197,19 @@ class NetOptions(Struct):
     _fields_ = [
         ("struct_size", c_size_t), ("n_in", c_int32), ("n_out", c_int32), ("n_hidden", c_int32),
         ("activation", c_int32), ("precision", c_int32), ("start", c_int32), ("max_batch", c_int32),
-        ("reserved", c_int32), ("hidden", c_void_p), ("gain_hidden", c_double), ("gain_out", c_double),
+        ("max_pass", c_int32), ("hidden", c_void_p), ("gain_hidden", c_double), ("gain_out", c_double),
         ("pool", c_void_p)]
     _arrays_ = {
         "hidden": Int32}
 
 
-class AdamOptions(Struct):
-    """tce_adam_options"""
+class NormaliserOptions(Struct):
+    """tce_normaliser_options"""
 
-    _name_ = "tce_adam_options"
+    _name_ = "tce_normaliser_options"
     _fields_ = [
-        ("struct_size", c_size_t), ("learning_rate", c_double), ("l2", c_double), ("beta1", c_double),
-        ("beta2", c_double), ("epsilon", c_double)]
+        ("struct_size", c_size_t), ("n_columns", c_int32), ("divisor", c_int32), ("centre", c_int32),
+        ("reserved", c_int32), ("epsilon", c_double), ("clip", c_double), ("first_count", c_double)]
 
 
 class PolicyOptions(Struct):
@@ -220,7 +217,7 @@ class PolicyOptions(Struct):
 
     _name_ = "tce_policy_options"
     _fields_ = [
-        ("struct_size", c_size_t), ("n_obs", c_int32), ("n_params", c_int32), ("form", c_int32), ("n_hidden", c_int32),
+        ("struct_size", c_size_t), ("n_obs", c_int32), ("n_dims", c_int32), ("form", c_int32), ("n_hidden", c_int32),
         ("activation", c_int32), ("precision", c_int32), ("start", c_int32), ("max_batch", c_int32),
         ("n_cov_hidden", c_int32), ("cov_activation", c_int32), ("hidden", c_void_p), ("cov_hidden", c_void_p),
         ("min_std", c_double), ("initial_std", c_double), ("pool", c_void_p)]
@@ -387,21 +384,8 @@ HooksFunctions: Dict[str, Tuple[Any, List[Any]]] = {
 
 # every function: its result and its arguments
 FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
-    "tce_critic_options_init": (None, [Pointer, c_size_t]),
-    "tce_critic_create": (Status, [Pointer, Pointer, Pointer]),
-    "tce_critic_free": (None, [Pointer]),
-    "tce_critic_start": (Status, [Pointer, Pointer]),
-    "tce_critic_observe": (Status, [Pointer, c_size_t, Float64]),
-    "tce_critic_normalise": (Status, [Pointer, c_size_t, Float64, Float64]),
-    "tce_critic_value": (Status, [Pointer, c_size_t, Float64, Float64]),
-    "tce_critic_fit_epoch": (Status, [
-        Pointer, c_size_t, Float64, Float64, c_size_t, Pointer, Pointer, c_double, c_double, Float64]),
-    "tce_critic_statistics": (None, [Pointer, Float64, Float64, Float64]),
-    "tce_critic_num_parameters": (c_size_t, [Pointer]),
-    "tce_critic_get_parameters": (None, [Pointer, Float64]),
-    "tce_critic_set_parameters": (Status, [Pointer, Float64]),
-    "tce_critic_save": (Status, [Pointer, Pointer, c_char_p]),
-    "tce_critic_load": (Status, [Pointer, Pointer, c_char_p]),
+    "tce_adam_options_init": (None, [Pointer, c_size_t]),
+    "tce_adam_update": (Status, [Pointer, c_uint64, c_size_t, Float64, Float64, Float64, Float64]),
     "tce_env_check": (Status, [Pointer]),
     "tce_env_inspect_options_init": (None, [Pointer, c_size_t]),
     "tce_env_inspect": (Status, [Pointer, Pointer, Int32]),
@@ -445,39 +429,51 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_mp_save": (Status, [Pointer, Pointer, c_char_p]),
     "tce_mp_create_from": (Status, [Pointer, c_char_p, Pointer, Pointer]),
     "tce_net_options_init": (None, [Pointer, c_size_t]),
-    "tce_adam_options_init": (None, [Pointer, c_size_t]),
     "tce_net_create": (Status, [Pointer, Pointer, Pointer]),
     "tce_net_free": (None, [Pointer]),
     "tce_net_start": (Status, [Pointer, Pointer]),
+    "tce_net_evaluate": (Status, [Pointer, c_size_t, Float64, Float64, Float64]),
+    "tce_net_work_size": (c_size_t, [Pointer, c_size_t]),
     "tce_net_forward": (Status, [Pointer, c_size_t, Float64, Float64]),
+    "tce_net_hidden": (Status, [Pointer, c_size_t, Float64]),
     "tce_net_backward": (Status, [Pointer, c_size_t, Float64, Float64]),
-    "tce_net_pass": (Status, [Pointer, c_size_t, Float64, Uint32, c_void_p, Data, Float64]),
+    "tce_net_backward_input": (Status, [Pointer, c_size_t, Float64, Float64]),
+    "tce_net_pass": (Status, [Pointer, c_size_t, Float64, Uint32, c_void_p, Data, c_size_t, Float64]),
     "tce_net_pass_mse": (Status, [Pointer, c_size_t, Float64, Float64, Uint32, Float64]),
     "tce_net_gradient_norm": (c_double, [Pointer]),
     "tce_net_scale_gradient": (None, [Pointer, c_double]),
-    "tce_net_adam_step": (Status, [Pointer, Pointer, c_double]),
-    "tce_linear_schedule": (c_double, [c_uint64, c_uint64]),
-    "tce_clip_factor": (c_double, [c_double, c_double]),
-    "tce_net_num_parameters": (c_size_t, [Pointer]),
-    "tce_net_get_parameters": (None, [Pointer, Float64]),
-    "tce_net_set_parameters": (Status, [Pointer, Float64]),
+    "tce_net_adam_step": (Status, [Pointer, Pointer]),
+    "tce_net_average": (Status, [Pointer, Pointer, c_double]),
+    "tce_net_n_weights": (c_size_t, [Pointer]),
+    "tce_net_get_weights": (None, [Pointer, Float64]),
+    "tce_net_set_weights": (Status, [Pointer, Float64]),
     "tce_net_get_gradient": (None, [Pointer, Float64]),
     "tce_net_save": (Status, [Pointer, Pointer, c_char_p]),
     "tce_net_load": (Status, [Pointer, Pointer, c_char_p]),
+    "tce_normaliser_options_init": (None, [Pointer, c_size_t]),
+    "tce_normaliser_create": (Status, [Pointer, Pointer, Pointer]),
+    "tce_normaliser_free": (None, [Pointer]),
+    "tce_normaliser_update": (Status, [Pointer, c_size_t, Float64, Uint8]),
+    "tce_normaliser_apply": (Status, [Pointer, c_size_t, Float64, Float64]),
+    "tce_normaliser_statistics": (None, [Pointer, Float64, Float64, Float64]),
+    "tce_normaliser_save": (Status, [Pointer, Pointer, c_char_p]),
+    "tce_normaliser_load": (Status, [Pointer, Pointer, c_char_p]),
     "tce_policy_options_init": (None, [Pointer, c_size_t]),
     "tce_policy_create": (Status, [Pointer, Pointer, Pointer]),
     "tce_policy_free": (None, [Pointer]),
     "tce_policy_start": (Status, [Pointer, Pointer]),
-    "tce_policy_num_factors": (c_size_t, [Pointer, c_size_t]),
-    "tce_policy_num_params": (c_size_t, [Pointer]),
-    "tce_policy_num_obs": (c_size_t, [Pointer]),
+    "tce_policy_n_factors": (c_size_t, [Pointer, c_size_t]),
+    "tce_policy_n_dims": (c_size_t, [Pointer]),
+    "tce_policy_n_obs": (c_size_t, [Pointer]),
     "tce_policy_predict": (Status, [Pointer, c_size_t, Float64, Float64, Float64]),
     "tce_policy_backward": (Status, [Pointer, c_size_t, Float64, Float64]),
-    "tce_policy_adam_step": (Status, [Pointer, Pointer, c_double, c_double, Float64]),
+    "tce_policy_gradient_norm": (c_double, [Pointer]),
+    "tce_policy_scale_gradient": (None, [Pointer, c_double]),
+    "tce_policy_adam_step": (Status, [Pointer, Pointer]),
     "tce_policy_set_covariance": (Status, [Pointer, Float64]),
-    "tce_policy_num_parameters": (c_size_t, [Pointer]),
-    "tce_policy_get_parameters": (None, [Pointer, Float64]),
-    "tce_policy_set_parameters": (Status, [Pointer, Float64]),
+    "tce_policy_n_weights": (c_size_t, [Pointer]),
+    "tce_policy_get_weights": (None, [Pointer, Float64]),
+    "tce_policy_set_weights": (Status, [Pointer, Float64]),
     "tce_policy_get_gradient": (None, [Pointer, Float64]),
     "tce_policy_save": (Status, [Pointer, Pointer, c_char_p]),
     "tce_policy_load": (Status, [Pointer, Pointer, c_char_p]),

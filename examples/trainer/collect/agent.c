@@ -93,7 +93,7 @@ static tce_status read_input(agent *a, const tce_store *store)
 /* Everything is there; whether it fits together. */
 static tce_status check_sizes(const agent *a)
 {
-    const size_t n_obs = tce_policy_num_obs(a->policy), n_params = tce_policy_num_params(a->policy);
+    const size_t n_obs = tce_policy_n_obs(a->policy), n_params = tce_policy_n_dims(a->policy);
     if (n_params != a->P)
         return tce_fail(
             TCE_E_SHAPE,
@@ -142,7 +142,7 @@ tce_status agent_open(agent *out, const tce_store *store, int32_t max_batch, tce
     if (status != TCE_OK)
         return status;
     out->P = tce_mp_n_params(out->mp);
-    out->contextual = tce_policy_num_factors(out->policy, 2) > 1;
+    out->contextual = tce_policy_n_factors(out->policy, 2) > 1;
     out->task = tce_store_get_text(store, "task");
     if (!out->task)
         out->task = "";

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "methods/episodic.h"
+#include "methods/schedules.h"
 #include "tools/clock.h"
 #include "tools/memory.h"
 
@@ -101,28 +102,29 @@ static tce_status check_minibatches(const settings *s, size_t n)
     return TCE_OK;
 }
 
-/* hooks: NULL, or those of memory.h */
-static tce_status create_critic(learner *l, tce_pool *pool, int32_t normalise, size_t max_batch,
-                                const tce_hooks *hooks)
+static critic_options options_of_critic(const learner *l, tce_pool *pool, size_t max_rows)
 {
     const settings *s = &l->s;
-    tce_critic_options critic;
-    tce_critic_options_init(&critic, sizeof critic);
-    critic.n_obs = (int32_t)l->agent.O_net;
-    critic.n_hidden = s->critic.hidden.n;
-    critic.hidden = s->critic.hidden.v;
-    critic.activation = s->critic.activation;
-    critic.precision = s->policy.precision;
-    critic.start = s->policy.start;
-    critic.max_batch = (int32_t)max_batch;
-    critic.normalise = normalise;
-    critic.pool = pool;
-    const tce_status status = tce_critic_create(&critic, hooks, &l->critic);
+    const critic_options options = { .n_inputs = (int32_t)l->agent.O_net,
+                                     .n_hidden = s->critic.hidden.n,
+                                     .hidden = s->critic.hidden.v,
+                                     .activation = s->critic.activation,
+                                     .precision = s->policy.precision,
+                                     .start = s->policy.start,
+                                     .max_rows = (int32_t)max_rows,
+                                     .pool = pool };
+    return options;
+}
+
+static tce_status create_critic(learner *l, tce_pool *pool, size_t max_rows)
+{
+    const critic_options options = options_of_critic(l, pool, max_rows);
+    tce_random random;
+    const tce_status status = critic_create(&l->critic, &options, &l->arrays);
     if (status != TCE_OK)
         return status;
-    tce_random random;
-    tce_random_start(&random, s->run.seed, PURPOSE_CRITIC_START, 0, 0);
-    return tce_critic_start(l->critic, &random);
+    tce_random_start(&random, l->s.run.seed, PURPOSE_CRITIC_START, 0, 0);
+    return tce_net_start(l->critic.net, &random);
 }
 
 /* What the parts are made for. */
@@ -142,7 +144,6 @@ static tce_status check_memory(learner *l, tce_pool *pool, const episodic_option
     const settings *s = &l->s;
     char remedy[256];
     memory m = { .measure = 1 };
-    tce_hooks hooks;
     snprintf(remedy, sizeof remedy,
              "lower collect.episodes = %d, evaluate.episodes = %d or the widths of the networks",
              (int)s->collect.episodes, (int)s->evaluate.episodes);
@@ -150,13 +151,12 @@ static tce_status check_memory(learner *l, tce_pool *pool, const episodic_option
         return tce_fail(TCE_E_NOMEM, "an iteration has %zu steps, the limit is %d: %s",
                         sizes->critic_batch, INT32_MAX, remedy);
 
-    memory_hooks(&m, &hooks);
     m.bytes += episodes_bytes(l->train.spec, &l->agent, s->collect.episodes,
                               s->collect.environments);
     m.bytes += episodes_bytes(l->train.spec, &l->agent, s->evaluate.episodes,
                               s->collect.environments);
-    tce_status status = memory_measured(
-        create_critic(l, pool, options->normalise, sizes->critic_batch, &hooks));
+    const critic_options critic = options_of_critic(l, pool, sizes->critic_batch);
+    tce_status status = critic_measure(&critic, &m);
     if (status == TCE_OK)
         status = policy_learner_measure(s, pool, l->agent.O_net, sizes->P, sizes->policy_batch, &m);
     if (status == TCE_OK)
@@ -213,7 +213,7 @@ static tce_status create_parts(learner *l, const method_context *c, const episod
     if (status == TCE_OK)
         status = episodes_allocate(&l->train, &l->agent, &l->arrays);
     if (status == TCE_OK)
-        status = create_critic(l, c->pool, options->normalise, sizes.critic_batch, NULL);
+        status = create_critic(l, c->pool, sizes.critic_batch);
     if (status == TCE_OK)
         status = policy_learner_create(&l->policy, s, c->pool, l->agent.O_net, l->agent.P,
                                        sizes.policy_batch, &l->arrays);
@@ -248,7 +248,7 @@ void episodic_destroy(void *self)
         return;
     policy_learner_free(&l->policy);
     episodes_free(&l->train);
-    tce_critic_free(l->critic);
+    critic_free(&l->critic);
     tce_mp_free(l->mp);
     memory_free(&l->arrays);
     free(l);
@@ -287,12 +287,14 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
                                  const double *targets, progress *out)
 {
     const settings *s = &l->s;
-    tce_adam_options adam;
-    tce_adam_options_init(&adam, sizeof adam);
-    adam.learning_rate = s->critic.learning_rate;
-    adam.l2 = s->critic.l2;
-    const double rate_factor = tce_linear_schedule((uint64_t)(i - 1),
-                                                   (uint64_t)s->schedule.learning_rate_iterations);
+    critic_fit fit = { .n_minibatches = (size_t)s->critic.minibatches,
+                       .clip_norm = s->critic.clip_norm };
+    tce_adam_options_init(&fit.adam, sizeof fit.adam);
+    fit.adam.learning_rate = linear_schedule((uint64_t)(i - 1),
+                                             (uint64_t)s->schedule.learning_rate_iterations,
+                                             s->schedule.learning_rate_last) *
+                             s->critic.learning_rate;
+    fit.adam.l2 = s->critic.l2;
     tce_random random;
     tce_random_start(&random, s->run.seed, PURPOSE_MINIBATCH, (uint64_t)i, 0);
 
@@ -300,8 +302,7 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
     tce_status status = check_minibatches(s, n);
     for (int32_t epoch = 0; status == TCE_OK && epoch < s->critic.epochs; epoch++) {
         double loss = 0.0;
-        status = tce_critic_fit_epoch(l->critic, n, inputs, targets, (size_t)s->critic.minibatches,
-                                      &random, &adam, rate_factor, s->critic.clip_norm, &loss);
+        status = critic_fit_epoch(&l->critic, &fit, n, inputs, targets, &random, &loss);
         sum += loss;
     }
     out->values[l->critic_column] = sum / (double)s->critic.epochs;
@@ -325,7 +326,7 @@ tce_status episodic_save(const void *self, tce_store *store)
     const learner *l = self;
     tce_status status = policy_learner_save(&l->policy, store);
     if (status == TCE_OK)
-        status = tce_critic_save(l->critic, store, "critic");
+        status = critic_save(&l->critic, store, "critic");
     if (status == TCE_OK)
         status = episodes_save(&l->train, store, "train.states");
     return status;
@@ -336,7 +337,7 @@ tce_status episodic_load(void *self, const tce_store *store)
     learner *l = self;
     tce_status status = policy_learner_load(&l->policy, store);
     if (status == TCE_OK)
-        status = tce_critic_load(l->critic, store, "critic");
+        status = critic_load(&l->critic, store, "critic");
     if (status == TCE_OK)
         status = episodes_load(&l->train, store, "train.states");
     return status;

@@ -6,6 +6,7 @@
 #ifndef TRAINER_EPISODIC_H
 #define TRAINER_EPISODIC_H
 
+#include "methods/critic.h"
 #include "methods/methods.h"
 #include "methods/policy_learner.h"
 #include "tools/memory.h"
@@ -18,7 +19,7 @@ typedef struct learner {
     settings s;
     memory arrays; /* all but those of handles */
     tce_mp *mp;
-    tce_critic *critic;
+    critic critic;
     policy_learner policy;
     agent agent; /* of mp and policy */
     episodes train;
@@ -30,8 +31,7 @@ typedef struct learner {
 
 /* How the parts of a method differ. */
 typedef struct episodic_options {
-    int32_t normalise; /* TCE_CRITIC_… of the critic */
-    int step_values;   /* the critic judges every state, not only the first of each episode */
+    int step_values; /* the critic judges every state, not only the first of each episode */
     /* What the settings cannot mean for a task. */
     tce_status (*check)(const settings *s, const tce_env_spec *spec);
     /* Counts the memory of the method's own data, for P parameters. */

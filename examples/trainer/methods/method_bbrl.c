@@ -49,9 +49,7 @@ static tce_status measure(const learner *l, tce_pool *pool, size_t P, memory *m)
 
 static tce_status create(const method_context *c, void **out)
 {
-    const episodic_options options = { c->s->critic.normalise ? TCE_CRITIC_NORMALISED
-                                                              : TCE_CRITIC_RAW,
-                                       0, episodic_check, measure };
+    const episodic_options options = { 0, episodic_check, measure };
     learner *l = NULL;
     const tce_status status = episodic_create(c, &options, &l);
     *out = NULL;
@@ -91,12 +89,12 @@ static tce_status judge_episodes(learner *l, size_t *out_n)
 
     tce_status status = TCE_OK;
     if (l->s.critic.normalise) {
-        status = tce_critic_observe(l->critic, n, d->fit_inputs);
+        status = tce_normaliser_update(l->critic.normaliser, n, d->fit_inputs, NULL);
         if (status == TCE_OK)
-            status = tce_critic_normalise(l->critic, n, d->fit_inputs, d->fit_inputs);
+            status = tce_normaliser_apply(l->critic.normaliser, n, d->fit_inputs, d->fit_inputs);
     }
     if (status == TCE_OK)
-        status = tce_critic_value(l->critic, n, d->fit_inputs, d->values);
+        status = critic_value(&l->critic, n, d->fit_inputs, d->values);
     if (status != TCE_OK)
         return status;
 

@@ -16,7 +16,7 @@ typedef struct segment_data {
     tce_segment *segment;
     size_t max_pairs, J;
     double *states;       /* [E, T+1, O_net], normalised round by round; then the steps alone */
-    double *round;        /* [N (T+1), O_net]: the states that a round saw */
+    uint8_t *seen;        /* [N (T+1)]: 1 where a round saw a state */
     double *values;       /* [E, T+1] */
     double *advantages;   /* [E, T] */
     double *targets;      /* [E, T]; then those of the steps that were taken */
@@ -65,7 +65,7 @@ static void take_arrays(const learner *l, segment_data *d, memory *m)
     const size_t E = ep->E, T = ep->T;
     d->max_pairs = tce_segment_max_pairs(T, (size_t)l->s.objective.time_points);
     d->states = memory_doubles(m, E * (T + 1) * ep->O_net);
-    d->round = memory_doubles(m, ep->N * (T + 1) * ep->O_net);
+    d->seen = memory_take(m, ep->N * (T + 1), sizeof(uint8_t));
     d->values = memory_doubles(m, E * (T + 1));
     d->advantages = memory_doubles(m, E * T);
     d->targets = memory_doubles(m, E * T);
@@ -100,9 +100,7 @@ static tce_status create_data(learner *l, tce_pool *pool)
 
 static tce_status create(const method_context *c, void **out)
 {
-    const episodic_options options = { c->s->critic.normalise ? TCE_CRITIC_NORMALISED
-                                                              : TCE_CRITIC_RAW,
-                                       1, check, measure };
+    const episodic_options options = { 1, check, measure };
     learner *l = NULL;
     tce_status status = episodic_create(c, &options, &l);
     if (status == TCE_OK)
@@ -115,28 +113,16 @@ static tce_status create(const method_context *c, void **out)
     return status;
 }
 
-/*
- * The states that a round really saw, without what fills up ended and dropped episodes; their
- * number. Copied into `room` only where there is something to leave out.
- */
-static const double *real_states(const episodes *ep, size_t first, size_t n, const double *states,
-                                 double *room, size_t *out_rows)
+/* Marks the states that a round really saw: not what fills up ended and dropped episodes. */
+static void mark_real_states(const episodes *ep, size_t first, size_t n, uint8_t *mask)
 {
-    size_t rows = 0, whole = 0;
-    while (whole < n && (size_t)ep->lengths[first + whole] == ep->T)
-        whole++;
-    *out_rows = n * (ep->T + 1);
-    if (whole == n)
-        return states;
+    const size_t rows = ep->T + 1;
     for (size_t i = 0; i < n; i++) {
         const size_t length = (size_t)ep->lengths[first + i];
         const size_t seen = length > 0 ? length + 1 : 0;
-        memcpy(room + rows * ep->O_net, states + i * (ep->T + 1) * ep->O_net,
-               seen * ep->O_net * sizeof *room);
-        rows += seen;
+        memset(mask + i * rows, 1, seen);
+        memset(mask + i * rows + seen, 0, rows - seen);
     }
-    *out_rows = rows;
-    return room;
 }
 
 /*
@@ -151,10 +137,10 @@ static tce_status normalise_round(void *context, const episodes *ep, size_t firs
     episodes_inputs(ep, first, n, states);
     if (!l->s.critic.normalise)
         return TCE_OK;
-    size_t rows;
-    const double *seen = real_states(ep, first, n, states, d->round, &rows);
-    const tce_status status = tce_critic_observe(l->critic, rows, seen);
-    return status == TCE_OK ? tce_critic_normalise(l->critic, n * (ep->T + 1), states, states)
+    mark_real_states(ep, first, n, d->seen);
+    const size_t rows = n * (ep->T + 1);
+    const tce_status status = tce_normaliser_update(l->critic.normaliser, rows, states, d->seen);
+    return status == TCE_OK ? tce_normaliser_apply(l->critic.normaliser, rows, states, states)
                             : status;
 }
 
@@ -164,8 +150,7 @@ static tce_status estimate_returns(learner *l)
     segment_data *d = l->own;
     const episodes *ep = &l->train;
     const settings *s = &l->s;
-    const tce_status status = tce_critic_value(l->critic, ep->E * (ep->T + 1), d->states,
-                                               d->values);
+    const tce_status status = critic_value(&l->critic, ep->E * (ep->T + 1), d->states, d->values);
     if (status != TCE_OK)
         return status;
     if (s->critic.target == CRITIC_MONTE_CARLO)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "methods/policy_learner.h"
+#include "methods/schedules.h"
 
 /* Nats per parameter: logarithms of doubles are within +-745. */
 #define MOST_ENTROPY 750.0
@@ -16,7 +17,7 @@ static tce_status create_policy(policy_learner *pl, const settings *s, tce_pool 
     tce_policy_options policy;
     tce_policy_options_init(&policy, sizeof policy);
     policy.n_obs = (int32_t)n_inputs;
-    policy.n_params = (int32_t)pl->P;
+    policy.n_dims = (int32_t)pl->P;
     policy.form = s->policy.covariance;
     policy.n_hidden = s->policy.hidden.n;
     policy.hidden = s->policy.hidden.v;
@@ -152,10 +153,7 @@ tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t 
                                  const policy_rows *rows, double *out)
 {
     const int projected = s->projection.ratio_clip == 0.0;
-    policy_update_options options = { .rate_factor = tce_linear_schedule(
-                                          (uint64_t)(i - 1),
-                                          (uint64_t)s->schedule.learning_rate_iterations),
-                                      .clip_norm = s->policy.clip_norm,
+    policy_update_options options = { .clip_norm = s->policy.clip_norm,
                                       .entropy_bonus = s->policy.entropy_coefficient,
                                       .regression = projected ? s->projection.coefficient : 0.0,
                                       .regress_cov = !s->policy.set_variance,
@@ -163,7 +161,10 @@ tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t 
                                       .n_epochs = s->policy.epochs };
     policy_report report;
     tce_adam_options_init(&options.adam, sizeof options.adam);
-    options.adam.learning_rate = s->policy.learning_rate;
+    options.adam.learning_rate = linear_schedule((uint64_t)(i - 1),
+                                                 (uint64_t)s->schedule.learning_rate_iterations,
+                                                 s->schedule.learning_rate_last) *
+                                 s->policy.learning_rate;
     options.adam.l2 = s->policy.l2;
     tce_status status = entropy_bound(pl, s, i, rows->old_L, &options.entropy_bound);
     if (status == TCE_OK)

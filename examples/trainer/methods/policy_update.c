@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "methods/schedules.h"
+
 void policy_update_take(policy_update *u, memory *m, size_t max_rows, size_t n_factors, size_t P)
 {
     u->P = P;
@@ -41,7 +43,7 @@ static double mean_of(size_t n, const double *x)
 
 tce_status policy_update_entropy(policy_update *u, size_t n, const double *L, double *out)
 {
-    const size_t N = tce_policy_num_factors(u->policy, n);
+    const size_t N = tce_policy_n_factors(u->policy, n);
     const tce_gauss gaussians = {
         .struct_size = sizeof gaussians, .n = N, .dim = u->P, .n_scales = N, .scale = L
     };
@@ -55,7 +57,7 @@ tce_status policy_update_entropy(policy_update *u, size_t n, const double *L, do
 /* Adds the gradient of -bonus * mean entropy of the projected policy to d_L. */
 static tce_status add_entropy_bonus(policy_update *u, size_t n, double bonus)
 {
-    const size_t N = tce_policy_num_factors(u->policy, n);
+    const size_t N = tce_policy_n_factors(u->policy, n);
     for (size_t k = 0; k < N; k++)
         u->d_entropy[k] = -bonus / (double)N;
     const tce_gauss gaussians = {
@@ -89,6 +91,19 @@ tce_status policy_update_gradient(policy_update *u, const policy_rows *rows,
     return status;
 }
 
+tce_status policy_update_step(policy_update *u, const policy_update_options *options,
+                              double *out_norm)
+{
+    const double norm = tce_policy_gradient_norm(u->policy);
+    const double factor = clip_factor(norm, options->clip_norm);
+    if (factor < 1.0)
+        tce_policy_scale_gradient(u->policy, factor);
+    const tce_status status = tce_policy_adam_step(u->policy, &options->adam);
+    if (status == TCE_OK)
+        *out_norm = norm;
+    return status;
+}
+
 tce_status policy_update_run(policy_update *u, const policy_rows *rows,
                              const policy_update_options *options, policy_report *out)
 {
@@ -100,8 +115,7 @@ tce_status policy_update_run(policy_update *u, const policy_rows *rows,
     for (int32_t epoch = 0; status == TCE_OK && epoch < options->n_epochs; epoch++) {
         status = policy_update_gradient(u, rows, options, &gradient);
         if (status == TCE_OK)
-            status = tce_policy_adam_step(u->policy, &options->adam, options->rate_factor,
-                                          options->clip_norm, &out->gradient_norm);
+            status = policy_update_step(u, options, &out->gradient_norm);
         out->loss += gradient.stats.loss;
         out->regression_loss += gradient.regression;
     }
@@ -122,7 +136,7 @@ tce_status policy_update_run(policy_update *u, const policy_rows *rows,
     if (status != TCE_OK)
         return status;
     out->mean_distance = mean_of(rows->n, u->mean_distance);
-    out->cov_distance = mean_of(tce_policy_num_factors(u->policy, rows->n), u->cov_distance);
+    out->cov_distance = mean_of(tce_policy_n_factors(u->policy, rows->n), u->cov_distance);
     out->loss /= (double)options->n_epochs;
     out->regression_loss /= (double)options->n_epochs;
     out->stats = gradient.stats;

@@ -32,7 +32,6 @@ typedef struct policy_rows {
 
 typedef struct policy_update_options {
     tce_adam_options adam;
-    double rate_factor;   /* of the learning rate */
     double clip_norm;     /* largest gradient norm; 0: no clip */
     double entropy_bound; /* given to the projection */
     double entropy_bonus; /* coefficient of the mean entropy */
@@ -80,10 +79,14 @@ tce_status policy_update_project(policy_update *u, const policy_rows *rows, doub
 
 /*
  * policy_update_project, then the gradient of the loss with respect to all weights of the policy,
- * which waits for tce_policy_adam_step.
+ * which waits for policy_update_step.
  */
 tce_status policy_update_gradient(policy_update *u, const policy_rows *rows,
                                   const policy_update_options *options, policy_gradient *out);
+
+/* Norm clip and one Adam step. out_norm: before the clip. */
+tce_status policy_update_step(policy_update *u, const policy_update_options *options,
+                              double *out_norm);
 
 /* Mean entropy of the factors L [N, P, P] of n rows. */
 tce_status policy_update_entropy(policy_update *u, size_t n, const double *L, double *out);

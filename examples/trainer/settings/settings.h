@@ -114,7 +114,8 @@ typedef struct settings {
         double regulariser;
     } objective;
     struct {
-        int64_t learning_rate_iterations; /* rates fall to 1 % over these; 0: constant */
+        int64_t learning_rate_iterations; /* rates fall over these; 0: constant */
+        double learning_rate_last;        /* times this */
         int64_t entropy_iterations; /* length of projection.entropy_schedule; 0: run.iterations */
         /* no setting: entropy_iterations is the run.iterations that the run began with */
         int32_t entropy_from_run;

@@ -268,7 +268,9 @@ static const setting_row SEGMENTS_ROWS[] = {
 
 static const setting_row SCHEDULE_ROWS[] = {
     { "schedule", "learning_rate_iterations", SETTING_INT64, AT(schedule.learning_rate_iterations),
-      "10000", 0, 1e12, NULL, 0, "learning rates fall to 1 % over these; 0: constant" },
+      "10000", 0, 1e12, NULL, 0, "learning rates fall over these; 0: constant" },
+    { "schedule", "learning_rate_last", SETTING_REAL, AT(schedule.learning_rate_last), "0.01", 0, 1,
+      NULL, 0, "of the learning rates, what is left after these iterations" },
     { "schedule", "entropy_iterations", SETTING_INT64, AT(schedule.entropy_iterations), "0", 0,
       1e12, NULL, 0,
       "length of projection.entropy_schedule, kept when a run is resumed; 0: run.iterations of its "
