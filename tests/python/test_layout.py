@@ -53,7 +53,7 @@ def test_declarations_are_those_of_the_headers_and_settings_files() -> None:
     ("examples/configs/hopper_jump/tce.yaml", "\n  tau: 0.8\n", "\n  tau: 0.9\n")])
 def test_a_source_of_declarations_that_changed_is_noticed(tmp_path, source, before, after) -> None:
     bindings = Path("bindings") / "python"
-    for folder in ("include/tce", "examples/configs"):
+    for folder in ("include/tce", "examples/configs", "examples/trainer/embed"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / bindings / "tce").mkdir(parents=True)
     for name in ("declare.py", "tce/_declarations.py", "tce/_primitives.py"):

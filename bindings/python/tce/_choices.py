@@ -14,8 +14,9 @@ _NETWORK = {
     "precision": {"float": c.TCE_NET_FLOAT, "double": c.TCE_NET_DOUBLE},
     "start": {"orthogonal": c.TCE_NET_ORTHOGONAL, "fan_in": c.TCE_NET_FAN_IN}}
 
-# of options, by field
+# of options and descriptions, by field
 FIELDS: Dict[Type[Struct], Dict[str, Dict[str, int]]] = {
+    c.Gauss: {"form": {"full": c.TCE_GAUSS_FULL, "diagonal": c.TCE_GAUSS_DIAGONAL}},
     c.MpOptions: {
         "kind": {"prodmp": c.TCE_MP_PRODMP, "promp": c.TCE_MP_PROMP, "dmp": c.TCE_MP_DMP},
         "phase": {

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from ._arrays import Array, Shapes, deviations, factor
+from ._choices import FIELDS as CHOICES
 from ._declarations import Gauss
 from ._handle import struct
 from ._library import lib
@@ -57,7 +58,7 @@ def _describe(shapes: Shapes, mean: Any, chol: Any, std: Any, name: str = "") ->
         scale, gauss.n_scales = factor(shapes, f"{name}chol", chol)
     else:
         scale, gauss.n_scales = deviations(shapes, f"{name}std", std)
-        gauss.form = 1
+        gauss.form = CHOICES[Gauss]["form"]["diagonal"]
     gauss.n = shapes["E"] if mean is not None else gauss.n_scales
     gauss.dim = shapes["P"]
     gauss.point(mean=mean, scale=scale)
