@@ -56,7 +56,7 @@ def test_a_source_of_declarations_that_changed_is_noticed(tmp_path, source, befo
     for folder in ("include/tce", "examples/configs", "examples/trainer/embed"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / bindings / "tce").mkdir(parents=True)
-    for name in ("declare.py", "tce/_declarations.py", "tce/_primitives.py"):
+    for name in ("declare.py", "tce/_declarations.py", "tce/_train_declarations.py", "tce/_primitives.py"):
         shutil.copyfile(ROOT / bindings / name, tmp_path / bindings / name)
     check = [sys.executable, str(tmp_path / bindings / "declare.py"), "--check"]
     assert subprocess.run(check).returncode == 0
