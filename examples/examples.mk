@@ -15,9 +15,6 @@ METAWORLD_VERSION := 3.1.1
 TRAIN_PACKAGES      := libyaml-dev zlib1g-dev
 PICTURE_PACKAGES    := libegl1 libgl1-mesa-dri ffmpeg
 
-# The cases of tasks are made with MuJoCo 3.3.0. These tasks are trained on a later one, which steps them faster (docs/tasks.md), built beside.
-TRAIN_MUJOCO_VERSION := 3.17.0
-TRAIN_MUJOCO_TASKS   := box_pushing_dense box_pushing_sparse table_tennis
 # tasks whose models are compiled in
 EMBEDDED_TASKS       := reacher5 point_via swing pendulum context
 
@@ -126,13 +123,8 @@ $(PROGRAM): $(PROGRAM_OBJECTS) $(LIBTCE)
 	$(Q)$(LINK) -o $@ $(PROGRAM_OBJECTS) $(LINK_TCE) $(TRAINER_LIBS) -lpthread -lm
 
 .PHONY: train
-ifeq ($(if $(filter $(TRAIN_MUJOCO_TASKS),$(TASK)),$(origin MUJOCO_VERSION) $(origin MUJOCO_DIR)),file file)
-train: # MuJoCo was left to us
-	@$(MAKE) --no-print-directory train MUJOCO_VERSION=$(TRAIN_MUJOCO_VERSION) BUILD=$(BUILD)/mujoco-$(TRAIN_MUJOCO_VERSION)
-else
 train: program | deps-draw $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,deps-models) ## trains TASK (reacher5) with METHOD (tce) and SEED (1); further words in ARGS
 	@OPENBLAS_NUM_THREADS=1 $(PROGRAM) train examples/configs/$(TASK)/$(METHOD).yaml --seed $(SEED) $(ARGS)
-endif
 
 # ---- tests -------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-enum { N_PLACES = 6 };
+enum { N_PLACES = 5 };
 
 /*
  * Where settings files are looked for, in this order, each with its last slash; "" is the working
@@ -40,9 +40,7 @@ static void list_places(places *p)
     snprintf(p->paths[1], sizeof p->paths[1], "%s%s", set ? own : "", set ? "/" : "");
     snprintf(p->paths[2], sizeof p->paths[2], "examples/configs/");
     snprintf(p->paths[3], sizeof p->paths[3], "%s/../../examples/configs/", program);
-    /* build/mujoco-3.17.0/bin, beside build/bin */
-    snprintf(p->paths[4], sizeof p->paths[4], "%s/../../../examples/configs/", program);
-    snprintf(p->paths[5], sizeof p->paths[5], "%s/../share/tce/configs/", program);
+    snprintf(p->paths[4], sizeof p->paths[4], "%s/../share/tce/configs/", program);
 }
 
 /* A settings file, or the one that a folder stands for. *folder: it is a folder without. */
