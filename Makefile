@@ -4,7 +4,7 @@
 #   SANITIZE=...   -fsanitize=...              V=1           print the commands
 #   COVERAGE=1     counts what runs, for gcov
 #   JOBS=n         programs run at once by the test targets
-#   NO_DEPS=1      nothing is fetched or installed: what is missing is an error of whoever needs it
+#   NO_DEPS=1      nothing is looked for, fetched or installed: what is missing is an error of whoever needs it
 #   BLAS="..."     pkg-config's names of LAPACKE and a CBLAS, default "lapacke openblas"
 #
 # For another machine:  make CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar PKG_CONFIG=...  with a
@@ -34,12 +34,8 @@ SHARED  := $(LIB)/$(call versioned,$(VERSION))
 LIBTCE  := $(LIB)/libtce.$(SO)
 STATIC  := $(LIB)/libtce.a
 
-# ---- what has to be on the machine (Debian names) ---------------------------------------------------
-
-BUILD_PACKAGES  := libopenblas-dev liblapacke-dev librandom123-dev libxxhash-dev pkg-config
-TEST_PACKAGES   := check libjansson-dev zlib1g-dev g++ cmake valgrind abigail-tools locales
-PYTHON_PACKAGES := python3 python3-venv
-FUZZ_PACKAGES   := clang libclang-rt-dev
+# version of what examples/setup fetches
+version_of = $(shell awk '$$1 == "$(1)" { print $$2; exit }' examples/setup/versions)
 
 # ---- flags -----------------------------------------------------------------------------------------
 
@@ -54,7 +50,7 @@ COUNT    := $(if $(COVERAGE),--coverage -fprofile-update=atomic)
 CFLAGS   ?= -g -gdwarf-4
 TCE_CFLAGS := $(STANDARD) $(OPT) $(CFLAGS) $(SAN) $(COUNT) -ffp-contract=off -fPIC -fvisibility=hidden -pthread $(WARNINGS) -Iinclude -Isrc
 
-# expanded inside recipes only: pkg-config itself may be missing until deps-build has run
+# expanded inside recipes only: pkg-config itself may be missing, which needs-build says
 BLAS       ?= lapacke openblas
 BLAS_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(BLAS))
 BLAS_LIBS   = $(shell $(PKG_CONFIG) --libs $(BLAS))
@@ -115,7 +111,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)$(COMPILE) $(if $(filter tests/%,$<),$(TEST_CFLAGS)) $(if $(filter examples/trainer/%,$<),-Iexamples/trainer) $(call file_flags,$<) -MMD -MP -c -o $@ $<
 
 # changes only when the compiler or its flags do; objects depend on it
-$(BUILD)/flags: FORCE | deps-build
+$(BUILD)/flags: FORCE | needs-build
 	@mkdir -p $(@D)
 	@echo '$(COMPILE) $(FILE_FLAGS)' | cmp -s - $@ 2>/dev/null || echo '$(COMPILE) $(FILE_FLAGS)' >$@
 
@@ -144,7 +140,11 @@ export TCE_TEST_BUILD := $(abspath $(BUILD))/tests
 export OPENBLAS_NUM_THREADS := 1
 RUN = JOBS=$(JOBS) sh tests/run.sh
 
-$(SUPPORT) $(REPLAY) $(BENCH) $(SUITES:%=%.o): | deps-test
+$(SUPPORT) $(REPLAY) $(BENCH) $(SUITES:%=%.o): | needs-suites
+
+# of the runs in a case of a task the one with the MuJoCo that is fetched
+$(BUILD)/tests/replay/replay.o: examples/setup/versions
+$(BUILD)/tests/replay/replay.o: private TCE_CFLAGS += -DTASK_RUNS='"$(call version_of,mujoco)"'
 
 .SECONDARY: $(SUITES:%=%.o) $(EXAMPLES:%=%.o)
 
@@ -186,7 +186,7 @@ suites: $(SUITES) $(TEST_TASKS)
 # ---- tests -----------------------------------------------------------------------------------------
 
 # python comes last: pytest's own summary ends the output
-PARTS := check check-headers check-map check-layers check-replay replay check-abi check-install check-docs check-examples \
+PARTS := check check-headers check-map check-layers check-versions check-replay replay check-abi check-install check-docs check-examples \
          check-san check-tsan check-python
 LONG_PARTS := check-valgrind check-tsan-all
 
@@ -195,7 +195,7 @@ test: | deps ## everything that takes minutes; what CI runs
 	@sh tests/parts.sh "$(MAKE) -s -j$(JOBS) --no-print-directory" $(PARTS)
 
 .PHONY: test-long
-test-long: | deps ## what takes longer: valgrind, threads, kills, five seeds, fuzzers, coverage; before an issue is closed
+test-long: | deps deps-fuzz ## what takes longer: valgrind, threads, kills, five seeds, fuzzers, coverage; before an issue is closed
 	@sh tests/parts.sh "$(MAKE) -s -j$(JOBS) --no-print-directory" $(LONG_PARTS)
 
 .PHONY: check
@@ -203,7 +203,7 @@ check: suites ## the C suites, under a minute
 	@$(RUN) $(SUITES)
 
 .PHONY: check-headers
-check-headers: | deps-test ## each public header alone, as C99 and C++11
+check-headers: | needs-test ## each public header alone, as C99 and C++11
 	@CC='$(CC)' sh tests/headers/check.sh $(HEADERS) $(wildcard bindings/cpp/*.hpp)
 
 .PHONY: check-map
@@ -214,8 +214,12 @@ check-map: $(LIBTCE) ## exported symbols, headers and version map agree
 check-layers: ## a module includes only lower ones, a room of the trainer only those to its left; BLAS and LAPACK only in linalg
 	@sh tests/layers.sh
 
+.PHONY: check-versions
+check-versions: ## every version number stands in one file
+	@sh tests/versions.sh
+
 .PHONY: check-abi
-check-abi: $(LIBTCE) $(BUILD)/tests/abi/old_caller | deps-test deps-python ## layouts seen from Python and against the last release, and a caller with shorter structs
+check-abi: $(LIBTCE) $(BUILD)/tests/abi/old_caller | needs-test $(VENV)/ready ## layouts seen from Python and against the last release, and a caller with shorter structs
 	@CC='$(CC)' PYTHON=$(VENV)/bin/python sh tests/abi/check.sh $(SHARED)
 	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/python/test_layout.py
 	@$(RUN) $(BUILD)/tests/abi/old_caller
@@ -225,11 +229,11 @@ $(BUILD)/tests/abi/old_caller: $(BUILD)/tests/abi/old_caller.o $(LIBTCE)
 	$(Q)$(LINK) -o $@ $< $(LINK_TCE)
 
 .PHONY: abi-baseline
-abi-baseline: $(LIBTCE) | deps-test ## writes tests/abi from this build; only when a release is made
+abi-baseline: $(LIBTCE) | needs-test ## writes tests/abi from this build; only when a release is made
 	@CC='$(CC)' sh tests/abi/check.sh --write $(SHARED)
 
 .PHONY: check-install
-check-install: all | deps-test ## an outside project through pkg-config, CMake and C++ from an installed copy
+check-install: all | needs-test ## an outside project through pkg-config, CMake and C++ from an installed copy
 	@MAKE='$(MAKE)' CC='$(CC)' BUILD='$(BUILD)' JOBS=$(JOBS) sh tests/install/check.sh
 
 .PHONY: replay
@@ -248,7 +252,7 @@ check-replay: $(BUILD)/replay ## what replay says of compressed, wrong, unknown 
 	@sh tests/replay/check.sh $(BUILD)/replay
 
 .PHONY: check-docs
-check-docs: $(LIBTCE) | deps-test deps-python ## the programs printed in README.md, docs/ and the package's README
+check-docs: $(LIBTCE) | needs-test $(VENV)/ready ## the programs printed in README.md, docs/ and the package's README
 	@CC='$(CC)' LIB='$(abspath $(LIB))' PYTHON='$(CURDIR)/$(VENV)/bin/python' OUT='$(abspath $(BUILD))/docs' JOBS=$(JOBS) \
 	    sh tests/docs/check.sh README.md bindings/python/README.md $(sort $(wildcard docs/*.md docs/*/*.md))
 
@@ -290,52 +294,67 @@ check-valgrind: suites $(BUILD)/replay ## suites, without the long loops of prop
 	 exit $$failed
 
 .PHONY: check-python
-check-python: $(LIBTCE) | deps-python ## pytest on bindings/python
+check-python: $(LIBTCE) | $(VENV)/ready ## pytest on bindings/python
 	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/python
 
 .PHONY: bench
-bench: $(BUILD)/bench | deps-python ## speed; PEERS=1 installs mp_pytorch and torch into deps/ and compares
-	@if [ -n "$(PEERS)" ]; then $(MAKE) -s --no-print-directory deps-peers && $(PEERS_VENV)/bin/python tests/bench/bench.py $(BUILD)/bench; \
-	 elif [ -x $(PEERS_VENV)/bin/python ]; then $(PEERS_VENV)/bin/python tests/bench/bench.py $(BUILD)/bench; \
-	 else $(VENV)/bin/python tests/bench/bench.py $(BUILD)/bench; fi
+bench: $(BUILD)/bench | $(VENV)/ready ## speed; beside mp_pytorch and torch after `make deps-peers`
+	@$(firstword $(wildcard $(PEERS_VENV)/bin/python) $(VENV)/bin/python) tests/bench/bench.py $(BUILD)/bench
 
-# ---- what is missing on this machine ------------------------------------------------------------------
+# ---- what has to be there ------------------------------------------------------------------------------
 
-# Installs the Debian packages among $(1) that are missing, or says what to type.
-install_packages = @sh tests/install_packages.sh $(1)
+# What needs.sh looks for.
+BUILD_NEEDS  := command:$(firstword $(CC)) command:$(firstword $(PKG_CONFIG)) $(BLAS:%=module:%) header:Random123/philox.h header:xxhash.h
+SUITE_NEEDS  := module:check module:jansson module:zlib
+TEST_NEEDS   := $(SUITE_NEEDS) command:g++ command:cmake command:valgrind command:abidw package:locales
+PYTHON_NEEDS := command:$(PYTHON) python:ensurepip
+FUZZ_NEEDS   := command:clang package:libclang-rt-dev
 
-.PHONY: deps deps-build deps-test deps-draw deps-python deps-peers
-deps: deps-build deps-test deps-python ## installs what is missing (apt when root, wheels into deps/)
+# make only builds, and says what it lacks; these targets install it
+INSTALLING := $(if $(filter deps deps-% train test test-long,$(MAKECMDGOALS)),--install)
+needs      = $(if $(NO_DEPS),,@CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' PYTHON='$(PYTHON)' sh examples/setup/needs.sh $(INSTALLING) $(1))
 
-deps-build:
-	$(if $(NO_DEPS),,$(call install_packages,$(BUILD_PACKAGES)))
+.PHONY: needs-build needs-suites needs-test needs-venv needs-fuzz
+needs-build:
+	$(call needs,$(BUILD_NEEDS))
 
-deps-test: | deps-build
-	$(if $(NO_DEPS),,$(call install_packages,$(TEST_PACKAGES)))
+needs-suites: | needs-build
+	$(call needs,$(SUITE_NEEDS))
+
+needs-test: | needs-build
+	$(call needs,$(TEST_NEEDS))
+
+needs-venv: | needs-build
+	$(call needs,$(PYTHON_NEEDS))
+
+needs-fuzz: | needs-build
+	$(call needs,$(FUZZ_NEEDS))
+
+# A virtual environment $(1) with the wheels of the requirements files $(2), whose hashes these have. $(3): the target that installs
+# it; $(4): options of pip.
+wheels = $(if $(NO_DEPS),,@$(if $(INSTALLING),sh examples/setup/venv.sh $(PYTHON) $(1) $@ $(2) $(if $(4),-- $(4)),\
+    echo "$(1) lacks the wheels of $(2). Type:  make $(3)" >&2; exit 1))
 
 # the part of it that training needs
-deps-draw: $(VENV)/drawing
-deps-python: $(VENV)/ready
+$(VENV)/drawing: tests/python/drawing.txt $(if $(INSTALLING),| needs-venv)
+	$(call wheels,$(VENV),$<,deps)
 
-# A virtual environment $(1) with the wheels of the requirements files $(2), whose hashes these have.
-# $(3): options of pip.
-install_wheels = @sh tests/install_wheels.sh $(PYTHON) $(1) $@ $(2) $(if $(3),-- $(3))
-
-$(VENV)/drawing: tests/python/drawing.txt | deps-build
-	$(if $(NO_DEPS),,$(call install_packages,$(PYTHON_PACKAGES)))
-	$(if $(NO_DEPS),,$(call install_wheels,$(VENV),$<))
-
-$(VENV)/wheels: tests/python/requirements.txt | deps-test deps-draw
-	$(if $(NO_DEPS),,$(call install_wheels,$(VENV),$<))
+$(VENV)/wheels: tests/python/requirements.txt $(VENV)/drawing
+	$(call wheels,$(VENV),$<,deps)
 
 # built by the setuptools that is there: pip would fetch one that nobody has pinned
 $(VENV)/ready: tests/python/source.txt $(VENV)/wheels
-	$(if $(NO_DEPS),,$(call install_wheels,$(VENV),$<,--no-deps --no-build-isolation --use-pep517))
+	$(call wheels,$(VENV),$<,deps,--no-deps --no-build-isolation --use-pep517)
 
-deps-peers: $(PEERS_VENV)/ready
+$(PEERS_VENV)/ready: tests/bench/requirements.txt tests/python/requirements.txt | $(VENV)/ready
+	$(call wheels,$(PEERS_VENV),$^,deps-peers)
 
-$(PEERS_VENV)/ready: tests/bench/requirements.txt tests/python/requirements.txt | deps-python
-	$(if $(NO_DEPS),,$(call install_wheels,$(PEERS_VENV),$^))
+.PHONY: deps deps-drawing deps-python deps-peers deps-fuzz
+deps: needs-test $(VENV)/ready ## installs what is missing: Debian packages when root, wheels, MuJoCo and models into deps/
+deps-drawing: $(VENV)/drawing
+deps-python: $(VENV)/ready ## the part of it that plots and Python's tests need
+deps-peers: $(PEERS_VENV)/ready ## mp_pytorch and torch, which `make bench` compares with; gigabytes
+deps-fuzz: needs-fuzz ## what `make fuzz` needs
 
 # ---- install -----------------------------------------------------------------------------------------
 

@@ -1,19 +1,18 @@
 # The training system: libtce_tasks.so, the program tce, make train, and their tests. Included by the Makefile.
 #
 #   make train [TASK=reacher5] [METHOD=tce] [SEED=1] [ARGS="run.threads=2 ..."]
-#   MUJOCO_VERSION=3.x.y   another MuJoCo from PyPI       MUJOCO_DIR=dir   one that is there, with include/ and lib/
+#   MUJOCO_VERSION=3.x.y   another MuJoCo than the first in examples/setup/versions
+#   MUJOCO_DIR=dir         one that is there, with include/ and lib/
 
 TASK   ?= reacher5
 METHOD ?= tce
 SEED   ?= 1
 
-MUJOCO_VERSION ?= 3.3.0
+MUJOCO_VERSION ?= $(call version_of,mujoco)
 MUJOCO_DIR     ?= deps/mujoco-$(MUJOCO_VERSION)
-FANCY_VERSION  := 0.3.0
-METAWORLD_VERSION := 3.1.1
 
-TRAIN_PACKAGES      := libyaml-dev zlib1g-dev
-PICTURE_PACKAGES    := libegl1 libgl1-mesa-dri ffmpeg
+TRAIN_NEEDS    := module:yaml-0.1 module:zlib
+PICTURE_NEEDS  := package:libegl1 package:libgl1-mesa-dri command:ffmpeg
 
 # tasks whose models are compiled in
 EMBEDDED_TASKS       := reacher5 point_via swing pendulum context
@@ -43,29 +42,31 @@ LINK_TCE     = -L$(LIB) $(call find_beside,$(@D),$(LIB)) -ltce
 
 # ---- MuJoCo ------------------------------------------------------------------------------------------
 
-.PHONY: deps-mujoco deps-train
+.PHONY: needs-mujoco needs-models needs-train needs-pictures
+deps: needs-mujoco needs-models needs-train needs-pictures
+
+# unpacked by the Python of the virtual environment
+needs-mujoco: $(if $(INSTALLING),| $(VENV)/drawing)
 ifeq ($(MUJOCO_DIR),deps/mujoco-$(MUJOCO_VERSION))
-deps: deps-mujoco
-deps-mujoco: | deps-draw
-	$(if $(NO_DEPS),,@[ "$$(cat $(MUJOCO_DIR)/version 2>/dev/null)" = "$(MUJOCO_VERSION)" ] || \
-	    sh examples/tasks/mujoco.sh $(MUJOCO_VERSION) $(MUJOCO_DIR) $(VENV)/bin/python)
-	@sh examples/tasks/mujoco_check.sh $(MUJOCO_DIR)
-else
-deps-mujoco:
-	@sh examples/tasks/mujoco_check.sh $(MUJOCO_DIR)
+	$(if $(NO_DEPS),,$(if $(INSTALLING),@[ "$$(cat $(MUJOCO_DIR)/version 2>/dev/null)" = "$(MUJOCO_VERSION)" ] || \
+	    sh examples/setup/mujoco.sh $(MUJOCO_VERSION) $(MUJOCO_DIR) $(VENV)/bin/python))
 endif
+	@sh examples/setup/mujoco_check.sh $(MUJOCO_DIR)
 
 # models of the paper's tasks: read when a task is made, not when it is compiled
-.PHONY: deps-models
-deps: deps-models
-deps-models: | deps-draw
-	$(if $(NO_DEPS),,@[ "$$(cat deps/fancy_gym/version 2>/dev/null)" = "$(FANCY_VERSION)" ] || \
-	    sh examples/tasks/fancy_gym.sh $(FANCY_VERSION) deps/fancy_gym $(VENV)/bin/python)
-	$(if $(NO_DEPS),,@[ "$$(cat deps/metaworld/version 2>/dev/null)" = "$(METAWORLD_VERSION)" ] || \
-	    sh examples/tasks/metaworld.sh $(METAWORLD_VERSION) deps/metaworld $(VENV)/bin/python)
+needs-models: $(if $(INSTALLING),| $(VENV)/drawing)
+	$(if $(NO_DEPS),,@for name in fancy_gym metaworld; do \
+	    version=$$(awk '$$1 == "'$$name'" { print $$2 }' examples/setup/versions); \
+	    [ "$$(cat deps/$$name/version 2>/dev/null)" = "$$version" ] || $(if $(INSTALLING),\
+	        sh examples/setup/$$name.sh $$version deps/$$name $(VENV)/bin/python || exit,\
+	        { echo "the models of $$name $$version are missing. Type:  make deps" >&2; exit 1; }); \
+	done)
 
-deps-train: | deps-draw
-	$(if $(NO_DEPS),,$(call install_packages,$(TRAIN_PACKAGES)))
+needs-train: | needs-build
+	$(call needs,$(TRAIN_NEEDS))
+
+needs-pictures: | needs-train
+	$(call needs,$(PICTURE_NEEDS))
 
 # ---- the task library and the program ------------------------------------------------------------------
 
@@ -75,7 +76,7 @@ COMPILE_TASK = $(CC) $(TCE_CFLAGS) -isystem $(MUJOCO_DIR)/include
 program: $(PROGRAM) $(TASKS) $(EMBEDDED) ## the program tce, the task library and the trainer for Python, into build/bin
 
 # changes only when MuJoCo or the flags do
-$(BUILD)/examples/tasks/flags: FORCE | deps-mujoco
+$(BUILD)/examples/tasks/flags: FORCE | needs-mujoco
 	@mkdir -p $(@D)
 	@line="$(COMPILE_TASK) $$(cat $(MUJOCO_DIR)/version 2>/dev/null)"; [ "$$line" = "$$(cat $@ 2>/dev/null)" ] || echo "$$line" >$@
 
@@ -101,7 +102,7 @@ $(TASKS): $(TASK_OBJECTS) $(LIBTCE)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LINK) -shared -o $@ $(TASK_OBJECTS) $(LINK_TCE) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -lpthread -lm -ldl
 
-$(TRAINER_OBJECTS): | deps-train
+$(TRAINER_OBJECTS): | needs-train
 
 $(TEMPLATES_TEXT).c: examples/trainer/export/templates.awk $(TEMPLATES)
 	$(call say,GEN,$@)
@@ -123,7 +124,7 @@ $(PROGRAM): $(PROGRAM_OBJECTS) $(LIBTCE)
 	$(Q)$(LINK) -o $@ $(PROGRAM_OBJECTS) $(LINK_TCE) $(TRAINER_LIBS) -lpthread -lm
 
 .PHONY: train
-train: program | deps-draw $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,deps-models) ## trains TASK (reacher5) with METHOD (tce) and SEED (1); further words in ARGS
+train: program | $(VENV)/drawing $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,needs-models) ## trains TASK (reacher5) with METHOD (tce) and SEED (1); further words in ARGS
 	@OPENBLAS_NUM_THREADS=1 $(PROGRAM) train examples/configs/$(TASK)/$(METHOD).yaml --seed $(SEED) $(ARGS)
 
 # ---- tests -------------------------------------------------------------------------------------------
@@ -133,12 +134,12 @@ LONG_PARTS += check-san-long check-tsan-trainer check-valgrind-trainer check-lea
 
 # cases of tasks
 replay: export TCE_TASKS := $(abspath $(TASKS))
-replay: $(TASKS) | deps-models
+replay: $(TASKS) | needs-models
 
 $(TRAINER_ARCHIVE): $(filter-out %/main.o,$(TRAINER_OBJECTS))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(TRAINER_SUITES:%=%.o): $(BUILD)/%.o: %.c $(BUILD)/flags | deps-test deps-train
+$(TRAINER_SUITES:%=%.o): $(BUILD)/%.o: %.c $(BUILD)/flags | needs-suites needs-train
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILE) $(TEST_CFLAGS) -Iexamples/trainer -MMD -MP -c -o $@ $<
@@ -152,7 +153,7 @@ $(TRAINER_SUITES): %: %.o $(SUPPORT) $(TRAINER_ARCHIVE) $(LIBTCE)
 # these call MuJoCo and what the tasks share themselves
 MUJOCO_SUITES := $(BUILD)/tests/trainer/test_mujoco $(BUILD)/tests/trainer/test_model_cache
 $(MUJOCO_SUITES:%=%.o): TEST_CFLAGS += -Iexamples/tasks/shared -isystem $(MUJOCO_DIR)/include
-$(MUJOCO_SUITES:%=%.o): | deps-mujoco
+$(MUJOCO_SUITES:%=%.o): | needs-mujoco
 $(MUJOCO_SUITES): TEST_LIBS += $(TASK_OBJECTS) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -ldl
 $(MUJOCO_SUITES): $(TASK_OBJECTS)
 
@@ -160,14 +161,10 @@ $(MUJOCO_SUITES): $(TASK_OBJECTS)
 $(BUILD)/tests/trainer/test_metaworld: TEST_LIBS += $(BUILD)/tests/replay/metaworld_rewards.o
 $(BUILD)/tests/trainer/test_metaworld: $(BUILD)/tests/replay/metaworld_rewards.o
 
-.PHONY: deps-pictures
-deps-pictures: | deps-test deps-train
-	$(if $(NO_DEPS),,$(call install_packages,$(PICTURE_PACKAGES)))
-
 .PHONY: check-trainer
 check-trainer: export TCE_PROGRAM := $(abspath $(PROGRAM))
 check-trainer: export TCE_TASKS := $(abspath $(TASKS))
-check-trainer: program $(TRAINER_SUITES) | deps-python deps-pictures deps-models ## the training system: suites, then the program by pytest
+check-trainer: program $(TRAINER_SUITES) | $(VENV)/ready needs-pictures needs-models ## the training system: suites, then the program by pytest
 	@failed=0; \
 	 $(RUN) $(TRAINER_SUITES) || failed=1; \
 	 TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/trainer || failed=1; \
@@ -176,7 +173,7 @@ check-trainer: program $(TRAINER_SUITES) | deps-python deps-pictures deps-models
 .PHONY: check-kills
 check-kills: export TCE_PROGRAM := $(abspath $(PROGRAM))
 check-kills: export TCE_TEST_LONG := 1
-check-kills: program | deps-python ## a hundred kills of a run, and of a queue
+check-kills: program | $(VENV)/ready ## a hundred kills of a run, and of a queue
 	@$(VENV)/bin/python -m pytest -q tests/trainer -k kills
 
 SEEDS ?= 1
@@ -209,7 +206,7 @@ SAN_SUITES  = TCE_TASKS=$(abspath $(BUILD))/san/bin/libtce_tasks.so TCE_PROGRAM=
               TCE_TEST_BUILD=$(abspath $(BUILD))/san/tests $(SLOW)
 
 .PHONY: check-san-trainer check-san-long
-check-san-trainer: | deps-models ## the training system and every task under the address and undefined-behaviour sanitizers
+check-san-trainer: | needs-models ## the training system and every task under the address and undefined-behaviour sanitizers
 	+@$(SAN_BUILD) program $(EPISODES_PROGRAM:$(BUILD)/%=$(BUILD)/san/%) $(TRAINER_SUITES:$(BUILD)/%=$(BUILD)/san/%)
 	@failed=0; \
 	 $(SAN_SUITES) $(RUN) $(patsubst $(BUILD)/%,$(BUILD)/san/%,$(filter-out $(TASK_SUITES) $(EXPORT_SUITE),$(TRAINER_SUITES))) || failed=1; \
@@ -223,7 +220,7 @@ check-san-long: ## export's suite under the address and undefined-behaviour sani
 	@$(SAN_SUITES) LIMIT=1200 $(RUN) $(EXPORT_SUITE:$(BUILD)/%=$(BUILD)/san/%)
 
 .PHONY: check-tsan-trainer
-check-tsan-trainer: | deps-models ## the training system and every task under the thread sanitizer
+check-tsan-trainer: | needs-models ## the training system and every task under the thread sanitizer
 	@$(MAKE) BUILD=$(BUILD)/tsan SANITIZE=thread program $(EPISODES_PROGRAM:$(BUILD)/%=$(BUILD)/tsan/%)
 	@sh tests/sanitize/program.sh $(BUILD)/tsan/bin/tce $(UNSHUFFLED)
 	@$(UNSHUFFLED) $(BUILD)/tsan/tests/sanitize/episodes $(BUILD)/tsan/bin/libtce_tasks.so
@@ -232,7 +229,7 @@ check-tsan-trainer: | deps-models ## the training system and every task under th
 VALGRIND_TASKS := reacher5 point_via pendulum context box_pushing_dense hopper_jump table_tennis metaworld_door_open metaworld_assembly
 
 .PHONY: check-valgrind-trainer
-check-valgrind-trainer: program $(EPISODES_PROGRAM) | deps-models ## the training system and a task of each family under valgrind
+check-valgrind-trainer: program $(EPISODES_PROGRAM) | needs-models ## the training system and a task of each family under valgrind
 	@LIMIT=3600 sh tests/sanitize/program.sh $(PROGRAM) $(call STAYS,$(BUILD)) $(VALGRIND) --trace-children=yes
 	@$(call STAYS,$(BUILD)) $(VALGRIND) $(EPISODES_PROGRAM) $(TASKS) $(VALGRIND_TASKS)
 
@@ -257,7 +254,7 @@ FUZZ_LINK    ?=
 FUZZ_SECONDS ?= 60
 FUZZ         := $(BUILD)/fuzz
 
-$(FUZZ_OBJECTS): $(BUILD)/%.o: %.c $(BUILD)/flags | deps-build deps-train
+$(FUZZ_OBJECTS): $(BUILD)/%.o: %.c $(BUILD)/flags | needs-train
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILE) -Iexamples/trainer -MMD -MP -c -o $@ $<
@@ -274,8 +271,7 @@ check-fuzz: ## the corpora of the fuzzers under the address and undefined-behavi
 	@sh tests/fuzz/check.sh $(BUILD)/san/tests/fuzz $(FUZZ_TARGETS)
 
 .PHONY: fuzz
-fuzz: | deps-build deps-train ## hostile files under libFuzzer, for FUZZ_SECONDS (60) each: store, settings, queue, policy
-	$(if $(NO_DEPS),,$(call install_packages,$(FUZZ_PACKAGES)))
+fuzz: | needs-train needs-fuzz ## hostile files under libFuzzer, for FUZZ_SECONDS (60) each: store, settings, queue, policy
 	@$(MAKE) CC=clang BUILD=$(FUZZ) SANITIZE=address,undefined,fuzzer-no-link FUZZ_MAIN= FUZZ_LINK=-fsanitize=fuzzer $(FUZZERS:$(BUILD)/%=$(FUZZ)/%)
 	@$(MAKE) -k $(FUZZ_TARGETS:%=fuzz-%)
 
@@ -293,12 +289,12 @@ $(FUZZ_TARGETS:%=fuzz-%): fuzz-%:
 
 # the tasks as Gymnasium environments
 check-python: export TCE_TASKS := $(abspath $(TASKS))
-check-python: $(TASKS) | deps-models deps-pictures
+check-python: $(TASKS) | needs-models needs-pictures
 
 # ---- the same bytes as before --------------------------------------------------------------------------
 
 .PHONY: witness
-witness: program | deps-draw deps-models ## sums of what three iterations of every preset compute, beside the kept ones; PRESETS="a/b ...", WRITE=1 keeps them
+witness: program | $(VENV)/drawing needs-models ## sums of what three iterations of every preset compute, beside the kept ones; PRESETS="a/b ...", WRITE=1 keeps them
 	@$(VENV)/bin/python tests/witness/witness.py $(PROGRAM) $(PRESETS) --jobs $(JOBS) $(if $(WRITE),--write)
 
 # ---- the original environments beside ours: on request only ----------------------------------------------
@@ -307,33 +303,36 @@ FANCY_VENV     := deps/venv-oracle-fancy
 METAWORLD_VENV := deps/venv-oracle-metaworld
 EPISODES       ?= 50
 
-$(METAWORLD_VENV)/ready: tests/oracle/metaworld.txt | deps-python
-	$(if $(NO_DEPS),,$(call install_wheels,$(METAWORLD_VENV),$<))
+$(METAWORLD_VENV)/ready: tests/oracle/metaworld.txt | $(VENV)/ready
+	$(call wheels,$(METAWORLD_VENV),$<,deps-oracle)
 
 $(BUILD)/tests/oracle/loops.so: tests/oracle/loops.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=c99 -O2 -fPIC -shared $(WARNINGS) -o $@ $<
 
 .PHONY: check-oracle-metaworld
-check-oracle-metaworld: program $(BUILD)/tests/oracle/loops.so $(METAWORLD_VENV)/ready | deps-models ## Metaworld's tasks beside the Python package's: differences and speed; ARGS="reach --no-speed"
+check-oracle-metaworld: program $(BUILD)/tests/oracle/loops.so $(METAWORLD_VENV)/ready | needs-models ## Metaworld's tasks beside the Python package's: differences and speed; ARGS="reach --no-speed"
 	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' OPENBLAS_NUM_THREADS=1 \
 	    $(METAWORLD_VENV)/bin/python tests/oracle/metaworld_oracle.py $(TASKS) $(BUILD)/tests/oracle/loops.so $(ARGS)
 
-$(FANCY_VENV)/needed: tests/oracle/requirements.txt | deps-python
-	$(if $(NO_DEPS),,$(call install_wheels,$(FANCY_VENV),$<))
+$(FANCY_VENV)/needed: tests/oracle/requirements.txt | $(VENV)/ready
+	$(call wheels,$(FANCY_VENV),$<,deps-oracle)
 
 $(FANCY_VENV)/originals: tests/oracle/originals.txt $(FANCY_VENV)/needed
-	$(if $(NO_DEPS),,$(call install_wheels,$(FANCY_VENV),$<,--no-deps --only-binary=:all:))
+	$(call wheels,$(FANCY_VENV),$<,deps-oracle,--no-deps --only-binary=:all:)
 
 # The box's model has an attribute that MuJoCo 3 refuses; it asked for the default.
 $(FANCY_VENV)/ready: $(FANCY_VENV)/originals
 	$(Q)sed -i 's/ collision="all"//' $(FANCY_VENV)/lib/python3*/site-packages/fancy_gym/envs/mujoco/box_pushing/assets/box_pushing.xml
 	$(Q)touch $@
 
+.PHONY: deps-oracle
+deps-oracle: $(FANCY_VENV)/ready $(METAWORLD_VENV)/ready ## the original environments, which the check-oracle targets compare with; gigabytes
+
 .PHONY: check-oracle
-check-oracle: $(TASKS) $(FANCY_VENV)/ready | deps-models ## the original environments beside ours, EPISODES (50) a task; installs gigabytes, not part of test
+check-oracle: $(TASKS) $(FANCY_VENV)/ready | needs-models ## the original environments beside ours, EPISODES (50) per task
 	@[ "$$(cat $(MUJOCO_DIR)/version 2>/dev/null)" = "$$(sed -n 's/^mujoco==//p' tests/oracle/originals.txt)" ] || \
-	    { echo "check-oracle compares under the MuJoCo of tests/oracle/originals.txt: build the tasks with it (make MUJOCO_VERSION=3.3.0)" >&2; exit 1; }
+	    { echo "check-oracle compares under the MuJoCo of tests/oracle/originals.txt: build the tasks with it (make MUJOCO_VERSION=$(call version_of,mujoco))" >&2; exit 1; }
 	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(FANCY_VENV)/bin/python tests/oracle/oracle.py \
 	    $(TASKS) --episodes $(EPISODES)
 

@@ -6,6 +6,7 @@ of the program than build/bin, or "none".
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from setuptools.command.build_py import build_py
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SUFFIX = "dylib" if sys.platform == "darwin" else "so"
+# as declare.py has read it from the headers
+VERSION = ".".join(re.findall(r"^TCE_VERSION_\w+ = (\d+)$", (HERE / "tce" / "_declarations.py").read_text(), flags=re.M))
 SONAME = "libtce.0.dylib" if SUFFIX == "dylib" else "libtce.so.0"
 
 
@@ -89,6 +92,7 @@ class AnyPython(bdist_wheel):
 # nothing is left behind in the checkout
 with tempfile.TemporaryDirectory(prefix="tce-wheel-") as scratch:
     setup(
+        version=VERSION,
         distclass=BinaryDistribution,
         cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": AnyPython},
         options={"build": {"build_base": scratch}, "egg_info": {"egg_base": scratch}},

@@ -1,7 +1,7 @@
 /*
  * Box Pushing with random start, dense and temporally sparse: a seven-joint arm with a rod, inside
  * a tray of 10 cm, has to move it to a random target pose within 2 s. Model and numbers of
- * fancy_gym 0.3.0; written from the published description of the task.
+ * fancy_gym; written from the published description of the task.
  *
  * q, q' angles and velocities of the arm; b, beta position and quaternion of the box; g, gamma
  * those of the target; r tip of the rod, rho its quaternion. A step of 0.02 s is ten physics steps

@@ -1,6 +1,6 @@
 /*
  * hopper_jump: a one-legged hopper falls from 0.25 m, jumps once as high as it can and lands at a
- * goal. Model hopper_jump.xml of fancy_gym 0.3.0.
+ * goal. Model hopper_jump.xml of fancy_gym.
  *
  * z height of the torso, top its maximum, D = |foot - goal|, cost = 0.001 |a|^2 for the action a of
  * 3 torques. An action is held for 4 substeps.

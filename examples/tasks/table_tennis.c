@@ -1,6 +1,6 @@
 /*
  * table_tennis: an arm with seven joints returns a ball to a random place on the other half of the
- * table. Model of fancy_gym 0.3.0.
+ * table. Model of fancy_gym.
  *
  * A = least distance of ball and bat, B = least distance of ball and goal in the plane, over the
  * track of the ball; miss = distance of the ball's landing after the hit and the goal; f(s) = 1 -

@@ -262,7 +262,7 @@ def main() -> int:
     table.add("  sgemm 1024 x 1024 x 1024", f"{SGEMM_FLOPS / ours['sgemm'] / 1e9:.0f} GFLOP/s")
     table.show()
     if not peers:
-        print("(no peers installed: make bench PEERS=1)")
+        print("(no peers installed: make deps-peers)")
     return 1 if options.strict and not table.met else 0
 
 

@@ -20,6 +20,7 @@ import os
 import sys
 import warnings
 from dataclasses import dataclass, field
+from importlib import metadata
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -253,7 +254,7 @@ def main() -> int:
     parser.add_argument("--task", help="one of them only")
     given = parser.parse_args()
     library = tce.TaskLibrary(os.path.abspath(given.library))
-    print(f"fancy_gym 0.3.0, MuJoCo {mujoco.mj_versionString()}, gymnasium {gymnasium.__version__}")
+    print(f"fancy_gym {metadata.version('fancy_gym')}, MuJoCo {mujoco.mj_versionString()}, gymnasium {gymnasium.__version__}")
     cases = [case for case in CASES if given.task in (None, case.name)]
     if not cases:
         parser.error(f"--task {given.task}: there are {', '.join(case.name for case in CASES)}")

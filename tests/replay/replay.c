@@ -17,8 +17,9 @@
 
 enum { MAX_NAME = 256, READ_STEP = 1 << 16 };
 
-/* Of several runs of a task's cases the one with the MuJoCo that `make deps` fetches. */
-#define TASK_RUNS "3.3.0"
+#ifndef TASK_RUNS
+#error "TASK_RUNS is the MuJoCo that make deps fetches: of a task's runs with several the one that is replayed"
+#endif
 
 /* Which function replays which kind. A new family of files is a new block of rows. */
 static const struct {

@@ -16,11 +16,27 @@ from typing import Any, Callable, Dict, List, Optional
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+SETUP = ROOT / "examples" / "setup"
 PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
 # loops as long as `make test-long` wants them
 LONG = os.environ.get("TCE_TEST_LONG", "") == "1"
 # as Check's suites: programs that count what they run take longer
 PATIENCE = int(os.environ.get("CK_TIMEOUT_MULTIPLIER", "1"))
+
+
+def versions(name: str) -> Dict[str, List[str]]:
+    """The versions of a package that examples/setup/versions lists, the usual one first, with the tags of their wheels."""
+    found: Dict[str, List[str]] = {}
+    tags: List[str] = []
+    for line in (SETUP / "versions").read_text(encoding="utf-8").splitlines():
+        words = line.split()
+        if line.startswith(" "):
+            tags.append(words[1])
+        elif not line.startswith("#"):
+            tags = []
+            if words[0] == name:
+                found[words[1]] = tags
+    return found
 
 
 def environment() -> Dict[str, str]:

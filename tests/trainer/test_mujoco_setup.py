@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from running import SETUP, versions
+
 ROOT = Path(__file__).resolve().parents[2]
-TASKS = ROOT / "examples" / "tasks"
-X86 = "mujoco-3.17.0-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl"
-ARM = X86.replace("x86_64", "aarch64")
+VERSION, TAGS = next(iter(versions("mujoco").items()))
 
 
 def sh(script: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(["sh", str(TASKS / script), *map(str, arguments)], capture_output=True, text=True)
+    return subprocess.run(["sh", str(SETUP / script), *map(str, arguments)], capture_output=True, text=True)
 
 
 def mujoco(folder: Path, number: str, library: bool = True) -> Path:
@@ -73,10 +73,10 @@ def test_a_failed_download_is_said_and_leaves_what_was_there(tmp_path) -> None:
 
 
 def test_a_wheel_with_another_checksum_is_refused(tmp_path) -> None:
-    name = ARM if os.uname().machine == "aarch64" else X86
-    result = sh("mujoco.sh", "3.17.0", tmp_path / "m", python_that(tmp_path, f'echo damaged >"$folder/{name}"'))
+    name = f"mujoco-{VERSION}-{next(tag for tag in TAGS if tag.endswith(os.uname().machine))}.whl"
+    result = sh("mujoco.sh", VERSION, tmp_path / "m", python_that(tmp_path, f'echo damaged >"$folder/{name}"'))
     assert result.returncode == 1
-    assert "checksum" in result.stderr and "wheels.sha256" in result.stderr
+    assert "checksum" in result.stderr and "setup/versions says" in result.stderr
     assert not (tmp_path / "m").exists() and not list(tmp_path.glob("m.part.*"))
 
 

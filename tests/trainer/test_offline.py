@@ -14,6 +14,8 @@ from typing import Dict
 
 import pytest
 
+from running import SETUP, versions
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # nobody listens on this port
@@ -56,17 +58,16 @@ def check_said(result: "subprocess.CompletedProcess[str]", what: str) -> None:
 def test_wheels_without_network(tmp_path: Path) -> None:
     env = offline(**empty_venv(tmp_path / "venv"))
     stamp = tmp_path / "venv" / "drawing"
-    result = run("make", "-s", "NO_DEPS=1", f"VENV={tmp_path / 'venv'}", stamp, env=env)
+    result = run("make", "-s", "deps-drawing", f"VENV={tmp_path / 'venv'}", env=env)
     check_said(result, "the wheels of tests/python/drawing.txt")
     assert "PIP_FIND_LINKS" in result.stderr and not stamp.exists()
 
 
-@pytest.mark.parametrize("script, version, remedy", [
-    ("mujoco.sh", "3.17.0", "MUJOCO_DIR="), ("fancy_gym.sh", "0.3.0", "TCE_MODELS"),
-    ("metaworld.sh", "3.1.1", "TCE_MODELS")])
-def test_mujoco_and_models_without_network(tmp_path: Path, script: str, version: str,
-                                           remedy: str) -> None:
-    result = run("sh", f"examples/tasks/{script}", version, tmp_path / "there", sys.executable,
+@pytest.mark.parametrize("name, remedy", [
+    ("mujoco", "MUJOCO_DIR="), ("fancy_gym", "TCE_MODELS"), ("metaworld", "TCE_MODELS")])
+def test_mujoco_and_models_without_network(tmp_path: Path, name: str, remedy: str) -> None:
+    version = next(iter(versions(name)))
+    result = run("sh", SETUP / f"{name}.sh", version, tmp_path / "there", sys.executable,
                  env=offline())
     check_said(result, "the wheel ")
     assert f"=={version}: " in result.stderr
@@ -83,7 +84,7 @@ def test_packages_without_network(tmp_path: Path) -> None:
         f'Dir::Etc::SourceList "{tmp_path}/sources.list";\n'
         f'Dir::Etc::SourceParts "{tmp_path}/etc";\nDir::Etc::Parts "{tmp_path}/etc";\nDir::State::Lists "{tmp_path}/lists";\n'
         f'Dir::Cache "{tmp_path}";\nAcquire::http::Proxy "DIRECT";\n')
-    result = run("make", "-s", "deps-build", "BUILD_PACKAGES=libtce-not-there",
+    result = run("make", "-s", "deps-fuzz", "FUZZ_NEEDS=package:libtce-not-there",
                  env=offline(APT_CONFIG=tmp_path / "apt.conf"))
     check_said(result, "the packages libtce-not-there")
     assert "NO_DEPS=1" in result.stderr
@@ -91,7 +92,7 @@ def test_packages_without_network(tmp_path: Path) -> None:
 
 # ---- other failures are shown as they are --------------------------------------------------------
 
-FETCH = '. tests/network.sh; fetch thing remedy sh -c "$0"'
+FETCH = '. examples/setup/network.sh; fetch thing remedy sh -c "$0"'
 
 
 @pytest.mark.parametrize("said", [
@@ -140,7 +141,7 @@ def test_a_wheel_with_another_hash_is_not_installed(tmp_path: Path) -> None:
     venv, stamp, file = tmp_path / "venv", tmp_path / "stamp", tmp_path / "thing.txt"
     digest = make_wheel(tmp_path / "thing-1-py3-none-any.whl")
     env = offline(PIP_FIND_LINKS=tmp_path, PIP_NO_INDEX=1, **empty_venv(venv))
-    install = ["sh", "tests/install_wheels.sh", "/bin/false", venv, stamp, file]
+    install = ["sh", "examples/setup/venv.sh", "/bin/false", venv, stamp, file]
 
     for text, says in (("thing==1\n", "--require-hashes"),
                        (f"thing==1 --hash=sha256:{'0' * 64}\n", "DO NOT MATCH THE HASHES")):

@@ -431,7 +431,7 @@ def test_an_own_settings_file_is_not_taken_for_a_run(tiny: Path, tmp_path: Path)
     assert done.returncode == 1 and own.read_bytes() == tiny.read_bytes()
 
 
-@pytest.mark.parametrize("text", ["", "# libtce 0.2.0\n", "run: {iterations: 12}\n"])
+@pytest.mark.parametrize("text", ["", "# libtce\n", "run: {iterations: 12}\n"])
 def test_settings_that_no_run_wrote_are_refused(whole: Path, tmp_path: Path, text: str) -> None:
     folder = tmp_path / "run"
     shutil.copytree(whole, folder)

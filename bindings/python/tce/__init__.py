@@ -14,7 +14,7 @@ import os as _os
 import warnings as _warnings
 from typing import TYPE_CHECKING, Any
 
-from . import gauss, returns, segment
+from . import _declarations, gauss, returns, segment
 from .base import Pool, Random, better_blas_kernels, blas_threads, set_blas_threads, version
 from .check import check_env
 from .env import EnvSpec, Instance, Start, StepResult, Task, TaskLibrary, find_tasks
@@ -36,7 +36,7 @@ from .trpl import Bounds, Distances, Projection, Regression, entropy_bound, entr
 if TYPE_CHECKING:
     from .gym import EpisodeEnv, EpisodeVectorEnv, TaskEnv, TaskVectorEnv, episode_env, gym_env
 
-__version__ = "0.2.0"
+__version__ = f"{_declarations.TCE_VERSION_MAJOR}.{_declarations.TCE_VERSION_MINOR}.{_declarations.TCE_VERSION_PATCH}"
 
 __all__ = [
     "ArgumentError", "Blended", "Bounds", "CorruptError", "DMP", "Distances", "Env", "EnvSpec",

@@ -6,7 +6,7 @@
  * Observation (39): frame, frame of the step before, goal. Frame (18): hand, opening of the
  * gripper, up to two objects with position and quaternion.
  *
- * Two profiles. 3: as the package metaworld 3.1.1 does it. 2: as the version that the TCE paper
+ * Two profiles. 3: as the package metaworld does it. 2: as the version that the TCE paper
  * ran: positions lag one physics step behind because there is no mj_forward after a step, and a
  * reset finds the fixture where the episode before had put it, so an environment carries state from
  * episode to episode.
@@ -110,7 +110,7 @@ static tce_status open_model(mw_env *env)
         return status;
     const mjModel *m = c->whole;
     if (m->neq != 1 || m->nmocap != 1 || m->nu != 2)
-        return tce_fail(TCE_E_ENV, "%s: %s is not a model of metaworld 3.1.1; run `make deps`",
+        return tce_fail(TCE_E_ENV, "%s: %s is not a model of the metaworld that `make deps` fetches; run it again",
                         env->base.name, env->task->xml);
     const size_t n_pos = 3 * (size_t)m->nbody, n_eq = mjNEQDATA * (size_t)m->neq;
     env->body_pos = malloc(n_pos * sizeof *env->body_pos);

@@ -1,6 +1,6 @@
 /*
  * The fifty Metaworld tasks: a Sawyer arm, moved by a mocap body that its hand is welded to, opens,
- * pushes, picks and places. Models of metaworld 3.1.1.
+ * pushes, picks and places. Models of the package metaworld.
  *
  * A task is a row of data with two functions: what its reset does after the hand has been brought
  * to its place, and its reward. list.h says which file has the row of a task; env.c, reset.c and

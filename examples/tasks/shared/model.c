@@ -54,7 +54,7 @@ typedef struct shared_model {
 static pthread_mutex_t models_lock = PTHREAD_MUTEX_INITIALIZER;
 static shared_model *models;
 
-/* "3.3.0" from 330, "3.17.0" from 3017000: MuJoCo changed its numbering after 3.9. */
+/* "3.9.0" from 390, "3.10.0" from 3010000: MuJoCo changed its numbering after 3.9. */
 static void version_text(int number, char *out, size_t size)
 {
     const int base = number < 1000 ? 10 : 1000;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# install_wheels.sh PYTHON VENV STAMP FILE... [-- OPTION...]: the wheels of requirements files into
+# venv.sh PYTHON VENV STAMP FILE... [-- OPTION...]: the wheels of requirements files into
 # the virtual environment VENV, which PYTHON makes where it is missing; then touches STAMP. Nothing
 # is installed whose hash is not in the files. Options go to pip, in place of the rule that only
 # wheels are taken. One make at a time; the second finds it done.

@@ -6,14 +6,14 @@ version=$1
 folder=$2
 python=$3
 here=$(dirname "$0")
-. "$here/wheel.sh"
+. "$here/fetch_wheel.sh"
 
 echo "fetching the models of metaworld $version" >&2
 fetch_wheel metaworld "set TCE_MODELS to a folder that has metaworld/assets of that version"
 
 # the models that the tasks name, and all files that these name in turn
 assets=$work/wheel/metaworld/assets
-models=$(sed -n 's/^ *\.xml = "\(.*\)",$/sawyer_xyz\/\1/p' "$here"/metaworld/*.c | sort -u)
+models=$(sed -n 's/^ *\.xml = "\(.*\)",$/sawyer_xyz\/\1/p' "$here"/../tasks/metaworld/*.c | sort -u)
 keep() {
     for file in $1; do
         # there are names in comments that no file has

@@ -1,13 +1,13 @@
 #!/bin/sh
 # mujoco.sh VERSION FOLDER PYTHON: headers and library of MuJoCo from its PyPI wheel, into FOLDER/include and FOLDER/lib.
-# Wheels listed in wheels.sha256 must have that checksum; of other versions pip's own check against PyPI is all there is.
+# Wheels listed in the file `versions` must have that checksum; of other versions pip's own check against PyPI is all there is.
 set -e
 
 version=$1
 folder=$2
 python=$3
 here=$(dirname "$0")
-. "$here/wheel.sh"
+. "$here/fetch_wheel.sh"
 
 case "$version" in
     3.*) ;;

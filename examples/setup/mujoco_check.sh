@@ -13,7 +13,7 @@ if [ ! -e "$folder/lib/libmujoco.so" ] && [ ! -e "$folder/lib/libmujoco.dylib" ]
     echo "MuJoCo is missing: no $folder/lib/libmujoco.so; $remedy" >&2
     exit 1
 fi
-# 330 is 3.3.0, 3017000 is 3.17.0
+# 390 is 3.9.0, 3010000 is 3.10.0
 number=$(awk '$2 == "mjVERSION_HEADER" { print $3 }' "$header")
 case "$number" in
     3[0-9][0-9] | 3[0-9][0-9][0-9][0-9][0-9][0-9]) ;;

@@ -1,9 +1,9 @@
-# wheel.sh: a PyPI wheel without a Python package, for the scripts that fetch MuJoCo and models; they source it, with $version, $folder, $python
+# fetch_wheel.sh: a PyPI wheel without a Python package, for the scripts that fetch MuJoCo and models; they source it, with $version, $folder, $python
 # and $here set. A wheel is only unpacked: nothing of it is installed into a Python, none of its Python runs.
 
-. "$here/../../tests/network.sh"
+. "$here/network.sh"
 
-# fetch_wheel NAME REMEDY [pip options]: downloads and unpacks NAME into $work/wheel. Its checksum must be the one in wheels.sha256; with
+# fetch_wheel NAME REMEDY [pip options]: downloads and unpacks NAME into $work/wheel. Its checksum must be the one in the file `versions`; with
 # unlisted=yes a wheel may be missing there, and pip's own check is all there is.
 fetch_wheel() {
     name=$1
@@ -22,10 +22,12 @@ fetch_wheel() {
         exit 1
     }
     wheel=$(basename "$work/$name"-*.whl)
-    want=$(awk -v name="$wheel" '$2 == name { print $1 }' "$here/wheels.sha256")
+    want=$(awk -v name="$name" -v version="$version" -v wheel="$wheel" '
+        /^[a-z]/ { here = $1 == name && $2 == version }
+        /^ / && here && name "-" version "-" $2 ".whl" == wheel { print $1 }' "$here/versions")
     got=$(sha256sum "$work/$wheel" | cut -d ' ' -f 1)
     if [ "$want" != "$got" ] && [ -n "$want$([ "$unlisted" = yes ] || echo x)" ]; then
-        echo "$0: $wheel has checksum $got, wheels.sha256 says ${want:-nothing about it}: a damaged download (try again) or not the file it was" >&2
+        echo "$0: $wheel has checksum $got, $here/versions says ${want:-nothing about it}: a damaged download (try again) or not the file it was" >&2
         exit 1
     fi
     "$python" -m zipfile -e "$work/$wheel" "$work/wheel"

@@ -6,7 +6,7 @@ version=$1
 folder=$2
 python=$3
 here=$(dirname "$0")
-. "$here/wheel.sh"
+. "$here/fetch_wheel.sh"
 
 echo "fetching the models of fancy_gym $version" >&2
 fetch_wheel fancy_gym "set TCE_MODELS to a folder that has fancy_gym/envs/mujoco of that version"
