@@ -92,6 +92,7 @@ static const struct {
     { "coloured_statistics", replay_coloured_statistics },
     { "coloured_theory", replay_coloured_theory },
     { "pink_stream", replay_pink_stream },
+    { "replay_buffer", replay_replay_buffer },
 };
 
 /* ---- one case -------------------------------------------------------------------------------- */

@@ -288,5 +288,6 @@ void replay_coloured_exact(replay_case *c);
 void replay_coloured_statistics(replay_case *c);
 void replay_coloured_theory(replay_case *c);
 void replay_pink_stream(replay_case *c);
+void replay_replay_buffer(replay_case *c);
 
 #endif

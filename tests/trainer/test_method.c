@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "methods/methods.h"
+#include "methods/replay.h"
 #include "support.h"
 #include "tools/csv.h"
 
@@ -23,6 +24,8 @@ typedef struct shrink_settings {
     double share; /* of the weights that stays in an iteration */
 } shrink_settings;
 
+enum { N_PAST = 3 };
+
 typedef struct shrink {
     double share;
     agent agent;
@@ -30,6 +33,8 @@ typedef struct shrink {
     memory arrays;
     const char **columns;
     double *weights;
+    replay past; /* a return and a weight per iteration */
+    uint64_t seed;
 } shrink;
 
 static void destroy(void *learner)
@@ -77,9 +82,12 @@ static tce_status create(const method_context *c, void **out)
     tce_random_start(&random, s->run.seed, PURPOSE_POLICY_START, 0, 0);
     ok(tce_policy_start(l->agent.policy, &random));
     ok(episodes_allocate(&l->ep, &l->agent, &l->arrays));
-    l->columns = memory_take(&l->arrays, l->ep.M + 3, sizeof *l->columns);
+    l->columns = memory_take(&l->arrays, l->ep.M + 4, sizeof *l->columns);
     memcpy(l->columns, l->ep.names, (l->ep.M + 2) * sizeof *l->columns);
-    l->columns[l->ep.M + 2] = "largest_weight";
+    l->columns[l->ep.M + 2] = "drawn";
+    l->columns[l->ep.M + 3] = "largest_weight";
+    l->seed = s->run.seed;
+    ok(replay_create(&l->past, &(replay_options){ 1, N_PAST, 2, TCE_NET_FLOAT }, &l->arrays));
     l->weights = memory_doubles(&l->arrays, tce_policy_n_weights(l->agent.policy));
     ck_assert(!l->arrays.failed);
     return TCE_OK;
@@ -89,12 +97,32 @@ static size_t columns(const void *learner, const char *const **names)
 {
     const shrink *l = learner;
     *names = l->columns;
-    return l->ep.M + 3;
+    return l->ep.M + 4;
 }
 
 static const agent *agent_of(const void *learner)
 {
     return &((const shrink *)learner)->agent;
+}
+
+/* What it keeps of the past, and the mean of eight draws from it. */
+static double draw_past(shrink *l, int64_t i, double result, double weight)
+{
+    replay_place places[8];
+    double values[8], sum = 0.0;
+    tce_random random;
+    replay_write(&l->past, (const double[]){ result, weight }, NULL);
+    tce_random_start(&random, l->seed, 99, (uint64_t)i, 0);
+    ok(replay_sample(&l->past, &random, 8, places));
+    replay_gather(&l->past, 8, places, 0, 1, values, 1);
+    for (int k = 0; k < 8; k++)
+        sum += values[k] / 8.0;
+    return sum;
+}
+
+static journal_rows *rows_of(void *learner)
+{
+    return &((shrink *)learner)->past.rows;
 }
 
 static tce_status iterate(void *learner, int64_t i, progress *out)
@@ -113,7 +141,8 @@ static tce_status iterate(void *learner, int64_t i, progress *out)
     out->env_steps = l->ep.n_steps;
     out->seconds[0] = 0.25;
     episodes_report(&l->ep, out->values);
-    out->values[l->ep.M + 2] = largest;
+    out->values[l->ep.M + 2] = draw_past(l, i, out->values[0], largest);
+    out->values[l->ep.M + 3] = largest;
     return tce_policy_set_weights(l->agent.policy, l->weights);
 }
 
@@ -149,6 +178,7 @@ static const method SHRINK = { .settings = { "shrink", GROUPS, NULL, NULL },
                                .columns = columns,
                                .agent = agent_of,
                                .iterate = iterate,
+                               .rows = rows_of,
                                .save = save,
                                .load = load };
 
@@ -287,6 +317,36 @@ START_TEST(a_new_method_trains_and_resumes_to_the_same_bytes)
 }
 END_TEST
 
+/* The ring is full after three iterations, and each file of its journal has one row. */
+START_TEST(a_method_with_a_replay_resumes_to_the_same_bytes)
+{
+    static char whole[MAX_TEXT];
+    static const char CHECKPOINT[] = "checkpoints/ckpt-00000009.safetensors";
+    char one[100], two[100];
+    train("one", "run.iterations=9");
+    train("two", "run.iterations=2");
+    resume("two", "run.iterations=5");
+    resume("two", "run.iterations=6");
+    resume("two", "run.iterations=9");
+    snprintf(whole, sizeof whole, "%s", text_of("one/progress.csv"));
+    ck_assert_str_eq(text_of("two/progress.csv"), whole);
+    snprintf(one, sizeof one, "one/%s", CHECKPOINT);
+    snprintf(two, sizeof two, "two/%s", CHECKPOINT);
+    check_same_bytes(one, two);
+    check_same_bytes("one/checkpoints/rows-000000000008.bin",
+                     "two/checkpoints/rows-000000000008.bin");
+    /* rows 5, 6 and 7 belong to the checkpoint before the last one */
+    ck_assert_int_eq(access("one/checkpoints/rows-000000000005.bin", F_OK), 0);
+    ck_assert_int_ne(access("one/checkpoints/rows-000000000004.bin", F_OK), 0);
+
+    /* without its last row, the last checkpoint is none, and the one before is */
+    ck_assert_int_eq(unlink("two/checkpoints/rows-000000000008.bin"), 0);
+    resume("two", "run.iterations=9");
+    ck_assert_str_eq(text_of("two/progress.csv"), whole);
+    check_same_bytes(one, two);
+}
+END_TEST
+
 START_TEST(a_new_method_is_evaluated_plotted_and_exported)
 {
     const char *library = getenv("TCE_TASKS");
@@ -337,6 +397,7 @@ int main(void)
     TCase *property = test_case(suite, "property", 120);
     tcase_add_checked_fixture(property, make_folder, remove_folder);
     tcase_add_test(property, a_new_method_trains_and_resumes_to_the_same_bytes);
+    tcase_add_test(property, a_method_with_a_replay_resumes_to_the_same_bytes);
     tcase_add_test(property, a_new_method_is_evaluated_plotted_and_exported);
     TCase *errors = test_case(suite, "errors", 0);
     tcase_add_test(errors, a_setting_of_a_new_method_is_no_other_methods);

@@ -363,17 +363,17 @@ static void save_at(const settings *s, int64_t iteration, double value)
 {
     pair l = { value, 2.0 * value };
     const run_mark mark = { iteration, 10 * iteration, 70, 80, 0.5 };
-    ck_assert_int_eq(
-        checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, NULL, &row }, &mark, "return"),
-        TCE_OK);
+    ck_assert_int_eq(checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, NULL, &row, NULL },
+                                     &mark, "return"),
+                     TCE_OK);
 }
 
 static tce_status load_newest(const settings *s, pair *l, run_mark *mark)
 {
     const messages silent = { 0 };
     char *columns;
-    const tce_status status = checkpoint_load(folder, &(run_subject){ s, &NUMBER, l, NULL, &row },
-                                              &silent, mark, &columns);
+    const tce_status status = checkpoint_load(
+        folder, &(run_subject){ s, &NUMBER, l, NULL, &row, NULL }, &silent, mark, &columns);
     if (status == TCE_OK)
         ck_assert_str_eq(columns, "return");
     free(columns);
@@ -490,9 +490,9 @@ START_TEST(a_checkpoint_that_lacks_an_array_changes_nothing)
     pair half = { 0.5, 1.0 };
     const run_mark at = { 4, 40, 70, 80, 0.5 };
     ok(settings_init(&s, METHODS, NULL));
-    ck_assert_int_eq(
-        checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, NULL, &row }, &at, "return"),
-        TCE_OK);
+    ck_assert_int_eq(checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, NULL, &row, NULL },
+                                     &at, "return"),
+                     TCE_OK);
     check_nothing_loads(&s);
     ck_assert_int_eq(access(in_folder("checkpoints/ckpt-00000004.safetensors.damaged"), F_OK), 0);
 }
@@ -509,7 +509,8 @@ START_TEST(a_mark_that_no_run_could_have_left_is_refused)
     pair l = { 0.5, 1.0 };
     ok(settings_init(&s, METHODS, NULL));
     for (size_t i = 0; i < sizeof MARKS / sizeof MARKS[0]; i++) {
-        ck_assert_int_eq(checkpoint_save(folder, &(run_subject){ &s, &NUMBER, &l, NULL, &row },
+        ck_assert_int_eq(checkpoint_save(folder,
+                                         &(run_subject){ &s, &NUMBER, &l, NULL, &row, NULL },
                                          &MARKS[i], "return"),
                          TCE_OK);
         check_nothing_loads(&s);

@@ -6,6 +6,7 @@
 #define TRAINER_METHODS_H
 
 #include "collect/collect.h"
+#include "tools/journal.h"
 
 /* What every method is given; all of it outlives the learner. */
 typedef struct method_context {
@@ -46,6 +47,11 @@ typedef struct method {
     const agent *(*agent)(const void *learner);
     /* Iteration i = 1, 2, …: collect, learn, report. */
     tce_status (*iterate)(void *learner, int64_t i, progress *out);
+    /*
+     * NULL, or rows that checkpoints need beside what save puts into them (replay.h): the run keeps
+     * them in its journal, and loads them after the rest.
+     */
+    journal_rows *(*rows)(void *learner);
     tce_status (*save)(const void *learner, tce_store *store);
     /* A run puts back what the learner was when this fails half-way. */
     tce_status (*load)(void *learner, const tce_store *store);

@@ -7,6 +7,7 @@
  *   timing.csv           seconds, one row per iteration
  *   events.out.tfevents.tce   the numbers of progress.csv for TensorBoard
  *   checkpoints/ckpt-<iteration>.safetensors   everything, the last few
+ *   checkpoints/rows-<first row>.bin   the replay that they need, of methods that have one
  *   policy.safetensors   what a robot needs
  *   lock                 held while a process writes
  *   curve.png, curve.csv at the end
@@ -155,11 +156,12 @@ typedef struct run_subject {
     void *learner;
     episodes *test;     /* episodes of evaluations; NULL: there are none */
     const metrics *row; /* all that it logs, by name */
+    journal *rows;      /* in the folder's checkpoints/; NULL: the learner has none to keep */
 } run_subject;
 
 /*
- * Writes ckpt-<iteration>, then policy.safetensors, then removes checkpoints beyond the newest
- * run.checkpoint_keep.
+ * Writes new rows of the replay, then ckpt-<iteration>, then policy.safetensors, then removes
+ * checkpoints beyond the newest run.checkpoint_keep, and rows that none of those left needs.
  */
 tce_status checkpoint_save(const char *folder, const run_subject *subject, const run_mark *mark,
                            const char *columns);

@@ -210,20 +210,34 @@ static tce_status list_checkpoints(const char *folder, int64_t **out, size_t *ou
     return TCE_OK;
 }
 
-static tce_status remove_old(const char *folder, int64_t newest, size_t keep)
+/* *oldest: the iteration of the oldest checkpoint that stays. */
+static tce_status remove_old(const char *folder, int64_t newest, size_t keep, int64_t *oldest)
 {
     int64_t *list;
     size_t n, kept = 0;
     const tce_status status = list_checkpoints(folder, &list, &n);
+    *oldest = newest;
     for (size_t i = 0; status == TCE_OK && i < n; i++) {
         char path[RUN_PATH];
         const int stays = list[i] <= newest && kept < keep;
         kept += (size_t)stays;
-        if (!stays && checkpoint_path(folder, list[i], path) == TCE_OK)
+        if (stays)
+            *oldest = list[i];
+        else if (checkpoint_path(folder, list[i], path) == TCE_OK)
             unlink(path);
     }
     free(list);
     return status;
+}
+
+/* Removes rows that the oldest checkpoint does not need; with one that is damaged, all stay. */
+static void remove_rows(const char *folder, const journal *rows, int64_t oldest)
+{
+    char path[RUN_PATH];
+    tce_store *store = NULL;
+    if (checkpoint_path(folder, oldest, path) == TCE_OK && own_store_load(path, &store) == TCE_OK)
+        journal_trim(rows, journal_rows_of(store));
+    tce_store_free(store);
 }
 
 /* ---- saving ---------------------------------------------------------------------------------- */
@@ -307,13 +321,19 @@ tce_status checkpoint_save(const char *folder, const run_subject *subject, const
         status = put_mark(store, mark);
     if (status == TCE_OK)
         status = put_texts(store, subject->s, columns);
+    if (status == TCE_OK && subject->rows)
+        status = journal_append(subject->rows, store);
     if (status == TCE_OK)
         status = tce_store_save(store, path);
     tce_store_free(store);
+    int64_t oldest = 0;
     if (status == TCE_OK)
         status = checkpoint_export(folder, subject);
     if (status == TCE_OK)
-        status = remove_old(folder, mark->iteration, (size_t)subject->s->run.checkpoint_keep);
+        status = remove_old(folder, mark->iteration, (size_t)subject->s->run.checkpoint_keep,
+                            &oldest);
+    if (status == TCE_OK && subject->rows)
+        remove_rows(folder, subject->rows, oldest);
     return status;
 }
 
@@ -414,7 +434,7 @@ static tce_status find_loader(const tce_store *store, const char *path, const lo
                     path, format, FORMAT);
 }
 
-/* All state comes from the store, or stays what it was. */
+/* All state comes from the store, or stays what it was; but a failure leaves no rows. */
 static tce_status load_whole(const run_subject *subject, const tce_store *store, const char *path)
 {
     tce_store *before = NULL;
@@ -426,6 +446,8 @@ static tce_status load_whole(const run_subject *subject, const tce_store *store,
         return status;
     }
     status = load_subject(subject, store);
+    if (status == TCE_OK && subject->rows)
+        status = journal_load(subject->rows, store);
     if (status != TCE_OK) {
         char reason[REASON_SIZE];
         snprintf(reason, sizeof reason, "%s", tce_error_message());

@@ -26,6 +26,7 @@ typedef struct run {
     double *all_seconds; /* [phases] since the start */
     const run_observer *observer;
     run_log log;
+    journal rows; /* the subject's, where its method has rows */
     run_mark mark;
     run_result *result;
 } run;
@@ -266,6 +267,14 @@ static tce_status create_parts(run *r, const method_context *c)
     return status;
 }
 
+static tce_status open_rows(run *r)
+{
+    char path[RUN_PATH];
+    const tce_status status = run_path(r->folder, "checkpoints", path);
+    return status == TCE_OK ? journal_open(&r->rows, path, r->subject.way->rows(r->subject.learner))
+                            : status;
+}
+
 static tce_status train(run *r, run_start start)
 {
     tce_status status = prepare(r, start);
@@ -299,16 +308,20 @@ static tce_status run_learner(const run_plan *plan, const method_context *c, voi
     memset(&r, 0, sizeof r);
     r.folder = plan->folder;
     r.s = c->s;
-    r.subject = (run_subject){ c->s, method_of(c->s), learner, &r.test, &r.m };
+    const method *way = method_of(c->s);
+    r.subject = (run_subject){ c->s, way, learner, &r.test, &r.m, way->rows ? &r.rows : NULL };
     r.observer = plan->observer;
     r.result = out;
     r.mark.eval_success = NAN;
 
     tce_status status = create_parts(&r, c);
+    if (status == TCE_OK && way->rows)
+        status = open_rows(&r);
     if (status == TCE_OK)
         status = train(&r, plan->start);
     out->seconds = now_seconds() - began;
     run_log_close(&r.log);
+    journal_close(&r.rows);
     episodes_free(&r.test);
     metrics_free(&r.m);
     memory_free(&r.arrays);

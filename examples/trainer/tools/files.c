@@ -117,6 +117,18 @@ tce_status file_replace(const char *path, void (*write)(FILE *file, const void *
     return file_fail_write(path, error);
 }
 
+tce_status folder_sync(const char *folder)
+{
+    const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int error = file < 0 ? errno : 0;
+    /* not every file system has something to sync there */
+    if (!error && fsync(file) != 0 && errno != EINVAL && errno != EBADF)
+        error = errno;
+    if (file >= 0)
+        close(file);
+    return error ? file_fail_write(folder, error) : TCE_OK;
+}
+
 /* A folder that may be there already. */
 static tce_status make_one(const char *path)
 {

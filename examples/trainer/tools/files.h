@@ -29,6 +29,9 @@ int file_sync(FILE *file);
 tce_status file_replace(const char *path, void (*write)(FILE *file, const void *content),
                         const void *content);
 
+/* The entries of a folder go to the disk: what was created or renamed in it. TCE_E_IO. */
+tce_status folder_sync(const char *folder);
+
 /* Makes a folder and its parents; one that is there is fine. TCE_E_IO. */
 tce_status folder_make(const char *folder);
 /*
