@@ -327,7 +327,7 @@ static const tce_env_vtable POINT = {
 typedef struct outputs {
     double obs[MAX_ENVS][T + 1][O];
     double rewards[MAX_ENVS][T];
-    uint8_t dones[MAX_ENVS][T];
+    uint8_t terminated[MAX_ENVS][T], truncated[MAX_ENVS][T];
     uint8_t events[MAX_ENVS][T];
     int32_t lengths[MAX_ENVS];
     double metrics[MAX_ENVS][M];
@@ -372,16 +372,25 @@ static tce_pool *make_pool(int32_t n_threads)
 
 static tce_rollout_paths paths_of(outputs *out)
 {
-    tce_rollout_paths paths;
-
-    tce_rollout_paths_init(&paths, sizeof paths);
+    tce_rollout_paths paths = TCE_INIT(tce_rollout_paths);
     paths.obs = out->obs[0][0];
     paths.rewards = out->rewards[0];
-    paths.dones = out->dones[0];
+    paths.terminated = out->terminated[0];
+    paths.truncated = out->truncated[0];
     paths.events = out->events[0];
     paths.lengths = out->lengths;
     paths.metrics = out->metrics[0];
     return paths;
+}
+
+/* Resets environment i to an episode of the handle's own streams, and leaves the others alone. */
+static tce_status reset_alone(tce_rollout *rollout, size_t i, uint64_t number, double *obs,
+                              double *pos, double *vel)
+{
+    tce_random stream;
+
+    tce_random_start(&stream, 11, 2, i, number);
+    return tce_rollout_reset_where(rollout, 1, &i, &stream, obs, pos, vel);
 }
 
 /* Desired paths that differ from environment to environment. */
@@ -437,7 +446,8 @@ START_TEST(an_episode_is_what_the_environment_alone_would_do)
             ok(point_step(instance, pos + (i * T + t) * D, vel + (i * T + t) * D, obs, &result));
             ck_assert_mem_eq(out->obs[i][t + 1], obs, sizeof obs);
             ck_assert_double_eq(out->rewards[i][t], result.reward);
-            ck_assert_int_eq(out->dones[i][t], t == T - 1);
+            ck_assert_int_eq(out->truncated[i][t], t == T - 1);
+            ck_assert_int_eq(out->terminated[i][t], 0);
             ck_assert_int_eq(out->events[i][t], t >= 4);
         }
         ok(point_metrics(instance, metrics));
@@ -469,7 +479,7 @@ START_TEST(an_episode_from_a_stream_of_the_caller)
     for (size_t i = 0; i < N; i++)
         tce_random_start(&streams[i], 11, 2, N - 1 - i, 9);
     memcpy(start, streams, sizeof start);
-    ok(tce_rollout_reset_streams(rollout, N, NULL, streams, obs[0], pos[0], vel[0]));
+    ok(tce_rollout_reset_where(rollout, N, NULL, streams, obs[0], pos[0], vel[0]));
     for (size_t i = 0; i < N; i++) {
         ck_assert_mem_eq(obs[i], want->start_obs[N - 1 - i], sizeof obs[i]);
         ck_assert_mem_eq(pos[i], want->start_pos[N - 1 - i], sizeof pos[i]);
@@ -480,7 +490,7 @@ START_TEST(an_episode_from_a_stream_of_the_caller)
     /* some of them; the others stay where they were */
     ok(episode(rollout, 1, 3, out));
     memcpy(streams, start, sizeof start);
-    ok(tce_rollout_reset_streams(rollout, 2, WHICH, streams + 1, obs[0], NULL, NULL));
+    ok(tce_rollout_reset_where(rollout, 2, WHICH, streams + 1, obs[0], NULL, NULL));
     ck_assert_mem_eq(obs[0], want->start_obs[2], sizeof obs[0]);
     ck_assert_mem_eq(obs[1], want->start_obs[1], sizeof obs[1]);
     double path[N * T * D] = { 0.0 };
@@ -488,19 +498,19 @@ START_TEST(an_episode_from_a_stream_of_the_caller)
     fails(tce_rollout_run(rollout, N, T, path, path, &paths), TCE_E_STATE,
           "environment 0 has no episode");
 
-    fails(tce_rollout_reset_streams(rollout, 2, FAR, streams, NULL, NULL, NULL), TCE_E_SHAPE,
+    fails(tce_rollout_reset_where(rollout, 2, FAR, streams, NULL, NULL, NULL), TCE_E_SHAPE,
           "which[1] = 4");
-    fails(tce_rollout_reset_streams(rollout, 2, BACK, streams, NULL, NULL, NULL), TCE_E_VALUE,
+    fails(tce_rollout_reset_where(rollout, 2, BACK, streams, NULL, NULL, NULL), TCE_E_VALUE,
           "which[1] = 1 after 3");
-    fails(tce_rollout_reset_streams(rollout, 2, TWICE, streams, NULL, NULL, NULL), TCE_E_VALUE,
+    fails(tce_rollout_reset_where(rollout, 2, TWICE, streams, NULL, NULL, NULL), TCE_E_VALUE,
           "ascending");
-    fails(tce_rollout_reset_streams(rollout, 2, NULL, NULL, NULL, NULL, NULL), TCE_E_ARGUMENT,
+    fails(tce_rollout_reset_where(rollout, 2, NULL, NULL, NULL, NULL, NULL), TCE_E_ARGUMENT,
           "streams");
-    fails(tce_rollout_reset_streams(rollout, N + 1, NULL, streams, NULL, NULL, NULL), TCE_E_SHAPE,
+    fails(tce_rollout_reset_where(rollout, N + 1, NULL, streams, NULL, NULL, NULL), TCE_E_SHAPE,
           "n = 5");
     p.bad_env = 2;
     p.kind = RESET_SAYS_SO;
-    fails(tce_rollout_reset_streams(rollout, N, NULL, streams, obs[0], NULL, NULL), TCE_E_ENV,
+    fails(tce_rollout_reset_where(rollout, N, NULL, streams, obs[0], NULL, NULL), TCE_E_ENV,
           "environment 2, reset of episode");
     ck_assert_double_eq(obs[2][0], 0.0);
     tce_rollout_free(rollout);
@@ -551,7 +561,7 @@ START_TEST(an_episode_depends_on_its_number_and_not_on_those_before)
 
     /* one alone, and fewer than there are */
     double obs[O], pos[D], vel[D];
-    ok(tce_rollout_reset_one(rollout, 2, 9, obs, pos, vel));
+    ok(reset_alone(rollout, 2, 9, obs, pos, vel));
     ck_assert_mem_eq(obs, first->start_obs[2], sizeof obs);
     ck_assert_mem_eq(pos, first->start_pos[2], sizeof pos);
     ck_assert_mem_eq(vel, first->start_vel[2], sizeof vel);
@@ -575,7 +585,8 @@ START_TEST(after_an_early_end_nothing_more_happens)
     for (size_t i = 0; i < N; i++) {
         ck_assert_int_eq(out->lengths[i], 7);
         for (size_t t = 0; t < T; t++) {
-            ck_assert_int_eq(out->dones[i][t], t >= 6);
+            ck_assert_int_eq(out->terminated[i][t], t >= 6);
+            ck_assert_int_eq(out->truncated[i][t], 0);
             ck_assert_int_eq(out->events[i][t], t >= 4);
             ck_assert(t >= 7 ? out->rewards[i][t] == 0.0 : out->rewards[i][t] < 0.0);
             if (t >= 7)
@@ -606,19 +617,18 @@ START_TEST(the_last_step_is_an_end_whatever_the_task_says)
 
     /* a longer path ends there */
     double pos[N * 2 * T * D] = { 0.0 }, rewards[N][2 * T];
-    uint8_t dones[N][2 * T];
+    uint8_t truncated[N][2 * T];
     int32_t lengths[N];
-    tce_rollout_paths paths;
-    tce_rollout_paths_init(&paths, sizeof paths);
+    tce_rollout_paths paths = TCE_INIT(tce_rollout_paths);
     paths.rewards = rewards[0];
-    paths.dones = dones[0];
+    paths.truncated = truncated[0];
     paths.lengths = lengths;
     ok(tce_rollout_reset(rollout, N, 0, NULL, NULL, NULL));
     ok(tce_rollout_run(rollout, N, 2 * T, pos, pos, &paths));
     for (size_t i = 0; i < N; i++) {
         ck_assert_int_eq(lengths[i], T);
         for (size_t t = 0; t < 2 * T; t++) {
-            ck_assert_int_eq(dones[i][t], t >= T - 1);
+            ck_assert_int_eq(truncated[i][t], t >= T - 1);
             ck_assert(t >= T ? rewards[i][t] == 0.0 : rewards[i][t] < 0.0);
         }
     }
@@ -642,7 +652,7 @@ START_TEST(the_last_step_is_an_end_whatever_the_task_says)
     ck_assert_double_eq(metrics[1][0], 1.0);
     fails(tce_rollout_run(rollout, N, T, pos, pos, &paths), TCE_E_STATE,
           "environment 0 has no episode");
-    ok(tce_rollout_reset_one(rollout, 0, 1, NULL, NULL, NULL));
+    ok(reset_alone(rollout, 0, 1, NULL, NULL, NULL));
     ok(tce_rollout_step(rollout, N, actions, obs[0], results));
     ck_assert_int_eq(results[0].truncated, 0);
     ck_assert_int_eq(results[1].truncated, 1);
@@ -669,7 +679,7 @@ START_TEST(only_what_is_asked_for_is_written)
     tce_rollout_paths paths;
 
     ok(episode(rollout, N, 0, out));
-    tce_rollout_paths_init(&paths, sizeof paths);
+    paths = TCE_INIT(tce_rollout_paths);
     paths.rewards = rewards[0];
     desired(N, pos, vel);
     ok(tce_rollout_reset(rollout, N, 0, NULL, NULL, NULL));
@@ -690,7 +700,6 @@ START_TEST(the_spec_is_a_copy)
     tce_rollout *rollout = make(&p, 2, TCE_ROLLOUT_FAIL, NULL, NULL);
     const tce_env_spec *spec = tce_rollout_spec(rollout);
 
-    ck_assert_uint_eq(tce_rollout_num_envs(rollout), 2);
     ck_assert_int_eq(spec->n_obs, O);
     ck_assert_int_eq(spec->n_dof, D);
     ck_assert_int_eq(spec->n_action, A);
@@ -739,34 +748,237 @@ START_TEST(raw_actions_step_each_environment_once)
 }
 END_TEST
 
+/* Numbers of a row of states: the task's, and the roll-out's own. */
+enum { WORDS = 7, ROW = S + WORDS };
+
 START_TEST(states_go_out_and_in)
 {
     enum { N = 3 };
     plan p = { .bad_env = -1 }, q = { .bad_env = -1 };
     tce_rollout *one = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
     tce_rollout *two = make(&q, N, TCE_ROLLOUT_FAIL, NULL, NULL);
-    double states[N][S], again[N][S], obs[N][O], actions[N][A] = { { 0.3, 0.1 } };
+    double states[N][ROW], again[N][ROW], obs[N][O], shown[N][O];
+    double actions[N][A] = { { 0.3, 0.1 } };
     tce_env_result results[N];
 
-    ck_assert_uint_eq(tce_rollout_num_state(one), S);
+    ck_assert_uint_eq(tce_rollout_n_state(one), ROW);
     ok(tce_rollout_reset(one, N, 4, obs[0], NULL, NULL));
     ok(tce_rollout_step(one, N, actions[0], obs[0], results));
     ok(tce_rollout_get_states(one, N, states[0]));
     ck_assert_double_eq(states[2][0], 1.0);
 
     /* in the other handle they are the same; the first two only, when only those are set */
-    ok(tce_rollout_reset(two, N, 9, obs[0], NULL, NULL));
-    ok(tce_rollout_set_states(two, 2, states[0]));
+    ok(tce_rollout_reset(two, N, 9, shown[0], NULL, NULL));
+    ok(tce_rollout_set_states(two, 2, states[0], shown[0]));
+    ck_assert_mem_eq(shown, obs, 2 * sizeof obs[0]);
     ok(tce_rollout_get_states(two, N, again[0]));
     ck_assert_mem_eq(states, again, 2 * sizeof states[0]);
     ck_assert_double_eq(again[2][0], 0.0);
 
-    /* an environment that was set has no episode */
+    /* of an environment without an episode too */
+    ok(tce_rollout_set_states(two, 2, states[0], NULL));
+    tce_rollout_free(one);
+    one = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+    ok(tce_rollout_get_states(one, N, states[0]));
+    ok(tce_rollout_set_states(two, N, states[0], NULL));
     fails(tce_rollout_step(two, N, actions[0], obs[0], results), TCE_E_STATE, "environment 0");
     ok(tce_rollout_reset(two, N, 9, obs[0], NULL, NULL));
     ok(tce_rollout_step(two, N, actions[0], obs[0], results));
     tce_rollout_free(one);
     tce_rollout_free(two);
+}
+END_TEST
+
+/* Steps of three environments in other handles, each resumed from the one before after _i steps. */
+START_TEST(an_episode_that_is_resumed_anywhere_stays_the_same)
+{
+    enum { N = 3, LENGTH = T + 4 };
+    plan p = { .bad_env = -1, .ends_at = _i % 2 ? 7 : 0 };
+    tce_rollout *whole = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+    tce_rollout *part = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+    double obs[N][O], other[N][O], actions[N][A], states[N][ROW], metrics[N][M], others[N][M];
+    tce_env_result results[N], changed[N];
+    const uint64_t number = 0x1234567890abcdefu;
+
+    ok(tce_rollout_reset(whole, N, number, obs[0], NULL, NULL));
+    ok(tce_rollout_reset(part, N, number, other[0], NULL, NULL));
+    for (int t = 0; t < LENGTH; t++) {
+        if (t % (_i + 1) == _i) {
+            ok(tce_rollout_get_states(part, N, states[0]));
+            tce_rollout_free(part);
+            part = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+            memset(other, 0, sizeof other);
+            ok(tce_rollout_set_states(part, N, states[0], other[0]));
+            ck_assert_mem_eq(other, obs, sizeof obs);
+        }
+        for (size_t i = 0; i < N; i++)
+            for (size_t k = 0; k < A; k++)
+                actions[i][k] = sin((double)(i * A + k) + 0.7 * t);
+        ok(tce_rollout_step(whole, N, actions[0], obs[0], results));
+        ok(tce_rollout_step(part, N, actions[0], other[0], changed));
+        ck_assert_mem_eq(other, obs, sizeof obs);
+        ck_assert_mem_eq(changed, results, sizeof results);
+        ok(tce_rollout_metrics(whole, N, metrics[0]));
+        ok(tce_rollout_metrics(part, N, others[0]));
+        ck_assert_mem_eq(others, metrics, sizeof metrics);
+        if (t == 5) /* one of them begins another episode */
+            for (int k = 0; k < 2; k++)
+                ok(reset_alone(k ? part : whole, 1, 8, k ? other[1] : obs[1], NULL, NULL));
+    }
+    ck_assert_int_eq(results[0].truncated || results[0].terminated, 1);
+    tce_rollout_free(whole);
+    tce_rollout_free(part);
+}
+END_TEST
+
+START_TEST(a_path_goes_on_after_a_resume)
+{
+    enum { N = 2, BEFORE = 4 };
+    plan p = { .bad_env = -1 };
+    tce_rollout *whole = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+    tce_rollout *part = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+    outputs *want = malloc(sizeof *want), *out = malloc(sizeof *out);
+    double pos[N * T * D], vel[N * T * D], obs[N][O], actions[N][A] = { { 0.1 } }, states[N][ROW];
+    tce_env_result results[N];
+    const tce_rollout_paths all = paths_of(want), rest = paths_of(out);
+
+    desired(N, pos, vel);
+    ok(tce_rollout_reset(whole, N, 3, NULL, NULL, NULL));
+    for (int t = 0; t < BEFORE; t++)
+        ok(tce_rollout_step(whole, N, actions[0], obs[0], results));
+    ok(tce_rollout_get_states(whole, N, states[0]));
+    ok(tce_rollout_set_states(part, N, states[0], NULL));
+    memset(want, 0, sizeof *want);
+    memset(out, 0, sizeof *out);
+    ok(tce_rollout_run(whole, N, T, pos, vel, &all));
+    ok(tce_rollout_run(part, N, T, pos, vel, &rest));
+    ck_assert_mem_eq(out, want, sizeof *want);
+    ck_assert_int_eq(out->lengths[1], T - BEFORE);
+    tce_rollout_free(whole);
+    tce_rollout_free(part);
+    free(want);
+    free(out);
+}
+END_TEST
+
+START_TEST(a_lost_environment_waits_for_a_reset_after_a_resume)
+{
+    enum { N = 2 };
+    plan p = { .bad_env = 1, .bad_step = 1, .kind = SAYS_SO };
+    tce_rollout *rollout = make(&p, N, TCE_ROLLOUT_DROP, NULL, NULL);
+    double obs[N][O], actions[N][A] = { { 0.1 } }, states[N][ROW];
+    tce_env_result results[N];
+
+    ok(tce_rollout_reset(rollout, N, 3, NULL, NULL, NULL));
+    for (int t = 0; t < 2; t++)
+        ok(tce_rollout_step(rollout, N, actions[0], obs[0], results));
+    ck_assert_int_eq(tce_rollout_status(rollout, 1), TCE_E_UNSUPPORTED);
+    ok(tce_rollout_get_states(rollout, N, states[0]));
+    ok(tce_rollout_set_states(rollout, N, states[0], obs[0]));
+    ck_assert_int_eq(tce_rollout_status(rollout, 1), TCE_OK);
+    ok(tce_rollout_step(rollout, 1, actions[0], obs[0], results));
+    fails(tce_rollout_step(rollout, N, actions[0], obs[0], results), TCE_E_STATE, "environment 1");
+    tce_rollout_free(rollout);
+}
+END_TEST
+
+START_TEST(states_from_elsewhere_are_refused)
+{
+    enum { N = 2 };
+    static const double BAD[] = { NAN, -1.0, 0.5, 1e300 };
+    plan p = { .bad_env = -1 };
+    tce_rollout *rollout = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
+    double states[N][ROW], before[N][ROW], after[N][ROW];
+
+    ok(tce_rollout_reset(rollout, N, 3, NULL, NULL, NULL));
+    ok(tce_rollout_get_states(rollout, N, before[0]));
+    for (size_t word = S; word < ROW; word++)
+        for (size_t k = 0; k < sizeof BAD / sizeof BAD[0]; k++) {
+            memcpy(states, before, sizeof states);
+            states[1][word] = BAD[k];
+            fails(tce_rollout_set_states(rollout, N, states[0], NULL), TCE_E_VALUE,
+                  "states of environment 1");
+        }
+    ok(tce_rollout_get_states(rollout, N, after[0]));
+    ck_assert_mem_eq(after, before, sizeof before);
+    tce_rollout_free(rollout);
+}
+END_TEST
+
+START_TEST(parts_of_the_environments_have_the_streams_of_the_whole)
+{
+    enum { N = 5, FIRST = 2 };
+    plan p = { .bad_env = -1 }, q = { .bad_env = -1 };
+    tce_rollout_options options = default_options(&q, N - FIRST);
+    tce_rollout *whole = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL), *part;
+    double obs[N][O], other[N][O];
+
+    options.first_env = FIRST;
+    ok(tce_rollout_create(&options, NULL, &part));
+    ok(tce_rollout_reset(whole, N, 3, obs[0], NULL, NULL));
+    ok(tce_rollout_reset(part, N - FIRST, 3, other[0], NULL, NULL));
+    ck_assert_mem_eq(other, obs[FIRST], (N - FIRST) * sizeof obs[0]);
+    tce_rollout_free(whole);
+    tce_rollout_free(part);
+}
+END_TEST
+
+/* A task that tracks no paths. */
+static tce_status raw_spec(void *instance, tce_env_spec *out)
+{
+    const tce_status status = point_spec(instance, out);
+
+    out->n_dof = 0;
+    return status;
+}
+
+static tce_status raw_reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                            double *out_vel)
+{
+    double pos[D], vel[D];
+
+    (void)out_pos;
+    (void)out_vel;
+    return point_reset(instance, random, out_obs, pos, vel);
+}
+
+START_TEST(a_task_for_raw_actions_needs_no_step_and_no_degrees_of_freedom)
+{
+    enum { N = 2 };
+    plan p = { .bad_env = -1 }, q = { .bad_env = -1 };
+    tce_env_vtable raw = POINT;
+    tce_rollout_options options = default_options(&q, N);
+    tce_rollout *both = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL), *rollout;
+    double obs[N][O], other[N][O], actions[N][A] = { { 0.3, 0.1 } }, rewards[T];
+    tce_env_result results[N], others[N];
+    tce_rollout_paths paths = TCE_INIT(tce_rollout_paths);
+
+    raw.step = NULL;
+    raw.spec = raw_spec;
+    raw.reset = raw_reset;
+    options.vtable = &raw;
+    ok(tce_rollout_create(&options, NULL, &rollout));
+    ok(tce_rollout_reset(rollout, N, 3, other[0], NULL, NULL));
+    ok(tce_rollout_reset(both, N, 3, obs[0], NULL, NULL));
+    ck_assert_mem_eq(other, obs, sizeof obs);
+    for (int t = 0; t < T; t++) {
+        ok(tce_rollout_step(rollout, N, actions[0], other[0], others));
+        ok(tce_rollout_step(both, N, actions[0], obs[0], results));
+        ck_assert_mem_eq(other, obs, sizeof obs);
+        ck_assert_mem_eq(others, results, sizeof results);
+    }
+    paths.rewards = rewards;
+    ok(tce_rollout_reset(rollout, N, 4, NULL, NULL, NULL));
+    fails(tce_rollout_run(rollout, 1, T, NULL, NULL, &paths), TCE_E_UNSUPPORTED,
+          "tracks no desired paths");
+    tce_rollout_free(rollout);
+    tce_rollout_free(both);
+
+    /* what it takes has to be said */
+    raw.spec = POINT.spec;
+    fails(tce_rollout_create(&options, NULL, &rollout), TCE_E_ARGUMENT, "the table has no step");
+    raw.step_action = NULL;
+    fails(tce_rollout_create(&options, NULL, &rollout), TCE_E_ARGUMENT, "are both NULL");
 }
 END_TEST
 
@@ -807,7 +1019,8 @@ static void assert_only_the_bad_are_lost(const tce_rollout *rollout, int fault, 
         ck_assert_double_eq(out->metrics[i][1], 0.0);
         for (size_t t = 0; t < T; t++) {
             ck_assert_double_eq(out->rewards[i][t], 0.0);
-            ck_assert_int_eq(out->dones[i][t], 1);
+            ck_assert_int_eq(out->terminated[i][t], 1);
+            ck_assert_int_eq(out->truncated[i][t], 0);
             ck_assert_int_eq(out->events[i][t], 0);
             ck_assert_mem_eq(out->obs[i][t + 1], out->start_obs[i], sizeof out->start_obs[i]);
         }
@@ -882,7 +1095,7 @@ START_TEST(a_lost_environment_stays_lost_while_others_are_stepped)
     ck_assert_int_eq(tce_rollout_status(rollout, 1), TCE_E_ENV_NAN);
 
     /* reset alone, it goes on */
-    ok(tce_rollout_reset_one(rollout, 1, 1, obs[1], NULL, NULL));
+    ok(reset_alone(rollout, 1, 1, obs[1], NULL, NULL));
     ck_assert_int_eq(tce_rollout_status(rollout, 1), TCE_OK);
     p.kind = FINE;
     ok(tce_rollout_step(rollout, 2, actions, obs[0], results));
@@ -906,7 +1119,7 @@ START_TEST(a_step_that_fails_returns_the_lowest_index)
     ck_assert_int_eq(tce_rollout_status(rollout, 4), TCE_E_UNSUPPORTED);
     ck_assert_int_eq(tce_rollout_status(rollout, 5), TCE_OK);
     p.kind = RESET_SAYS_SO;
-    fails(tce_rollout_reset_one(rollout, 4, 6, obs[0], NULL, NULL), TCE_E_ENV,
+    fails(reset_alone(rollout, 4, 6, obs[0], NULL, NULL), TCE_E_ENV,
           "environment 4, reset of episode 6");
     p.kind = METRICS_SAY_SO;
     ok(tce_rollout_reset(rollout, N, 3, obs[0], NULL, NULL));
@@ -984,17 +1197,18 @@ START_TEST(states_that_cannot_be_had_are_refused)
     tce_env_vtable stateless = POINT;
     plan p = { .bad_env = 1, .kind = STATE_SAYS_SO };
     tce_rollout *rollout = make(&p, N, TCE_ROLLOUT_FAIL, NULL, NULL);
-    double states[MAX_ENVS][S] = { { SENTINEL } };
+    double states[MAX_ENVS][ROW] = { { SENTINEL } };
 
     fails(tce_rollout_get_states(rollout, N, states[0]), TCE_E_ENV,
           "environment 1, get_state: the encoder is off");
-    fails(tce_rollout_set_states(rollout, N, states[0]), TCE_E_ENV,
+    memset(states, 0, sizeof states);
+    fails(tce_rollout_set_states(rollout, N, states[0], NULL), TCE_E_ENV,
           "environment 1, set_state: set_state returned 3");
     fails(tce_rollout_get_states(rollout, N + 1, states[0]), TCE_E_SHAPE, "n = 5");
     fails(tce_rollout_get_states(rollout, N, NULL), TCE_E_ARGUMENT, "out");
-    fails(tce_rollout_set_states(rollout, N, NULL), TCE_E_ARGUMENT, "states");
+    fails(tce_rollout_set_states(rollout, N, NULL, NULL), TCE_E_ARGUMENT, "states");
     fails(tce_rollout_get_states(NULL, N, states[0]), TCE_E_ARGUMENT, "rollout");
-    ck_assert_uint_eq(tce_rollout_num_state(NULL), 0);
+    ck_assert_uint_eq(tce_rollout_n_state(NULL), 0);
     tce_rollout_free(rollout);
 
     /* environments that do not agree about the size */
@@ -1012,7 +1226,7 @@ START_TEST(states_that_cannot_be_had_are_refused)
     tce_rollout_options options = default_options(&p, 1);
     options.vtable = &stateless;
     ok(tce_rollout_create(&options, NULL, &rollout));
-    ck_assert_uint_eq(tce_rollout_num_state(rollout), 0);
+    ck_assert_uint_eq(tce_rollout_n_state(rollout), 0);
     fails(tce_rollout_get_states(rollout, 1, states[0]), TCE_E_UNSUPPORTED, "point");
     tce_rollout_free(rollout);
     p = (plan){ .bad_env = -1, .odd_spec = CARRIES };
@@ -1070,7 +1284,7 @@ START_TEST(bad_arguments_touch_nothing)
           "environment 0 has no episode");
     fails(tce_rollout_reset(rollout, N + 1, 0, NULL, NULL, NULL), TCE_E_SHAPE, "n = 4");
     fails(tce_rollout_reset(NULL, 0, 0, NULL, NULL, NULL), TCE_E_ARGUMENT, "rollout");
-    fails(tce_rollout_reset_one(rollout, N, 0, NULL, NULL, NULL), TCE_E_SHAPE, "i = 3");
+    fails(reset_alone(rollout, N, 0, NULL, NULL, NULL), TCE_E_SHAPE, "which[0] = 3");
     ok(tce_rollout_reset(rollout, 2, 0, NULL, NULL, NULL));
     fails(tce_rollout_run(rollout, N, T, pos, vel, &paths), TCE_E_STATE,
           "environment 2 has no episode");
@@ -1101,7 +1315,6 @@ START_TEST(bad_arguments_touch_nothing)
     fails(tce_rollout_run(rollout, N, T, pos, vel, &paths), TCE_E_STATE, "tce_rollout_reset");
     ck_assert_int_eq(tce_rollout_status(rollout, N), TCE_E_ARGUMENT);
     ck_assert_str_eq(tce_rollout_message(rollout, N), "");
-    ck_assert_uint_eq(tce_rollout_num_envs(NULL), 0);
     ck_assert_ptr_null(tce_rollout_spec(NULL));
     tce_rollout_free(rollout);
     tce_rollout_free(NULL);
@@ -1191,7 +1404,7 @@ START_TEST(nothing_allocates_after_create)
         ok(tce_rollout_reset(rollout, N, number, obs, NULL, NULL));
         ok(tce_rollout_step(rollout, N, actions, obs, results));
         ok(tce_rollout_metrics(rollout, N, out->metrics[0]));
-        ok(tce_rollout_reset_one(rollout, 2, number, obs, NULL, NULL));
+        ok(reset_alone(rollout, 2, number, obs, NULL, NULL));
     }
     ck_assert_uint_eq(memory.n_alloc, 1);
     tce_rollout_free(rollout);
@@ -1220,6 +1433,12 @@ int main(void)
     tcase_add_test(property, the_spec_is_a_copy);
     tcase_add_test(property, raw_actions_step_each_environment_once);
     tcase_add_test(property, states_go_out_and_in);
+    tcase_add_loop_test(property, an_episode_that_is_resumed_anywhere_stays_the_same, 0, T + 2);
+    tcase_add_test(property, a_path_goes_on_after_a_resume);
+    tcase_add_test(property, a_lost_environment_waits_for_a_reset_after_a_resume);
+    tcase_add_test(property, parts_of_the_environments_have_the_streams_of_the_whole);
+    tcase_add_test(property, a_task_for_raw_actions_needs_no_step_and_no_degrees_of_freedom);
+    tcase_add_test(errors, states_from_elsewhere_are_refused);
 
     tcase_add_loop_test(errors, a_fault_is_reported_and_loses_nothing_else, 0, 2 * n_faults);
     tcase_add_test(errors, a_lost_environment_stays_lost_while_others_are_stepped);

@@ -596,10 +596,9 @@ START_TEST(a_getter_takes_NULL_for_an_empty_handle)
     ck_assert_uint_eq(tce_policy_n_weights(NULL), 0);
     ck_assert_uint_eq(tce_net_work_size(NULL, 3), 0);
     ck_assert_double_eq(tce_policy_gradient_norm(NULL), 0.0);
-    ck_assert_uint_eq(tce_rollout_num_envs(NULL), 0);
-    ck_assert_uint_eq(tce_rollout_num_state(NULL), 0);
+    ck_assert_uint_eq(tce_rollout_n_state(NULL), 0);
     ck_assert_uint_eq(tce_store_n_arrays(NULL), 0);
-    ck_assert_uint_eq(tce_env_library_count(NULL), 0);
+    ck_assert_uint_eq(tce_env_library_n_tasks(NULL), 0);
     ck_assert_ptr_null(tce_env_library_at(NULL, 0));
     ck_assert_ptr_null(tce_rollout_spec(NULL));
     ck_assert_ptr_null(tce_rollout_instance(NULL, 0));

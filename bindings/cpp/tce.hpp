@@ -143,7 +143,7 @@ using adam_options = detail::options<tce_adam_options, tce_adam_options_init>;
 using policy_options = detail::options<tce_policy_options, tce_policy_options_init>;
 using normaliser_options = detail::options<tce_normaliser_options, tce_normaliser_options_init>;
 using rollout_options = detail::options<tce_rollout_options, tce_rollout_options_init>;
-using rollout_paths = detail::options<tce_rollout_paths, tce_rollout_paths_init>;
+using rollout_paths = detail::plain<tce_rollout_paths>;
 using store_array = detail::plain<tce_store_array>;
 
 /* ---- random streams and threads ------------------------------------------------------------------------------------ */
@@ -661,7 +661,7 @@ public:
         check(tce_env_library_open(path.c_str(), nullptr, &pointer_));
     }
 
-    size_t count() const { return tce_env_library_count(pointer_); }
+    size_t n_tasks() const { return tce_env_library_n_tasks(pointer_); }
     const tce_env_vtable *at(size_t i) const { return tce_env_library_at(pointer_, i); }
     const tce_env_vtable *find(const std::string &name) const
     {
@@ -679,7 +679,6 @@ public:
         check(tce_rollout_create(&options, nullptr, &pointer_));
     }
 
-    size_t num_envs() const { return tce_rollout_num_envs(pointer_); }
     const tce_env_spec &spec() const { return *tce_rollout_spec(pointer_); }
     tce_status status(size_t i) const { return tce_rollout_status(pointer_, i); }
     std::string message(size_t i) const { return tce_rollout_message(pointer_, i); }
@@ -687,14 +686,10 @@ public:
     {
         check(tce_rollout_reset(pointer_, n, episode, obs, pos, vel));
     }
-    void reset_one(size_t i, uint64_t episode, double *obs, double *pos, double *vel)
+    void reset_where(size_t n, const size_t *which, tce_random *streams, double *obs, double *pos,
+                     double *vel)
     {
-        check(tce_rollout_reset_one(pointer_, i, episode, obs, pos, vel));
-    }
-    void reset_streams(size_t n, const size_t *which, tce_random *streams, double *obs, double *pos,
-                       double *vel)
-    {
-        check(tce_rollout_reset_streams(pointer_, n, which, streams, obs, pos, vel));
+        check(tce_rollout_reset_where(pointer_, n, which, streams, obs, pos, vel));
     }
     void run(size_t n, size_t T, const double *pos, const double *vel, const tce_rollout_paths &out)
     {
@@ -706,11 +701,11 @@ public:
     }
     void metrics(size_t n, double *out) { check(tce_rollout_metrics(pointer_, n, out)); }
     void *instance(size_t i) { return tce_rollout_instance(pointer_, i); }
-    size_t num_state() const { return tce_rollout_num_state(pointer_); }
+    size_t n_state() const { return tce_rollout_n_state(pointer_); }
     void get_states(size_t n, double *out) { check(tce_rollout_get_states(pointer_, n, out)); }
-    void set_states(size_t n, const double *states)
+    void set_states(size_t n, const double *states, double *obs = nullptr)
     {
-        check(tce_rollout_set_states(pointer_, n, states));
+        check(tce_rollout_set_states(pointer_, n, states, obs));
     }
 };
 

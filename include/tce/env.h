@@ -24,7 +24,7 @@ TCE_BEGIN_C
 typedef struct tce_env_spec {
     size_t struct_size;
     int32_t n_obs;     /* O: numbers in an observation */
-    int32_t n_dof;     /* D: numbers in a desired position */
+    int32_t n_dof;     /* D: numbers in a desired position; 0: tracks no paths, raw actions only */
     int32_t n_action;  /* numbers in a raw action; 0: step_action is not offered */
     int32_t n_steps;   /* T: steps of a whole episode */
     int32_t n_metrics; /* numbers from metrics() */
@@ -32,8 +32,8 @@ typedef struct tce_env_spec {
     double dt;         /* seconds a step */
     /*
      * [n_metrics]; "success" is 0 or 1 where a task has it. Names are distinct, printable UTF-8
-     * without commas and quotes, and none that training logs its own numbers under, as "return",
-     * "length" and all that begin with "eval_"
+     * without commas and quotes. A program may refuse names that it logs numbers of its own under:
+     * docs/api/env.md lists those of `tce train`.
      */
     const char *const *metric_names;
     const int32_t *context;    /* [n_context] indices into the observation */
@@ -80,25 +80,27 @@ typedef struct tce_env_vtable {
 
     /*
      * A new episode, drawn from `random` alone: out_obs [O]; the joint position and velocity where
-     * desired paths start: out_pos, out_vel [D].
+     * desired paths start: out_pos, out_vel [D]. Of the episodes before, nothing may be left but what
+     * carries_state says.
      */
     tce_status (*reset)(void *instance, tce_random *random, double *out_obs, double *out_pos,
                         double *out_vel);
     /*
-     * Tracks pos, vel [D] for one step. *out is zero but for event, which has the value of the step
-     * before.
+     * Optional when n_dof is 0: tracks pos, vel [D] for one step. *out is zero but for event, which
+     * has the value of the step before. A step draws no random numbers.
      */
     tce_status (*step)(void *instance, const double *pos, const double *vel, double *out_obs,
                        tce_env_result *out);
-    /* Optional when n_action is 0: one step with the raw action [n_action]. *out is zero. */
+    /* Optional when n_action is 0: the same with the raw action [n_action]. */
     tce_status (*step_action)(void *instance, const double *action, double *out_obs,
                               tce_env_result *out);
     /* Optional when n_metrics is 0: numbers about the episode so far. */
     tce_status (*metrics)(void *instance, double *out);
 
     /*
-     * Optional, all three or none: the full physics and task state, for injection and replay;
-     * n_state returns how many numbers.
+     * Optional, all three or none: the full physics and task state, for checkpoints, injection and
+     * replay; n_state returns how many numbers. An episode that is continued from its state in another
+     * instance is the same, byte for byte.
      */
     size_t (*n_state)(void *instance);
     tce_status (*get_state)(void *instance, double *out);
@@ -138,6 +140,12 @@ typedef struct tce_env_inspect_options {
     void *context; /* given to report and trace */
     /* called before each call into the task, to tell where it hangs or crashes; NULL: not */
     tce_env_trace trace;
+    /*
+     * [n_reserved] names that the caller logs numbers of its own under, which no metric may have; one
+     * that ends in '*' stands for all that begin so
+     */
+    const char *const *reserved;
+    size_t n_reserved;
 } tce_env_inspect_options;
 
 TCE_API void tce_env_inspect_options_init(tce_env_inspect_options *options, size_t struct_size);
@@ -177,12 +185,12 @@ typedef struct tce_env_library tce_env_library;
 TCE_API TCE_NODISCARD tce_status tce_env_library_open(const char *path, const tce_hooks *hooks,
                                                       tce_env_library **out);
 TCE_API void tce_env_library_free(tce_env_library *library);
-TCE_API size_t tce_env_library_count(const tce_env_library *library);
+TCE_API size_t tce_env_library_n_tasks(const tce_env_library *library);
 /* NULL when i is too large. */
 TCE_API const tce_env_vtable *tce_env_library_at(const tce_env_library *library, size_t i);
 /*
- * TCE_E_NOT_FOUND: the message has up to three names that are like it; tce_env_library_at gives
- * all.   No allocation.   Since 0.2.
+ * TCE_E_NOT_FOUND: no task of that name; tce_env_library_at gives all names.   No allocation.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_env_library_find(const tce_env_library *library,
                                                       const char *name, const tce_env_vtable **out);

@@ -2,11 +2,11 @@
  * rollout: many environments of one task on the thread pool. Desired paths or actions go in,
  * transitions come out; it knows no policy.
  *
- * Environment i draws episode k from the random stream (seed, purpose, i, k), whatever thread runs
- * it. Step n_steps of the spec ends an episode: where the task has not terminated it there, it is
+ * Every episode has a random stream of its own, so results do not depend on threads: environment i
+ * draws episode k from (seed, purpose, first_env + i, k), or from a stream that the caller keys.
+ * Step n_steps of the spec ends an episode: where the task has not terminated it there, it is
  * truncated, whether or not the task says so. A fault in one environment is reported with its index
- * and loses nothing of the others. Every environment is reset at the start of an iteration, then
- * run.
+ * and loses nothing of the others.
  */
 #ifndef TCE_ROLLOUT_H
 #define TCE_ROLLOUT_H
@@ -37,6 +37,8 @@ typedef struct tce_rollout_options {
     int32_t n_envs;   /* 1 */
     int32_t on_fault; /* TCE_ROLLOUT_FAIL */
     tce_pool *pool;   /* NULL */
+    /* 0; global number of environment 0, where one run's environments are split over handles */
+    uint64_t first_env;
 } tce_rollout_options;
 
 TCE_API void tce_rollout_options_init(tce_rollout_options *options, size_t struct_size);
@@ -51,7 +53,6 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_create(const tce_rollout_options *o
                                                     const tce_hooks *hooks, tce_rollout **out);
 TCE_API void tce_rollout_free(tce_rollout *rollout);
 
-TCE_API size_t tce_rollout_num_envs(const tce_rollout *rollout);
 /* The task's spec; lives as long as the handle. */
 TCE_API const tce_env_spec *tce_rollout_spec(const tce_rollout *rollout);
 
@@ -73,26 +74,40 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_reset(tce_rollout *rollout, size_t 
                                                    double *out_vel);
 
 /*
- * Where tce_rollout_run writes; any pointer but rewards may be NULL. After an early end rewards are
- * 0, dones 1, events as they were, and the last observation is repeated. A lost episode has length
- * 0, rewards 0, dones 1, events 0, metrics 0, and row 0 of obs repeated.
+ * Starts episodes in n environments at once: environment which[k] (ascending; NULL: k) draws one
+ * from streams[k], which moves on; row k of the outputs is its own. For callers that key episodes in
+ * a way of their own, as tce_random_start(&streams[k], seed, purpose, index, episode); messages call
+ * an episode by the last number of its key.
+ * TCE_E_SHAPE: n or an entry of which too large.  TCE_E_VALUE: which is not ascending.  Else as
+ * tce_rollout_reset.   Since 0.2.
+ */
+TCE_API TCE_NODISCARD tce_status tce_rollout_reset_where(tce_rollout *rollout, size_t n,
+                                                         const size_t *which, tce_random *streams,
+                                                         double *out_obs, double *out_pos,
+                                                         double *out_vel);
+
+/*
+ * Where tce_rollout_run writes, from TCE_INIT; any pointer but rewards may be NULL. After an early
+ * end rewards are 0, terminated, truncated and events stay as they were, and the last observation is
+ * repeated. A lost episode has length 0, rewards 0, terminated 1, truncated 0, events 0, metrics 0,
+ * and row 0 of obs repeated.
  */
 typedef struct tce_rollout_paths {
     size_t struct_size;
     double *obs; /* [n, T+1, O]: row 0 is the caller's, from reset; rows 1 … T are written here */
-    double *rewards;  /* [n, T] */
-    uint8_t *dones;   /* [n, T]: terminated or truncated */
-    uint8_t *events;  /* [n, T] */
-    int32_t *lengths; /* [n]: steps taken */
-    double *metrics;  /* [n, M], after the last step; not checked for NaN */
+    double *rewards;     /* [n, T] */
+    uint8_t *terminated; /* [n, T]: the task is over */
+    uint8_t *truncated;  /* [n, T]: the time is up */
+    uint8_t *events;     /* [n, T] */
+    int32_t *lengths;    /* [n]: steps taken */
+    double *metrics;     /* [n, M], after the last step; not checked for NaN */
 } tce_rollout_paths;
-
-TCE_API void tce_rollout_paths_init(tce_rollout_paths *paths, size_t struct_size);
 
 /*
  * Runs the episodes of the last reset along desired paths pos, vel [n, T, D], whole episodes on the
  * pool, until they end or for T steps; a longer path than n_steps ends there.
- * TCE_E_STATE: not reset since the last run or the end of the episode.  TCE_E_SHAPE: n or T.
+ * TCE_E_UNSUPPORTED: the task has no degrees of freedom or no step.  TCE_E_STATE: not reset since
+ * the last run or the end of the episode.  TCE_E_SHAPE: n or T.
  * TCE_E_VALUE: NaN or infinity in a path.  Faults: see on_fault. No allocation of its own.   Since
  * 0.2.
  */
@@ -114,26 +129,6 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_step(tce_rollout *rollout, size_t n
                                                   tce_env_result *out_results);
 
 /*
- * Resets environment i alone, to its episode number `episode`: out_obs [O], out_pos, out_vel [D];
- * else as tce_rollout_reset.
- */
-TCE_API TCE_NODISCARD tce_status tce_rollout_reset_one(tce_rollout *rollout, size_t i,
-                                                       uint64_t episode, double *out_obs,
-                                                       double *out_pos, double *out_vel);
-
-/*
- * Resets n environments from random streams of the caller's, which move on: environment which[k]
- * (ascending; NULL: k) from streams[k], its row of the outputs is k. For callers that key episodes
- * in a way of their own; messages count such episodes up from the number before.
- * TCE_E_SHAPE: n or an entry of which too large.  TCE_E_VALUE: which is not ascending.  Else as
- * tce_rollout_reset.   Since 0.2.
- */
-TCE_API TCE_NODISCARD tce_status tce_rollout_reset_streams(tce_rollout *rollout, size_t n,
-                                                           const size_t *which, tce_random *streams,
-                                                           double *out_obs, double *out_pos,
-                                                           double *out_vel);
-
-/*
  * Metrics of the first n environments, [n, M]; 0 for lost ones. Nothing to do when M is 0.   Since
  * 0.2.
  */
@@ -146,20 +141,20 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_metrics(tce_rollout *rollout, size_
 TCE_API void *tce_rollout_instance(tce_rollout *rollout, size_t i);
 
 /*
- * The states of the first n environments, [n, S], as the task's get_state and set_state have them;
- * S = tce_rollout_num_state, 0 when the task has none. For checkpoints: a task whose spec has
- * carries_state starts episodes by what the ones before left. Environments that were set must be
- * reset before they run or step. A lost environment's state is what its last good reset and the
- * fault have left.
+ * The states of the first n environments, [n, S], for checkpoints; S = tce_rollout_n_state, 0 when
+ * the task has none. A row is the task's own state, as its get_state gives it, and then a few numbers
+ * of the roll-out's own, which say where the environment is in its episode.
+ * What was set continues as if it had never been interrupted, in mid-episode too: out_obs [n, O] (or
+ * NULL) gets the observations. A lost environment must be reset after it was set.
  * TCE_E_SHAPE: n too large.  TCE_E_UNSUPPORTED: S is 0.  TCE_E_ENV: environments of different S.
- * What a callback returns is passed on with the environment's index; those before it are set then.
- * No allocation of its own.   Since 0.2.
+ * TCE_E_VALUE: not from tce_rollout_get_states. What a callback returns is passed on with the
+ * environment's index; those before it are set then.   No allocation of its own.   Since 0.2.
  */
-TCE_API size_t tce_rollout_num_state(const tce_rollout *rollout);
+TCE_API size_t tce_rollout_n_state(const tce_rollout *rollout);
 TCE_API TCE_NODISCARD tce_status tce_rollout_get_states(tce_rollout *rollout, size_t n,
                                                         double *out);
 TCE_API TCE_NODISCARD tce_status tce_rollout_set_states(tce_rollout *rollout, size_t n,
-                                                        const double *states);
+                                                        const double *states, double *out_obs);
 
 TCE_END_C
 

@@ -81,6 +81,15 @@ tce_status tce_fail(tce_status status, const char *format, ...)
     return status;
 }
 
+void tce__message_set(const char *text)
+{
+    const size_t length = strlen(text);
+    const size_t kept = length < MESSAGE_SIZE ? length : MESSAGE_SIZE - 1;
+
+    memmove(last_message, text, kept);
+    last_message[kept] = '\0';
+}
+
 int32_t tce_version(void)
 {
     return TCE_VERSION_NUMBER;

@@ -58,6 +58,11 @@ tce_status tce__check_int(const char *name, int64_t value, int64_t least, int64_
 /* TCE_OK, or TCE_E_VALUE: value must be finite and > 0. */
 tce_status tce__check_positive(const char *name, double value);
 
+/* ---- messages -------------------------------------------------------------------------------- */
+
+/* Makes text the message of this thread, as it stands; "" costs next to nothing. */
+void tce__message_set(const char *text);
+
 /* ---- growing structs ------------------------------------------------------------------------- */
 
 /*

@@ -58,9 +58,13 @@ tce_status tce_env_check(const tce_env_vtable *vtable)
         (status = check_entry(vtable, vtable->create != NULL, "create")) ||
         (status = check_entry(vtable, vtable->destroy != NULL, "destroy")) ||
         (status = check_entry(vtable, vtable->spec != NULL, "spec")) ||
-        (status = check_entry(vtable, vtable->reset != NULL, "reset")) ||
-        (status = check_entry(vtable, vtable->step != NULL, "step")))
+        (status = check_entry(vtable, vtable->reset != NULL, "reset")))
         return status;
+    if (!vtable->step && !vtable->step_action)
+        return tce_fail(
+            TCE_E_ARGUMENT,
+            "task \"%s\": step and step_action are both NULL, every task needs one of them",
+            vtable->name);
 
     /* a state that can be read but not written, or whose size is unknown, is of no use */
     if (!vtable->n_state != !vtable->get_state || !vtable->n_state != !vtable->set_state)

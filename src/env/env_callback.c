@@ -3,17 +3,25 @@
  */
 #include "env/internal.h"
 
-#include <stdio.h>
+#include <string.h>
 
+/*
+ * Both are called around every step of an environment: texts are copied only where there is one.
+ */
 void tce__aside_put(tce__aside *aside)
 {
-    (void)snprintf(aside->text, sizeof aside->text, "%s", tce_error_message());
-    (void)tce_fail(TCE_OK, "%s", "");
+    const char *message = tce_error_message();
+    const size_t length = strlen(message);
+    const size_t kept = length < sizeof aside->text ? length : sizeof aside->text - 1;
+
+    memcpy(aside->text, message, kept);
+    aside->text[kept] = '\0';
+    tce__message_set("");
 }
 
 void tce__aside_return(const tce__aside *aside)
 {
-    (void)tce_fail(TCE_OK, "%s", aside->text);
+    tce__message_set(aside->text);
 }
 
 tce_status tce__judge(const char *callback, tce_status status)

@@ -429,11 +429,36 @@ static void check_actions(tce__inspection *in, tce__actor *b)
         (void)tce__inspect_refused(in, b, TCE__DRIVE_ACTIONS, TCE__INSPECT_AFTER_END);
 }
 
+/* No metric has a name that the caller keeps for itself. */
+static void check_reserved(tce__inspection *in)
+{
+    for (int32_t i = 0; i < in->spec.n_metrics; i++)
+        for (size_t k = 0; k < in->options.n_reserved; k++) {
+            const char *name = in->spec.metric_names[i], *reserved = in->options.reserved[k];
+            const size_t length = strlen(reserved);
+            const int is_start = length > 0 && reserved[length - 1] == '*';
+            if (is_start ? strncmp(name, reserved, length - 1) == 0 : strcmp(name, reserved) == 0)
+                (void)tce__inspect_say(
+                    in, TCE__INSPECT_RESERVED, TCE_ENV_FAULT,
+                    "metric_names[%d] = \"%.60s\" is a name that training logs a number of its own "
+                    "under: rename the metric in the task",
+                    (int)i, name);
+        }
+}
+
 /* Everything; stops where a fault makes the rest meaningless. */
 static void inspect(tce__inspection *in)
 {
     tce__actor *a = &in->actors[0], *b = &in->actors[1], *c = &in->actors[2];
 
+    check_reserved(in);
+    if (in->D == 0) {
+        (void)tce__inspect_say(
+            in, TCE__INSPECT_NO_PATHS, TCE_ENV_REMARK,
+            "n_dof = 0: the task can be stepped by raw actions only, not trained "
+            "on by methods that plan paths");
+        in->drive = TCE__DRIVE_ACTIONS;
+    }
     if (in->spec.carries_state) {
         if (!tce__inspect_take_state(in, a))
             return;
@@ -564,7 +589,9 @@ tce_status tce_env_inspect(const tce_env_inspect_options *options, const tce_hoo
     tce_env_inspect_options_init(&in.options, sizeof in.options);
     if ((status = tce__struct_read(options, "tce_env_inspect_options", sizeof in.options,
                                    &in.options)) ||
-        (status = tce__check_pointer("options.vtable", in.options.vtable)))
+        (status = tce__check_pointer("options.vtable", in.options.vtable)) ||
+        (in.options.n_reserved > 0 &&
+         (status = tce__check_pointer("options.reserved", in.options.reserved))))
         return status;
 
     /* what the task says is a finding, not the caller's failure */

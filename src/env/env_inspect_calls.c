@@ -290,7 +290,7 @@ static void choose(tce__inspection *in, const tce__actor *a, int drive)
 static tce_status call_step(tce__inspection *in, tce__actor *a, int drive, tce_env_result *result,
                             int *sound)
 {
-    const tce_env_result nothing = { .event = drive == TCE__DRIVE_ACTIONS ? 0 : a->event };
+    const tce_env_result nothing = { .event = a->event };
     const char *call = drive == TCE__DRIVE_ACTIONS ? "step_action" : "step";
     const int which = in->odd ? TCE__OUT_NEXT_STEP_OBS : TCE__OUT_STEP_OBS;
     double *obs = give(in, which);
@@ -322,17 +322,6 @@ int tce__inspect_advance(tce__inspection *in, tce__actor *a, int drive, tce_env_
     int sound;
     const tce_status status = call_step(in, a, drive, result, &sound);
 
-    /* a task for raw actions alone says so at the first step of all */
-    if (status == TCE_E_UNSUPPORTED && drive == TCE__DRIVE_SWAY && a->t == 0 && in->length == 0 &&
-        in->A > 0) {
-        (void)tce__inspect_say(
-            in, TCE__INSPECT_NO_PATHS, TCE_ENV_REMARK,
-            "step is not supported: %s; the task can be stepped by raw actions only, not trained "
-            "on by episodic methods",
-            tce_error_message());
-        in->drive = TCE__DRIVE_ACTIONS;
-        return tce__inspect_advance(in, a, TCE__DRIVE_ACTIONS, result);
-    }
     if (status)
         return tce__inspect_say(
             in, TCE__INSPECT_STEP, TCE_ENV_FAULT,

@@ -15,9 +15,8 @@
 /* What a task library exports. */
 #define SYMBOL "tce_tasks"
 
-/* Longest name that the search for the nearest ones looks at; how many of these a message has. */
+/* How much of an unknown name a message quotes. */
 #define MAX_NAME 63
-#define MAX_NEAREST 3
 
 struct tce_env_library {
     tce_hooks hooks;
@@ -129,7 +128,7 @@ void tce_env_library_free(tce_env_library *library)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-size_t tce_env_library_count(const tce_env_library *library)
+size_t tce_env_library_n_tasks(const tce_env_library *library)
 {
     return library ? library->n : 0;
 }
@@ -137,98 +136,6 @@ size_t tce_env_library_count(const tce_env_library *library)
 const tce_env_vtable *tce_env_library_at(const tce_env_library *library, size_t i)
 {
     return library && i < library->n ? library->tables[i] : NULL;
-}
-
-/*
- * Levenshtein's distance: fewest characters inserted, deleted or changed, one row of the table at a
- * time: row[j] = distance of a's first i characters to b's first j. Only the first MAX_NAME
- * characters count.
- */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[MAX_NAME + 1];
-    const size_t n = strlen(b) < MAX_NAME ? strlen(b) : MAX_NAME;
-
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= MAX_NAME && a[i - 1]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            const size_t change = diagonal + (a[i - 1] != b[j - 1]);
-            const size_t gap = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
-            diagonal = row[j];
-            row[j] = change < gap ? change : gap;
-        }
-    }
-    return row[n];
-}
-
-/*
- * How unlike two names are: their distance, and 1 where one is a part of the other (of three
- * characters or more), as "push" of "metaworld_push". SIZE_MAX: more than half of the characters
- * would have to change, which is no slip of the pen.
- */
-static size_t unlikeness(const char *name, const char *other)
-{
-    const size_t length = strlen(name) < MAX_NAME ? strlen(name) : MAX_NAME;
-    const size_t least = distance(name, other);
-
-    if (length >= 3 && strlen(other) >= 3 && (strstr(other, name) || strstr(name, other)))
-        return 1;
-    return length > 0 && least <= (length + 1) / 2 ? least : SIZE_MAX;
-}
-
-/*
- * nearest[*n] = the names most like this one, best first: by unlikeness, then by distance, then as
- * they are listed.
- */
-static void find_nearest(const tce_env_library *library, const char *name,
-                         const char *nearest[MAX_NEAREST], size_t *n)
-{
-    *n = 0;
-    for (size_t i = 0; i < library->n; i++) {
-        const char *other = library->tables[i]->name;
-        const size_t unlike = unlikeness(name, other);
-        if (unlike == SIZE_MAX)
-            continue;
-
-        /* its place among those found before */
-        size_t at = *n;
-        while (at > 0) {
-            const size_t before = unlikeness(name, nearest[at - 1]);
-            if (before < unlike ||
-                (before == unlike && distance(name, nearest[at - 1]) <= distance(name, other)))
-                break;
-            at--;
-        }
-        if (at == MAX_NEAREST)
-            continue;
-        if (*n < MAX_NEAREST)
-            (*n)++;
-        for (size_t k = *n - 1; k > at; k--)
-            nearest[k] = nearest[k - 1];
-        nearest[at] = other;
-    }
-}
-
-/* TCE_E_NOT_FOUND with the names that may be meant. */
-static tce_status fail_to_find(const tce_env_library *library, const char *name)
-{
-    const char *nearest[MAX_NEAREST];
-    char list[MAX_NEAREST * (MAX_NAME + 5)] = "";
-    size_t n, used = 0;
-
-    find_nearest(library, name, nearest, &n);
-    for (size_t i = 0; i < n; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.*s\"", i ? ", " : "",
-                                 MAX_NAME, nearest[i]);
-    return tce_fail(TCE_E_NOT_FOUND, "no task \"%.*s\" in the library, which has %zu%s%s", MAX_NAME,
-                    name, library->n,
-                    n == 0   ? ""
-                    : n == 1 ? "; the nearest is "
-                             : "; the nearest are ",
-                    list);
 }
 
 tce_status tce_env_library_find(const tce_env_library *library, const char *name,
@@ -244,5 +151,9 @@ tce_status tce_env_library_find(const tce_env_library *library, const char *name
             *out = library->tables[i];
             return TCE_OK;
         }
-    return fail_to_find(library, name);
+    return tce_fail(
+        TCE_E_NOT_FOUND,
+        "no task \"%.*s\" in the library, which has %zu: tce_env_library_at gives their "
+        "names",
+        MAX_NAME, name, library->n);
 }

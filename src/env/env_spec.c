@@ -24,7 +24,7 @@ static tce_status check_sizes(const tce_env_spec *spec)
     tce_status status;
 
     if ((status = tce__check_int("n_obs", spec->n_obs, 1, MAX_SIZE)) ||
-        (status = tce__check_int("n_dof", spec->n_dof, 1, MAX_SIZE)) ||
+        (status = tce__check_int("n_dof", spec->n_dof, 0, MAX_SIZE)) ||
         (status = tce__check_int("n_action", spec->n_action, 0, MAX_SIZE)) ||
         (status = tce__check_int("n_steps", spec->n_steps, 1, INT32_MAX)) ||
         (status = tce__check_int("n_metrics", spec->n_metrics, 0, MAX_SIZE)) ||
@@ -42,37 +42,6 @@ static tce_status check_sizes(const tce_env_spec *spec)
                                (status = tce__check_pointer("action_high", spec->action_high))))
         return status;
     return TCE_OK;
-}
-
-/*
- * Whether training logs numbers of its own under a name. The trainer's columns are all here; a test
- * compares them.
- */
-static int is_reserved(const char *name)
-{
-    static const char *const RESERVED[] = {
-        "iteration",
-        "env_steps",
-        "return",
-        "length",
-        "dropped",
-        "steps",
-        "critic_loss",
-        "policy_loss",
-        "trust_region_loss",
-        "policy_gradient_norm",
-        "entropy",
-        "kl_mean",
-        "kl_cov",
-        "ratio_max",
-        "approx_kl",
-        "fraction_clipped",
-    };
-
-    for (size_t i = 0; i < sizeof RESERVED / sizeof RESERVED[0]; i++)
-        if (strcmp(name, RESERVED[i]) == 0)
-            return 1;
-    return strncmp(name, "eval_", 5) == 0;
 }
 
 /* Metrics are columns of tables: each has a name of its own that a column can have. */
@@ -94,11 +63,6 @@ static tce_status check_metric_names(const tce_env_spec *spec)
                 "metric_names[%d] = \"%.60s\" has a comma or a quote, which a column of "
                 "a table cannot have: choose another name",
                 (int)i, name);
-        if (is_reserved(name))
-            return tce_fail(TCE_E_VALUE,
-                            "metric_names[%d] = \"%.60s\" is a name that training logs a number of "
-                            "its own under: rename the metric in the task",
-                            (int)i, name);
         for (int32_t k = 0; k < i; k++)
             if (strcmp(name, spec->metric_names[k]) == 0)
                 return tce_fail(TCE_E_VALUE,
@@ -115,7 +79,16 @@ static tce_status check_spec(const tce_env_spec *spec, const tce_env_vtable *tab
     if (status)
         return tce_fail(status, "%s: have spec set it", tce_error_message());
 
+    if (spec->n_dof == 0 && spec->n_action == 0)
+        return tce_fail(TCE_E_VALUE,
+                        "n_dof and n_action are both 0: have spec set what a step takes, "
+                        "a desired position or a raw action");
+
     /* entries that the sizes call for */
+    if (spec->n_dof > 0 && !table->step)
+        return tce_fail(TCE_E_ARGUMENT,
+                        "n_dof = %d, but the table has no step: add it, or set n_dof = 0",
+                        (int)spec->n_dof);
     if (spec->n_metrics > 0 && !table->metrics)
         return tce_fail(
             TCE_E_ARGUMENT,

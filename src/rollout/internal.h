@@ -26,10 +26,12 @@ struct tce_rollout {
     tce_pool *pool;
     uint64_t seed;
     uint64_t purpose;
+    uint64_t first_env;
     size_t n_envs;
     int32_t on_fault;
     void **instances;     /* [n_envs] */
     uint64_t *episodes;   /* [n_envs]: number of the last reset */
+    int32_t *events;      /* [n_envs]: as the last step left them */
     int32_t *steps;       /* [n_envs]: taken since the last reset */
     int32_t *states;      /* [n_envs] */
     tce_env_result *ends; /* [n_envs]: what ended the episodes in TCE__EPISODE_ENDED */

@@ -17,13 +17,6 @@ void tce_rollout_options_init(tce_rollout_options *options, size_t struct_size)
     tce__struct_init(options, struct_size, &defaults, sizeof defaults);
 }
 
-void tce_rollout_paths_init(tce_rollout_paths *paths, size_t struct_size)
-{
-    const tce_rollout_paths none = { 0 };
-
-    tce__struct_init(paths, struct_size, &none, sizeof none);
-}
-
 /* ---- making environments --------------------------------------------------------------------- */
 
 /* One size of environment i against environment 0. */
@@ -111,6 +104,7 @@ static tce_rollout *layout(tce_rollout *rollout, const tce_env_spec *given, tce_
 
     rollout->instances = tce__arena_take(arena, n, sizeof *rollout->instances);
     rollout->episodes = tce__arena_take(arena, n, sizeof *rollout->episodes);
+    rollout->events = tce__arena_take(arena, n, sizeof *rollout->events);
     rollout->steps = tce__arena_take(arena, n, sizeof *rollout->steps);
     rollout->states = tce__arena_take(arena, n, sizeof *rollout->states);
     rollout->ends = tce__arena_take(arena, n, sizeof *rollout->ends);
@@ -160,6 +154,7 @@ tce_status tce_rollout_create(const tce_rollout_options *options, const tce_hook
         .pool = read.pool,
         .seed = read.seed,
         .purpose = read.purpose,
+        .first_env = read.first_env,
         .n_envs = (size_t)read.n_envs,
         .on_fault = read.on_fault,
     };
@@ -200,11 +195,6 @@ void tce_rollout_free(tce_rollout *rollout)
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */
-
-size_t tce_rollout_num_envs(const tce_rollout *rollout)
-{
-    return rollout ? rollout->n_envs : 0;
-}
 
 const tce_env_spec *tce_rollout_spec(const tce_rollout *rollout)
 {

@@ -1,7 +1,7 @@
 /*
  * Environments at work: reset, whole episodes along desired paths, single steps. Environment i is
  * one item of the pool, so a whole episode runs in one thread and nothing that it writes is shared;
- * its random stream is (seed, purpose, i, episode). Both make the bytes independent of the number
+ * each of its episodes has a random stream of its own. Both make the bytes independent of the number
  * of threads.
  *
  * An episode is over after n_steps steps, whether or not the task says so; one that ends earlier
@@ -15,16 +15,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * What one of the public functions was asked for; rows belong to environments first … first + n -
- * 1.
- */
+/* Which counter of a stream's key is the number of the episode. */
+#define EPISODE_COUNTER 2
+
+/* What one of the public functions was asked for; row i belongs to environment i. */
 typedef struct rollout_job {
     tce_rollout *rollout;
-    size_t first;
     size_t T;
     uint64_t episode;
-    const size_t *which;   /* [n]: environments in place of those from first on, or NULL */
+    const size_t *which;   /* [n]: row k belongs to environment which[k]; NULL: to k */
     tce_random *streams;   /* [n]: random streams in place of those of the episode, or NULL */
     const double *pos;     /* [n, T, D] */
     const double *vel;     /* [n, T, D] */
@@ -61,11 +60,13 @@ static tce_status record(tce_rollout *rollout, size_t i, tce_status status, cons
     char *message = rollout->messages + i * TCE__ROLLOUT_MESSAGE;
 
     rollout->statuses[i] = status;
-    (void)snprintf(message, TCE__ROLLOUT_MESSAGE, "%s", status ? tce_error_message() : "");
-    if (status)
+    message[0] = '\0';
+    if (status) {
         rollout->states[i] = TCE__EPISODE_FAULT;
-    if (status && rollout->on_fault == TCE_ROLLOUT_FAIL)
-        return status;
+        (void)snprintf(message, TCE__ROLLOUT_MESSAGE, "%s", tce_error_message());
+        if (rollout->on_fault == TCE_ROLLOUT_FAIL)
+            return status;
+    }
     tce__aside_return(aside);
     return TCE_OK;
 }
@@ -137,7 +138,7 @@ static tce_status reset_work(void *context, size_t chunk, size_t begin, size_t e
     tce_rollout *rollout = job->rollout;
     const size_t O = (size_t)rollout->spec.n_obs;
     const size_t D = (size_t)rollout->spec.n_dof;
-    const size_t i = job->which ? job->which[begin] : job->first + begin;
+    const size_t i = job->which ? job->which[begin] : begin;
     double *pos = rollout->scratch + i * (O + 2 * D);
     double *vel = pos + D;
     tce_random of_episode;
@@ -149,10 +150,12 @@ static tce_status reset_work(void *context, size_t chunk, size_t begin, size_t e
     (void)worker;
     tce__aside_put(&aside);
     rollout->states[i] = TCE__EPISODE_READY;
-    rollout->episodes[i] = job->streams ? rollout->episodes[i] + 1 : job->episode;
     rollout->steps[i] = 0;
+    rollout->events[i] = 0;
     if (!job->streams)
-        tce_random_start(&of_episode, rollout->seed, rollout->purpose, i, job->episode);
+        tce_random_start(&of_episode, rollout->seed, rollout->purpose, rollout->first_env + i,
+                         job->episode);
+    rollout->episodes[i] = random->counter[EPISODE_COUNTER];
     const tce_status status = reset_instance(rollout, i, random, rollout->obs + i * O, pos, vel);
     if (status)
         memset(rollout->obs + i * O, 0, O * sizeof *rollout->obs);
@@ -176,28 +179,9 @@ tce_status tce_rollout_reset(tce_rollout *rollout, size_t n, uint64_t episode, d
     return tce_pool_run(rollout->pool, n, 1, reset_work, &job);
 }
 
-tce_status tce_rollout_reset_one(tce_rollout *rollout, size_t i, uint64_t episode, double *out_obs,
-                                 double *out_pos, double *out_vel)
-{
-    const tce_status status = tce__check_pointer("rollout", rollout);
-    if (status)
-        return status;
-    if (i >= rollout->n_envs)
-        return tce_fail(TCE_E_SHAPE, "i = %zu, there are %zu environments", i, rollout->n_envs);
-    rollout_job job = {
-        .rollout = rollout,
-        .first = i,
-        .episode = episode,
-        .out_obs = out_obs,
-        .out_pos = out_pos,
-        .out_vel = out_vel,
-    };
-    return reset_work(&job, 0, 0, 1, 0);
-}
-
-tce_status tce_rollout_reset_streams(tce_rollout *rollout, size_t n, const size_t *which,
-                                     tce_random *streams, double *out_obs, double *out_pos,
-                                     double *out_vel)
+tce_status tce_rollout_reset_where(tce_rollout *rollout, size_t n, const size_t *which,
+                                   tce_random *streams, double *out_obs, double *out_pos,
+                                   double *out_vel)
 {
     tce_status status = check_count(rollout, n);
     if (status || (status = tce__check_pointer("streams", streams)))
@@ -230,6 +214,7 @@ tce_status tce_rollout_reset_streams(tce_rollout *rollout, size_t n, const size_
 static int count_step(tce_rollout *rollout, size_t i, tce_env_result *result)
 {
     rollout->steps[i]++;
+    rollout->events[i] = result->event;
     if (rollout->steps[i] >= rollout->spec.n_steps && !result->terminated)
         result->truncated = 1;
     return result->terminated || result->truncated;
@@ -237,25 +222,36 @@ static int count_step(tce_rollout *rollout, size_t i, tce_env_result *result)
 
 /* ---- whole episodes -------------------------------------------------------------------------- */
 
+/* What a step of a row brought, but for its observation. */
+static void give_step(const rollout_job *job, size_t row, size_t t, double reward,
+                      const tce_env_result *result)
+{
+    const tce_rollout_paths *paths = &job->paths;
+    const size_t step = row * job->T + t;
+
+    paths->rewards[step] = reward;
+    if (paths->terminated)
+        paths->terminated[step] = result->terminated != 0;
+    if (paths->truncated)
+        paths->truncated[step] = result->truncated != 0;
+    if (paths->events)
+        paths->events[step] = result->event != 0;
+}
+
 /*
- * Steps from … T - 1 of a row as they are after an end: no reward, done, the event as it stands,
+ * Steps from … T - 1 of a row as they are after an end: no reward, flags and event as they stand,
  * obs [O] repeated.
  */
-static void fill_rest(const rollout_job *job, size_t row, size_t from, uint8_t event,
+static void fill_rest(const rollout_job *job, size_t row, size_t from, const tce_env_result *end,
                       const double *obs)
 {
     const tce_rollout_paths *paths = &job->paths;
     const size_t O = (size_t)job->rollout->spec.n_obs;
-    const size_t T = job->T;
 
-    for (size_t t = from; t < T; t++) {
-        paths->rewards[row * T + t] = 0.0;
-        if (paths->dones)
-            paths->dones[row * T + t] = 1;
-        if (paths->events)
-            paths->events[row * T + t] = event;
+    for (size_t t = from; t < job->T; t++) {
+        give_step(job, row, t, 0.0, end);
         if (paths->obs && obs)
-            memcpy(paths->obs + (row * (T + 1) + t + 1) * O, obs, O * sizeof *obs);
+            memcpy(paths->obs + (row * (job->T + 1) + t + 1) * O, obs, O * sizeof *obs);
     }
 }
 
@@ -274,7 +270,7 @@ static tce_status run_episode(const rollout_job *job, size_t i, size_t *length)
 
     for (size_t t = 0; t < T && !over; t++) {
         const size_t step = i * T + t;
-        const tce_env_result nothing = { .event = result.event };
+        const tce_env_result nothing = { .event = rollout->events[i] };
         result = nothing;
         if (paths->obs)
             obs = paths->obs + (i * (T + 1) + t + 1) * O;
@@ -287,14 +283,10 @@ static tce_status run_episode(const rollout_job *job, size_t i, size_t *length)
 
         /* what this step brought */
         over = count_step(rollout, i, &result);
-        paths->rewards[step] = result.reward;
-        if (paths->dones)
-            paths->dones[step] = (uint8_t)over;
-        if (paths->events)
-            paths->events[step] = result.event != 0;
+        give_step(job, i, t, result.reward, &result);
         *length = t + 1;
     }
-    fill_rest(job, i, *length, result.event != 0, obs);
+    fill_rest(job, i, *length, &result, obs);
 
     /* numbers about the whole episode */
     if (paths->metrics && rollout->spec.n_metrics > 0) {
@@ -310,12 +302,13 @@ static tce_status run_episode(const rollout_job *job, size_t i, size_t *length)
 /* Takes back everything that a lost episode has written. */
 static void erase_episode(const rollout_job *job, size_t i)
 {
+    static const tce_env_result LOST = { .terminated = 1 };
     const tce_rollout *rollout = job->rollout;
     const tce_rollout_paths *paths = &job->paths;
     const size_t O = (size_t)rollout->spec.n_obs;
     const size_t M = (size_t)rollout->spec.n_metrics;
 
-    fill_rest(job, i, 0, 0, paths->obs ? paths->obs + i * (job->T + 1) * O : NULL);
+    fill_rest(job, i, 0, &LOST, paths->obs ? paths->obs + i * (job->T + 1) * O : NULL);
     if (paths->metrics)
         memset(paths->metrics + i * M, 0, M * sizeof *paths->metrics);
 }
@@ -350,9 +343,13 @@ tce_status tce_rollout_run(tce_rollout *rollout, size_t n, size_t T, const doubl
     rollout_job job = { .rollout = rollout, .T = T, .pos = pos, .vel = vel };
     tce_status status;
 
-    tce_rollout_paths_init(&job.paths, sizeof job.paths);
-    if ((status = check_count(rollout, n)) ||
-        (status = tce__struct_read(out, "tce_rollout_paths", sizeof job.paths, &job.paths)) ||
+    if ((status = check_count(rollout, n)))
+        return status;
+    if (rollout->spec.n_dof == 0)
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "task \"%s\" tracks no desired paths, use tce_rollout_step",
+                        rollout->table.name);
+    if ((status = tce__struct_read(out, "tce_rollout_paths", sizeof job.paths, &job.paths)) ||
         (status = tce__check_pointer("rewards", job.paths.rewards)))
         return status;
     if (T < 1 || T > INT32_MAX ||
@@ -404,7 +401,7 @@ static tce_status step_work(void *context, size_t chunk, size_t i, size_t end, i
     tce_rollout *rollout = job->rollout;
     const size_t O = (size_t)rollout->spec.n_obs;
     double *obs = job->out_obs + i * O;
-    tce_env_result result = { .reward = 0.0 };
+    tce_env_result result = { .event = rollout->events[i] };
     const double *action = job->actions + i * (size_t)rollout->spec.n_action;
     tce__aside aside;
 

@@ -73,7 +73,7 @@ def test_a_python_environment_runs_along_paths(task) -> None:
     np.testing.assert_array_equal(paths.obs[:2, 1:, 0], path[:2, :, 0])
     np.testing.assert_array_equal(paths.rewards[:2], -path[:2, :, 0])
     assert paths.lengths.tolist() == [10, 10, 4]
-    assert paths.dones[0].tolist() == [0] * 9 + [1] and paths.dones[2].tolist() == [0] * 3 + [1] * 7
+    assert paths.truncated[0].tolist() == [0] * 9 + [1] and paths.terminated[2].tolist() == [0] * 3 + [1] * 7
     assert paths.events[0].tolist() == [0, 0] + [1] * 8
     assert paths.metrics[:, 1].tolist() == [0.0, 1.0, 1.0]
     np.testing.assert_array_equal(rollout.metrics(), paths.metrics)
@@ -88,8 +88,8 @@ def test_a_python_environment_takes_raw_actions(task) -> None:
     np.testing.assert_allclose(obs[:, 0] - start[:, 0], [0.5, -0.5])
     np.testing.assert_allclose(results["reward"], -obs[:, 0])
     assert not results["terminated"].any()
-    again, _, _ = rollout.reset_one(1)
-    assert again.tolist() == start[1].tolist()
+    again, _, _ = rollout.reset_where([tce.Random(0, 0, 1, 0)], [1])
+    assert again[0].tolist() == start[1].tolist()
 
 
 @pytest.mark.parametrize("low, message", [([-1.0, -2.0], "action_low: 2 numbers, expected 1"), ([], "action_low: 0 numbers, expected 1")])
@@ -117,8 +117,8 @@ def test_the_last_step_is_an_end_whatever_the_environment_says(task) -> None:
         rollout = tce.Rollout(one, 3, seed=5)
         rollout.reset()
         results.append(rollout.run(path, path))
-    np.testing.assert_array_equal(results[0].dones, [[0] * 9 + [1]] * 3)
-    np.testing.assert_array_equal(results[1].dones, results[0].dones)
+    np.testing.assert_array_equal(results[0].truncated, [[0] * 9 + [1]] * 3)
+    np.testing.assert_array_equal(results[1].truncated, results[0].truncated)
     np.testing.assert_array_equal(results[1].rewards, results[0].rewards)
 
     # single steps of a roll-out end too, and then nothing happens until the reset
@@ -340,7 +340,7 @@ def test_what_may_be_meant_is_returned() -> None:
 
     assert [text[:24] for text in tce.check_env(Always)] == ["all episodes start alike"]
     remarks = tce.check_env(tce.GymTask(Mass, n_steps=12))
-    assert len(remarks) == 1 and "a controller or position" in remarks[0]
+    assert len(remarks) == 1 and "by raw actions only" in remarks[0]
 
 
 @pytest.mark.parametrize("env, words", [
@@ -411,7 +411,7 @@ def test_a_gymnasium_environment_tracks_a_path() -> None:
     paths = rollout.run(*want)
     np.testing.assert_allclose(paths.obs[:, -1, 0], want[0][:, -1, 0], atol=0.05)
     np.testing.assert_allclose(paths.metrics[:, 0], paths.obs[:, -1, 0], atol=1e-6)
-    assert paths.dones[:, -1].all()
+    assert paths.truncated[:, -1].all()
     # the same stream gives the same episode
     again, _, _ = rollout.reset()
     np.testing.assert_array_equal(again[:, 0], pos[:, 0])
@@ -432,7 +432,7 @@ def test_a_gymnasium_environment_is_stepped_by_its_action() -> None:
         obs, results = rollout.step([[1.0], [1000.0]])
         assert results["truncated"].tolist() == [int(i == 2)] * 2
     assert obs[:, 1] == pytest.approx([0.15, 7.5], rel=1e-5)  # clipped to the Box
-    with pytest.raises(tce.UnsupportedError, match="controller or position"):
+    with pytest.raises(tce.UnsupportedError, match="tracks no desired paths.*step"):
         rollout.reset()
         rollout.run(np.zeros((2, 3, 1)), np.zeros((2, 3, 1)))
 
@@ -480,18 +480,18 @@ def test_episodes_of_a_rollout_from_streams(task) -> None:
     rollout = tce.Rollout(task, 3, seed=5)
     want = rollout.reset(episode=2)
     streams = [tce.Random(5, 0, i, 2) for i in range(3)]
-    for got, start in zip(rollout.reset_streams(streams), want):
+    for got, start in zip(rollout.reset_where(streams), want):
         np.testing.assert_array_equal(got, start)
     # streams move on, and some environments alone can be reset
     assert streams[0].state != tce.Random(5, 0, 0, 2).state
-    obs, _, _ = rollout.reset_streams([tce.Random(5, 0, 0, 2), 7], [1, 2])
+    obs, _, _ = rollout.reset_where([tce.Random(5, 0, 0, 2), 7], [1, 2])
     np.testing.assert_array_equal(obs[0], want[0][0])
     paths = rollout.run(np.zeros((3, 10, 1)), np.zeros((3, 10, 1)))
     np.testing.assert_array_equal(paths.obs[:, 0], [want[0][0], obs[0], obs[1]])
     with pytest.raises(ValueError, match="which"):
-        rollout.reset_streams([1, 2], [2, 1])
+        rollout.reset_where([1, 2], [2, 1])
     with pytest.raises(ValueError, match="which: -1"):
-        rollout.reset_streams([1], [-1])
+        rollout.reset_where([1], [-1])
 
 
 def test_one_environment_of_a_rollout_is_drawn_and_put_into_a_state(tasks) -> None:

@@ -108,7 +108,7 @@ static void path_episode(tce_rollout *rollout, const char *task, const char *set
                 vel[(e * T + t) * D + d] = reach * rate * cos(rate * time);
             }
     }
-    tce_rollout_paths_init(&out, sizeof out);
+    out = TCE_INIT(tce_rollout_paths);
     out.obs = obs;
     out.rewards = rewards;
     out.lengths = lengths;
@@ -128,12 +128,13 @@ static void path_episode(tce_rollout *rollout, const char *task, const char *set
 /* States read and put back. */
 static void copy_states(tce_rollout *rollout, const char *task, const char *settings)
 {
-    const size_t S = tce_rollout_num_state(rollout);
+    const size_t S = tce_rollout_n_state(rollout);
     if (S == 0)
         return;
     double *states = allocate(N_ENVS * S, sizeof *states);
     must(tce_rollout_get_states(rollout, N_ENVS, states) == TCE_OK, task, settings, "get_states");
-    must(tce_rollout_set_states(rollout, N_ENVS, states) == TCE_OK, task, settings, "set_states");
+    must(tce_rollout_set_states(rollout, N_ENVS, states, NULL) == TCE_OK, task, settings,
+         "set_states");
     free(states);
 }
 
@@ -179,7 +180,7 @@ int main(int argc, char **argv)
     threads.n_threads = N_THREADS;
     must(tce_pool_create(&threads, NULL, &pool) == TCE_OK, "-", "", "pool");
     must(tce_env_library_open(argv[1], NULL, &library) == TCE_OK, argv[1], "", "open");
-    for (size_t i = 0; i < tce_env_library_count(library); i++) {
+    for (size_t i = 0; i < tce_env_library_n_tasks(library); i++) {
         const tce_env_vtable *vtable = tce_env_library_at(library, i);
         if (!chosen(vtable->name, argc - 2, argv + 2))
             continue;

@@ -130,7 +130,7 @@ static double *run(tce_rollout *rollout, uint64_t n_rounds, size_t T, double dri
     tce_rollout_paths paths;
 
     ck_assert(first && start && path && speed && obs);
-    tce_rollout_paths_init(&paths, sizeof paths);
+    paths = TCE_INIT(tce_rollout_paths);
     paths.rewards = rewards;
     paths.obs = obs;
     for (uint64_t round = 0; round < n_rounds; round++) {

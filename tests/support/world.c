@@ -352,15 +352,18 @@ static tce_status roll_out(world *w)
         st = tce_mp_trajectory(w->mp, &grid, w->params, w->pos, w->vel, NULL);
 
     /* the first row of the observations is the reset's */
-    tce_rollout_paths_init(&paths, sizeof paths);
+    paths = TCE_INIT(tce_rollout_paths);
     paths.obs = w->obs;
     paths.rewards = w->rewards;
-    paths.dones = w->dones;
+    paths.terminated = w->terminated;
+    paths.truncated = w->dones;
     paths.lengths = w->lengths;
     for (size_t e = 0; e < E; e++)
         memcpy(w->obs + e * (T + 1) * O, w->contexts + e * O, O * sizeof *w->obs);
     if (st == TCE_OK)
         st = tce_rollout_run(w->rollout, E, T, w->pos, w->vel, &paths);
+    for (size_t k = 0; k < E * T; k++)
+        w->dones[k] |= w->terminated[k];
     return st;
 }
 

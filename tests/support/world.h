@@ -79,7 +79,7 @@ typedef struct world {
     size_t J;
     world_toy toys[WORLD_E];
     world_toy *next_toy; /* the one that the next environment gets */
-    uint8_t dones[WORLD_E * WORLD_T];
+    uint8_t terminated[WORLD_E * WORLD_T], dones[WORLD_E * WORLD_T];
     uint8_t mask[WORLD_E * WORLD_J_MAX];
     int32_t lengths[WORLD_E];
     int32_t pairs[2 * WORLD_J_MAX];

@@ -55,7 +55,7 @@ static tce_status spec(void *instance, tce_env_spec *out)
 
     n_calls += is(self, "changes_its_spec");
     out->n_obs = O + (is(self, "changes_its_spec") && n_calls > 3);
-    out->n_dof = 1;
+    out->n_dof = is(self, "tracks_no_path") ? 0 : 1;
     out->n_action = 1;
     out->n_steps = is(self, "no_steps") ? 0 : T;
     out->n_metrics = M;
@@ -121,6 +121,8 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
     self->kept_obs = out_obs;
     self->kept_pos = out_pos;
     observe(self, out_obs);
+    if (is(self, "tracks_no_path"))
+        return TCE_OK;
     *out_pos = is(self, "starts_elsewhere") ? 0.0 : self->pos;
     *out_vel = is(self, "starts_faster") || is(self, "shows_another_velocity") ? 3.0 : 0.0;
     return TCE_OK;
@@ -165,8 +167,6 @@ static tce_status step(void *instance, const double *pos, const double *vel, dou
     point *self = instance;
 
     self->vel = *vel;
-    if (is(self, "tracks_no_path"))
-        return TCE_E_UNSUPPORTED;
     return advance(self, is(self, "ignores_the_path") ? 0.01 * self->step : *pos, out_obs, out);
 }
 

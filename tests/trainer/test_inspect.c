@@ -55,7 +55,7 @@ START_TEST(a_metaworld_task_keeps_the_contract_in_both_profiles)
 {
     int n = 0;
 
-    for (size_t i = 0; i < tce_env_library_count(task_library); i++) {
+    for (size_t i = 0; i < tce_env_library_n_tasks(task_library); i++) {
         const tce_env_vtable *task = tce_env_library_at(task_library, i);
         if (!is_metaworld(task) || n++ != _i)
             continue;
@@ -68,7 +68,7 @@ END_TEST
 
 START_TEST(no_task_is_left_out)
 {
-    for (size_t i = 0; i < tce_env_library_count(task_library); i++) {
+    for (size_t i = 0; i < tce_env_library_n_tasks(task_library); i++) {
         const tce_env_vtable *task = tce_env_library_at(task_library, i);
         int found = is_metaworld(task);
         for (size_t k = 0; k < N_VARIANTS; k++)

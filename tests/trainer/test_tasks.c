@@ -606,8 +606,7 @@ static double *roll_out(const char *name, int32_t n_threads, size_t *size)
     double *speed = calloc(N_ENVS * T * D, sizeof *speed);
     ck_assert(out && first && start && path && speed);
     for (size_t round = 0; round < 2; round++) {
-        tce_rollout_paths paths;
-        tce_rollout_paths_init(&paths, sizeof paths);
+        tce_rollout_paths paths = TCE_INIT(tce_rollout_paths);
         paths.rewards = out + round * part;
         paths.obs = paths.rewards + N_ENVS * T;
         ok(tce_rollout_reset(rollout, N_ENVS, round, first, start, NULL));

@@ -13,6 +13,7 @@
 #include "tools/csv.h"
 #include "tools/files.h"
 #include "tools/numbers.h"
+#include "tools/words.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -170,6 +171,58 @@ START_TEST(a_file_is_replaced_as_a_whole_or_stays)
 }
 END_TEST
 
+/* ---- words that people mistype --------------------------------------------------------------- */
+
+START_TEST(words_that_are_like_it_are_suggested)
+{
+    static const char *const NAMES[] = { "point", "reacher5", "box_pushing_dense" };
+    static const struct {
+        const char *wrong, *right;
+    } CASES[] = {
+        { "reacher", "; the nearest is \"reacher5\"" },
+        { "Reacher5", "; the nearest is \"reacher5\"" },
+        { "piont", "; the nearest is \"point\"" },
+        { "box_pushing", "; the nearest is \"box_pushing_dense\"" },
+        { "box-pushing-dense", "; the nearest is \"box_pushing_dense\"" },
+        { "dense", "; the nearest is \"box_pushing_dense\"" },
+        { "nope", "" },
+        { "", "" },
+        { "x", "" },
+        { "qqqqqqqqqqqq", "" },
+    };
+
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        char text[256];
+        nearest names;
+        nearest_start(&names, CASES[i].wrong);
+        for (size_t k = 0; k < sizeof NAMES / sizeof NAMES[0]; k++)
+            nearest_try(&names, NAMES[k]);
+        ck_assert_str_eq(nearest_words(&names, text, sizeof text), CASES[i].right);
+        ck_assert_int_eq(nearest_found(&names) == NULL, CASES[i].right[0] == '\0');
+    }
+}
+END_TEST
+
+START_TEST(at_most_three_words_are_suggested_best_first)
+{
+    char list[12][16], text[256];
+    nearest names;
+
+    for (int i = 0; i < 12; i++)
+        snprintf(list[i], sizeof list[i], "task_%02d", i + 1);
+    nearest_start(&names, "task_0");
+    for (int i = 0; i < 12; i++)
+        nearest_try(&names, list[i]);
+    ck_assert_str_eq(nearest_words(&names, text, sizeof text),
+                     "; the nearest are \"task_01\", \"task_02\", \"task_03\"");
+    nearest_start(&names, "task_07x");
+    for (int i = 0; i < 12; i++)
+        nearest_try(&names, list[i]);
+    ck_assert_str_eq(nearest_found(&names), "task_07");
+    ck_assert_str_eq(nearest_words(&names, text, 20), "; the nearest are \"");
+}
+END_TEST
+
 /* ---- kernels of OpenBLAS ---------------------------------------------------------------------- */
 
 START_TEST(only_kernels_older_than_the_processor_are_replaced)
@@ -206,6 +259,9 @@ int main(void)
     tcase_add_test(files, a_folder_is_made_with_its_parents_and_may_be_there);
     tcase_add_test(files, a_file_is_replaced_as_a_whole_or_stays);
 
+    TCase *words = test_case(suite, "words", 0);
+    tcase_add_test(words, words_that_are_like_it_are_suggested);
+    tcase_add_test(words, at_most_three_words_are_suggested_best_first);
     TCase *kernels = test_case(suite, "kernels", 0);
     tcase_add_test(kernels, only_kernels_older_than_the_processor_are_replaced);
     tcase_add_test(kernels, kernels_that_were_asked_for_are_kept);

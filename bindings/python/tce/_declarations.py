@@ -130,7 +130,8 @@ class EnvInspectOptions(Struct):
     _name_ = "tce_env_inspect_options"
     _fields_ = [
         ("struct_size", c_size_t), ("vtable", c_void_p), ("user", c_void_p), ("settings", c_char_p),
-        ("seed", c_uint64), ("report", c_void_p), ("context", c_void_p), ("trace", c_void_p)]
+        ("seed", c_uint64), ("report", c_void_p), ("context", c_void_p), ("trace", c_void_p), ("reserved", c_void_p),
+        ("n_reserved", c_size_t)]
 
 
 class Gauss(Struct):
@@ -257,7 +258,8 @@ class RolloutOptions(Struct):
     _name_ = "tce_rollout_options"
     _fields_ = [
         ("struct_size", c_size_t), ("vtable", c_void_p), ("user", c_void_p), ("settings", c_char_p),
-        ("seed", c_uint64), ("purpose", c_uint64), ("n_envs", c_int32), ("on_fault", c_int32), ("pool", c_void_p)]
+        ("seed", c_uint64), ("purpose", c_uint64), ("n_envs", c_int32), ("on_fault", c_int32), ("pool", c_void_p),
+        ("first_env", c_uint64)]
 
 
 class RolloutPaths(Struct):
@@ -265,10 +267,11 @@ class RolloutPaths(Struct):
 
     _name_ = "tce_rollout_paths"
     _fields_ = [
-        ("struct_size", c_size_t), ("obs", c_void_p), ("rewards", c_void_p), ("dones", c_void_p), ("events", c_void_p),
-        ("lengths", c_void_p), ("metrics", c_void_p)]
+        ("struct_size", c_size_t), ("obs", c_void_p), ("rewards", c_void_p), ("terminated", c_void_p),
+        ("truncated", c_void_p), ("events", c_void_p), ("lengths", c_void_p), ("metrics", c_void_p)]
     _arrays_ = {
-        "obs": Float64, "rewards": Float64, "dones": Uint8, "events": Uint8, "lengths": Int32, "metrics": Float64}
+        "obs": Float64, "rewards": Float64, "terminated": Uint8, "truncated": Uint8, "events": Uint8, "lengths": Int32,
+        "metrics": Float64}
 
 
 class SegmentSteps(Struct):
@@ -391,7 +394,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_env_inspect": (Status, [Pointer, Pointer, Int32]),
     "tce_env_library_open": (Status, [c_char_p, Pointer, Pointer]),
     "tce_env_library_free": (None, [Pointer]),
-    "tce_env_library_count": (c_size_t, [Pointer]),
+    "tce_env_library_n_tasks": (c_size_t, [Pointer]),
     "tce_env_library_at": (c_void_p, [Pointer, c_size_t]),
     "tce_env_library_find": (Status, [Pointer, c_char_p, Pointer]),
     "tce_gauss_work_size": (c_size_t, [c_size_t, c_size_t]),
@@ -498,21 +501,18 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_rollout_options_init": (None, [Pointer, c_size_t]),
     "tce_rollout_create": (Status, [Pointer, Pointer, Pointer]),
     "tce_rollout_free": (None, [Pointer]),
-    "tce_rollout_num_envs": (c_size_t, [Pointer]),
     "tce_rollout_spec": (c_void_p, [Pointer]),
     "tce_rollout_status": (c_int32, [Pointer, c_size_t]),
     "tce_rollout_message": (c_char_p, [Pointer, c_size_t]),
     "tce_rollout_reset": (Status, [Pointer, c_size_t, c_uint64, Float64, Float64, Float64]),
-    "tce_rollout_paths_init": (None, [Pointer, c_size_t]),
+    "tce_rollout_reset_where": (Status, [Pointer, c_size_t, Size, Pointer, Float64, Float64, Float64]),
     "tce_rollout_run": (Status, [Pointer, c_size_t, c_size_t, Float64, Float64, Pointer]),
     "tce_rollout_step": (Status, [Pointer, c_size_t, Float64, Float64, Data]),
-    "tce_rollout_reset_one": (Status, [Pointer, c_size_t, c_uint64, Float64, Float64, Float64]),
-    "tce_rollout_reset_streams": (Status, [Pointer, c_size_t, Size, Pointer, Float64, Float64, Float64]),
     "tce_rollout_metrics": (Status, [Pointer, c_size_t, Float64]),
     "tce_rollout_instance": (c_void_p, [Pointer, c_size_t]),
-    "tce_rollout_num_state": (c_size_t, [Pointer]),
+    "tce_rollout_n_state": (c_size_t, [Pointer]),
     "tce_rollout_get_states": (Status, [Pointer, c_size_t, Float64]),
-    "tce_rollout_set_states": (Status, [Pointer, c_size_t, Float64]),
+    "tce_rollout_set_states": (Status, [Pointer, c_size_t, Float64, Float64]),
     "tce_segment_max_pairs": (c_size_t, [c_size_t, c_size_t]),
     "tce_segment_choose_pairs": (Status, [c_int32, c_size_t, c_size_t, c_size_t, Pointer, Int32, Size]),
     "tce_segment_advantage": (Status, [Pointer]),

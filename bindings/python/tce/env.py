@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import difflib
 import os
 import shutil
 import sys
@@ -34,7 +35,7 @@ class EnvSpec:
     """What a task looks like from outside."""
 
     n_obs: int  # numbers in an observation
-    n_dof: int  # numbers in a desired position
+    n_dof: int  # numbers in a desired position; 0: tracks no paths, raw actions only
     n_steps: int  # steps of a whole episode
     dt: float  # seconds per step
     n_action: int = 0  # numbers in a raw action; 0: none
@@ -271,13 +272,15 @@ class TaskLibrary(Handle, Mapping[str, Task]):
         out = c_void_p()
         try:
             lib.tce_env_library_find(library, text("name", name), byref(out))
-        except LookupError as reason:
-            raise KeyError(f"{reason}; list() of the library has all names") from None
+        except LookupError:
+            near = difflib.get_close_matches(name, self, 3, 0.5) or [other for other in self if name in other][:3]
+            hint = f", did you mean {' or '.join(map(repr, near))}?" if near else ";"
+            raise KeyError(f"no task {name!r} in {self.path}{hint} list() of the library has all names") from None
         assert out.value is not None
         return Task(out.value, uses=(library,))
 
     def __len__(self) -> int:
-        return int(lib.tce_env_library_count(self))
+        return int(lib.tce_env_library_n_tasks(self))
 
     def __iter__(self) -> Iterator[str]:
         library = self._check_open()  # loaded until the names are copied

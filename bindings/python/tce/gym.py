@@ -345,7 +345,7 @@ class _Vector(_Limited, gymnasium.vector.VectorEnv[Array, Array, Array]):
     def _begin(self, which: AnyArray, infos: Dict[str, Any], stream: Optional[Tuple[int, ...]] = None) -> None:
         """New episodes of some environments, from their generators or from the stream of a key."""
         keys = [stream or (int(self._generators[i][0].integers(2**63)),) for i in which]
-        obs, pos, vel = self._rollout.reset_streams([Random(*key) for key in keys], which)
+        obs, pos, vel = self._rollout.reset_where([Random(*key) for key in keys], which)
         self._obs[which], self._start[:, which] = obs, (pos, vel)
         self._running[which], self._waiting[which] = True, False
         begun = np.zeros(self.num_envs, bool)

@@ -261,7 +261,8 @@ class GymAdapter(Env):
         if dt is None:
             raise ValueError("dt: the environment does not tell its time step, give it")
         if n_dof is None:
-            n_dof = self.low.size if position is None else np.arange(n_obs)[position].size
+            tracked = 0 if controller is None else self.low.size
+            n_dof = tracked if position is None else np.arange(n_obs)[position].size
         self.spec = EnvSpec(
             n_obs=n_obs, n_dof=int(n_dof), n_steps=int(n_steps), dt=float(dt), n_action=self.low.size,
             metric_names=tuple(metrics), context=tuple(context), action_low=self.low, action_high=self.high)
@@ -278,8 +279,6 @@ class GymAdapter(Env):
     def step(self, pos: Array, vel: Array) -> StepResult:
         if self.controller is not None:
             return self.step_action(np.asarray(self.controller(self.obs, pos, vel), np.float64).reshape(-1))
-        if self.position is None:
-            raise NotImplementedError("a Gymnasium environment tracks paths only with a controller or position=")
         force = self.kp * (pos - self._entries(self.position)) + self.kd * (vel - self._entries(self.velocity))
         return self.step_action(force)
 
@@ -306,7 +305,8 @@ class GymTask(PythonTask):
     controller  ``controller(obs, pos, vel) -> action`` tracks a desired position and velocity
     position, velocity  in place of a controller: which observation entries (a slice or indices) hold them; the action
                 is then kp (pos - obs[position]) + kd (vel - obs[velocity])
-    n_dof       numbers in a desired position; by default as many as ``position`` has, or as an action has
+    n_dof       numbers in a desired position; by default as many as ``position`` has, or as an action has where there is a
+                controller. With neither the task tracks no paths, and n_dof is 0
     metrics     names of numbers in ``info``, or {metric name: info key}
     context     observation entries that episodic methods see; by default all
 

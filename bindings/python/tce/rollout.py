@@ -18,7 +18,7 @@ from ._handle import Handle, fill, make, struct
 from ._library import lib
 from .base import MASK, Pool, RandomSource, random_stream
 from .env import Start, Task, read_spec, render
-from .errors import TceError, error
+from .errors import E_UNSUPPORTED, TceError, UnsupportedError, error
 
 LONG = 1000  # steps of a task in C that Ctrl-C does not wait for
 
@@ -37,7 +37,8 @@ class Paths(NamedTuple):
 
     obs: Array  # [n, T+1, O], row 0 from reset
     rewards: Array
-    dones: NDArray[np.uint8]
+    terminated: NDArray[np.uint8]  # the task is over
+    truncated: NDArray[np.uint8]  # the time is up
     events: NDArray[np.uint8]
     lengths: NDArray[np.int32]  # [n]: steps taken
     metrics: Array  # [n, M], after the last step
@@ -49,6 +50,7 @@ class Rollout(Handle):
     task      a :class:`tce.Task`: of a TaskLibrary, a PythonTask or a GymTask
     settings  text for the task's create function, "key=value" lines
     seed, purpose  with an environment's number and an episode's number they key its random stream
+    first_env   number of the first environment, where those of one run are split over several Rollouts
     on_fault  "fail": a fault is raised; "drop": the episode is marked (see :meth:`status`) and the rest goes on
     """
 
@@ -56,7 +58,7 @@ class Rollout(Handle):
 
     def __init__(
         self, task: Task, n_envs: int = 1, *, settings: Optional[str] = None, seed: int = 0, purpose: int = 0,
-        on_fault: str = "fail", pool: Optional[Pool] = None,
+        first_env: int = 0, on_fault: str = "fail", pool: Optional[Pool] = None,
     ) -> None:
         super().__init__()
         self.task, self.pool = task, pool
@@ -64,7 +66,7 @@ class Rollout(Handle):
         self._use(pool)
         self._threads = 1 if pool is None else pool.n_threads
         options = struct(RolloutOptions)
-        fill(options, {"n_envs": n_envs, "on_fault": on_fault, "seed": seed, "purpose": purpose})
+        fill(options, {"n_envs": n_envs, "on_fault": on_fault, "seed": seed, "purpose": purpose, "first_env": first_env})
         options.vtable = task._vtable
         options.point(pool=pool)
         options.settings = None if settings is None else text("settings", settings)
@@ -72,7 +74,7 @@ class Rollout(Handle):
         with task._creating(self._group):
             self._owned = self._own(self._run(make, lib.tce_rollout_create, byref(options), None))
         self.spec = read_spec(EnvSpecStruct.from_address(lib.tce_rollout_spec(self)))
-        self.n_envs = int(lib.tce_rollout_num_envs(self))
+        self.n_envs = int(options.n_envs)
         self._first: Optional[Array] = None
 
     def _run(self, function: Callable[..., Any], *arguments: Any, faults: Optional[Faults] = None) -> Any:
@@ -102,18 +104,7 @@ class Rollout(Handle):
         self._first = obs.copy()
         return Start(obs, pos, vel)
 
-    def reset_one(self, i: int, episode: int = 0) -> Start:
-        """Starts an episode in environment i alone: (obs [O], pos [D], vel [D])."""
-        shapes = Shapes(O=self.spec.n_obs, D=self.spec.n_dof)
-        obs, pos, vel = shapes.empty("O"), shapes.empty("D"), shapes.empty("D")
-        i = integer("i", i, 0, self.n_envs - 1)
-        self._run(
-            lib.tce_rollout_reset_one, self, i, integer("episode", episode, 0, MASK), obs, pos, vel)
-        if self._first is not None and i < len(self._first):
-            self._first[i] = obs
-        return Start(obs, pos, vel)
-
-    def reset_streams(self, streams: Sequence[RandomSource], which: Any = None) -> Start:
+    def reset_where(self, streams: Sequence[RandomSource], which: Any = None) -> Start:
         """Starts episodes from random streams, one for each environment of ``which`` (ascending; None: the first ones), in
         place of those keyed by seed, purpose and episode: (obs [n, O], pos [n, D], vel [n, D])."""
         sources = [random_stream(stream) for stream in streams]
@@ -125,7 +116,7 @@ class Rollout(Handle):
         obs, pos, vel = shapes.empty("N O"), shapes.empty("N D"), shapes.empty("N D")
         numbers = np.require(chosen, np.uintp, ["C", "A"])
         self._run(
-            lib.tce_rollout_reset_streams, self, len(sources), numbers, states, obs, pos, vel)
+            lib.tce_rollout_reset_where, self, len(sources), numbers, states, obs, pos, vel)
         for source, state in zip(sources, states):
             source.state = bytes(state)
         known = np.empty((0, self.spec.n_obs)) if self._first is None else self._first
@@ -135,20 +126,23 @@ class Rollout(Handle):
 
     def run(self, pos: Any, vel: Any) -> Paths:
         """Runs the episodes of the last :meth:`reset` along desired paths pos, vel [n, T, D]."""
+        if self.spec.n_dof == 0:
+            raise UnsupportedError(
+                E_UNSUPPORTED, "TCE_E_UNSUPPORTED", f"{self.task.name} tracks no desired paths: call step with raw actions")
         shapes = Shapes(D=self.spec.n_dof, O=self.spec.n_obs, M=len(self.spec.metric_names))
         pos = shapes.array("pos", pos, "N T D")
         vel = shapes.array("vel", vel, "N T D")
         n, T = shapes["N"], shapes["T"]
         obs = np.empty((n, T + 1, self.spec.n_obs))
         paths = Paths(
-            obs, shapes.empty("N T"), np.empty((n, T), np.uint8), np.empty((n, T), np.uint8),
+            obs, shapes.empty("N T"), *(np.empty((n, T), np.uint8) for _ in range(3)),
             np.empty(n, np.int32), shapes.empty("N M"))
         if self._first is not None and len(self._first) >= n:
             obs[:, 0] = self._first[:n]
         raw = struct(RolloutPaths)
         raw.point(
-            obs=obs, rewards=paths.rewards, dones=paths.dones, events=paths.events, lengths=paths.lengths,
-            metrics=paths.metrics if paths.metrics.size else None)
+            obs=obs, rewards=paths.rewards, terminated=paths.terminated, truncated=paths.truncated,
+            events=paths.events, lengths=paths.lengths, metrics=paths.metrics if paths.metrics.size else None)
         self._run_long(n * T, lib.tce_rollout_run, self, n, T, pos, vel, byref(raw))
         return paths
 
@@ -170,21 +164,24 @@ class Rollout(Handle):
         return out
 
     def get_states(self, n: Optional[int] = None) -> Array:
-        """States [n, S] of the first n environments (all), for :meth:`set_states`."""
-        shapes = Shapes(N=self._count(n), S=int(lib.tce_rollout_num_state(self)))
+        """States [n, S] of the first n environments (all), for :meth:`set_states`: the task's, then where each is in its episode."""
+        shapes = Shapes(N=self._count(n), S=int(lib.tce_rollout_n_state(self)))
         out = shapes.empty("N S")
         self._run(lib.tce_rollout_get_states, self, shapes["N"], out)
         return out
 
-    def set_states(self, states: Any) -> None:
-        """Puts states [n, S] into the first n environments; they must be reset before they run or step."""
-        shapes = Shapes(S=int(lib.tce_rollout_num_state(self)))
+    def set_states(self, states: Any) -> Array:
+        """Puts states [n, S] into the first n environments, which continue where they were, in mid-episode too; gives
+        their observations [n, O]."""
+        shapes = Shapes(S=int(lib.tce_rollout_n_state(self)), O=self.spec.n_obs)
         states = shapes.array("states", states, "N S")
-        self._run(lib.tce_rollout_set_states, self, self._count(shapes["N"]), states)
+        obs = shapes.empty("N O")
+        self._run(lib.tce_rollout_set_states, self, self._count(shapes["N"]), states, obs)
+        return obs
 
     def set_state(self, i: int, state: Any) -> None:
-        """Puts a state [S] into environment i, which must be reset before it runs or steps; the others stay as they are."""
-        state = Shapes(S=int(lib.tce_rollout_num_state(self))).array("state", state, "S")
+        """Puts the task's part of a state [S] into environment i alone, which must be reset before it runs or steps."""
+        state = Shapes(S=int(lib.tce_rollout_n_state(self))).array("state", state, "S")
         obs = np.empty(self.spec.n_obs)
         self._of(i, "set_state", state, obs)
 

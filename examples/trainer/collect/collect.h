@@ -96,15 +96,16 @@ typedef struct episodes {
     double *params;   /* [E, P], drawn or the mean */
     /* NULL, or [E, P] taken instead of drawing: to repeat recorded episodes. The caller's. */
     const double *given_params;
-    double *pos, *vel; /* [E, T, D] desired paths */
-    double *obs;       /* [E, T+1, O] */
-    double *first_obs; /* [N, O], of the present round */
-    double *rewards;   /* [E, T] */
-    uint8_t *dones;    /* [E, T] */
-    uint8_t *events;   /* [E, T] */
-    int32_t *lengths;  /* [E] */
-    double *results;   /* [E, M] metrics of the task */
-    double *returns;   /* [E] undiscounted */
+    double *pos, *vel;   /* [E, T, D] desired paths */
+    double *obs;         /* [E, T+1, O] */
+    double *first_obs;   /* [N, O], of the present round */
+    double *rewards;     /* [E, T] */
+    uint8_t *terminated; /* [E, T] */
+    uint8_t *dones;      /* [E, T]: terminated, or the time is up */
+    uint8_t *events;     /* [E, T] */
+    int32_t *lengths;    /* [E] */
+    double *results;     /* [E, M] metrics of the task */
+    double *returns;     /* [E] undiscounted */
     double *states; /* [N, numbers of a state] before the collection, where a task carries them */
     const char **names; /* [M + 2]: return, the task's metrics, length, with the prefix */
     size_t n_dropped;   /* episodes lost to a fault in the last collection */

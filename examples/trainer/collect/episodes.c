@@ -46,6 +46,7 @@ static void take_arrays(episodes *ep, memory *m)
     ep->obs = memory_doubles(m, E * (T + 1) * ep->O);
     ep->first_obs = memory_doubles(m, ep->N * ep->O);
     ep->rewards = memory_doubles(m, E * T);
+    ep->terminated = memory_take(m, E * T, sizeof(uint8_t));
     ep->dones = memory_take(m, E * T, sizeof(uint8_t));
     ep->events = memory_take(m, E * T, sizeof(uint8_t));
     ep->lengths = memory_take(m, E, sizeof(int32_t));
@@ -87,7 +88,7 @@ tce_status episodes_allocate(episodes *ep, const agent *a, memory *m)
     set_agent(ep, a);
     take_arrays(ep, m);
     if (ep->spec->carries_state)
-        ep->states = memory_doubles(m, ep->N * tce_rollout_num_state(ep->rollout));
+        ep->states = memory_doubles(m, ep->N * tce_rollout_n_state(ep->rollout));
     for (size_t i = 0; !m->failed && i < ep->M; i++)
         ep->names[i + 1] = prefixed(ep, ep->spec->metric_names[i], m);
     if (!m->failed) {
@@ -224,22 +225,24 @@ static tce_status run_round(episodes *ep, size_t first, size_t n)
     grid.init_time = &start_time;
     grid.init_pos = ep->init_pos + first * D;
     grid.init_vel = ep->init_vel + first * D;
-    const tce_status status = tce_mp_trajectory(ep->agent->mp, &grid, ep->params + first * ep->P,
-                                                ep->pos + first * T * D, ep->vel + first * T * D,
-                                                NULL);
+    tce_status status = tce_mp_trajectory(ep->agent->mp, &grid, ep->params + first * ep->P,
+                                          ep->pos + first * T * D, ep->vel + first * T * D, NULL);
     if (status != TCE_OK)
         return status;
 
-    tce_rollout_paths paths;
-    tce_rollout_paths_init(&paths, sizeof paths);
+    tce_rollout_paths paths = TCE_INIT(tce_rollout_paths);
     paths.obs = ep->obs + first * (T + 1) * ep->O;
     paths.rewards = ep->rewards + first * T;
-    paths.dones = ep->dones + first * T;
+    paths.terminated = ep->terminated + first * T;
+    paths.truncated = ep->dones + first * T;
     paths.events = ep->events + first * T;
     paths.lengths = ep->lengths + first;
     paths.metrics = ep->M ? ep->results + first * ep->M : NULL;
-    return tce_rollout_run(ep->rollout, n, T, ep->pos + first * T * D, ep->vel + first * T * D,
-                           &paths);
+    status = tce_rollout_run(ep->rollout, n, T, ep->pos + first * T * D, ep->vel + first * T * D,
+                             &paths);
+    for (size_t k = first * T; k < (first + n) * T; k++)
+        ep->dones[k] |= ep->terminated[k];
+    return status;
 }
 
 /* Episodes of the environments, which key their streams: collections have the same number. */
@@ -356,7 +359,7 @@ tce_status collect_replay(const episodes *ep, size_t e, void *instance, double *
 {
     tce_status status = TCE_OK;
     if (ep->states) {
-        const size_t env = e % ep->N, n_state = tce_rollout_num_state(ep->rollout);
+        const size_t env = e % ep->N, n_state = tce_rollout_n_state(ep->rollout);
         status = ep->vtable->set_state(instance, ep->states + env * n_state, work);
         for (size_t before = env; status == TCE_OK && before < e; before += ep->N)
             status = replay_one(ep, before, instance, work, NULL, NULL);
@@ -368,7 +371,7 @@ tce_status collect_replay(const episodes *ep, size_t e, void *instance, double *
 
 tce_status episodes_save(const episodes *ep, tce_store *store, const char *name)
 {
-    const size_t shape[2] = { ep->N, tce_rollout_num_state(ep->rollout) };
+    const size_t shape[2] = { ep->N, tce_rollout_n_state(ep->rollout) };
     int failed = 0;
     if (!ep->spec->carries_state)
         return TCE_OK;
@@ -397,7 +400,7 @@ tce_status episodes_load(episodes *ep, const tce_store *store, const char *name)
     if (status != TCE_OK)
         return status;
     if (array.type != TCE_STORE_F64 || array.rank != 2 ||
-        array.shape[1] != tce_rollout_num_state(ep->rollout))
+        array.shape[1] != tce_rollout_n_state(ep->rollout))
         return tce_fail(TCE_E_CORRUPT, "%s are not the states of this task", name);
-    return tce_rollout_set_states(ep->rollout, smaller(ep->N, array.shape[0]), array.data);
+    return tce_rollout_set_states(ep->rollout, smaller(ep->N, array.shape[0]), array.data, NULL);
 }

@@ -77,12 +77,18 @@ tce_status task_library_open(const settings *s, task *out)
 tce_status task_lookup(const settings *s, const task *t, const char *name,
                        const tce_env_vtable **out)
 {
-    char words[SHELL_WORD + 32];
+    char words[SHELL_WORD + 32], near[TEXT_SIZE];
+    nearest names;
     const tce_status status = tce_env_library_find(t->library, name, out);
-    return status == TCE_E_NOT_FOUND
-               ? tce_fail(status, "%s; `tce tasks%s` lists them", tce_error_message(),
-                          task_library_words(s, words, sizeof words))
-               : status;
+    if (status != TCE_E_NOT_FOUND)
+        return status;
+    nearest_start(&names, name);
+    for (size_t i = 0; i < tce_env_library_n_tasks(t->library); i++)
+        nearest_try(&names, tce_env_library_at(t->library, i)->name);
+    return tce_fail(
+        status, "no task \"%.60s\" in the library, which has %zu%s; `tce tasks%s` lists them", name,
+        tce_env_library_n_tasks(t->library), nearest_words(&names, near, sizeof near),
+        task_library_words(s, words, sizeof words));
 }
 
 tce_status task_open(const settings *s, task *out)
@@ -136,7 +142,7 @@ static tce_status add_all(task_list *list, const settings *s, const tce_env_libr
     char words[SHELL_WORD + 32];
     const size_t before = list->n;
     tce_status status = TCE_OK;
-    for (size_t i = 0; status == TCE_OK && i < tce_env_library_count(library); i++) {
+    for (size_t i = 0; status == TCE_OK && i < tce_env_library_n_tasks(library); i++) {
         const char *name = tce_env_library_at(library, i)->name;
         if (has_prefix(name, prefix))
             status = add_task(list, name);
@@ -157,7 +163,7 @@ static tce_status fail_unknown_task(const settings *s, const tce_env_library *li
     char words[SHELL_WORD + 32];
     nearest names;
     nearest_start(&names, plain);
-    for (size_t i = 0; i < tce_env_library_count(library); i++) {
+    for (size_t i = 0; i < tce_env_library_n_tasks(library); i++) {
         const char *name = tce_env_library_at(library, i)->name;
         nearest_try(&names, name);
         if (has_prefix(name, prefix))
@@ -180,7 +186,7 @@ static tce_status add_named(task_list *list, const settings *s, const tce_env_li
     snprintf(full, sizeof full, "%s%s", prefix, plain);
     const char *const forms[] = { asked, full, plain };
     for (size_t k = 0; k < sizeof forms / sizeof forms[0]; k++)
-        for (size_t i = 0; i < tce_env_library_count(library); i++)
+        for (size_t i = 0; i < tce_env_library_n_tasks(library); i++)
             if (strcmp(tce_env_library_at(library, i)->name, forms[k]) == 0)
                 return add_task(list, forms[k]);
     return fail_unknown_task(s, library, prefix, asked, plain);

@@ -151,8 +151,7 @@ static tce_status run_round(task_run *r, uint64_t round, double *out_seconds, do
     if (status != TCE_OK)
         return status;
 
-    tce_rollout_paths paths;
-    tce_rollout_paths_init(&paths, sizeof paths);
+    tce_rollout_paths paths = TCE_INIT(tce_rollout_paths);
     paths.rewards = r->rewards;
     paths.lengths = r->lengths;
     const double start = processor_seconds();
@@ -260,7 +259,7 @@ int bench_tasks(const settings *s, const char *only, int64_t rounds, int json)
 
     if (status == TCE_OK && !json)
         print_head(step_cost_of(tce_env_library_at(t.library, 0)), threads, rounds);
-    for (size_t i = 0; status == TCE_OK && i < tce_env_library_count(t.library); i++) {
+    for (size_t i = 0; status == TCE_OK && i < tce_env_library_n_tasks(t.library); i++) {
         const tce_env_vtable *vtable = tce_env_library_at(t.library, i);
         if (wanted && vtable != wanted)
             continue;

@@ -19,7 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_FINDINGS = 64, FINDING_SIZE = 1024, CALL_SIZE = 32 };
+#include "methods/methods.h"
+
+enum { MAX_FINDINGS = 64, FINDING_SIZE = 1024, CALL_SIZE = 32, MAX_RESERVED = 256 };
 
 typedef struct finding {
     int32_t severity;
@@ -58,6 +60,8 @@ static void note_call(void *context, const char *call, int32_t step)
 /* Does not return. */
 static void inspect(const tce_env_vtable *vtable, const char *options, record *r, pid_t parent)
 {
+    const char *reserved[MAX_RESERVED];
+    const size_t n_reserved = methods_reserved(METHODS, MAX_RESERVED, reserved);
     tce_env_inspect_options inspection;
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -70,6 +74,8 @@ static void inspect(const tce_env_vtable *vtable, const char *options, record *r
     inspection.report = add_finding;
     inspection.trace = note_call;
     inspection.context = r;
+    inspection.reserved = reserved;
+    inspection.n_reserved = n_reserved < MAX_RESERVED ? n_reserved : MAX_RESERVED;
     r->status = tce_env_inspect(&inspection, NULL, NULL);
     if (r->status != TCE_OK)
         snprintf(r->message, sizeof r->message, "%s", tce_error_message());

@@ -89,7 +89,7 @@ static tce_status check_matching(const task *t, const char *pattern, const char 
 {
     size_t n = 0;
     tce_status status = TCE_OK;
-    for (size_t i = 0; status == TCE_OK && i < tce_env_library_count(t->library); i++) {
+    for (size_t i = 0; status == TCE_OK && i < tce_env_library_n_tasks(t->library); i++) {
         const tce_env_vtable *vtable = tce_env_library_at(t->library, i);
         if (pattern[0] && fnmatch(pattern, vtable->name, 0) != 0)
             continue;
@@ -167,13 +167,13 @@ int cmd_tasks(int argc, char **argv)
     if (task_library_open(&s, &t) != TCE_OK)
         return fail();
     int width = 0;
-    for (size_t i = 0; i < tce_env_library_count(t.library); i++) {
+    for (size_t i = 0; i < tce_env_library_n_tasks(t.library); i++) {
         const int length = (int)strlen(tce_env_library_at(t.library, i)->name);
         width = length > width ? length : width;
     }
     printf("%-*s %5s %4s %7s %6s %8s  %s\n", width, "task", "obs", "dof", "action", "steps", "dt",
            "description");
-    for (size_t i = 0; i < tce_env_library_count(t.library); i++)
+    for (size_t i = 0; i < tce_env_library_n_tasks(t.library); i++)
         print_task(tce_env_library_at(t.library, i), width);
     task_close(&t);
     return EXIT_FINE;

@@ -13,6 +13,21 @@
 #include "tools/memory.h"
 
 const char *const EPISODIC_PHASES[] = { "simulation", "critic", "policy", NULL };
+const char *const EPISODIC_COLUMNS[] = { "return",
+                                         "length",
+                                         "dropped",
+                                         "steps",
+                                         "critic_loss",
+                                         "entropy",
+                                         "kl_mean",
+                                         "kl_cov",
+                                         "policy_loss",
+                                         "ratio_max",
+                                         "approx_kl",
+                                         "policy_gradient_norm",
+                                         "trust_region_loss",
+                                         "fraction_clipped",
+                                         NULL };
 
 /* of sums and quotients of seconds; also what the primitive allows its table */
 #define ROUNDING 1e-12
@@ -31,6 +46,12 @@ tce_status episodic_check(const settings *s, const tce_env_spec *spec)
     const double duration = spec->n_steps * spec->dt;
     const double rest = duration - s->mp.delay;
     char episode[2 * TEXT_SIZE];
+    if (spec->n_dof == 0)
+        return tce_fail(
+            TCE_E_UNSUPPORTED,
+            "%s tracks no paths, and %s plans paths: choose a method that acts at every "
+            "step, or a task with a controller",
+            s->task.name, s->table->name);
     if (s->mp.phase == TCE_MP_PHASE_RHYTHMIC)
         return TCE_OK;
     snprintf(episode, sizeof episode, "an episode of %s lasts %g s (%d steps of %g s)",

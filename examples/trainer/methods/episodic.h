@@ -14,6 +14,7 @@
 /* Phases of an iteration, and their names. */
 enum { PHASE_SIMULATION, PHASE_CRITIC, PHASE_POLICY };
 extern const char *const EPISODIC_PHASES[];
+extern const char *const EPISODIC_COLUMNS[];
 
 typedef struct learner {
     settings s;

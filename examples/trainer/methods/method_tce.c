@@ -290,6 +290,7 @@ const method METHOD_TABLE_TCE = { .settings = { "tce", GROUPS, NULL, check_setti
                                   .label = label,
                                   .create = create,
                                   .destroy = destroy,
+                                  .own_columns = EPISODIC_COLUMNS,
                                   .columns = episodic_columns,
                                   .agent = episodic_agent,
                                   .iterate = iterate,

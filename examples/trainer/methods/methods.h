@@ -41,7 +41,12 @@ typedef struct method {
      */
     tce_status (*create)(const method_context *c, void **out);
     void (*destroy)(void *learner); /* NULL is fine */
-    /* Names of the numbers to log, fixed from here on. Returns how many there are. */
+    /*
+     * Names of the numbers to log that are its own, whatever the task: no metric of a task may have
+     * one of these. Ends in NULL; NULL: none.
+     */
+    const char *const *own_columns;
+    /* Names of all numbers to log, fixed from here on. Returns how many there are. */
     size_t (*columns)(const void *learner, const char *const **names);
     /* Evaluation, plots and exports use it; it changes as the learner does. */
     const agent *(*agent)(const void *learner);
@@ -67,6 +72,12 @@ extern const method METHOD_TABLE_BBRL;
 extern const settings_table *const METHODS[];
 
 size_t method_n_phases(const method *way);
+
+/*
+ * Names that no metric of a task may have, as tce_env_inspect takes them: numbers that these methods
+ * or a run log themselves. out [room]; returns how many there are.
+ */
+size_t methods_reserved(const settings_table *const *methods, size_t room, const char **out);
 
 /* The method whose table the settings were read with. */
 const method *method_of(const settings *s);

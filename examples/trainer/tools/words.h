@@ -6,10 +6,13 @@
 
 #include <stddef.h>
 
-/* The word most like another one, among candidates that are tried one by one. */
+enum { NEAREST_MOST = 3 };
+
+/* The words most like another one, among candidates that are tried one by one. */
 typedef struct nearest {
-    const char *word, *best;
-    size_t least; /* distance of the best */
+    const char *word;
+    const char *found[NEAREST_MOST]; /* best first */
+    size_t n;
 } nearest;
 
 void nearest_start(nearest *n, const char *word);
@@ -17,5 +20,7 @@ void nearest_start(nearest *n, const char *word);
 void nearest_try(nearest *n, const char *candidate);
 /* The first of the nearest candidates, or NULL when none is near. */
 const char *nearest_found(const nearest *n);
+/* "; the nearest are \"a\", \"b\"", or "" when none is near. Returns out. */
+const char *nearest_words(const nearest *n, char *out, size_t size);
 
 #endif
