@@ -30,8 +30,6 @@ int main(void)
     tce_trpl *trpl = NULL;
     tce_trpl_options_init(&options, sizeof options);
     options.dim = DIM;
-    options.mean_bound = 0.05;
-    options.cov_bound = 0.01;
     check(tce_trpl_create(&options, NULL, &trpl));
 
     /* how far it went, and how far it may go */
@@ -44,13 +42,13 @@ int main(void)
     old_one.mean = old_mean, old_one.scale = old_L;
     new_one.mean = mean, new_one.scale = L;
     check(tce_gauss_kl(&new_one, &old_one, work, &before[0], &before[1]));
-    check(tce_trpl_project(trpl, 1, mean, L, old_mean, old_L, 0.0, new_mean, new_L));
+    tce_trpl_bounds bounds = TCE_INIT(tce_trpl_bounds);
+    bounds.mean = 0.05, bounds.cov = 0.01;
+    check(tce_trpl_project(trpl, 1, mean, L, old_mean, old_L, &bounds, new_mean, new_L));
     new_one.mean = new_mean, new_one.scale = new_L;
     check(tce_gauss_kl(&new_one, &old_one, work, &after[0], &after[1]));
-    printf("KL of the mean:       %.6f -> %.6f (bound %g)\n", before[0], after[0],
-           options.mean_bound);
-    printf("KL of the covariance: %.6f -> %.6f (bound %g)\n", before[1], after[1],
-           options.cov_bound);
+    printf("KL of the mean:       %.6f -> %.6f (bound %g)\n", before[0], after[0], bounds.mean);
+    printf("KL of the covariance: %.6f -> %.6f (bound %g)\n", before[1], after[1], bounds.cov);
 
     /*
      * a loss on the projected factor, here its trace, differentiated back to the network's own
@@ -63,7 +61,7 @@ int main(void)
     printf("d trace / d L[1,0] = %.6f\n", back_L[DIM]);
 
     tce_trpl_free(trpl);
-    const int met = fabs(after[0] / options.mean_bound - 1.0) < 1e-8 &&
-                    fabs(after[1] / options.cov_bound - 1.0) < 1e-8;
+    const int met = fabs(after[0] / bounds.mean - 1.0) < 1e-8 &&
+                    fabs(after[1] / bounds.cov - 1.0) < 1e-8;
     return met ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -72,7 +72,7 @@ static void create(learner *l)
 
     tce_trpl_options trpl;
     tce_trpl_options_init(&trpl, sizeof trpl);
-    trpl.dim = P, trpl.max_batch = E, trpl.mean_bound = 0.05, trpl.cov_bound = 0.01;
+    trpl.dim = P, trpl.max_batch = E;
     check(tce_trpl_create(&trpl, NULL, &l->trpl));
     tce_segment_options segment;
     tce_segment_options_init(&segment, sizeof segment);
@@ -167,6 +167,7 @@ static double iterate(learner *l)
         check(tce_net_pass_mse(l->critic, E * T, inputs, returns, NULL, NULL));
         check(tce_net_adam_step(l->critic, &adam));
     }
+    const tce_trpl_bounds bounds = { sizeof bounds, 0.05, 0.01, 0.0 };
     paths.mean = near_mean;
     paths.L = near_L;
     paths.log_prob_old = old_log_prob;
@@ -177,10 +178,10 @@ static double iterate(learner *l)
     for (int epoch = 0; epoch < N_EPOCHS; epoch++) {
         double trust_loss;
         check(tce_policy_predict(l->policy, E, goal, mean, L));
-        check(tce_trpl_project(l->trpl, E, mean, L, old_mean, old_L, 0.0, near_mean, near_L));
+        check(tce_trpl_project(l->trpl, E, mean, L, old_mean, old_L, &bounds, near_mean, near_L));
         check(tce_segment_surrogate(l->segment, &paths, NULL));
         check(tce_trpl_backward(l->trpl, E, d_mean, d_L, d_mean, d_L));
-        check(tce_trpl_regression(l->trpl, E, mean, L, 1.0, 1, &trust_loss, d_mean, d_L));
+        check(tce_trpl_regression_add(l->trpl, E, mean, L, 1.0, 1, &trust_loss, d_mean, d_L));
         check(tce_policy_backward(l->policy, E, d_mean, d_L));
         check(tce_policy_adam_step(l->policy, &adam));
     }

@@ -20,7 +20,7 @@
  */
 #define DIFFERENCE_TOLERANCE 2e-6
 
-static tce_trpl *create(int32_t kind, size_t dim, size_t batch, double mean_bound, double cov_bound)
+static tce_trpl *create(int32_t kind, size_t dim, size_t batch)
 {
     tce_trpl_options opt;
     tce_trpl *tr = NULL;
@@ -28,8 +28,6 @@ static tce_trpl *create(int32_t kind, size_t dim, size_t batch, double mean_boun
     opt.kind = kind;
     opt.dim = (int32_t)dim;
     opt.max_batch = (int32_t)batch;
-    opt.mean_bound = mean_bound;
-    opt.cov_bound = cov_bound;
     ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
     return tr;
 }
@@ -61,8 +59,11 @@ typedef struct problem {
     double *mean, *L, *old_mean, *old_L;
     double *d_mean, *d_L;
     double *out_mean, *out_L;
-    double entropy_bound;
+    tce_trpl_bounds bounds;
 } problem;
+
+/* Those of Box Pushing. */
+static const tce_trpl_bounds BOUNDS = { sizeof BOUNDS, 0.05, 5e-4, 0.0 };
 
 /*
  * new factors are old ones perturbed by `distance`; a diagonal problem has zeros below the diagonal
@@ -72,7 +73,7 @@ static problem problem_create(uint64_t seed, size_t n, size_t n_cov, size_t dim,
                               double distance, int diagonal)
 {
     const size_t size = n_cov * dim * dim;
-    problem p = { .n = n, .dim = dim, .n_cov = n_cov };
+    problem p = { .n = n, .dim = dim, .n_cov = n_cov, .bounds = BOUNDS };
     p.mean = doubles(n * dim);
     p.old_mean = doubles(n * dim);
     p.d_mean = doubles(n * dim);
@@ -113,8 +114,8 @@ static void problem_free(problem *p)
 
 static tce_status run(tce_trpl *tr, const problem *p)
 {
-    return tce_trpl_project(tr, p->n, p->mean, p->L, p->old_mean, p->old_L, p->entropy_bound,
-                            p->out_mean, p->out_L);
+    return tce_trpl_project(tr, p->n, p->mean, p->L, p->old_mean, p->old_L, &p->bounds, p->out_mean,
+                            p->out_L);
 }
 
 /* ---- properties ------------------------------------------------------------------------------ */
@@ -170,8 +171,9 @@ static double distance_of(int32_t kind, size_t dim, const double *L, const doubl
         EXPECT(kl(1, dim, mean, L, mean, old_L, work, NULL, &distance) == TCE_OK, "%s",
                tce_error_message());
     } else {
-        tce_trpl *tr = create(kind, dim, 1, 1.0, 1e300);
-        EXPECT(tce_trpl_project(tr, 1, mean, L, mean, old_L, 0.0, mean, work) == TCE_OK, "%s",
+        const tce_trpl_bounds far = { sizeof far, 1.0, 1e300, 0.0 };
+        tce_trpl *tr = create(kind, dim, 1);
+        EXPECT(tce_trpl_project(tr, 1, mean, L, mean, old_L, &far, mean, work) == TCE_OK, "%s",
                tce_error_message());
         EXPECT(tce_trpl_distances(tr, 1, NULL, &distance, NULL) == TCE_OK, "%s",
                tce_error_message());
@@ -211,8 +213,9 @@ static int check_draw(uint64_t seed, int32_t kind)
     tce_random_normals(&random, dim, mean);
     memset(old_mean, 0, sizeof old_mean);
 
-    tce_trpl *tr = create(kind, dim, 1, mean_bound, bound);
-    EXPECT(tce_trpl_project(tr, 1, mean, L, old_mean, old_L, 0.0, out_mean, out_L) == TCE_OK,
+    const tce_trpl_bounds bounds = { sizeof bounds, mean_bound, bound, 0.0 };
+    tce_trpl *tr = create(kind, dim, 1);
+    EXPECT(tce_trpl_project(tr, 1, mean, L, old_mean, old_L, &bounds, out_mean, out_L) == TCE_OK,
            "seed %d: %s", (int)seed, tce_error_message());
     double cov_distance, mean_distance;
     EXPECT(tce_trpl_distances(tr, 1, &mean_distance, &cov_distance, NULL) == TCE_OK, "%s",
@@ -274,7 +277,7 @@ START_TEST(dimension_256_works)
     for (int32_t kind = TCE_TRPL_KL; kind <= TCE_TRPL_FROBENIUS; kind++) {
         problem p = problem_create(256, 1, 1, 256, 1e6, 0.05, 0);
         double *work = doubles(4 * 256 * 256);
-        tce_trpl *tr = create(kind, 256, 1, 0.05, 5e-4);
+        tce_trpl *tr = create(kind, 256, 1);
         ck_assert_int_eq(run(tr, &p), TCE_OK);
         const double got = distance_of(kind, 256, p.out_L, p.old_L, work);
         ck_assert_double_eq_tol(got / 5e-4, 1.0, 1e-8);
@@ -297,8 +300,9 @@ START_TEST(a_covariance_that_is_singular_once_it_is_summed_keeps_its_factor)
     const double t = 3.0 / 16.0, bound = 36.0 * t * t; /* |3 Sigma_o|_F^2 = 36 */
     double out_mean[2], got[4], distance;
 
-    tce_trpl *tr = create(TCE_TRPL_FROBENIUS, 2, 1, 0.05, bound);
-    ck_assert_int_eq(tce_trpl_project(tr, 1, mean, L, mean, old_L, 0.0, out_mean, got), TCE_OK);
+    const tce_trpl_bounds bounds = { sizeof bounds, 0.05, bound, 0.0 };
+    tce_trpl *tr = create(TCE_TRPL_FROBENIUS, 2, 1);
+    ck_assert_int_eq(tce_trpl_project(tr, 1, mean, L, mean, old_L, &bounds, out_mean, got), TCE_OK);
     ck_assert_int_eq(tce_trpl_distances(tr, 1, NULL, &distance, NULL), TCE_OK);
     ck_assert_double_eq_tol(distance, 36.0, 1e-12);
     for (size_t i = 0; i < 4; i++)
@@ -330,7 +334,7 @@ START_TEST(a_diagonal_handle_agrees_with_the_full_one)
             double d_L[49] = { 0 };
             ck_assert_int_eq(tce_trpl_backward(tr, 2, p.d_mean, p.d_L, d_mean, d_L), TCE_OK);
             ck_assert_int_eq(
-                tce_trpl_regression(tr, 2, p.mean, p.L, 1.5, 1, &loss, loss_d_mean, loss_d_L),
+                tce_trpl_regression_add(tr, 2, p.mean, p.L, 1.5, 1, &loss, loss_d_mean, loss_d_L),
                 TCE_OK);
             for (size_t k = 0; k < 49; k += 8) {
                 d_L[k] += loss_d_L[k];
@@ -372,12 +376,12 @@ static double *contextual(const problem *p, int32_t kind, tce_pool *pool, size_t
     ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
     double *d_mean = all + n_mean + n_L;
     double *d_L = d_mean + n_mean;
-    ck_assert_int_eq(tce_trpl_project(tr, p->n, p->mean, p->L, p->old_mean, p->old_L,
-                                      p->entropy_bound, all, all + n_mean),
+    ck_assert_int_eq(tce_trpl_project(tr, p->n, p->mean, p->L, p->old_mean, p->old_L, &p->bounds,
+                                      all, all + n_mean),
                      TCE_OK);
     ck_assert_int_eq(tce_trpl_backward(tr, p->n, p->d_mean, p->d_L, d_mean, d_L), TCE_OK);
-    ck_assert_int_eq(tce_trpl_regression(tr, p->n, p->mean, p->L, 2.0, 1, d_L + n_L, d_mean, d_L),
-                     TCE_OK);
+    ck_assert_int_eq(
+        tce_trpl_regression_add(tr, p->n, p->mean, p->L, 2.0, 1, d_L + n_L, d_mean, d_L), TCE_OK);
     tce_trpl_free(tr);
     *out_n = 2 * (n_mean + n_L) + 1;
     return all;
@@ -411,11 +415,11 @@ START_TEST(contexts_of_their_own_are_projected_one_by_one)
 {
     for (int32_t kind = TCE_TRPL_KL; kind <= TCE_TRPL_FROBENIUS; kind++) {
         problem p = problem_create(11, 5, 5, 6, 1e3, 0.2, 0);
-        p.entropy_bound = 1e-3; /* between: some are raised, some are not */
+        p.bounds.entropy = 1e-3; /* between: some are raised, some are not */
         size_t n;
         double *all = contextual(&p, kind, NULL, &n);
         for (size_t e = 0; e < 5; e++) {
-            problem one = { .n = 1, .dim = 6, .n_cov = 1, .entropy_bound = p.entropy_bound };
+            problem one = { .n = 1, .dim = 6, .n_cov = 1, .bounds = p.bounds };
             one.mean = p.mean + 6 * e;
             one.old_mean = p.old_mean + 6 * e;
             one.d_mean = p.d_mean + 6 * e;
@@ -448,7 +452,8 @@ START_TEST(the_identity_kind_passes_everything_through)
     ck_assert_int_eq(run(tr, &p), TCE_OK);
     ck_assert_mem_eq(p.out_mean, p.mean, 20 * sizeof(double));
     ck_assert_mem_eq(p.out_L, p.L, 25 * sizeof(double));
-    ck_assert_int_eq(tce_trpl_regression(tr, 4, p.mean, p.L, 3.0, 1, &loss, d_mean, d_L), TCE_OK);
+    ck_assert_int_eq(tce_trpl_regression_add(tr, 4, p.mean, p.L, 3.0, 1, &loss, d_mean, d_L),
+                     TCE_OK);
     ck_assert_double_eq(loss, 0.0);
     ck_assert_double_eq(test_largest(25, d_L), 0.0);
     ck_assert_int_eq(tce_trpl_backward(tr, 4, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_OK);
@@ -469,35 +474,16 @@ START_TEST(entropy_control_reaches_its_bound)
         opt.dim = 6;
         opt.entropy = TCE_TRPL_ENTROPY_EQUAL;
         opt.entropy_first = first;
-        opt.cov_bound = first ? 1e3 : 5e-4;
+        p.bounds.cov = first ? 1e3 : 5e-4;
         ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
         ck_assert_int_eq(entropy_of(6, p.L, &entropy), TCE_OK);
-        p.entropy_bound = entropy - 1.0;
+        p.bounds.entropy = entropy - 1.0;
         ck_assert_int_eq(run(tr, &p), TCE_OK);
         ck_assert_int_eq(entropy_of(6, p.out_L, &entropy), TCE_OK);
-        ck_assert_double_eq_tol(entropy, p.entropy_bound, 1e-12);
+        ck_assert_double_eq_tol(entropy, p.bounds.entropy, 1e-12);
         tce_trpl_free(tr);
         problem_free(&p);
     }
-}
-END_TEST
-
-START_TEST(without_a_schedule_the_entropy_bound_is_minus_infinity)
-{
-    double bound = SENTINEL;
-    double L[4] = { 1.0, 0.0, 0.5, 2.0 };
-    double out[4];
-    ck_assert_int_eq(
-        tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_NONE, 2, 1.0, 1.0, 0.7, 1, 10, &bound), TCE_OK);
-    ck_assert(isinf(bound) && bound < 0.0);
-    ck_assert_int_eq(tce_trpl_entropy_control(1, 2, L, bound, 0, out), TCE_OK);
-    ck_assert_mem_eq(out, L, sizeof L);
-    double last;
-    ck_assert_int_eq(
-        tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, 1.0, 3.0, 0.7, 10, 10, &bound), TCE_OK);
-    ck_assert_int_eq(
-        tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, 1.0, 3.0, 0.7, 99, 10, &last), TCE_OK);
-    ck_assert_double_eq(bound, last);
 }
 END_TEST
 
@@ -508,7 +494,7 @@ START_TEST(a_minus_infinite_entropy_bound_controls_nothing)
         tce_trpl_options opt;
         tce_trpl *tr;
         double plain[9];
-        tce_trpl *none = create(TCE_TRPL_KL, 3, 1, 0.05, 5e-4);
+        tce_trpl *none = create(TCE_TRPL_KL, 3, 1);
         ck_assert_int_eq(run(none, &p), TCE_OK);
         memcpy(plain, p.out_L, sizeof plain);
         tce_trpl_free(none);
@@ -517,10 +503,10 @@ START_TEST(a_minus_infinite_entropy_bound_controls_nothing)
         opt.dim = 3;
         opt.entropy = mode;
         ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
-        p.entropy_bound = -INFINITY;
+        p.bounds.entropy = -INFINITY;
         ck_assert_int_eq(run(tr, &p), TCE_OK);
         ck_assert_mem_eq(p.out_L, plain, sizeof plain);
-        p.entropy_bound = NAN;
+        p.bounds.entropy = NAN;
         ck_assert_int_eq(run(tr, &p), TCE_E_VALUE);
         tce_trpl_free(tr);
         problem_free(&p);
@@ -674,9 +660,8 @@ static void check_layer_gradient(int32_t kind, int32_t shared, int32_t diagonal,
     opt.diagonal = diagonal;
     opt.entropy = entropy;
     opt.entropy_first = first;
-    opt.mean_bound = bound;
-    opt.cov_bound = bound;
-    p.entropy_bound = 3.5;
+    p.bounds.mean = p.bounds.cov = bound;
+    p.bounds.entropy = 3.5;
 
     layer l = { NULL, &p, diagonal };
     const size_t size = n_free(&p);
@@ -767,8 +752,8 @@ static double given_loss_value(void *context, const double *x)
     const problem *p = g->p;
     double loss;
     double *d = doubles(n_free(p));
-    ck_assert_int_eq(tce_trpl_regression(g->tr, p->n, x, x + p->n * p->dim, 0.7, g->with_cov, &loss,
-                                         d, d + p->n * p->dim),
+    ck_assert_int_eq(tce_trpl_regression_add(g->tr, p->n, x, x + p->n * p->dim, 0.7, g->with_cov,
+                                             &loss, d, d + p->n * p->dim),
                      TCE_OK);
     free(d);
     return loss;
@@ -794,7 +779,7 @@ START_TEST(the_regression_gradient_matches_differences)
         opt.diagonal = diagonal;
         opt.entropy = entropy;
         opt.entropy_first = entropy == TCE_TRPL_ENTROPY_EQUAL;
-        p.entropy_bound = 3.5;
+        p.bounds.entropy = 3.5;
 
         given_loss g = { NULL, &p, 1 };
         ck_assert_int_eq(tce_trpl_create(&opt, NULL, &g.tr), TCE_OK);
@@ -811,7 +796,8 @@ START_TEST(the_regression_gradient_matches_differences)
         for (size_t k = 0; k < size; k++)
             got[k] = 1.0;
         ck_assert_int_eq(
-            tce_trpl_regression(g.tr, n, p.mean, p.L, 0.7, 1, &loss, got, got + n_mean), TCE_OK);
+            tce_trpl_regression_add(g.tr, n, p.mean, p.L, 0.7, 1, &loss, got, got + n_mean),
+            TCE_OK);
         for (size_t k = 0; k < size; k++)
             got[k] -= 1.0;
 
@@ -850,9 +836,10 @@ START_TEST(the_kl_regression_loss_is_the_mean_divergence)
     problem p = problem_create(8, 4, 1, 6, 100.0, 0.3, 0);
     double mean_part[4], cov_part[4], loss, d_mean[24] = { 0 }, d_L[36] = { 0 };
     double *work = doubles(tce_gauss_work_size(4, 6));
-    tce_trpl *tr = create(TCE_TRPL_KL, 6, 4, 0.05, 5e-4);
+    tce_trpl *tr = create(TCE_TRPL_KL, 6, 4);
     ck_assert_int_eq(run(tr, &p), TCE_OK);
-    ck_assert_int_eq(tce_trpl_regression(tr, 4, p.mean, p.L, 2.5, 1, &loss, d_mean, d_L), TCE_OK);
+    ck_assert_int_eq(tce_trpl_regression_add(tr, 4, p.mean, p.L, 2.5, 1, &loss, d_mean, d_L),
+                     TCE_OK);
     ck_assert_int_eq(kl(4, 6, p.mean, p.L, p.out_mean, p.out_L, work, mean_part, cov_part), TCE_OK);
     double want = 0.0;
     for (size_t i = 0; i < 4; i++)
@@ -877,7 +864,7 @@ static void expect_untouched(const problem *p)
 START_TEST(bad_inputs_are_named_and_outputs_untouched)
 {
     problem p = problem_create(1, 2, 1, 3, 10.0, 0.3, 0);
-    tce_trpl *tr = create(TCE_TRPL_KL, 3, 2, 0.05, 5e-4);
+    tce_trpl *tr = create(TCE_TRPL_KL, 3, 2);
     double *const inputs[] = { p.mean, p.L, p.old_mean, p.old_L };
     static const char *const names[] = { "mean", "L[1,0]", "old_mean", "old_L[1,0]" };
     for (size_t k = 0; k < 2 * 3; k++)
@@ -910,13 +897,13 @@ START_TEST(bad_inputs_are_named_and_outputs_untouched)
     p.n = 2;
     expect_untouched(&p);
     ck_assert_int_eq(
-        tce_trpl_project(tr, 2, NULL, p.L, p.old_mean, p.old_L, 0.0, p.out_mean, p.out_L),
+        tce_trpl_project(tr, 2, NULL, p.L, p.old_mean, p.old_L, &p.bounds, p.out_mean, p.out_L),
         TCE_E_ARGUMENT);
     ck_assert_int_eq(
-        tce_trpl_project(tr, 2, p.mean, p.L, p.old_mean, p.old_L, 0.0, p.out_mean, NULL),
+        tce_trpl_project(tr, 2, p.mean, p.L, p.old_mean, p.old_L, &p.bounds, p.out_mean, NULL),
         TCE_E_ARGUMENT);
     ck_assert_int_eq(
-        tce_trpl_project(NULL, 2, p.mean, p.L, p.old_mean, p.old_L, 0.0, p.out_mean, p.out_L),
+        tce_trpl_project(NULL, 2, p.mean, p.L, p.old_mean, p.old_L, &p.bounds, p.out_mean, p.out_L),
         TCE_E_ARGUMENT);
 
     /* what lies above the diagonal is never read */
@@ -931,11 +918,12 @@ END_TEST
 START_TEST(calls_out_of_order_are_refused)
 {
     problem p = problem_create(1, 2, 1, 3, 10.0, 0.3, 0);
-    tce_trpl *tr = create(TCE_TRPL_KL, 3, 2, 0.05, 5e-4);
+    tce_trpl *tr = create(TCE_TRPL_KL, 3, 2);
     double loss = SENTINEL;
     ck_assert_int_eq(tce_trpl_backward(tr, 2, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_E_STATE);
-    ck_assert_int_eq(tce_trpl_regression(tr, 2, p.mean, p.L, 1.0, 1, &loss, p.out_mean, p.out_L),
-                     TCE_E_STATE);
+    ck_assert_int_eq(
+        tce_trpl_regression_add(tr, 2, p.mean, p.L, 1.0, 1, &loss, p.out_mean, p.out_L),
+        TCE_E_STATE);
     ck_assert_int_eq(tce_trpl_distances(tr, 2, NULL, NULL, NULL), TCE_E_STATE);
     ck_assert_double_eq(loss, SENTINEL);
     ck_assert_int_eq(run(tr, &p), TCE_OK);
@@ -943,8 +931,35 @@ START_TEST(calls_out_of_order_are_refused)
     p.d_L[3] = NAN;
     ck_assert_int_eq(tce_trpl_backward(tr, 2, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_E_VALUE);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "d_L"));
-    ck_assert_int_eq(tce_trpl_set_bounds(tr, 0.1, 0.0), TCE_E_VALUE);
-    ck_assert_int_eq(tce_trpl_set_bounds(tr, 0.1, 0.1), TCE_OK);
+    tce_trpl_free(tr);
+    problem_free(&p);
+}
+END_TEST
+
+START_TEST(bounds_out_of_range_are_refused)
+{
+    problem p = problem_create(1, 2, 1, 3, 10.0, 0.3, 0);
+    tce_trpl *tr = create(TCE_TRPL_KL, 3, 2);
+    for (size_t i = 0; i < 6; i++)
+        p.out_mean[i] = SENTINEL;
+    p.bounds.cov = NAN;
+    fails(run(tr, &p), TCE_E_VALUE, "bounds.cov");
+    p.bounds.mean = -1.0;
+    fails(run(tr, &p), TCE_E_VALUE, "bounds.mean = -1");
+    p.bounds.struct_size = 0;
+    fails(run(tr, &p), TCE_E_ARGUMENT, "TCE_INIT(tce_trpl_bounds)");
+    fails(tce_trpl_project(tr, 2, p.mean, p.L, p.old_mean, p.old_L, NULL, p.out_mean, p.out_L),
+          TCE_E_ARGUMENT, "tce_trpl_bounds is NULL");
+    for (size_t i = 0; i < 6; i++)
+        ck_assert_double_eq(p.out_mean[i], SENTINEL);
+
+    /* others from call to call */
+    p.bounds = BOUNDS;
+    ok(run(tr, &p));
+    const double tight = p.out_L[0];
+    p.bounds.cov = 1e3;
+    ok(run(tr, &p));
+    ck_assert_double_ne(p.out_L[0], tight);
     tce_trpl_free(tr);
     problem_free(&p);
 }
@@ -954,7 +969,7 @@ START_TEST(a_numerical_failure_gives_nan_and_a_usable_handle)
 {
     for (int32_t kind = TCE_TRPL_KL; kind <= TCE_TRPL_FROBENIUS; kind++) {
         problem p = problem_create(1, 1, 1, 3, 10.0, 0.3, 0);
-        tce_trpl *tr = create(kind, 3, 1, 0.05, 5e-4);
+        tce_trpl *tr = create(kind, 3, 1);
         const double good = p.L[0];
         const double good_old = p.old_L[0];
         p.L[0] = 1e200;
@@ -987,30 +1002,11 @@ START_TEST(options_out_of_range_are_refused)
     opt.dim = 0;
     ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_E_VALUE);
     tce_trpl_options_init(&opt, sizeof opt);
-    opt.cov_bound = NAN;
-    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_E_VALUE);
-    tce_trpl_options_init(&opt, sizeof opt);
-    opt.mean_bound = -1.0;
-    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_E_VALUE);
-    tce_trpl_options_init(&opt, sizeof opt);
     opt.entropy = 3;
     ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_E_VALUE);
     ck_assert_int_eq(tce_trpl_create(NULL, NULL, &tr), TCE_E_ARGUMENT);
     ck_assert_int_eq(tce_trpl_create(&opt, NULL, NULL), TCE_E_ARGUMENT);
     tce_trpl_free(NULL);
-
-    double bound = SENTINEL;
-    ck_assert_int_eq(tce_trpl_entropy_bound(3, 2, 1.0, 1.0, 0.7, 1, 10, &bound), TCE_E_VALUE);
-    ck_assert_int_eq(
-        tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, NAN, 1.0, 0.7, 1, 10, &bound),
-        TCE_E_VALUE);
-    ck_assert_int_eq(
-        tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, 2, 1.0, 1.0, 0.7, 1, 0, &bound),
-        TCE_E_VALUE);
-    ck_assert_int_eq(
-        tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_EXPONENTIAL, 2, 1.0, 1.0, 0.0, 1, 10, &bound),
-        TCE_E_VALUE);
-    ck_assert_double_eq(bound, SENTINEL);
 }
 END_TEST
 
@@ -1048,8 +1044,8 @@ START_TEST(memory_is_asked_for_once_and_only_at_create)
         memory.budget = 0;
         ck_assert_int_eq(run(tr, &p), TCE_OK);
         ck_assert_int_eq(tce_trpl_backward(tr, 4, p.d_mean, p.d_L, p.d_mean, p.d_L), TCE_OK);
-        ck_assert_int_eq(tce_trpl_regression(tr, 4, p.mean, p.L, 1.0, 1, &loss, p.d_mean, p.d_L),
-                         TCE_OK);
+        ck_assert_int_eq(
+            tce_trpl_regression_add(tr, 4, p.mean, p.L, 1.0, 1, &loss, p.d_mean, p.d_L), TCE_OK);
         ck_assert_uint_eq(memory.n_alloc, 1);
         tce_trpl_free(tr);
         ck_assert_uint_eq(memory.live, 0);
@@ -1086,7 +1082,6 @@ int main(void)
     tcase_add_test(property, contexts_of_their_own_are_projected_one_by_one);
     tcase_add_test(property, the_identity_kind_passes_everything_through);
     tcase_add_loop_test(property, entropy_control_reaches_its_bound, 0, 100);
-    tcase_add_test(property, without_a_schedule_the_entropy_bound_is_minus_infinity);
     tcase_add_test(property, a_minus_infinite_entropy_bound_controls_nothing);
     tcase_add_loop_test(property, a_tridiagonal_form_keeps_the_eigenvalues, 0, N_SIZES);
     tcase_add_loop_test(property, triangles_in_halves_agree_with_whole_squares, 0, N_SIZES);
@@ -1101,6 +1096,7 @@ int main(void)
     tcase_add_test(errors, calls_out_of_order_are_refused);
     tcase_add_test(errors, a_numerical_failure_gives_nan_and_a_usable_handle);
     tcase_add_test(errors, options_out_of_range_are_refused);
+    tcase_add_test(errors, bounds_out_of_range_are_refused);
 
     TCase *memory = test_case(suite, "memory", 0);
     tcase_add_test(memory, memory_is_asked_for_once_and_only_at_create);

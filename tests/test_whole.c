@@ -404,7 +404,8 @@ START_TEST(gradient_of_the_whole_chain_matches_finite_differences)
     loss.paths.out_log_prob = NULL;
 
     c.rows = (policy_rows){ WORLD_E, w.contexts, w.old_mean, w.old_L, segment_surrogate, &loss };
-    c.options = (policy_update_options){ .entropy_bonus = 0.1, .entropy_bound = -1e3 };
+    c.options = (policy_update_options){ .entropy_bonus = 0.1,
+                                         .bounds = { sizeof c.options.bounds, 1e-3, 1e-5, -1e3 } };
 
     /* the policy has moved on from the roll-out's, so that the trust region is active */
     c.n = tce_policy_n_weights(w.policy);

@@ -134,6 +134,7 @@ using mp_options = detail::options<tce_mp_options, tce_mp_options_init>;
 using mp_grid = detail::options<tce_mp_grid, tce_mp_grid_init>;
 using mp_plan = detail::options<tce_mp_plan, tce_mp_plan_init>;
 using trpl_options = detail::options<tce_trpl_options, tce_trpl_options_init>;
+using trpl_bounds = detail::sized<tce_trpl_bounds>;
 using segment_options = detail::options<tce_segment_options, tce_segment_options_init>;
 using returns_stats = detail::sized<tce_returns_stats>;
 using segment_steps = detail::sized<tce_segment_steps>;
@@ -430,15 +431,11 @@ public:
         check(tce_trpl_create(&options, nullptr, &pointer_));
     }
 
-    void set_bounds(double mean_bound, double cov_bound)
-    {
-        check(tce_trpl_set_bounds(pointer_, mean_bound, cov_bound));
-    }
     void project(size_t n, const double *mean, const double *L, const double *old_mean,
-                 const double *old_L, double *out_mean, double *out_L, double entropy_bound = 0.0)
+                 const double *old_L, const tce_trpl_bounds &bounds, double *out_mean,
+                 double *out_L)
     {
-        check(tce_trpl_project(pointer_, n, mean, L, old_mean, old_L, entropy_bound, out_mean,
-                               out_L));
+        check(tce_trpl_project(pointer_, n, mean, L, old_mean, old_L, &bounds, out_mean, out_L));
     }
     void backward(size_t n, const double *d_mean, const double *d_L, double *out_d_mean,
                   double *out_d_L)
@@ -446,11 +443,12 @@ public:
         check(tce_trpl_backward(pointer_, n, d_mean, d_L, out_d_mean, out_d_L));
     }
     /* returns the loss; gradients are added */
-    double regression(size_t n, const double *mean, const double *L, double coefficient,
-                      bool with_cov, double *d_mean, double *d_L)
+    double regression_add(size_t n, const double *mean, const double *L, double coefficient,
+                          bool with_cov, double *d_mean, double *d_L)
     {
         double loss = 0.0;
-        check(tce_trpl_regression(pointer_, n, mean, L, coefficient, with_cov, &loss, d_mean, d_L));
+        check(tce_trpl_regression_add(pointer_, n, mean, L, coefficient, with_cov, &loss, d_mean,
+                                      d_L));
         return loss;
     }
     void distances(size_t n, double *mean_distance, double *cov_distance, double *eta) const

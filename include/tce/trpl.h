@@ -19,12 +19,6 @@ enum { TCE_TRPL_KL = 0, TCE_TRPL_W2 = 1, TCE_TRPL_FROBENIUS = 2, TCE_TRPL_IDENTI
 
 enum { TCE_TRPL_ENTROPY_NONE = 0, TCE_TRPL_ENTROPY_AT_LEAST = 1, TCE_TRPL_ENTROPY_EQUAL = 2 };
 
-enum {
-    TCE_TRPL_SCHEDULE_NONE = 0,
-    TCE_TRPL_SCHEDULE_LINEAR = 1,
-    TCE_TRPL_SCHEDULE_EXPONENTIAL = 2
-};
-
 typedef struct tce_trpl_options {
     size_t struct_size;
     int32_t kind;       /* TCE_TRPL_KL */
@@ -35,9 +29,7 @@ typedef struct tce_trpl_options {
     int32_t entropy;    /* TCE_TRPL_ENTROPY_NONE */
     int32_t entropy_first; /* 0; 1: entropy control before the trust region instead of after it */
     int32_t reserved;
-    double mean_bound; /* 0.05 */
-    double cov_bound;  /* 0.0005 */
-    tce_pool *pool;    /* NULL; used with one covariance an episode */
+    tce_pool *pool; /* NULL; used with one covariance an episode */
 } tce_trpl_options;
 
 TCE_API void tce_trpl_options_init(tce_trpl_options *options, size_t struct_size);
@@ -46,9 +38,13 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_create(const tce_trpl_options *options
                                                  const tce_hooks *hooks, tce_trpl **out);
 TCE_API void tce_trpl_free(tce_trpl *tr);
 
-/* New bounds, for schedules; both > 0.   No allocation.   Since 0.2. */
-TCE_API TCE_NODISCARD tce_status tce_trpl_set_bounds(tce_trpl *tr, double mean_bound,
-                                                     double cov_bound);
+/* What a projection keeps to; may be others in every call. */
+typedef struct tce_trpl_bounds {
+    size_t struct_size;
+    double mean;    /* of the mean part of the distance, > 0 */
+    double cov;     /* of the covariance part, > 0 */
+    double entropy; /* H_min of entropy control; minus infinity: none. Not read without it. */
+} tce_trpl_bounds;
 
 /*
  * Projects each Gaussian (mean, L) into the trust region around (old_mean, old_L).
@@ -56,12 +52,12 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_set_bounds(tce_trpl *tr, double mean_b
  *   n              number of Gaussians, at most options.max_batch
  *   mean, old_mean [n, P]
  *   L, old_L       [n, P, P], or [1, P, P] with options.shared_cov
- *   entropy_bound  H_min; ignored without entropy control, no control when minus infinity
+ *   bounds         NULL for TCE_TRPL_IDENTITY, which has none
  *   out_mean       [n, P]            may be the same array as mean
  *   out_L          shaped like L     may be the same array as L
  *
- * The result satisfies both bounds up to rounding (1e-8 of the bound for cov_bound up to 10).
- * Remembers what backward and regression need. Above the diagonal nothing is read and zeros are
+ * The result satisfies both bounds up to rounding (1e-8 of the bound for bounds->cov up to 10).
+ * Remembers what backward and regression_add need. Above the diagonal nothing is read and zeros are
  * written; with options.diagonal nothing but the diagonals is read or written.
  * TCE_E_SHAPE: n = 0 or too large.  TCE_E_NOT_PD: a factor has a diagonal entry <= 0.  TCE_E_VALUE:
  * NaN or infinity; outputs untouched.
@@ -70,8 +66,9 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_set_bounds(tce_trpl *tr, double mean_b
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_project(tce_trpl *tr, size_t n, const double *mean,
                                                   const double *L, const double *old_mean,
-                                                  const double *old_L, double entropy_bound,
-                                                  double *out_mean, double *out_L);
+                                                  const double *old_L,
+                                                  const tce_trpl_bounds *bounds, double *out_mean,
+                                                  double *out_L);
 
 /*
  * Gradient of the last project: d_mean, d_L with respect to its outputs -> out_d_mean, out_d_L with
@@ -91,10 +88,10 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_backward(tce_trpl *tr, size_t n, const
  * (like L). mean and L: those given to project, unchanged. Statuses as for backward.   No
  * allocation.   Since 0.2.
  */
-TCE_API TCE_NODISCARD tce_status tce_trpl_regression(tce_trpl *tr, size_t n, const double *mean,
-                                                     const double *L, double coefficient,
-                                                     int32_t with_cov, double *out_loss,
-                                                     double *d_mean, double *d_L);
+TCE_API TCE_NODISCARD tce_status tce_trpl_regression_add(tce_trpl *tr, size_t n, const double *mean,
+                                                         const double *L, double coefficient,
+                                                         int32_t with_cov, double *out_loss,
+                                                         double *d_mean, double *d_L);
 
 /*
  * What the last project measured before it projected; arrays [n] or NULL, covariance numbers [1]
@@ -104,30 +101,6 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_regression(tce_trpl *tr, size_t n, con
 TCE_API TCE_NODISCARD tce_status tce_trpl_distances(const tce_trpl *tr, size_t n,
                                                     double *out_mean_distance,
                                                     double *out_cov_distance, double *out_eta);
-
-/*
- * Entropy control alone, for n_cov factors [n_cov, dim, dim]: L exp((bound - H)/dim) where H <
- * bound, or always when equal != 0; never when bound is minus infinity. out_L may be L. Backward
- * takes the same L.   No allocation.   Since 0.2.
- */
-TCE_API TCE_NODISCARD tce_status tce_trpl_entropy_control(size_t n_cov, size_t dim, const double *L,
-                                                          double bound, int32_t equal,
-                                                          double *out_L);
-TCE_API TCE_NODISCARD tce_status tce_trpl_entropy_control_backward(size_t n_cov, size_t dim,
-                                                                   const double *L, double bound,
-                                                                   int32_t equal,
-                                                                   const double *d_out_L,
-                                                                   double *out_d_L);
-
-/*
- * H_min in iteration i = 1 … n_iterations (clamped above). initial: mean entropy of the first
- * roll-out policy; target: a total for LINEAR, an entropy a dimension for EXPONENTIAL; temperature
- * 0.7. NONE: minus infinity.   Since 0.2.
- */
-TCE_API TCE_NODISCARD tce_status tce_trpl_entropy_bound(int32_t schedule, size_t dim,
-                                                        double initial, double target,
-                                                        double temperature, uint64_t iteration,
-                                                        uint64_t n_iterations, double *out);
 
 TCE_END_C
 

@@ -1,5 +1,5 @@
 /*
- * Running mean and variance of rows [rivals 1.4; tasks 1.6, whose divisor is n - 1].
+ * Running mean and variance of rows: divisor n in [rivals 1.4], n - 1 in [tasks 1.6].
  */
 #include <tce/normaliser.h>
 

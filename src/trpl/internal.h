@@ -62,7 +62,7 @@ tce_status tce__check_projected(const tce_trpl *tr, size_t n);
 
 /* Rows begin ... end-1 against one old factor; old_L is [P, P], also when diagonal. */
 void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mean,
-                       const double *old_mean, const double *old_L);
+                       const double *old_mean, const double *old_L, double bound);
 /*
  * rows of x [n, P] <- L^-1 x, or L^-T x with TCE__TRANS; a diagonal handle reads L[i * stride] only
  */

@@ -21,13 +21,9 @@
 #define MAX_DIM 16384
 #define MAX_BATCH (1 << 24)
 
-/* Defaults as published for Box Pushing. */
-static const tce_trpl_options DEFAULTS = { .kind = TCE_TRPL_KL,
-                                           .dim = 1,
-                                           .max_batch = 1,
-                                           .shared_cov = 1,
-                                           .mean_bound = 0.05,
-                                           .cov_bound = 0.0005 };
+static const tce_trpl_options DEFAULTS = {
+    .kind = TCE_TRPL_KL, .dim = 1, .max_batch = 1, .shared_cov = 1
+};
 
 void tce_trpl_options_init(tce_trpl_options *options, size_t struct_size)
 {
@@ -50,10 +46,6 @@ static tce_status check_options(const tce_trpl_options *opt)
                                 TCE_TRPL_ENTROPY_EQUAL);
     if (status == TCE_OK)
         status = tce__check_int("entropy_first", opt->entropy_first, 0, 1);
-    if (status == TCE_OK)
-        status = tce__check_positive("mean_bound", opt->mean_bound);
-    if (status == TCE_OK)
-        status = tce__check_positive("cov_bound", opt->cov_bound);
     return status;
 }
 
@@ -140,20 +132,6 @@ void tce_trpl_free(tce_trpl *tr)
         tce__block_free(&tr->hooks, tr);
 }
 
-tce_status tce_trpl_set_bounds(tce_trpl *tr, double mean_bound, double cov_bound)
-{
-    tce_status status = tce__check_pointer("tr", tr);
-    if (status == TCE_OK)
-        status = tce__check_positive("mean_bound", mean_bound);
-    if (status == TCE_OK)
-        status = tce__check_positive("cov_bound", cov_bound);
-    if (status != TCE_OK)
-        return status;
-    tr->opt.mean_bound = mean_bound;
-    tr->opt.cov_bound = cov_bound;
-    return TCE_OK;
-}
-
 /* ---- project --------------------------------------------------------------------------------- */
 
 /* The arguments of a call, for the pool's workers. */
@@ -163,7 +141,7 @@ typedef struct call {
     const double *L;
     const double *old_mean;
     const double *old_L;
-    double entropy_bound;
+    tce_trpl_bounds bounds;
     double *out_mean;
     double *out_L;
 } call;
@@ -194,10 +172,9 @@ static void write_factor(const tce_trpl *tr, const double *kept, double *out_L)
         out_L[i * tr->P + i] = kept[i];
 }
 
-static tce_status project_trust_region(const tce_trpl *tr, const double *old_L, tce__cov *cov,
-                                       double *work)
+static tce_status project_trust_region(const tce_trpl *tr, const double *old_L, double bound,
+                                       tce__cov *cov, double *work)
 {
-    const double bound = tr->opt.cov_bound;
     if (tr->opt.diagonal) {
         for (size_t i = 0; i < tr->P; i++)
             cov->values[i] = old_L[i * tr->P + i];
@@ -224,15 +201,16 @@ static tce_status project_factor(const call *c, size_t e, double *work)
     const int32_t after = tr->opt.entropy_first ? TCE_TRPL_ENTROPY_NONE : tr->opt.entropy;
 
     read_factor(tr, c->L + e * P * P, cov->L);
-    cov->first = tce__entropy_factor(P, cov->L, stride, c->entropy_bound, first,
+    cov->first = tce__entropy_factor(P, cov->L, stride, c->bounds.entropy, first,
                                      &cov->scaled_first);
     if (cov->scaled_first)
         tce__scale(kept_size(tr), cov->first, cov->L);
 
-    const tce_status status = project_trust_region(tr, c->old_L + e * P * P, cov, work);
+    const tce_status status = project_trust_region(tr, c->old_L + e * P * P, c->bounds.cov, cov,
+                                                   work);
     if (status != TCE_OK)
         return status;
-    cov->after = tce__entropy_factor(P, cov->projected, stride, c->entropy_bound, after,
+    cov->after = tce__entropy_factor(P, cov->projected, stride, c->bounds.entropy, after,
                                      &cov->scaled_after);
     return TCE_OK;
 }
@@ -244,12 +222,29 @@ static tce_status project_chunk(void *context, size_t chunk, size_t begin, size_
     tce_trpl *tr = c->tr;
     (void)chunk;
     for (size_t e = begin; e < end; e++) {
-        tce__mean_project(tr, e, e + 1, c->mean, c->old_mean, c->old_L + e * tr->P * tr->P);
+        tce__mean_project(tr, e, e + 1, c->mean, c->old_mean, c->old_L + e * tr->P * tr->P,
+                          c->bounds.mean);
         const tce_status status = project_factor(c, e, tr->work + (size_t)worker * tr->work_size);
         if (status != TCE_OK)
             return status;
     }
     return TCE_OK;
+}
+
+/* Copies the bounds into the call. */
+static tce_status read_bounds(call *c, const tce_trpl_bounds *bounds)
+{
+    const tce_trpl_options *opt = &c->tr->opt;
+    if (opt->kind == TCE_TRPL_IDENTITY)
+        return TCE_OK;
+    tce_status status = tce__struct_read(bounds, "tce_trpl_bounds", sizeof c->bounds, &c->bounds);
+    if (status == TCE_OK)
+        status = tce__check_positive("bounds.mean", c->bounds.mean);
+    if (status == TCE_OK)
+        status = tce__check_positive("bounds.cov", c->bounds.cov);
+    if (status == TCE_OK && opt->entropy != TCE_TRPL_ENTROPY_NONE)
+        status = tce__check_entropy_bound("bounds.entropy", c->bounds.entropy);
+    return status;
 }
 
 static tce_status check_project(const call *c, size_t n)
@@ -275,9 +270,6 @@ static tce_status check_project(const call *c, size_t n)
         status = tce__check_pointer("out_mean", c->out_mean);
     if (status == TCE_OK)
         status = tce__check_pointer("out_L", c->out_L);
-    if (status == TCE_OK && tr->opt.entropy != TCE_TRPL_ENTROPY_NONE &&
-        tr->opt.kind != TCE_TRPL_IDENTITY)
-        status = tce__check_entropy_bound("entropy_bound", c->entropy_bound);
     return status;
 }
 
@@ -342,11 +334,13 @@ static void project_nothing(const call *c, size_t n, size_t n_cov)
 }
 
 tce_status tce_trpl_project(tce_trpl *tr, size_t n, const double *mean, const double *L,
-                            const double *old_mean, const double *old_L, double entropy_bound,
-                            double *out_mean, double *out_L)
+                            const double *old_mean, const double *old_L,
+                            const tce_trpl_bounds *bounds, double *out_mean, double *out_L)
 {
-    const call c = { tr, mean, L, old_mean, old_L, entropy_bound, out_mean, out_L };
+    call c = { tr, mean, L, old_mean, old_L, TCE_INIT(tce_trpl_bounds), out_mean, out_L };
     tce_status status = check_project(&c, n);
+    if (status == TCE_OK)
+        status = read_bounds(&c, bounds);
     if (status != TCE_OK)
         return status;
 
@@ -356,10 +350,10 @@ tce_status tce_trpl_project(tce_trpl *tr, size_t n, const double *mean, const do
     if (tr->opt.kind == TCE_TRPL_IDENTITY) {
         project_nothing(&c, n, n_cov);
     } else if (tr->opt.shared_cov) {
-        tce__mean_project(tr, 0, n, mean, old_mean, old_L);
+        tce__mean_project(tr, 0, n, mean, old_mean, old_L, c.bounds.mean);
         status = project_factor(&c, 0, tr->work);
     } else {
-        status = tce_pool_run(tr->opt.pool, n, CHUNK, project_chunk, (void *)&c);
+        status = tce_pool_run(tr->opt.pool, n, CHUNK, project_chunk, &c);
     }
 
     if (status == TCE_OK)
@@ -467,9 +461,9 @@ tce_status tce_trpl_backward(tce_trpl *tr, size_t n, const double *d_mean, const
     if (status != TCE_OK)
         return status;
 
-    const call c = { tr, d_mean, d_L, NULL, NULL, 0.0, out_d_mean, out_d_L };
+    call c = { .tr = tr, .mean = d_mean, .L = d_L, .out_mean = out_d_mean, .out_L = out_d_L };
     if (!tr->opt.shared_cov)
-        return tce_pool_run(tr->opt.pool, n, CHUNK, backward_chunk, (void *)&c);
+        return tce_pool_run(tr->opt.pool, n, CHUNK, backward_chunk, &c);
     tce__mean_backward(tr, 0, n, d_mean, out_d_mean);
     backward_factor(&c, 0, tr->work);
     return TCE_OK;

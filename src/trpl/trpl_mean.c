@@ -35,11 +35,10 @@ void tce__solve_rows(const tce_trpl *tr, tce__trans trans, size_t n, const doubl
 }
 
 void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mean,
-                       const double *old_mean, const double *old_L)
+                       const double *old_mean, const double *old_L, double bound)
 {
     const size_t P = tr->P;
     const double half = tr->opt.kind == TCE_TRPL_KL ? 0.5 : 1.0;
-    const double bound = tr->opt.mean_bound;
     double *delta = tr->delta + begin * P;
     double *w = tr->w + begin * P;
 

@@ -218,9 +218,9 @@ static tce_status check_regression(const call *c, size_t n, double coefficient,
     return status;
 }
 
-tce_status tce_trpl_regression(tce_trpl *tr, size_t n, const double *mean, const double *L,
-                               double coefficient, int32_t with_cov, double *out_loss,
-                               double *d_mean, double *d_L)
+tce_status tce_trpl_regression_add(tce_trpl *tr, size_t n, const double *mean, const double *L,
+                                   double coefficient, int32_t with_cov, double *out_loss,
+                                   double *d_mean, double *d_L)
 {
     call c = { tr, mean, L, 0.0, 0.0, with_cov, 0, d_mean, d_L };
     tce_status status = check_regression(&c, n, coefficient, out_loss);

@@ -116,8 +116,9 @@ static void segment(void)
 
 static void project(tce_trpl *trpl, size_t n)
 {
-    must(tce_trpl_project(trpl, n, data.mean, data.L, data.old_mean, data.old_L, 0.0, data.out_mean,
-                          data.out_L));
+    const tce_trpl_bounds bounds = { sizeof bounds, 0.05, 0.0005, 0.0 };
+    must(tce_trpl_project(trpl, n, data.mean, data.L, data.old_mean, data.old_L, &bounds,
+                          data.out_mean, data.out_L));
     must(tce_trpl_backward(trpl, n, data.d_mean, data.d_L, data.out_mean, data.out_L));
 }
 

@@ -123,12 +123,17 @@ static void objective()
     tce::trpl trpl(t);
     const tce::doubles far(P, 3.0);
     tce::doubles out_mean(P), out_L(P * P);
-    trpl.project(1, far.data(), L.data(), mean.data(), L.data(), out_mean.data(), out_L.data());
+    tce::trpl_bounds bounds;
+    bounds.mean = 0.05;
+    bounds.cov = 0.0005;
+    trpl.project(1, far.data(), L.data(), mean.data(), L.data(), bounds, out_mean.data(),
+                 out_L.data());
     require(std::fabs(0.5 * out_mean[0] * out_mean[0] * static_cast<double>(P) - 0.05) < 1e-9,
             "mean bound");
     require(out_L == L, "covariance inside the bound");
     trpl.backward(1, d_mean.data(), d_L.data(), out_mean.data(), out_L.data());
-    require(trpl.regression(1, far.data(), L.data(), 1.0, true, d_mean.data(), d_L.data()) > 0.0,
+    require(trpl.regression_add(1, far.data(), L.data(), 1.0, true, d_mean.data(), d_L.data()) >
+                0.0,
             "regression");
 }
 

@@ -125,19 +125,14 @@ def test_whole_projection(case) -> None:
 
 @pytest.mark.parametrize("case", cases("core_options.json", "entropy_control"))
 def test_entropy_control(case) -> None:
-    equal = bool(case["equality"])
-    assert_close(tce.gauss.entropy(case["chol"]), [case["entropy"]], VALUE)
-    assert_close(tce.entropy_control(case["chol"], case["bound"], equal), case["result"], VALUE)
-    got = tce.entropy_control_backward(case["chol"], case["bound"], case["d_result"], equal)
-    gradient(got, case["grad_chol"], case)
-
-
-@pytest.mark.parametrize("case", cases("core_options.json", "entropy_schedule"))
-def test_entropy_schedule(case) -> None:
-    got = tce.entropy_bound(
-        case["schedule"], case["dim"], case["initial"], case["target"], case["iteration"], case["iterations"],
-        case["temperature"])
-    assert_close(got, case["bound"], VALUE)
+    # a projection from the factor to itself: entropy control alone is left
+    chol = np.array(case["chol"])
+    zero = np.zeros((1, chol.shape[-1]))
+    projection = tce.Projection("kl", chol.shape[-1], 1.0, 1.0, entropy="equal" if case["equality"] else "at_least")
+    assert_close(tce.gauss.entropy(chol), [case["entropy"]], VALUE)
+    _, result = projection.project(zero, chol, zero, chol, entropy_bound=case["bound"])
+    assert_close(result, case["result"], VALUE)
+    gradient(projection.backward(None, case["d_result"])[1], case["grad_chol"], case)
 
 
 @pytest.mark.parametrize("case", cases("core_objective.json"))

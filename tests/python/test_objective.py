@@ -129,7 +129,7 @@ def test_what_is_no_lower_factor_is_refused() -> None:
     for wrong in (cov, chol.transpose(0, 2, 1)):
         for call in (
             lambda: projection.project(mean, wrong, zero, chol), lambda: projection.project(mean, chol, zero, wrong),
-            lambda: projection.regression(mean, wrong), lambda: tce.entropy_control(wrong, 1.0),
+            lambda: projection.regression(mean, wrong),
             lambda: tce.gauss.log_prob(mean, zero, wrong), lambda: tce.gauss.kl(mean, chol, zero, wrong),
             lambda: tce.gauss.sample(mean, wrong, 1), lambda: tce.gauss.entropy(wrong),
             lambda: tce.Policy(2, 3, random=1).set_covariance(wrong[0]),
@@ -148,8 +148,8 @@ def test_factors_that_come_out_can_go_in_again() -> None:
         policy = tce.Policy(3, 3, form, [4], random=1)
         _, chol = policy.predict(mean)
         for kind in ("kl", "w2", "frobenius", "identity"):
-            projection = tce.Projection(kind, 3, 0.1, 0.01, diagonal=form == "diagonal")
-            projection.project(*projection.project(mean, chol, zero, chol), zero, tce.entropy_control(chol, 9.0, equal=True))
+            projection = tce.Projection(kind, 3, 0.1, 0.01, diagonal=form == "diagonal", entropy="equal")
+            projection.project(*projection.project(mean, chol, zero, chol, 9.0), zero, chol, 9.0)
 
 
 def test_random_numbers_from_a_seed_or_a_numpy_generator() -> None:
@@ -234,6 +234,9 @@ def test_bounds_can_be_changed() -> None:
     far, _ = projection.project(mean, chol, np.zeros((1, 3)), chol)
     assert projection.bounds == (1.0, 0.01)
     assert np.linalg.norm(far) == pytest.approx(np.sqrt(10) * np.linalg.norm(near))
+    with pytest.raises(ValueError, match="cov_bound = 0.0"):
+        projection.bounds = 1.0, 0.0
+    assert projection.bounds == (1.0, 0.01)
     # also when the handle is made again
     np.testing.assert_allclose(projection.project(np.repeat(mean, 3, 0), chol, np.zeros((3, 3)), chol)[0][1], far[0])
 

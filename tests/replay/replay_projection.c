@@ -7,6 +7,8 @@
  * out.
  */
 #include "replay.h"
+#include "methods/schedules.h"
+#include "settings/settings.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,7 +28,7 @@ static void free_trpl(void *tr)
 }
 
 static tce_trpl *create_trpl(replay_case *c, int32_t kind, size_t dim, size_t n, size_t n_cov,
-                             int32_t diagonal, double mean_bound, double cov_bound)
+                             int32_t diagonal)
 {
     tce_trpl_options opt;
     tce_trpl *tr;
@@ -37,8 +39,6 @@ static tce_trpl *create_trpl(replay_case *c, int32_t kind, size_t dim, size_t n,
     opt.max_batch = (int32_t)n;
     opt.shared_cov = n_cov == 1;
     opt.diagonal = diagonal;
-    opt.mean_bound = mean_bound;
-    opt.cov_bound = cov_bound;
     replay_ok(c, tce_trpl_create(&opt, NULL, &tr));
     replay_keep(c, tr, free_trpl);
     return tr;
@@ -65,7 +65,7 @@ typedef struct gaussians {
     size_t n, dim;
     size_t n_cov; /* 1 or n */
     const double *mean, *L, *old_mean, *old_L;
-    double mean_bound, cov_bound;
+    tce_trpl_bounds bounds;
 } gaussians;
 
 static void project(replay_case *c, const gaussians *g, int32_t diagonal)
@@ -73,7 +73,7 @@ static void project(replay_case *c, const gaussians *g, int32_t diagonal)
     const size_t n = g->n;
     const size_t dim = g->dim;
     const size_t n_L = g->n_cov * dim * dim;
-    tce_trpl *tr = create_trpl(c, g->kind, dim, n, g->n_cov, diagonal, g->mean_bound, g->cov_bound);
+    tce_trpl *tr = create_trpl(c, g->kind, dim, n, g->n_cov, diagonal);
 
     /* forward */
     double *proj_mean = replay_zeros(c, n * dim);
@@ -81,8 +81,8 @@ static void project(replay_case *c, const gaussians *g, int32_t diagonal)
     double *mean_distance = replay_zeros(c, n);
     double *cov_distance = replay_zeros(c, g->n_cov);
     double *eta = replay_zeros(c, g->n_cov);
-    replay_ok(
-        c, tce_trpl_project(tr, n, g->mean, g->L, g->old_mean, g->old_L, 0.0, proj_mean, proj_L));
+    replay_ok(c, tce_trpl_project(tr, n, g->mean, g->L, g->old_mean, g->old_L, &g->bounds,
+                                  proj_mean, proj_L));
     replay_ok(c, tce_trpl_distances(tr, n, mean_distance, cov_distance, eta));
     replay_compare(c, c->root, "proj_mean", n * dim, proj_mean, TOL_NUMBERS);
     replay_compare(c, c->root, "proj_chol", n_L, proj_L, TOL_NUMBERS);
@@ -95,7 +95,7 @@ static void project(replay_case *c, const gaussians *g, int32_t diagonal)
     double *L = replay_zeros(c, n_L);
     memcpy(mean, g->mean, n * dim * sizeof *mean);
     memcpy(L, g->L, n_L * sizeof *L);
-    replay_ok(c, tce_trpl_project(tr, n, mean, L, g->old_mean, g->old_L, 0.0, mean, L));
+    replay_ok(c, tce_trpl_project(tr, n, mean, L, g->old_mean, g->old_L, &g->bounds, mean, L));
     replay_same(c, "the mean projected in place", n * dim, mean, proj_mean);
     replay_same(c, "the factor projected in place", n_L, L, proj_L);
 
@@ -126,8 +126,9 @@ void replay_projection(replay_case *c)
     g.L = replay_array(c, c->root, "chol", g.n_cov * g.dim * g.dim);
     g.old_mean = replay_array(c, c->root, "old_mean", g.n * g.dim);
     g.old_L = replay_array(c, c->root, "old_chol", g.n_cov * g.dim * g.dim);
-    g.mean_bound = replay_number(c, c->root, "mean_bound");
-    g.cov_bound = replay_number(c, c->root, "cov_bound");
+    g.bounds = TCE_INIT(tce_trpl_bounds);
+    g.bounds.mean = replay_number(c, c->root, "mean_bound");
+    g.bounds.cov = replay_number(c, c->root, "cov_bound");
 
     /* a diagonal factor by the handle for these, and by the one for any factor */
     project(c, &g, 0);
@@ -152,9 +153,12 @@ static tce_trpl *project_cov(replay_case *c, int32_t kind, size_t dim, const dou
 {
     const double *zero = replay_zeros(c, dim);
     double *proj_mean = replay_zeros(c, dim);
-    tce_trpl *tr = create_trpl(c, kind, dim, 1, 1, 0, 1.0, replay_number(c, c->root, "cov_bound"));
+    tce_trpl *tr = create_trpl(c, kind, dim, 1, 1, 0);
+    tce_trpl_bounds bounds = TCE_INIT(tce_trpl_bounds);
+    bounds.mean = 1.0;
+    bounds.cov = replay_number(c, c->root, "cov_bound");
 
-    replay_ok(c, tce_trpl_project(tr, 1, zero, L, zero, old_L, 0.0, proj_mean, out_L));
+    replay_ok(c, tce_trpl_project(tr, 1, zero, L, zero, old_L, &bounds, proj_mean, out_L));
     replay_ok(c, tce_trpl_distances(tr, 1, NULL, out_distance, out_eta));
     replay_same(c, "the mean", dim, proj_mean, zero);
     return tr;
@@ -191,10 +195,12 @@ void replay_kl_mean(replay_case *c)
     double *proj_mean = replay_zeros(c, dim);
     double *proj_L = replay_zeros(c, dim * dim);
     double half_maha;
-    tce_trpl *tr = create_trpl(c, TCE_TRPL_KL, dim, 1, 1, 0,
-                               replay_number(c, c->root, "mean_bound"), NO_BOUND);
+    tce_trpl *tr = create_trpl(c, TCE_TRPL_KL, dim, 1, 1, 0);
+    tce_trpl_bounds bounds = TCE_INIT(tce_trpl_bounds);
+    bounds.mean = replay_number(c, c->root, "mean_bound");
+    bounds.cov = NO_BOUND;
 
-    replay_ok(c, tce_trpl_project(tr, 1, mean, old_L, old_mean, old_L, 0.0, proj_mean, proj_L));
+    replay_ok(c, tce_trpl_project(tr, 1, mean, old_L, old_mean, old_L, &bounds, proj_mean, proj_L));
     replay_ok(c, tce_trpl_distances(tr, 1, &half_maha, NULL, NULL));
     replay_compare(c, c->root, "half_maha", 1, &half_maha, TOL_NUMBERS);
     replay_compare(c, c->root, "proj_mean", dim, proj_mean, TOL_NUMBERS);
@@ -360,14 +366,26 @@ void replay_entropy_control(replay_case *c)
     };
     replay_ok(c, tce_gauss_entropy(&gaussians, entropy));
     replay_compare(c, c->root, "entropy", n_cov, entropy, TOL_NUMBERS);
-    replay_ok(c, tce_trpl_entropy_control(n_cov, dim, L, bound, equal, result));
+    /* a projection from the factor to itself: entropy control alone is left */
+    tce_trpl_options opt;
+    tce_trpl *tr;
+    tce_trpl_options_init(&opt, sizeof opt);
+    opt.dim = (int32_t)dim;
+    opt.max_batch = (int32_t)n_cov;
+    opt.shared_cov = n_cov == 1;
+    opt.entropy = equal ? TCE_TRPL_ENTROPY_EQUAL : TCE_TRPL_ENTROPY_AT_LEAST;
+    replay_ok(c, tce_trpl_create(&opt, NULL, &tr));
+    replay_keep(c, tr, free_trpl);
+    const tce_trpl_bounds bounds = { sizeof bounds, NO_BOUND, NO_BOUND, bound };
+    double *mean = replay_zeros(c, n_cov * dim);
+    replay_ok(c, tce_trpl_project(tr, n_cov, mean, L, mean, L, &bounds, mean, result));
     replay_compare(c, c->root, "result", n_L, result, TOL_NUMBERS);
 
     if (replay_get(c, c->root, "d_result") == NULL)
         return;
     const double *d_result = replay_array(c, c->root, "d_result", n_L);
     double *d_L = replay_zeros(c, n_L);
-    replay_ok(c, tce_trpl_entropy_control_backward(n_cov, dim, L, bound, equal, d_result, d_L));
+    replay_ok(c, tce_trpl_backward(tr, n_cov, mean, d_result, mean, d_L));
     replay_compare_gradient(c, c->root, "grad_chol", n_L, d_L);
 }
 
@@ -375,10 +393,8 @@ void replay_entropy_schedule(replay_case *c)
 {
     const double temperature = 0.7;
     static const char *const names[] = { "none", "linear", "exponential" };
-    static const int32_t schedules[] = { TCE_TRPL_SCHEDULE_NONE, TCE_TRPL_SCHEDULE_LINEAR,
-                                         TCE_TRPL_SCHEDULE_EXPONENTIAL };
+    static const int32_t kinds[] = { ENTROPY_NONE, ENTROPY_LINEAR, ENTROPY_EXPONENTIAL };
     const char *name = replay_text(c, c->root, "schedule");
-    double bound;
     size_t i = 0;
 
     while (i < 3 && (name == NULL || strcmp(name, names[i]) != 0))
@@ -386,16 +402,19 @@ void replay_entropy_schedule(replay_case *c)
     if (i == 3)
         replay_fail(c, "\"schedule\" %s is unknown", name != NULL ? name : "(no text)");
     const uint64_t iteration = (uint64_t)replay_int(c, c->root, "iteration", 0, INT32_MAX);
-    const uint64_t n_iterations = (uint64_t)replay_int(c, c->root, "iterations", 1, INT32_MAX);
-    replay_ok(c, tce_trpl_entropy_bound(schedules[i], read_dim(c),
-                                        replay_number(c, c->root, "initial"),
-                                        replay_number(c, c->root, "target"),
-                                        replay_number_or(c, c->root, "temperature", temperature),
-                                        iteration, n_iterations, &bound));
+    const entropy_schedule schedule = {
+        .kind = kinds[i],
+        .dim = read_dim(c),
+        .initial = replay_number(c, c->root, "initial"),
+        .target = replay_number(c, c->root, "target"),
+        .temperature = replay_number_or(c, c->root, "temperature", temperature),
+        .length = (uint64_t)replay_int(c, c->root, "iterations", 1, INT32_MAX)
+    };
+    const double bound = entropy_schedule_at(&schedule, iteration);
     replay_compare(c, c->root, "bound", 1, &bound, TOL_NUMBERS);
 
     /* no schedule: minus infinity, which a case writes as null */
     const double unbounded = bound == -INFINITY;
-    if (schedules[i] == TCE_TRPL_SCHEDULE_NONE)
+    if (kinds[i] == ENTROPY_NONE)
         replay_compare_with(c, "bound", 1, &unbounded, &(const double){ 1.0 }, TOL_NUMBERS);
 }

@@ -160,15 +160,16 @@ static void create_projection(replay_case *c, update *u)
     opt.max_batch = (int32_t)u->E;
     opt.shared_cov = !u->contextual;
     opt.diagonal = u->form == TCE_POLICY_DIAGONAL_SHARED;
-    opt.mean_bound = replay_number(c, c->root, "mean_bound");
-    opt.cov_bound = replay_number(c, c->root, "cov_bound");
+    u->settings.bounds = TCE_INIT(tce_trpl_bounds);
+    u->settings.bounds.mean = replay_number(c, c->root, "mean_bound");
+    u->settings.bounds.cov = replay_number(c, c->root, "cov_bound");
 
     /* entropy control, which plain ratio clipping does without */
     if (bound != NULL && opt.kind != TCE_TRPL_IDENTITY) {
         opt.entropy = replay_int_or(c, u->options, "equality", 0) ? TCE_TRPL_ENTROPY_EQUAL
                                                                   : TCE_TRPL_ENTROPY_AT_LEAST;
         opt.entropy_first = replay_int_or(c, u->options, "entropy_first", 0);
-        u->settings.entropy_bound = replay_number(c, c->root, "minimum_entropy");
+        u->settings.bounds.entropy = replay_number(c, c->root, "minimum_entropy");
     }
     if (opt.kind == TCE_TRPL_IDENTITY)
         u->settings.regression = 0.0;
@@ -384,7 +385,7 @@ void replay_policy_update(replay_case *c)
 
     /* set variance: the policy takes over the projected factor */
     if (set_variance) {
-        replay_ok(c, policy_update_project(&u->work, &u->rows, u->settings.entropy_bound));
+        replay_ok(c, policy_update_project(&u->work, &u->rows, &u->settings.bounds));
         replay_ok(c, tce_policy_set_covariance(u->work.policy, u->work.proj_L));
     }
     replay_final(c, u);

@@ -3,6 +3,7 @@
  */
 #include "support.h"
 #include "world.h"
+#include "settings/settings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -238,8 +239,6 @@ static tce_status create_trpl(world *w, const tce_hooks *hooks)
     opt.shared_cov = w->options.form != TCE_POLICY_FULL_CONTEXTUAL;
     opt.diagonal = w->options.form == TCE_POLICY_DIAGONAL_SHARED;
     opt.entropy = TCE_TRPL_ENTROPY_AT_LEAST;
-    opt.mean_bound = 1e-3; /* tight enough for both projections to act within a few epochs */
-    opt.cov_bound = 1e-5;
     opt.pool = w->pool;
     return tce_trpl_create(&opt, hooks, &w->trpl);
 }
@@ -462,11 +461,11 @@ static tce_status fit_policy(world *w)
     options.adam.l2 = 5e-5;
     w->update.policy = w->policy;
     w->update.trpl = w->trpl;
-    tce_status st = tce_trpl_entropy_bound(TCE_TRPL_SCHEDULE_LINEAR, WORLD_P, 8.0, 0.0, 0.7,
-                                           w->iteration + 1, 100, &options.entropy_bound);
-    if (st == TCE_OK)
-        st = policy_update_run(&w->update, &rows, &options, &w->report);
-    return st;
+    const entropy_schedule schedule = { ENTROPY_LINEAR, WORLD_P, 8.0, 0.0, 0.7, 100 };
+    /* tight enough for both projections to act within a few epochs */
+    options.bounds = (tce_trpl_bounds){ sizeof options.bounds, 1e-3, 1e-5,
+                                        entropy_schedule_at(&schedule, w->iteration + 1) };
+    return policy_update_run(&w->update, &rows, &options, &w->report);
 }
 
 tce_status world_iterate(world *w)

@@ -265,7 +265,7 @@ START_TEST(combinations_without_meaning_are_refused)
     ck_assert_int_eq(settings_check(&s), TCE_E_UNSUPPORTED);
     ok(settings_init(&s, METHODS, NULL));
     s.projection.entropy = TCE_TRPL_ENTROPY_EQUAL;
-    s.projection.entropy_schedule = TCE_TRPL_SCHEDULE_NONE;
+    s.projection.entropy_schedule = ENTROPY_NONE;
     ck_assert_int_eq(settings_check(&s), TCE_E_UNSUPPORTED);
     ok(settings_init(&s, METHODS, NULL));
     s.mp.disable_goal = s.mp.disable_weights = 1;

@@ -53,8 +53,8 @@ static tce_status speak(void *context, const double *mean, const double *L,
     double unused_mean[E * P] = { 0 }, unused_L[P * P] = { 0 };
     (void)mean;
     (void)L;
-    ok(tce_trpl_regression(w->update->trpl, E, w->update->mean, w->update->L, w->coefficient, 1,
-                           &w->regression[w->calls], unused_mean, unused_L));
+    ok(tce_trpl_regression_add(w->update->trpl, E, w->update->mean, w->update->L, w->coefficient, 1,
+                               &w->regression[w->calls], unused_mean, unused_L));
     stats->loss = ++w->calls;
     for (size_t i = 0; i < E * P; i++)
         d_mean[i] = 1.0 + (double)i;

@@ -31,7 +31,7 @@ from .returns import Returns, Surrogate, SurrogateStats
 from .rollout import Paths, Rollout, Steps
 from .segment import SegmentAdvantages, SegmentObjective, SegmentSurrogate
 from .store import Store
-from .trpl import Bounds, Distances, Projection, Regression, entropy_bound, entropy_control, entropy_control_backward
+from .trpl import Bounds, Distances, Projection, Regression
 
 if TYPE_CHECKING:
     from .gym import EpisodeEnv, EpisodeVectorEnv, TaskEnv, TaskVectorEnv, episode_env, gym_env
@@ -47,7 +47,7 @@ __all__ = [
     "SegmentObjective", "SegmentSurrogate", "Start", "StateError", "Statistics", "StepResult", "Steps", "Store",
     "Surrogate", "SurrogateStats", "Task", "TaskEnv", "TaskLibrary", "TaskVectorEnv", "TceError", "ThreadError",
     "Trajectory", "UnsupportedError", "VersionError", "Via", "better_blas_kernels", "blas_threads", "blend",
-    "check_env", "entropy_bound", "entropy_control", "entropy_control_backward", "episode_env",
+    "check_env", "episode_env",
     "find_tasks", "gauss", "gym_env", "returns", "segment", "set_blas_threads",
     "version"]
 

@@ -43,9 +43,6 @@ FIELDS: Dict[Type[Struct], Dict[str, Dict[str, int]]] = {
 ARGUMENTS: Dict[Tuple[str, str], Dict[str, int]] = {
     ("tce_segment_choose_pairs", "selection"): {
         "interval": c.TCE_SEGMENT_POINTS_INTERVAL, "random": c.TCE_SEGMENT_POINTS_RANDOM},
-    ("tce_trpl_entropy_bound", "schedule"): {
-        "none": c.TCE_TRPL_SCHEDULE_NONE, "linear": c.TCE_TRPL_SCHEDULE_LINEAR,
-        "exponential": c.TCE_TRPL_SCHEDULE_EXPONENTIAL},
     ("tce_store_put", "type"): {
         "float64": c.TCE_STORE_F64, "float32": c.TCE_STORE_F32, "int64": c.TCE_STORE_I64, "uint64": c.TCE_STORE_U64, "int32": c.TCE_STORE_I32,
         "uint8": c.TCE_STORE_U8}}

@@ -77,9 +77,6 @@ TCE_TRPL_IDENTITY = 3
 TCE_TRPL_ENTROPY_NONE = 0
 TCE_TRPL_ENTROPY_AT_LEAST = 1
 TCE_TRPL_ENTROPY_EQUAL = 2
-TCE_TRPL_SCHEDULE_NONE = 0
-TCE_TRPL_SCHEDULE_LINEAR = 1
-TCE_TRPL_SCHEDULE_EXPONENTIAL = 2
 
 
 class AdamOptions(Struct):
@@ -337,7 +334,15 @@ class TrplOptions(Struct):
     _fields_ = [
         ("struct_size", c_size_t), ("kind", c_int32), ("dim", c_int32), ("max_batch", c_int32),
         ("shared_cov", c_int32), ("diagonal", c_int32), ("entropy", c_int32), ("entropy_first", c_int32),
-        ("reserved", c_int32), ("mean_bound", c_double), ("cov_bound", c_double), ("pool", c_void_p)]
+        ("reserved", c_int32), ("pool", c_void_p)]
+
+
+class TrplBounds(Struct):
+    """tce_trpl_bounds"""
+
+    _name_ = "tce_trpl_bounds"
+    _fields_ = [
+        ("struct_size", c_size_t), ("mean", c_double), ("cov", c_double), ("entropy", c_double)]
 
 
 # callbacks that are passed as arguments
@@ -541,15 +546,11 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_trpl_options_init": (None, [Pointer, c_size_t]),
     "tce_trpl_create": (Status, [Pointer, Pointer, Pointer]),
     "tce_trpl_free": (None, [Pointer]),
-    "tce_trpl_set_bounds": (Status, [Pointer, c_double, c_double]),
-    "tce_trpl_project": (Status, [Pointer, c_size_t, Float64, Float64, Float64, Float64, c_double, Float64, Float64]),
+    "tce_trpl_project": (Status, [Pointer, c_size_t, Float64, Float64, Float64, Float64, Pointer, Float64, Float64]),
     "tce_trpl_backward": (Status, [Pointer, c_size_t, Float64, Float64, Float64, Float64]),
-    "tce_trpl_regression": (Status, [
+    "tce_trpl_regression_add": (Status, [
         Pointer, c_size_t, Float64, Float64, c_double, c_int32, Float64, Float64, Float64]),
     "tce_trpl_distances": (Status, [Pointer, c_size_t, Float64, Float64, Float64]),
-    "tce_trpl_entropy_control": (Status, [c_size_t, c_size_t, Float64, c_double, c_int32, Float64]),
-    "tce_trpl_entropy_control_backward": (Status, [c_size_t, c_size_t, Float64, c_double, c_int32, Float64, Float64]),
-    "tce_trpl_entropy_bound": (Status, [c_int32, c_size_t, c_double, c_double, c_double, c_uint64, c_uint64, Float64]),
     "tce_version": (c_int32, []),
     "tce_version_string": (c_char_p, []),
 }

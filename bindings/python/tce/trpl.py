@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ctypes import byref, c_double
+from math import inf
 from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from ._arrays import Array, Shapes, check_lower, factor, integer, number
 from ._choices import argument
-from ._declarations import TrplOptions
+from ._declarations import TrplBounds, TrplOptions
 from ._handle import Growing, fill, struct, unknown
 from ._library import lib
 from .base import Pool
@@ -43,7 +44,7 @@ class Regression(NamedTuple):
 class Projection(Growing):
     """Moves Gaussians to the nearest ones within two bounds of old ones.
 
-    kind        "kl", "w2", "frobenius", or "identity" (entropy control only)
+    kind        "kl", "w2", "frobenius", or "identity" (moves nothing)
     dim         P
     mean_bound  bound on the mean part of the distance
     cov_bound   bound on the covariance part
@@ -70,23 +71,24 @@ class Projection(Growing):
         options = struct(TrplOptions)
         fill(options, {
             "max_batch": 1, "shared_cov": 1,
-            "kind": kind, "entropy": entropy, "dim": dim, "diagonal": bool(diagonal), "entropy_first": bool(entropy_first),
-            "mean_bound": mean_bound, "cov_bound": cov_bound})
+            "kind": kind, "entropy": entropy, "dim": dim, "diagonal": bool(diagonal), "entropy_first": bool(entropy_first)})
         options.point(pool=pool)
         super().__init__(options, pool)
+        self.bounds = Bounds(mean_bound, cov_bound)
         self._last: Optional[Tuple[int, Tuple[int, ...], Tuple[int, ...]]] = None
 
     @property
     def bounds(self) -> Bounds:
         """(mean_bound, cov_bound); assign to change them."""
-        return Bounds(self._options.mean_bound, self._options.cov_bound)
+        return Bounds(self._bounds.mean, self._bounds.cov)
 
     @bounds.setter
     def bounds(self, value: Tuple[float, float]) -> None:
-        mean_bound, cov_bound = number("mean_bound", value[0]), number("cov_bound", value[1])
-        with self._lock:
-            lib.tce_trpl_set_bounds(self, mean_bound, cov_bound)
-            self._options.mean_bound, self._options.cov_bound = mean_bound, cov_bound
+        bounds = struct(TrplBounds)
+        bounds.mean, bounds.cov = number("mean_bound", value[0]), number("cov_bound", value[1])
+        if not (0.0 < bounds.mean < inf and 0.0 < bounds.cov < inf):
+            raise ValueError(f"mean_bound = {bounds.mean}, cov_bound = {bounds.cov}: must be finite and > 0")
+        self._bounds = bounds
 
     def project(
         self, mean: Any, chol: Any, old_mean: Any, old_chol: Any, entropy_bound: Optional[float] = None
@@ -110,14 +112,14 @@ class Projection(Growing):
             old_chol = self._repeat(old_chol, chol.shape)
         if self._options.entropy and entropy_bound is None:
             raise ValueError("entropy_bound: needed with entropy control")
-        bound = 0.0 if entropy_bound is None else number("entropy_bound", entropy_bound)
+        bounds = self._bounds.changed(entropy=0.0 if entropy_bound is None else number("entropy_bound", entropy_bound))
         # diagonal factors are written on their diagonal only
         out_mean, out_chol = np.empty_like(mean), np.zeros_like(chol)
         with self._lock:
             self._last = None
             self._require(shapes["E"], shared_cov=int(n_cov == 1))
             lib.tce_trpl_project(
-                self, shapes["E"], mean, chol, old_mean, old_chol, bound, out_mean, out_chol)
+                self, shapes["E"], mean, chol, old_mean, old_chol, byref(bounds), out_mean, out_chol)
             self._last = shapes["E"], chol.shape, given
         return Gaussian(out_mean, out_chol)
 
@@ -160,7 +162,7 @@ class Projection(Growing):
             chol = self._repeat(chol, shape)
         d_mean, d_chol, loss = np.zeros_like(mean), np.zeros_like(chol), c_double()
         with self._lock:
-            lib.tce_trpl_regression(
+            lib.tce_trpl_regression_add(
                 self, n, mean, chol, number("coefficient", coefficient), int(bool(with_cov)), byref(loss), d_mean, d_chol)
         return Regression(loss.value, d_mean, self._gather(d_chol, given))
 
@@ -172,36 +174,3 @@ class Projection(Growing):
         with self._lock:
             lib.tce_trpl_distances(self, n, mean, cov, eta)
         return Distances(mean, cov, eta)
-
-
-def entropy_control(chol: Any, bound: float, equal: bool = False) -> Array:
-    """Factors scaled so that their entropy is at least (or exactly) the bound."""
-    shapes = Shapes()
-    chol, n_cov = factor(shapes, "chol", chol)
-    out = np.empty(chol.shape)
-    lib.tce_trpl_entropy_control(n_cov, shapes["P"], chol, number("bound", bound), int(bool(equal)), out)
-    return out
-
-
-def entropy_control_backward(chol: Any, bound: float, d_out: Any, equal: bool = False) -> Array:
-    """Gradient of :func:`entropy_control` to chol."""
-    shapes = Shapes()
-    chol, n_cov = factor(shapes, "chol", chol)
-    d_out = shapes.array("d_out", d_out, " ".join(map(str, chol.shape)))
-    out = np.empty(chol.shape)
-    lib.tce_trpl_entropy_control_backward(
-        n_cov, shapes["P"], chol, number("bound", bound), int(bool(equal)), d_out, out)
-    return out
-
-
-def entropy_bound(
-    schedule: str, dim: int, initial: float, target: float, iteration: int, n_iterations: int,
-    temperature: float = 0.7,
-) -> float:
-    """Least entropy in iteration 1 … n_iterations; schedule "none", "linear" or "exponential"."""
-    out = c_double()
-    lib.tce_trpl_entropy_bound(
-        argument("tce_trpl_entropy_bound", "schedule", schedule), integer("dim", dim, 1), number("initial", initial),
-        number("target", target), number("temperature", temperature), integer("iteration", iteration, 0),
-        integer("n_iterations", n_iterations, 0), byref(out))
-    return out.value

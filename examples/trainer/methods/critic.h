@@ -21,7 +21,7 @@ typedef struct critic_options {
 /* The handles are owned, the arrays are of the memory. */
 typedef struct critic {
     tce_net *net;
-    tce_normaliser *normaliser; /* divisor n - 1 [tasks 1.6] */
+    tce_normaliser *normaliser; /* divisor n - 1 */
     size_t max_rows;
     double *work;   /* of tce_net_evaluate */
     uint32_t *rows; /* [max_rows] a permutation */

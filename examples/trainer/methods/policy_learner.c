@@ -48,12 +48,10 @@ static tce_status create_projection(policy_learner *pl, const settings *s, tce_p
     trpl.max_batch = (int32_t)pl->E;
     trpl.shared_cov = s->policy.covariance != TCE_POLICY_FULL_CONTEXTUAL;
     trpl.diagonal = s->policy.covariance == TCE_POLICY_DIAGONAL_SHARED;
-    trpl.entropy = clipped || s->projection.entropy_schedule == TCE_TRPL_SCHEDULE_NONE
+    trpl.entropy = clipped || s->projection.entropy_schedule == ENTROPY_NONE
                        ? TCE_TRPL_ENTROPY_NONE
                        : s->projection.entropy;
     trpl.entropy_first = s->projection.entropy_first;
-    trpl.mean_bound = s->projection.mean_bound;
-    trpl.cov_bound = s->projection.cov_bound;
     trpl.pool = pool;
     return tce_trpl_create(&trpl, hooks, &pl->update.trpl);
 }
@@ -138,9 +136,14 @@ static tce_status entropy_bound(policy_learner *pl, const settings *s, int64_t i
     }
     const int64_t length = s->schedule.entropy_iterations > 0 ? s->schedule.entropy_iterations
                                                               : s->run.iterations;
-    return tce_trpl_entropy_bound(s->projection.entropy_schedule, pl->P, pl->initial_entropy,
-                                  s->projection.entropy_target, s->projection.entropy_temperature,
-                                  (uint64_t)i, (uint64_t)length, out);
+    const entropy_schedule schedule = { s->projection.entropy_schedule,
+                                        pl->P,
+                                        pl->initial_entropy,
+                                        s->projection.entropy_target,
+                                        s->projection.entropy_temperature,
+                                        (uint64_t)length };
+    *out = entropy_schedule_at(&schedule, (uint64_t)i);
+    return TCE_OK;
 }
 
 const char *const POLICY_COLUMN_NAMES[POLICY_COLUMNS] = {
@@ -154,6 +157,8 @@ tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t 
 {
     const int projected = s->projection.ratio_clip == 0.0;
     policy_update_options options = { .clip_norm = s->policy.clip_norm,
+                                      .bounds = { sizeof options.bounds, s->projection.mean_bound,
+                                                  s->projection.cov_bound, 0.0 },
                                       .entropy_bonus = s->policy.entropy_coefficient,
                                       .regression = projected ? s->projection.coefficient : 0.0,
                                       .regress_cov = !s->policy.set_variance,
@@ -166,7 +171,7 @@ tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t 
                                                  s->schedule.learning_rate_last) *
                                  s->policy.learning_rate;
     options.adam.l2 = s->policy.l2;
-    tce_status status = entropy_bound(pl, s, i, rows->old_L, &options.entropy_bound);
+    tce_status status = entropy_bound(pl, s, i, rows->old_L, &options.bounds.entropy);
     if (status == TCE_OK)
         status = policy_update_run(&pl->update, rows, &options, &report);
     if (status != TCE_OK)

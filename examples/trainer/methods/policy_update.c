@@ -24,13 +24,14 @@ void policy_update_take(policy_update *u, memory *m, size_t max_rows, size_t n_f
     u->cov_distance = memory_doubles(m, n_factors);
 }
 
-tce_status policy_update_project(policy_update *u, const policy_rows *rows, double entropy_bound)
+tce_status policy_update_project(policy_update *u, const policy_rows *rows,
+                                 const tce_trpl_bounds *bounds)
 {
     const tce_status status = tce_policy_predict(u->policy, rows->n, rows->inputs, u->mean, u->L);
     if (status != TCE_OK)
         return status;
-    return tce_trpl_project(u->trpl, rows->n, u->mean, u->L, rows->old_mean, rows->old_L,
-                            entropy_bound, u->proj_mean, u->proj_L);
+    return tce_trpl_project(u->trpl, rows->n, u->mean, u->L, rows->old_mean, rows->old_L, bounds,
+                            u->proj_mean, u->proj_L);
 }
 
 static double mean_of(size_t n, const double *x)
@@ -73,7 +74,7 @@ tce_status policy_update_gradient(policy_update *u, const policy_rows *rows,
                                   const policy_update_options *options, policy_gradient *out)
 {
     /* forward */
-    tce_status status = policy_update_project(u, rows, options->entropy_bound);
+    tce_status status = policy_update_project(u, rows, &options->bounds);
     if (status == TCE_OK)
         status = rows->loss(rows->context, u->proj_mean, u->proj_L, &out->stats, u->d_mean, u->d_L);
     if (status == TCE_OK && options->entropy_bonus > 0.0)
@@ -84,8 +85,8 @@ tce_status policy_update_gradient(policy_update *u, const policy_rows *rows,
         status = tce_trpl_backward(u->trpl, rows->n, u->d_mean, u->d_L, u->d_mean, u->d_L);
     out->regression = 0.0;
     if (status == TCE_OK && options->regression > 0.0)
-        status = tce_trpl_regression(u->trpl, rows->n, u->mean, u->L, options->regression,
-                                     options->regress_cov, &out->regression, u->d_mean, u->d_L);
+        status = tce_trpl_regression_add(u->trpl, rows->n, u->mean, u->L, options->regression,
+                                         options->regress_cov, &out->regression, u->d_mean, u->d_L);
     if (status == TCE_OK)
         status = tce_policy_backward(u->policy, rows->n, u->d_mean, u->d_L);
     return status;
@@ -125,7 +126,7 @@ tce_status policy_update_run(policy_update *u, const policy_rows *rows,
      * trust region where set_variance asks for it
      */
     if (status == TCE_OK)
-        status = policy_update_project(u, rows, options->entropy_bound);
+        status = policy_update_project(u, rows, &options->bounds);
     if (status == TCE_OK && options->set_variance)
         status = tce_policy_set_covariance(u->policy, u->proj_L);
 

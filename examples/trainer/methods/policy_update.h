@@ -32,11 +32,11 @@ typedef struct policy_rows {
 
 typedef struct policy_update_options {
     tce_adam_options adam;
-    double clip_norm;     /* largest gradient norm; 0: no clip */
-    double entropy_bound; /* given to the projection */
-    double entropy_bonus; /* coefficient of the mean entropy */
-    double regression;    /* coefficient of the trust-region regression; 0: none */
-    int32_t regress_cov;  /* the regression also takes the covariance */
+    double clip_norm;       /* largest gradient norm; 0: no clip */
+    tce_trpl_bounds bounds; /* of the projection */
+    double entropy_bonus;   /* coefficient of the mean entropy */
+    double regression;      /* coefficient of the trust-region regression; 0: none */
+    int32_t regress_cov;    /* the regression also takes the covariance */
     int32_t set_variance; /* after the last epoch the policy takes over the projected covariance */
     int32_t n_epochs;
 } policy_update_options;
@@ -75,7 +75,8 @@ typedef struct policy_report {
 void policy_update_take(policy_update *u, memory *m, size_t max_rows, size_t n_factors, size_t P);
 
 /* Predicts and projects: mean, L, proj_mean, proj_L. */
-tce_status policy_update_project(policy_update *u, const policy_rows *rows, double entropy_bound);
+tce_status policy_update_project(policy_update *u, const policy_rows *rows,
+                                 const tce_trpl_bounds *bounds);
 
 /*
  * policy_update_project, then the gradient of the loss with respect to all weights of the policy,

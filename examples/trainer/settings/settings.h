@@ -36,6 +36,9 @@ typedef struct setting_doubles {
 
 enum { CRITIC_GAE = 0, CRITIC_MONTE_CARLO = 1 };
 
+/* Schedule of the entropy bound. */
+enum { ENTROPY_NONE = 0, ENTROPY_LINEAR = 1, ENTROPY_EXPONENTIAL = 2 };
+
 typedef struct settings_table settings_table;
 
 /* Where the values land. Those of groups that the method does not use are zero. */
@@ -103,7 +106,7 @@ typedef struct settings {
         double ratio_clip; /* > 0: PPO-style clipping instead of the projection */
         int32_t entropy;   /* TCE_TRPL_ENTROPY_… */
         int32_t entropy_first;
-        int32_t entropy_schedule; /* TCE_TRPL_SCHEDULE_… */
+        int32_t entropy_schedule; /* ENTROPY_… */
         double entropy_target, entropy_temperature;
     } projection;
     struct {

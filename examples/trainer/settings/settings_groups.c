@@ -49,9 +49,9 @@ static const setting_choice ENTROPIES[] = { { "none", TCE_TRPL_ENTROPY_NONE },
                                             { "at_least", TCE_TRPL_ENTROPY_AT_LEAST },
                                             { "equal", TCE_TRPL_ENTROPY_EQUAL },
                                             { NULL, 0 } };
-static const setting_choice SCHEDULES[] = { { "none", TCE_TRPL_SCHEDULE_NONE },
-                                            { "linear", TCE_TRPL_SCHEDULE_LINEAR },
-                                            { "exponential", TCE_TRPL_SCHEDULE_EXPONENTIAL },
+static const setting_choice SCHEDULES[] = { { "none", ENTROPY_NONE },
+                                            { "linear", ENTROPY_LINEAR },
+                                            { "exponential", ENTROPY_EXPONENTIAL },
                                             { NULL, 0 } };
 static const setting_choice SELECTIONS[] = { { "interval", TCE_SEGMENT_POINTS_INTERVAL },
                                              { "random", TCE_SEGMENT_POINTS_RANDOM },
@@ -316,7 +316,7 @@ static tce_status check_projection(const settings *s)
                         "projection.mean_bound = %g and cov_bound = %g, both must be > 0",
                         s->projection.mean_bound, s->projection.cov_bound);
     if (s->projection.entropy == TCE_TRPL_ENTROPY_EQUAL &&
-        s->projection.entropy_schedule == TCE_TRPL_SCHEDULE_NONE)
+        s->projection.entropy_schedule == ENTROPY_NONE)
         return tce_fail(TCE_E_UNSUPPORTED,
                         "projection.entropy equal needs a projection.entropy_schedule");
     if (s->policy.set_variance && clipped)
