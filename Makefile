@@ -132,7 +132,7 @@ TEST_TASKS  := $(patsubst %.c,$(BUILD)/%.so,$(sort $(wildcard tests/tasks/*.c)))
 REPLAY      := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/replay/*.c)))
 BENCH       := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/*.c)))
 EXAMPLES    := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
-FILES       ?= $(sort $(wildcard tests/golden/*.json tests/golden/*.json.gz tests/trainer/golden/*.json))
+FILES       ?= $(sort $(wildcard tests/golden/*.json tests/golden/*.json.gz))
 
 # the environment of every program that a test target starts
 export TCE_GOLDEN := $(CURDIR)/tests/golden

@@ -202,25 +202,13 @@ void replay_jerk(replay_case *c)
                    TOL_STATS);
 }
 
-/* Covariance of samples [S, T, D], index d T + t, then its correlation. */
 void replay_correlation(replay_case *c)
 {
     size_t shape[REPLAY_MAX_RANK];
     replay_shape(c, c->root, "samples", shape);
     const size_t S = shape[0], T = shape[1], D = shape[2], n = D * T;
-    const double *y = replay_array(c, c->root, "samples", S * n);
-    double *centred = replay_zeros(c, S * n), *matrix = replay_zeros(c, n * n);
-    for (size_t i = 0; i < n; i++) {
-        double mean = 0.0;
-        for (size_t s = 0; s < S; s++)
-            mean += y[s * n + i % T * D + i / T] / (double)S;
-        for (size_t s = 0; s < S; s++)
-            centred[s * n + i] = y[s * n + i % T * D + i / T] - mean;
-    }
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++)
-            for (size_t s = 0; s < S; s++)
-                matrix[i * n + j] += centred[s * n + i] * centred[s * n + j];
-    correlation_of_covariance(n, matrix);
+    const double *samples = replay_array(c, c->root, "samples", S * n);
+    double *work = replay_zeros(c, 2 * n), *matrix = replay_zeros(c, n * n);
+    correlation_of_samples(S, T, D, samples, work, matrix);
     replay_compare(c, c->root, "matrix", n * n, matrix, TOL_STATS);
 }

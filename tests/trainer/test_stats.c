@@ -1,6 +1,7 @@
 /*
- * Statistics over runs and smoothness against the numbers of rliable and NumPy, and what those
- * leave open: scores equal to tau, scores above 1, joints at rest, variance 0.
+ * Statistics over runs, smoothness and correlation: scores equal to tau, scores above 1, joints at
+ * rest, variance 0, and correlations against samples. The numbers of rliable and NumPy are compared
+ * by `make replay`.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -8,251 +9,12 @@
 
 #include <check.h>
 
+#include "collect/coloured_noise.h"
 #include "report/stats.h"
 #include "support.h"
 
 /* Sums of at most some thousand terms, in another order. */
 #define TOLERANCE 1e-12
-
-#define STATS "../trainer/golden/rivals_stats.json"
-#define SMOOTHNESS "../trainer/golden/rivals_smoothness.json"
-
-static double number(const json_t *object, const char *key)
-{
-    double *one = test_field(object, key, 1);
-    const double value = one[0];
-    free(one);
-    return value;
-}
-
-static void assert_number(const json_t *object, const char *key, double got)
-{
-    const double want = number(object, key);
-    test_assert_close(&got, &want, 1, TOLERANCE);
-}
-
-/* A case of rivals_stats: scores [R, K] and the resamplings in it, [n_draws, R, K]. */
-typedef struct score_case {
-    const json_t *json;
-    size_t R, K, n_draws, n_tau;
-    double *x, *taus, *work, *values;
-    uint32_t *draws;
-} score_case;
-
-static score_case read_scores(const json_t *json)
-{
-    score_case c = { .json = json };
-    size_t n = 0;
-    c.x = test_array(json_object_get(json, "scores"), &n);
-    c.R = json_array_size(json_object_get(json, "scores"));
-    c.K = n / c.R;
-    c.taus = test_array(json_object_get(json, "taus"), &c.n_tau);
-    c.n_draws = json_array_size(json_object_get(json, "indices"));
-    double *draws = test_field(json, "indices", c.n_draws * n);
-    c.draws = malloc(c.n_draws * n * sizeof *c.draws);
-    for (size_t i = 0; i < c.n_draws * n; i++)
-        c.draws[i] = (uint32_t)draws[i];
-    free(draws);
-    c.work = calloc(n, sizeof(double));
-    c.values = calloc(c.n_draws, sizeof(double));
-    return c;
-}
-
-static void free_scores(score_case *c)
-{
-    free(c->x);
-    free(c->taus);
-    free(c->draws);
-    free(c->work);
-    free(c->values);
-}
-
-/* Calls `check` for every case of a kind and fails when there is none. */
-static void each_case(const char *file, const char *kind, void (*check)(const json_t *))
-{
-    json_t *cases = test_golden(file);
-    size_t i, seen = 0;
-    json_t *c;
-    json_array_foreach(cases, i,
-                       c) if (strcmp(json_string_value(json_object_get(c, "kind")), kind) == 0)
-    {
-        check(c);
-        seen++;
-    }
-    ck_assert_uint_gt(seen, 0);
-    json_decref(cases);
-}
-
-/* ---- golden ---------------------------------------------------------------------------------- */
-
-static void check_aggregates(const json_t *json)
-{
-    score_case c = read_scores(json);
-    const size_t n = c.R * c.K;
-    assert_number(json, "mean", stats_mean(n, c.x));
-    assert_number(json, "median", stats_median(c.R, c.K, c.x, c.work));
-    assert_number(json, "optimality_gap", stats_optimality_gap(n, c.x));
-    memcpy(c.work, c.x, n * sizeof *c.x);
-    assert_number(json, "iqm", stats_iqm(n, c.work));
-    free_scores(&c);
-}
-
-START_TEST(aggregates_are_those_of_rliable)
-{
-    each_case(STATS, "iqm_bootstrap", check_aggregates);
-}
-END_TEST
-
-static void check_given_draws(const json_t *json)
-{
-    score_case c = read_scores(json);
-    const size_t n = c.R * c.K;
-    double *want = test_field(json, "bootstrap_iqm", c.n_draws);
-    for (size_t i = 0; i < c.n_draws; i++) {
-        stats_resample(c.R, c.K, c.x, c.draws + i * n, c.work);
-        c.values[i] = stats_iqm(n, c.work);
-    }
-    test_assert_close(c.values, want, c.n_draws, TOLERANCE);
-    free(want);
-
-    const interval found = stats_interval(c.n_draws, c.values, BOOTSTRAP_COVERAGE);
-    want = test_field(json, "interval_for_indices", 2);
-    test_assert_close(&found.low, want, 1, TOLERANCE);
-    test_assert_close(&found.high, want + 1, 1, TOLERANCE);
-    free(want);
-
-    want = test_field(json, "profile_interval_for_indices", 2 * c.n_tau);
-    for (size_t t = 0; t < c.n_tau; t++) {
-        for (size_t i = 0; i < c.n_draws; i++) {
-            stats_resample(c.R, c.K, c.x, c.draws + i * n, c.work);
-            c.values[i] = stats_profile(n, c.work, c.taus[t]);
-        }
-        const interval at = stats_interval(c.n_draws, c.values, BOOTSTRAP_COVERAGE);
-        test_assert_close(&at.low, want + t, 1, TOLERANCE);
-        test_assert_close(&at.high, want + c.n_tau + t, 1, TOLERANCE);
-    }
-    free(want);
-    free_scores(&c);
-}
-
-START_TEST(intervals_of_given_draws_are_those_of_rliable)
-{
-    each_case(STATS, "iqm_bootstrap", check_given_draws);
-}
-END_TEST
-
-static void check_profile(const json_t *json)
-{
-    score_case c = read_scores(json);
-    double *want = test_field(json, "profile", c.n_tau);
-    double *want_mean = test_field(json, "profile_mean", c.n_tau);
-    for (size_t t = 0; t < c.n_tau; t++) {
-        const double got = stats_profile(c.R * c.K, c.x, c.taus[t]);
-        const double got_mean = stats_profile_mean(c.R, c.K, c.x, c.taus[t]);
-        test_assert_close(&got, want + t, 1, TOLERANCE);
-        test_assert_close(&got_mean, want_mean + t, 1, TOLERANCE);
-    }
-    free(want);
-    free(want_mean);
-    free_scores(&c);
-}
-
-START_TEST(profiles_are_those_of_rliable)
-{
-    each_case(STATS, "iqm_bootstrap", check_profile);
-}
-END_TEST
-
-static void check_bootstrap(const json_t *json)
-{
-    score_case c = read_scores(json);
-    double *low = test_field(json, "interval_low_range", 2);
-    double *high = test_field(json, "interval_high_range", 2);
-    interval found;
-    ck_assert_int_eq(
-        stats_bootstrap_iqm(c.R, c.K, c.x, (size_t)number(json, "interval_repetitions"), 7, &found),
-        TCE_OK);
-    ck_assert_double_ge(found.low, low[0] - 1e-9);
-    ck_assert_double_le(found.low, low[1] + 1e-9);
-    ck_assert_double_ge(found.high, high[0] - 1e-9);
-    ck_assert_double_le(found.high, high[1] + 1e-9);
-
-    /* the profile takes values that are a quantum apart */
-    const double quantum = 1.0 / (double)(c.R * c.K);
-    double *want = test_field(json, "profile_interval_in_distribution", 2 * c.n_tau);
-    interval *at = calloc(c.n_tau, sizeof *at);
-    ck_assert_int_eq(stats_bootstrap_profile(c.R, c.K, c.x, c.n_tau, c.taus,
-                                             (size_t)number(json, "profile_repetitions"), 7, at),
-                     TCE_OK);
-    for (size_t t = 0; t < c.n_tau; t++) {
-        ck_assert_double_le(fabs(at[t].low - want[t]), quantum + 1e-9);
-        ck_assert_double_le(fabs(at[t].high - want[c.n_tau + t]), quantum + 1e-9);
-    }
-    free(at);
-    free(want);
-    free(low);
-    free(high);
-    free_scores(&c);
-}
-
-START_TEST(own_draws_land_where_rliables_do)
-{
-    each_case(STATS, "iqm_bootstrap", check_bootstrap);
-}
-END_TEST
-
-static void check_jerk(const json_t *json)
-{
-    size_t size = 0;
-    double *velocity = test_array(json_object_get(json, "velocity"), &size);
-    const size_t n = json_array_size(json_object_get(json, "velocity"));
-    smoothness found;
-    stats_smoothness(n, size / n, velocity, number(json, "dt"), &found);
-    assert_number(json, "maximum_jerk", found.maximum_jerk);
-    assert_number(json, "mean_squared_jerk", found.mean_squared_jerk);
-    assert_number(json, "dimensionless_jerk", found.dimensionless_jerk);
-    assert_number(json, "dimensionless_jerk_integral", found.dimensionless_jerk_integral);
-    free(velocity);
-}
-
-START_TEST(jerk_has_the_published_definition)
-{
-    each_case(SMOOTHNESS, "jerk", check_jerk);
-}
-END_TEST
-
-/* Covariance of samples [S, T, D], index d T + t. */
-static void check_correlation(const json_t *json)
-{
-    size_t size = 0;
-    const json_t *samples = json_object_get(json, "samples");
-    double *y = test_array(samples, &size);
-    const size_t S = json_array_size(samples), T = json_array_size(json_array_get(samples, 0)),
-                 D = size / (S * T), n = D * T;
-    double *matrix = calloc(n * n, sizeof *matrix);
-    double *mean = calloc(n, sizeof *mean);
-    for (size_t i = 0; i < n; i++)
-        for (size_t s = 0; s < S; s++)
-            mean[i] += y[s * n + i % T * D + i / T] / (double)S;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++)
-            for (size_t s = 0; s < S; s++)
-                matrix[i * n + j] += (y[s * n + i % T * D + i / T] - mean[i]) *
-                                     (y[s * n + j % T * D + j / T] - mean[j]);
-    correlation_of_covariance(n, matrix);
-    double *want = test_field(json, "matrix", n * n);
-    test_assert_close(matrix, want, n * n, TOLERANCE);
-    free(want);
-    free(mean);
-    free(matrix);
-    free(y);
-}
-
-START_TEST(correlation_is_that_of_numpy)
-{
-    each_case(SMOOTHNESS, "correlation", check_correlation);
-}
-END_TEST
 
 /* ---- property -------------------------------------------------------------------------------- */
 
@@ -408,17 +170,120 @@ START_TEST(policy_correlation_is_that_of_its_sampled_paths)
 }
 END_TEST
 
+/* Correlation of N sampled rows of noise [T, D] that `draw` makes. */
+static void sample_correlation(void (*draw)(tce_random *random, double *out), size_t T, size_t D,
+                               size_t n_samples, double *out)
+{
+    double *samples = calloc(n_samples * T * D, sizeof *samples);
+    double *work = calloc(2 * T * D, sizeof *work);
+    tce_random random;
+    ck_assert(samples && work);
+    tce_random_start(&random, 7, 0, 0, 0);
+    for (size_t s = 0; s < n_samples; s++)
+        draw(&random, samples + s * T * D);
+    correlation_of_samples(n_samples, T, D, samples, work, out);
+    free(samples);
+    free(work);
+}
+
+enum { HELD_T = 7, HELD_D = 2, HELD_F = 3, HELD_EVERY = 3, N_SAMPLES = 40000 };
+
+/* features of the last step are 0: no noise there */
+static const double FEATURES[HELD_T][HELD_F] = {
+    { 0.5, -0.3, 0.9 }, { 0.4, 0.1, 0.8 },  { -0.2, 0.6, 0.1 }, { 0.9, 0.9, -0.4 },
+    { 0.1, 0.7, 0.2 },  { 0.3, -0.8, 0.5 }, { 0.0, 0.0, 0.0 },
+};
+static const double STD[HELD_F][HELD_D] = { { 1.0, 0.2 }, { 0.5, 1.5 }, { 0.8, 0.1 } };
+
+/* A matrix of noise times the features, drawn anew every HELD_EVERY steps. */
+static void draw_held(tce_random *random, double *out)
+{
+    double matrix[HELD_F * HELD_D];
+    for (int t = 0; t < HELD_T; t++) {
+        if (t % HELD_EVERY == 0)
+            tce_random_normals(random, HELD_F * HELD_D, matrix);
+        for (int d = 0; d < HELD_D; d++) {
+            out[t * HELD_D + d] = 0.0;
+            for (int f = 0; f < HELD_F; f++)
+                out[t * HELD_D + d] += FEATURES[t][f] * STD[f][d] * matrix[f * HELD_D + d];
+        }
+    }
+}
+
+START_TEST(correlation_of_held_noise_is_that_of_its_samples)
+{
+    enum { n = HELD_D * HELD_T };
+    double got[n * n], want[n * n];
+    correlation_held(HELD_T, HELD_D, HELD_F, &FEATURES[0][0], &STD[0][0], HELD_EVERY, got);
+    sample_correlation(draw_held, HELD_T, HELD_D, N_SAMPLES, want);
+    ck_assert_double_le(test_difference(n * n, got, want), 5.0 / sqrt((double)N_SAMPLES));
+    /* exactly 0 between draws and between actions, and where there is no noise */
+    ck_assert_double_eq(got[2 * n + 3], 0.0);
+    ck_assert_double_eq(got[0 * n + HELD_T], 0.0);
+    ck_assert_double_eq(got[6 * n + 6], 1.0);
+    /* steps 0 and 1 of the first action */
+    const double *z = FEATURES[0], *y = FEATURES[1];
+    double zy = 0.0, zz = 0.0, yy = 0.0;
+    for (int f = 0; f < HELD_F; f++) {
+        zy += z[f] * y[f] * STD[f][0] * STD[f][0];
+        zz += z[f] * z[f] * STD[f][0] * STD[f][0];
+        yy += y[f] * y[f] * STD[f][0] * STD[f][0];
+    }
+    ck_assert_double_eq_tol(got[1], zy / sqrt(zz * yy), TOLERANCE);
+}
+END_TEST
+
+static noise_spectrum pink;
+static fft_complex *pink_work;
+
+/* Five steps of two actions from the beginning of chunks of their own. */
+static void draw_pink(tce_random *random, double *out)
+{
+    double normals[2 * 9], chunk[16];
+    for (int d = 0; d < 2; d++) {
+        tce_random_normals(random, 2 * pink.K, normals);
+        noise_sequence(&pink, normals, normals + pink.K, chunk, pink_work);
+        for (int t = 0; t < 5; t++)
+            out[2 * t + d] = chunk[t];
+    }
+}
+
+START_TEST(correlation_of_pink_noise_is_that_of_its_samples)
+{
+    enum { T = 5, D = 2, n = T * D };
+    double covariance[T], got[n * n], want[n * n];
+    memory m = { 0 };
+    ck_assert_int_eq(noise_spectrum_create(&pink, 1.0, 16, 0, &m), TCE_OK);
+    pink_work = memory_take(&m, noise_spectrum_work(&pink), sizeof *pink_work);
+    for (size_t t = 0; t < T; t++)
+        covariance[t] = noise_autocovariance(&pink, t);
+    correlation_of_lags(T, D, covariance, got);
+    sample_correlation(draw_pink, T, D, N_SAMPLES, want);
+    ck_assert_double_le(test_difference(n * n, got, want), 5.0 / sqrt((double)N_SAMPLES));
+    ck_assert_double_eq_tol(got[3], covariance[3] / covariance[0], TOLERANCE);
+    ck_assert_double_eq(got[T], 0.0);
+    memory_free(&m);
+}
+END_TEST
+
+static void draw_white(tce_random *random, double *out)
+{
+    tce_random_normals(random, 6, out);
+}
+
+START_TEST(white_noise_correlates_with_itself_only)
+{
+    double got[36], want[36];
+    correlation_white(3, 2, got);
+    sample_correlation(draw_white, 3, 2, N_SAMPLES, want);
+    ck_assert_double_le(test_difference(36, got, want), 5.0 / sqrt((double)N_SAMPLES));
+    ck_assert(got[0] == 1.0 && got[1] == 0.0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stats");
-
-    TCase *golden = test_case(suite, "golden", 0);
-    tcase_add_test(golden, aggregates_are_those_of_rliable);
-    tcase_add_test(golden, intervals_of_given_draws_are_those_of_rliable);
-    tcase_add_test(golden, profiles_are_those_of_rliable);
-    tcase_add_test(golden, own_draws_land_where_rliables_do);
-    tcase_add_test(golden, jerk_has_the_published_definition);
-    tcase_add_test(golden, correlation_is_that_of_numpy);
 
     TCase *property = test_case(suite, "property", 0);
     tcase_add_test(property, a_score_equal_to_tau_is_not_above_it);
@@ -431,6 +296,9 @@ int main(void)
     tcase_add_test(property, a_straight_velocity_has_no_jerk);
     tcase_add_test(property, variance_zero_correlates_with_itself_only);
     tcase_add_test(property, policy_correlation_is_that_of_its_sampled_paths);
+    tcase_add_test(property, correlation_of_held_noise_is_that_of_its_samples);
+    tcase_add_test(property, correlation_of_pink_noise_is_that_of_its_samples);
+    tcase_add_test(property, white_noise_correlates_with_itself_only);
 
     return test_run(suite);
 }

@@ -74,8 +74,8 @@ typedef struct smoothness {
 void stats_smoothness(size_t n, size_t D, const double *velocity, double dt, smoothness *out);
 
 /*
- * Covariance [n, n] to correlation, in place. A row with variance 0 gets 0 off the diagonal and 1
- * on it.
+ * Covariance [n, n] to correlation, in place; what is above the diagonal is not read. A row with
+ * variance 0 gets 0 off the diagonal and 1 on it.
  */
 void correlation_of_covariance(size_t n, double *matrix);
 
@@ -86,5 +86,21 @@ void correlation_of_covariance(size_t n, double *matrix);
  */
 tce_status action_correlation(const tce_mp *mp, size_t T, const double *times, const double *L,
                               double *out);
+
+/* Of samples [S, T, D]. work [2 D T] */
+void correlation_of_samples(size_t S, size_t T, size_t D, const double *samples, double *work,
+                            double *out);
+
+/*
+ * Correlation [D T, D T] of the exploration noise of D actions along one episode of T steps.
+ *     white: fresh numbers for every action and step (PPO, TRPL, SAC, before its tanh)
+ *     held: state-dependent noise (gSDE), std [F, D] of a matrix that is redrawn every `every`
+ *           steps, for features [T, F] along the episode
+ *     of_lags: every action has a process of its own with this covariance [T] (PINK)
+ */
+void correlation_white(size_t T, size_t D, double *out);
+void correlation_held(size_t T, size_t D, size_t F, const double *features, const double *std,
+                      size_t every, double *out);
+void correlation_of_lags(size_t T, size_t D, const double *covariance, double *out);
 
 #endif
