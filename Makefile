@@ -156,10 +156,10 @@ $(TEST_TASKS): $(BUILD)/%.so: $(BUILD)/%.o
 	$(call say,LD,$@)
 	$(Q)$(LINK) -shared -o $@ $<
 
-# shares one libtce with the task library that it loads; the formulas of Metaworld's rewards, of statistics and of noise have no other door
+# shares one libtce with the task library that it loads; the formulas of Metaworld's rewards, of statistics, of noise and of phases have no other door
 REPLAY += $(BUILD)/tests/replay/metaworld_rewards.o $(BUILD)/examples/trainer/report/stats.o $(BUILD)/examples/trainer/report/correlation.o
 REPLAY += $(BUILD)/examples/trainer/collect/coloured_noise.o $(BUILD)/examples/trainer/collect/fft.o
-REPLAY += $(BUILD)/examples/trainer/methods/replay.o
+REPLAY += $(BUILD)/examples/trainer/methods/replay.o $(BUILD)/src/mp/mp_phase.o
 
 # without the flags of MuJoCo, which it does not need
 $(BUILD)/tests/replay/metaworld_rewards.o: examples/tasks/metaworld/rewards.c $(BUILD)/flags

@@ -41,8 +41,7 @@ int main(void)
     const double start = 0.0;
     for (int i = 0; i < T; i++)
         times[i] = 0.1 * i;
-    tce_mp_grid grid;
-    tce_mp_grid_init(&grid, sizeof grid);
+    tce_mp_grid grid = TCE_INIT(tce_mp_grid);
     grid.E = 1;
     grid.T = T;
     grid.n_time_rows = grid.n_init_times = 1;

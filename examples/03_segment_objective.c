@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <tce/gauss.h>
 #include <tce/segment.h>
 
 enum { E = 16, T = 50, K = 10, D = 2, B = 4, P = D * (B + 1), MAX_J = T };
@@ -39,10 +40,13 @@ int main(void)
         L[i * P + i] = 0.5;
     for (int t = 0; t < T; t++)
         times[t] = 0.02 * (t + 1);
-    tce_mp_grid grid;
-    tce_mp_grid_init(&grid, sizeof grid);
-    grid.E = E, grid.T = T, grid.n_time_rows = grid.n_init_times = 1, grid.times = times;
-    check(tce_mp_sample(mp, &grid, mean, L, &random, params, pos, vel));
+    tce_mp_grid grid = TCE_INIT(tce_mp_grid);
+    grid.E = E, grid.T = T, grid.times = times;
+    tce_gauss policy = TCE_INIT(tce_gauss);
+    policy.n = E, policy.dim = P, policy.n_scales = 1, policy.mean = mean, policy.scale = L;
+    tce_random_normals(&random, E * P, params);
+    check(tce_gauss_sample(&policy, params, params));
+    check(tce_mp_trajectory(mp, &grid, params, pos, vel, NULL));
     for (int i = 0; i < E * T; i++)
         rewards[i] = -fabs(pos[i * D] - 1.0);
 

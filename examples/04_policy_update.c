@@ -1,10 +1,8 @@
 /*
- * One iteration of TCE from the library's handles, forty times: the return rises.   Run: make
- * check-examples
+ * Forty iterations of TCE from the library's handles: the return rises.   Run: make check-examples
  *
- * The movement itself is the task: the path of one joint ought to be near a drawn goal all the
- * time. Each block below is a step of the algorithm; `tce train` adds environments, schedules,
- * evaluation and files.
+ * The movement itself is the task: one joint ought to stay near a drawn goal. Each block below is a
+ * step of the algorithm; `tce train` adds environments, schedules, evaluation and files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,11 +102,14 @@ static double iterate(learner *l)
     /* 1: goals -> Gaussians -> movements -> rewards; row t of obs is what is known before step t */
     for (int e = 0; e < E; e++)
         goal[e] = 2.0 * tce_random_uniform(&l->random) - 1.0;
-    tce_mp_grid grid;
-    tce_mp_grid_init(&grid, sizeof grid);
-    grid.E = E, grid.T = T, grid.n_time_rows = grid.n_init_times = 1, grid.times = times;
+    tce_mp_grid grid = TCE_INIT(tce_mp_grid);
+    grid.E = E, grid.T = T, grid.times = times;
     check(tce_policy_predict(l->policy, E, goal, old_mean, old_L));
-    check(tce_mp_sample(l->mp, &grid, old_mean, old_L, &l->random, params, pos, vel));
+    tce_gauss policy = TCE_INIT(tce_gauss);
+    policy.n = E, policy.dim = P, policy.n_scales = 1, policy.mean = old_mean, policy.scale = old_L;
+    tce_random_normals(&l->random, E * P, params);
+    check(tce_gauss_sample(&policy, params, params));
+    check(tce_mp_trajectory(l->mp, &grid, params, pos, vel, NULL));
     double sum = 0.0;
     for (int e = 0; e < E; e++) {
         for (int t = 0; t <= T; t++) {
@@ -136,27 +137,17 @@ static double iterate(learner *l)
     size_t J;
     const double start = 0.0;
     check(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, K, 0, &l->random, pairs, &J));
-    const tce_segment_steps steps = { .struct_size = sizeof steps,
-                                      .E = E,
-                                      .T = T,
-                                      .J = J,
-                                      .kind = TCE_SEGMENT_VALUE,
-                                      .normalise = 1,
-                                      .gamma = GAMMA,
-                                      .rewards = rewards,
-                                      .values = values,
-                                      .pairs = pairs,
-                                      .out_advantages = advantages };
+    tce_segment_steps steps = TCE_INIT(tce_segment_steps);
+    steps.E = E, steps.T = T, steps.J = J, steps.kind = TCE_SEGMENT_VALUE, steps.normalise = 1;
+    steps.gamma = GAMMA, steps.rewards = rewards, steps.values = values, steps.pairs = pairs;
+    steps.out_advantages = advantages;
     check(tce_segment_advantage(&steps));
 
     /* 6: how likely they were */
     check(tce_segment_set_pairs(l->segment, 1, T, times, &start, J, pairs));
-    tce_segment_paths paths = { .struct_size = sizeof paths,
-                                .E = E,
-                                .positions = pos,
-                                .mean = old_mean,
-                                .L = old_L,
-                                .out_log_prob = old_log_prob };
+    tce_segment_paths paths = TCE_INIT(tce_segment_paths);
+    paths.E = E, paths.positions = pos, paths.mean = old_mean, paths.L = old_L;
+    paths.out_log_prob = old_log_prob;
     check(tce_segment_log_prob(l->segment, &paths));
 
     /* 7: critic and policy learn, the policy inside its trust region */

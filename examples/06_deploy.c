@@ -70,10 +70,10 @@ int main(int argc, char **argv)
     check(tce_policy_predict(policy, 1, context, params, L));
 
     /* the whole path from rest at zero */
-    tce_mp_grid grid;
-    tce_mp_grid_init(&grid, sizeof grid);
+    tce_mp_grid grid = TCE_INIT(tce_mp_grid);
     for (int i = 0; i < T; i++)
         times[i] = 0.1 * (i + 1);
+    grid.E = 1;
     grid.T = T;
     grid.times = times;
     check(tce_mp_trajectory(mp, &grid, params, pos, NULL, NULL));

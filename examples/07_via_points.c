@@ -39,7 +39,11 @@ int main(void)
         { .time = 1.0, .value = 1.0, .tolerance = 1e-3 },
     };
     const double zero[D] = { 0 };
-    check(tce_mp_condition(mp, 3, via, 0.0, zero, zero, mean, L, mean, L));
+    double *work = malloc(tce_mp_work_size(mp) * sizeof *work);
+    if (!work)
+        return EXIT_FAILURE;
+    check(tce_mp_condition(mp, 3, via, 0.0, zero, zero, mean, L, work, mean, L));
+    free(work);
     double pos, vel, end, std;
     const double at = 0.4;
     check(tce_mp_query(mp, at, mean, 0.0, zero, zero, &pos, &vel, NULL));
@@ -47,14 +51,13 @@ int main(void)
     check(tce_mp_covariance(mp, 1, &at, 0.0, L, 0.0, 0, NULL, &std));
     printf("conditioned: y(0.4) = %.4f +- %.4f, dy(0.4) = %.3f, y(1) = %.4f\n", pos, std, vel, end);
 
-    /* go over from this movement to one that returns to zero, between 0.5 and 0.8 s */
+    /* blend this movement into one that returns to zero, between 0.5 and 0.8 s */
     const double home[P] = { 0 };
-    tce_mp_plan from, to;
-    tce_mp_plan_init(&from, sizeof from);
+    tce_mp_plan from = TCE_INIT(tce_mp_plan);
     from.mp = mp;
     from.params = mean;
     from.init_pos = from.init_vel = zero;
-    to = from;
+    tce_mp_plan to = from;
     to.params = home;
     double times[6], path[6];
     for (int i = 0; i < 6; i++)

@@ -41,8 +41,8 @@ START_TEST(a_dmp_is_integrated_from_the_start_time)
     ck_assert_int_eq(tce_mp_create(&o, NULL, &mp), TCE_OK);
     for (size_t k = 0; k < 2; k++) {
         double pos[4], vel[4], acc[4], at[3];
-        tce_mp_grid grid;
-        tce_mp_grid_init(&grid, sizeof grid);
+        tce_mp_grid grid = TCE_INIT(tce_mp_grid);
+        grid.E = 1;
         grid.T = 4;
         grid.times = times;
         grid.init_time = &init_times[k];
@@ -139,7 +139,7 @@ static void make_problem(problem *p, int kind, unsigned variant)
         p->times[t] = 0.02 + 0.25 * (double)t + 0.05 * tce_random_uniform(&r);
     tce_random_normals(&r, E * T * D, p->d_pos);
     tce_random_normals(&r, E * T * D, p->d_vel);
-    tce_mp_grid_init(&p->grid, sizeof p->grid);
+    p->grid = TCE_INIT(tce_mp_grid);
     p->grid.E = E;
     p->grid.T = T;
     p->grid.n_init_times = E;

@@ -341,8 +341,7 @@ START_TEST(a_batch_gives_each_path_the_bytes_it_has_alone)
          * differs
          */
         for (int way = 0; way < 3; way++) {
-            tce_mp_grid grid;
-            tce_mp_grid_init(&grid, sizeof grid);
+            tce_mp_grid grid = TCE_INIT(tce_mp_grid);
             for (size_t e = 0; e < E; e++)
                 init_time[e] = 0.2 + (way == 2 && e == 3 ? 0.05 : 0.0);
             grid.E = E;
@@ -401,8 +400,8 @@ START_TEST(a_query_has_the_numbers_of_the_trajectory)
             tce_random_normals(&r, 10, speed);
             for (size_t t = 0; t < T; t++)
                 times[t] = 0.1 + o.dt * (double)t;
-            tce_mp_grid grid;
-            tce_mp_grid_init(&grid, sizeof grid);
+            tce_mp_grid grid = TCE_INIT(tce_mp_grid);
+            grid.E = 1;
             grid.T = T;
             grid.times = grid.init_time = times;
             grid.init_pos = start;
@@ -440,8 +439,8 @@ START_TEST(the_most_basis_functions_work_across_tiles)
         tce_random_normals(&r, TCE_MP_MAX_BASIS + 1, params);
         for (size_t t = 0; t < 41; t++)
             times[t] = 0.025 * (double)t;
-        tce_mp_grid grid;
-        tce_mp_grid_init(&grid, sizeof grid);
+        tce_mp_grid grid = TCE_INIT(tce_mp_grid);
+        grid.E = 1;
         grid.T = 41;
         grid.times = times;
         ck_assert_int_eq(tce_mp_trajectory(mp, &grid, params, path, path + 41, path + 82), TCE_OK);
@@ -550,8 +549,8 @@ START_TEST(a_dmps_phase_chooses_the_basis_and_its_factor_follows_the_rule)
     for (size_t t = 0; t < 60; t++)
         times[t] = 0.1 + 0.03 * (double)t;
     const double start = 0.3, speed = -0.4;
-    tce_mp_grid grid;
-    tce_mp_grid_init(&grid, sizeof grid);
+    tce_mp_grid grid = TCE_INIT(tce_mp_grid);
+    grid.E = 1;
     grid.T = 60;
     grid.times = grid.init_time = times;
     grid.init_pos = &start;

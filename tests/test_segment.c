@@ -120,9 +120,7 @@ static tce_mp *create_mp(int32_t kind, double delay)
 
 static void fill_positions(batch *b, size_t n_grids, const double *params)
 {
-    tce_mp_grid grid;
-
-    tce_mp_grid_init(&grid, sizeof grid);
+    tce_mp_grid grid = TCE_INIT(tce_mp_grid);
     grid.E = E;
     grid.T = T;
     grid.n_time_rows = grid.n_init_times = n_grids;
@@ -441,7 +439,7 @@ static double dense_segment(const batch *b, size_t e, size_t j, double reg)
     tce_mp_grid grid;
 
     ok(tce_mp_covariance(b->mp, 2, times, 0.0, b->L, reg, 0, cov, NULL));
-    tce_mp_grid_init(&grid, sizeof grid);
+    grid = TCE_INIT(tce_mp_grid);
     grid.E = 1;
     grid.T = 2;
     grid.n_time_rows = grid.n_init_times = 1;
@@ -701,8 +699,7 @@ START_TEST(a_large_batch_gives_the_same_bytes_on_one_and_three_threads)
                                 &n_pairs));
     ck_assert_uint_eq(n_pairs, LARGE_J);
 
-    tce_mp_grid grid;
-    tce_mp_grid_init(&grid, sizeof grid);
+    tce_mp_grid grid = TCE_INIT(tce_mp_grid);
     grid.E = LARGE_E;
     grid.T = LARGE_T;
     grid.n_time_rows = grid.n_init_times = 1;

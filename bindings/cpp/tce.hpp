@@ -131,8 +131,9 @@ protected:
 
 using pool_options = detail::options<tce_pool_options, tce_pool_options_init>;
 using mp_options = detail::options<tce_mp_options, tce_mp_options_init>;
-using mp_grid = detail::options<tce_mp_grid, tce_mp_grid_init>;
-using mp_plan = detail::options<tce_mp_plan, tce_mp_plan_init>;
+using mp_grid = detail::sized<tce_mp_grid>;
+using mp_plan = detail::sized<tce_mp_plan>;
+using gauss = detail::sized<tce_gauss>;
 using trpl_options = detail::options<tce_trpl_options, tce_trpl_options_init>;
 using trpl_bounds = detail::sized<tce_trpl_bounds>;
 using segment_options = detail::options<tce_segment_options, tce_segment_options_init>;
@@ -368,11 +369,6 @@ public:
         query(time, params.data(), init_time, detail::in(init_pos), detail::in(init_vel),
               pos.data(), vel.data());
     }
-    void phase(const doubles &times, doubles &out) const
-    {
-        out.resize(times.size());
-        check(tce_mp_phase(pointer_, times.size(), times.data(), out.data()));
-    }
     void basis(size_t T, const double *times, double init_time, double *pos, double *vel = nullptr,
                double *acc = nullptr) const
     {
@@ -383,25 +379,22 @@ public:
     {
         check(tce_mp_covariance(pointer_, T, times, init_time, L, reg, order, cov, std_dev));
     }
-    void sample(const tce_mp_grid &grid, const double *mean, const double *L, random &stream,
-                double *params, double *pos, double *vel) const
-    {
-        check(tce_mp_sample(pointer_, &grid, mean, L, stream.get(), params, pos, vel));
-    }
     /* demo [T, D] -> parameters [P] */
-    doubles fit(const doubles &times, const doubles &demo, double reg = 1e-9)
+    doubles fit(const doubles &times, const doubles &demo, double reg = 1e-9) const
     {
         detail::need(demo.size() == times.size() * n_dof(), "demo is not [T, D]");
-        doubles params(n_params());
-        check(tce_mp_fit(pointer_, times.size(), times.data(), demo.data(), reg, params.data()));
+        doubles params(n_params()), work(tce_mp_work_size(pointer_));
+        check(tce_mp_fit(pointer_, times.size(), times.data(), demo.data(), reg, work.data(),
+                         params.data()));
         return params;
     }
     void condition(const std::vector<tce_mp_via> &via, double init_time, const double *init_pos,
                    const double *init_vel, const double *mean, const double *L, double *out_mean,
-                   double *out_L)
+                   double *out_L) const
     {
+        doubles work(tce_mp_work_size(pointer_));
         check(tce_mp_condition(pointer_, via.size(), via.data(), init_time, init_pos, init_vel,
-                               mean, L, out_mean, out_L));
+                               mean, L, work.data(), out_mean, out_L));
     }
 
 private:

@@ -50,7 +50,8 @@ def iterate(number):
     # episodes: context -> Gaussian over parameters -> movement -> rewards
     contexts, pos, vel = rollout.reset(episode=number)
     old_mean, old_chol = policy.predict(contexts)
-    params, desired, speeds = mp.sample(old_mean, old_chol[0], times, random, 0.0, pos, vel)
+    params = tce.gauss.sample(old_mean, old_chol, random)
+    desired, speeds = mp.trajectory(params, times, 0.0, pos, vel)
     paths = rollout.run(desired, speeds)
     rewards = 0.1 * paths.rewards
 

@@ -83,32 +83,23 @@ TCE_API size_t tce_mp_n_columns(const tce_mp *mp);
 TCE_API void tce_mp_get_options(const tce_mp *mp, tce_mp_options *out);
 
 /*
- * The basis argument x at times [T] (the configured tau and delay) into out [T].   No allocation.
- * Since 0.2.
- */
-TCE_API TCE_NODISCARD tce_status tce_mp_phase(const tce_mp *mp, size_t T, const double *times,
-                                              double *out);
-
-/*
- * Where a batch of E paths starts and which times are asked for. One struct, since every query
- * needs it. times is [T] for all episodes when n_time_rows is 1, [E, T] when it is E; init_time is
- * [1] or [E] in the same way by n_init_times. init_pos and init_vel are [E, D]. NULL for init_time,
- * init_pos or init_vel means zeros. A DMP is integrated from init_time to times[0], times[1], … in
- * one step each; a ProMP has no start.
+ * Where a batch of E paths starts and which times are asked for; start it from
+ * TCE_INIT(tce_mp_grid). times is [E, T] when n_time_rows is E, and [T] for all episodes when it is
+ * 1 (or 0); init_time is [E] or [1] in the same way by n_init_times. init_pos and init_vel are [E,
+ * D]. NULL for init_time, init_pos or init_vel means zeros. A DMP is integrated from init_time to
+ * times[0], times[1], … in one step each; a ProMP has no start.
  */
 typedef struct tce_mp_grid {
     size_t struct_size;
     size_t E;
     size_t T;
-    size_t n_time_rows;  /* 1 or E */
-    size_t n_init_times; /* 1 or E */
+    size_t n_time_rows;  /* 1 or E; 0 means 1 */
+    size_t n_init_times; /* 1 or E; 0 means 1 */
     const double *times;
     const double *init_time;
     const double *init_pos;
     const double *init_vel;
 } tce_mp_grid;
-
-TCE_API void tce_mp_grid_init(tce_mp_grid *grid, size_t struct_size);
 
 /*
  * Paths of E parameter vectors, [E, P] -> [E, T, D]; any output may be NULL.
@@ -167,26 +158,19 @@ TCE_API TCE_NODISCARD tce_status tce_mp_covariance(const tce_mp *mp, size_t T, c
                                                    double init_time, const double *L, double reg,
                                                    int32_t order, double *out_cov, double *out_std);
 
-/*
- * Draws params ~ N(mean, L L') for each episode, [E, P], and evaluates them. mean [E, P], L [P, P].
- * Outputs but out_params may be NULL.
- * TCE_E_VALUE also when a drawn tau is <= 0: out_params then holds the draws.   No allocation.
- * Since 0.2.
- */
-TCE_API TCE_NODISCARD tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_grid *grid,
-                                               const double *mean, const double *L,
-                                               tce_random *random, double *out_params,
-                                               double *out_pos, double *out_vel);
+/* Doubles of scratch that tce_mp_fit and tce_mp_condition need; 0 for NULL.   Since 0.2. */
+TCE_API size_t tce_mp_work_size(const tce_mp *mp);
 
 /*
  * Ridge regression to a demonstration: demo [T, D] at times [T], out_params [P]. T >= 2, times
  * increasing, reg >= 0. The path that is fitted starts with the demonstration: to repeat it, give
  * times[0] as init_time and the first difference as init_vel.
  * TCE_E_UNSUPPORTED with learnt tau or delay.  TCE_E_SINGULAR: the normal equations have no unique
- * solution, or goal_scale is 0 (DMP). Uses the handle's workspace.   No allocation.   Since 0.2.
+ * solution, or goal_scale is 0 (DMP). work [tce_mp_work_size(mp)].   No allocation.   Since 0.2.
  */
-TCE_API TCE_NODISCARD tce_status tce_mp_fit(tce_mp *mp, size_t T, const double *times,
-                                            const double *demo, double reg, double *out_params);
+TCE_API TCE_NODISCARD tce_status tce_mp_fit(const tce_mp *mp, size_t T, const double *times,
+                                            const double *demo, double reg, double *work,
+                                            double *out_params);
 
 /*
  * A point that the path should pass: DoF `dof` has `value` at `time`, up to a standard deviation.
@@ -202,15 +186,19 @@ typedef struct tce_mp_via {
 /*
  * Gaussian over parameters, conditioned on via-points: N(mean, L L') given all of them. init_pos,
  * init_vel [D]; mean, out_mean [P]; L, out_L [P, P]; outputs may be the inputs. Kinds as
- * tce_mp_basis; TCE_E_NOT_PD: a diagonal entry of L is <= 0. Uses the handle's workspace.   No
+ * tce_mp_basis; TCE_E_NOT_PD: a diagonal entry of L is <= 0. work [tce_mp_work_size(mp)].   No
  * allocation.   Since 0.2.
  */
-TCE_API TCE_NODISCARD tce_status tce_mp_condition(tce_mp *mp, size_t n_via, const tce_mp_via *via,
-                                                  double init_time, const double *init_pos,
-                                                  const double *init_vel, const double *mean,
-                                                  const double *L, double *out_mean, double *out_L);
+TCE_API TCE_NODISCARD tce_status tce_mp_condition(const tce_mp *mp, size_t n_via,
+                                                  const tce_mp_via *via, double init_time,
+                                                  const double *init_pos, const double *init_vel,
+                                                  const double *mean, const double *L, double *work,
+                                                  double *out_mean, double *out_L);
 
-/* One primitive with its parameters and start, as tce_mp_query takes them. */
+/*
+ * One primitive with its parameters and start, as tce_mp_query takes them; start it from
+ * TCE_INIT(tce_mp_plan).
+ */
 typedef struct tce_mp_plan {
     size_t struct_size;
     const tce_mp *mp;
@@ -220,10 +208,8 @@ typedef struct tce_mp_plan {
     double init_time;
 } tce_mp_plan;
 
-TCE_API void tce_mp_plan_init(tce_mp_plan *plan, size_t struct_size);
-
 /*
- * Goes over from one primitive to another between the times `from` and `to`: y = (1 - s) y_a + s
+ * Blends one primitive into another between the times `from` and `to`: y = (1 - s) y_a + s
  * y_b with s = 10z^3 - 15z^4 + 6z^5, so that position, velocity and acceleration stay continuous.
  * Each is evaluated as by tce_mp_query, a before `to` and b after `from` only. Outputs [T, D] or
  * NULL. TCE_E_SHAPE: not the same D.  TCE_E_VALUE: from >= to.   No allocation.   Since 0.2.

@@ -42,18 +42,6 @@ void tce_mp_options_init(tce_mp_options *options, size_t struct_size)
     tce__struct_init(options, struct_size, &defaults, sizeof defaults);
 }
 
-void tce_mp_grid_init(tce_mp_grid *grid, size_t struct_size)
-{
-    const tce_mp_grid defaults = { .E = 1, .T = 1, .n_time_rows = 1, .n_init_times = 1 };
-    tce__struct_init(grid, struct_size, &defaults, sizeof defaults);
-}
-
-void tce_mp_plan_init(tce_mp_plan *plan, size_t struct_size)
-{
-    const tce_mp_plan defaults = { 0 };
-    tce__struct_init(plan, struct_size, &defaults, sizeof defaults);
-}
-
 /* Enumerators, and combinations that have no meaning. */
 static tce_status check_combination(const tce_mp_options *o)
 {
@@ -134,14 +122,6 @@ static tce_status check_table(const tce_mp_options *o)
     return TCE_OK;
 }
 
-/* Doubles that fit and condition work in. */
-static size_t work_size(const tce_mp *mp)
-{
-    const size_t fit = mp->C * mp->C + mp->C * mp->D + tce__mp_tile_rows(mp) * mp->D;
-    const size_t condition = 3 * mp->P;
-    return fit > condition ? fit : condition;
-}
-
 static tce_mp *layout(tce_mp *mp, tce__arena *arena)
 {
     tce_mp *const handle = tce__arena_take(arena, 1, sizeof *handle);
@@ -156,7 +136,6 @@ static tce_mp *layout(tce_mp *mp, tce__arena *arena)
         mp->edge = tce__arena_doubles(arena, mp->n_panels + 1);
         mp->integral = tce__arena_doubles(arena, (mp->n_panels + 1) * 2 * mp->B);
     }
-    mp->work = tce__arena_doubles(arena, work_size(mp));
     return handle;
 }
 
@@ -297,6 +276,15 @@ size_t tce_mp_n_dof(const tce_mp *mp)
 size_t tce_mp_n_columns(const tce_mp *mp)
 {
     return mp ? mp->C : 0;
+}
+
+size_t tce_mp_work_size(const tce_mp *mp)
+{
+    if (!mp)
+        return 0;
+    const size_t fit = mp->C * mp->C + mp->C * mp->D + tce__mp_tile_rows(mp) * mp->D;
+    const size_t condition = 3 * mp->P;
+    return fit > condition ? fit : condition;
 }
 
 void tce_mp_get_options(const tce_mp *mp, tce_mp_options *out)

@@ -53,9 +53,6 @@ struct tce_mp {
     size_t n_panels;
     double *edge;     /* [n_panels + 1] */
     double *integral; /* [n_panels + 1, 2, B] */
-
-    /* fit and condition */
-    double *work;
 };
 
 /* ---- phases and basis functions: mp_phase.c -------------------------------------------------- */

@@ -28,7 +28,7 @@ typedef struct part {
 
 static tce_status read_part(const tce_mp_plan *plan, const char *name, part *out)
 {
-    tce_mp_plan_init(&out->plan, sizeof out->plan);
+    out->plan = TCE_INIT(tce_mp_plan);
     tce_status status = tce__struct_read(plan, "tce_mp_plan", sizeof out->plan, &out->plan);
     if (status != TCE_OK)
         return status;

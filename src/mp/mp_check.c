@@ -218,8 +218,10 @@ tce_status tce__mp_check_batch(const tce_mp *mp, const tce_mp_grid *grid, const 
     tce_status status = tce__check_pointer("mp", mp);
     if (status != TCE_OK)
         return status;
-    tce_mp_grid_init(&out->grid, sizeof out->grid);
+    out->grid = TCE_INIT(tce_mp_grid);
     status = tce__struct_read(grid, "tce_mp_grid", sizeof out->grid, &out->grid);
+    out->grid.n_time_rows += out->grid.n_time_rows == 0;
+    out->grid.n_init_times += out->grid.n_init_times == 0;
     if (status == TCE_OK)
         status = check_arrays(mp, &out->grid, params);
     if (status == TCE_OK && mp->options.kind == TCE_MP_PROMP && n_orders > 1)

@@ -10,14 +10,14 @@
  *              z_i = (y_i - y_{i-1})/D_i
  *
  * Where a DMP's clock stands (D_i = 0) z stays what it was and the step is left out. H'H and H'r
- * are summed over tiles of rows, in the handle's workspace.
+ * are summed over tiles of rows, in the caller's work space.
  */
 #include <string.h>
 
 #include "linalg/linalg.h"
 #include "mp/mp.h"
 
-/* The normal equations in the workspace, for `columns` unknowns a DoF. */
+/* The normal equations in the work space, for `columns` unknowns per DoF. */
 typedef struct normal {
     size_t columns;
     double *A;        /* [columns, columns] */
@@ -25,17 +25,17 @@ typedef struct normal {
     double *residual; /* [tile rows, D] */
 } normal;
 
-static normal begin(tce_mp *mp, size_t columns)
+static normal begin(const tce_mp *mp, size_t columns, double *work)
 {
     normal eq = { .columns = columns };
-    eq.A = mp->work;
+    eq.A = work;
     eq.b = eq.A + columns * columns;
     eq.residual = eq.b + columns * mp->D;
-    memset(mp->work, 0, (columns * columns + columns * mp->D) * sizeof *mp->work);
+    memset(work, 0, (columns * columns + columns * mp->D) * sizeof *work);
     return eq;
 }
 
-/* n rows H [n, columns] (stride ld) with the residuals in the workspace */
+/* n rows H [n, columns] (stride ld) with the residuals in the work space */
 static void add_rows(const tce_mp *mp, const normal *eq, size_t n, const double *H, size_t ld)
 {
     tce__syrk_lower(TCE__TRANS, eq->columns, n, 1.0, H, ld, 1.0, eq->A, eq->columns);
@@ -61,15 +61,15 @@ static tce_status solve(const tce_mp *mp, const normal *eq, double reg)
 }
 
 /* ProDMP and ProMP */
-static tce_status fit_rows(tce_mp *mp, size_t T, const double *times, const double *demo,
-                           double reg, double *out_params)
+static tce_status fit_rows(const tce_mp *mp, size_t T, const double *times, const double *demo,
+                           double reg, double *work, double *out_params)
 {
     const size_t D = mp->D;
     const size_t size = tce__mp_row_size(mp);
     const size_t tile = tce__mp_tile_rows(mp);
     double space[TCE__MP_TILE];
     double *const rows[TCE__MP_ORDERS] = { space, NULL, NULL };
-    const normal eq = begin(mp, mp->C);
+    const normal eq = begin(mp, mp->C, work);
 
     tce__mp_start start;
     tce_status status = tce__mp_start_at(mp, NULL, times[0], &start);
@@ -122,8 +122,8 @@ static double speed_before(const tce_mp *mp, const double *times, const double *
     return first;
 }
 
-static tce_status fit_dmp(tce_mp *mp, size_t T, const double *times, const double *demo, double reg,
-                          double *out_params)
+static tce_status fit_dmp(const tce_mp *mp, size_t T, const double *times, const double *demo,
+                          double reg, double *work, double *out_params)
 {
     const size_t D = mp->D;
     const size_t B = mp->B;
@@ -136,7 +136,7 @@ static tce_status fit_dmp(tce_mp *mp, size_t T, const double *times, const doubl
                         "options.goal_scale = 0: no goal reaches the demonstration's end");
 
     /* rows and targets, a tile at a time */
-    const normal eq = begin(mp, B);
+    const normal eq = begin(mp, B, work);
     size_t n = 0;
     for (size_t i = 0; i + 1 < T; i++) {
         const double u = clock_at(mp, times[i]);
@@ -170,8 +170,8 @@ static tce_status fit_dmp(tce_mp *mp, size_t T, const double *times, const doubl
     return status;
 }
 
-tce_status tce_mp_fit(tce_mp *mp, size_t T, const double *times, const double *demo, double reg,
-                      double *out_params)
+tce_status tce_mp_fit(const tce_mp *mp, size_t T, const double *times, const double *demo,
+                      double reg, double *work, double *out_params)
 {
     tce_status status = tce__check_pointer("mp", mp);
     if (status == TCE_OK && mp->lead > 0)
@@ -190,14 +190,16 @@ tce_status tce_mp_fit(tce_mp *mp, size_t T, const double *times, const double *d
     if (status == TCE_OK && (!(reg >= 0.0) || !isfinite(reg)))
         status = tce_fail(TCE_E_VALUE, "reg = %g, must be finite and >= 0", reg);
     if (status == TCE_OK)
+        status = tce__check_pointer("work", work);
+    if (status == TCE_OK)
         status = tce__check_pointer("out_params", out_params);
     if (status == TCE_OK)
         status = tce__mp_check_time(mp, NULL, times[0], "times", T - 1, times[T - 1]);
     if (status != TCE_OK)
         return status;
 
-    status = mp->options.kind == TCE_MP_DMP ? fit_dmp(mp, T, times, demo, reg, out_params)
-                                            : fit_rows(mp, T, times, demo, reg, out_params);
+    status = mp->options.kind == TCE_MP_DMP ? fit_dmp(mp, T, times, demo, reg, work, out_params)
+                                            : fit_rows(mp, T, times, demo, reg, work, out_params);
     tce__mp_spoil(status, mp->P, out_params);
     return status;
 }

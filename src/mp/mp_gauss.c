@@ -1,6 +1,5 @@
 /*
- * Gaussians over parameters, w ~ N(mean, L L'): the path's covariance, sampling, conditioning on
- * via-points.
+ * Gaussians over parameters, w ~ N(mean, L L'): the path's covariance, conditioning on via-points.
  *
  *     Cov = H Sigma H' = A A',  A = H L,  H block diagonal over the DoFs   [TCE eq. promp]
  *
@@ -168,35 +167,6 @@ tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times, do
     return TCE_OK;
 }
 
-tce_status tce_mp_sample(const tce_mp *mp, const tce_mp_grid *grid, const double *mean,
-                         const double *L, tce_random *random, double *out_params, double *out_pos,
-                         double *out_vel)
-{
-    tce__mp_batch batch;
-    tce_status status = tce__mp_check_batch(mp, grid, mean, out_vel ? 2 : 1, &batch);
-    if (status <= TCE_E_NOT_PD) {
-        tce__mp_spoil(status, batch.grid.E * batch.grid.T * mp->D, out_pos);
-        tce__mp_spoil(status, batch.grid.E * batch.grid.T * mp->D, out_vel);
-    }
-    if (status == TCE_OK)
-        status = tce__check_finite("L", mp->P * mp->P, L);
-    if (status == TCE_OK)
-        status = tce__check_pointer("random", random);
-    if (status == TCE_OK)
-        status = tce__check_pointer("out_params", out_params);
-    if (status != TCE_OK)
-        return status;
-
-    /* w = mean + L z */
-    for (size_t e = 0; e < batch.grid.E; e++) {
-        double *const w = out_params + e * mp->P;
-        tce_random_normals(random, mp->P, w);
-        tce__multiply_lower_vector(TCE__NO_TRANS, mp->P, L, mp->P, w);
-        tce__axpy(mp->P, 1.0, mean + e * mp->P, w);
-    }
-    return tce_mp_trajectory(mp, grid, out_params, out_pos, out_vel, NULL);
-}
-
 /* All via-points, before anything is written. */
 static tce_status check_vias(const tce_mp *mp, size_t n_via, const tce_mp_via *via,
                              double init_time)
@@ -258,9 +228,9 @@ static void update(const tce_mp *mp, size_t d, const double *h, double residual,
     }
 }
 
-tce_status tce_mp_condition(tce_mp *mp, size_t n_via, const tce_mp_via *via, double init_time,
+tce_status tce_mp_condition(const tce_mp *mp, size_t n_via, const tce_mp_via *via, double init_time,
                             const double *init_pos, const double *init_vel, const double *mean,
-                            const double *L, double *out_mean, double *out_L)
+                            const double *L, double *work, double *out_mean, double *out_L)
 {
     tce_status status = tce__mp_check_rows(mp, "tce_mp_condition", 1, &init_time, init_time, 0);
     if (status == TCE_OK && n_via > 0)
@@ -275,6 +245,8 @@ tce_status tce_mp_condition(tce_mp *mp, size_t n_via, const tce_mp_via *via, dou
         status = tce__check_finite("mean", mp->P, mean);
     if (status == TCE_OK)
         status = tce__check_finite("L", mp->P * mp->P, L);
+    if (status == TCE_OK)
+        status = tce__check_pointer("work", work);
     if (status == TCE_OK)
         status = tce__check_pointer("out_mean", out_mean);
     if (status == TCE_OK)
@@ -309,7 +281,7 @@ tce_status tce_mp_condition(tce_mp *mp, size_t n_via, const tce_mp_via *via, dou
         const double offset = space[0] * (init_pos ? init_pos[d] : 0.0) +
                               space[1] * (init_vel ? init_vel[d] : 0.0);
         const double now = offset + tce__dot(mp->C, space + 2, out_mean + d * mp->C);
-        update(mp, d, space + 2, via[i].value - now, via[i].tolerance, out_mean, out_L, mp->work);
+        update(mp, d, space + 2, via[i].value - now, via[i].tolerance, out_mean, out_L, work);
     }
     return TCE_OK;
 }

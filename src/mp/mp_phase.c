@@ -169,18 +169,3 @@ void tce__mp_basis_at(const tce_mp *mp, double x, double *out, double *out_slope
     if (out_slope)
         basis_slope(mp, x, normalised, out, out_slope);
 }
-
-tce_status tce_mp_phase(const tce_mp *mp, size_t T, const double *times, double *out)
-{
-    tce_status status = tce__check_pointer("mp", mp);
-    if (status == TCE_OK)
-        status = tce__check_finite("times", T, times);
-    if (status == TCE_OK && T > 0)
-        status = tce__check_pointer("out", out);
-    if (status != TCE_OK)
-        return status;
-
-    for (size_t i = 0; i < T; i++)
-        out[i] = tce__mp_phase_at(mp, (times[i] - mp->options.delay) / mp->options.tau, NULL);
-    return TCE_OK;
-}

@@ -232,9 +232,7 @@ static void place_points(tce_segment *seg, size_t J, const int32_t *pairs)
 static tce_status unit_path(tce_segment *seg, double init_time, const double *init_pos,
                             const double *init_vel, double *out)
 {
-    tce_mp_grid grid;
-
-    tce_mp_grid_init(&grid, sizeof grid);
+    tce_mp_grid grid = TCE_INIT(tce_mp_grid);
     grid.E = 1;
     grid.T = seg->K;
     grid.n_time_rows = 1;

@@ -247,7 +247,7 @@ static void set_up_mp(tce_random *random)
     data.vel = allocate(E * T * D, sizeof(double));
     data.acc = allocate(2 * D, sizeof(double));
 
-    tce_mp_grid_init(&data.grid, sizeof data.grid);
+    data.grid = TCE_INIT(tce_mp_grid);
     data.grid.E = E;
     data.grid.T = T;
     data.grid.n_time_rows = 1;

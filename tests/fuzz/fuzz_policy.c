@@ -44,8 +44,7 @@ static void use(tce_policy *policy, tce_mp *mp)
            *vel = calloc(N_TIMES * D, sizeof *vel);
     if (obs && mean && factor && start && pos && vel &&
         tce_policy_predict(policy, 1, obs, mean, factor) == TCE_OK && tce_mp_n_params(mp) == P) {
-        tce_mp_grid grid;
-        tce_mp_grid_init(&grid, sizeof grid);
+        tce_mp_grid grid = TCE_INIT(tce_mp_grid);
         grid.E = 1;
         grid.T = N_TIMES;
         grid.n_time_rows = 1;

@@ -58,14 +58,12 @@ static void primitives()
     require(mp.options().n_basis == 3 && mp.options().dt == 0.02, "options");
 
     const tce::doubles params(8, 0.5), times = { 0.0, 0.5, 1.0 }, start = { 1.0, 2.0 };
-    tce::doubles pos, vel, point, speed, x;
+    tce::doubles pos, vel, point, speed;
     mp.trajectory(params, times, 0.0, start, {}, pos, vel);
     require(pos.size() == 6 && std::fabs(pos[0] - 1.0) < 1e-12 && std::fabs(pos[1] - 2.0) < 1e-12,
             "start");
     mp.query(0.5, params, 0.0, start, {}, point, speed);
     require(std::fabs(point[0] - pos[2]) < 1e-12 && std::fabs(speed[1] - vel[3]) < 1e-11, "query");
-    mp.phase(times, x);
-    require(x.size() == 3 && x[0] == 1.0, "phase");
     try {
         mp.query(0.5, tce::doubles(7), 0.0, {}, {}, point, speed);
         require(false, "seven parameters were accepted");

@@ -18,8 +18,8 @@ FITS = ("prodmp_fit", "promp_fit", "dmp_fit")
 
 
 def keywords(case):
-    """The case's primitive: the files write counts as num_…, the keywords as n_…."""
-    return {name.replace("num_", "n_"): value for name, value in case["config"].items()}
+    """The case's primitive: the files write counts as num_…, the keywords as n_…; ``steps`` is the number of times."""
+    return {name.replace("num_", "n_"): value for name, value in case["config"].items() if name != "steps"}
 
 
 def gradient(got, want, case) -> None:

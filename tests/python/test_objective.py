@@ -160,10 +160,9 @@ def test_random_numbers_from_a_seed_or_a_numpy_generator() -> None:
     np.testing.assert_array_equal(*drawn)
     assert not np.array_equal(policy.weights, drawn[0])
 
-    mp = tce.ProDMP(n_dof=1, n_basis=2)
     calls = [
         lambda random: tce.segment.choose_pairs(1000, 3, random), lambda random: tce.gauss.sample(np.zeros((1, 2)), np.eye(2), random),
-        lambda random: mp.sample(np.zeros((1, 3)), np.eye(3), [0.1], random)[0], policy.start]
+        policy.start]
     for call in calls:
         generator = np.random.default_rng(2)
         for random in (3, generator, tce.Random(3)):

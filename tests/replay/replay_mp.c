@@ -5,6 +5,8 @@
  * Config values that are not given are the defaults of the case files: delay 0, n_basis_outside
  * 0, relative_goal false, auto_scale_basis true; starts default to time 0 and velocity 0.
  */
+#include "mp/mp.h"
+#include "mp/mp.h"
 #include "replay.h"
 
 #include <string.h>
@@ -97,7 +99,7 @@ void replay_grid(replay_case *c, size_t E, size_t D, tce_mp_grid *out)
 {
     size_t shape[REPLAY_MAX_RANK];
 
-    tce_mp_grid_init(out, sizeof *out);
+    *out = TCE_INIT(tce_mp_grid);
     out->E = E;
 
     /* times [T], [1, T] or [E, T] */
@@ -258,9 +260,10 @@ static void replay_fit(replay_case *c, int32_t kind)
     const double *demo = replay_array(c, c->root, "demo", E * T * D);
     const double reg = replay_number_or(c, c->root, "reg", default_reg);
     double *params = replay_zeros(c, E * P);
+    double *work = replay_zeros(c, tce_mp_work_size(mp));
     for (size_t e = 0; e < E; e++) {
         const double *times = grid.times + (grid.n_time_rows > 1 ? e * T : 0);
-        replay_ok(c, tce_mp_fit(mp, T, times, demo + e * T * D, reg, params + e * P));
+        replay_ok(c, tce_mp_fit(mp, T, times, demo + e * T * D, reg, work, params + e * P));
     }
     replay_compare(c, c->root, "params", E * P, params, TOL_NUMBERS);
 
@@ -362,7 +365,8 @@ void replay_phases(replay_case *c)
 
     for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
         const tce_mp *mp = create_phase(c, phases[i].value, B, bandwidth);
-        replay_ok(c, tce_mp_phase(mp, n, times, x));
+        for (size_t t = 0; t < n; t++)
+            x[t] = tce__mp_phase_at(mp, times[t], NULL);
         replay_compare(c, c->root, phases[i].name, n, x, TOL_TRAJECTORY);
         if (phases[i].value != TCE_MP_PHASE_RHYTHMIC)
             continue;

@@ -220,7 +220,7 @@ static void create_paths(replay_case *c, update *u)
     u->segments.paths.init_pos = replay_array(c, c->root, "init_pos", u->E * D);
     if (replay_get(c, c->root, "init_vel") != NULL)
         u->segments.paths.init_vel = replay_array(c, c->root, "init_vel", u->E * D);
-    tce_mp_grid_init(&grid, sizeof grid);
+    grid = TCE_INIT(tce_mp_grid);
     grid.E = u->E;
     grid.T = T;
     grid.n_time_rows = n_grids;

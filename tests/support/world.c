@@ -338,7 +338,7 @@ static tce_status roll_out(world *w)
     if (st == TCE_OK)
         st = tce_gauss_sample(&policy, w->params, w->params);
 
-    tce_mp_grid_init(&grid, sizeof grid);
+    grid = TCE_INIT(tce_mp_grid);
     grid.E = E;
     grid.T = T;
     grid.n_time_rows = 1;

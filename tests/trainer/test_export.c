@@ -327,8 +327,8 @@ static void compare(const export_case *c, const compiled *x, tce_policy *policy,
         tce_random_normals(&random, D, start_vel);
         if (start < delay)
             memset(start_vel, 0, sizeof start_vel);
-        tce_mp_grid grid;
-        tce_mp_grid_init(&grid, sizeof grid);
+        tce_mp_grid grid = TCE_INIT(tce_mp_grid);
+        grid.E = 1;
         grid.T = T;
         grid.times = times;
         grid.init_time = &start;

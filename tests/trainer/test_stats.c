@@ -147,15 +147,19 @@ START_TEST(policy_correlation_is_that_of_its_sampled_paths)
     ck_assert_int_eq(action_correlation(mp, T, times, L, got), TCE_OK);
 
     /* paths start at 0 with mean 0: the second moments are the covariance */
-    tce_mp_grid grid;
-    tce_mp_grid_init(&grid, sizeof grid);
+    tce_mp_grid grid = TCE_INIT(tce_mp_grid);
     grid.E = 1;
     grid.T = T;
     grid.n_time_rows = 1;
     grid.n_init_times = 1;
     grid.times = times;
+    tce_gauss gaussian = TCE_INIT(tce_gauss);
+    gaussian.n = gaussian.n_scales = 1, gaussian.dim = P;
+    gaussian.mean = zero, gaussian.scale = L;
     for (int s = 0; s < N; s++) {
-        ck_assert_int_eq(tce_mp_sample(mp, &grid, zero, L, &random, w, y, NULL), TCE_OK);
+        tce_random_normals(&random, P, w);
+        ck_assert_int_eq(tce_gauss_sample(&gaussian, w, w), TCE_OK);
+        ck_assert_int_eq(tce_mp_trajectory(mp, &grid, w, y, NULL, NULL), TCE_OK);
         for (int i = 0; i < n; i++)
             for (int j = 0; j < n; j++)
                 sampled[i * n + j] += y[i % T * D + i / T] * y[j % T * D + j / T];

@@ -22,7 +22,7 @@ from .errors import (
     ArgumentError, CorruptError, EnvironmentFault, FileError, LibraryError, NotFoundError, NumericalError,
     OutOfMemoryError, StateError, TceError, ThreadError, UnsupportedError, VersionError)
 from .gauss import KL, Gaussian, GaussianGradient, LogProbGradient
-from .mp import DMP, Blended, MovementPrimitive, PathCovariance, Plan, ProDMP, ProMP, SampledPaths, Trajectory, Via, blend
+from .mp import DMP, Blended, MovementPrimitive, PathCovariance, Plan, ProDMP, ProMP, Trajectory, Via, blend
 from .net import Net
 from .normaliser import Normaliser, Statistics
 from .policy import Policy
@@ -43,7 +43,7 @@ __all__ = [
     "EnvironmentFault", "EpisodeEnv", "EpisodeVectorEnv", "FileError", "Gaussian", "GaussianGradient", "GymTask",
     "Instance", "KL", "LibraryError", "LogProbGradient", "MovementPrimitive", "Net", "Normaliser", "NotFoundError",
     "NumericalError", "OutOfMemoryError", "PathCovariance", "Paths", "Plan", "Policy", "Pool", "ProDMP", "ProMP",
-    "Projection", "PythonTask", "Random", "Regression", "Returns", "Rollout", "SampledPaths", "SegmentAdvantages",
+    "Projection", "PythonTask", "Random", "Regression", "Returns", "Rollout", "SegmentAdvantages",
     "SegmentObjective", "SegmentSurrogate", "Start", "StateError", "Statistics", "StepResult", "Steps", "Store",
     "Surrogate", "SurrogateStats", "Task", "TaskEnv", "TaskLibrary", "TaskVectorEnv", "TceError", "ThreadError",
     "Trajectory", "UnsupportedError", "VersionError", "Via", "better_blas_kernels", "blas_threads", "blend",

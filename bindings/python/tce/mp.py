@@ -7,12 +7,11 @@ from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple, U
 
 import numpy as np
 
-from ._arrays import Array, Shapes, factor, integer, number, one_factor, text
+from ._arrays import Array, Shapes, integer, number, one_factor, text
 from ._declarations import MpGrid, MpOptions, MpPlan, MpVia
 from ._handle import Handle, fill, make, struct, unknown
 from ._library import lib
 from . import gauss
-from .base import RandomSource, random_stream
 from .store import Store
 
 # Keywords that are fields of tce_mp_options as they stand.
@@ -20,7 +19,7 @@ FIELDS = (
     "n_dof", "n_basis", "n_basis_outside", "table_length", "relative_goal", "auto_scale_basis",
     "disable_goal", "disable_weights", "learn_tau", "learn_delay", "tau", "delay", "dt", "alpha",
     "alpha_phase", "basis_bandwidth_factor", "goal_scale", "phase", "basis")
-KEYWORDS = FIELDS + ("weights_scale", "exact", "steps")
+KEYWORDS = FIELDS + ("weights_scale",)
 
 
 class Via(NamedTuple):
@@ -46,14 +45,6 @@ class Plan(NamedTuple):
 class Trajectory(NamedTuple):
     """Positions and velocities."""
 
-    pos: Array
-    vel: Array
-
-
-class SampledPaths(NamedTuple):
-    """Parameters that were drawn, and their paths."""
-
-    params: Array
     pos: Array
     vel: Array
 
@@ -102,6 +93,9 @@ class MovementPrimitive(Handle):
 
     def _shapes(self) -> Shapes:
         return Shapes(P=self.n_params, D=self.n_dof)
+
+    def _work(self) -> Array:
+        return np.empty(lib.tce_mp_work_size(self))
 
     def _grid(self, shapes: Shapes, times: Any, init_time: Any, init_pos: Any, init_vel: Any) -> MpGrid:
         """The struct that every batched query takes; E is known."""
@@ -173,14 +167,6 @@ class MovementPrimitive(Handle):
             self, number("time", time), params, number("init_time", init_time), init_pos, init_vel, pos, vel, None)
         return Trajectory(pos, vel)
 
-    def phase(self, times: Any) -> Array:
-        """The basis argument x [T] at times [T]."""
-        shapes = Shapes()
-        times = shapes.array("times", times, "T")
-        out = shapes.empty("T")
-        lib.tce_mp_phase(self, shapes["T"], times, out)
-        return out
-
     def basis(self, times: Any, init_time: float = 0.0, order: int = 0) -> Array:
         """Rows [T, columns] of the scaled basis: order 0 of position, 1 of velocity, 2 of acceleration.
 
@@ -212,33 +198,13 @@ class MovementPrimitive(Handle):
             cov, std)
         return PathCovariance(cov, std)
 
-    def sample(
-        self, mean: Any, chol: Any, times: Any, random: RandomSource, init_time: Any = 0.0, init_pos: Any = None,
-        init_vel: Any = None,
-    ) -> SampledPaths:
-        """Draws parameters from N(mean [E, P], chol) and evaluates them: (params, pos, vel).
-
-        ``chol`` is [P, P] or [1, P, P], one covariance for all, or [E, P, P].
-        """
-        shapes = self._shapes()
-        mean = shapes.array("mean", mean, "E P")
-        chol, n_cov = factor(shapes, "chol", chol)
-        if n_cov > 1:
-            params = gauss.sample(mean, chol, random)
-            return SampledPaths(params, *self.trajectory(params, times, init_time, init_pos, init_vel))
-        grid = self._grid(shapes, times, init_time, init_pos, init_vel)
-        params, pos, vel = shapes.empty("E P"), shapes.empty("E T D"), shapes.empty("E T D")
-        lib.tce_mp_sample(self, byref(grid), mean, chol, random_stream(random), params, pos, vel)
-        return SampledPaths(params, pos, vel)
-
     def fit(self, times: Any, demo: Any, reg: float = 1e-9) -> Array:
         """Parameters [P] of a demonstration [T, D] at times [T], by ridge regression."""
         shapes = self._shapes()
         times = shapes.array("times", times, "T")
         demo = shapes.array("demo", demo, "T D")
         out = shapes.empty("P")
-        with self._lock:
-            lib.tce_mp_fit(self, shapes["T"], times, demo, number("reg", reg), out)
+        lib.tce_mp_fit(self, shapes["T"], times, demo, number("reg", reg), self._work(), out)
         return out
 
     def condition(
@@ -260,9 +226,9 @@ class MovementPrimitive(Handle):
                   integer("dof", p.dof, 0, 2**31 - 1), integer("order", p.order, 0, 1))
             for p in points))
         out_mean, out_chol = shapes.empty("P"), np.empty_like(chol)
-        with self._lock:
-            lib.tce_mp_condition(
-                self, len(points), rows, number("init_time", init_time), init_pos, init_vel, mean, chol, out_mean, out_chol)
+        lib.tce_mp_condition(
+            self, len(points), rows, number("init_time", init_time), init_pos, init_vel, mean, chol, self._work(), out_mean,
+            out_chol)
         return gauss.Gaussian(out_mean, out_chol)
 
     def plan(self, params: Any, init_time: float = 0.0, init_pos: Any = None, init_vel: Any = None) -> Plan:
@@ -278,43 +244,39 @@ class MovementPrimitive(Handle):
 
 
 class _Configured(MovementPrimitive):
-    """A primitive from keywords; see docs/python.md. Keywords left out have the library's defaults."""
+    """A primitive from keywords; see docs/python.md. None means the library's default, in :attr:`options` afterwards."""
 
-    def __init__(self, **config: Any) -> None:
-        unknown(type(self).__name__, config, KEYWORDS)
+    def __init__(
+        self, *, n_dof: Optional[int] = None, n_basis: Optional[int] = None, tau: Optional[float] = None,
+        delay: Optional[float] = None, dt: Optional[float] = None, alpha: Optional[float] = None,
+        alpha_phase: Optional[float] = None, basis_bandwidth_factor: Optional[float] = None,
+        n_basis_outside: Optional[int] = None, weights_scale: Any = None, goal_scale: Optional[float] = None,
+        relative_goal: Optional[bool] = None, auto_scale_basis: Optional[bool] = None, disable_goal: Optional[bool] = None,
+        disable_weights: Optional[bool] = None, learn_tau: Optional[bool] = None, learn_delay: Optional[bool] = None,
+        phase: Optional[str] = None, basis: Optional[str] = None, table_length: Optional[int] = None, **other: Any,
+    ) -> None:
+        fields = {name: value for name, value in locals().items() if name in FIELDS and value is not None}
+        unknown(type(self).__name__, other, KEYWORDS)
         options = struct(MpOptions)
-        fill(options, {"kind": self.kind, **{name: config[name] for name in FIELDS if name in config}})
+        fill(options, {"kind": self.kind, **fields})
 
         # a number, or one for each basis function
-        if config.get("weights_scale") is not None:
-            if np.ndim(config["weights_scale"]) == 0:
-                options.weights_scale = number("weights_scale", config["weights_scale"])
+        if weights_scale is not None:
+            if np.ndim(weights_scale) == 0:
+                options.weights_scale = number("weights_scale", weights_scale)
             else:
-                scales = Shapes(B=options.n_basis).array("weights_scale", config["weights_scale"], "B")
-                options.point(weights_scales=scales)
-
-        if config.get("exact") is not None:
-            if config.get("basis") is not None and bool(config["exact"]) != (config["basis"] == "exact"):
-                raise ValueError(f"exact={config['exact']!r} contradicts basis={config['basis']!r}")
-            fill(options, {"basis": "exact" if config["exact"] else "table"})
+                options.point(weights_scales=Shapes(B=options.n_basis).array("weights_scale", weights_scale, "B"))
         super().__init__(make(lib.tce_mp_create, byref(options), None))
 
 
 class ProDMP(_Configured):
-    """Probabilistic dynamic movement primitive: smooth paths from any start, linear in P = D (B + 1) parameters.
-
-    Keywords (see docs/python.md): n_dof, n_basis, tau, delay, dt, alpha, alpha_phase,
-    basis_bandwidth_factor, n_basis_outside, weights_scale (a number or [B]), goal_scale, relative_goal,
-    auto_scale_basis, disable_goal, disable_weights, learn_tau, learn_delay, basis ("table" or "exact";
-    exact=True is short for the latter), table_length. ``steps`` is accepted and has no effect.
-    """
+    """Probabilistic dynamic movement primitive: smooth paths from any start, linear in P = D (B + 1) parameters."""
 
     kind = "prodmp"
 
 
 class ProMP(_Configured):
-    """Probabilistic movement primitive: a path linear in P = D B weights. Keywords as :class:`ProDMP`, and
-    phase ("natural", "smooth" or "rhythmic")."""
+    """Probabilistic movement primitive: a path linear in P = D B weights. ``phase``: "natural", "smooth" or "rhythmic"."""
 
     kind = "promp"
 

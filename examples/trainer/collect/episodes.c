@@ -215,8 +215,7 @@ static tce_status run_round(episodes *ep, size_t first, size_t n)
 {
     const size_t T = ep->T, D = ep->D;
     const double start_time = 0.0;
-    tce_mp_grid grid;
-    tce_mp_grid_init(&grid, sizeof grid);
+    tce_mp_grid grid = TCE_INIT(tce_mp_grid);
     grid.E = n;
     grid.T = T;
     grid.n_time_rows = 1;

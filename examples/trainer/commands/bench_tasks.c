@@ -137,8 +137,7 @@ static tce_status run_round(task_run *r, uint64_t round, double *out_seconds, do
         return status;
     tce_random_start(&random, SEED, 1, round, 0);
     tce_random_normals(&random, r->n * r->P, r->params);
-    tce_mp_grid grid;
-    tce_mp_grid_init(&grid, sizeof grid);
+    tce_mp_grid grid = TCE_INIT(tce_mp_grid);
     grid.E = r->n;
     grid.T = r->T;
     grid.n_time_rows = 1;

@@ -57,8 +57,8 @@ static tce_status compute_path(const exported *x, double end, size_t k, test_num
     double *const times = t->times + k * TEST_TIMES;
     for (int i = 0; i < TEST_TIMES; i++)
         times[i] = t->start[k] + (end - t->start[k]) * (double)i / TEST_TIMES;
-    tce_mp_grid grid;
-    tce_mp_grid_init(&grid, sizeof grid);
+    tce_mp_grid grid = TCE_INIT(tce_mp_grid);
+    grid.E = 1;
     grid.T = TEST_TIMES;
     grid.times = times;
     grid.init_time = &t->start[k];
