@@ -124,7 +124,8 @@ SUITES      := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/tes
 SUPPORT     := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/support/*.c)))
 # what the trainer learns with needs nothing but the library
 SUPPORT     += $(BUILD)/examples/trainer/methods/policy_update.o $(BUILD)/examples/trainer/methods/critic.o \
-               $(BUILD)/examples/trainer/methods/schedules.o $(BUILD)/examples/trainer/tools/memory.o
+               $(BUILD)/examples/trainer/methods/schedules.o $(BUILD)/examples/trainer/collect/factors.o \
+               $(BUILD)/examples/trainer/tools/memory.o
 # suites that start threads, for the thread sanitizer
 THREADED    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -l tce_pool_create tests/test_*.c 2>/dev/null))
 # task libraries that the suites load at run time

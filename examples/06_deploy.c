@@ -54,7 +54,7 @@ int main(int argc, char **argv)
         check(tce_store_load(argv[1], NULL, &store));
     else
         store = untrained();
-    check(tce_policy_create_from(store, "policy", 1, NULL, NULL, &policy));
+    check(tce_policy_create_from(store, "policy", NULL, NULL, &policy));
     check(tce_mp_create_from(store, "mp", NULL, &mp));
     tce_store_free(store);
 
@@ -62,12 +62,13 @@ int main(int argc, char **argv)
     const size_t P = tce_mp_n_params(mp), D = tce_mp_n_dof(mp), O = tce_policy_n_obs(policy);
     if (tce_policy_n_dims(policy) != P)
         return fprintf(stderr, "the policy and its primitive do not belong together\n"), 1;
-    double *context = calloc(O + P + P * P + T * D + 2 * D, sizeof *context), times[T];
-    double *params = context + O, *L = params + P, *pos = L + P * P, *now = pos + T * D;
+    const size_t W = tce_policy_work_size(policy, 1);
+    double *context = calloc(O + P + W + T * D + 2 * D, sizeof *context), times[T];
+    double *params = context + O, *work = params + P, *pos = work + W, *now = pos + T * D;
     if (!context)
         return EXIT_FAILURE;
     context[0] = 0.5;
-    check(tce_policy_predict(policy, 1, context, params, L));
+    check(tce_policy_mean(policy, 1, context, work, params));
 
     /* the whole path from rest at zero */
     tce_mp_grid grid = TCE_INIT(tce_mp_grid);

@@ -26,14 +26,40 @@
 
 #define N_SEEDS 100
 
-enum { O = 5, P = 4, N = 7, N_FORMS = 3 };
+enum { O = 5, P = 4, N = 7, N_KINDS = 9 };
 
 /* ---- policies -------------------------------------------------------------------------------- */
 
 static const int32_t HIDDEN[] = { 12, 9 };
 static const int32_t COV_HIDDEN[] = { 10 };
 
-static tce_policy_options options_of(int32_t form, int32_t precision, int32_t max_batch,
+/* The first three are numbered like their forms. */
+static const struct {
+    int32_t form, spread, shared_body;
+} KINDS[N_KINDS] = {
+    { TCE_POLICY_FULL_SHARED, TCE_POLICY_SOFTPLUS, 0 },
+    { TCE_POLICY_FULL_CONTEXTUAL, TCE_POLICY_SOFTPLUS, 0 },
+    { TCE_POLICY_DIAGONAL_SHARED, TCE_POLICY_SOFTPLUS, 0 },
+    { TCE_POLICY_DIAGONAL_SHARED, TCE_POLICY_EXP, 0 },
+    { TCE_POLICY_DIAGONAL_CONTEXTUAL, TCE_POLICY_EXP_CLIPPED, 1 },
+    { TCE_POLICY_DIAGONAL_CONTEXTUAL, TCE_POLICY_SOFTPLUS, 0 },
+    { TCE_POLICY_FULL_SHARED, TCE_POLICY_EXP, 0 },
+    { TCE_POLICY_FULL_CONTEXTUAL, TCE_POLICY_EXP_CLIPPED, 0 },
+    { TCE_POLICY_DIAGONAL_CONTEXTUAL, TCE_POLICY_EXP, 1 },
+};
+
+static int is_contextual(int32_t kind)
+{
+    return KINDS[kind].form == TCE_POLICY_FULL_CONTEXTUAL ||
+           KINDS[kind].form == TCE_POLICY_DIAGONAL_CONTEXTUAL;
+}
+
+static int is_diagonal(int32_t kind)
+{
+    return KINDS[kind].form >= TCE_POLICY_DIAGONAL_SHARED;
+}
+
+static tce_policy_options options_of(int32_t kind, int32_t precision, int32_t max_batch,
                                      tce_pool *pool)
 {
     tce_policy_options options;
@@ -41,7 +67,11 @@ static tce_policy_options options_of(int32_t form, int32_t precision, int32_t ma
     tce_policy_options_init(&options, sizeof options);
     options.n_obs = O;
     options.n_dims = P;
-    options.form = form;
+    options.form = KINDS[kind].form;
+    options.spread = KINDS[kind].spread;
+    options.shared_body = KINDS[kind].shared_body;
+    options.log_std_low = -0.3; /* cuts some of the raw numbers of these tests */
+    options.log_std_high = 0.3;
     options.precision = precision;
     options.activation = TCE_NET_TANH;
     options.hidden = HIDDEN;
@@ -53,10 +83,10 @@ static tce_policy_options options_of(int32_t form, int32_t precision, int32_t ma
     return options;
 }
 
-static tce_policy *started(int32_t form, int32_t precision, int32_t max_batch, tce_pool *pool,
+static tce_policy *started(int32_t kind, int32_t precision, int32_t max_batch, tce_pool *pool,
                            uint64_t seed)
 {
-    const tce_policy_options options = options_of(form, precision, max_batch, pool);
+    const tce_policy_options options = options_of(kind, precision, max_batch, pool);
     tce_policy *policy = NULL;
     tce_random random;
 
@@ -112,7 +142,7 @@ typedef struct probe {
 static double probe_loss(void *context, const double *parameters)
 {
     const probe *p = context;
-    const size_t n_factors = tce_policy_n_factors(p->policy, N);
+    const size_t n_scale = tce_policy_n_factors(p->policy, N) * tce_policy_scale_size(p->policy);
     double mean[N * P];
     double L[N * P * P];
     double loss = 0.0;
@@ -121,14 +151,14 @@ static double probe_loss(void *context, const double *parameters)
     ok(tce_policy_predict(p->policy, N, p->obs, mean, L));
     for (size_t i = 0; i < N * P; i++)
         loss += p->a[i] * mean[i] + 0.5 * mean[i] * mean[i];
-    for (size_t i = 0; i < n_factors * P * P; i++)
+    for (size_t i = 0; i < n_scale; i++)
         loss += p->b[i] * L[i] + 0.5 * L[i] * L[i];
     return loss;
 }
 
-static void check_gradient(int32_t form)
+static void check_gradient(int32_t kind)
 {
-    tce_policy *policy = started(form, TCE_NET_DOUBLE, N, NULL, 3);
+    tce_policy *policy = started(kind, TCE_NET_DOUBLE, N, NULL, 3);
     const size_t n = tce_policy_n_weights(policy);
     double *obs = test_normals(1, N * O);
     double *a = test_normals(2, N * P);
@@ -147,11 +177,9 @@ static void check_gradient(int32_t form)
     ok(tce_policy_predict(policy, N, obs, mean, L));
     for (size_t i = 0; i < N * P; i++)
         mean[i] += a[i];
-    for (size_t e = 0; e < tce_policy_n_factors(policy, N); e++)
-        for (size_t i = 0; i < P; i++)
-            for (size_t j = 0; j < P; j++)
-                L[(e * P + i) * P + j] = j > i ? NAN
-                                               : L[(e * P + i) * P + j] + b[(e * P + i) * P + j];
+    const size_t n_scale = tce_policy_n_factors(policy, N) * tce_policy_scale_size(policy);
+    for (size_t i = 0; i < n_scale; i++)
+        L[i] = !is_diagonal(kind) && i % P > i / P % P ? NAN : L[i] + b[i];
     ok(tce_policy_backward(policy, N, mean, L));
     tce_policy_get_gradient(policy, got);
 
@@ -170,8 +198,8 @@ static void check_gradient(int32_t form)
 
 START_TEST(gradients_equal_differences_for_every_form)
 {
-    for (int32_t form = 0; form < N_FORMS; form++)
-        check_gradient(form);
+    for (int32_t kind = 0; kind < N_KINDS; kind++)
+        check_gradient(kind);
 }
 END_TEST
 
@@ -179,27 +207,30 @@ END_TEST
 
 START_TEST(a_started_policy_has_the_published_covariance)
 {
-    for (int32_t form = 0; form < N_FORMS; form++) {
-        tce_policy *policy = started(form, TCE_NET_FLOAT, N, NULL, 5);
+    for (int32_t kind = 0; kind < N_KINDS; kind++) {
+        tce_policy *policy = started(kind, TCE_NET_FLOAT, N, NULL, 5);
         double *obs = test_normals(6, N * O);
         double mean[N * P];
         double L[N * P * P];
         ok(tce_policy_predict(policy, N, obs, mean, L));
 
-        /* the contextual network's output is near 0, so softplus is near log 2 */
-        const int contextual = form == TCE_POLICY_FULL_CONTEXTUAL;
-        const double want = 1e-4 + (contextual ? log(2.0) : 0.99);
+        /* a contextual network's output is near 0, so softplus is near log 2, and e^v near 1 */
+        const int contextual = is_contextual(kind);
+        const double at_0 = KINDS[kind].spread == TCE_POLICY_SOFTPLUS ? 1e-4 + log(2.0) : 1.0;
+        const double first = KINDS[kind].spread == TCE_POLICY_SOFTPLUS ? 1e-4 + 0.99 : 0.99;
+        const double want = contextual ? at_0 : first;
         const double tol = contextual ? 0.1 : TOL_INVERSE;
-        for (size_t e = 0; e < tce_policy_n_factors(policy, N); e++) {
-            for (size_t i = 0; i < P; i++) {
-                for (size_t j = 0; j < P; j++) {
-                    const double entry = L[(e * P + i) * P + j];
-                    if (i == j)
-                        ck_assert_double_le(fabs(entry - want), tol);
-                    else
-                        ck_assert_double_le(fabs(entry), contextual && j < i ? tol : 0.0);
-                }
-            }
+        const size_t n_factors = tce_policy_n_factors(policy, N);
+        ck_assert_uint_eq(n_factors, contextual ? N : 1);
+        ck_assert_uint_eq(tce_policy_scale_size(policy), is_diagonal(kind) ? P : P * P);
+        for (size_t i = 0; is_diagonal(kind) && i < n_factors * P; i++)
+            ck_assert_double_le(fabs(L[i] - want), tol);
+        for (size_t i = 0; !is_diagonal(kind) && i < n_factors * P * P; i++) {
+            const size_t row = i / P % P, column = i % P;
+            if (row == column)
+                ck_assert_double_le(fabs(L[i] - want), tol);
+            else
+                ck_assert_double_le(fabs(L[i]), contextual && column < row ? tol : 0.0);
         }
         for (size_t i = 0; i < N * P; i++)
             ck_assert_double_le(fabs(mean[i]), 0.1);
@@ -209,11 +240,14 @@ START_TEST(a_started_policy_has_the_published_covariance)
 }
 END_TEST
 
-START_TEST(a_set_factor_is_predicted)
+START_TEST(a_set_scale_is_predicted)
 {
+    static const int32_t SHARED[] = { 0, 2, 3, 6 };
+
     for (uint64_t seed = 0; seed < N_SEEDS; seed++) {
-        const int32_t form = seed % 2 ? TCE_POLICY_DIAGONAL_SHARED : TCE_POLICY_FULL_SHARED;
-        tce_policy *policy = started(form, TCE_NET_FLOAT, 1, NULL, seed);
+        const int32_t kind = SHARED[seed % 4];
+        tce_policy *policy = started(kind, TCE_NET_FLOAT, 1, NULL, seed);
+        const size_t size = tce_policy_scale_size(policy);
         double *obs = test_normals(seed, O);
         double mean[P];
         double L[P * P];
@@ -224,11 +258,11 @@ START_TEST(a_set_factor_is_predicted)
         /* scales from 1e-3 to 1e6 */
         test_random_cholesky(&random, P, 10.0, pow(10.0, -5.0 + 17.0 * tce_random_uniform(&random)),
                              L);
-        for (size_t i = 0; form == TCE_POLICY_DIAGONAL_SHARED && i < P * P; i++)
-            L[i] = i % (P + 1) == 0 ? L[i] : 0.0;
+        for (size_t i = 0; is_diagonal(kind) && i < P; i++)
+            L[i] = L[i * (P + 1)];
         ok(tce_policy_set_covariance(policy, L));
         ok(tce_policy_predict(policy, 1, obs, mean, got));
-        for (size_t i = 0; i < P * P; i++)
+        for (size_t i = 0; i < size; i++)
             ck_assert_msg(fabs(got[i] - L[i]) <= 10.0 * TOL_INVERSE * fabs(L[i]),
                           "seed %d, entry %zu: %.17g, not %.17g", (int)seed, i, got[i], L[i]);
         tce_policy_free(policy);
@@ -237,21 +271,154 @@ START_TEST(a_set_factor_is_predicted)
 }
 END_TEST
 
-START_TEST(a_diagonal_below_min_std_is_set_to_the_least)
+START_TEST(a_deviation_below_min_std_is_set_to_the_least)
 {
     tce_policy *policy = started(TCE_POLICY_DIAGONAL_SHARED, TCE_NET_FLOAT, 1, NULL, 1);
     double *obs = test_normals(1, O);
-    double L[P * P] = { 0.0 };
-    double got[P * P];
+    const double std[P] = { 1e-9, 1.0, 1.0, 1.0 };
+    double got[P];
     double mean[P];
 
-    for (size_t i = 0; i < P; i++)
-        L[i * (P + 1)] = i == 0 ? 1e-9 : 1.0;
-    ok(tce_policy_set_covariance(policy, L));
+    ok(tce_policy_set_covariance(policy, std));
     ok(tce_policy_predict(policy, 1, obs, mean, got));
     ck_assert_double_eq_tol(got[0], 1e-4 + 1e-12, 1e-18);
-    ck_assert_double_eq_tol(got[P + 1], 1.0, TOL_INVERSE);
+    ck_assert_double_eq_tol(got[1], 1.0, TOL_INVERSE);
     tce_policy_free(policy);
+    free(obs);
+}
+END_TEST
+
+START_TEST(the_mean_alone_is_that_of_predict)
+{
+    static const size_t SIZES[] = { 1, N, 600 };
+
+    for (int32_t kind = 0; kind < N_KINDS; kind++) {
+        for (size_t k = 0; k < sizeof SIZES / sizeof SIZES[0]; k++) {
+            const size_t n = SIZES[k];
+            tce_policy *policy = started(kind, (int32_t)(k % 2), (int32_t)n, NULL, 3);
+            double *obs = test_normals(1, n * O);
+            double *mean = malloc(n * P * sizeof *mean);
+            double *alone = malloc(n * P * sizeof *alone);
+            double *scale = malloc(n * P * P * sizeof *scale);
+            double *work = malloc(tce_policy_work_size(policy, n) * sizeof *work);
+
+            ok(tce_policy_predict(policy, n, obs, mean, scale));
+            ok(tce_policy_mean(policy, n, obs, work, alone));
+            ck_assert_mem_eq(mean, alone, n * P * sizeof *mean);
+            /* predict is still remembered */
+            ok(tce_policy_backward(policy, n, mean, scale));
+            obs[2] = INFINITY;
+            alone[0] = SENTINEL;
+            fails(tce_policy_mean(policy, n, obs, work, alone), TCE_E_VALUE, "obs[2]");
+            ck_assert_double_eq(alone[0], SENTINEL);
+            tce_policy_free(policy);
+            free(obs);
+            free(mean);
+            free(alone);
+            free(scale);
+            free(work);
+        }
+    }
+}
+END_TEST
+
+/* mean = W z + b, with z the hidden layer and (W, b) the last layer of the mean network */
+START_TEST(hidden_is_what_the_heads_see)
+{
+    enum { F = 9 };
+
+    for (int32_t kind = 0; kind < N_KINDS; kind++) {
+        tce_policy *policy = started(kind, TCE_NET_DOUBLE, N, NULL, 3);
+        const size_t n_out = KINDS[kind].shared_body ? 2 * P : P;
+        double *obs = test_normals(1, N * O);
+        double *weights = weights_of(policy);
+        const double *W = weights + 12 * (O + 1) + F * (12 + 1);
+        double mean[N * P], scale[N * P * P], z[N * F], want[N * P];
+
+        fails(tce_policy_hidden(policy, N, z), TCE_E_STATE, "predict");
+        ok(tce_policy_predict(policy, N, obs, mean, scale));
+        ok(tce_policy_hidden(policy, N, z));
+        for (size_t i = 0; i < N * P; i++) {
+            want[i] = W[n_out * F + i % P];
+            for (size_t f = 0; f < F; f++)
+                want[i] += W[i % P * F + f] * z[i / P * F + f];
+        }
+        test_assert_close(mean, want, N * P, 1e-13);
+        fails(tce_policy_hidden(policy, N - 1, z), TCE_E_SHAPE, "last predict");
+        tce_policy_free(policy);
+        free(obs);
+        free(weights);
+    }
+}
+END_TEST
+
+START_TEST(raw_numbers_outside_the_limits_have_no_gradient)
+{
+    static const double V[P] = { -5.0, -0.3, 0.3, 5.0 };
+    static const double WANT[P] = { -0.3, -0.3, 0.3, 0.3 };
+    static const double SLOPE[P] = { 0.0, 1.0, 1.0, 0.0 };
+    enum { CLIPPED = 4, N_LAST = 2 * P };
+    tce_policy *policy = started(CLIPPED, TCE_NET_DOUBLE, 1, NULL, 1);
+    const size_t n = tce_policy_n_weights(policy);
+    double *weights = weights_of(policy);
+    double *gradient = malloc(n * sizeof *gradient);
+    double *obs = test_normals(1, O);
+    const double d_mean[P] = { 0.0 };
+    double mean[P], std[P], d_std[P];
+
+    /* the second head is nothing but its biases, which come last */
+    memset(weights + n - N_LAST - P * 9, 0, P * 9 * sizeof *weights);
+    memcpy(weights + n - P, V, sizeof V);
+    ok(tce_policy_set_weights(policy, weights));
+    ok(tce_policy_predict(policy, 1, obs, mean, std));
+    for (size_t i = 0; i < P; i++) {
+        ck_assert_double_eq(std[i], exp(WANT[i]));
+        d_std[i] = 1.0 / std[i];
+    }
+    ok(tce_policy_backward(policy, 1, d_mean, d_std));
+    tce_policy_get_gradient(policy, gradient);
+    for (size_t i = 0; i < P; i++)
+        ck_assert_double_eq_tol(gradient[n - P + i], SLOPE[i], 1e-15);
+    tce_policy_free(policy);
+    free(weights);
+    free(gradient);
+    free(obs);
+}
+END_TEST
+
+START_TEST(the_gain_of_the_last_layer_is_an_option)
+{
+    tce_policy_options options = options_of(TCE_POLICY_FULL_SHARED, TCE_NET_DOUBLE, N, NULL);
+    double *obs = test_normals(1, N * O);
+    double mean[2][N * P], L[P * P];
+
+    for (int i = 0; i < 2; i++) {
+        tce_policy *policy;
+        tce_policy *again;
+        tce_store *store;
+        tce_random random;
+        options.gain_out = i == 0 ? 0.01 : 1.0;
+        ok(tce_policy_create(&options, NULL, &policy));
+        tce_random_start(&random, 1, 1, 0, 0);
+        ok(tce_policy_start(policy, &random));
+        ok(tce_policy_predict(policy, N, obs, mean[i], L));
+
+        /* and a policy from a store starts with it too */
+        ok(tce_store_create(NULL, &store));
+        ok(tce_policy_save(policy, store, "p"));
+        ok(tce_policy_create_from(store, "p", &options, NULL, &again));
+        tce_random_start(&random, 1, 1, 0, 0);
+        ok(tce_policy_start(again, &random));
+        double *a = weights_of(policy), *b = weights_of(again);
+        ck_assert_mem_eq(a, b, tce_policy_n_weights(policy) * sizeof *a);
+        tce_store_free(store);
+        tce_policy_free(policy);
+        tce_policy_free(again);
+        free(a);
+        free(b);
+    }
+    for (size_t i = 0; i < N * P; i++)
+        ck_assert_double_eq_tol(mean[1][i], 100.0 * mean[0][i], 1e-12);
     free(obs);
 }
 END_TEST
@@ -291,7 +458,7 @@ START_TEST(extreme_raw_numbers_stay_finite)
 END_TEST
 
 /* all parameters after three updates of n contexts */
-static double *train(int32_t form, int32_t precision, size_t n, int32_t n_threads)
+static double *train(int32_t kind, int32_t precision, size_t n, int32_t n_threads)
 {
     tce_pool_options options;
     tce_pool *pool;
@@ -302,7 +469,7 @@ static double *train(int32_t form, int32_t precision, size_t n, int32_t n_thread
     options.n_threads = n_threads;
     ok(tce_pool_create(&options, NULL, &pool));
 
-    tce_policy *policy = started(form, precision, (int32_t)n, pool, 4);
+    tce_policy *policy = started(kind, precision, (int32_t)n, pool, 4);
     for (int k = 0; k < 3; k++)
         update(policy, n, obs, d_mean, d_L);
     double *parameters = weights_of(policy);
@@ -316,14 +483,14 @@ static double *train(int32_t form, int32_t precision, size_t n, int32_t n_thread
 
 START_TEST(one_two_and_five_threads_give_the_same_bytes)
 {
-    for (int32_t form = 0; form < N_FORMS; form++) {
-        tce_policy *policy = started(form, TCE_NET_FLOAT, 1, NULL, 1);
+    for (int32_t kind = 0; kind < N_KINDS; kind++) {
+        tce_policy *policy = started(kind, TCE_NET_FLOAT, 1, NULL, 1);
         const size_t size = tce_policy_n_weights(policy) * sizeof(double);
         tce_policy_free(policy);
         for (int32_t precision = TCE_NET_FLOAT; precision <= TCE_NET_DOUBLE; precision++) {
-            double *one = train(form, precision, 300, 1);
-            double *two = train(form, precision, 300, 2);
-            double *five = train(form, precision, 300, 5);
+            double *one = train(kind, precision, 300, 1);
+            double *two = train(kind, precision, 300, 2);
+            double *five = train(kind, precision, 300, 5);
             ck_assert_mem_eq(one, two, size);
             ck_assert_mem_eq(one, five, size);
             free(one);
@@ -349,8 +516,8 @@ END_TEST
 
 START_TEST(the_norm_is_of_all_weights_together_and_scaling_scales_them)
 {
-    for (int32_t form = 0; form < N_FORMS; form++) {
-        tce_policy *policy = started(form, TCE_NET_DOUBLE, N, NULL, 3);
+    for (int32_t kind = 0; kind < N_KINDS; kind++) {
+        tce_policy *policy = started(kind, TCE_NET_DOUBLE, N, NULL, 3);
         const size_t n = tce_policy_n_weights(policy);
         double *obs = test_normals(1, N * O);
         double *d_mean = test_normals(2, N * P);
@@ -387,10 +554,11 @@ END_TEST
 
 START_TEST(a_saved_policy_goes_on_with_the_same_bytes)
 {
-    for (int32_t form = 0; form < N_FORMS; form++) {
+    for (int32_t kind = 0; kind < N_KINDS; kind++) {
         for (int32_t precision = TCE_NET_FLOAT; precision <= TCE_NET_DOUBLE; precision++) {
-            tce_policy *policy = started(form, precision, N, NULL, 3);
-            tce_policy *loaded = started(form, precision, N, NULL, 99);
+            const tce_policy_options options = options_of(kind, precision, N, NULL);
+            tce_policy *policy = started(kind, precision, N, NULL, 3);
+            tce_policy *loaded = started(kind, precision, N, NULL, 99);
             tce_policy *made;
             const size_t size = tce_policy_n_weights(policy) * sizeof(double);
             tce_policy *all[3] = { policy, loaded, NULL };
@@ -402,7 +570,7 @@ START_TEST(a_saved_policy_goes_on_with_the_same_bytes)
             ok(tce_store_create(NULL, &store));
             ok(tce_policy_save(policy, store, "policy"));
             ok(tce_policy_load(loaded, store, "policy"));
-            ok(tce_policy_create_from(store, "policy", N, NULL, NULL, &made));
+            ok(tce_policy_create_from(store, "policy", &options, NULL, &made));
             tce_store_free(store);
 
             all[2] = made;
@@ -438,7 +606,9 @@ START_TEST(options_out_of_range_are_refused_by_name)
     } BAD[] = {
         { offsetof(tce_policy_options, n_obs), 0, "n_obs" },
         { offsetof(tce_policy_options, n_dims), 0, "n_dims" },
-        { offsetof(tce_policy_options, form), 3, "form" },
+        { offsetof(tce_policy_options, form), 4, "form" },
+        { offsetof(tce_policy_options, spread), 3, "spread" },
+        { offsetof(tce_policy_options, shared_body), 1, "shared_body" },
         { offsetof(tce_policy_options, n_hidden), -1, "n_hidden" },
         { offsetof(tce_policy_options, activation), 9, "activation" },
         { offsetof(tce_policy_options, precision), 9, "precision" },
@@ -462,6 +632,12 @@ START_TEST(options_out_of_range_are_refused_by_name)
     options.min_std = 0.0;
     options.initial_std = NAN;
     fails(tce_policy_create(&options, NULL, &policy), TCE_E_VALUE, "initial_std");
+    options.initial_std = 1.0;
+    options.log_std_low = 3.0;
+    fails(tce_policy_create(&options, NULL, &policy), TCE_E_VALUE, "log_std_low");
+    options.log_std_low = -20.0;
+    options.gain_out = 0.0;
+    fails(tce_policy_create(&options, NULL, &policy), TCE_E_VALUE, "gain_out");
     fails(tce_policy_create(NULL, NULL, &policy), TCE_E_ARGUMENT, "tce_policy_options");
     tce_policy_free(NULL);
 }
@@ -491,8 +667,8 @@ END_TEST
 
 START_TEST(a_gradient_that_is_not_finite_changes_nothing)
 {
-    for (int32_t form = 0; form < N_FORMS; form++) {
-        tce_policy *policy = started(form, TCE_NET_FLOAT, N, NULL, 3);
+    for (int32_t kind = 0; kind < N_KINDS; kind++) {
+        tce_policy *policy = started(kind, TCE_NET_FLOAT, N, NULL, 3);
         const tce_adam_options adam = test_adam(1e-3);
         double *obs = test_normals(1, N * O);
         double *d_mean = test_normals(2, N * P);
@@ -502,7 +678,7 @@ START_TEST(a_gradient_that_is_not_finite_changes_nothing)
         double L[N * P * P];
 
         ok(tce_policy_predict(policy, N, obs, mean, L));
-        d_L[form == TCE_POLICY_DIAGONAL_SHARED ? 0 : P] = INFINITY;
+        d_L[is_diagonal(kind) ? 0 : P] = INFINITY;
         ok(tce_policy_backward(policy, N, d_mean, d_L));
         fails(tce_policy_adam_step(policy, &adam), TCE_E_NOT_FINITE, "gradient norm");
         double *after = weights_of(policy);
@@ -525,10 +701,10 @@ START_TEST(factors_that_cannot_be_set_are_refused)
     double L[P * P] = { 0.0 };
 
     fails(tce_policy_set_covariance(contextual, L), TCE_E_UNSUPPORTED, "contextual");
-    fails(tce_policy_set_covariance(shared, L), TCE_E_NOT_PD, "L[0,0]");
+    fails(tce_policy_set_covariance(shared, L), TCE_E_NOT_PD, "scale[0,0]");
     L[0] = 1.0;
     L[P] = NAN;
-    fails(tce_policy_set_covariance(shared, L), TCE_E_VALUE, "L[1,0]");
+    fails(tce_policy_set_covariance(shared, L), TCE_E_VALUE, "scale[1,0]");
     double *after = weights_of(shared);
     ck_assert_mem_eq(before, after, tce_policy_n_weights(shared) * sizeof *before);
     after[num_mean_parameters() + 1] = NAN;
@@ -566,7 +742,7 @@ START_TEST(a_store_that_does_not_fit_changes_nothing)
     tce_store *store;
     ok(tce_store_create(NULL, &store));
     refuses_load(store, &options, TCE_E_NOT_FOUND, "p.form");
-    fails(tce_policy_create_from(store, "p", 1, NULL, NULL, &made), TCE_E_NOT_FOUND, "p.form");
+    fails(tce_policy_create_from(store, "p", NULL, NULL, &made), TCE_E_NOT_FOUND, "p.form");
     ck_assert_ptr_null(made);
     ok(tce_policy_save(policy, store, "p"));
 
@@ -576,6 +752,9 @@ START_TEST(a_store_that_does_not_fit_changes_nothing)
     options.min_std = 1e-5;
     refuses_load(store, &options, TCE_E_VALUE, "min_std");
     options.min_std = 1e-4;
+    options.spread = TCE_POLICY_EXP;
+    refuses_load(store, &options, TCE_E_VALUE, "spread");
+    options.spread = TCE_POLICY_SOFTPLUS;
     options.n_dims = P + 1;
     refuses_load(store, &options, TCE_E_SHAPE, "p.mean.layers.2.weight");
     options.n_dims = P;
@@ -585,8 +764,7 @@ START_TEST(a_store_that_does_not_fit_changes_nothing)
     const double few[3] = { 0.0 };
     ok(tce_store_put(store, "p.covariance.raw", TCE_STORE_F64, 1, &n, few));
     refuses_load(store, &options, TCE_E_SHAPE, "p.covariance.raw");
-    fails(tce_policy_create_from(store, "p", 1, NULL, NULL, &made), TCE_E_SHAPE,
-          "p.covariance.raw");
+    fails(tce_policy_create_from(store, "p", NULL, NULL, &made), TCE_E_SHAPE, "p.covariance.raw");
     ck_assert_ptr_null(made);
     tce_store_free(store);
     tce_policy_free(policy);
@@ -597,8 +775,8 @@ END_TEST
 
 START_TEST(nothing_allocates_after_create)
 {
-    for (int32_t form = 0; form < N_FORMS; form++) {
-        const tce_policy_options options = options_of(form, TCE_NET_FLOAT, N, NULL);
+    for (int32_t kind = 0; kind < N_KINDS; kind++) {
+        const tce_policy_options options = options_of(kind, TCE_NET_FLOAT, N, NULL);
         test_memory memory = { .budget = 0 };
         tce_hooks hooks;
         tce_policy *policy;
@@ -640,7 +818,7 @@ START_TEST(create_from_survives_a_failing_allocator)
     tce_status status = TCE_E_NOMEM;
     for (size_t budget = 0; status != TCE_OK; budget++) {
         memory.budget = budget;
-        status = tce_policy_create_from(store, "p", 1, NULL, &hooks, &made);
+        status = tce_policy_create_from(store, "p", NULL, &hooks, &made);
         ck_assert(status == TCE_OK || (status == TCE_E_NOMEM && made == NULL && memory.live == 0));
     }
     tce_policy_free(made);
@@ -663,8 +841,12 @@ int main(void)
     tce_blas_set_threads(1);
     tcase_add_test(gradient, gradients_equal_differences_for_every_form);
     tcase_add_test(property, a_started_policy_has_the_published_covariance);
-    tcase_add_test(property, a_set_factor_is_predicted);
-    tcase_add_test(property, a_diagonal_below_min_std_is_set_to_the_least);
+    tcase_add_test(property, a_set_scale_is_predicted);
+    tcase_add_test(property, the_mean_alone_is_that_of_predict);
+    tcase_add_test(property, hidden_is_what_the_heads_see);
+    tcase_add_test(property, raw_numbers_outside_the_limits_have_no_gradient);
+    tcase_add_test(property, the_gain_of_the_last_layer_is_an_option);
+    tcase_add_test(property, a_deviation_below_min_std_is_set_to_the_least);
     tcase_add_test(property, extreme_raw_numbers_stay_finite);
     tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);
     tcase_add_test(property, the_covariance_vector_is_double_with_float_networks);

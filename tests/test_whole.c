@@ -493,7 +493,7 @@ static tce_status create_everything(world *w, const tce_hooks *hooks, tce_store 
     if (st == TCE_OK)
         st = tce_mp_save(w->mp, *store, "mp");
     if (st == TCE_OK)
-        st = tce_policy_create_from(*store, "policy", 1, w->pool, hooks, copy);
+        st = tce_policy_create_from(*store, "policy", NULL, hooks, copy);
     if (st == TCE_OK)
         st = tce_mp_create_from(*store, "mp", hooks, mp);
     return st;

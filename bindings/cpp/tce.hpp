@@ -559,29 +559,37 @@ public:
     {
         check(tce_policy_create(&options, nullptr, &pointer_));
     }
-    policy(const store &from, const std::string &prefix, int32_t max_batch = 1,
-           tce_pool *workers = nullptr)
+    /* max_batch and pool are those of the options, all else the store's */
+    policy(const store &from, const std::string &prefix,
+           const tce_policy_options &options = policy_options())
     {
-        check(tce_policy_create_from(from.get(), prefix.c_str(), max_batch, workers, nullptr,
-                                     &pointer_));
+        check(tce_policy_create_from(from.get(), prefix.c_str(), &options, nullptr, &pointer_));
     }
 
     void start(random &stream) { check(tce_policy_start(pointer_, stream.get())); }
     size_t n_factors(size_t n) const { return tce_policy_n_factors(pointer_, n); }
     size_t n_dims() const { return tce_policy_n_dims(pointer_); }
     size_t n_obs() const { return tce_policy_n_obs(pointer_); }
-    void predict(size_t n, const double *obs, double *out_mean, double *out_L)
+    size_t scale_size() const { return tce_policy_scale_size(pointer_); }
+    /* work: work_size(n) doubles */
+    void mean(size_t n, const double *obs, double *work, double *out) const
     {
-        check(tce_policy_predict(pointer_, n, obs, out_mean, out_L));
+        check(tce_policy_mean(pointer_, n, obs, work, out));
     }
-    void backward(size_t n, const double *d_mean, const double *d_L)
+    size_t work_size(size_t n) const { return tce_policy_work_size(pointer_, n); }
+    void predict(size_t n, const double *obs, double *out_mean, double *out_scale)
     {
-        check(tce_policy_backward(pointer_, n, d_mean, d_L));
+        check(tce_policy_predict(pointer_, n, obs, out_mean, out_scale));
     }
+    void backward(size_t n, const double *d_mean, const double *d_scale)
+    {
+        check(tce_policy_backward(pointer_, n, d_mean, d_scale));
+    }
+    void hidden(size_t n, double *out) const { check(tce_policy_hidden(pointer_, n, out)); }
     double gradient_norm() const { return tce_policy_gradient_norm(pointer_); }
     void scale_gradient(double factor) { tce_policy_scale_gradient(pointer_, factor); }
     void adam_step(const tce_adam_options &adam) { check(tce_policy_adam_step(pointer_, &adam)); }
-    void set_covariance(const double *L) { check(tce_policy_set_covariance(pointer_, L)); }
+    void set_covariance(const double *scale) { check(tce_policy_set_covariance(pointer_, scale)); }
 
     size_t n_weights() const { return tce_policy_n_weights(pointer_); }
     doubles weights() const

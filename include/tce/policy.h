@@ -1,9 +1,9 @@
 /*
- * policy: a Gaussian over P movement-primitive parameters (or actions) given a context: mean by a
- * network, covariance by its Cholesky factor.
+ * policy: a Gaussian over P parameters of a movement primitive, or over P actions, given a context:
+ * mean by a network, scale by a trainable vector or by a network.
  *
- * Three covariance forms: full and shared by all contexts (one trainable vector), full and
- * contextual (a second network), diagonal and shared. L_ii = softplus(v_i) + min_std. The handle
+ * A scale is a lower Cholesky factor [P, P] in the full forms, and standard deviations [P] in the
+ * diagonal ones. It is one for all contexts (shared), or one per context (contextual). The handle
  * owns its networks, their gradients and Adam.
  */
 #ifndef TCE_POLICY_H
@@ -15,24 +15,41 @@ TCE_BEGIN_C
 
 typedef struct tce_policy tce_policy;
 
-enum { TCE_POLICY_FULL_SHARED = 0, TCE_POLICY_FULL_CONTEXTUAL = 1, TCE_POLICY_DIAGONAL_SHARED = 2 };
+enum {
+    TCE_POLICY_FULL_SHARED = 0,
+    TCE_POLICY_FULL_CONTEXTUAL = 1,
+    TCE_POLICY_DIAGONAL_SHARED = 2,
+    TCE_POLICY_DIAGONAL_CONTEXTUAL = 3
+};
+
+/* How a standard deviation, or a factor's diagonal entry, comes from its raw number v. */
+enum {
+    TCE_POLICY_SOFTPLUS = 0,   /* softplus(v) + min_std */
+    TCE_POLICY_EXP = 1,        /* e^v */
+    TCE_POLICY_EXP_CLIPPED = 2 /* e^v, v cut to [log_std_low, log_std_high], no gradient outside */
+};
 
 typedef struct tce_policy_options {
     size_t struct_size;
-    int32_t n_obs;             /* 1: context size */
-    int32_t n_dims;            /* 1: P */
-    int32_t form;              /* TCE_POLICY_FULL_SHARED */
-    int32_t n_hidden;          /* 2 */
-    int32_t activation;        /* TCE_NET_LEAKY_RELU */
-    int32_t precision;         /* TCE_NET_FLOAT */
-    int32_t start;             /* TCE_NET_ORTHOGONAL */
-    int32_t max_batch;         /* 1 */
-    int32_t n_cov_hidden;      /* -1: as the mean network */
+    int32_t n_obs;        /* 1: context size */
+    int32_t n_dims;       /* 1: P */
+    int32_t form;         /* TCE_POLICY_FULL_SHARED */
+    int32_t spread;       /* TCE_POLICY_SOFTPLUS */
+    int32_t shared_body;  /* 0; 1: diagonal contextual, mean and spread are two heads on one body */
+    int32_t n_hidden;     /* 2 */
+    int32_t activation;   /* TCE_NET_LEAKY_RELU */
+    int32_t precision;    /* TCE_NET_FLOAT */
+    int32_t start;        /* TCE_NET_ORTHOGONAL */
+    int32_t max_batch;    /* 1 */
+    int32_t n_cov_hidden; /* -1: as the mean network; of a second network */
     int32_t cov_activation;    /* -1: as the mean network */
     const int32_t *hidden;     /* [n_hidden], NULL: 128 each */
     const int32_t *cov_hidden; /* [n_cov_hidden], NULL: as the mean network */
-    double min_std;            /* 1e-4 */
-    double initial_std;        /* 0.99: softplus(v) at the start */
+    double min_std;            /* 1e-4; of SOFTPLUS */
+    double initial_std;        /* 0.99; shared forms: e^v or softplus(v) at the start */
+    double log_std_low;        /* -20; of EXP_CLIPPED */
+    double log_std_high;       /* 2 */
+    double gain_out;           /* 0.01: of the last layers, with TCE_NET_ORTHOGONAL */
     tce_pool *pool;            /* NULL */
 } tce_policy_options;
 
@@ -43,32 +60,51 @@ TCE_API TCE_NODISCARD tce_status tce_policy_create(const tce_policy_options *opt
 TCE_API void tce_policy_free(tce_policy *policy);
 
 /*
- * Draws the first weights (gain sqrt 2 hidden, 0.01 last), sets the covariance, clears Adam.   No
+ * Draws the first weights (gain sqrt 2 hidden, gain_out last), sets the vector, clears Adam.   No
  * allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_start(tce_policy *policy, tce_random *random);
 
-/* Number of factors predict writes for n contexts: 1 when shared, else n. */
+/* Number of scales that predict writes for n contexts: 1 when shared, else n. */
 TCE_API size_t tce_policy_n_factors(const tce_policy *policy, size_t n);
+/* Numbers of one scale: P * P of a factor, P standard deviations. */
+TCE_API size_t tce_policy_scale_size(const tce_policy *policy);
 TCE_API size_t tce_policy_n_dims(const tce_policy *policy);
 TCE_API size_t tce_policy_n_obs(const tce_policy *policy);
 
 /*
- * obs [n, n_obs] -> out_mean [n, P], out_L [1 or n, P, P]. Remembers the batch for backward.
+ * The mean alone, for robots and evaluation: obs [n, n_obs] -> out_mean [n, P], any n. work
+ * [tce_policy_work_size(policy, n)] doubles, one per call at the same time.
+ * TCE_E_VALUE: obs has a NaN or infinity.   No allocation.   Since 0.2.
+ */
+TCE_API TCE_NODISCARD tce_status tce_policy_mean(const tce_policy *policy, size_t n,
+                                                 const double *obs, double *work, double *out_mean);
+TCE_API size_t tce_policy_work_size(const tce_policy *policy, size_t n);
+
+/*
+ * obs [n, n_obs] -> out_mean [n, P], out_scale [1 or n] scales: factors [P, P] with zeros above the
+ * diagonal, or standard deviations [P]. Remembers the batch for backward.
  * TCE_E_SHAPE: n > max_batch.  TCE_E_VALUE: obs has a NaN or infinity.   No allocation.   Since
  * 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_predict(tce_policy *policy, size_t n, const double *obs,
-                                                    double *out_mean, double *out_L);
+                                                    double *out_mean, double *out_scale);
 
 /*
- * Gradients of a loss with respect to the last prediction (d_L's upper triangle is not read) ->
- * gradients of all weights.
+ * Gradients of a loss with respect to the last prediction (of a factor's, the upper triangle is not
+ * read) -> gradients of all weights, overwritten.
  * TCE_E_STATE: no predict since the weights changed.  TCE_E_SHAPE: another n.   No allocation.
  * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_backward(tce_policy *policy, size_t n,
-                                                     const double *d_mean, const double *d_L);
+                                                     const double *d_mean, const double *d_scale);
+
+/*
+ * The mean network's last hidden layer of the last predict: out [n, width]. Statuses as for
+ * backward.   Since 0.2.
+ */
+TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_policy_hidden(const tce_policy *policy, size_t n,
+                                                                double *out);
 
 /* Euclidean norm of the gradient of all weights together, and the gradient times a factor. */
 TCE_API double tce_policy_gradient_norm(const tce_policy *policy);
@@ -83,17 +119,18 @@ TCE_API TCE_NODISCARD tce_status tce_policy_adam_step(tce_policy *policy,
                                                       const tce_adam_options *adam);
 
 /*
- * "Set variance": overwrites the raw covariance vector so that the policy's factor is L [P, P]
- * (L_ii - min_std at least 1e-12). Adam's moments stay. What is above the diagonal, and off it in
- * the diagonal form, is not read.
- * TCE_E_UNSUPPORTED: contextual covariance.  TCE_E_NOT_PD: an L_ii <= 0.  TCE_E_VALUE: not finite.
- * No allocation.   Since 0.2.
+ * "Set variance": overwrites the vector of a shared form so that the policy's scale is this one
+ * (with SOFTPLUS, sigma - min_std at least 1e-12). Adam's moments stay. What is above a factor's
+ * diagonal is not read.
+ * TCE_E_UNSUPPORTED: contextual.  TCE_E_NOT_PD: a diagonal entry or standard deviation <= 0.
+ * TCE_E_VALUE: not finite.   No allocation.   Since 0.2.
  */
-TCE_API TCE_NODISCARD tce_status tce_policy_set_covariance(tce_policy *policy, const double *L);
+TCE_API TCE_NODISCARD tce_status tce_policy_set_covariance(tce_policy *policy, const double *scale);
 
 /*
- * All weights as doubles: mean network, then covariance vector (P diagonals, then the strict
- * lower triangle row by row) or second network. Setting leaves Adam alone; TCE_E_VALUE: not finite.
+ * All weights as doubles: mean network (with a shared body, outputs are P means, then P raw
+ * numbers), then the vector (P diagonals, then the strict lower triangle row by row) or second
+ * network. Setting leaves Adam alone; TCE_E_VALUE: not finite.
  * No allocation.   Since 0.2.
  */
 TCE_API size_t tce_policy_n_weights(const tce_policy *policy);
@@ -102,17 +139,18 @@ TCE_API TCE_NODISCARD tce_status tce_policy_set_weights(tce_policy *policy, cons
 TCE_API void tce_policy_get_gradient(const tce_policy *policy, double *out);
 
 /*
- * All state under "<prefix>.…", the shape options included. create_from builds a policy from a
- * saved one (max_batch and pool as given): for programs that only run a trained policy. load:
- * TCE_E_NOT_FOUND, TCE_E_SHAPE, TCE_E_VALUE (form, sizes, activations and min_std must be the
- * policy's own) change nothing.   save and create_from allocate.   Since 0.2.
+ * All state under "<prefix>.…", the shape options included. load: TCE_E_NOT_FOUND, TCE_E_SHAPE,
+ * TCE_E_VALUE (form, spread, sizes, activations and their limits must be the policy's own) change
+ * nothing. create_from builds a policy from a saved one, for programs that only run a trained
+ * policy: max_batch and pool are those of the options (NULL: defaults), all else the store's.
+ * save and create_from allocate.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_save(const tce_policy *policy, tce_store *store,
                                                  const char *prefix);
 TCE_API TCE_NODISCARD tce_status tce_policy_load(tce_policy *policy, const tce_store *store,
                                                  const char *prefix);
 TCE_API TCE_NODISCARD tce_status tce_policy_create_from(const tce_store *store, const char *prefix,
-                                                        int32_t max_batch, tce_pool *pool,
+                                                        const tce_policy_options *options,
                                                         const tce_hooks *hooks, tce_policy **out);
 
 TCE_END_C

@@ -1,6 +1,6 @@
 /*
- * The Gaussian policy N(mu(s), L L'): mu by a network; L from one trainable vector, or from a
- * second network of the context.
+ * The Gaussian policy N(mu(s), scale): mu by a network; the scale from one trainable vector, from
+ * further outputs of the same network, or from a second network of the context.
  *
  * The trainable vector, its gradient and its Adam are double whatever the precision of the
  * networks.
@@ -8,14 +8,13 @@
 #include <tce/policy.h>
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
-#include "policy/covariance.h"
 #include "policy/internal.h"
 
-/* Gain of the last layer: the first policies are nearly the same for all contexts. */
-#define GAIN_OUT 0.01
 /* Most dimensions, so that P (P + 1)/2 is a width that a network may have. */
-#define MAX_PARAMS 1024
+#define MAX_DIMS 1024
 
 /* ---- life cycle ------------------------------------------------------------------------------ */
 
@@ -25,6 +24,7 @@ void tce_policy_options_init(tce_policy_options *options, size_t struct_size)
         .n_obs = 1,
         .n_dims = 1,
         .form = TCE_POLICY_FULL_SHARED,
+        .spread = TCE_POLICY_SOFTPLUS,
         .n_hidden = 2,
         .activation = TCE_NET_LEAKY_RELU,
         .precision = TCE_NET_FLOAT,
@@ -34,18 +34,36 @@ void tce_policy_options_init(tce_policy_options *options, size_t struct_size)
         .cov_activation = -1,
         .min_std = 1e-4,
         .initial_std = 0.99,
+        .log_std_low = -20.0,
+        .log_std_high = 2.0,
+        .gain_out = 0.01,
     };
     tce__struct_init(options, struct_size, &defaults, sizeof defaults);
+}
+
+static int is_contextual(int32_t form)
+{
+    return form == TCE_POLICY_FULL_CONTEXTUAL || form == TCE_POLICY_DIAGONAL_CONTEXTUAL;
+}
+
+static int is_diagonal(int32_t form)
+{
+    return form == TCE_POLICY_DIAGONAL_SHARED || form == TCE_POLICY_DIAGONAL_CONTEXTUAL;
 }
 
 static tce_status check_options(const tce_policy_options *o)
 {
     tce_status status = tce__check_int("n_obs", o->n_obs, 1, INT32_MAX);
     if (status == TCE_OK)
-        status = tce__check_int("n_dims", o->n_dims, 1, MAX_PARAMS);
+        status = tce__check_int("n_dims", o->n_dims, 1, MAX_DIMS);
     if (status == TCE_OK)
         status = tce__check_int("form", o->form, TCE_POLICY_FULL_SHARED,
-                                TCE_POLICY_DIAGONAL_SHARED);
+                                TCE_POLICY_DIAGONAL_CONTEXTUAL);
+    if (status == TCE_OK)
+        status = tce__check_int("spread", o->spread, TCE_POLICY_SOFTPLUS, TCE_POLICY_EXP_CLIPPED);
+    if (status == TCE_OK && o->shared_body && o->form != TCE_POLICY_DIAGONAL_CONTEXTUAL)
+        status = tce_fail(TCE_E_VALUE, "shared_body = %d needs the diagonal contextual form",
+                          (int)o->shared_body);
     if (status == TCE_OK)
         status = tce__check_int("n_cov_hidden", o->n_cov_hidden, -1, INT32_MAX);
     if (status == TCE_OK)
@@ -54,6 +72,11 @@ static tce_status check_options(const tce_policy_options *o)
         status = tce_fail(TCE_E_VALUE, "min_std = %g, must be finite and at least 0", o->min_std);
     if (status == TCE_OK)
         status = tce__check_positive("initial_std", o->initial_std);
+    if (status == TCE_OK && !(isfinite(o->log_std_low) && isfinite(o->log_std_high) &&
+                              o->log_std_low < o->log_std_high))
+        status = tce_fail(TCE_E_VALUE,
+                          "log_std_low = %g and log_std_high = %g must be finite and rising",
+                          o->log_std_low, o->log_std_high);
     return status;
 }
 
@@ -63,7 +86,7 @@ static void network_options(const tce_policy_options *o, size_t n_raw, tce_net_o
 {
     tce_net_options_init(mean, sizeof *mean);
     mean->n_in = o->n_obs;
-    mean->n_out = o->n_dims;
+    mean->n_out = o->n_dims + (o->shared_body ? (int32_t)n_raw : 0);
     mean->n_hidden = o->n_hidden;
     mean->activation = o->activation;
     mean->precision = o->precision;
@@ -71,7 +94,7 @@ static void network_options(const tce_policy_options *o, size_t n_raw, tce_net_o
     mean->max_batch = o->max_batch;
     mean->hidden = o->hidden;
     mean->max_pass = 1; /* it only ever goes forward and backward */
-    mean->gain_out = GAIN_OUT;
+    mean->gain_out = o->gain_out;
     mean->pool = o->pool;
 
     *factor = *mean;
@@ -87,13 +110,22 @@ static void network_options(const tce_policy_options *o, size_t n_raw, tce_net_o
 static tce_policy *layout(tce_policy *plan, tce_net *mean, tce_net *factor, tce__arena *arena)
 {
     tce_policy *policy = tce__arena_take(arena, 1, sizeof *policy);
-    const int contextual = plan->form == TCE_POLICY_FULL_CONTEXTUAL;
-    const size_t n_factors = contextual ? plan->max_batch : 1;
+    const int contextual = is_contextual(plan->form);
 
     plan->mean = tce__net_layout(mean, arena);
-    plan->factor = contextual ? tce__net_layout(factor, arena) : NULL;
-    plan->raw = tce__arena_doubles(arena, n_factors * plan->n_raw);
-    plan->d_raw = tce__arena_doubles(arena, n_factors * plan->n_raw);
+    plan->factor = NULL;
+    if (plan->shared_body) {
+        plan->heads = tce__arena_doubles(arena, plan->max_batch * plan->stride);
+        plan->d_heads = tce__arena_doubles(arena, plan->max_batch * plan->stride);
+        plan->raw = plan->heads ? plan->heads + plan->P : NULL;
+        plan->d_raw = plan->d_heads ? plan->d_heads + plan->P : NULL;
+        return policy;
+    }
+    if (contextual)
+        plan->factor = tce__net_layout(factor, arena);
+    const size_t n_scales = contextual ? plan->max_batch : 1;
+    plan->raw = tce__arena_doubles(arena, n_scales * plan->n_raw);
+    plan->d_raw = tce__arena_doubles(arena, n_scales * plan->n_raw);
     plan->moment = contextual ? NULL : tce__arena_doubles(arena, plan->n_raw);
     plan->square = contextual ? NULL : tce__arena_doubles(arena, plan->n_raw);
     return policy;
@@ -116,8 +148,8 @@ tce_status tce_policy_create(const tce_policy_options *options, const tce_hooks 
         return status;
 
     /* sizes of everything */
-    const size_t n_raw = tce__covariance_size((size_t)opt.n_dims,
-                                              opt.form == TCE_POLICY_DIAGONAL_SHARED);
+    const size_t P = (size_t)opt.n_dims;
+    const size_t n_raw = tce__scale_n_raw(P, is_diagonal(opt.form));
     tce_net_options mean_opt;
     tce_net_options factor_opt;
     tce_net mean;
@@ -129,13 +161,19 @@ tce_status tce_policy_create(const tce_policy_options *options, const tce_hooks 
     if (status != TCE_OK)
         return status;
     tce_policy plan = {
-        .P = (size_t)opt.n_dims,
+        .P = P,
         .n_obs = (size_t)opt.n_obs,
         .n_raw = n_raw,
+        .stride = opt.shared_body           ? P + n_raw
+                  : is_contextual(opt.form) ? n_raw
+                                            : 0,
         .max_batch = (size_t)opt.max_batch,
         .form = opt.form,
-        .min_std = opt.min_std,
+        .shared_body = opt.shared_body != 0,
+        .spread = { opt.spread, is_diagonal(opt.form), opt.min_std, opt.log_std_low,
+                    opt.log_std_high },
         .initial_std = opt.initial_std,
+        .gain_out = opt.gain_out,
     };
 
     /* one block for the policy and its networks */
@@ -169,9 +207,9 @@ tce_status tce_policy_start(tce_policy *policy, tce_random *random)
         return status;
 
     policy->remembered = 0;
-    if (policy->factor)
+    if (!tce__policy_has_vector(policy))
         return TCE_OK;
-    const double v = tce__inverse_softplus(policy->initial_std);
+    const double v = tce__scale_start(&policy->spread, policy->initial_std);
     for (size_t i = 0; i < policy->n_raw; i++) {
         policy->raw[i] = i < policy->P ? v : 0.0;
         policy->moment[i] = 0.0;
@@ -181,13 +219,16 @@ tce_status tce_policy_start(tce_policy *policy, tce_random *random)
     return TCE_OK;
 }
 
-/* ---- prediction and its gradient ------------------------------------------------------------- */
-
 size_t tce_policy_n_factors(const tce_policy *policy, size_t n)
 {
     if (!policy)
         return 0;
-    return policy->factor ? n : 1;
+    return tce__policy_has_vector(policy) ? 1 : n;
+}
+
+size_t tce_policy_scale_size(const tce_policy *policy)
+{
+    return policy ? tce__scale_size(policy->P, policy->spread.diagonal) : 0;
 }
 
 size_t tce_policy_n_dims(const tce_policy *policy)
@@ -200,57 +241,100 @@ size_t tce_policy_n_obs(const tce_policy *policy)
     return policy ? policy->n_obs : 0;
 }
 
-static int is_diagonal(const tce_policy *policy)
+/* ---- the mean alone -------------------------------------------------------------------------- */
+
+size_t tce_policy_work_size(const tce_policy *policy, size_t n)
 {
-    return policy->form == TCE_POLICY_DIAGONAL_SHARED;
+    if (!policy)
+        return 0;
+    return tce_net_work_size(policy->mean, n) + (policy->shared_body ? n * policy->stride : 0);
 }
 
-/* raw [n_raw] <-> L [P, P] for factors begin ... end-1 */
-typedef struct factor_job {
-    const tce_policy *policy;
-    double *L;
-    const double *d_L;
-} factor_job;
+/* the first P of each row of heads [n, stride] */
+static void take_means(const tce_policy *policy, size_t n, const double *heads, double *out_mean)
+{
+    for (size_t r = 0; r < n; r++)
+        memcpy(out_mean + r * policy->P, heads + r * policy->stride, policy->P * sizeof *out_mean);
+}
 
-static tce_status factors_forward(void *context, size_t chunk, size_t begin, size_t end,
+tce_status tce_policy_mean(const tce_policy *policy, size_t n, const double *obs, double *work,
+                           double *out_mean)
+{
+    tce_status status = tce__check_pointer("policy", policy);
+    if (status == TCE_OK)
+        status = tce__check_pointer("work", work);
+    if (status == TCE_OK)
+        status = tce__check_pointer("out_mean", out_mean);
+    if (status == TCE_OK)
+        status = tce__check_finite("obs", n * policy->n_obs, obs);
+    if (status != TCE_OK || n == 0)
+        return status;
+    if (!policy->shared_body)
+        return tce_net_evaluate(policy->mean, n, obs, work, out_mean);
+
+    double *heads = work + tce_net_work_size(policy->mean, n);
+    status = tce_net_evaluate(policy->mean, n, obs, work, heads);
+    if (status == TCE_OK)
+        take_means(policy, n, heads, out_mean);
+    return status;
+}
+
+/* ---- prediction and its gradient ------------------------------------------------------------- */
+
+/* Numbers of scales that a thread takes at once, at least. */
+#define CHUNK_NUMBERS 16384
+
+/* raw numbers <-> scales begin ... end-1 */
+typedef struct scale_job {
+    const tce_policy *policy;
+    double *scale;
+    const double *d_scale;
+} scale_job;
+
+static tce_status scales_forward(void *context, size_t chunk, size_t begin, size_t end,
+                                 int32_t worker)
+{
+    const scale_job *j = context;
+    const tce_policy *p = j->policy;
+    const size_t size = tce__scale_size(p->P, p->spread.diagonal);
+    (void)chunk;
+    (void)worker;
+
+    for (size_t e = begin; e < end; e++)
+        tce__scale_forward(&p->spread, p->P, p->raw + e * p->stride, j->scale + e * size);
+    return TCE_OK;
+}
+
+static tce_status scales_backward(void *context, size_t chunk, size_t begin, size_t end,
                                   int32_t worker)
 {
-    const factor_job *j = context;
+    const scale_job *j = context;
     const tce_policy *p = j->policy;
+    const size_t size = tce__scale_size(p->P, p->spread.diagonal);
     (void)chunk;
     (void)worker;
 
     for (size_t e = begin; e < end; e++)
-        tce__covariance_forward(p->P, is_diagonal(p), p->min_std, p->raw + e * p->n_raw,
-                                j->L + e * p->P * p->P);
+        tce__scale_backward(&p->spread, p->P, p->raw + e * p->stride, j->d_scale + e * size,
+                            p->d_raw + e * p->stride);
     return TCE_OK;
 }
 
-static tce_status factors_backward(void *context, size_t chunk, size_t begin, size_t end,
-                                   int32_t worker)
+static tce_status run_scales(const tce_policy *policy, size_t n, tce_pool_work work, scale_job *job)
 {
-    const factor_job *j = context;
-    const tce_policy *p = j->policy;
-    (void)chunk;
-    (void)worker;
-
-    for (size_t e = begin; e < end; e++)
-        tce__covariance_backward(p->P, is_diagonal(p), p->raw + e * p->n_raw,
-                                 j->d_L + e * p->P * p->P, p->d_raw + e * p->n_raw);
-    return TCE_OK;
+    const size_t size = tce__scale_size(policy->P, policy->spread.diagonal);
+    return tce_pool_run(policy->mean->pool, tce_policy_n_factors(policy, n),
+                        CHUNK_NUMBERS / size + 1, work, job);
 }
-
-/* Factors a thread takes at once. */
-#define FACTOR_CHUNK 8
 
 tce_status tce_policy_predict(tce_policy *policy, size_t n, const double *obs, double *out_mean,
-                              double *out_L)
+                              double *out_scale)
 {
     tce_status status = tce__check_pointer("policy", policy);
     if (status == TCE_OK)
         status = tce__check_pointer("out_mean", out_mean);
     if (status == TCE_OK)
-        status = tce__check_pointer("out_L", out_L);
+        status = tce__check_pointer("out_scale", out_scale);
     if (status == TCE_OK && n > policy->max_batch)
         status = tce_fail(TCE_E_SHAPE, "n = %zu contexts, max_batch is %zu", n, policy->max_batch);
     if (status == TCE_OK)
@@ -258,41 +342,63 @@ tce_status tce_policy_predict(tce_policy *policy, size_t n, const double *obs, d
     if (status != TCE_OK || n == 0)
         return status;
 
-    status = tce_net_forward(policy->mean, n, obs, out_mean);
+    status = tce_net_forward(policy->mean, n, obs, policy->shared_body ? policy->heads : out_mean);
+    if (status == TCE_OK && policy->shared_body)
+        take_means(policy, n, policy->heads, out_mean);
     if (status == TCE_OK && policy->factor)
         status = tce_net_forward(policy->factor, n, obs, policy->raw);
     if (status != TCE_OK)
         return status;
-    factor_job job = { policy, out_L, NULL };
+    scale_job job = { policy, out_scale, NULL };
     policy->remembered = n;
-    return tce_pool_run(policy->mean->pool, tce_policy_n_factors(policy, n), FACTOR_CHUNK,
-                        factors_forward, &job);
+    return run_scales(policy, n, scales_forward, &job);
+}
+
+/* Whether there is a predict of n contexts to stand on. */
+static tce_status check_remembered(const tce_policy *policy, size_t n, const char *what)
+{
+    if (policy->remembered == 0)
+        return tce_fail(TCE_E_STATE, "%s without a predict since the weights changed", what);
+    if (n != policy->remembered)
+        return tce_fail(TCE_E_SHAPE, "n = %zu contexts, the last predict had %zu", n,
+                        policy->remembered);
+    return TCE_OK;
 }
 
 tce_status tce_policy_backward(tce_policy *policy, size_t n, const double *d_mean,
-                               const double *d_L)
+                               const double *d_scale)
 {
     tce_status status = tce__check_pointer("policy", policy);
     if (status == TCE_OK)
         status = tce__check_pointer("d_mean", d_mean);
     if (status == TCE_OK)
-        status = tce__check_pointer("d_L", d_L);
-    if (status == TCE_OK && policy->remembered == 0)
-        status = tce_fail(TCE_E_STATE, "backward without a predict since the weights changed");
-    if (status == TCE_OK && n != policy->remembered)
-        status = tce_fail(TCE_E_SHAPE, "n = %zu contexts, the last predict had %zu", n,
-                          policy->remembered);
+        status = tce__check_pointer("d_scale", d_scale);
+    if (status == TCE_OK)
+        status = check_remembered(policy, n, "backward");
     if (status != TCE_OK)
         return status;
 
-    factor_job job = { policy, NULL, d_L };
-    status = tce_pool_run(policy->mean->pool, tce_policy_n_factors(policy, n), FACTOR_CHUNK,
-                          factors_backward, &job);
+    scale_job job = { policy, NULL, d_scale };
+    status = run_scales(policy, n, scales_backward, &job);
+    for (size_t r = 0; status == TCE_OK && policy->shared_body && r < n; r++)
+        memcpy(policy->d_heads + r * policy->stride, d_mean + r * policy->P,
+               policy->P * sizeof *d_mean);
     if (status == TCE_OK)
-        status = tce_net_backward(policy->mean, n, d_mean, NULL);
+        status = tce_net_backward(policy->mean, n, policy->shared_body ? policy->d_heads : d_mean,
+                                  NULL);
     if (status == TCE_OK && policy->factor)
         status = tce_net_backward(policy->factor, n, policy->d_raw, NULL);
     return status;
+}
+
+tce_status tce_policy_hidden(const tce_policy *policy, size_t n, double *out)
+{
+    tce_status status = tce__check_pointer("policy", policy);
+    if (status == TCE_OK)
+        status = tce__check_pointer("out", out);
+    if (status == TCE_OK)
+        status = check_remembered(policy, n, "hidden");
+    return status == TCE_OK ? tce_net_hidden(policy->mean, n, out) : status;
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
@@ -301,10 +407,12 @@ double tce_policy_gradient_norm(const tce_policy *policy)
 {
     if (!policy)
         return 0.0;
-    const double factor = policy->factor
-                              ? tce_net_gradient_norm(policy->factor)
-                              : sqrt(tce__net_double.sum_of_squares(policy->n_raw, policy->d_raw));
-    return hypot(tce_net_gradient_norm(policy->mean), factor);
+    double rest = 0.0;
+    if (policy->factor)
+        rest = tce_net_gradient_norm(policy->factor);
+    else if (tce__policy_has_vector(policy))
+        rest = sqrt(tce__net_double.sum_of_squares(policy->n_raw, policy->d_raw));
+    return hypot(tce_net_gradient_norm(policy->mean), rest);
 }
 
 void tce_policy_scale_gradient(tce_policy *policy, double factor)
@@ -313,7 +421,7 @@ void tce_policy_scale_gradient(tce_policy *policy, double factor)
         return;
     tce_net_scale_gradient(policy->mean, factor);
     tce_net_scale_gradient(policy->factor, factor);
-    if (!policy->factor)
+    if (tce__policy_has_vector(policy))
         tce__net_double.scale(policy->n_raw, factor, policy->d_raw);
 }
 
@@ -330,10 +438,10 @@ tce_status tce_policy_adam_step(tce_policy *policy, const tce_adam_options *adam
 
     tce__net_adam(policy->mean, &opt);
     policy->remembered = 0;
-    if (policy->factor) {
+    if (policy->factor)
         tce__net_adam(policy->factor, &opt);
+    if (!tce__policy_has_vector(policy))
         return TCE_OK;
-    }
     policy->n_steps++;
     const tce__adam_scalars s = tce__adam_prepare(&opt, policy->n_steps);
     tce__net_double.adam(policy->n_raw, &s, policy->d_raw, policy->raw, policy->moment,
@@ -341,26 +449,48 @@ tce_status tce_policy_adam_step(tce_policy *policy, const tce_adam_options *adam
     return TCE_OK;
 }
 
-tce_status tce_policy_set_covariance(tce_policy *policy, const double *L)
+/* an entry of a scale that is to be set */
+static tce_status check_entry(const char *name, double x, int is_deviation)
+{
+    if (!isfinite(x))
+        return tce_fail(TCE_E_VALUE, "%s = %g, must be finite", name, x);
+    if (is_deviation && !(x > 0.0))
+        return tce_fail(TCE_E_NOT_PD, "%s = %g, must be > 0", name, x);
+    return TCE_OK;
+}
+
+enum { ENTRY_NAME_SIZE = 64 };
+
+static tce_status check_scale(const tce_policy *policy, const double *scale)
+{
+    const size_t P = policy->P;
+    const int diagonal = policy->spread.diagonal;
+    char name[ENTRY_NAME_SIZE];
+    tce_status status = TCE_OK;
+
+    for (size_t i = 0; status == TCE_OK && i < P; i++)
+        for (size_t j = diagonal ? i : 0; status == TCE_OK && j <= i; j++) {
+            if (diagonal)
+                snprintf(name, sizeof name, "scale[%zu]", i);
+            else
+                snprintf(name, sizeof name, "scale[%zu,%zu]", i, j);
+            status = check_entry(name, diagonal ? scale[i] : scale[i * P + j], i == j);
+        }
+    return status;
+}
+
+tce_status tce_policy_set_covariance(tce_policy *policy, const double *scale)
 {
     tce_status status = tce__check_pointer("policy", policy);
-    if (status == TCE_OK && policy->factor)
+    if (status == TCE_OK && !tce__policy_has_vector(policy))
         status = tce_fail(TCE_E_UNSUPPORTED, "a contextual covariance has no vector to set");
     if (status == TCE_OK)
-        status = tce__check_pointer("L", L);
+        status = tce__check_pointer("scale", scale);
+    if (status == TCE_OK)
+        status = check_scale(policy, scale);
     if (status != TCE_OK)
         return status;
-
-    const size_t P = policy->P;
-    for (size_t i = 0; i < P; i++) {
-        const size_t first = is_diagonal(policy) ? i : 0;
-        for (size_t j = first; j <= i; j++)
-            if (!isfinite(L[i * P + j]))
-                return tce_fail(TCE_E_VALUE, "L[%zu,%zu] = %g, must be finite", i, j, L[i * P + j]);
-        if (!(L[i * P + i] > 0.0))
-            return tce_fail(TCE_E_NOT_PD, "L[%zu,%zu] = %g, must be > 0", i, i, L[i * P + i]);
-    }
-    tce__covariance_inverse(P, is_diagonal(policy), policy->min_std, L, policy->raw);
+    tce__scale_inverse(&policy->spread, policy->P, scale, policy->raw);
     policy->remembered = 0;
     return TCE_OK;
 }

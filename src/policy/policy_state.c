@@ -1,7 +1,10 @@
 /*
  * A policy's state as one vector, and in a store: the networks under "<prefix>.mean" and
  * "<prefix>.covariance", or, when shared, the raw vector "<prefix>.covariance.raw" with its Adam;
- * "<prefix>.form" (form, start) and "<prefix>.std" (min_std, initial_std).
+ * "<prefix>.form" (form, start) and "<prefix>.std" (min_std, initial_std). Where the spread is not
+ * softplus, or mean and spread share a body: "<prefix>.spread" (spread, shared_body) and
+ * "<prefix>.log_std" (log_std_low, log_std_high); where the last layer starts with another gain than
+ * 0.01: "<prefix>.gain".
  */
 #include <tce/policy.h>
 
@@ -11,13 +14,14 @@
 
 #include "policy/internal.h"
 
+/* of the last layer: what a store without "<prefix>.gain" has */
+#define DEFAULT_GAIN 0.01
+
 /* ---- weights and gradient -------------------------------------------------------------------- */
 
 size_t tce_policy_n_weights(const tce_policy *policy)
 {
-    if (!policy)
-        return 0;
-    return policy->mean->n_weights + (policy->factor ? policy->factor->n_weights : policy->n_raw);
+    return policy ? policy->mean->n_weights + tce__policy_n_rest(policy) : 0;
 }
 
 void tce_policy_get_weights(const tce_policy *policy, double *out)
@@ -26,9 +30,8 @@ void tce_policy_get_weights(const tce_policy *policy, double *out)
         return;
     tce_net_get_weights(policy->mean, out);
     out += policy->mean->n_weights;
-    if (policy->factor)
-        tce_net_get_weights(policy->factor, out);
-    else
+    tce_net_get_weights(policy->factor, out);
+    if (tce__policy_has_vector(policy))
         memcpy(out, policy->raw, policy->n_raw * sizeof *out);
 }
 
@@ -44,7 +47,7 @@ tce_status tce_policy_set_weights(tce_policy *policy, const double *weights)
     status = tce__net_check_weights(policy->mean, "weights", weights);
     if (status == TCE_OK && policy->factor)
         status = tce__net_check_weights(policy->factor, "covariance weights", rest);
-    if (status == TCE_OK && !policy->factor)
+    if (status == TCE_OK && tce__policy_has_vector(policy))
         status = tce__check_finite("covariance weights", policy->n_raw, rest);
     if (status != TCE_OK)
         return status;
@@ -52,7 +55,7 @@ tce_status tce_policy_set_weights(tce_policy *policy, const double *weights)
     tce__net_set_weights(policy->mean, weights);
     if (policy->factor)
         tce__net_set_weights(policy->factor, rest);
-    else
+    if (tce__policy_has_vector(policy))
         memcpy(policy->raw, rest, policy->n_raw * sizeof *rest);
     policy->remembered = 0;
     return TCE_OK;
@@ -64,9 +67,8 @@ void tce_policy_get_gradient(const tce_policy *policy, double *out)
         return;
     tce_net_get_gradient(policy->mean, out);
     out += policy->mean->n_weights;
-    if (policy->factor)
-        tce_net_get_gradient(policy->factor, out);
-    else
+    tce_net_get_gradient(policy->factor, out);
+    if (tce__policy_has_vector(policy))
         memcpy(out, policy->d_raw, policy->n_raw * sizeof *out);
 }
 
@@ -86,6 +88,45 @@ static tce_status make_prefixes(const char *prefix, prefixes *out)
     return status;
 }
 
+static tce_status save_spread(const tce_policy *policy, tce_store *store, const char *prefix)
+{
+    const tce__spread *s = &policy->spread;
+    const int32_t spread[2] = { s->kind, policy->shared_body };
+    const double log_std[2] = { s->low, s->high };
+    tce_status status = TCE_OK;
+    if (s->kind != TCE_POLICY_SOFTPLUS || policy->shared_body) {
+        status = tce__field_put(store, prefix, "spread", TCE_STORE_I32, 2, 0, spread);
+        if (status == TCE_OK)
+            status = tce__field_put(store, prefix, "log_std", TCE_STORE_F64, 2, 0, log_std);
+    }
+    if (status == TCE_OK && policy->gain_out != DEFAULT_GAIN)
+        status = tce__field_put(store, prefix, "gain", TCE_STORE_F64, 1, 0, &policy->gain_out);
+    return status;
+}
+
+/* the spread of a saved policy, and its gain, into options that have the defaults */
+static tce_status read_spread(const tce_store *store, const char *prefix, tce_policy_options *out)
+{
+    int32_t spread[2] = { TCE_POLICY_SOFTPLUS, 0 };
+    double log_std[2] = { out->log_std_low, out->log_std_high };
+    double gain = DEFAULT_GAIN;
+    tce_status status = tce__field_read(store, prefix, "spread", TCE_STORE_I32, 2, spread);
+    if (status == TCE_OK)
+        status = tce__field_read(store, prefix, "log_std", TCE_STORE_F64, 2, log_std);
+    else if (status == TCE_E_NOT_FOUND)
+        status = TCE_OK;
+    if (status == TCE_OK)
+        status = tce__field_read(store, prefix, "gain", TCE_STORE_F64, 1, &gain);
+    if (status == TCE_E_NOT_FOUND)
+        status = TCE_OK;
+    out->spread = spread[0];
+    out->shared_body = spread[1];
+    out->log_std_low = log_std[0];
+    out->log_std_high = log_std[1];
+    out->gain_out = gain;
+    return status;
+}
+
 tce_status tce_policy_save(const tce_policy *policy, tce_store *store, const char *prefix)
 {
     prefixes names;
@@ -98,14 +139,18 @@ tce_status tce_policy_save(const tce_policy *policy, tce_store *store, const cha
         return status;
 
     const int32_t form[2] = { policy->form, policy->mean->start };
-    const double std[2] = { policy->min_std, policy->initial_std };
+    const double std[2] = { policy->spread.min_std, policy->initial_std };
     status = tce__field_put(store, prefix, "form", TCE_STORE_I32, 2, 0, form);
     if (status == TCE_OK)
         status = tce__field_put(store, prefix, "std", TCE_STORE_F64, 2, 0, std);
     if (status == TCE_OK)
+        status = save_spread(policy, store, prefix);
+    if (status == TCE_OK)
         status = tce_net_save(policy->mean, store, names.mean);
     if (status == TCE_OK && policy->factor)
-        return tce_net_save(policy->factor, store, names.covariance);
+        status = tce_net_save(policy->factor, store, names.covariance);
+    if (!tce__policy_has_vector(policy))
+        return status;
 
     if (status == TCE_OK)
         status = tce__field_put(store, names.covariance, "raw", TCE_STORE_F64, policy->n_raw, 0,
@@ -122,21 +167,37 @@ tce_status tce_policy_save(const tce_policy *policy, tce_store *store, const cha
     return status;
 }
 
-/* the form and min_std decide what the numbers mean, so they must be the policy's own */
+/* form and spread decide what the numbers mean, so they must be the policy's own */
 static tce_status check_meaning(const tce_policy *policy, const tce_store *store,
                                 const char *prefix)
 {
+    const tce__spread *own = &policy->spread;
     int32_t form[2];
     double std[2];
+    tce_policy_options then;
+    tce_policy_options_init(&then, sizeof then);
     tce_status status = tce__field_read(store, prefix, "form", TCE_STORE_I32, 2, form);
     if (status == TCE_OK)
         status = tce__field_read(store, prefix, "std", TCE_STORE_F64, 2, std);
+    if (status == TCE_OK)
+        status = read_spread(store, prefix, &then);
     if (status == TCE_OK && form[0] != policy->form)
         status = tce_fail(TCE_E_SHAPE, "%s was saved with form %d, the policy has %d", prefix,
                           (int)form[0], (int)policy->form);
-    if (status == TCE_OK && std[0] != policy->min_std)
+    if (status == TCE_OK && then.shared_body != policy->shared_body)
+        status = tce_fail(TCE_E_SHAPE, "%s was saved with shared_body %d, the policy has %d",
+                          prefix, (int)then.shared_body, (int)policy->shared_body);
+    if (status == TCE_OK && then.spread != own->kind)
+        status = tce_fail(TCE_E_VALUE, "%s was saved with spread %d, the policy has %d", prefix,
+                          (int)then.spread, (int)own->kind);
+    if (status == TCE_OK && own->kind == TCE_POLICY_SOFTPLUS && std[0] != own->min_std)
         status = tce_fail(TCE_E_VALUE, "%s was saved with min_std %g, the policy has %g", prefix,
-                          std[0], policy->min_std);
+                          std[0], own->min_std);
+    if (status == TCE_OK && own->kind == TCE_POLICY_EXP_CLIPPED &&
+        (then.log_std_low != own->low || then.log_std_high != own->high))
+        status = tce_fail(TCE_E_VALUE,
+                          "%s was saved with log_std in %g ... %g, the policy has %g ... %g",
+                          prefix, then.log_std_low, then.log_std_high, own->low, own->high);
     return status;
 }
 
@@ -185,7 +246,7 @@ tce_status tce_policy_load(tce_policy *policy, const tce_store *store, const cha
         status = tce__net_load_check(policy->mean, store, names.mean);
     if (status == TCE_OK && policy->factor)
         status = tce__net_load_check(policy->factor, store, names.covariance);
-    if (status == TCE_OK && !policy->factor)
+    if (status == TCE_OK && tce__policy_has_vector(policy))
         status = check_vector(policy, store, names.covariance);
     if (status != TCE_OK)
         return status;
@@ -194,56 +255,76 @@ tce_status tce_policy_load(tce_policy *policy, const tce_store *store, const cha
     status = tce__net_load_read(policy->mean, store, names.mean);
     if (status == TCE_OK && policy->factor)
         status = tce__net_load_read(policy->factor, store, names.covariance);
-    if (status == TCE_OK && !policy->factor)
+    if (status == TCE_OK && tce__policy_has_vector(policy))
         status = read_vector(policy, store, names.covariance);
     return status;
 }
 
-tce_status tce_policy_create_from(const tce_store *store, const char *prefix, int32_t max_batch,
-                                  tce_pool *pool, const tce_hooks *hooks, tce_policy **out)
+/* what was saved, in the options of a policy; widths are in the shapes */
+static tce_status read_options(const tce_store *store, const char *prefix, tce__net_shape *mean,
+                               tce__net_shape *factor, tce_policy_options *opt)
+{
+    prefixes names;
+    int32_t form[2];
+    double std[2];
+    tce_status status = make_prefixes(prefix, &names);
+    if (status == TCE_OK)
+        status = tce__field_read(store, prefix, "form", TCE_STORE_I32, 2, form);
+    if (status == TCE_OK)
+        status = tce__field_read(store, prefix, "std", TCE_STORE_F64, 2, std);
+    if (status == TCE_OK)
+        status = read_spread(store, prefix, opt);
+    if (status == TCE_OK)
+        status = tce__net_saved_shape(store, names.mean, mean);
+    if (status != TCE_OK)
+        return status;
+
+    opt->form = form[0];
+    opt->start = form[1];
+    opt->min_std = std[0];
+    opt->initial_std = std[1];
+    const int diagonal = opt->form == TCE_POLICY_DIAGONAL_CONTEXTUAL;
+    if ((diagonal || opt->form == TCE_POLICY_FULL_CONTEXTUAL) && !opt->shared_body)
+        return tce__net_saved_shape(store, names.covariance, factor);
+    if (opt->shared_body && !diagonal)
+        return tce_fail(TCE_E_VALUE, "%s was saved with form %d and a shared body", prefix,
+                        (int)opt->form);
+    if (opt->shared_body && mean->n_out % 2 != 0)
+        return tce_fail(TCE_E_SHAPE, "%s has %d outputs, which are no two heads", prefix,
+                        (int)mean->n_out);
+    return TCE_OK;
+}
+
+tce_status tce_policy_create_from(const tce_store *store, const char *prefix,
+                                  const tce_policy_options *options, const tce_hooks *hooks,
+                                  tce_policy **out)
 {
     tce_status status = tce__check_pointer("out", out);
     if (status != TCE_OK)
         return status;
     *out = NULL;
 
-    /* the options, from what was saved */
-    prefixes names;
-    int32_t form[2];
-    double std[2];
+    /* what the caller decides, then what was saved */
+    tce_policy_options opt;
     tce__net_shape mean;
     tce__net_shape factor = { .n_hidden = -1, .activation = -1 };
+    tce_policy_options_init(&opt, sizeof opt);
     status = tce__check_pointer("store", store);
+    if (status == TCE_OK && options)
+        status = tce__struct_read(options, "tce_policy_options", sizeof opt, &opt);
     if (status == TCE_OK)
-        status = make_prefixes(prefix, &names);
-    if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "form", TCE_STORE_I32, 2, form);
-    if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "std", TCE_STORE_F64, 2, std);
-    if (status == TCE_OK)
-        status = tce__net_saved_shape(store, names.mean, &mean);
-    if (status == TCE_OK && form[0] == TCE_POLICY_FULL_CONTEXTUAL)
-        status = tce__net_saved_shape(store, names.covariance, &factor);
+        status = read_options(store, prefix, &mean, &factor, &opt);
     if (status != TCE_OK)
         return status;
-
-    tce_policy_options opt;
-    tce_policy_options_init(&opt, sizeof opt);
     opt.n_obs = mean.n_in;
-    opt.n_dims = mean.n_out;
-    opt.form = form[0];
+    opt.n_dims = opt.shared_body ? mean.n_out / 2 : mean.n_out;
     opt.n_hidden = mean.n_hidden;
     opt.activation = mean.activation;
     opt.precision = mean.precision;
-    opt.start = form[1];
-    opt.max_batch = max_batch;
     opt.n_cov_hidden = factor.n_hidden;
     opt.cov_activation = factor.activation;
     opt.hidden = mean.hidden;
     opt.cov_hidden = factor.hidden;
-    opt.min_std = std[0];
-    opt.initial_std = std[1];
-    opt.pool = pool;
 
     tce_policy *policy;
     status = tce_policy_create(&opt, hooks, &policy);

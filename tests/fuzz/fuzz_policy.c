@@ -73,7 +73,7 @@ static void save(const tce_policy *policy, const tce_mp *mp, const tce_hooks *ho
     must(tce_store_create(NULL, &store) == TCE_OK);
     must(tce_policy_save(policy, store, "policy") == TCE_OK &&
          tce_mp_save(mp, store, "mp") == TCE_OK);
-    must(tce_policy_create_from(store, "policy", 1, NULL, hooks, &policy_again) == TCE_OK);
+    must(tce_policy_create_from(store, "policy", NULL, hooks, &policy_again) == TCE_OK);
     granted = 0;
     must(tce_mp_create_from(store, "mp", hooks, &mp_again) == TCE_OK);
     must(tce_policy_n_weights(policy_again) == tce_policy_n_weights(policy));
@@ -95,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
 
     granted = 0;
-    const tce_status opened = tce_policy_create_from(store, "policy", 1, NULL, &hooks, &policy);
+    const tce_status opened = tce_policy_create_from(store, "policy", NULL, &hooks, &policy);
     must(opened == TCE_OK ? policy != NULL : policy == NULL && tce_error_message()[0] != '\0');
     granted = 0;
     const tce_status made = tce_mp_create_from(store, "mp", &hooks, &mp);

@@ -188,9 +188,11 @@ static void networks(const std::string &path)
     require(loaded.read("x") == x && loaded.text("note") == "from C++" &&
                 loaded.n_arrays() == store.n_arrays(),
             "store");
-    tce::policy copy(loaded, "policy", 4);
+    tce::policy copy(loaded, "policy", p);
     policy.predict(4, x.data(), mean.data(), L.data());
-    copy.predict(4, x.data(), again.data(), L.data());
+    tce::doubles room(copy.work_size(4));
+    copy.mean(4, x.data(), room.data(), again.data());
+    require(copy.scale_size() == 9, "scale");
     require(mean == again, "policy from a file");
 }
 

@@ -146,7 +146,8 @@ def test_factors_that_come_out_can_go_in_again() -> None:
     mean, zero = RNG.normal(size=(5, 3)), np.zeros((5, 3))
     for form in ("full", "contextual", "diagonal"):
         policy = tce.Policy(3, 3, form, [4], random=1)
-        _, chol = policy.predict(mean)
+        _, scale = policy.predict(mean)
+        chol = scale[:, :, None] * np.eye(3) if policy.diagonal else scale
         for kind in ("kl", "w2", "frobenius", "identity"):
             projection = tce.Projection(kind, 3, 0.1, 0.01, diagonal=form == "diagonal", entropy="equal")
             projection.project(*projection.project(mean, chol, zero, chol, 9.0), zero, chol, 9.0)

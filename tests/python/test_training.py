@@ -182,23 +182,29 @@ def test_training_reduces_the_loss_and_growing_keeps_all_state() -> None:
     np.testing.assert_array_equal(small.weights, large.weights)
 
 
-@pytest.mark.parametrize("form", ["full", "contextual", "diagonal"])
-def test_a_policy_predicts_trains_and_is_saved(form, tmp_path) -> None:
-    policy = tce.Policy(3, 4, form, [8], precision="double", min_std=1e-3, random=tce.Random(1))
+@pytest.mark.parametrize("form, keywords", [
+    ("full", {}), ("contextual", {}), ("diagonal", {}), ("diagonal", {"spread": "exp"}),
+    ("diagonal_contextual", {"spread": "exp_clipped", "shared_body": True}), ("diagonal_contextual", {"cov_hidden": [5]})])
+def test_a_policy_predicts_trains_and_is_saved(form, keywords, tmp_path) -> None:
+    policy = tce.Policy(3, 4, form, [8], precision="double", min_std=1e-3, random=tce.Random(1), **keywords)
     obs = RNG.normal(size=(6, 3))
-    mean, chol = policy.predict(obs)
-    assert mean.shape == (6, 4) and chol.shape == (6 if form == "contextual" else 1, 4, 4)
-    if form != "contextual":
-        np.testing.assert_allclose(chol[0], np.eye(4) * 0.991, atol=1e-12)
-    d_mean, d_chol = RNG.normal(size=mean.shape), np.tril(RNG.normal(size=chol.shape))
-    if form == "diagonal":
-        d_chol *= np.eye(4)
-    policy.backward(d_mean, d_chol)
+    mean, scale = policy.predict(obs)
+    diagonal, contextual = form.startswith("diagonal"), form.endswith("contextual")
+    assert policy.diagonal == diagonal
+    assert mean.shape == (6, 4) and scale.shape == ((6 if contextual else 1, 4) if diagonal else (6 if contextual else 1, 4, 4))
+    if not contextual:
+        first = 0.99 if keywords else 0.991
+        np.testing.assert_allclose(scale[0], np.full(4, first) if diagonal else np.eye(4) * first, atol=1e-12)
+    np.testing.assert_array_equal(policy.mean(obs), mean)
+    d_mean, d_scale = RNG.normal(size=mean.shape), RNG.normal(size=scale.shape)
+    if not diagonal:
+        d_scale = np.tril(d_scale)
+    policy.backward(d_mean, d_scale)
 
-    def loss(parameters):
-        policy.weights = parameters
+    def loss(weights):
+        policy.weights = weights
         m, c = policy.predict(obs)
-        return (m * d_mean).sum() + (c * d_chol).sum()
+        return (m * d_mean).sum() + (c * d_scale).sum()
 
     start, gradient = policy.weights, policy.gradient
     for i in (0, policy.n_weights // 2, policy.n_weights - 1):
@@ -208,7 +214,7 @@ def test_a_policy_predicts_trains_and_is_saved(form, tmp_path) -> None:
         assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-7)
     policy.weights = start
     policy.predict(obs)
-    policy.backward(d_mean, d_chol)
+    policy.backward(d_mean, d_scale)
     assert policy.gradient_norm == pytest.approx(np.linalg.norm(gradient))
     policy.scale_gradient(0.1 / policy.gradient_norm)
     assert policy.gradient_norm == pytest.approx(0.1)
@@ -219,7 +225,7 @@ def test_a_policy_predicts_trains_and_is_saved(form, tmp_path) -> None:
     policy.save(store, "policy")
     store.save(tmp_path / "policy.safetensors")
     loaded = tce.Policy.from_store(tce.Store.load(tmp_path / "policy.safetensors"), "policy")
-    assert (loaded.n_obs, loaded.n_dims) == (3, 4)
+    assert (loaded.n_obs, loaded.n_dims, loaded.diagonal) == (3, 4, diagonal)
     for got, want in zip(loaded.predict(obs), policy.predict(obs)):
         np.testing.assert_array_equal(got, want)
 
@@ -231,6 +237,9 @@ def test_the_covariance_can_be_set() -> None:
     np.testing.assert_allclose(policy.predict(np.zeros((1, 2)))[1][0], chol, atol=1e-9)
     with pytest.raises(tce.UnsupportedError):
         tce.Policy(2, 3, "contextual").set_covariance(chol)
+    diagonal = tce.Policy(2, 3, "diagonal", random=tce.Random(1))
+    diagonal.set_covariance([0.5, 1.0, 2.0])
+    np.testing.assert_allclose(diagonal.predict(np.zeros((1, 2)))[1], [[0.5, 1.0, 2.0]], atol=1e-9)
 
 
 def test_rows_are_normalised_by_running_statistics() -> None:

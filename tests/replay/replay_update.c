@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "collect/factors.h"
 #include "methods/policy_update.h"
 
 enum { MAX_STEPS = 1 << 20 };
@@ -247,7 +248,7 @@ static void create_batch(replay_case *c, update *u)
     double *contexts = replay_array(c, c->root, "contexts", u->E * u->net.n_in);
     double *work = replay_zeros(c, tce_gauss_work_size(u->E, u->P));
 
-    replay_ok(c, tce_policy_predict(u->work.policy, u->E, contexts, old_mean, old_L));
+    replay_ok(c, factors_predict(u->work.policy, u->E, contexts, old_mean, old_L));
     if (replay_get(c, c->root, "old_mean") != NULL) {
         old_mean = replay_array(c, c->root, "old_mean", u->E * u->P);
         old_L = replay_array(c, c->root, "old_chol", u->N * u->P * u->P);
@@ -386,7 +387,7 @@ void replay_policy_update(replay_case *c)
     /* set variance: the policy takes over the projected factor */
     if (set_variance) {
         replay_ok(c, policy_update_project(&u->work, &u->rows, &u->settings.bounds));
-        replay_ok(c, tce_policy_set_covariance(u->work.policy, u->work.proj_L));
+        replay_ok(c, factors_set(u->work.policy, u->work.proj_L, u->work.d_mean));
     }
     replay_final(c, u);
 }

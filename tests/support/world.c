@@ -10,6 +10,7 @@
 
 #include <check.h>
 
+#include "collect/factors.h"
 #include "methods/schedules.h"
 
 /* Purposes of random streams. */
@@ -326,7 +327,7 @@ static tce_status roll_out(world *w)
     tce_status st = tce_rollout_reset(w->rollout, E, w->iteration, w->contexts, w->init_pos,
                                       w->init_vel);
     if (st == TCE_OK)
-        st = tce_policy_predict(w->policy, E, w->contexts, w->old_mean, w->old_L);
+        st = factors_predict(w->policy, E, w->contexts, w->old_mean, w->old_L);
     tce_random_start(&random, 0, SAMPLES, w->iteration, 0);
     tce_random_normals(&random, E * WORLD_P, w->params);
     const tce_gauss policy = { .struct_size = sizeof policy,

@@ -25,7 +25,7 @@ from .gauss import KL, Gaussian, GaussianGradient, LogProbGradient
 from .mp import DMP, Blended, MovementPrimitive, PathCovariance, Plan, ProDMP, ProMP, Trajectory, Via, blend
 from .net import Net
 from .normaliser import Normaliser, Statistics
-from .policy import Policy
+from .policy import DiagonalGaussian, Policy
 from .python_env import Env, GymTask, PythonTask
 from .returns import Returns, Surrogate, SurrogateStats
 from .rollout import Paths, Rollout, Steps
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __version__ = f"{_declarations.TCE_VERSION_MAJOR}.{_declarations.TCE_VERSION_MINOR}.{_declarations.TCE_VERSION_PATCH}"
 
 __all__ = [
-    "ArgumentError", "Blended", "Bounds", "CorruptError", "DMP", "Distances", "Env", "EnvSpec",
+    "ArgumentError", "Blended", "Bounds", "CorruptError", "DMP", "DiagonalGaussian", "Distances", "Env", "EnvSpec",
     "EnvironmentFault", "EpisodeEnv", "EpisodeVectorEnv", "FileError", "Gaussian", "GaussianGradient", "GymTask",
     "Instance", "KL", "LibraryError", "LogProbGradient", "MovementPrimitive", "Net", "Normaliser", "NotFoundError",
     "NumericalError", "OutOfMemoryError", "PathCovariance", "Paths", "Plan", "Policy", "Pool", "ProDMP", "ProMP",

@@ -34,7 +34,9 @@ FIELDS: Dict[Type[Struct], Dict[str, Dict[str, int]]] = {
         **_NETWORK, "cov_activation": _ACTIVATIONS,
         "form": {
             "full": c.TCE_POLICY_FULL_SHARED, "contextual": c.TCE_POLICY_FULL_CONTEXTUAL,
-            "diagonal": c.TCE_POLICY_DIAGONAL_SHARED}},
+            "diagonal": c.TCE_POLICY_DIAGONAL_SHARED, "diagonal_contextual": c.TCE_POLICY_DIAGONAL_CONTEXTUAL},
+        "spread": {
+            "softplus": c.TCE_POLICY_SOFTPLUS, "exp": c.TCE_POLICY_EXP, "exp_clipped": c.TCE_POLICY_EXP_CLIPPED}},
     c.NormaliserOptions: {
         "divisor": {"rows": c.TCE_NORMALISER_ROWS, "rows_less_one": c.TCE_NORMALISER_ROWS_LESS_ONE}},
     c.RolloutOptions: {"on_fault": {"fail": c.TCE_ROLLOUT_FAIL, "drop": c.TCE_ROLLOUT_DROP}}}

@@ -38,6 +38,10 @@ TCE_NORMALISER_ROWS_LESS_ONE = 1
 TCE_POLICY_FULL_SHARED = 0
 TCE_POLICY_FULL_CONTEXTUAL = 1
 TCE_POLICY_DIAGONAL_SHARED = 2
+TCE_POLICY_DIAGONAL_CONTEXTUAL = 3
+TCE_POLICY_SOFTPLUS = 0
+TCE_POLICY_EXP = 1
+TCE_POLICY_EXP_CLIPPED = 2
 TCE_ROLLOUT_FAIL = 0
 TCE_ROLLOUT_DROP = 1
 TCE_SEGMENT_POINTS_INTERVAL = 0
@@ -215,10 +219,11 @@ class PolicyOptions(Struct):
 
     _name_ = "tce_policy_options"
     _fields_ = [
-        ("struct_size", c_size_t), ("n_obs", c_int32), ("n_dims", c_int32), ("form", c_int32), ("n_hidden", c_int32),
-        ("activation", c_int32), ("precision", c_int32), ("start", c_int32), ("max_batch", c_int32),
-        ("n_cov_hidden", c_int32), ("cov_activation", c_int32), ("hidden", c_void_p), ("cov_hidden", c_void_p),
-        ("min_std", c_double), ("initial_std", c_double), ("pool", c_void_p)]
+        ("struct_size", c_size_t), ("n_obs", c_int32), ("n_dims", c_int32), ("form", c_int32), ("spread", c_int32),
+        ("shared_body", c_int32), ("n_hidden", c_int32), ("activation", c_int32), ("precision", c_int32),
+        ("start", c_int32), ("max_batch", c_int32), ("n_cov_hidden", c_int32), ("cov_activation", c_int32),
+        ("hidden", c_void_p), ("cov_hidden", c_void_p), ("min_std", c_double), ("initial_std", c_double),
+        ("log_std_low", c_double), ("log_std_high", c_double), ("gain_out", c_double), ("pool", c_void_p)]
     _arrays_ = {
         "hidden": Int32, "cov_hidden": Int32}
 
@@ -468,10 +473,14 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_policy_free": (None, [Pointer]),
     "tce_policy_start": (Status, [Pointer, Pointer]),
     "tce_policy_n_factors": (c_size_t, [Pointer, c_size_t]),
+    "tce_policy_scale_size": (c_size_t, [Pointer]),
     "tce_policy_n_dims": (c_size_t, [Pointer]),
     "tce_policy_n_obs": (c_size_t, [Pointer]),
+    "tce_policy_mean": (Status, [Pointer, c_size_t, Float64, Float64, Float64]),
+    "tce_policy_work_size": (c_size_t, [Pointer, c_size_t]),
     "tce_policy_predict": (Status, [Pointer, c_size_t, Float64, Float64, Float64]),
     "tce_policy_backward": (Status, [Pointer, c_size_t, Float64, Float64]),
+    "tce_policy_hidden": (Status, [Pointer, c_size_t, Float64]),
     "tce_policy_gradient_norm": (c_double, [Pointer]),
     "tce_policy_scale_gradient": (None, [Pointer, c_double]),
     "tce_policy_adam_step": (Status, [Pointer, Pointer]),
@@ -482,7 +491,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_policy_get_gradient": (None, [Pointer, Float64]),
     "tce_policy_save": (Status, [Pointer, Pointer, c_char_p]),
     "tce_policy_load": (Status, [Pointer, Pointer, c_char_p]),
-    "tce_policy_create_from": (Status, [Pointer, c_char_p, c_int32, Pointer, Pointer, Pointer]),
+    "tce_policy_create_from": (Status, [Pointer, c_char_p, Pointer, Pointer, Pointer]),
     "tce_pool_options_init": (None, [Pointer, c_size_t]),
     "tce_pool_create": (Status, [Pointer, Pointer, Pointer]),
     "tce_pool_free": (None, [Pointer]),

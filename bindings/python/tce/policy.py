@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ctypes import byref
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
-from ._arrays import Array, Shapes, factor_gradient, integer, number, one_factor, text
-from ._declarations import PolicyOptions
+from ._arrays import Array, Shapes, deviations, factor_gradient, integer, number, one_factor, text
+from ._declarations import TCE_POLICY_DIAGONAL_SHARED, PolicyOptions
 from ._handle import Handle, Owned, fill, make, struct
 from ._library import lib
 from .base import Pool, RandomSource
@@ -17,12 +17,20 @@ from .net import STATE, Trained, adam, widths
 from .store import Store
 
 
-class Policy(Trained):
-    """A Gaussian over n_dims numbers given a context of n_obs: mean by a network, covariance by its factor.
+class DiagonalGaussian(NamedTuple):
+    """Gaussians N(mean, std^2) with independent dimensions."""
 
-    form "full" (one covariance for all contexts), "contextual" (a second network) or "diagonal" (one for all).
-    Further keywords: hidden, activation, precision, start, cov_hidden, cov_activation, min_std, initial_std,
-    max_batch, pool, random.
+    mean: Array
+    std: Array
+
+
+class Policy(Trained):
+    """A Gaussian over n_dims numbers given a context of n_obs: mean by a network, scale by a vector or a network.
+
+    form "full" or "diagonal" (one scale for all contexts), "contextual" or "diagonal_contextual" (one per context, from a second
+    network, or, diagonal with shared_body, from a second head of the first). spread "softplus" (+ min_std), "exp" or "exp_clipped"
+    (log σ in log_std_low … log_std_high). Further keywords: hidden, activation, precision, start, gain_out, cov_hidden,
+    cov_activation, initial_std, max_batch, pool, random.
     """
 
     _kind = "policy"
@@ -31,20 +39,23 @@ class Policy(Trained):
         self, n_obs: int, n_dims: int, form: str = "full", hidden: Sequence[int] = (128, 128), *,
         activation: str = "leaky_relu", precision: str = "float", start: str = "orthogonal",
         cov_hidden: Optional[Sequence[int]] = None, cov_activation: Optional[str] = None,
-        min_std: Optional[float] = None, initial_std: Optional[float] = None, max_batch: int = 1,
-        pool: Optional[Pool] = None, random: Optional[RandomSource] = None,
+        spread: str = "softplus", shared_body: bool = False, min_std: Optional[float] = None,
+        initial_std: Optional[float] = None, log_std_low: Optional[float] = None, log_std_high: Optional[float] = None,
+        gain_out: Optional[float] = None, max_batch: int = 1, pool: Optional[Pool] = None, random: Optional[RandomSource] = None,
     ) -> None:
         options = struct(PolicyOptions)
         fill(options, {
             "n_obs": n_obs, "n_dims": n_dims, "n_hidden": len(hidden), "max_batch": max_batch, "form": form,
             "activation": activation, "precision": precision, "start": start, "cov_activation": cov_activation,
-            "min_std": min_std, "initial_std": initial_std})
+            "spread": spread, "shared_body": bool(shared_body), "min_std": min_std, "initial_std": initial_std,
+            "log_std_low": log_std_low, "log_std_high": log_std_high, "gain_out": gain_out})
         options.point(hidden=widths(hidden), pool=pool)
         if cov_hidden is not None:
             options.n_cov_hidden = len(cov_hidden)
             options.point(cov_hidden=widths(cov_hidden))
         super().__init__(options, pool, random)
         self.n_obs, self.n_dims = int(n_obs), int(n_dims)
+        self._diagonal = form.startswith("diagonal")
 
     @classmethod
     def from_store(cls, store: Store, prefix: str, max_batch: int = 1, pool: Optional[Pool] = None) -> "Policy":
@@ -56,6 +67,7 @@ class Policy(Trained):
         policy._options = _Restored(
             integer("max_batch", max_batch, 1, 2**31 - 1), None if pool is None else pool._check_open())
         policy._owned = policy._own(policy._options.create(store, text("prefix", prefix)))
+        policy._diagonal = int(np.atleast_1d(store[f"{prefix}.form"])[0]) >= TCE_POLICY_DIAGONAL_SHARED
         policy.n_obs = int(lib.tce_policy_n_obs(policy))
         policy.n_dims = int(lib.tce_policy_n_dims(policy))
         return policy
@@ -68,30 +80,51 @@ class Policy(Trained):
             return self._own(options.create(state, STATE))
 
     def n_factors(self, n: int) -> int:
-        """How many factors :meth:`predict` returns for n contexts: 1 or n."""
+        """How many scales :meth:`predict` returns for n contexts: 1 or n."""
         return int(lib.tce_policy_n_factors(self, n))
 
-    def predict(self, obs: Any) -> Gaussian:
-        """Means [n, P] and factors [1 or n, P, P] for contexts [n, n_obs]; remembers the batch for backward."""
+    @property
+    def diagonal(self) -> bool:
+        """Whether scales are standard deviations."""
+        return self._diagonal
+
+    def predict(self, obs: Any) -> Union[Gaussian, DiagonalGaussian]:
+        """Means [n, P] and factors [1 or n, P, P], or standard deviations [1 or n, P] in the diagonal forms, for contexts [n, n_obs].
+
+        Remembers the batch for :meth:`backward`.
+        """
         self._need_weights()
         shapes = Shapes(O=self.n_obs, P=self.n_dims)
         obs = shapes.array("obs", obs, "N O")
         mean = shapes.empty("N P")
-        chol = np.empty((self.n_factors(shapes["N"]), self.n_dims, self.n_dims))
+        count = self.n_factors(shapes["N"])
+        scale = np.empty((count, self.n_dims) if self.diagonal else (count, self.n_dims, self.n_dims))
         with self._lock:
             self._require(shapes["N"])
-            lib.tce_policy_predict(self, shapes["N"], obs, mean, chol)
-        return Gaussian(mean, chol)
+            lib.tce_policy_predict(self, shapes["N"], obs, mean, scale)
+        return DiagonalGaussian(mean, scale) if self.diagonal else Gaussian(mean, scale)
 
-    def backward(self, d_mean: Any, d_chol: Any) -> None:
+    def mean(self, obs: Any) -> Array:
+        """The means [n, P] alone; any number of contexts, and :meth:`backward` is still of the last :meth:`predict`."""
+        self._need_weights()
+        shapes = Shapes(O=self.n_obs, P=self.n_dims)
+        obs = shapes.array("obs", obs, "N O")
+        mean = shapes.empty("N P")
+        work = np.empty(lib.tce_policy_work_size(self, shapes["N"]))
+        with self._lock:
+            lib.tce_policy_mean(self, shapes["N"], obs, work, mean)
+        return mean
+
+    def backward(self, d_mean: Any, d_scale: Any) -> None:
         """Gradients of the weights of a loss from its gradients to the last prediction."""
         shapes = Shapes(P=self.n_dims)
         d_mean = shapes.array("d_mean", d_mean, "N P")
-        d_chol, n_cov = factor_gradient(shapes, "d_chol", d_chol, episodes="N")
+        scale = deviations if self.diagonal else factor_gradient
+        d_scale, n_cov = scale(shapes, "d_scale", d_scale, episodes="N")
         if n_cov != self.n_factors(shapes["N"]):
-            raise ValueError(f"d_chol: {n_cov} factors, expected {self.n_factors(shapes['N'])}")
+            raise ValueError(f"d_scale: {n_cov} scales, expected {self.n_factors(shapes['N'])}")
         with self._lock:
-            lib.tce_policy_backward(self, shapes["N"], d_mean, d_chol)
+            lib.tce_policy_backward(self, shapes["N"], d_mean, d_scale)
 
     @property
     def gradient_norm(self) -> float:
@@ -109,11 +142,12 @@ class Policy(Trained):
         with self._lock:
             lib.tce_policy_adam_step(self, byref(adam(**options)))
 
-    def set_covariance(self, chol: Any) -> None:
-        """Overwrites the shared covariance so that its factor is chol [P, P] or [1, P, P]."""
-        chol = one_factor(Shapes(P=self.n_dims), "chol", chol)
+    def set_covariance(self, scale: Any) -> None:
+        """Overwrites the shared scale: a factor [P, P] or [1, P, P], or standard deviations [P] or [1, P] in the diagonal form."""
+        shapes = Shapes(P=self.n_dims)
+        scale = shapes.array("scale", scale, "P", "1 P") if self.diagonal else one_factor(shapes, "chol", scale)
         with self._lock:
-            lib.tce_policy_set_covariance(self, chol)
+            lib.tce_policy_set_covariance(self, scale)
 
     @property
     def gradient(self) -> Array:
@@ -131,7 +165,10 @@ class _Restored(NamedTuple):
     pool: Optional[Owned]
 
     def create(self, store: Store, prefix: bytes) -> int:
-        return make(lib.tce_policy_create_from, store, prefix, self.max_batch, self.pool, None)
+        options = struct(PolicyOptions)
+        options.max_batch = self.max_batch
+        options.point(pool=self.pool)
+        return make(lib.tce_policy_create_from, store, prefix, byref(options), None)
 
     def changed(self, max_batch: int) -> "_Restored":
         return self._replace(max_batch=max_batch)

@@ -130,8 +130,11 @@ tce_status own_store_load(const char *path, tce_store **out)
 tce_status agent_open(agent *out, const tce_store *store, int32_t max_batch, tce_pool *pool)
 {
     memset(out, 0, sizeof *out);
-    tce_status status = tce_policy_create_from(store, "policy", max_batch, pool, NULL,
-                                               &out->policy);
+    tce_policy_options options;
+    tce_policy_options_init(&options, sizeof options);
+    options.max_batch = max_batch;
+    options.pool = pool;
+    tce_status status = tce_policy_create_from(store, "policy", &options, NULL, &out->policy);
     if (status == TCE_OK)
         status = tce_mp_create_from(store, "mp", NULL, &out->mp);
     if (status == TCE_OK)

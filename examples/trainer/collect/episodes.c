@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "collect/collect.h"
+#include "collect/factors.h"
 #include "tools/memory.h"
 
 static size_t smaller(size_t a, size_t b)
@@ -188,8 +189,8 @@ static tce_status choose_parameters(episodes *ep, size_t first, size_t n, int ex
     const int contextual = ep->agent->contextual;
     double *factor = ep->factor + (contextual ? first * P * P : 0);
     double *params = ep->params + first * P;
-    tce_status status = tce_policy_predict(ep->agent->policy, n, ep->inputs + first * ep->O_net,
-                                           ep->mean + first * P, factor);
+    tce_status status = factors_predict(ep->agent->policy, n, ep->inputs + first * ep->O_net,
+                                        ep->mean + first * P, factor);
     const double *const chosen = explore ? ep->given_params : ep->mean;
     if (chosen)
         memcpy(params, chosen + first * P, n * P * sizeof *params);

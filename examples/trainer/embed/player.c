@@ -16,7 +16,7 @@ struct tce_train_agent {
     agent agent;
     size_t max_batch;
     double *inputs; /* [max_batch, O_net] */
-    double *factor; /* [1 or max_batch, P, P], which predict gives beside the mean */
+    double *work;   /* of the policy's mean */
 };
 
 tce_status tce_train_agent_open(const char *path, int32_t max_batch, tce_train_agent **out)
@@ -33,10 +33,9 @@ tce_status tce_train_agent_open(const char *path, int32_t max_batch, tce_train_a
             status = tce_fail(status, "%s: %s", path, tce_error_message());
     }
     if (status == TCE_OK) {
-        const size_t n_factors = a->agent.contextual ? a->max_batch : 1;
         a->inputs = calloc(a->max_batch * a->agent.O_net, sizeof *a->inputs);
-        a->factor = calloc(n_factors * a->agent.P * a->agent.P, sizeof *a->factor);
-        if (!a->inputs || !a->factor)
+        a->work = calloc(tce_policy_work_size(a->agent.policy, a->max_batch), sizeof *a->work);
+        if (!a->inputs || !a->work)
             status = tce_fail(TCE_E_NOMEM, "no memory for %zu observations", a->max_batch);
     }
     if (status != TCE_OK) {
@@ -54,7 +53,7 @@ void tce_train_agent_free(tce_train_agent *agent)
     agent_close(&agent->agent);
     tce_store_free(agent->store);
     free(agent->inputs);
-    free(agent->factor);
+    free(agent->work);
     free(agent);
 }
 
@@ -85,7 +84,7 @@ tce_status tce_train_agent_parameters(tce_train_agent *agent, size_t n, const do
     for (size_t i = 0; i < n; i++)
         memcpy(agent->inputs + i * a->O_net, contexts + i * a->n_context,
                a->n_context * sizeof *contexts);
-    return tce_policy_predict(a->policy, n, agent->inputs, out, agent->factor);
+    return tce_policy_mean(a->policy, n, agent->inputs, agent->work, out);
 }
 
 tce_status tce_train_agent_save(const tce_train_agent *agent, const char *path)

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "collect/factors.h"
 #include "methods/schedules.h"
 
 void policy_update_take(policy_update *u, memory *m, size_t max_rows, size_t n_factors, size_t P)
@@ -27,7 +28,7 @@ void policy_update_take(policy_update *u, memory *m, size_t max_rows, size_t n_f
 tce_status policy_update_project(policy_update *u, const policy_rows *rows,
                                  const tce_trpl_bounds *bounds)
 {
-    const tce_status status = tce_policy_predict(u->policy, rows->n, rows->inputs, u->mean, u->L);
+    const tce_status status = factors_predict(u->policy, rows->n, rows->inputs, u->mean, u->L);
     if (status != TCE_OK)
         return status;
     return tce_trpl_project(u->trpl, rows->n, u->mean, u->L, rows->old_mean, rows->old_L, bounds,
@@ -88,7 +89,7 @@ tce_status policy_update_gradient(policy_update *u, const policy_rows *rows,
         status = tce_trpl_regression_add(u->trpl, rows->n, u->mean, u->L, options->regression,
                                          options->regress_cov, &out->regression, u->d_mean, u->d_L);
     if (status == TCE_OK)
-        status = tce_policy_backward(u->policy, rows->n, u->d_mean, u->d_L);
+        status = factors_backward(u->policy, rows->n, u->d_mean, u->d_L);
     return status;
 }
 
@@ -128,7 +129,7 @@ tce_status policy_update_run(policy_update *u, const policy_rows *rows,
     if (status == TCE_OK)
         status = policy_update_project(u, rows, &options->bounds);
     if (status == TCE_OK && options->set_variance)
-        status = tce_policy_set_covariance(u->policy, u->proj_L);
+        status = factors_set(u->policy, u->proj_L, u->d_mean);
 
     if (status == TCE_OK)
         status = policy_update_entropy(u, rows->n, u->proj_L, &out->entropy);
