@@ -60,7 +60,7 @@ def iterate(number):
     normaliser.update(inputs)
     inputs = normaliser.apply(inputs)
     values = critic.forward(inputs).reshape(E, T + 1)
-    _, returns = tce.returns.gae(rewards, values, paths.dones, gamma=1.0, lam=0.95)
+    _, returns = tce.returns.gae(rewards, values, paths.terminated | paths.truncated, gamma=1.0, lam=0.95)
 
     # segments, what they brought, and how likely they were
     pairs = tce.segment.choose_pairs(T, K, random)
