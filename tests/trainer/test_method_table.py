@@ -1,0 +1,179 @@
+"""The table of what every method can do, in docs/methods-table.md: each cell is done here, and the page must say what came of it.
+
+    python tests/trainer/test_method_table.py --write      renews the page, with the program at TCE_PROGRAM
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable, Dict, List, Tuple
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import running  # noqa: E402
+from running import ROOT, checkpoints, rows  # noqa: E402
+
+PAGE = ROOT / "docs" / "methods-table.md"
+
+# small runs on the arm with five links, which every kind of method can act on
+EPISODIC = ["collect.episodes=8", "collect.environments=4", "mp.n_basis=3", "policy.hidden=[8]", "policy.epochs=2", "critic.hidden=[8]",
+            "critic.epochs=2"]
+METHODS: Dict[str, List[str]] = {
+    "tce": [*EPISODIC, "objective.time_points=5"],
+    "bbrl": EPISODIC,
+}
+COMMON = ["task.name=reacher5", "run.iterations=4", "run.checkpoint_every=2", "evaluate.every=2", "evaluate.episodes=4"]
+
+
+def train(method: str, folder: Path, *words: str) -> None:
+    config = folder.parent / f"{method}.yaml"
+    config.write_text(f"run:\n  method: {method}\n", encoding="utf-8")
+    done = running.tce("train", config, "--quiet", "--out", folder, *COMMON, *METHODS[method], *words)
+    assert done.returncode == 0, done.stderr
+
+
+def result(folder: Path) -> Tuple[bytes, ...]:
+    """What two runs must have in common to be the same."""
+    files = (folder / "progress.csv", folder / "policy.safetensors", checkpoints(folder)[-1])
+    return tuple(file.read_bytes() for file in files)
+
+
+class Cells:
+    """What a method is asked to do, with a run of it in ``run``. A cell that cannot be done fails an assertion."""
+
+    def __init__(self, method: str, folder: Path) -> None:
+        self.method, self.folder, self.run = method, folder, folder / "run"
+
+    def train(self) -> None:
+        train(self.method, self.run, "run.threads=1")
+        table = rows(self.run)
+        assert len(table) == 5 and int(table[-1]["env_steps"]) > 0
+
+    def evaluate(self) -> None:
+        assert rows(self.run)[-1]["eval_return"] != ""
+        done = running.tce("eval", self.run, "--episodes", 4)
+        assert done.returncode == 0 and "return" in done.stdout, done.stderr
+
+    def video(self) -> None:
+        film = self.folder / "film.mp4"
+        done = running.tce("eval", self.run, "--episodes", 1, "--video", film, "--video-episodes", 1, "--size", "160x120")
+        assert done.returncode == 0 and film.stat().st_size > 1000, done.stderr
+
+    def plotted(self) -> Path:
+        out = self.folder / "plots"
+        if not out.exists():
+            done = running.tce("plot", self.run, "--episodes", 2, "--no-pictures", "--out", out)
+            assert done.returncode == 0, done.stderr
+        return out
+
+    def curves(self) -> None:
+        text = (self.plotted() / "curves.csv").read_text(encoding="utf-8")
+        assert text.count("\n") >= 3 and "nan" not in text
+
+    def smoothness(self) -> None:
+        assert (self.plotted() / "smoothness.csv").read_text(encoding="utf-8").count("\n") >= 2
+
+    def correlation(self) -> None:
+        found = list(self.plotted().glob("correlation_*.csv"))
+        assert len(found) == 1
+        size = [line.count(",") for line in found[0].read_text(encoding="utf-8").splitlines()]
+        assert len(size) >= 500
+
+    def export_c(self) -> None:
+        out = self.folder / "export"
+        done = running.tce("export", self.run, "--out", out, "--c", "arm")
+        assert done.returncode == 0, done.stderr
+        program = self.folder / "arm"
+        subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-DARM_MAIN", "-o", program, out / "arm.c", "-lm"], check=True)
+        subprocess.run([program], check=True, stdout=subprocess.DEVNULL)
+
+    def resume(self) -> None:
+        folder = self.folder / "resumed"
+        shutil.copytree(self.run, folder)
+        checkpoints(folder)[-1].unlink()  # as a kill in the middle of the run leaves it
+        done = running.tce("train", "--quiet", "--resume", folder)
+        assert done.returncode == 0, done.stderr
+        assert result(folder) == result(self.run)
+
+    def threads(self) -> None:
+        folder = self.folder / "threads"
+        train(self.method, folder, "run.threads=2")
+        assert result(folder)[:2] == result(self.run)[:2]  # a checkpoint names the number of threads
+
+    def queue(self) -> None:
+        config = self.folder / f"{self.method}.yaml"
+        folder = self.folder / "queue"
+        done = running.tce("train", config, "--quiet", "--seeds", "1-2", "--jobs", 2, "--out", folder, *COMMON, *METHODS[self.method],
+                           "run.iterations=1", "run.threads=1")
+        assert done.returncode == 0, done.stderr
+        assert (folder / "queue.csv").read_text(encoding="utf-8").count(",done,") == 2
+
+    def python(self) -> None:
+        code = ("import sys, numpy, tce\n"
+                "agent = tce.load(sys.argv[1])\n"
+                "env = agent.env()\n"
+                "assert numpy.isfinite(agent.evaluate(2)['return'])\n")
+        subprocess.run([sys.executable, "-c", code, self.run], check=True, env={**running.environment(), "TCE_PYTHON": ""})
+
+
+CELLS: List[Tuple[str, Callable[[Cells], None]]] = [
+    ("train", Cells.train), ("evaluate", Cells.evaluate), ("video", Cells.video), ("curves", Cells.curves),
+    ("smoothness", Cells.smoothness), ("correlation", Cells.correlation), ("export C", Cells.export_c), ("resume", Cells.resume),
+    ("threads", Cells.threads), ("queue", Cells.queue), ("Python", Cells.python)]
+
+
+def known_methods() -> List[str]:
+    """As the program knows them."""
+    text = running.tce("train", "--help").stdout
+    line = next(line for line in text.splitlines() if line.strip().startswith("run.method"))
+    return line[line.rindex("(") + 1:line.rindex(")")].split("|")
+
+
+def done(method: str, folder: Path) -> Dict[str, str]:
+    """The cells of a method: "yes", or the first line of what went wrong."""
+    folder.mkdir()
+    cells = Cells(method, folder)
+    found = {}
+    for name, cell in CELLS:
+        try:
+            cell(cells)
+            found[name] = "yes"
+        except (AssertionError, subprocess.CalledProcessError, OSError, LookupError, StopIteration) as error:
+            found[name] = "no"
+            print(f"{method}, {name}: {error}", file=sys.stderr)
+    return found
+
+
+def page(table: Dict[str, Dict[str, str]]) -> str:
+    lines = ["# What every method can do", "",
+             "A test makes this table by doing each thing once, with a small run on the arm with five links (`tests/trainer/test_method_table.py`).",
+             "\"Resume\" and \"threads\" mean equal bytes: of a run that was stopped and resumed, and of one thread beside two.", "",
+             "| method | " + " | ".join(name for name, _ in CELLS) + " |", "|---" * (len(CELLS) + 1) + "|"]
+    lines += [f"| `{method}` | " + " | ".join(cells[name] for name, _ in CELLS) + " |" for method, cells in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+def test_every_method_is_in_the_table() -> None:
+    assert sorted(known_methods()) == sorted(METHODS)
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_the_page_says_what_a_method_can_do(method: str, tmp_path: Path) -> None:
+    if shutil.which("ffmpeg") is None:
+        pytest.skip("ffmpeg is missing: the column of videos cannot be done")
+    row = page({method: done(method, tmp_path / method)}).splitlines()[-1]
+    assert row in PAGE.read_text(encoding="utf-8").splitlines()
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    assert sys.argv[1:] == ["--write"], __doc__
+    with tempfile.TemporaryDirectory() as scratch:
+        PAGE.write_text(page({method: done(method, Path(scratch) / method) for method in METHODS}), encoding="utf-8")
+    print(PAGE.read_text(encoding="utf-8"))
