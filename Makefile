@@ -56,7 +56,7 @@ BLAS_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(BLAS))
 BLAS_LIBS   = $(shell $(PKG_CONFIG) --libs $(BLAS))
 LIBS        = $(BLAS_LIBS) -lm -lpthread -ldl
 TEST_CFLAGS = $(shell $(PKG_CONFIG) --cflags check jansson zlib) -Itests -Itests/support -Iexamples/trainer
-TEST_LIBS   = $(shell $(PKG_CONFIG) --libs check jansson zlib)
+TEST_LIBS   = $(shell $(PKG_CONFIG) --libs check jansson zlib) $(BLAS_LIBS)
 
 # flags of single files; a file that is not there is a mistake
 FILE_FLAGS := $(shell sed '/^\#/d' src/file_flags)

@@ -776,29 +776,6 @@ START_TEST(the_cholesky_gradient_matches_differences)
 }
 END_TEST
 
-START_TEST(eigenvectors_rebuild_their_matrix)
-{
-    double L[N * N], A[N * N] = { 0 }, V[N * N], values[N], alone[N];
-    double work[1024];
-    ck_assert_uint_le(tce__eigen_work(N), 1024);
-    random_factor((uint64_t)_i, L);
-    tce__syrk_lower(TCE__NO_TRANS, N, N, 1.0, L, N, 0.0, A, N);
-    memcpy(V, A, sizeof A);
-    ck_assert_int_eq(tce__eigen(N, V, N, values, work), 0);
-
-    double rebuilt[N * N] = { 0 };
-    for (size_t k = 0; k < N; k++)
-        for (size_t i = 0; i < N; i++)
-            for (size_t j = 0; j <= i; j++)
-                rebuilt[i * N + j] += values[k] * V[k * N + i] * V[k * N + j];
-    test_assert_close(rebuilt, A, N * N, 1e-12);
-
-    memcpy(V, A, sizeof A);
-    ck_assert_int_eq(tce__eigenvalues(N, V, N, alone, work), 0);
-    test_assert_close(alone, values, N, 1e-12);
-}
-END_TEST
-
 START_TEST(orthogonal_columns_are_orthonormal)
 {
     enum { ROWS = 9, COLUMNS = 5 };
@@ -844,7 +821,6 @@ int main(void)
     tcase_add_test(property, a_run_inside_a_run_keeps_the_number_of_its_worker);
     tcase_add_test(property, a_forked_child_runs_and_frees_a_pool_without_its_threads);
     tcase_add_loop_test(property, a_factor_survives_multiplication_and_cholesky, 0, 100);
-    tcase_add_loop_test(property, eigenvectors_rebuild_their_matrix, 0, 100);
     tcase_add_loop_test(property, orthogonal_columns_are_orthonormal, 0, 100);
 
     TCase *gradient = test_case(suite, "gradient", 0);

@@ -152,30 +152,6 @@ void tce__cholesky_backward(size_t n, const double *L, size_t ldl, const double 
 /* LAPACK's block size here is at most 64; queries at create would need a call that may allocate */
 #define LAPACK_BLOCK 64
 
-size_t tce__eigen_work(size_t n)
-{
-    /* off-diagonal and scalars of the tridiagonal form, and room for blocked dsytrd or dsyev */
-    return 3 * n + (LAPACK_BLOCK + 2) * n + 1;
-}
-
-int tce__eigenvalues(size_t n, double *A, size_t lda, double *out, double *work)
-{
-    const lapack_int size = (lapack_int)n;
-    double *e = work;
-    double *tau = work + n;
-    lapack_int info = LAPACKE_dsytrd_work(LAPACK_COL_MAJOR, 'U', size, A, (lapack_int)lda, out, e,
-                                          tau, work + 2 * n, (lapack_int)(LAPACK_BLOCK * n));
-    if (info == 0)
-        info = LAPACKE_dsterf_work(size, out, e);
-    return (int)info;
-}
-
-int tce__eigen(size_t n, double *A, size_t lda, double *out, double *work)
-{
-    return (int)LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'U', (lapack_int)n, A, (lapack_int)lda,
-                                   out, work, (lapack_int)((LAPACK_BLOCK + 2) * n + 1));
-}
-
 size_t tce__orthogonal_work(size_t rows, size_t columns)
 {
     /* transposed copy, Householder scalars, signs, block workspace */

@@ -74,13 +74,6 @@ int tce__invert_lower(size_t n, double *L, size_t ldl);
 void tce__cholesky_backward(size_t n, const double *L, size_t ldl, const double *d_L, size_t ldd,
                             double *out, size_t ldo);
 
-/* doubles of scratch for the eigen routines and QR below */
-size_t tce__eigen_work(size_t n);
-/* eigenvalues of a symmetric matrix (lower triangle), ascending; A is destroyed. 0 on success. */
-int tce__eigenvalues(size_t n, double *A, size_t lda, double *out, double *work);
-/* A <- eigenvectors in its ROWS (A = sum_i out_i row_i' row_i), out ascending. 0 on success. */
-int tce__eigen(size_t n, double *A, size_t lda, double *out, double *work);
-
 /*
  * Lower triangles only, at about half the cost of the whole square: L lower, B lower with zeros
  * above; the result is the lower triangle of the product, and above it B is undefined (zero for the

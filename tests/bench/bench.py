@@ -33,8 +33,8 @@ LAYERS = [INPUTS * WIDTH, WIDTH * WIDTH, WIDTH]
 EPOCH_FLOPS = 2.0 * ROWS * (2 * sum(LAYERS) + sum(LAYERS[1:]))
 SGEMM_FLOPS = 2.0 * 1024**3
 
-# a projection's limit in products of its own size: 0.3 ms where one takes 15 us, so that it holds on any machine
-PROJECTION_DGEMMS = 20
+# a projection's limit in symmetric eigensystems of its own size, by LAPACK in the same run, so that it holds on any machine
+PROJECTION_EIGEN = 1.0
 
 TURN_SECONDS = 0.05
 
@@ -228,7 +228,7 @@ def main() -> int:
 
     peers = find_peers()
     server = Server(options.program)
-    names = ["trajectory", "query", "segment", "projection", "projection_batch", "dgemm", "epoch", "sgemm"]
+    names = ["trajectory", "query", "segment", "projection", "projection_batch", "eigen", "epoch", "sgemm"]
     samples: Dict[str, List[float]] = {name: [] for name in names}
     peer_samples: Dict[str, List[float]] = {name: [] for name in peers}
     for call in peers.values():
@@ -253,10 +253,10 @@ def main() -> int:
         f"segment likelihood + gradients, {E} x {J} x {2 * D} (torch)", ours["segment"], theirs.get("segment"), 150)
     table.against("  torch with one covariance for all episodes", ours["segment"], theirs.get("segment, shared"), None)
     for name, means in (("projection", "1 mean"), ("projection_batch", f"{E} means")):
-        ratio = statistics.median(a / b for a, b in zip(samples[name], samples["dgemm"]))
+        ratio = statistics.median(a / b for a, b in zip(samples[name], samples["eigen"]))
         table.add(
-            f"KL projection + gradient, n = {P}, {means} (dgemm)", duration(ours[name]), duration(ours["dgemm"]),
-            f"{ratio:.1f} dgemm", f"<= {PROJECTION_DGEMMS} dgemm", ratio <= PROJECTION_DGEMMS)
+            f"KL projection + gradient, n = {P}, {means} (dsyevd)", duration(ours[name]), duration(ours["eigen"]),
+            f"{ratio:.2f} dsyevd", f"<= {PROJECTION_EIGEN:g} dsyevd", ratio <= PROJECTION_EIGEN)
     table.against(f"network epoch {ROWS} x {INPUTS}-{WIDTH}-{WIDTH}-1, float (torch)", ours["epoch"], theirs.get("epoch"), 1)
     table.add("  share of this machine's sgemm rate", f"{100 * rate:.0f} %", target=">= 70 %", met=rate >= 0.7)
     table.add("  sgemm 1024 x 1024 x 1024", f"{SGEMM_FLOPS / ours['sgemm'] / 1e9:.0f} GFLOP/s")

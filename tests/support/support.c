@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <lapacke.h>
+
 /*
  * Written over fresh memory: reads as a huge negative number, so that a missing initialisation is
  * seen.
@@ -343,6 +345,15 @@ void test_perturb_cholesky(tce_random *random, size_t dim, double size, const do
         }
     }
     free(N);
+}
+
+/* ---- eigenvalues ----------------------------------------------------------------------------- */
+
+void test_eigen(size_t n, double *A, double *out)
+{
+    /* a row-major lower triangle is a column-major upper one */
+    const lapack_int size = (lapack_int)n;
+    ck_assert_int_eq(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'U', size, A, size, out), 0);
 }
 
 /* ---- finite differences ---------------------------------------------------------------------- */

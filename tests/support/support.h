@@ -112,6 +112,12 @@ double test_random_cholesky(tce_random *random, size_t dim, double condition, do
 void test_perturb_cholesky(tce_random *random, size_t dim, double size, const double *L,
                            double *out);
 
+/* ---- eigenvalues ----------------------------------------------------------------------------- */
+
+/* A <- eigenvectors in its rows, A = sum_i out_i row_i' row_i, out ascending; the lower triangle of
+ * the symmetric A is read. By LAPACK. */
+void test_eigen(size_t n, double *A, double *out);
+
 /* ---- finite differences ---------------------------------------------------------------------- */
 
 /* A scalar function of x [n]. */
