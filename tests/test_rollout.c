@@ -918,6 +918,10 @@ START_TEST(parts_of_the_environments_have_the_streams_of_the_whole)
     ok(tce_rollout_reset(whole, N, 3, obs[0], NULL, NULL));
     ok(tce_rollout_reset(part, N - FIRST, 3, other[0], NULL, NULL));
     ck_assert_mem_eq(other, obs[FIRST], (N - FIRST) * sizeof obs[0]);
+    q.bad_env = 1;
+    q.kind = RESET_SAYS_SO;
+    fails(tce_rollout_reset(part, N - FIRST, 3, other[0], NULL, NULL), TCE_E_ENV,
+          "environment 3, reset of episode 3");
     tce_rollout_free(whole);
     tce_rollout_free(part);
 }

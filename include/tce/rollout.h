@@ -5,8 +5,8 @@
  * Every episode has a random stream of its own, so results do not depend on threads: environment i
  * draws episode k from (seed, purpose, first_env + i, k), or from a stream that the caller keys.
  * Step n_steps of the spec ends an episode: where the task has not terminated it there, it is
- * truncated, whether or not the task says so. A fault in one environment is reported with its index
- * and loses nothing of the others.
+ * truncated, whether or not the task says so. A fault in one environment is reported with its
+ * number, first_env + i, and loses nothing of the others.
  */
 #ifndef TCE_ROLLOUT_H
 #define TCE_ROLLOUT_H

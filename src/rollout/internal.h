@@ -41,4 +41,10 @@ struct tce_rollout {
     double *scratch;      /* [n_envs, O + 2 D]: what the caller does not want */
 };
 
+/* What messages call environment i: its number among those of all handles. */
+static inline size_t tce__rollout_number(const tce_rollout *rollout, size_t i)
+{
+    return (size_t)rollout->first_env + i;
+}
+
 #endif

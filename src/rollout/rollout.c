@@ -50,8 +50,8 @@ static tce_status make_instance(const tce_env_vtable *table, const tce_rollout_o
     const tce_status status = tce__env_create(table, options->user, options->settings, out,
                                               out_spec);
     if (status)
-        return tce_fail(status, "environment %zu of \"%s\": %s", i, table->name,
-                        tce_error_message());
+        return tce_fail(status, "environment %zu of \"%s\": %s", (size_t)options->first_env + i,
+                        table->name, tce_error_message());
     tce__aside_return(&aside);
     return TCE_OK;
 }
@@ -173,7 +173,8 @@ tce_status tce_rollout_create(const tce_rollout_options *options, const tce_hook
     for (size_t i = 1; i < handle->n_envs; i++) {
         if (!(status = make_instance(&handle->table, &read, i, &handle->instances[i], &other)) &&
             (status = compare_specs(&other, &handle->spec)))
-            status = tce_fail(status, "environment %zu of \"%s\": %s", i, handle->table.name,
+            status = tce_fail(status, "environment %zu of \"%s\": %s",
+                              tce__rollout_number(handle, i), handle->table.name,
                               tce_error_message());
         if (status) {
             handle->n_envs = handle->instances[i] ? i + 1 : i;

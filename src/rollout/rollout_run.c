@@ -87,7 +87,8 @@ static tce_status check_started(const tce_rollout *rollout, size_t n, int ended_
         if (rollout->states[i] == TCE__EPISODE_NONE ||
             (rollout->states[i] == TCE__EPISODE_ENDED && !ended_allowed))
             return tce_fail(TCE_E_STATE,
-                            "environment %zu has no episode, call tce_rollout_reset first", i);
+                            "environment %zu has no episode, call tce_rollout_reset first",
+                            tce__rollout_number(rollout, i));
     return TCE_OK;
 }
 
@@ -116,8 +117,9 @@ static tce_status reset_instance(tce_rollout *rollout, size_t i, tce_random *ran
         (status = check_numbers("observation", O, obs)) ||
         (status = check_numbers("position", D, pos)) ||
         (status = check_numbers("velocity", D, vel)))
-        return tce_fail(status, "environment %zu, reset of episode %llu: %s", i,
-                        (unsigned long long)rollout->episodes[i], tce_error_message());
+        return tce_fail(status, "environment %zu, reset of episode %llu: %s",
+                        tce__rollout_number(rollout, i), (unsigned long long)rollout->episodes[i],
+                        tce_error_message());
     return TCE_OK;
 }
 
@@ -278,7 +280,8 @@ static tce_status run_episode(const rollout_job *job, size_t i, size_t *length)
                                      job->vel + step * D, obs, &result);
         status = tce__judge("step", status);
         if (status || (status = check_step(rollout, obs, &result)))
-            return tce_fail(status, "environment %zu, step %zu of episode %llu: %s", i, t,
+            return tce_fail(status, "environment %zu, step %zu of episode %llu: %s",
+                            tce__rollout_number(rollout, i), t,
                             (unsigned long long)rollout->episodes[i], tce_error_message());
 
         /* what this step brought */
@@ -293,7 +296,8 @@ static tce_status run_episode(const rollout_job *job, size_t i, size_t *length)
         double *metrics = paths->metrics + i * (size_t)rollout->spec.n_metrics;
         status = tce__judge("metrics", rollout->table.metrics(rollout->instances[i], metrics));
         if (status)
-            return tce_fail(status, "environment %zu, metrics of episode %llu: %s", i,
+            return tce_fail(status, "environment %zu, metrics of episode %llu: %s",
+                            tce__rollout_number(rollout, i),
                             (unsigned long long)rollout->episodes[i], tce_error_message());
     }
     return TCE_OK;
@@ -385,8 +389,9 @@ static tce_status step_instance(tce_rollout *rollout, size_t i, const double *ac
     status = tce__judge("step_action",
                         rollout->table.step_action(rollout->instances[i], action, obs, result));
     if (status || (status = check_step(rollout, obs, result)))
-        return tce_fail(status, "environment %zu, a step of episode %llu: %s", i,
-                        (unsigned long long)rollout->episodes[i], tce_error_message());
+        return tce_fail(status, "environment %zu, a step of episode %llu: %s",
+                        tce__rollout_number(rollout, i), (unsigned long long)rollout->episodes[i],
+                        tce_error_message());
     if (count_step(rollout, i, result)) {
         rollout->states[i] = TCE__EPISODE_ENDED;
         rollout->ends[i] = *result;
@@ -460,7 +465,8 @@ static tce_status metrics_work(void *context, size_t chunk, size_t i, size_t end
         status = repeat_fault(rollout, i);
     else if ((status = tce__judge("metrics",
                                   rollout->table.metrics(rollout->instances[i], metrics))))
-        status = tce_fail(status, "environment %zu, metrics: %s", i, tce_error_message());
+        status = tce_fail(status, "environment %zu, metrics: %s", tce__rollout_number(rollout, i),
+                          tce_error_message());
     if (status)
         memset(metrics, 0, M * sizeof *metrics);
     return record(rollout, i, status, &aside);

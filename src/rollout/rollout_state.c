@@ -58,10 +58,12 @@ static tce_status check_states(const tce_rollout *rollout, size_t n, const char 
     return TCE_OK;
 }
 
-static tce_status named(const char *callback, size_t i, tce_status status)
+static tce_status named(const tce_rollout *rollout, const char *callback, size_t i,
+                        tce_status status)
 {
     status = tce__judge(callback, status);
-    return status ? tce_fail(status, "environment %zu, %s: %s", i, callback, tce_error_message())
+    return status ? tce_fail(status, "environment %zu, %s: %s", tce__rollout_number(rollout, i),
+                             callback, tce_error_message())
                   : TCE_OK;
 }
 
@@ -87,7 +89,8 @@ tce_status tce_rollout_get_states(tce_rollout *rollout, size_t n, double *out)
     tce__aside_put(&aside);
     for (size_t i = 0; i < n; i++) {
         double *row = out + i * (n_task + N_WORDS);
-        if ((status = named("get_state", i, rollout->table.get_state(rollout->instances[i], row))))
+        if ((status = named(rollout, "get_state", i,
+                            rollout->table.get_state(rollout->instances[i], row))))
             return status;
         get_words(rollout, i, row + n_task);
     }
@@ -110,7 +113,7 @@ static tce_status check_words(const tce_rollout *rollout, size_t i, const double
             return tce_fail(TCE_E_VALUE,
                             "states of environment %zu: number %zu from the end is %g, must be a "
                             "whole number of 0 to %g: give what tce_rollout_get_states gave",
-                            i, N_WORDS - k, words[k], most[k]);
+                            tce__rollout_number(rollout, i), N_WORDS - k, words[k], most[k]);
     return TCE_OK;
 }
 
@@ -150,7 +153,7 @@ tce_status tce_rollout_set_states(tce_rollout *rollout, size_t n, const double *
     for (size_t i = 0; i < n; i++) {
         double *obs = rollout->obs + i * O;
         rollout->states[i] = TCE__EPISODE_NONE;
-        status = named("set_state", i,
+        status = named(rollout, "set_state", i,
                        rollout->table.set_state(rollout->instances[i], states + i * S, obs));
         if (status)
             return status;
