@@ -86,3 +86,29 @@ def test_gymnasium_is_imported_by_those_who_use_it_only() -> None:
         "import sys; sys.modules['gymnasium'] = None; import tce; print(tce.ProDMP().n_params)",
         PYTHONPATH=str(ROOT / "bindings" / "python"), TCE_LIBRARY=str(LIBRARY))
     assert result.stdout.strip() == "6", result.stderr
+
+
+def test_old_kernels_are_replaced_by_loading_the_library_again() -> None:
+    """On a processor that OpenBLAS does not know: here every choice of its own counts as old."""
+    code = """
+import os, tce._kernels as kernels, ctypes
+{before}
+name = os.environ["TCE_LIBRARY"]
+library = ctypes.CDLL(name)
+kernels.OLD_KERNELS = {{kernels.chosen(library)}}
+kernels.processor_flags = lambda: {{"avx2", "fma"}}
+kernels._ctypes.dlclose(library._handle)
+print(kernels.chosen(kernels.load(name)), os.environ.get("OPENBLAS_CORETYPE"))
+"""
+    # the package itself would keep the library loaded
+    load = "import sys, types; sys.modules['tce'] = package = types.ModuleType('tce'); package.__path__ = [{!r}]".format(
+        str(ROOT / "bindings" / "python" / "tce"))
+    environment = {"PYTHONPATH": str(ROOT / "bindings" / "python"), "TCE_LIBRARY": str(LIBRARY)}
+    if tce.blas_kernels() in (None, "Haswell"):
+        pytest.skip("no other kernels to choose")
+    free = python(load + code.format(before=""), **environment)
+    if "avx2" not in tce._kernels.processor_flags():
+        pytest.skip("Haswell's kernels need AVX2")
+    assert free.stdout.split() == ["Haswell", "Haswell"], free.stderr
+    held = python(load + code.format(before="held = ctypes.CDLL(os.environ['TCE_LIBRARY'])"), **environment)
+    assert held.stdout.split() == [tce.blas_kernels(), "None"], held.stderr

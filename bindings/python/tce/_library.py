@@ -15,6 +15,7 @@ from ctypes import c_char_p, c_int32
 from pathlib import Path
 from typing import Any, Callable, List, Optional, Tuple
 
+from . import _kernels
 from ._declarations import FUNCTIONS, TCE_VERSION_MAJOR, TCE_VERSION_MINOR, TCE_VERSION_PATCH
 from ._pointers import Status
 from .errors import error
@@ -45,7 +46,7 @@ def _load() -> Tuple[ctypes.CDLL, str]:
     reasons = []
     for name in _candidates():
         try:
-            return ctypes.CDLL(name), name
+            return _kernels.load(name), name
         except OSError as reason:
             reasons.append(f"  {name}: {reason}")
     raise ImportError(

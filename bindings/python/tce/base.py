@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import ctypes
-import os
-from ctypes import byref, c_char_p, c_int32
-from pathlib import Path
-from typing import Any, Callable, Optional, Set, Union
+from ctypes import byref, c_int32
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _kernels
 from ._arrays import Array, integer
 from ._callbacks import Chunks, in_callback
 from ._declarations import PoolOptions, PoolWork
@@ -20,9 +19,6 @@ from ._declarations import Random as RandomState
 from ._handle import Handle, fill, make, struct
 from ._library import lib, openblas_function
 from ._locks import Gate
-
-# what OpenBLAS falls back to, and its kernels for processors that had no AVX2
-OLD_KERNELS = {"Prescott", "Core2", "Penryn", "Dunnington", "Nehalem", "Sandybridge", "Barcelona", "Bulldozer"}
 
 MASK = 2**64 - 1
 SIZE_MAX = 2 ** (8 * ctypes.sizeof(ctypes.c_size_t)) - 1
@@ -160,26 +156,17 @@ def blas_threads() -> int:
 
 
 def better_blas_kernels() -> Optional[str]:
-    """What OPENBLAS_CORETYPE should be set to before Python starts, where OpenBLAS took kernels that are too old for this processor.
+    """What OPENBLAS_CORETYPE should be set to before Python starts, where OpenBLAS took kernels that are too old for this processor and was
+    loaded by somebody else before libtce, which would have asked for better ones.
 
     It chooses them when it is loaded. For a processor that is newer than itself it takes those of 2004, at a third of the speed or less.
     """
-    chosen = openblas_function("openblas_get_corename", c_char_p)
-    if "OPENBLAS_CORETYPE" in os.environ or chosen is None or chosen().decode() not in OLD_KERNELS:
-        return None
-    instructions = processor_flags()
-    if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= instructions:
-        return "SkylakeX"
-    return "Haswell" if {"avx2", "fma"} <= instructions else None
+    return _kernels.better(lib)
 
 
-def processor_flags() -> Set[str]:
-    """The instruction sets of this processor, as Linux names them; empty where the system does not say."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return set()
-    return set(next((line for line in lines if line.startswith("flags")), "").split())
+def blas_kernels() -> Optional[str]:
+    """The kernels that OpenBLAS computes with, by its own name; None when the library is linked with another BLAS. Results depend on them in their last bits."""
+    return _kernels.chosen(lib)
 
 
 def set_blas_threads(n_threads: int) -> None:

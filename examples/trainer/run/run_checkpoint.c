@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "run/run.h"
+#include "tools/blas.h"
 
 #define FORMAT "1"
 
@@ -273,6 +274,8 @@ static tce_status put_texts(tce_store *store, const settings *s, const char *col
         status = tce_store_put_text(store, "run.settings", lines);
     if (status == TCE_OK)
         status = tce_store_put_text(store, "run.columns", columns);
+    if (status == TCE_OK && blas_kernels())
+        status = tce_store_put_text(store, "run.kernels", blas_kernels());
     free(lines);
     return status;
 }
@@ -344,6 +347,7 @@ typedef struct record {
     run_mark mark;
     const char *lines;   /* settings */
     const char *columns; /* of progress.csv */
+    const char *kernels; /* of OpenBLAS; NULL: not known */
 } record;
 
 static tce_status load_1(const tce_store *store, const char *path, record *out)
@@ -351,6 +355,7 @@ static tce_status load_1(const tce_store *store, const char *path, record *out)
     run_mark *mark = &out->mark;
     out->lines = tce_store_get_text(store, "run.settings");
     out->columns = tce_store_get_text(store, "run.columns");
+    out->kernels = tce_store_get_text(store, "run.kernels");
     if (!out->lines || !out->columns)
         return tce_fail(TCE_E_CORRUPT, "%s: no run.settings or run.columns", path);
     tce_status status = tce_store_read(store, "run.iteration", TCE_STORE_I64, 1, &mark->iteration);
@@ -458,12 +463,26 @@ static tce_status load_whole(const run_subject *subject, const tce_store *store,
     return status;
 }
 
+/* The last bits of a product are those of the kernels that made it. */
+static void compare_kernels(const char *then, const messages *say)
+{
+    const char *now = blas_kernels();
+    if (then && now && strcmp(then, now) != 0)
+        messages_warn(
+            say,
+            "the run so far was computed with OpenBLAS's %s kernels, this process has %s: "
+            "it continues, but not to the same bytes; OPENBLAS_CORETYPE=%s asks for the "
+            "earlier ones",
+            then, now, then);
+}
+
 /*
  * All of it, or nothing: on failure neither learner nor *mark nor *out_columns has changed.
  * TCE_E_CORRUPT: the file is damaged.  TCE_E_SHAPE: it is of another run, or the task has changed.
  */
 static tce_status load_file(const char *path, int64_t iteration, const run_subject *subject,
-                            const char *header, run_mark *mark, char **out_columns)
+                            const char *header, const messages *say, run_mark *mark,
+                            char **out_columns)
 {
     tce_store *store = NULL;
     const loader *found = NULL;
@@ -488,6 +507,8 @@ static tce_status load_file(const char *path, int64_t iteration, const run_subje
         if (status == TCE_E_VALUE || status == TCE_E_NOT_PD)
             status = TCE_E_CORRUPT;
     }
+    if (status == TCE_OK)
+        compare_kernels(own.kernels, say);
     tce_store_free(store);
     if (status == TCE_OK) {
         *mark = own.mark;
@@ -533,7 +554,7 @@ static tce_status load_newest(const char *folder, size_t n, const int64_t *list,
         char path[RUN_PATH];
         tce_status status = checkpoint_path(folder, list[i], path);
         if (status == TCE_OK)
-            status = load_file(path, list[i], subject, header, mark, columns);
+            status = load_file(path, list[i], subject, header, say, mark, columns);
         if (status == TCE_OK)
             set_misfits_aside(folder, list, i, misfit, say);
         if (status == TCE_E_CORRUPT)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "run/run.h"
+#include "tools/blas.h"
 
 tce_status run_path(const char *folder, const char *name, char out[RUN_PATH])
 {
@@ -123,6 +124,8 @@ static void write_settings(FILE *file, const void *content)
 {
     settings s = *(const settings *)content;
     fprintf(file, "# libtce %s\n", tce_version_string());
+    if (blas_kernels())
+        fprintf(file, "# kernels: %s\n", blas_kernels());
     if (s.schedule.entropy_from_run)
         fprintf(file, SCHEDULE_REMARK "\n", s.schedule.entropy_iterations);
     run_forget_schedule(&s);

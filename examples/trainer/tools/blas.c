@@ -1,7 +1,9 @@
 /*
  * Which kernels OpenBLAS computes with. The program is not linked with OpenBLAS: libtce is, so its
- * function is looked up among the symbols of the process.
+ * function is looked up among the symbols that this file can see.
  */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -20,29 +22,23 @@ const char *better_kernels_than(const char *chosen, int has_avx2, int has_avx512
     return NULL;
 }
 
-#if defined(__x86_64__)
-
-/* OpenBLAS's name of the kernels it chose; NULL when the BLAS of this process is another one. */
-static const char *chosen_kernels(void)
+const char *blas_kernels(void)
 {
     const char *(*name)(void) = NULL;
-    void *process = dlopen(NULL, RTLD_LAZY);
-    void *symbol = process ? dlsym(process, "openblas_get_corename") : NULL;
-    const char *chosen = NULL;
+    void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_corename");
 
     /* ISO C has no conversion from a data pointer to a function */
-    if (symbol) {
-        memcpy(&name, &symbol, sizeof name);
-        chosen = name();
-    }
-    if (process)
-        dlclose(process);
-    return chosen;
+    if (!symbol)
+        return NULL;
+    memcpy(&name, &symbol, sizeof name);
+    return name();
 }
+
+#if defined(__x86_64__)
 
 const char *better_kernels(void)
 {
-    const char *chosen = getenv("OPENBLAS_CORETYPE") ? NULL : chosen_kernels();
+    const char *chosen = getenv("OPENBLAS_CORETYPE") ? NULL : blas_kernels();
     const int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     const int has_avx512 = __builtin_cpu_supports("avx512f") &&
                            __builtin_cpu_supports("avx512bw") &&

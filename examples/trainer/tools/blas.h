@@ -8,6 +8,12 @@
 #define TRAINER_BLAS_H
 
 /*
+ * OpenBLAS's name of the kernels it computes with, which decide the last bits of every product;
+ * NULL when the BLAS of this process is another one.
+ */
+const char *blas_kernels(void);
+
+/*
  * What the environment variable OPENBLAS_CORETYPE should be set to before the program starts; NULL
  * when the choice was good, was made by that variable, or the BLAS is not OpenBLAS.
  */
