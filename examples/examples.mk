@@ -21,7 +21,7 @@ BIN     := $(BUILD)/bin
 TASKS   := $(BIN)/libtce_tasks.$(SO)
 PROGRAM := $(BIN)/tce
 # the trainer for another process, such as Python
-EMBEDDED := $(BIN)/libtce_train.so
+EMBEDDED := $(BIN)/libtce_train.$(SO)
 
 TASK_OBJECTS    := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/tasks/*.c examples/tasks/*/*.c)))
 # what an exported C file is made of, as text in the program
@@ -164,6 +164,7 @@ $(BUILD)/tests/trainer/test_metaworld: $(BUILD)/tests/replay/metaworld_rewards.o
 .PHONY: check-trainer
 check-trainer: export TCE_PROGRAM := $(abspath $(PROGRAM))
 check-trainer: export TCE_TASKS := $(abspath $(TASKS))
+check-trainer: export TCE_TRAIN := $(abspath $(EMBEDDED))
 check-trainer: program $(TRAINER_SUITES) | $(VENV)/ready needs-pictures needs-models ## the training system: suites, then the program by pytest
 	@failed=0; \
 	 $(RUN) $(TRAINER_SUITES) || failed=1; \
@@ -289,7 +290,9 @@ $(FUZZ_TARGETS:%=fuzz-%): fuzz-%:
 
 # the tasks as Gymnasium environments
 check-python: export TCE_TASKS := $(abspath $(TASKS))
-check-python: $(TASKS) | needs-models needs-pictures
+check-python: export TCE_TRAIN := $(abspath $(EMBEDDED))
+check-python: export TCE_PROGRAM := $(abspath $(PROGRAM))
+check-python: program | needs-models needs-pictures
 
 # ---- the same bytes as before --------------------------------------------------------------------------
 

@@ -15,14 +15,15 @@ import pytest
 
 import tce
 from shared import ROOT, compiler
-from tce import _choices, _declarations, _library
+from tce import _choices, _declarations, _library, _train_declarations
 from tce._pointers import Status, Struct
 
 
 def test_structs_have_the_layout_of_the_headers(tmp_path) -> None:
-    lines = ["#include <stdio.h>", "#include <stddef.h>", "#include <tce/tce.h>", "int main(void) {"]
+    lines = ["#include <stdio.h>", "#include <stddef.h>", "#include <tce/tce.h>", "#include <embed/train.h>", "int main(void) {"]
     want = []
-    structs = [kind for kind in vars(_declarations).values() if isinstance(kind, type) and issubclass(kind, Struct) and kind is not Struct]
+    declared = [*vars(_declarations).values(), *vars(_train_declarations).values()]
+    structs = [kind for kind in declared if isinstance(kind, type) and issubclass(kind, Struct) and kind is not Struct]
     assert len(structs) > 15
     for struct in structs:
         name = struct.__doc__
@@ -37,7 +38,7 @@ def test_structs_have_the_layout_of_the_headers(tmp_path) -> None:
     (tmp_path / "layout.c").write_text("\n".join(lines))
     cc = compiler(os.environ.get("CC", ""), "cc", "gcc", "clang")
     subprocess.run(
-        [cc, "-std=c99", f"-I{ROOT / 'include'}", "-o", str(tmp_path / "layout"), str(tmp_path / "layout.c")],
+        [cc, "-std=c99", f"-I{ROOT / 'include'}", f"-I{ROOT / 'examples' / 'trainer'}", "-o", str(tmp_path / "layout"), str(tmp_path / "layout.c")],
         check=True)
     got = subprocess.run([str(tmp_path / "layout")], check=True, capture_output=True, text=True).stdout.split()
     assert [int(x) for x in got] == want
@@ -50,6 +51,7 @@ def test_declarations_are_those_of_the_headers_and_settings_files() -> None:
 
 @pytest.mark.parametrize("source, before, after", [
     ("include/tce/mp.h", "double goal_scale;", "double goal_scale, twice;"),
+    ("examples/trainer/embed/train.h", "int32_t has_seed;", "int64_t has_seed;"),
     ("examples/configs/hopper_jump/tce.yaml", "\n  tau: 0.8\n", "\n  tau: 0.9\n")])
 def test_a_source_of_declarations_that_changed_is_noticed(tmp_path, source, before, after) -> None:
     bindings = Path("bindings") / "python"

@@ -15,7 +15,8 @@ import warnings as _warnings
 from typing import TYPE_CHECKING, Any
 
 from . import _declarations, gauss, returns, segment
-from .base import Pool, Random, better_blas_kernels, blas_threads, set_blas_threads, version
+from .agent import Agent, DesiredPath, Evaluation, load
+from .base import Pool, Random, better_blas_kernels, blas_kernels, blas_threads, set_blas_threads, version
 from .check import check_env
 from .env import EnvSpec, Instance, Start, StepResult, Task, TaskLibrary, find_tasks
 from .errors import (
@@ -31,6 +32,7 @@ from .returns import Returns, Surrogate, SurrogateStats
 from .rollout import Paths, Rollout, Steps
 from .segment import SegmentAdvantages, SegmentObjective, SegmentSurrogate
 from .store import Store
+from .training import Run, train
 from .trpl import Bounds, Distances, Projection, Regression
 
 if TYPE_CHECKING:
@@ -39,17 +41,17 @@ if TYPE_CHECKING:
 __version__ = f"{_declarations.TCE_VERSION_MAJOR}.{_declarations.TCE_VERSION_MINOR}.{_declarations.TCE_VERSION_PATCH}"
 
 __all__ = [
-    "ArgumentError", "Blended", "Bounds", "CorruptError", "DMP", "DiagonalGaussian", "Distances", "Env", "EnvSpec",
-    "EnvironmentFault", "EpisodeEnv", "EpisodeVectorEnv", "FileError", "Gaussian", "GaussianGradient", "GymTask",
-    "Instance", "KL", "LibraryError", "LogProbGradient", "MovementPrimitive", "Net", "Normaliser", "NotFoundError",
-    "NumericalError", "OutOfMemoryError", "PathCovariance", "Paths", "Plan", "Policy", "Pool", "ProDMP", "ProMP",
-    "Projection", "PythonTask", "Random", "Regression", "Returns", "Rollout", "SegmentAdvantages",
-    "SegmentObjective", "SegmentSurrogate", "Start", "StateError", "Statistics", "StepResult", "Steps", "Store",
-    "Surrogate", "SurrogateStats", "Task", "TaskEnv", "TaskLibrary", "TaskVectorEnv", "TceError", "ThreadError",
-    "Trajectory", "UnsupportedError", "VersionError", "Via", "better_blas_kernels", "blas_threads", "blend",
-    "check_env", "episode_env",
-    "find_tasks", "gauss", "gym_env", "returns", "segment", "set_blas_threads",
-    "version"]
+    "Agent", "ArgumentError", "Blended", "Bounds", "CorruptError", "DMP", "DesiredPath", "DiagonalGaussian",
+    "Distances", "Env", "EnvSpec", "EnvironmentFault", "EpisodeEnv", "EpisodeVectorEnv", "Evaluation",
+    "FileError", "Gaussian", "GaussianGradient", "GymTask", "Instance", "KL", "LibraryError", "LogProbGradient",
+    "MovementPrimitive", "Net", "Normaliser", "NotFoundError", "NumericalError", "OutOfMemoryError",
+    "PathCovariance", "Paths", "Plan", "Policy", "Pool", "ProDMP", "ProMP", "Projection", "PythonTask",
+    "Random", "Regression", "Returns", "Rollout", "Run", "SegmentAdvantages", "SegmentObjective",
+    "SegmentSurrogate", "Start", "StateError", "Statistics", "StepResult", "Steps", "Store", "Surrogate",
+    "SurrogateStats", "Task", "TaskEnv", "TaskLibrary", "TaskVectorEnv", "TceError", "ThreadError",
+    "Trajectory", "UnsupportedError", "VersionError", "Via", "better_blas_kernels", "blas_kernels",
+    "blas_threads", "blend", "check_env", "episode_env", "find_tasks", "gauss", "gym_env", "load", "returns",
+    "segment", "set_blas_threads", "train", "version"]
 
 
 def __getattr__(name: str) -> Any:
@@ -68,5 +70,5 @@ if _threads != "keep":
 _better = better_blas_kernels()
 if _better:
     _warnings.warn(
-        "OpenBLAS is older than this processor and computes with its oldest kernels, several times slower than it could: start Python with "
-        f"OPENBLAS_CORETYPE={_better} in the environment", RuntimeWarning, stacklevel=2)
+        "OpenBLAS is older than this processor and computes with its oldest kernels, several times slower than it could. Another module has loaded it: "
+        f"import tce first, or start Python with OPENBLAS_CORETYPE={_better} in the environment", RuntimeWarning, stacklevel=2)

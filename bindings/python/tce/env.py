@@ -77,10 +77,11 @@ class Task:
 
     _in_python = False  # its environments are Python code
 
-    def __init__(self, vtable: int, keep: Any = None, uses: Tuple[Owned, ...] = ()) -> None:
+    def __init__(self, vtable: int, keep: Any = None, uses: Tuple[Owned, ...] = (), library_path: str = "") -> None:
         self._vtable = vtable
         self._keep = keep
         self._uses = uses  # the library that has the table
+        self.library_path = library_path  # "": it is of no library
         self._table = EnvVtable.from_address(vtable)
         lib.tce_env_check(vtable)
         self.name: str = (self._table.name or b"").decode()
@@ -277,7 +278,7 @@ class TaskLibrary(Handle, Mapping[str, Task]):
             hint = f", did you mean {' or '.join(map(repr, near))}?" if near else ";"
             raise KeyError(f"no task {name!r} in {self.path}{hint} list() of the library has all names") from None
         assert out.value is not None
-        return Task(out.value, uses=(library,))
+        return Task(out.value, uses=(library,), library_path=os.path.abspath(self.path))
 
     def __len__(self) -> int:
         return int(lib.tce_env_library_n_tasks(self))

@@ -16,11 +16,13 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 
 from ._arrays import AnyArray, Array, Shapes, integer
+from ._control import PD, Controller
 from ._primitives import PRODMP
 from .base import Pool, Random
 from .env import EnvSpec, Instance, StepResult, Task, TaskLibrary
 from .errors import E_STATE, StateError, TceError
-from .mp import ProDMP
+from .mp import MovementPrimitive, ProDMP
+from .python_env import GymAdapter
 from .rollout import Rollout
 
 Library = Union[str, "os.PathLike[str]", TaskLibrary, None]
@@ -68,18 +70,23 @@ def takes_actions(task: Task, spec: EnvSpec) -> bool:
     return bool(task._table.step_action) and spec.n_action > 0
 
 
-def primitive(task: Task, spec: EnvSpec, mp: Optional[Dict[str, Any]]) -> Tuple[ProDMP, Array]:
-    """The task's ProDMP, with keywords of ``mp`` before the published ones, and the times of an episode's steps.
+def primitive(task: Task, spec: EnvSpec, mp: Union[Dict[str, Any], MovementPrimitive, None]) -> Tuple[MovementPrimitive, Array]:
+    """The task's ProDMP, with keywords of ``mp`` before the published ones, or the primitive itself; and the times of an episode's steps.
 
     Where none is published it has 5 basis functions and is as long as the episode.
     """
+    times = spec.dt * np.arange(1, spec.n_steps + 1)
+    if isinstance(mp, MovementPrimitive):
+        if mp.n_dof != spec.n_dof:
+            raise ValueError(f"mp: the primitive has {mp.n_dof} degrees of freedom, {task.name} has {spec.n_dof}")
+        return mp, times
     other = {"n_basis": 5, "tau": spec.n_steps * spec.dt, "dt": spec.dt}
     published = PRODMP.get("metaworld" if task.name.startswith(METAWORLD) else task.name, other)
     keywords = {**published, **(mp or {})}
-    return ProDMP(n_dof=spec.n_dof, **keywords), spec.dt * np.arange(1, spec.n_steps + 1)
+    return ProDMP(n_dof=spec.n_dof, **keywords), times
 
 
-def parameter_box(mp: ProDMP, spec: EnvSpec, bound: float) -> Box:
+def parameter_box(mp: MovementPrimitive, spec: EnvSpec, bound: float) -> Box:
     """The space of a primitive's parameters: weights and goals within the bound, times within the episode."""
     low, high = np.full(mp.n_params, -bound), np.full(mp.n_params, bound)
     duration = spec.n_steps * spec.dt
@@ -209,7 +216,8 @@ class EpisodeEnv(TaskEnv):
     """A task whose step is a whole episode: the action is the parameters of a ProDMP, the reward the return, and every step terminates.
 
     The path starts where the episode does; the task's own controller tracks it. The observation is what episodic methods see of the task's, at the
-    start and at the end. ``mp`` has keywords of :class:`tce.ProDMP` that are to differ from the published ones. ``info`` after step: the metrics,
+    start and at the end; with ``full=True`` it is all of the task's. ``mp`` is a primitive, or has keywords of :class:`tce.ProDMP` that are to
+    differ from the published ones. ``info`` after step: the metrics,
     "event", "trajectory_length" n, and for each of the n steps "positions", "velocities" (desired, [n, D]), "step_observations" [n, O] and
     "step_rewards" [n].
 
@@ -218,14 +226,15 @@ class EpisodeEnv(TaskEnv):
     """
 
     def __init__(
-        self, task: Task, settings: Optional[str] = None, *, mp: Optional[Dict[str, Any]] = None,
-        bound: float = PARAMETER_BOUND, **keywords: Any,
+        self, task: Task, settings: Optional[str] = None, *, mp: Union[Dict[str, Any], MovementPrimitive, None] = None,
+        bound: float = PARAMETER_BOUND, full: bool = False, **keywords: Any,
     ) -> None:
         super().__init__(task, settings, control="path", **keywords)
+        self._context = [] if full else list(self.task_spec.context)
         self._max_episode_steps = 1
         self.mp, self._times = primitive(task, self.task_spec, mp)
         self.action_space = parameter_box(self.mp, self.task_spec, bound)
-        self.observation_space = unbounded(len(self.task_spec.context) or self.task_spec.n_obs)
+        self.observation_space = unbounded(len(self._context) or self.task_spec.n_obs)
         self._start: Optional[Tuple[Array, Array]] = None
 
     def reset(
@@ -233,7 +242,10 @@ class EpisodeEnv(TaskEnv):
     ) -> Tuple[Array, Dict[str, Any]]:
         obs, info = super().reset(seed=seed, options=options)
         self._start = info["position"], info["velocity"]
-        return context_of(self.task_spec, obs), info
+        return self._seen(obs), info
+
+    def _seen(self, obs: Array) -> Array:
+        return obs[self._context] if self._context else obs
 
     def step(self, action: Any) -> Tuple[Array, float, bool, bool, Dict[str, Any]]:
         if self._start is None:
@@ -251,7 +263,68 @@ class EpisodeEnv(TaskEnv):
         info: Dict[str, Any] = dict(
             self._instance.metrics(), event=last.event, trajectory_length=n, positions=pos[:n], velocities=vel[:n],
             step_observations=np.array([step.obs for step in steps]), step_rewards=rewards)
-        return context_of(self.task_spec, last.obs), float(rewards.sum()), True, False, info
+        return self._seen(last.obs), float(rewards.sum()), True, False, info
+
+
+class ProDMPWrapper(_Limited, gymnasium.Wrapper[Array, Array, Any, Any]):
+    """Any Gymnasium environment with a step that is a whole episode: the action is the parameters of a ProDMP, the reward the return.
+
+    env         an environment with Box spaces
+    controller  how it follows a path (:class:`Controller`); None: found from the actuators of a MuJoCo environment
+    n_steps, dt  steps of an episode and seconds per step; by default what the environment tells
+    context     entries of the observation that are seen, at the start and at the end; by default all
+    bound       of the parameters, in standard deviations of an untrained policy, which has mean 0 and standard deviation 1
+    mp          keywords of :class:`tce.ProDMP`; by default 5 basis functions, as long as the episode
+
+    ``info`` after step is that of the last step, with "trajectory_length" n, and for each of the n steps "positions", "velocities" (desired, [n, D]),
+    "step_observations" [n, O], "step_actions" [n, A] and "step_rewards" [n]. Every step terminates: reset comes next.
+    """
+
+    def __init__(
+        self, env: gymnasium.Env[Any, Any], controller: Optional[Controller] = None, *, n_steps: Optional[int] = None,
+        dt: Optional[float] = None, context: Sequence[int] = (), bound: float = PARAMETER_BOUND, **mp: Any,
+    ) -> None:
+        super().__init__(env)
+        self.controller = Controller.find(env) if controller is None else controller
+        self._adapter = GymAdapter(env, n_steps, dt, None, None, None, self.controller, 1.0, 0.0, {}, context)
+        spec = self.task_spec = self._adapter.spec
+        self._max_episode_steps = 1
+        self._context = list(context)
+        self.mp = ProDMP(n_dof=spec.n_dof, **{"n_basis": 5, "tau": spec.n_steps * spec.dt, "dt": spec.dt, **mp})
+        self._times = spec.dt * np.arange(1, spec.n_steps + 1)
+        self.action_space = parameter_box(self.mp, spec, bound)
+        self.observation_space = unbounded(len(self._context) or spec.n_obs)
+        self._start: Optional[Tuple[Array, Array]] = None
+
+    def _seen(self, obs: Any) -> Array:
+        flat = np.asarray(obs, np.float64).reshape(-1)
+        return flat[self._context] if self._context else flat.copy()
+
+    def reset(self, *, seed: Optional[int] = None, options: Optional[Dict[str, Any]] = None) -> Tuple[Array, Dict[str, Any]]:
+        obs, info = self.env.reset(seed=seed, options=options)
+        seen = self._adapter.obs = np.asarray(obs, np.float64).reshape(-1)
+        self._start = self.controller.read(self.env, seen)
+        return self._seen(obs), {**info, "position": self._start[0], "velocity": self._start[1]}
+
+    def step(self, action: Any) -> Tuple[Array, float, bool, bool, Dict[str, Any]]:
+        if self._start is None:
+            raise ResetNeeded("an episode is over after one step: reset the environment before the next")
+        params = np.asarray(action, np.float64).reshape(1, -1)
+        pos, vel = (path[0] for path in self.mp.trajectory(params, self._times, 0.0, self._start[0][None], self._start[1][None]))
+        self._start = None
+        rewards, observations, actions = [], [], []
+        for p, v in zip(pos, vel):
+            result = self._adapter.step(p, v)
+            rewards.append(result.reward)
+            observations.append(result.obs)
+            actions.append(self._adapter.last_action)
+            if result.terminated or result.truncated:
+                break
+        n = len(rewards)
+        info = dict(
+            self._adapter.info, trajectory_length=n, positions=pos[:n], velocities=vel[:n], step_observations=np.array(observations),
+            step_actions=np.array(actions), step_rewards=np.array(rewards))
+        return self._seen(observations[-1]), float(np.sum(rewards)), True, False, info
 
 
 # ---- many at once ------------------------------------------------------------------------------------------

@@ -14,8 +14,9 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 import numpy as np
 
-from ._arrays import Array, integer, text
+from ._arrays import AnyArray, Array, integer, text
 from ._callbacks import Group, user_code
+from ._control import Controller
 from ._declarations import TCE_ENV_ABI, EnvResult, EnvVtable, EnvVtableCallbacks
 from ._declarations import EnvSpec as EnvSpecStruct
 from ._declarations import Random as RandomState
@@ -95,6 +96,7 @@ class PythonTask(Task):
         self, factory: Callable[[Optional[str]], Env], name: str = "python", description: str = "",
     ) -> None:
         self._factory = factory
+        self._fresh = factory  # makes an environment that nobody has yet, in this process or in another one
         self._live: Dict[int, _Live] = {}
         self._numbers = itertools.count(1)
         self._guard = threading.Lock()
@@ -231,7 +233,7 @@ class GymAdapter(Env):
 
     def __init__(
         self, env: Any, n_steps: Optional[int], dt: Optional[float], n_dof: Optional[int], position: Any,
-        velocity: Any, controller: Optional[Callable[[Array, Array, Array], Any]], kp: Any, kd: Any,
+        velocity: Any, controller: Union[Controller, Callable[[Array, Array, Array], Any], None], kp: Any, kd: Any,
         metrics: Mapping[str, str], context: Sequence[int],
     ) -> None:
         self.env = env
@@ -240,6 +242,7 @@ class GymAdapter(Env):
         self.kp, self.kd = kp, kd
         self.keys = list(metrics.values())
         self.info: Dict[str, Any] = {}
+        self.last_action: AnyArray = np.zeros(0)  # as the environment got it
         for what in ("observation_space", "action_space"):
             space = getattr(env, what)
             if getattr(space, "low", None) is None or getattr(space, "shape", None) is None:
@@ -251,15 +254,20 @@ class GymAdapter(Env):
         n_obs = int(np.prod(env.observation_space.shape))
         if n_steps is None:
             n_steps = getattr(getattr(env, "spec", None), "max_episode_steps", None)
+        if n_steps is None and hasattr(env, "has_wrapper_attr") and env.has_wrapper_attr("_max_episode_steps"):
+            n_steps = env.get_wrapper_attr("_max_episode_steps")  # of gymnasium.wrappers.TimeLimit
         if n_steps is None:
-            raise ValueError("n_steps: the environment has no time limit of its own, give one")
+            raise ValueError("n_steps: the environment has no time limit of its own: give n_steps=, or wrap it in gymnasium.wrappers.TimeLimit")
         if dt is None:
             dt = getattr(env.unwrapped, "dt", None)
         if dt is None:
             fps = (getattr(env, "metadata", None) or {}).get("render_fps")
             dt = 1.0 / fps if fps else None
         if dt is None:
-            raise ValueError("dt: the environment does not tell its time step, give it")
+            raise ValueError("dt: the environment does not tell its time step (an attribute dt, or metadata['render_fps']): give dt=")
+        if isinstance(controller, Controller):
+            self.obs = np.asarray(env.reset(seed=0)[0], np.float64).reshape(-1)
+            n_dof = controller.read(env, self.obs)[0].size
         if n_dof is None:
             tracked = 0 if controller is None else self.low.size
             n_dof = tracked if position is None else np.arange(n_obs)[position].size
@@ -274,9 +282,13 @@ class GymAdapter(Env):
     def reset(self, random: Random) -> Tuple[Array, Array, Array]:
         obs, self.info = self.env.reset(seed=random.below(2**31))
         self.obs = np.asarray(obs, np.float64).reshape(-1)
+        if isinstance(self.controller, Controller):
+            return (self.obs, *self.controller.read(self.env, self.obs))
         return self.obs, self._entries(self.position), self._entries(self.velocity)
 
     def step(self, pos: Array, vel: Array) -> StepResult:
+        if isinstance(self.controller, Controller):
+            return self.step_action(self.controller.action(self.env, self.obs, pos, vel))
         if self.controller is not None:
             return self.step_action(np.asarray(self.controller(self.obs, pos, vel), np.float64).reshape(-1))
         force = self.kp * (pos - self._entries(self.position)) + self.kd * (vel - self._entries(self.velocity))
@@ -285,6 +297,7 @@ class GymAdapter(Env):
     def step_action(self, action: Array) -> StepResult:
         space = self.env.action_space
         bounded = np.clip(action, self.low, self.high).astype(space.dtype).reshape(space.shape)
+        self.last_action = bounded.reshape(-1)
         obs, reward, terminated, truncated, self.info = self.env.step(bounded)
         self.obs = np.asarray(obs, np.float64).reshape(-1)
         return StepResult(self.obs, float(reward), bool(terminated), bool(truncated))
@@ -296,13 +309,24 @@ class GymAdapter(Env):
         self.env.close()
 
 
+@dataclass
+class _Fresh:
+    """Makes a new environment, whatever its settings."""
+
+    make: Callable[[], Env]
+
+    def __call__(self, settings: Optional[str]) -> Env:
+        return self.make()
+
+
 class GymTask(PythonTask):
     """A task from any Gymnasium environment with Box spaces.
 
     make        a function that returns a new environment, or an id for gymnasium.make
     n_steps     steps of an episode; by default the environment's own limit
     dt          seconds per step; by default what the environment tells
-    controller  ``controller(obs, pos, vel) -> action`` tracks a desired position and velocity
+    controller  a :class:`tce.gym.Controller`, or a function ``controller(obs, pos, vel) -> action`` that tracks a desired position
+                and velocity
     position, velocity  in place of a controller: which observation entries (a slice or indices) hold them; the action
                 is then kp (pos - obs[position]) + kd (vel - obs[velocity])
     n_dof       numbers in a desired position; by default as many as ``position`` has, or as an action has where there is a
@@ -316,7 +340,7 @@ class GymTask(PythonTask):
 
     def __init__(
         self, make: Union[str, Callable[[], Any]], *, n_steps: Optional[int] = None, dt: Optional[float] = None,
-        controller: Optional[Callable[[Array, Array, Array], Any]] = None, position: Any = None,
+        controller: Union[Controller, Callable[[Array, Array, Array], Any], None] = None, position: Any = None,
         velocity: Any = None, kp: Any = 1.0, kd: Any = 0.0, n_dof: Optional[int] = None,
         metrics: Union[Sequence[str], Mapping[str, str]] = (), context: Sequence[int] = (),
         name: Optional[str] = None,
@@ -347,3 +371,4 @@ class GymTask(PythonTask):
                 return adapter()
 
         super().__init__(factory, name or (task_name(make) if isinstance(make, str) else "gymnasium"))
+        self._fresh = _Fresh(adapter)

@@ -1,0 +1,171 @@
+"""Controllers: how a Gymnasium environment follows a desired path with its actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Optional, Tuple, Union
+
+import numpy as np
+
+from ._arrays import Array
+
+# Where joint positions or velocities are: a function of the environment, or entries of the observation.
+Reading = Union[Callable[[Any], Any], slice, Any]
+Law = Callable[[Array, Array, Array, Array], Any]
+
+LINES = """
+    controller = tce.gym.Controller(
+        position=lambda env: ..., velocity=lambda env: ...,  # joint positions and velocities [D], or entries of the observation: slice(0, 2)
+        command=tce.gym.PD(kp=10.0, kd=1.0))  # or "position", "velocity", or a function (desired_pos, desired_vel, pos, vel) -> action"""
+
+# A motor's gains make its joint a critically damped oscillator of this angular frequency times the time of a control step. It is
+# stable even where the inertia that the joint has is half of the one that it has in the model's reference pose.
+BANDWIDTH = 0.25
+
+# numbers of MuJoCo's enumerations
+_HINGE_OR_SLIDE = (2, 3)
+_TRN_JOINT, _GAIN_FIXED, _BIAS_NONE, _BIAS_AFFINE = 0, 0, 0, 1
+
+
+@dataclass
+class PD:
+    """The command kp (desired position - position) + kd (desired velocity - velocity); gains are numbers or one for each joint."""
+
+    kp: Any
+    kd: Any = 0.0
+
+    def __post_init__(self) -> None:
+        self.kp, self.kd = np.asarray(self.kp, np.float64), np.asarray(self.kd, np.float64)
+
+    def __call__(self, desired_pos: Array, desired_vel: Array, pos: Array, vel: Array) -> Array:
+        law: Array = self.kp * (desired_pos - pos) + self.kd * (desired_vel - vel)
+        return law
+
+
+def desired_position(desired_pos: Array, desired_vel: Array, pos: Array, vel: Array) -> Array:
+    return desired_pos
+
+
+def desired_velocity(desired_pos: Array, desired_vel: Array, pos: Array, vel: Array) -> Array:
+    return desired_vel
+
+
+_NAMED = {"position": desired_position, "velocity": desired_velocity}
+
+
+class Controller:
+    """Follows a desired path in a Gymnasium environment.
+
+    position, velocity  where the joints are and how fast they move, [D] each: a function of the environment (``env.unwrapped``), or which
+                        entries of the observation these are (a slice, an index, or an array of them)
+    command             the action for a step: "position", the desired position itself; "velocity", the desired velocity;
+                        :class:`PD` with gains; or a function (desired_pos, desired_vel, pos, vel) -> action
+
+    Actions are cut to the limits of the action space. :meth:`find` makes the controller of a MuJoCo environment from its actuators.
+    """
+
+    def __init__(self, *, position: Reading, velocity: Reading, command: Union[str, Law]) -> None:
+        if isinstance(command, str) and command not in _NAMED:
+            raise ValueError(f"command: {command!r}, expected 'position', 'velocity', a tce.gym.PD or a function (desired_pos, desired_vel, pos, vel) -> action")
+        if not isinstance(command, str) and not callable(command):
+            raise TypeError(f"command: {command!r}, expected 'position', 'velocity', a tce.gym.PD or a function (desired_pos, desired_vel, pos, vel) -> action")
+        self.position, self.velocity = position, velocity
+        self.command = command
+        self._law: Law = _NAMED[command] if isinstance(command, str) else command
+
+    def read(self, env: Any, obs: Array) -> Tuple[Array, Array]:
+        """Position and velocity [D] of the joints now; obs is the present observation, flat."""
+        found = []
+        for name, reading in (("position", self.position), ("velocity", self.velocity)):
+            value = np.array(reading(env.unwrapped) if callable(reading) else obs[reading], np.float64).reshape(-1)
+            if not np.isfinite(value).all():
+                raise ValueError(f"controller: {name} is {value}, expected finite numbers")
+            found.append(value)
+        if found[0].size != found[1].size or not found[0].size:
+            raise ValueError(f"controller: position has {found[0].size} numbers and velocity {found[1].size}, expected one for each joint in both")
+        return found[0], found[1]
+
+    def action(self, env: Any, obs: Array, desired_pos: Array, desired_vel: Array) -> Array:
+        """The action that follows the path for one step, before it is cut to the action space."""
+        action = np.asarray(self._law(desired_pos, desired_vel, *self.read(env, obs)), np.float64).reshape(-1)
+        size = int(np.prod(env.action_space.shape))
+        if action.size != size:
+            raise ValueError(f"controller: the command has {action.size} numbers, an action of the environment has {size}")
+        return action
+
+    @classmethod
+    def find(cls, env: Any) -> "Controller":
+        """The controller of a MuJoCo environment: its actuators tell the joints, and how they are driven.
+
+        Position and velocity servos get the desired value. Motors get a PD controller that makes the joint critically damped: the gains
+        come from the inertia of the joint and the gear of the motor. ValueError, with the lines to write, where the model does not tell.
+        """
+        base = env.unwrapped
+        model, data = getattr(base, "model", None), getattr(base, "data", None)
+        if model is None or data is None or not hasattr(model, "actuator_trnid"):
+            raise ValueError(f"no controller can be found for {type(base).__name__}: it has no MuJoCo model whose actuators could tell. Write one:{LINES}")
+        reason = _why_not(model)
+        if reason is None:
+            joints = np.asarray(model.actuator_trnid)[:, 0]
+            kinds = {_kind(model, i) for i in range(model.nu)}
+            if len(kinds) == 1:
+                kind = kinds.pop()
+                command: Union[str, Law] = _motor(model, joints, getattr(base, "dt", None)) if kind == "motor" else kind
+                positions, velocities = np.asarray(model.jnt_qposadr)[joints], np.asarray(model.jnt_dofadr)[joints]
+                return cls(position=_State("qpos", positions), velocity=_State("qvel", velocities), command=command)
+            reason = f"its actuators are of several kinds: {', '.join(sorted(kinds))}"
+        raise ValueError(f"no controller can be found for {type(base).__name__}: {reason}. Write one:{LINES}")
+
+    def __repr__(self) -> str:
+        return f"Controller(position={self.position!r}, velocity={self.velocity!r}, command={self.command!r})"
+
+
+@dataclass
+class _State:
+    """Entries of MuJoCo's state."""
+
+    name: str
+    entries: Any
+
+    def __call__(self, env: Any) -> Array:
+        return np.asarray(getattr(env.data, self.name), np.float64)[self.entries]
+
+
+def _why_not(model: Any) -> Optional[str]:
+    """What keeps the actuators from telling about the joints, or None."""
+    if model.nu == 0:
+        return "its model has no actuator"
+    if (np.asarray(model.actuator_trntype) != _TRN_JOINT).any():
+        return "an actuator drives something else than a joint"
+    joints = np.asarray(model.actuator_trnid)[:, 0]
+    if len(set(joints.tolist())) != model.nu:
+        return "two actuators drive the same joint"
+    if not np.isin(np.asarray(model.jnt_type)[joints], _HINGE_OR_SLIDE).all():
+        return "an actuator drives a joint that is neither a hinge nor a slide"
+    if any(_kind(model, i) == "other" for i in range(model.nu)):
+        return "an actuator is neither a motor nor a position or velocity servo"
+    return None
+
+
+def _kind(model: Any, i: int) -> str:
+    """What actuator i is, by the force that it makes: gain · control + bias(position, velocity)."""
+    gain, bias = np.asarray(model.actuator_gainprm)[i], np.asarray(model.actuator_biasprm)[i]
+    if model.actuator_gaintype[i] != _GAIN_FIXED or gain[0] == 0.0:
+        return "other"
+    if model.actuator_biastype[i] == _BIAS_NONE:
+        return "motor"
+    if model.actuator_biastype[i] != _BIAS_AFFINE or bias[0] != 0.0:
+        return "other"
+    if bias[1] == -gain[0]:
+        return "position"
+    return "velocity" if bias[1] == 0.0 and bias[2] == -gain[0] else "other"
+
+
+def _motor(model: Any, joints: Any, dt: Optional[float]) -> PD:
+    """Gains in units of the control: force = gear · gain · control."""
+    if dt is None:
+        raise ValueError(f"no controller can be found: the environment does not tell its time step as env.unwrapped.dt. Write one:{LINES}")
+    inertia = np.asarray(model.dof_M0)[np.asarray(model.jnt_dofadr)[joints]]
+    scale = inertia / (np.asarray(model.actuator_gear)[:, 0] * np.asarray(model.actuator_gainprm)[:, 0])
+    frequency = BANDWIDTH / dt
+    return PD(kp=scale * frequency**2, kd=2.0 * scale * frequency)

@@ -1,0 +1,209 @@
+"""Trained policies: asked for parameters and paths, evaluated, and at work in a Gymnasium environment."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from ctypes import byref, c_int32, c_void_p
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._arrays import AnyArray, Array, Shapes, file_name, integer
+from ._callbacks import Group, call
+from ._control import Controller
+from ._declarations import MpOptions
+from ._handle import Owned, make, struct
+from ._library import lib
+from ._sources import Source, source_of
+from ._train_declarations import TrainPlayerOptions, TrainSizes, TrainTask
+from ._train_library import trainer
+from .errors import E_NOT_FOUND, E_STATE, NotFoundError, StateError
+from .mp import MovementPrimitive
+
+# observations that a policy is asked for at once
+BATCH = 256
+
+
+class DesiredPath(NamedTuple):
+    """A desired path: positions and velocities, [T, D] or [n, T, D], at the ends of the task's steps."""
+
+    pos: Array
+    vel: Array
+
+
+class Evaluation:
+    """What the mean policy did: ``returns`` [n], ``lengths`` [n] in steps (0: the episode was lost), ``metrics`` by name, [n] each."""
+
+    def __init__(self, returns: Array, lengths: AnyArray, metrics: Dict[str, Array]) -> None:
+        self.returns, self.lengths, self.metrics = returns, lengths, metrics
+
+    @property
+    def mean(self) -> Dict[str, float]:
+        """Means over the episodes that were not lost: "return", "length" and the metrics."""
+        kept = self.lengths > 0
+        found = {"return": self.returns, **self.metrics, "length": self.lengths.astype(np.float64)}
+        return {name: float(values[kept].mean()) for name, values in found.items()}
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{name} {value:.4g}" for name, value in self.mean.items())
+        return f"Evaluation({len(self.returns)} episodes: {means})"
+
+
+class Agent:
+    """A trained policy with its movement primitive. :func:`tce.load` opens one.
+
+    folder      the run folder; None for a policy of its own
+    mp          its primitive
+    n_obs       O, numbers in an observation of the task; n_context C: entries of it that the policy sees (``context``, None: all)
+    n_dof, n_params, n_steps, dt   D, P, T and seconds per step
+    """
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"], source: Optional[Source] = None) -> None:
+        given = Path(path)
+        self._given = source  # of the run that was just trained
+        self.folder: Optional[str] = str(given) if given.is_dir() else None
+        self._file = str(given / "policy.safetensors") if given.is_dir() else str(given)
+        if not os.path.exists(self._file):
+            raise NotFoundError(
+                E_NOT_FOUND, "TCE_E_NOT_FOUND",
+                f"{given} has no policy.safetensors yet: it comes with the first checkpoint" if given.is_dir() else f"no such file: {given}")
+        handle = c_void_p()
+        trainer().tce_train_agent_open(file_name(self._file), BATCH, byref(handle))
+        assert handle.value is not None
+        self._handle = Owned(handle.value, trainer().tce_train_agent_free)
+        sizes = TrainSizes(struct_size=ctypes.sizeof(TrainSizes))
+        trainer().tce_train_agent_sizes(self._handle, byref(sizes))
+        self.n_obs, self.n_context, self.n_dof = int(sizes.n_obs), int(sizes.n_context), int(sizes.n_dof)
+        self.n_params, self.n_steps, self.dt = int(sizes.n_params), int(sizes.n_steps), float(sizes.dt)
+        self.context: Optional[List[int]] = list((c_int32 * self.n_context).from_address(sizes.context)) if sizes.context else None
+        self.task_name: str = (sizes.task or b"").decode()
+        options = struct(MpOptions)
+        lib.tce_mp_get_options(sizes.mp, byref(options))
+        self.mp = MovementPrimitive(make(lib.tce_mp_create, byref(options), None))
+        self.times = self.dt * np.arange(1, self.n_steps + 1)
+
+    def _contexts(self, obs: Any) -> Tuple[Array, bool]:
+        """What the policy sees of one observation or of several: [n, C], and whether there were several."""
+        array = np.asarray(obs, np.float64)
+        rows = array.reshape(1, -1) if array.ndim == 1 else array
+        shapes = Shapes(O=self.n_obs, C=self.n_context)
+        rows = shapes.finite("obs", rows, "n O", "n C")
+        if rows.shape[1] != self.n_context and self.context is not None:
+            rows = rows[:, self.context]
+        return np.ascontiguousarray(rows), array.ndim != 1
+
+    def parameters(self, obs: Any) -> Array:
+        """Parameters of the primitive that the mean policy chooses: [P] for the first observation [O] of an episode, [n, P] for [n, O].
+
+        What the policy sees of observations, [C] or [n, C], is taken as well.
+        """
+        contexts, several = self._contexts(obs)
+        out = np.empty((len(contexts), self.n_params))
+        for first in range(0, len(contexts), BATCH):
+            part = contexts[first: first + BATCH]
+            trainer().tce_train_agent_parameters(self._handle, len(part), part, out[first: first + BATCH])
+        return out if several else out[0]
+
+    def act(self, obs: Any) -> Array:
+        """The action for an environment of :meth:`env`, where a step is a whole episode: the parameters."""
+        return self.parameters(obs)
+
+    def plan(self, obs: Any, position: Any = None, velocity: Any = None) -> DesiredPath:
+        """The desired path (pos, vel), [T, D] each or [n, T, D], from where the joints are: ``position``, ``velocity`` [D] or [n, D] (zeros)."""
+        params = np.atleast_2d(self.parameters(obs))
+        shapes = Shapes(n=len(params), D=self.n_dof)
+        start = [np.zeros((len(params), self.n_dof)) if value is None else shapes.finite(name, np.atleast_2d(value), "n D")
+                 for name, value in (("position", position), ("velocity", velocity))]
+        pos, vel = self.mp.trajectory(params, self.times, 0.0, *start)
+        several = np.asarray(obs).ndim != 1
+        return DesiredPath(pos, vel) if several else DesiredPath(pos[0], vel[0])
+
+    def _source(
+        self, task: Any, controller: Optional[Controller], metrics: Union[Sequence[str], Mapping[str, str]], n_steps: Optional[int],
+        dt: Optional[float],
+    ) -> Source:
+        if task is not None:
+            return source_of(task, controller=controller, metrics=metrics, n_steps=n_steps, dt=dt)
+        if self._given is not None:
+            return self._given
+        recorded = [value for key in ("python", "library") for value in [self._recorded(key)] if value]
+        if recorded:
+            raise StateError(
+                E_STATE, "TCE_E_STATE",
+                f"the task of this run is {recorded[0]}. A run folder is data, and its code is used only when you name it: give task=")
+        return source_of(self.task_name)
+
+    def _recorded(self, key: str) -> str:
+        """task.library or task.python of the run's config.yaml."""
+        if self.folder is None:
+            return ""
+        try:
+            text = (Path(self.folder) / "config.yaml").read_text(encoding="utf-8")
+        except OSError:
+            return ""
+        section = re.search(r"^task:\n((?:  .*\n)*)", text, flags=re.M)
+        found = re.search(rf"^  {key}: '((?:[^']|'')*)'", section[1], flags=re.M) if section else None
+        return found[1].replace("''", "'") if found else ""
+
+    def evaluate(
+        self, n: int = 200, *, task: Any = None, seed: Optional[int] = None, threads: int = 0, controller: Optional[Controller] = None,
+        metrics: Union[Sequence[str], Mapping[str, str]] = (), n_steps: Optional[int] = None, dt: Optional[float] = None,
+    ) -> Evaluation:
+        """n episodes of the mean policy on resets that training never saw: those that ``tce eval`` plays with this seed (by default the run's).
+
+        The project's own tasks are found by their name; any other task is given as to :func:`tce.train`.
+        """
+        if self.folder is None:
+            raise StateError(E_STATE, "TCE_E_STATE", f"{self._file} is a policy alone: its settings are in the run folder, open that")
+        source = self._source(task, controller, metrics, n_steps, dt)
+        given = TrainTask(struct_size=ctypes.sizeof(TrainTask), one_thread=source.in_python)
+        given.point(vtable=c_void_p(source.task._vtable))
+        options = TrainPlayerOptions(
+            struct_size=ctypes.sizeof(TrainPlayerOptions), folder=file_name(self.folder), n_episodes=integer("n", n, 1, 10**6),
+            n_threads=integer("threads", threads, 0, 1024), has_seed=seed is not None, seed=0 if seed is None else integer("seed", seed, 0, 2**64 - 1))
+        options.point(task=byref(given))
+        returns, lengths = np.empty(n), np.empty(n, np.int32)
+        found: Dict[str, Array] = {}
+
+        def play() -> None:
+            handle = c_void_p()
+            trainer().tce_train_player_create(byref(options), byref(handle))
+            assert handle.value is not None
+            player = Owned(handle.value, trainer().tce_train_player_free)
+            names = [trainer().tce_train_player_metric(player, i).decode() for i in range(trainer().tce_train_player_n_metrics(player))]
+            values = np.empty((n, len(names)))
+            trainer().tce_train_player_run(player, returns, lengths, values)
+            found.update({name: values[:, i].copy() for i, name in enumerate(names)})
+
+        group = Group()
+        with source.task._creating(group):
+            call(group, play)
+        return Evaluation(returns, lengths, found)
+
+    def env(
+        self, task: Any = None, *, controller: Optional[Controller] = None, metrics: Union[Sequence[str], Mapping[str, str]] = (),
+        n_steps: Optional[int] = None, dt: Optional[float] = None, **keywords: Any,
+    ) -> Any:
+        """A Gymnasium environment that fits the policy: a step is a whole episode, and its action is what :meth:`act` gives.
+
+        The task is found or given as for :meth:`evaluate`; keywords as :class:`tce.gym.EpisodeEnv`.
+        """
+        from .gym import EpisodeEnv
+
+        source = self._source(task, controller, metrics, n_steps, dt)
+        return EpisodeEnv(source.task, self._recorded("options") or None, mp=self.mp, full=self.context is None, **keywords)
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the policy as a file for :func:`tce.load` and the C library: policy.safetensors of a run folder."""
+        trainer().tce_train_agent_save(self._handle, file_name(path))
+
+    def __repr__(self) -> str:
+        return f"Agent({self.folder or self._file!r}, task={self.task_name!r}, n_context={self.n_context}, n_params={self.n_params})"
+
+
+def load(path: Union[str, "os.PathLike[str]"]) -> Agent:
+    """Opens the newest policy of a run folder, or a policy.safetensors."""
+    return Agent(path)

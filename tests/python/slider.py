@@ -1,0 +1,27 @@
+"""A Gymnasium environment in numpy, as someone might write who wants to train on it."""
+import gymnasium
+import numpy as np
+
+
+class Slider(gymnasium.Env):
+    """A slider that has to be at a goal when the time is up. Position, velocity and goal are seen; the action is the velocity."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (3,))
+    action_space = gymnasium.spaces.Box(-5.0, 5.0, (1,))
+    dt = 0.05
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.v, self.t = 0.0, 0.0, 0
+        self.goal = self.np_random.uniform(-1.0, 1.0)
+        return self.seen(), {}
+
+    def seen(self):
+        return np.array([self.x, self.v, self.goal], np.float32)
+
+    def step(self, action):
+        self.v = float(action[0])
+        self.x += self.dt * self.v
+        self.t += 1
+        last, distance = self.t == 20, abs(self.x - self.goal)
+        return self.seen(), -0.001 * self.v**2 - 5.0 * distance * last, False, last, {"success": float(last and distance < 0.1)}

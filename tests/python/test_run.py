@@ -1,0 +1,589 @@
+"""Training in this process: the folders, bytes and interruptions of runs on tasks of C, of Python and of Gymnasium."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Dict, List
+
+import numpy as np
+import pytest
+
+import tce
+from shared import ROOT
+from tce import _sources, training
+
+gymnasium = pytest.importorskip("gymnasium")
+
+import tce.gym  # noqa: E402
+from slider import Slider  # noqa: E402
+
+PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
+HERE = Path(__file__).parent
+
+# a run of a second or less
+SMALL: Dict[str, Any] = {
+    "run": {"iterations": 4, "checkpoint_every": 2, "threads": 2}, "collect": {"episodes": 8, "environments": 4},
+    "evaluate": {"every": 2, "episodes": 4}, "mp": {"n_basis": 2, "tau": 1.0}, "policy": {"hidden": [8], "epochs": 2},
+    "critic": {"hidden": [8], "epochs": 2, "minibatches": 2}, "objective.time_points": 5}
+
+FOLLOW = tce.gym.Controller(position=0, velocity=1, command="velocity")
+GYM: Dict[str, Any] = {"controller": FOLLOW, "metrics": ["success"], "n_steps": 20}
+
+
+class Point(tce.Env):
+    """A point that follows its path by half."""
+
+    def __init__(self, settings: Any = None) -> None:
+        self.spec = tce.EnvSpec(n_obs=2, n_dof=1, n_steps=10, dt=0.1, metric_names=("success",))
+
+    def reset(self, random: tce.Random) -> Any:
+        self.x = random.uniform()
+        return [self.x, 0.0], [self.x], [0.0]
+
+    def step(self, pos: Any, vel: Any) -> Any:
+        self.x += 0.5 * (pos[0] - self.x)
+        return [self.x, vel[0]], -abs(self.x)
+
+    def metrics(self) -> Any:
+        return [float(abs(self.x) < 0.1)]
+
+
+def content(folder: Path) -> Dict[str, bytes]:
+    """What is the same for a run however it was made and stopped."""
+    last = sorted((folder / "checkpoints").glob("ckpt-*.safetensors"))[-1]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in (folder / "progress.csv", folder / "policy.safetensors", last)}
+
+
+def quiet(task: Any, folder: Path, config: Any = SMALL, **keywords: Any) -> tce.Run:
+    return tce.train(task, config=config, out=folder, progress=False, **keywords)
+
+
+def changed(**settings: Any) -> Dict[str, Any]:
+    return {**SMALL, **{name.replace("__", "."): value for name, value in settings.items()}}
+
+
+def program(*arguments: Any, **more: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TCE_PYTHON": sys.executable, **more}
+    kernels = tce.blas_kernels()
+    if kernels is not None:
+        environment["OPENBLAS_CORETYPE"] = kernels
+    return subprocess.run([str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=300)
+
+
+# ---- the same as the program -------------------------------------------------------------------------------
+
+
+def test_a_run_of_a_task_library_is_that_of_the_program(tmp_path: Path) -> None:
+    run = quiet("point_via", tmp_path / "a", seed=3)
+    assert (run.iteration, run.env_steps, run.interrupted) == (4, 1600, False) and math.isfinite(run.eval_return)
+    done = program("train", "task.name=point_via", *training.words_of(SMALL), "--seed", 3, "--out", tmp_path / "b")
+    assert done.returncode == 0, done.stderr
+    assert content(tmp_path / "a") == content(tmp_path / "b")
+    for name in ("config.yaml", "curve.csv", "events.out.tfevents.tce"):
+        same = (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+        assert same or name.startswith("events"), name
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {path.name for path in (tmp_path / "b").iterdir()}
+
+
+def test_a_settings_file_is_found_as_the_program_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = tce.train("point_via", config="point_via/tce", out="here", progress=False, callback=lambda i, m: i == 1)
+    assert run.folder == "here" and "  episodes: 64 " in run.config and run.interrupted
+    with pytest.raises(tce.NotFoundError, match="no settings file nowhere/tce"):
+        tce.train("point_via", config="nowhere/tce")
+
+
+def test_the_folder_has_the_name_that_the_program_would_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = tce.train(Point, config=SMALL, seed=7, progress=False, callback=lambda i, m: True)
+    assert re.fullmatch(r"runs/Point__tce__7__\d{8}-\d{6}", run.folder)
+
+
+# ---- stopping and resuming -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task, keywords", [("point_via", {}), (Point, {}), (Slider, GYM)])
+def test_a_run_that_is_stopped_and_resumed_has_the_bytes_of_one_that_was_not(tmp_path: Path, task: Any, keywords: Any) -> None:
+    quiet(task, tmp_path / "whole", **keywords)
+    numbers: List[int] = []
+    run = quiet(task, tmp_path / "parts", callback=lambda i, m: numbers.append(i) or i == 3, **keywords)
+    assert run.interrupted and run.iteration == 3
+    run = quiet(task, tmp_path / "parts", resume=True, callback=lambda i, m: numbers.append(i), **keywords)
+    assert not run.interrupted and numbers == [1, 2, 3, 4]
+    assert content(tmp_path / "whole") == content(tmp_path / "parts")
+
+
+def test_a_run_is_resumed_with_its_own_settings_where_none_are_given(tmp_path: Path) -> None:
+    quiet(Point, tmp_path / "whole")
+    quiet(Point, tmp_path / "parts", callback=lambda i, m: i == 3)
+    run = quiet(Point, tmp_path / "parts", config=None, resume=True)
+    assert run.iteration == 4 and content(tmp_path / "whole") == content(tmp_path / "parts")
+    with pytest.raises(tce.ArgumentError, match="policy.hidden"):
+        quiet(Point, tmp_path / "parts", config=changed(policy__hidden=[9]), resume=True)
+    run = quiet(Point, tmp_path / "parts", restart=True)
+    assert run.iteration == 4 and (tmp_path / "parts" / "before-restart-1").is_dir()
+
+
+SCRIPT = """
+import sys, tce, tce.gym
+from slider import Slider
+from test_run import GYM, changed
+config = changed(run__iterations=int(sys.argv[2]), run__checkpoint_every=1, schedule__entropy_iterations=50)
+run = tce.train(Slider, config=config, out=sys.argv[1], resume=True, **GYM)
+"""
+
+
+def start(folder: Path, iterations: int, code: str = SCRIPT) -> "subprocess.Popen[str]":
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(folder), str(iterations)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def wait_until(condition: Any, process: Any) -> None:
+    end = time.monotonic() + 120
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+def rows(folder: Path) -> int:
+    path = folder / "progress.csv"
+    return len(path.read_text().splitlines()) - 2 if path.exists() else 0
+
+
+def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    done = start(tmp_path / "whole", 8)
+    assert done.communicate(timeout=300)[1] == "" and done.returncode == 0
+    process = start(tmp_path / "parts", 100000)
+    wait_until(lambda: rows(tmp_path / "parts") >= 3, process)
+    process.kill()
+    process.communicate()
+    shutil.rmtree(tmp_path / "copy", ignore_errors=True)
+    at = rows(tmp_path / "parts")
+    if at >= 8:
+        pytest.skip("the machine was too fast")
+    done = start(tmp_path / "parts", 8)
+    assert done.communicate(timeout=300)[1] == "" and done.returncode == 0
+    assert content(tmp_path / "whole") == content(tmp_path / "parts")
+
+
+# ---- Ctrl-C ------------------------------------------------------------------------------------------------
+
+
+INTERRUPTED = """
+import sys, signal, tce, tce.gym
+from slider import Slider
+from test_run import GYM, changed
+signal.signal(signal.SIGINT, signal.default_int_handler)
+raised = []
+class Patient(Slider):
+    def step(self, action):
+        try:
+            return super().step(action)
+        except BaseException as fault:
+            raised.append(fault)
+            raise
+task, keywords = (Patient, GYM) if sys.argv[2] == "1" else ("point_via", {})
+try:
+    run = tce.train(task, config=changed(run__iterations=100000, collect__episodes=64, collect__on_fault="drop"), out=sys.argv[1], progress=False, **keywords)
+    print("stopped", run.interrupted, run.iteration, raised)
+except KeyboardInterrupt:
+    print("raised", raised)
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+"""
+
+
+@pytest.mark.parametrize("in_python", [0, 1])
+def test_ctrl_c_stops_the_run_after_the_iteration_and_a_second_one_raises(tmp_path: Path, in_python: int) -> None:
+    once = start(tmp_path / "once", in_python, INTERRUPTED)
+    wait_until(lambda: rows(tmp_path / "once") >= 1, once)
+    once.send_signal(signal.SIGINT)
+    said, errors = once.communicate(timeout=120)
+    assert re.fullmatch(r"stopped True \d+ \[\]\n", said), said + errors
+    saved = sorted((tmp_path / "once" / "checkpoints").iterdir())[-1]
+    assert int(said.split()[2]) == int(saved.name[5:13]) == rows(tmp_path / "once")
+
+    twice = start(tmp_path / "twice", in_python, INTERRUPTED)
+    wait_until(lambda: rows(tmp_path / "twice") >= 1, twice)
+    # the first one needs to be seen before the second comes
+    for _ in range(200):
+        twice.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+        if twice.poll() is not None:
+            break
+    said, errors = twice.communicate(timeout=120)
+    # the run may have been faster than the second signal
+    assert re.fullmatch(r"(raised|stopped True \d+) \[\]\n", said), said + errors
+
+
+def test_a_run_is_stopped_from_another_thread(tmp_path: Path) -> None:
+    found: List[tce.Run] = []
+    source = _sources.source_of(Point)
+    run = training.Run(
+        source, training.words_of(changed(run__iterations=100000)) + ["run.method=tce", "task.name=Point"], None, True, str(tmp_path / "run"), 0,
+        None, False, None)
+    thread = threading.Thread(target=lambda: found.append(run.train()))
+    thread.start()
+    while run.iteration < 2:
+        time.sleep(0.01)
+    run.stop()
+    thread.join(60)
+    assert found == [run] and run.interrupted and run.iteration < 100000
+    with pytest.raises(tce.StateError, match="resume=True"):
+        run.train()
+
+
+# ---- exceptions ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ["point_via", Point])
+def test_what_a_callback_raises_is_raised_and_the_run_is_saved(tmp_path: Path, task: Any) -> None:
+    class Pruned(Exception):
+        pass
+
+    def prune(iteration: int, metrics: Dict[str, float]) -> None:
+        if iteration == 3:
+            raise Pruned("bad trial")
+
+    with pytest.raises(Pruned, match="bad trial"):
+        quiet(task, tmp_path / "parts", callback=prune)
+    quiet(task, tmp_path / "parts", resume=True)
+    quiet(task, tmp_path / "whole")
+    assert content(tmp_path / "whole") == content(tmp_path / "parts")
+
+
+class Faulty(Point):
+    def step(self, pos: Any, vel: Any) -> Any:
+        if self.x > 0.9:
+            raise RuntimeError("the arm is stuck")
+        return super().step(pos, vel)
+
+
+def test_an_exception_in_an_environment_ends_the_run_or_is_counted(tmp_path: Path) -> None:
+    with pytest.raises(tce.EnvironmentFault, match="the arm is stuck") as caught:
+        quiet(Faulty, tmp_path / "run")
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    dropped: List[float] = []
+    run = quiet(Faulty, tmp_path / "drop", config=changed(collect__on_fault="drop", collect__episodes=32),
+                callback=lambda i, m: dropped.append(m["dropped"]))
+    assert run.iteration == 4 and sum(dropped) > 0
+    # and the process is as it was
+    quiet(Point, tmp_path / "again")
+
+
+def test_an_exit_in_an_environment_ends_the_run_where_faults_are_dropped(tmp_path: Path) -> None:
+    class Leaving(Point):
+        def step(self, pos: Any, vel: Any) -> Any:
+            if self.x > 0.5:
+                raise SystemExit(3)
+            return super().step(pos, vel)
+
+    with pytest.raises(SystemExit):
+        quiet(Leaving, tmp_path / "run", config=changed(collect__on_fault="drop"))
+    assert rows(tmp_path / "run") <= 0
+
+
+# ---- one process ---------------------------------------------------------------------------------------------
+
+
+def test_two_threads_train_at_once_in_folders_of_their_own(tmp_path: Path) -> None:
+    threads = [threading.Thread(target=quiet, args=(Point, tmp_path / name)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    quiet(Point, tmp_path / "c")
+    assert content(tmp_path / "a") == content(tmp_path / "b") == content(tmp_path / "c")
+
+
+def test_a_folder_has_one_run_at_a_time(tmp_path: Path) -> None:
+    def again(iteration: int, metrics: Dict[str, float]) -> None:
+        with pytest.raises(tce.StateError, match="in use by another run of this process"):
+            quiet(Point, tmp_path / "run", resume=True)
+
+    quiet(Point, tmp_path / "run", callback=again)
+    with pytest.raises(tce.StateError, match="has a run already"):
+        quiet(Point, tmp_path / "run")
+
+
+def test_everything_is_said_through_python(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    said = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", said)
+    tce.train(Point, config=SMALL, out=tmp_path / "run")
+    monkeypatch.undo()
+    assert capfd.readouterr() == ("", "")
+    lines = said.getvalue().splitlines()
+    assert lines[0] == str(tmp_path / "run") and lines[-1].startswith("4/4  ETA 0:00  320 steps  return -")
+
+
+def test_environments_are_used_by_the_calling_thread_alone(tmp_path: Path) -> None:
+    seen = set()
+
+    class Watched(Point):
+        def step(self, pos: Any, vel: Any) -> Any:
+            seen.add(threading.get_ident())
+            return super().step(pos, vel)
+
+    calls = set()
+    quiet(Watched, tmp_path / "a", callback=lambda i, m: calls.add(threading.get_ident()))
+    quiet("point_via", tmp_path / "b", callback=lambda i, m: calls.add(threading.get_ident()))
+    assert seen == calls == {threading.get_ident()}
+
+
+# ---- settings --------------------------------------------------------------------------------------------------
+
+
+def test_settings_are_words_of_the_program() -> None:
+    assert training.words_of({"run": {"seed": np.int64(3)}, "policy.hidden": (32, 32), "mp": {"auto_scale_basis": True, "tau": 0.1}}) == [
+        "run.seed=3", "policy.hidden=[32, 32]", "mp.auto_scale_basis=true", "mp.tau=0.1"]
+    with pytest.raises(TypeError, match="mp.tau is None"):
+        training.words_of({"mp": {"tau": None}})
+
+
+@pytest.mark.parametrize("keywords, kind, message", [
+    ({"config": {"mp.tua": 1}}, LookupError, "config: mp.tua: no such key"),
+    ({"method": "tec"}, ValueError, "tec"),
+    ({"resume": True}, ValueError, "out: the run folder"),
+    ({"config": {"mp.tau": 5.0}}, ValueError, "mp.tau = 5 s is longer than the episode"),
+    ({"controller": FOLLOW}, TypeError, "goes with a Gymnasium environment")])
+def test_what_makes_no_sense_is_refused(tmp_path: Path, keywords: Any, kind: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kind, match=message):
+        tce.train(Point, progress=False, **keywords)
+    assert not (tmp_path / "runs").exists() or not any((tmp_path / "runs").iterdir())
+
+
+def test_the_movement_is_as_long_as_the_episode_unless_settings_say_otherwise(tmp_path: Path) -> None:
+    free = {**SMALL, "mp": {"n_basis": 2}}
+    assert "  tau: 1 " in quiet(Point, tmp_path / "a", config=free).config
+    assert "  tau: 0.5 " in quiet(Point, tmp_path / "b", config=changed(mp__tau=0.5)).config
+
+
+# ---- tasks -----------------------------------------------------------------------------------------------------
+
+
+def made_here() -> Point:
+    return Point()
+
+
+def of_gymnasium() -> Slider:
+    return Slider()
+
+
+@pytest.mark.parametrize("given, keywords, name, record", [
+    (Point, {}, "Point", "test_run:Point"),
+    (Point(), {}, "Point", "test_run:Point"),
+    (made_here, {}, "made_here", "test_run:made_here"),
+    (lambda settings: Point(settings), {}, "_lambda_", "test_run:<lambda>"),
+    ("test_run:Point", {}, "Point", "test_run:Point"),
+    (Slider, GYM, "Slider", "slider:Slider"),
+    (Slider(), GYM, "Slider", "slider:Slider"),
+    (of_gymnasium, GYM, "of_gymnasium", "test_run:of_gymnasium"),
+    (lambda: gymnasium.wrappers.TimeLimit(Slider(), 20), {"controller": FOLLOW}, "_lambda_", "test_run:<lambda>"),
+    ("slider:Slider", GYM, "Slider", "slider:Slider"),
+    ("point_via", {}, "point_via", "")])
+def test_what_can_be_trained_on(given: Any, keywords: Any, name: str, record: str) -> None:
+    source = _sources.source_of(given, **keywords)
+    assert (source.task.name, source.python, source.library) == (name, record, "")
+    assert tce.check_env(source.task) == []
+
+
+def test_what_is_no_task_is_refused() -> None:
+    with pytest.raises(TypeError, match="expected the name of one of the project's tasks"):
+        tce.train(3)
+    with pytest.raises(TypeError, match="returned 7, expected"):
+        tce.train(lambda: 7)
+    with pytest.raises(ValueError, match=r"position=lambda env"):
+        tce.train("Pendulum-v1")
+
+
+def test_tasks_of_another_library_are_recorded_with_their_path(tmp_path: Path, tasks: Path) -> None:
+    library = tce.TaskLibrary(tasks)
+    source = _sources.source_of(library[next(iter(library))])
+    assert source.library == str(tasks) and source.python == "" and not source.in_python
+
+
+# ---- Gymnasium -------------------------------------------------------------------------------------------------
+
+
+def test_a_gymnasium_environment_is_learnt(tmp_path: Path) -> None:
+    config = {
+        "run.iterations": 60, "collect": {"episodes": 32, "environments": 16}, "evaluate": {"every": 20, "episodes": 50},
+        "mp": {"n_basis": 2, "goal_scale": 0.5, "weights_scale": 0.1}, "policy": {"hidden": [32], "learning_rate": 3e-3, "epochs": 30},
+        "critic": {"hidden": [32], "epochs": 10, "minibatches": 4}, "objective.time_points": 5, "schedule.learning_rate_iterations": 0,
+        "projection": {"mean_bound": 0.2, "cov_bound": 0.05, "entropy": "none", "entropy_schedule": "none"}}
+    run = quiet(Slider, tmp_path / "run", config=config, **GYM)
+    assert run.eval_success > 0.9
+    agent = run.agent()
+    assert agent.evaluate(50, seed=1).mean["success"] > 0.9
+    # the same policy at work in an environment of Gymnasium
+    env = agent.env()
+    obs, info = env.reset(seed=5)
+    plan = agent.plan(obs, info["position"], info["velocity"])
+    assert plan.pos.shape == plan.vel.shape == (20, 1) and abs(plan.pos[-1, 0] - obs[2]) < 0.1
+    _, value, terminated, _, info = env.step(agent.act(obs))
+    assert terminated and value > -0.5 and info["success"] == 1.0 and np.array_equal(info["positions"], plan.pos)
+
+
+class Model:
+    """What is read of a MuJoCo model: two hinges with a motor each, then whatever a test changes."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.nu = 2
+        self.actuator_trntype, self.actuator_trnid = np.zeros(2, int), np.array([[1, -1], [2, -1]])
+        self.actuator_gaintype, self.actuator_biastype = np.zeros(2, int), np.zeros(2, int)
+        self.actuator_gainprm, self.actuator_biasprm = np.eye(10)[[0, 0]], np.zeros((2, 10))
+        self.actuator_gear = np.array([[200.0, 0, 0, 0, 0, 0]] * 2)
+        self.jnt_type, self.jnt_qposadr, self.jnt_dofadr = np.array([0, 3, 2]), np.array([0, 7, 8]), np.array([0, 6, 7])
+        self.dof_M0 = np.array([1.0] * 6 + [0.5, 0.25])
+        self.__dict__.update(changes)
+
+
+class Data:
+    qpos, qvel = np.arange(10.0), np.arange(20.0, 30.0)
+
+
+class Simulated(Slider):
+    dt = 0.05
+    action_space = gymnasium.spaces.Box(-1.0, 1.0, (2,))
+    data = Data()
+
+    def __init__(self, **changes: Any) -> None:
+        self.model = Model(**changes)
+
+
+SERVO = {"actuator_gainprm": 50.0 * np.eye(10)[[0, 0]], "actuator_biastype": np.ones(2, int), "actuator_gear": np.ones((2, 6))}
+
+
+def test_the_controller_of_a_mujoco_environment_is_found() -> None:
+    env, obs = Simulated(), np.zeros(3)
+    found = tce.gym.Controller.find(env)
+    pos, vel = found.read(env, obs)
+    assert pos.tolist() == [7.0, 8.0] and vel.tolist() == [26.0, 27.0]
+    # critically damped: kd^2 = 4 kp inertia, in units of the gear
+    assert isinstance(found.command, tce.gym.PD)
+    assert np.allclose((200 * found.command.kd) ** 2, 4 * 200 * found.command.kp * np.array([0.5, 0.25]))
+    action = found.action(env, obs, pos + 1.0, vel)
+    assert np.allclose(action, found.command.kp)
+
+    position = np.zeros((2, 10))
+    position[:, 1] = -50.0
+    velocity = np.zeros((2, 10))
+    velocity[:, 2] = -50.0
+    for bias, wanted in ((position, "position"), (velocity, "velocity")):
+        found = tce.gym.Controller.find(Simulated(**SERVO, actuator_biasprm=bias))
+        assert found.command == wanted
+        assert found.action(env, obs, np.array([3.0, 4.0]), np.array([5.0, 6.0])).tolist() == ([3.0, 4.0] if wanted == "position" else [5.0, 6.0])
+
+
+@pytest.mark.parametrize("changes, reason", [
+    ({"nu": 0}, "no actuator"), ({"actuator_trntype": np.array([0, 3])}, "something else than a joint"),
+    ({"actuator_trnid": np.array([[1, -1], [1, -1]])}, "two actuators drive the same joint"),
+    ({"jnt_type": np.array([0, 3, 1])}, "neither a hinge nor a slide"),
+    ({"actuator_gaintype": np.array([0, 2])}, "neither a motor nor"),
+    ({"actuator_biastype": np.array([0, 1]), "actuator_biasprm": -np.eye(10)[[1, 1]]}, "several kinds: motor, position")])
+def test_what_cannot_be_found_shows_the_lines_to_write(changes: Any, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason) as caught:
+        tce.gym.Controller.find(Simulated(**changes))
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 4 and lines[1].strip() == "controller = tce.gym.Controller("
+
+
+def test_a_controller_says_what_does_not_fit() -> None:
+    env, obs = Slider(), np.zeros(3)
+    with pytest.raises(ValueError, match="command: 'torque'"):
+        tce.gym.Controller(position=0, velocity=1, command="torque")
+    with pytest.raises(TypeError, match="command: 3"):
+        tce.gym.Controller(position=0, velocity=1, command=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="position has 2 numbers and velocity 1"):
+        tce.gym.Controller(position=slice(0, 2), velocity=1, command="velocity").read(env, obs)
+    with pytest.raises(ValueError, match="position is .nan."):
+        tce.gym.Controller(position=lambda env: np.nan, velocity=1, command="velocity").read(env, obs)
+    with pytest.raises(ValueError, match="the command has 2 numbers, an action of the environment has 1"):
+        tce.gym.Controller(position=0, velocity=1, command=lambda *four: [1, 2]).action(env, obs, np.zeros(1), np.zeros(1))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_wrapper_is_an_environment_of_whole_episodes() -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    env = tce.gym.ProDMPWrapper(Slider(), FOLLOW, n_steps=20, n_basis=3)
+    check_env(env)
+    assert env.action_space.shape == (4,) and env.observation_space.shape == (3,)
+    obs, info = env.reset(seed=1)
+    seen, value, terminated, truncated, info = env.step(np.array([0.0, 0.0, 0.0, 1.0]))
+    assert (terminated, truncated, info["trajectory_length"]) == (True, False, 20)
+    assert value == pytest.approx(info["step_rewards"].sum()) and info["positions"].shape == (20, 1) and info["step_actions"].shape == (20, 1)
+    # the slider follows the velocity of the path, so it is where the path leads
+    assert seen[0] == pytest.approx(0.05 * info["velocities"].sum()) and info["positions"][-1, 0] == pytest.approx(1.0, abs=0.05)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(np.zeros(4))
+    masked = tce.gym.ProDMPWrapper(Slider(), FOLLOW, n_steps=20, context=[2])
+    assert masked.reset(seed=1)[0].tolist() == [obs[2]]
+
+
+# ---- trained policies ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    quiet("point_via", folder)
+    return folder
+
+
+def test_an_evaluation_is_that_of_the_program(trained: Path) -> None:
+    found = tce.load(trained).evaluate(20, seed=4)
+    said = program("eval", trained, "--episodes", 20, "--seed", 4)
+    numbers = dict(line.split()[:2] for line in said.stdout.splitlines() if len(line.split()) > 2 and line.startswith("  "))
+    assert numbers["return"] == f"{found.mean['return']:.5g}" and numbers["success"] == f"{found.mean['success']:.5g}"
+    assert found.lengths.tolist() == [50] * 20 and repr(found).startswith("Evaluation(20 episodes: return ")
+
+
+def test_a_policy_is_asked_saved_and_opened_again(trained: Path, tmp_path: Path) -> None:
+    agent = tce.load(trained)
+    obs = np.random.default_rng(1).normal(size=(300, agent.n_obs))
+    params = agent.parameters(obs)
+    assert params.shape == (300, agent.n_params) and np.allclose(agent.parameters(obs[7]), params[7], atol=1e-6)
+    pos, vel = agent.plan(obs[:2], np.zeros((2, agent.n_dof)))
+    assert pos.shape == vel.shape == (2, agent.n_steps, agent.n_dof)
+    assert np.array_equal(agent.act(obs), params) and agent.task_name == "point_via"
+    agent.save(tmp_path / "mine.safetensors")
+    assert (tmp_path / "mine.safetensors").read_bytes() == (trained / "policy.safetensors").read_bytes()
+    other = tce.load(tmp_path / "mine.safetensors")
+    assert np.array_equal(other.parameters(obs), params)
+    with pytest.raises(tce.StateError, match="a policy alone"):
+        other.evaluate(2)
+    with pytest.raises(ValueError, match="obs: shape"):
+        agent.parameters(np.zeros(agent.n_obs + 1))
+    with pytest.raises(tce.NotFoundError, match="no policy.safetensors yet"):
+        tce.load(tmp_path)
+    env = agent.env()
+    seen, _ = env.reset(seed=1)
+    assert env.step(agent.act(seen))[2]
+
+
+def test_the_task_of_a_run_is_named_by_whoever_uses_it(tmp_path: Path) -> None:
+    quiet(Point, tmp_path / "run")
+    assert "  python: 'test_run:Point'" in (tmp_path / "run" / "config.yaml").read_text()
+    with pytest.raises(tce.StateError, match="the task of this run is test_run:Point.*give task="):
+        tce.load(tmp_path / "run").evaluate(2)
+    assert tce.load(tmp_path / "run").evaluate(2, task=Point).lengths.tolist() == [10, 10]
+    for command in (["eval", tmp_path / "run"], ["train", "--resume", tmp_path / "run"]):
+        said = program(*command)
+        assert said.returncode == 1 and "add --python test_run:Point" in said.stderr
+    # what needs no environment works
+    assert program("export", tmp_path / "run").returncode == 0
+    assert program("plot", tmp_path / "run", "--no-pictures", "--episodes", 0, "--out", tmp_path / "plots").returncode == 0
