@@ -55,7 +55,6 @@ static tce_status spec(void *instance, tce_env_spec *out)
 {
     (void)instance;
     out->n_obs = N_OBS;
-    out->n_dof = N_ACTION;
     out->n_action = N_ACTION;
     out->n_steps = N_STEPS;
     out->dt = 1.0;
@@ -67,6 +66,8 @@ static tce_status spec(void *instance, tce_env_spec *out)
 static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
                         double *out_vel)
 {
+    (void)out_pos; /* no desired paths */
+    (void)out_vel;
     context *env = instance;
     double *s = env->state;
     const uint64_t k = (random->counter[1] + random->counter[2]) % (GRID_SIDE * GRID_SIDE);
@@ -76,8 +77,6 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
                              : 2.0 * tce_random_uniform(random) - 1.0;
     s[STEP] = 0.0;
     memcpy(out_obs, s + C, N_OBS * sizeof *s);
-    memset(out_pos, 0, N_ACTION * sizeof *out_pos);
-    memset(out_vel, 0, N_ACTION * sizeof *out_vel);
     return TCE_OK;
 }
 
@@ -100,13 +99,6 @@ static tce_status step_action(void *instance, const double *action, double *out_
     out->terminated = 1;
     memcpy(out_obs, c, N_OBS * sizeof *c);
     return TCE_OK;
-}
-
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
-                       tce_env_result *out)
-{
-    (void)vel;
-    return step_action(instance, pos, out_obs, out);
 }
 
 static size_t n_state(void *instance)
@@ -138,7 +130,6 @@ const tce_env_vtable TASK_context = {
     .destroy = free,
     .spec = spec,
     .reset = reset,
-    .step = step,
     .step_action = step_action,
     .n_state = n_state,
     .get_state = get_state,

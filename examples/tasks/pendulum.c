@@ -80,13 +80,11 @@ static tce_status spec(void *instance, tce_env_spec *out)
 {
     (void)instance;
     out->n_obs = N_OBS;
-    out->n_dof = 1;
     out->n_action = 1;
     out->n_steps = N_STEPS;
     out->dt = DT;
     out->action_low = ACTION_LOW;
     out->action_high = ACTION_HIGH;
-    out->velocity_end = N_OBS;
     return TCE_OK;
 }
 
@@ -100,6 +98,8 @@ static void observe(const double *s, double *out)
 static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
                         double *out_vel)
 {
+    (void)out_pos; /* no desired paths */
+    (void)out_vel;
     pendulum *env = instance;
     double *s = env->state;
     if (env->grid) {
@@ -112,8 +112,6 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
     }
     s[STEP] = 0.0;
     observe(s, out_obs);
-    *out_pos = s[ANGLE];
-    *out_vel = s[SPEED];
     return TCE_OK;
 }
 
@@ -136,14 +134,6 @@ static tce_status step_action(void *instance, const double *action, double *out_
     out->truncated = s[STEP] >= N_STEPS;
     observe(s, out_obs);
     return TCE_OK;
-}
-
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
-                       tce_env_result *out)
-{
-    const double *s = ((const pendulum *)instance)->state;
-    const double torque = 10.0 * (*pos - s[ANGLE]) + (*vel - s[SPEED]);
-    return step_action(instance, &torque, out_obs, out);
 }
 
 static size_t n_state(void *instance)
@@ -188,7 +178,6 @@ const tce_env_vtable TASK_pendulum = {
     .destroy = free,
     .spec = spec,
     .reset = reset,
-    .step = step,
     .step_action = step_action,
     .n_state = n_state,
     .get_state = get_state,

@@ -152,7 +152,8 @@ static size_t run_task(const tce_env_vtable *vtable, const char *settings, tce_p
     must(tce_rollout_create(&options, NULL, &rollout) == TCE_OK, vtable->name, settings, "create");
     const size_t n = step_episode(rollout, vtable->name, settings);
     copy_states(rollout, vtable->name, settings);
-    path_episode(rollout, vtable->name, settings);
+    if (tce_rollout_spec(rollout)->n_dof > 0)
+        path_episode(rollout, vtable->name, settings);
     tce_rollout_free(rollout);
     return n;
 }

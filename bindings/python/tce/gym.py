@@ -30,7 +30,8 @@ Seeds = Union[int, Sequence[Optional[int]], None]
 Box = gymnasium.spaces.Box
 
 # ids that exist whether or not the task library is there: making one says what is missing
-OWN_TASKS = ("box_pushing_dense", "box_pushing_sparse", "hopper_jump", "table_tennis", "reacher5", "point_via", "swing", "pendulum", "context")
+OWN_TASKS = ("box_pushing_dense", "box_pushing_sparse", "hopper_jump", "table_tennis", "reacher5", "point_via", "swing")
+STEP_TASKS = ("pendulum", "context")  # these track no desired paths
 METAWORLD = "metaworld_"
 # Bound of a primitive's parameters, in standard deviations of an untrained policy, which has mean 0 and standard deviation 1. Of what
 # the trained policies of docs/runs draw, 0.04 percent at most lies beyond it.
@@ -593,13 +594,14 @@ def episode_vector(library: Library, name: str, num_envs: int = 1, settings: Opt
     return EpisodeVectorEnv(open_library(library)[name], num_envs, settings, **keywords)
 
 
-def register_task(library: Optional[str], task: str, namespace: str, actions: bool = True) -> List[str]:
-    """Registers the ids of one task: stepped by its raw action where it takes one, and by whole episodes."""
+def register_task(library: Optional[str], task: str, namespace: str, actions: bool = True, paths: bool = True) -> List[str]:
+    """Registers the ids of one task: stepped by its raw action where it takes one, and by whole episodes where it tracks paths."""
     ids = []
     for name, settings in registrations(task):
         keywords = {"library": library, "name": task, "settings": settings}
         kinds = [(f"{namespace}/{name}", "gym_env", "gym_vector")] if actions else []
-        kinds.append((f"{namespace}_ProDMP/{name}", "episode_env", "episode_vector"))
+        if paths:
+            kinds.append((f"{namespace}_ProDMP/{name}", "episode_env", "episode_vector"))
         for identifier, one, many in kinds:
             gymnasium.register(
                 identifier, entry_point=f"tce.gym:{one}", vector_entry_point=f"tce.gym:{many}", kwargs=dict(keywords))
@@ -614,13 +616,13 @@ def register_task(library: Optional[str], task: str, namespace: str, actions: bo
 def register(library: Union[str, "os.PathLike[str]", None] = None, namespace: str = "tce") -> List[str]:
     """Registers every task of a library (None: the project's own) with gymnasium: <namespace>/<Task>-v0 and <namespace>_ProDMP/<Task>-v0.
 
-    The ids are returned. A task without raw action has the second only.
+    The ids are returned. A task without raw action has the second only, one that tracks no desired paths the first only.
     """
     tasks = TaskLibrary(library)
     path = None if library is None else os.path.abspath(os.fspath(library))
     ids = []
     for name, task in tasks.items():
-        ids += register_task(path, name, namespace, bool(task._table.step_action))
+        ids += register_task(path, name, namespace, bool(task._table.step_action), bool(task._table.step))
     return ids
 
 
@@ -629,8 +631,8 @@ def _register_own() -> None:
     try:
         register()
     except LookupError:
-        for task in OWN_TASKS:
-            register_task(None, task, "tce")
+        for task in OWN_TASKS + STEP_TASKS:
+            register_task(None, task, "tce", paths=task in OWN_TASKS)
     except TceError as reason:
         warnings.warn(f"the tasks of libtce are not registered: {reason}", RuntimeWarning, stacklevel=2)
 

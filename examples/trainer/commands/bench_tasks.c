@@ -262,6 +262,13 @@ int bench_tasks(const settings *s, const char *only, int64_t rounds, int json)
         const tce_env_vtable *vtable = tce_env_library_at(t.library, i);
         if (wanted && vtable != wanted)
             continue;
+        if (!vtable->step) {
+            if (wanted)
+                status = tce_fail(TCE_E_UNSUPPORTED,
+                                  "%s tracks no paths, and steps along paths are what is measured",
+                                  vtable->name);
+            continue;
+        }
         task_run r;
         task_cost cost;
         status = open_run(&r, vtable, s->task.options, pool, rounds);
