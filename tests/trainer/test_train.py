@@ -469,19 +469,6 @@ def test_a_checkpoint_from_the_future_is_refused(whole: Path, tmp_path: Path) ->
     assert "format 9" in done.stderr and "newer" in done.stderr
 
 
-@pytest.mark.parametrize("version", ["1"])
-def test_runs_of_every_file_version_go_on(tmp_path: Path, version: str) -> None:
-    folder = tmp_path / "run"
-    shutil.copytree(Path(__file__).parent / "golden" / f"run_format_{version}", folder)
-    before = (folder / "progress.csv").read_text(encoding="utf-8")
-    done = tce("train", "--resume", folder, "run.iterations=6")
-    assert done.returncode == 0, done.stderr
-    assert "after iteration 3" in done.stdout
-    assert (folder / "progress.csv").read_text(encoding="utf-8").startswith(before)
-    assert [int(row["iteration"]) for row in rows(folder)] == list(range(7))
-    assert "\n# entropy schedule: 3 iterations, as the run began\n" in (folder / "config.yaml").read_text(encoding="utf-8")
-
-
 def test_the_entropy_schedule_has_the_length_that_it_began_with(tiny: Path, tmp_path: Path) -> None:
     words = [tiny, "projection.entropy=equal", "projection.entropy_target=-5"]
     whole, raised = tmp_path / "whole", tmp_path / "raised"

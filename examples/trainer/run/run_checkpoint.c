@@ -2,8 +2,7 @@
  * Checkpoints: one store with the method's state, where the run and its logs stood, and the
  * settings.
  *
- * The file version is in "run.format"; LOADERS has a reader for each version there has been.
- * Settings are kept as lines "section.key=value". Threads and places of files are left out: the
+ * The file version is in "run.format". Settings are kept as lines "section.key=value". Threads and places of files are left out: the
  * same run has the same bytes whoever ran it.
  */
 #include <dirent.h>
@@ -64,38 +63,20 @@ static int find_line(const char *lines, const char *name, char *out, size_t size
     return 0;
 }
 
-/*
- * Refuses settings that differ where they may not; a key that an older file does not have had its
- * default.
- */
+/* Refuses settings that differ where they may not; a key that the file lacks had its default. */
 static tce_status compare_settings(const settings *s, const char *lines, const char *path)
 {
-    settings old;
+    settings defaults;
     const setting_row *row;
-    tce_status status = settings_init(&old, s->methods, s->table->name);
+    tce_status status = settings_init(&defaults, s->methods, s->table->name);
     for (size_t i = 0; status == TCE_OK && (row = settings_row(s->table, i)) != NULL; i++) {
         char name[128], now[4 * TEXT_SIZE], then[4 * TEXT_SIZE];
         snprintf(name, sizeof name, "%s.%s", row->section, row->key);
         if (row->flags & SETTING_FREE)
             continue;
         settings_text(s, row, now, sizeof now);
-
-        /*
-         * older checkpoints do not have it; config.yaml has, or the run.iterations that stood for
-         * it
-         */
-        if (strcmp(name, "schedule.entropy_iterations") == 0 &&
-            !find_line(lines, name, then, sizeof then))
-            continue;
-
-        /*
-         * as values, since older files may write a number in another way; texts are compared as
-         * they are
-         */
-        const int given = find_line(lines, name, then, sizeof then);
-        if (!given || (row->type != SETTING_TEXT &&
-                       settings_set(&old, row->section, row->key, then, path) == TCE_OK))
-            settings_text(&old, row, then, sizeof then);
+        if (!find_line(lines, name, then, sizeof then))
+            settings_text(&defaults, row, then, sizeof then);
         if (strcmp(now, then) != 0)
             return tce_fail(TCE_E_VALUE,
                             "wrong checkpoint for the config: %s has %s = %s, now it is %s; leave "
@@ -350,8 +331,16 @@ typedef struct record {
     const char *kernels; /* of OpenBLAS; NULL: not known */
 } record;
 
-static tce_status load_1(const tce_store *store, const char *path, record *out)
+static tce_status read_record(const tce_store *store, const char *path, record *out)
 {
+    const char *format = tce_store_get_text(store, "run.format");
+    if (!format)
+        return tce_fail(TCE_E_CORRUPT, "%s is not a checkpoint: it has no run.format", path);
+    if (strcmp(format, FORMAT) != 0)
+        return tce_fail(TCE_E_VERSION,
+                        "%s has format %s, this tce reads format %s: use the newer one", path,
+                        format, FORMAT);
+
     run_mark *mark = &out->mark;
     out->lines = tce_store_get_text(store, "run.settings");
     out->columns = tce_store_get_text(store, "run.columns");
@@ -393,8 +382,8 @@ static tce_status check_mark(const run_mark *mark, int64_t iteration, const char
 }
 
 /*
- * Rows will fit the header, and the run has a number for each column; an older tce may have had
- * fewer. header: NULL when progress.csv has none.
+ * Rows will fit the header, and the run has a number for each column. header: NULL when
+ * progress.csv has none.
  */
 static tce_status check_columns(const char *columns, const char *header, const metrics *row,
                                 const char *path)
@@ -415,28 +404,6 @@ static tce_status check_columns(const char *columns, const char *header, const m
         name += length;
     }
     return TCE_OK;
-}
-
-typedef struct loader {
-    const char *format;
-    tce_status (*load)(const tce_store *store, const char *path, record *out);
-} loader;
-
-/* Every version there has been. */
-static const loader LOADERS[] = { { "1", load_1 } };
-
-static tce_status find_loader(const tce_store *store, const char *path, const loader **out)
-{
-    const char *format = tce_store_get_text(store, "run.format");
-    if (!format)
-        return tce_fail(TCE_E_CORRUPT, "%s is not a checkpoint: it has no run.format", path);
-    for (size_t i = 0; i < sizeof LOADERS / sizeof LOADERS[0]; i++)
-        if (strcmp(format, LOADERS[i].format) == 0) {
-            *out = &LOADERS[i];
-            return TCE_OK;
-        }
-    return tce_fail(TCE_E_VERSION, "%s has format %s, this tce reads up to %s: use the newer one",
-                    path, format, FORMAT);
 }
 
 /* All state comes from the store, or stays what it was; but a failure leaves no rows. */
@@ -485,14 +452,11 @@ static tce_status load_file(const char *path, int64_t iteration, const run_subje
                             char **out_columns)
 {
     tce_store *store = NULL;
-    const loader *found = NULL;
     char *copy = NULL;
     record own = { .lines = NULL };
     tce_status status = own_store_load(path, &store);
     if (status == TCE_OK)
-        status = find_loader(store, path, &found);
-    if (status == TCE_OK)
-        status = found->load(store, path, &own);
+        status = read_record(store, path, &own);
     if (status == TCE_OK)
         status = check_mark(&own.mark, iteration, path);
     if (status == TCE_OK)
