@@ -12,7 +12,7 @@
 #include "base/internal.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the file is little-endian, as it lies in memory: this byte order is not supported"
+#error "libtce needs a little-endian machine; elsewhere take the C file that `tce export` writes"
 #endif
 
 /* Version of what libtce adds to safetensors; a file with a larger one is refused. */
