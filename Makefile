@@ -313,7 +313,7 @@ PYTHON_NEEDS := command:$(PYTHON) python:ensurepip
 FUZZ_NEEDS   := command:clang package:libclang-rt-dev
 
 # make only builds, and says what it lacks; these targets install it
-INSTALLING := $(if $(filter deps deps-% train test test-long,$(MAKECMDGOALS)),--install)
+INSTALLING := $(if $(filter deps deps-% train test test-long check-aarch64 check-exported check-macos,$(MAKECMDGOALS)),--install)
 needs      = $(if $(NO_DEPS),,@CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' PYTHON='$(PYTHON)' sh examples/setup/needs.sh $(INSTALLING) $(1))
 
 .PHONY: needs-build needs-suites needs-test needs-venv needs-fuzz

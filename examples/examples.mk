@@ -130,7 +130,7 @@ train: program | $(VENV)/drawing $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,needs
 # ---- tests -------------------------------------------------------------------------------------------
 
 PARTS := $(filter-out check-python,$(PARTS)) check-san-trainer check-fuzz check-learn check-trainer check-python
-LONG_PARTS += check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills
+LONG_PARTS += check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-aarch64 check-exported check-macos
 
 # cases of tasks
 replay: export TCE_TASKS := $(abspath $(TASKS))
@@ -233,6 +233,63 @@ VALGRIND_TASKS := reacher5 point_via pendulum context box_pushing_dense hopper_j
 check-valgrind-trainer: program $(EPISODES_PROGRAM) | needs-models ## the training system and a task of each family under valgrind
 	@LIMIT=3600 sh tests/sanitize/program.sh $(PROGRAM) $(call STAYS,$(BUILD)) $(VALGRIND) --trace-children=yes
 	@$(call STAYS,$(BUILD)) $(VALGRIND) $(EPISODES_PROGRAM) $(TASKS) $(VALGRIND_TASKS)
+
+# ---- other machines, by cross compilers and emulators --------------------------------------------------
+
+AARCH64_NEEDS := command:aarch64-linux-gnu-gcc package:libc6-dev-arm64-cross command:qemu-aarch64
+# of the other machine: what BUILD_NEEDS, SUITE_NEEDS and TRAIN_NEEDS stand for
+AARCH64_PACKAGES := libc6-dev libgcc-s1 libopenblas-dev liblapacke-dev librandom123-dev libxxhash-dev \
+                    check libjansson-dev zlib1g-dev libyaml-dev
+AARCH64     := deps/aarch64
+AARCH64_LIB := $(AARCH64)/root/usr/lib/aarch64-linux-gnu
+AARCH64_RUN := qemu-aarch64 -L $(abspath $(AARCH64))/root
+AARCH64_BUILD = $(MAKE) NO_DEPS=1 BUILD=$(BUILD)/aarch64 MUJOCO_DIR=$(AARCH64)/mujoco \
+                CC='aarch64-linux-gnu-gcc --sysroot=$(abspath $(AARCH64))/root' AR=aarch64-linux-gnu-ar \
+                PKG_CONFIG='env PKG_CONFIG_SYSROOT_DIR=$(abspath $(AARCH64))/root PKG_CONFIG_LIBDIR=$(abspath $(AARCH64_LIB))/pkgconfig pkg-config'
+
+.PHONY: deps-aarch64 check-aarch64
+deps-aarch64: | $(VENV)/drawing ## cross compiler and emulator; Debian's arm64 packages and MuJoCo's wheel, unpacked into deps/aarch64
+	$(call needs,$(AARCH64_NEEDS))
+	$(if $(NO_DEPS),,@sh tests/machines/root.sh arm64 $(AARCH64)/root $(AARCH64_PACKAGES))
+	$(if $(NO_DEPS),,@[ "$$(cat $(AARCH64)/mujoco/version 2>/dev/null)" = "$(MUJOCO_VERSION)" ] || \
+	    MUJOCO_MACHINE=aarch64 sh examples/setup/mujoco.sh $(MUJOCO_VERSION) $(AARCH64)/mujoco $(VENV)/bin/python)
+
+check-aarch64: | deps-aarch64 needs-models ## suites, cases and two iterations of the reacher on aarch64, cross-built and emulated by qemu-user
+	@$(AARCH64_BUILD) program suites $(BUILD)/aarch64/replay
+	@CK_TIMEOUT_MULTIPLIER=50 LIMIT=3600 TCE_TEST_BUILD=$(abspath $(BUILD))/aarch64/tests WRAP='$(AARCH64_RUN)' \
+	    $(RUN) $(SUITES:$(BUILD)/%=$(BUILD)/aarch64/%)
+	@TCE_TASKS=$(abspath $(BUILD))/aarch64/bin/libtce_tasks.so sh tests/machines/aarch64.sh $(BUILD)/aarch64 '$(AARCH64_RUN)' $(FILES)
+
+EXPORTED_NEEDS := command:qemu-aarch64 command:aarch64-linux-gnu-gcc package:libc6-dev-arm64-cross \
+                  command:arm-linux-gnueabihf-gcc package:libc6-dev-armhf-cross \
+                  command:riscv64-linux-gnu-gcc package:libc6-dev-riscv64-cross \
+                  command:s390x-linux-gnu-gcc package:libc6-dev-s390x-cross
+
+.PHONY: check-exported
+check-exported: $(PROGRAM) ## the C file of an exported policy tests itself on aarch64, armhf, riscv64 and s390x, emulated by qemu-user
+	$(call needs,$(EXPORTED_NEEDS))
+	@sh tests/machines/exported.sh $(PROGRAM)
+
+ZIG_VENV  := deps/venv-zig
+ZIG       := $(abspath $(ZIG_VENV))/bin/python -m ziglang
+# headers of this machine serve, libraries are missing: names that these would have stay open
+MACOS_BUILD = $(MAKE) NO_DEPS=1 WERROR=1 AR='$(ZIG) ar' BLAS_CFLAGS='-isystem $(abspath $(BUILD))/macos/include' \
+              BLAS_LIBS=-Wl,-undefined,dynamic_lookup TRAINER_LIBS=-Wl,-undefined,dynamic_lookup
+
+$(ZIG_VENV)/ready: tests/machines/zig.txt $(if $(INSTALLING),| needs-venv)
+	$(call wheels,$(ZIG_VENV),$<,check-macos)
+
+# everything of the library, the trainer and the tasks
+.PHONY: objects
+objects: $(OBJECTS) $(TRAINER_OBJECTS) $(TASK_OBJECTS)
+
+.PHONY: check-macos
+check-macos: $(ZIG_VENV)/ready | needs-train needs-mujoco ## library, trainer and tasks compile for macOS, and the first two link; nothing is run
+	@sh tests/machines/headers.sh $(BUILD)/macos/include
+	@for machine in x86_64 aarch64; do \
+	     $(MACOS_BUILD) BUILD=$(BUILD)/macos/$$machine CC="$(ZIG) cc -target $$machine-macos" objects all $(BUILD)/macos/$$machine/bin/tce && \
+	     echo "macOS, $$machine: compiled and linked" || exit 1; \
+	 done
 
 # ---- coverage -----------------------------------------------------------------------------------------------
 

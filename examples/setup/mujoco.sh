@@ -1,6 +1,7 @@
 #!/bin/sh
 # mujoco.sh VERSION FOLDER PYTHON: headers and library of MuJoCo from its PyPI wheel, into FOLDER/include and FOLDER/lib.
-# Wheels listed in the file `versions` must have that checksum; of other versions pip's own check against PyPI is all there is.
+# MUJOCO_MACHINE (x86_64, aarch64): for another machine than this one. Wheels listed in the file
+# `versions` must have that checksum; of other versions pip's own check against PyPI is all there is.
 set -e
 
 version=$1
@@ -13,7 +14,7 @@ case "$version" in
     3.*) ;;
     *) echo "mujoco.sh: MUJOCO_VERSION=$version: the tasks are written for MuJoCo 3.x" >&2; exit 1 ;;
 esac
-machine=$(uname -m)
+machine=${MUJOCO_MACHINE:-$(uname -m)}
 case "$(uname -s)-$machine" in
     Linux-x86_64 | Linux-aarch64) ;;
     *) echo "mujoco.sh: no MuJoCo wheel for $(uname -s) on $machine; unpack a MuJoCo release yourself and give its folder," \

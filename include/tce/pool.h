@@ -55,9 +55,9 @@ TCE_API TCE_NODISCARD tce_status tce_pool_run(tce_pool *pool, size_t n_items, si
                                               tce_pool_work work, void *context);
 
 /*
- * How many threads OpenBLAS itself uses, for the whole process. libtce never changes it on its own;
- * its promise of equal bytes needs 1, which is also the fastest for matrices of this size.   Since
- * 0.2.
+ * How many threads OpenBLAS itself uses, for the whole process; with another BLAS this does nothing.
+ * libtce never changes it on its own; its promise of equal bytes needs 1, which is also the fastest
+ * for matrices of this size.   Since 0.2.
  */
 TCE_API void tce_blas_set_threads(int32_t n_threads);
 
