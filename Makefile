@@ -129,7 +129,7 @@ SUPPORT     += $(BUILD)/examples/trainer/methods/policy_update.o $(BUILD)/exampl
 # suites that start threads, for the thread sanitizer
 THREADED    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -l tce_pool_create tests/test_*.c 2>/dev/null))
 # task libraries that the suites load at run time
-TEST_TASKS  := $(patsubst %.c,$(BUILD)/%.so,$(sort $(wildcard tests/tasks/*.c)))
+TOYS        := $(patsubst %.c,$(BUILD)/%.so,$(sort $(wildcard tests/toys/*.c)))
 REPLAY      := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/replay/*.c)))
 BENCH       := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/*.c)))
 EXAMPLES    := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
@@ -153,7 +153,7 @@ $(SUITES): %: %.o $(SUPPORT) $(STATIC)
 	$(call say,LD,$@)
 	$(Q)$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
 
-$(TEST_TASKS): $(BUILD)/%.so: $(BUILD)/%.o
+$(TOYS): $(BUILD)/%.so: $(BUILD)/%.o
 	$(call say,LD,$@)
 	$(Q)$(LINK) -shared -o $@ $<
 
@@ -181,9 +181,9 @@ $(EXAMPLES): %: %.o $(LIBTCE)
 	$(Q)$(LINK) -o $@ $< $(LINK_TCE) -lm
 
 .PHONY: suites
-suites: $(SUITES) $(TEST_TASKS)
+suites: $(SUITES) $(TOYS)
 
--include $(OBJECTS:.o=.d) $(TEST_TASKS:.so=.d) $(SUPPORT:.o=.d) $(SUITES:%=%.d) $(REPLAY:.o=.d) $(BENCH:.o=.d) $(EXAMPLES:%=%.d)
+-include $(OBJECTS:.o=.d) $(TOYS:.so=.d) $(SUPPORT:.o=.d) $(SUITES:%=%.d) $(REPLAY:.o=.d) $(BENCH:.o=.d) $(EXAMPLES:%=%.d)
 
 # ---- tests -----------------------------------------------------------------------------------------
 
@@ -283,7 +283,7 @@ check-tsan-all: TSAN_SUITES := $(THREADED)
 check-tsan: ## suites of the thread pool and of roll-outs under the thread sanitizer
 check-tsan-all: ## all suites with threads under the thread sanitizer
 check-tsan check-tsan-all:
-	@$(MAKE) BUILD=$(BUILD)/tsan SANITIZE=thread $(TSAN_SUITES:$(BUILD)/%=$(BUILD)/tsan/%) $(TEST_TASKS:$(BUILD)/%=$(BUILD)/tsan/%)
+	@$(MAKE) BUILD=$(BUILD)/tsan SANITIZE=thread $(TSAN_SUITES:$(BUILD)/%=$(BUILD)/tsan/%) $(TOYS:$(BUILD)/%=$(BUILD)/tsan/%)
 	@$(SLOW) TCE_TEST_BUILD=$(abspath $(BUILD))/tsan/tests WRAP="$(UNSHUFFLED)" $(RUN) $(TSAN_SUITES:$(BUILD)/%=$(BUILD)/tsan/%)
 
 VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect

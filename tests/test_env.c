@@ -1,6 +1,6 @@
 /*
  * env: which tables can be used, and task libraries: good ones, broken ones, and what is said about
- * them. The libraries are built from tests/tasks.
+ * them. The libraries are built from tests/toys.
  */
 #include <check.h>
 #include <stdio.h>
@@ -11,16 +11,18 @@
 #include <tce/env.h>
 
 #include "support.h"
-#include "tasks/point.h"
+#include "toy.h"
+
+TOY(point, "")
 
 static char path[4096];
 
-/* Where the build put tests/tasks/<name>.c. */
+/* Where the build put tests/toys/<name>.c. */
 static const char *library_path(const char *name)
 {
     const char *build = getenv("TCE_TEST_BUILD");
 
-    snprintf(path, sizeof path, "%s/tasks/%s.so", build ? build : "build/tests", name);
+    snprintf(path, sizeof path, "%s/toys/%s.so", build ? build : "build/tests", name);
     return path;
 }
 
@@ -37,7 +39,7 @@ static void fails_to_open(const char *name, tce_status expected, const char *par
 
 START_TEST(a_complete_table_is_accepted)
 {
-    const tce_env_vtable point = POINT_TASK("point");
+    const tce_env_vtable point = TOY_point;
 
     ok(tce_env_check(&point));
 }
@@ -48,7 +50,7 @@ START_TEST(a_longer_table_is_accepted)
     struct {
         tce_env_vtable table;
         void (*later)(void *);
-    } longer = { .table = POINT_TASK("point"), .later = free };
+    } longer = { .table = TOY_point, .later = free };
 
     longer.table.struct_size = sizeof longer;
     ok(tce_env_check(&longer.table));
@@ -71,13 +73,16 @@ START_TEST(tasks_of_a_library_are_listed_found_and_work)
     ck_assert_ptr_null(tce_env_library_at(library, 3));
 
     void *instance;
-    double obs;
+    double obs[2], start, speed;
     const double pos = 2.0, vel = 0.0;
     tce_env_result result = { .reward = 0.0 };
-    ok(table->create(NULL, NULL, &instance));
-    ok(table->step(instance, &pos, &vel, &obs, &result));
-    ck_assert_double_eq(obs, 2.0);
-    ck_assert_double_eq(result.reward, -4.0);
+    tce_random random;
+    tce_random_start(&random, 1, 1, 0, 0);
+    ok(table->create(NULL, "target=0.5", &instance));
+    ok(table->reset(instance, &random, obs, &start, &speed));
+    ok(table->step(instance, &pos, &vel, obs, &result));
+    ck_assert_double_eq(obs[0], 2.0);
+    ck_assert_double_eq(result.reward, -2.25);
     table->destroy(instance);
     tce_env_library_free(library);
 }
@@ -122,7 +127,7 @@ END_TEST
 /* ---- inspection ------------------------------------------------------------------------------ */
 
 /*
- * What tce_env_inspect should find in the tasks of tests/tasks/broken.c: a part of the only
+ * What tce_env_inspect should find in the tasks of tests/toys/broken.c: a part of the only
  * sentence, or NULL for none.
  */
 static const struct {
@@ -299,7 +304,7 @@ END_TEST
 
 START_TEST(an_inspection_needs_options_and_a_table)
 {
-    tce_env_vtable table = POINT_TASK("point");
+    tce_env_vtable table = TOY_point;
     tce_env_inspect_options options;
     findings found = { .n = 0 };
     int32_t n_faults = 77;
@@ -311,19 +316,21 @@ START_TEST(an_inspection_needs_options_and_a_table)
 
     /* a table that cannot be used is a finding */
     table.step = NULL;
+    table.step_action = NULL;
     options.vtable = &table;
     options.report = remember;
     options.context = &found;
     ok(tce_env_inspect(&options, NULL, &n_faults));
     ck_assert_int_eq(n_faults, 1);
     ck_assert_ptr_nonnull(
-        strstr(found.message, "the table cannot be used: task \"point\": step and step_action are both NULL"));
+        strstr(found.message,
+               "the table cannot be used: task \"point\": step and step_action are both NULL"));
 }
 END_TEST
 
 START_TEST(a_table_without_a_required_entry_is_refused)
 {
-    const tce_env_vtable point = POINT_TASK("point");
+    const tce_env_vtable point = TOY_point;
     tce_env_vtable table;
 
     fails(tce_env_check(NULL), TCE_E_ARGUMENT, "vtable");
@@ -366,6 +373,8 @@ START_TEST(a_table_without_a_required_entry_is_refused)
     fails(tce_env_check(&table), TCE_E_ARGUMENT, "reset");
     table = point;
     table.step = NULL;
+    ok(tce_env_check(&table));
+    table.step_action = NULL;
     fails(tce_env_check(&table), TCE_E_ARGUMENT, "\"point\": step");
 }
 END_TEST
@@ -378,9 +387,10 @@ static size_t no_state(void *instance)
 
 START_TEST(half_a_state_is_refused)
 {
-    tce_env_vtable table = POINT_TASK("point");
+    tce_env_vtable table = TOY_point;
 
     table.n_state = no_state;
+    table.get_state = NULL;
     fails(tce_env_check(&table), TCE_E_ARGUMENT, "get_state");
 }
 END_TEST

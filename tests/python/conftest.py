@@ -17,6 +17,6 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = folder / "tasks.so"
     cc = compiler(os.environ.get("CC", ""), "cc", "gcc", "clang")
     subprocess.run(
-        [cc, "-std=c99", "-O1", "-shared", "-fPIC", f"-I{ROOT / 'include'}", "-o", str(library),
-         str(Path(__file__).parent / "tasks.c")], check=True)
+        [cc, "-std=c99", "-O1", "-shared", "-fPIC", f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests'}", "-o", str(library),
+         str(ROOT / "tests" / "toys" / "planes.c")], check=True)
     return library

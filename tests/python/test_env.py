@@ -530,7 +530,7 @@ def test_an_instance_is_not_stepped_outside_of_an_episode(tasks) -> None:
 def test_a_task_library_lists_its_tasks(tasks) -> None:
     library = tce.TaskLibrary(tasks)
     assert list(library) == ["point", "tracker"] and len(library) == 2
-    assert library["point"].description == "a mass in the plane"
+    assert library["point"].description == "a point that goes where it is told"
     with pytest.raises(KeyError, match="point"):
         library["pointe"]
     with pytest.raises(tce.NotFoundError):
@@ -565,7 +565,7 @@ def test_a_task_behaves_the_same_in_gymnasium_and_in_a_rollout(tasks) -> None:
         mine, reward, terminated, truncated, info = env.step(actions[2])
         np.testing.assert_array_equal(mine, obs[2])
         assert (reward, terminated, truncated) == tuple(results[2].tolist()[:3])
-    assert truncated and info["distance"] == rollout.metrics()[2, 0]
+    assert truncated and info["distance"] == rollout.metrics()[2, 1]
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])

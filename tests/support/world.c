@@ -12,6 +12,7 @@
 
 #include "collect/factors.h"
 #include "methods/schedules.h"
+#include "toy.h"
 
 /* Purposes of random streams. */
 enum {
@@ -26,88 +27,7 @@ enum {
 static const double DT = 0.025; /* seconds a step */
 static const double TAU = 1.0;  /* seconds of the primitive: all T steps */
 
-/* ---- toy task -------------------------------------------------------------------------------- */
-
-static tce_status toy_create(void *user, const char *settings, void **out)
-{
-    (void)settings;
-
-    /* instances live in the caller's array: the task allocates nothing */
-    world_toy **next = user;
-    *out = (*next)++;
-    return TCE_OK;
-}
-
-static void toy_destroy(void *instance)
-{
-    (void)instance;
-}
-
-static tce_status toy_spec(void *instance, tce_env_spec *out)
-{
-    (void)instance;
-    out->n_obs = WORLD_O;
-    out->n_dof = WORLD_D;
-    out->n_steps = WORLD_T;
-    out->dt = DT;
-    return TCE_OK;
-}
-
-static void observe(const world_toy *t, double *out_obs)
-{
-    for (int d = 0; d < WORLD_D; d++) {
-        out_obs[d] = t->vel[d];
-        out_obs[WORLD_D + d] = t->pos[d];
-        out_obs[2 * WORLD_D + d] = t->target[d];
-    }
-    out_obs[3 * WORLD_D] = 1.0;
-}
-
-static tce_status toy_reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
-                            double *out_vel)
-{
-    world_toy *t = instance;
-
-    t->step = 0;
-    for (int d = 0; d < WORLD_D; d++) {
-        t->target[d] = tce_random_uniform(random);
-        t->pos[d] = out_pos[d] = 0.1 * test_normal(random);
-        t->vel[d] = out_vel[d] = 0.0;
-    }
-    observe(t, out_obs);
-    return TCE_OK;
-}
-
-static tce_status toy_step(void *instance, const double *pos, const double *vel, double *out_obs,
-                           tce_env_result *out)
-{
-    world_toy *t = instance;
-    double distance = 0.0;
-
-    /* half-way to where the path wants it */
-    for (int d = 0; d < WORLD_D; d++) {
-        t->pos[d] += 0.5 * (pos[d] - t->pos[d]);
-        t->vel[d] += 0.5 * (vel[d] - t->vel[d]);
-        distance += (t->pos[d] - t->target[d]) * (t->pos[d] - t->target[d]);
-    }
-    observe(t, out_obs);
-    out->reward = -distance;
-    out->terminated = 0;
-    out->truncated = ++t->step == WORLD_T;
-    return TCE_OK;
-}
-
-static const tce_env_vtable toy_table = {
-    .struct_size = sizeof(tce_env_vtable),
-    .abi = TCE_ENV_ABI,
-    .name = "toy",
-    .description = "joints that follow half-way",
-    .create = toy_create,
-    .destroy = toy_destroy,
-    .spec = toy_spec,
-    .reset = toy_reset,
-    .step = toy_step,
-};
+TOY(plane, "dof=2 steps=40")
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
@@ -263,9 +183,7 @@ static tce_status create_rollout(world *w, const tce_hooks *hooks)
     tce_rollout_options opt;
 
     tce_rollout_options_init(&opt, sizeof opt);
-    opt.vtable = &toy_table;
-    w->next_toy = w->toys;
-    opt.user = &w->next_toy;
+    opt.vtable = &TOY_plane;
     opt.purpose = EPISODES;
     opt.n_envs = WORLD_E;
     opt.pool = w->pool;

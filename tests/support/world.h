@@ -1,10 +1,7 @@
 /*
- * A small world in which every handle of libtce works together: a toy task on the rollout, a
- * policy, a critic, and the complete iteration of TCE from contexts to weights. For tests of what
- * only the whole can show: threads, memory, checkpoints.
- *
- * The task: an observation is the joints' velocity and position, a target and a constant; the
- * reward falls with the distance to the target.
+ * A small world in which every handle of libtce works together: the toy of toy.h on the rollout, a
+ * policy, a critic, and an iteration of TCE from contexts to weights, whose policy update is the
+ * trainer's. For tests of what only the whole can show: threads, memory, checkpoints.
  */
 #ifndef TCE_TESTS_WORLD_H
 #define TCE_TESTS_WORLD_H
@@ -14,11 +11,11 @@
 
 enum {
     WORLD_E = 37, /* episodes; odd, so that chunks do not divide it */
-    WORLD_T = 40, /* steps */
+    WORLD_T = 40, /* steps, those of the toy in world.c */
     WORLD_D = 2,  /* joints */
     WORLD_B = 3,  /* basis functions */
     WORLD_P = WORLD_D * (WORLD_B + 1),
-    WORLD_O = 3 * WORLD_D + 1,
+    WORLD_O = 2 * WORLD_D,
     WORLD_K = 8, /* time points */
     WORLD_J_MAX = WORLD_T
 };
@@ -31,14 +28,6 @@ typedef struct world_options {
     int32_t n_minibatches; /* of the critic */
     int32_t n_epochs;      /* of critic and policy */
 } world_options;
-
-/* State of one environment of the toy task. */
-typedef struct world_toy {
-    double target[WORLD_D];
-    double pos[WORLD_D];
-    double vel[WORLD_D];
-    int32_t step;
-} world_toy;
 
 typedef struct world {
     world_options options;
@@ -77,8 +66,6 @@ typedef struct world {
     double init_time;
     double critic_loss;
     size_t J;
-    world_toy toys[WORLD_E];
-    world_toy *next_toy; /* the one that the next environment gets */
     uint8_t terminated[WORLD_E * WORLD_T], dones[WORLD_E * WORLD_T];
     uint8_t mask[WORLD_E * WORLD_J_MAX];
     int32_t lengths[WORLD_E];

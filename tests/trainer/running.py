@@ -153,9 +153,9 @@ def wait_until(condition: Any, seconds: float = 60.0) -> None:
         time.sleep(0.005)
 
 
-def compile_tasks(library: Path, *more: Path, first: Path = Path(__file__).parent / "tasks" / "points.c") -> None:
-    """tasks/points.c, or what is first instead, and more files, as a task library."""
+def compile_tasks(library: Path, *more: Path, first: Path = ROOT / "tests" / "toys" / "targets.c") -> None:
+    """toys/targets.c, or what is first instead, and more files, as a task library."""
     cc = next((c for c in (os.environ.get("CC", ""), "cc", "gcc", "clang") if c and shutil.which(c.split()[0])), None)
     assert cc, "no compiler"
-    subprocess.run([*cc.split(), "-std=c99", "-O1", "-shared", "-fPIC", f"-I{ROOT / 'include'}", "-o", str(library), str(first),
+    subprocess.run([*cc.split(), "-std=c99", "-O1", "-shared", "-fPIC", f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests'}", "-o", str(library), str(first),
                     *map(str, more)], check=True)

@@ -319,7 +319,7 @@ def test_tasks_are_listed_with_their_sizes() -> None:
 @pytest.fixture(scope="session")
 def broken(tmp_path_factory) -> Path:
     library = tmp_path_factory.mktemp("broken") / "broken.so"
-    compile_tasks(library, first=ROOT / "tests" / "tasks" / "broken.c")
+    compile_tasks(library, first=ROOT / "tests" / "toys" / "broken.c")
     return library
 
 
@@ -370,7 +370,7 @@ def test_the_check_of_a_whole_library_goes_through_all_its_tasks(broken) -> None
 
 def test_a_task_that_does_not_come_back_is_a_finding_that_names_the_call(tmp_path) -> None:
     library = tmp_path / "crashing.so"
-    compile_tasks(library, first=ROOT / "tests" / "tasks" / "crashing.c")
+    compile_tasks(library, first=ROOT / "tests" / "toys" / "crashing.c")
     done = tce("tasks", "--check", "--limit", "1", library)
     assert done.returncode == 1 and done.stderr == ""
     said = done.stdout.splitlines()
