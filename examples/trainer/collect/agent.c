@@ -189,3 +189,34 @@ tce_status agent_check_task(const agent *a, const tce_env_spec *spec, const char
                         task);
     return TCE_OK;
 }
+
+tce_status agent_check_settings(const agent *a, const settings *s, const char *path)
+{
+    settings now = *s, then = *s;
+    setting_doubles *scales = &then.mp_weights_scale;
+    tce_mp_get_options(a->mp, &then.mp);
+    if (then.mp.weights_scales) {
+        /* a longer list is in no settings, and the file's may be anything */
+        scales->n = then.mp.n_basis < MAX_LIST ? then.mp.n_basis : MAX_LIST;
+        memcpy(scales->v, then.mp.weights_scales, (size_t)scales->n * sizeof *scales->v);
+    } else {
+        scales->n = 1;
+        scales->v[0] = then.mp.weights_scale;
+    }
+    if (!(now.mp.dt > 0.0))
+        now.mp.dt = a->dt;
+    for (size_t i = 0; i < SETTINGS_MP.n; i++) {
+        const setting_row *row = &SETTINGS_MP.rows[i];
+        if (!settings_has_row(s->table, row))
+            continue;
+        char of_policy[4 * TEXT_SIZE], of_settings[4 * TEXT_SIZE];
+        settings_text(&then, row, of_policy, sizeof of_policy);
+        settings_text(&now, row, of_settings, sizeof of_settings);
+        if (strcmp(of_policy, of_settings) != 0)
+            return tce_fail(TCE_E_VALUE,
+                            "%s: the policy has %s.%s = %s, but config.yaml has %s: one of the two "
+                            "files has been changed, or is from another run",
+                            path, row->section, row->key, of_policy, of_settings);
+    }
+    return TCE_OK;
+}

@@ -12,6 +12,8 @@
 
 #include <tce/tce.h>
 
+#include "settings/settings.h"
+
 typedef struct agent {
     tce_policy *policy;
     tce_mp *mp;
@@ -61,5 +63,11 @@ void agent_close(agent *a);
  * says what has changed.
  */
 tce_status agent_check_task(const agent *a, const tce_env_spec *spec, const char *task);
+
+/*
+ * TCE_E_VALUE: the primitive of an agent from a file is not that of a run's settings, where the
+ * method has one. path: of that file, for the message.
+ */
+tce_status agent_check_settings(const agent *a, const settings *s, const char *path);
 
 #endif

@@ -13,6 +13,8 @@
 #include "commands/commands.h"
 #include "collect/agent.h"
 #include "export/export_c.h"
+#include "methods/methods.h"
+#include "run/run.h"
 #include "tools/files.h"
 
 static const char OPTIONS[] =
@@ -71,6 +73,23 @@ static char *make_c(const tce_store *store, const char *file, const char *name)
     (void)tce_fail(status, "%s: %s", file, tce_error_message());
     fail();
     return NULL;
+}
+
+/* In a run folder, the policy in `file` is that of config.yaml, as for tce eval. */
+static tce_status check_settings(const tce_store *store, const char *file, const char *folder)
+{
+    char path[RUN_PATH];
+    settings s;
+    agent a = { 0 };
+    tce_status status = run_path(folder, "config.yaml", path);
+    if (status == TCE_OK)
+        status = run_read_settings(path, METHODS, &s);
+    if (status == TCE_OK && (status = agent_open(&a, store, 1, NULL)) != TCE_OK)
+        status = tce_fail(status, "%s: %s", file, tce_error_message());
+    if (status == TCE_OK)
+        status = agent_check_settings(&a, &s, file);
+    agent_close(&a);
+    return status;
 }
 
 static void write_text(FILE *file, const void *text)
@@ -139,8 +158,13 @@ int cmd_export(int argc, char **argv)
         return code;
     snprintf(target, sizeof target, "%s/export", folder);
     tce_store *store = NULL;
-    if (own_store_load(file, &store) != TCE_OK)
+    tce_status status = own_store_load(file, &store);
+    if (status == TCE_OK && run_exists(argv[optind]))
+        status = check_settings(store, file, argv[optind]);
+    if (status != TCE_OK) {
+        tce_store_free(store);
         return fail();
+    }
     code = export_to(store, file, out ? out : target, !out, name);
     tce_store_free(store);
     return code;

@@ -51,41 +51,6 @@ tce_status policy_runner_load(policy_runner *p, const char *folder,
     return own_store_load(p->path, &p->store);
 }
 
-/*
- * The primitive of the policy file is that of config.yaml, where the settings of the method have
- * one.
- */
-static tce_status check_primitive(const policy_runner *p)
-{
-    settings now = p->s, then = p->s;
-    setting_doubles *scales = &then.mp_weights_scale;
-    tce_mp_get_options(p->agent.mp, &then.mp);
-    if (then.mp.weights_scales) {
-        /* a longer list is in no settings, and the file's may be anything */
-        scales->n = then.mp.n_basis < MAX_LIST ? then.mp.n_basis : MAX_LIST;
-        memcpy(scales->v, then.mp.weights_scales, (size_t)scales->n * sizeof *scales->v);
-    } else {
-        scales->n = 1;
-        scales->v[0] = then.mp.weights_scale;
-    }
-    if (!(now.mp.dt > 0.0))
-        now.mp.dt = p->ep.spec->dt;
-    for (size_t i = 0; i < SETTINGS_MP.n; i++) {
-        const setting_row *row = &SETTINGS_MP.rows[i];
-        if (!settings_has_row(p->s.table, row))
-            continue;
-        char of_policy[4 * TEXT_SIZE], of_settings[4 * TEXT_SIZE];
-        settings_text(&then, row, of_policy, sizeof of_policy);
-        settings_text(&now, row, of_settings, sizeof of_settings);
-        if (strcmp(of_policy, of_settings) != 0)
-            return tce_fail(TCE_E_VALUE,
-                            "%s: the policy has %s.%s = %s, but config.yaml has %s: one of the two "
-                            "files has been changed, or is from another run",
-                            p->path, row->section, row->key, of_policy, of_settings);
-    }
-    return TCE_OK;
-}
-
 tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *pool)
 {
     const settings *s = &p->s;
@@ -107,7 +72,7 @@ tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *
     /* the policy was trained on what this task is */
     status = agent_check_task(&p->agent, p->ep.spec, s->task.name);
     if (status == TCE_OK)
-        status = check_primitive(p);
+        status = agent_check_settings(&p->agent, s, p->path);
     if (status == TCE_OK)
         status = memory_check(episodes_bytes(p->ep.spec, &p->agent, n_episodes, n_envs),
                               "this number of episodes", "lower --episodes");
