@@ -93,6 +93,10 @@ static const struct {
     { "coloured_theory", replay_coloured_theory },
     { "pink_stream", replay_pink_stream },
     { "replay_buffer", replay_replay_buffer },
+    { "sac_updates", replay_sac_updates },
+    { "sac_target", replay_sac_target },
+    { "entropy_coefficient", replay_entropy_coefficient },
+    { "sac_mp_updates", replay_sac_mp_updates },
 };
 
 /* ---- one case -------------------------------------------------------------------------------- */

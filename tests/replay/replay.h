@@ -289,5 +289,9 @@ void replay_coloured_statistics(replay_case *c);
 void replay_coloured_theory(replay_case *c);
 void replay_pink_stream(replay_case *c);
 void replay_replay_buffer(replay_case *c);
+void replay_sac_updates(replay_case *c);
+void replay_sac_target(replay_case *c);
+void replay_entropy_coefficient(replay_case *c);
+void replay_sac_mp_updates(replay_case *c);
 
 #endif
