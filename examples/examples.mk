@@ -34,7 +34,8 @@ EMBEDDED_OBJECTS := $(filter $(foreach room,$(SHARED_ROOMS) embed,$(BUILD)/examp
 PROGRAM_OBJECTS  := $(filter-out $(BUILD)/examples/trainer/embed/%,$(TRAINER_OBJECTS))
 # all but main, for the suites: each takes what it needs
 TRAINER_ARCHIVE := $(BUILD)/examples/trainer.a
-TRAINER_SUITES  := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/trainer/test_*.c)))
+TASK_SUITES     := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/tasks/test_*.c)))
+TRAINER_SUITES  := $(TASK_SUITES) $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/trainer/test_*.c)))
 
 TRAINER_LIBS = $(shell $(PKG_CONFIG) --libs yaml-0.1 zlib)
 # program, tasks and bindings must share one libtce: its error message lives there
@@ -139,7 +140,10 @@ replay: $(TASKS) | needs-models
 $(TRAINER_ARCHIVE): $(filter-out %/main.o,$(TRAINER_OBJECTS))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(TRAINER_SUITES:%=%.o): $(BUILD)/%.o: %.c $(BUILD)/flags | needs-suites needs-train
+# what the suites of tasks share
+TASK_SUPPORT    := $(BUILD)/tests/tasks/task_suite.o
+
+$(TRAINER_SUITES:%=%.o) $(TASK_SUPPORT): $(BUILD)/%.o: %.c $(BUILD)/flags | needs-suites needs-train
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILE) $(TEST_CFLAGS) -Iexamples/trainer -MMD -MP -c -o $@ $<
@@ -150,16 +154,19 @@ $(TRAINER_SUITES): %: %.o $(SUPPORT) $(TRAINER_ARCHIVE) $(LIBTCE)
 	$(call say,LD,$@)
 	$(Q)$(LINK) -o $@ $< $(SUPPORT) $(TRAINER_ARCHIVE) $(LINK_TCE) $(TEST_LIBS) $(TRAINER_LIBS) -lpthread -lm
 
+$(TASK_SUITES): TEST_LIBS += $(TASK_SUPPORT)
+$(TASK_SUITES): $(TASK_SUPPORT)
+
 # these call MuJoCo and what the tasks share themselves
-MUJOCO_SUITES := $(BUILD)/tests/trainer/test_mujoco $(BUILD)/tests/trainer/test_model_cache
+MUJOCO_SUITES := $(BUILD)/tests/tasks/test_mujoco $(BUILD)/tests/tasks/test_model_cache
 $(MUJOCO_SUITES:%=%.o): TEST_CFLAGS += -Iexamples/tasks/shared -isystem $(MUJOCO_DIR)/include
 $(MUJOCO_SUITES:%=%.o): | needs-mujoco
 $(MUJOCO_SUITES): TEST_LIBS += $(TASK_OBJECTS) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -ldl
 $(MUJOCO_SUITES): $(TASK_OBJECTS)
 
 # and this one the formulas of Metaworld's rewards
-$(BUILD)/tests/trainer/test_metaworld: TEST_LIBS += $(BUILD)/tests/replay/metaworld_rewards.o
-$(BUILD)/tests/trainer/test_metaworld: $(BUILD)/tests/replay/metaworld_rewards.o
+$(BUILD)/tests/tasks/test_metaworld: TEST_LIBS += $(BUILD)/tests/replay/metaworld_rewards.o
+$(BUILD)/tests/tasks/test_metaworld: $(BUILD)/tests/replay/metaworld_rewards.o
 
 .PHONY: check-trainer
 check-trainer: export TCE_PROGRAM := $(abspath $(PROGRAM))
@@ -199,7 +206,8 @@ $(EPISODES_PROGRAM): $(EPISODES_PROGRAM).o $(LIBTCE)
 # lost would have no names. So they are loaded before and stay, after the sanitizer's own library, which has to be first. $(1): the folder of the build.
 STAYS = env LD_PRELOAD=$$(ldd $(1)/bin/tce | awk '/lib[at]san/ { printf "%s:", $$3 }')$(abspath $(1))/bin/libtce_tasks.so
 
-TASK_SUITES := $(patsubst %.c,$(BUILD)/%,$(shell grep -l task_suite.h tests/trainer/test_*.c))
+# suites that load the task library
+LOADING_SUITES := $(filter-out $(MUJOCO_SUITES),$(TASK_SUITES))
 # compiles dozens of exported policies
 EXPORT_SUITE := $(BUILD)/tests/trainer/test_export
 SAN_BUILD   = $(MAKE) BUILD=$(BUILD)/san SANITIZE=address,undefined
@@ -210,8 +218,8 @@ SAN_SUITES  = TCE_TASKS=$(abspath $(BUILD))/san/bin/libtce_tasks.so TCE_PROGRAM=
 check-san-trainer: | needs-models ## the training system and every task under the address and undefined-behaviour sanitizers
 	+@$(SAN_BUILD) program $(EPISODES_PROGRAM:$(BUILD)/%=$(BUILD)/san/%) $(TRAINER_SUITES:$(BUILD)/%=$(BUILD)/san/%)
 	@failed=0; \
-	 $(SAN_SUITES) $(RUN) $(patsubst $(BUILD)/%,$(BUILD)/san/%,$(filter-out $(TASK_SUITES) $(EXPORT_SUITE),$(TRAINER_SUITES))) || failed=1; \
-	 $(SAN_SUITES) LIMIT=1200 WRAP="$(call STAYS,$(BUILD)/san)" $(RUN) $(TASK_SUITES:$(BUILD)/%=$(BUILD)/san/%) || failed=1; \
+	 $(SAN_SUITES) $(RUN) $(patsubst $(BUILD)/%,$(BUILD)/san/%,$(filter-out $(LOADING_SUITES) $(EXPORT_SUITE),$(TRAINER_SUITES))) || failed=1; \
+	 $(SAN_SUITES) LIMIT=1200 WRAP="$(call STAYS,$(BUILD)/san)" $(RUN) $(LOADING_SUITES:$(BUILD)/%=$(BUILD)/san/%) || failed=1; \
 	 sh tests/sanitize/program.sh $(BUILD)/san/bin/tce $(call STAYS,$(BUILD)/san) || failed=1; \
 	 $(call STAYS,$(BUILD)/san) $(BUILD)/san/tests/sanitize/episodes $(BUILD)/san/bin/libtce_tasks.so || failed=1; \
 	 exit $$failed
@@ -396,4 +404,4 @@ check-oracle: $(TASKS) $(FANCY_VENV)/ready | needs-models ## the original enviro
 	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(FANCY_VENV)/bin/python tests/oracle/oracle.py \
 	    $(TASKS) --episodes $(EPISODES)
 
--include $(TASK_OBJECTS:.o=.d) $(TRAINER_OBJECTS:.o=.d) $(TRAINER_SUITES:%=%.d) $(FUZZ_OBJECTS:.o=.d) $(EPISODES_PROGRAM).d
+-include $(TASK_OBJECTS:.o=.d) $(TRAINER_OBJECTS:.o=.d) $(TRAINER_SUITES:%=%.d) $(TASK_SUPPORT:.o=.d) $(FUZZ_OBJECTS:.o=.d) $(EPISODES_PROGRAM).d
