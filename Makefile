@@ -365,8 +365,10 @@ FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@VERSIO
            -e 's|@LIB_TO_PREFIX@|$(call relative,$(LIBDIR),$(PREFIX))|g' -e 's|@SHARED@|$(notdir $(SHARED))|g' -e 's|@SONAME@|$(SONAME)|g'
 HPP := $(wildcard bindings/cpp/tce.hpp)
 
-.PHONY: install
-install: all ## headers, libraries, pkg-config and CMake files: PREFIX=/usr/local, DESTDIR=
+.PHONY: install install-library
+install: install-library ## library and training system, ready to use: PREFIX=/usr/local, DESTDIR=, LIBDIR=
+
+install-library: all ## headers, libraries, pkg-config and CMake files alone
 	$(Q)mkdir -p $(DESTDIR)$(PREFIX)/include/tce $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/tce
 	$(Q)install -m 644 $(HEADERS) $(HPP) $(DESTDIR)$(PREFIX)/include/tce/
 	$(Q)install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)/
@@ -377,8 +379,10 @@ install: all ## headers, libraries, pkg-config and CMake files: PREFIX=/usr/loca
 	$(Q)$(FILL) pkgconfig/tce-config.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/tce/tceConfig.cmake
 	$(Q)$(FILL) pkgconfig/tce-config-version.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/tce/tceConfigVersion.cmake
 
-.PHONY: uninstall
-uninstall: ## removes what install wrote
+.PHONY: uninstall uninstall-library
+uninstall: uninstall-library ## removes what install wrote
+
+uninstall-library: ## removes what install wrote
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/include/tce $(DESTDIR)$(LIBDIR)/cmake/tce
 	$(Q)rm -f $(DESTDIR)$(LIBDIR)/libtce.a $(DESTDIR)$(LIBDIR)/$(notdir $(LIBTCE)) $(DESTDIR)$(LIBDIR)/$(SONAME) \
 	    $(DESTDIR)$(LIBDIR)/$(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/pkgconfig/tce.pc

@@ -95,8 +95,9 @@ TASK_MODELS := $(patsubst %.xml,$(BUILD)/%.xml.h,$(wildcard examples/tasks/*.xml
 $(TASK_OBJECTS): | $(TASK_MODELS)
 $(TASK_OBJECTS): private COMPILE_TASK += -I$(BUILD)/examples/tasks
 
-# where a copy of the library elsewhere finds the models
-$(BUILD)/examples/tasks/shared/model.o: private COMPILE_TASK += -DTASKS_DEPS='"$(abspath deps)"'
+# where a copy of the library elsewhere, as in a Python package, finds the models; empty: nowhere
+TASKS_DEPS ?= $(abspath deps)
+$(BUILD)/examples/tasks/shared/model.o: private COMPILE_TASK += -DTASKS_DEPS='"$(TASKS_DEPS)"'
 
 $(TASKS): $(TASK_OBJECTS) $(LIBTCE)
 	$(call say,LD,$@)
@@ -124,13 +125,53 @@ $(PROGRAM): $(PROGRAM_OBJECTS) $(LIBTCE)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LINK) -o $@ $(PROGRAM_OBJECTS) $(LINK_TCE) $(TRAINER_LIBS) -lpthread -lm
 
+# ---- install -----------------------------------------------------------------------------------------
+
+# beside each other: the tasks, the MuJoCo that they were built with, the trainer for Python
+INSTALLED       := $(DESTDIR)$(PREFIX)
+PRIVATE         := $(PREFIX)/lib/tce
+MUJOCO_LIBRARY   = $(filter-out %/libmujoco.so %/libmujoco.dylib,$(wildcard $(MUJOCO_DIR)/lib/libmujoco.*))
+LINK_INSTALLED   = -L$(LIB) $(call find_beside,$(1),$(LIBDIR)) -ltce
+INSTALLED_MODELS = $(wildcard deps/fancy_gym deps/metaworld)
+
+.PHONY: install-program uninstall-program
+install: install-program
+install-program: program install-library ## program, tasks, settings, models as far as they are in deps/, completion for bash and zsh
+	$(Q)mkdir -p $(INSTALLED)/bin $(DESTDIR)$(PRIVATE) $(INSTALLED)/share/tce/models $(INSTALLED)/share/doc/tce \
+	    $(INSTALLED)/share/bash-completion/completions $(INSTALLED)/share/zsh/site-functions
+	$(Q)$(LINK) -o $(INSTALLED)/bin/tce $(PROGRAM_OBJECTS) $(call LINK_INSTALLED,$(PREFIX)/bin) $(TRAINER_LIBS) -lpthread -lm
+	$(Q)$(LINK) -shared -o $(DESTDIR)$(PRIVATE)/$(notdir $(EMBEDDED)) $(EMBEDDED_OBJECTS) $(call LINK_INSTALLED,$(PRIVATE)) $(TRAINER_LIBS) -lpthread -lm
+	$(Q)$(LINK) -shared -o $(DESTDIR)$(PRIVATE)/$(notdir $(TASKS)) $(TASK_OBJECTS) $(call LINK_INSTALLED,$(PRIVATE)) \
+	    -L$(MUJOCO_DIR)/lib $(call find_beside,$(PRIVATE),$(PRIVATE)) -lmujoco -lpthread -lm -ldl
+	$(Q)install -m 755 $(MUJOCO_LIBRARY) $(DESTDIR)$(PRIVATE)/
+	$(Q)install -m 644 $(MUJOCO_DIR)/LICENSE $(INSTALLED)/share/doc/tce/LICENSE.mujoco
+	$(Q)install -m 644 LICENSE $(INSTALLED)/share/doc/tce/LICENSE
+	$(Q)install -m 644 bindings/python/tce/plot.py $(INSTALLED)/share/tce/
+	$(Q)rm -rf $(INSTALLED)/share/tce/configs && cp -R examples/configs $(INSTALLED)/share/tce/configs
+	$(Q)for models in $(INSTALLED_MODELS); do \
+	    rm -rf $(INSTALLED)/share/tce/models/$${models##*/} && cp -R $$models/. $(INSTALLED)/share/tce/models/$${models##*/} || exit; \
+	done
+	$(Q)$(PROGRAM) completion bash >$(INSTALLED)/share/bash-completion/completions/tce && \
+	    $(PROGRAM) completion zsh >$(INSTALLED)/share/zsh/site-functions/_tce || \
+	    { rm -f $(INSTALLED)/share/bash-completion/completions/tce $(INSTALLED)/share/zsh/site-functions/_tce; \
+	      echo "completion is left out: $(PROGRAM) does not run on this machine" >&2; }
+
+uninstall: uninstall-program
+uninstall-program:
+	$(Q)rm -rf $(DESTDIR)$(PRIVATE) $(INSTALLED)/share/tce $(INSTALLED)/share/doc/tce
+	$(Q)rm -f $(INSTALLED)/bin/tce $(INSTALLED)/share/bash-completion/completions/tce $(INSTALLED)/share/zsh/site-functions/_tce
+
+.PHONY: check-install-program
+check-install-program: program | needs-models ## an installed copy by itself: commands of the docs from an empty folder, also after it was moved
+	@MAKE='$(MAKE)' BUILD='$(BUILD)' sh tests/install/check_program.sh
+
 .PHONY: train
 train: program | $(VENV)/drawing $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,needs-models) ## trains TASK (reacher5) with METHOD (tce) and SEED (1); further words in ARGS
 	@OPENBLAS_NUM_THREADS=1 $(PROGRAM) train examples/configs/$(TASK)/$(METHOD).yaml --seed $(SEED) $(ARGS)
 
 # ---- tests -------------------------------------------------------------------------------------------
 
-PARTS := $(filter-out check-python,$(PARTS)) check-san-trainer check-fuzz check-learn check-trainer check-python
+PARTS := $(filter-out check-python,$(PARTS)) check-san-trainer check-fuzz check-learn check-trainer check-install-program check-python
 LONG_PARTS += check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-aarch64 check-exported check-macos
 
 # cases of tasks

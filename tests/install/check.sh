@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs into a temporary place and builds the outside project of this folder against it: through pkg-config (shared and
+# Installs the library into a temporary place and builds the outside project of this folder against it: through pkg-config (shared and
 # static) and through CMake (shared, static, C++; also from sources), as DESTDIR stage, moved, and gone again after uninstall.
 set -e
 
@@ -14,7 +14,7 @@ warnings='-Wall -Wextra -Wpedantic -Werror'
 
 say() { printf '  %-28s' "$1"; }
 
-$make install PREFIX="$work/usr"
+$make install-library PREFIX="$work/usr"
 export PKG_CONFIG_PATH="$work/usr/lib/pkgconfig"
 [ "$(pkg-config --modversion tce)" = "$version" ]
 
@@ -56,12 +56,12 @@ run cmake -S $here/subdirectory -B "$work/fetched" -DTCE_SOURCE="$PWD" -DHOW=fet
 grep -q "<version>$version</version>" package.xml || { echo "package.xml does not say version $version"; exit 1; }
 
 # staged: the same files, under DESTDIR; uninstall leaves nothing
-$make install PREFIX=/usr DESTDIR="$work/stage"
+$make install-library PREFIX=/usr DESTDIR="$work/stage"
 (cd "$work/stage/usr" && find . ! -type d | sort) >"$work/staged"
 (cd "$work/moved" && find . ! -type d | sort) >"$work/installed"
 diff "$work/staged" "$work/installed"
 (cd "$work/cmake-installed" && find . ! -type d | sort) | diff - "$work/installed"
 grep -q '^prefix=/usr$' "$work/stage/usr/lib/pkgconfig/tce.pc"
-$make uninstall PREFIX=/usr DESTDIR="$work/stage"
+$make uninstall-library PREFIX=/usr DESTDIR="$work/stage"
 [ -z "$(find "$work/stage" ! -type d)" ]
 echo "$(wc -l <"$work/installed") files installed, staged and removed"

@@ -424,6 +424,17 @@ def test_completion_is_a_script_that_knows_commands_and_settings(tmp_path) -> No
     assert "name a shell" in refused("completion", "fish", status=2)
 
 
+def test_completion_for_zsh_is_a_function_file(tmp_path) -> None:
+    script = tmp_path / "_tce"
+    script.write_text(fine("completion", "zsh"))
+    text = script.read_text()
+    assert text.startswith("#compdef tce\n") and " policy.epochs=" in text and "compadd -- train " in text
+    zsh = shutil.which("zsh")
+    if zsh is None:
+        pytest.skip("no zsh")
+    subprocess.run([zsh, "-n", str(script)], check=True)
+
+
 # ---- what is missing -------------------------------------------------------------------------------
 
 

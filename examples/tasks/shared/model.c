@@ -20,7 +20,8 @@
 #include <unistd.h>
 
 /*
- * deps/ is looked for in this many folders above the library: build/bin/libtce_tasks.so is two deep
+ * models are looked for in this many folders above the library: build/bin/libtce_tasks.so is two
+ * deep, lib/tce/libtce_tasks.so of an installation too
  */
 enum { N_ABOVE = 3, ERROR_SIZE = 1000 };
 
@@ -266,10 +267,23 @@ static int try_found(model_job *job, const char *folder, uid_t library_owner)
     return 0;
 }
 
+/* $XDG_DATA_HOME/tce/models, by default ~/.local/share/tce/models; 0 when there is no such folder. */
+static int user_models(char *out)
+{
+    const char *data = getenv("XDG_DATA_HOME");
+    const char *home = getenv("HOME");
+    char folder[PATH_SIZE];
+    if (data && data[0] == '/')
+        return join(out, data, "tce/models");
+    return home && home[0] == '/' && join(folder, home, ".local/share") &&
+           join(out, folder, "tce/models");
+}
+
 /* Never in the working directory: whoever can write there would choose the model. */
 static tce_status find_file(model_job *job)
 {
-    static const char REMEDY[] = "run `make deps`, or set TCE_MODELS to a folder that has it";
+    static const char REMEDY[] = "fetch the models with `make deps` in a checkout, "
+                                 "or set TCE_MODELS to a folder that has them";
     const char *given = getenv("TCE_MODELS");
     if (given && *given) {
         if (try_root(job, given))
@@ -278,30 +292,29 @@ static tce_status find_file(model_job *job)
                         REMEDY);
     }
 
-    /* beside the library and above it */
-    char place[PATH_SIZE], deps[PATH_SIZE];
+    /* in a folder above the library: of a checkout, or of an installation */
+    char place[PATH_SIZE], models[PATH_SIZE];
     struct stat about;
     uid_t owner = geteuid();
     if (library_path(place)) {
         if (stat(place, &about) == 0)
             owner = about.st_uid;
         for (int i = 0; i < N_ABOVE && cut(place); i++)
-            if (join(deps, place, "deps") && try_found(job, deps, owner))
+            if ((join(models, place, "deps") && try_found(job, models, owner)) ||
+                (join(models, place, "share/tce/models") && try_found(job, models, owner)))
                 return TCE_OK;
     }
 
-    /*
-     * a copy of the library elsewhere, as in an installed Python package: the checkout that it was
-     * built in
-     */
-    if (try_found(job, TASKS_DEPS, owner))
+    /* the user's own; and of a copy of the library, the checkout that it was built in */
+    if ((user_models(models) && try_found(job, models, owner)) ||
+        (TASKS_DEPS[0] && try_found(job, TASKS_DEPS, owner)))
         return TCE_OK;
     if (job->refused[0])
         return tce_fail(TCE_E_NOT_FOUND,
                         "the models in %s belong to another user: set TCE_MODELS to "
                         "this folder if you trust them, or run `make deps`",
                         job->refused);
-    return tce_fail(TCE_E_NOT_FOUND, "the model deps/%s is missing: %s", job->path, REMEDY);
+    return tce_fail(TCE_E_NOT_FOUND, "the model %s is missing: %s", job->path, REMEDY);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */

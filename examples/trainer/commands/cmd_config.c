@@ -61,22 +61,54 @@ int cmd_config(int argc, char **argv)
     return EXIT_FINE;
 }
 
-int cmd_completion(int argc, char **argv)
+static void print_commands(void)
 {
-    if (argc == 2 && strcmp(argv[1], "--help") == 0)
-        return print_help("completion", "  eval \"$(tce completion bash)\"  puts it to use\n", 0);
-    if (argc != 2 || strcmp(argv[1], "bash") != 0)
-        return fail_usage("completion", "name a shell: bash");
-    printf("_tce() {\n    local word=${COMP_WORDS[COMP_CWORD]}\n    if [ \"$COMP_CWORD\" -eq 1 ]; "
-           "then\n        COMPREPLY=($(compgen -W '");
     for (size_t i = 0; i < N_COMMANDS; i++)
         printf("%s%s", i ? " " : "", COMMANDS[i].name);
-    printf("' -- \"$word\"))\n        return\n    fi\n    case $word in\n    *=*) COMPREPLY=() "
-           ";;\n    *.*) COMPREPLY=($(compgen -f -W '");
+}
+
+static void print_keys(void)
+{
     const setting_row *row;
     for (size_t i = 0; (row = settings_any_row(METHODS, i)) != NULL; i++)
         printf("%s%s.%s=", i ? " " : "", row->section, row->key);
+}
+
+/* Commands first; then keys of settings where a dot was typed, else files. */
+static void print_bash(void)
+{
+    printf("_tce() {\n    local word=${COMP_WORDS[COMP_CWORD]}\n    if [ \"$COMP_CWORD\" -eq 1 ]; "
+           "then\n        COMPREPLY=($(compgen -W '");
+    print_commands();
+    printf("' -- \"$word\"))\n        return\n    fi\n    case $word in\n    *=*) COMPREPLY=() "
+           ";;\n    *.*) COMPREPLY=($(compgen -f -W '");
+    print_keys();
     printf("' -- \"$word\"))\n        compopt -o nospace ;;\n    *) COMPREPLY=($(compgen -f -- "
            "\"$word\")) ;;\n    esac\n}\ncomplete -F _tce tce\n");
+}
+
+/* The same; a file _tce in a folder of $fpath, or read by eval. */
+static void print_zsh(void)
+{
+    printf("#compdef tce\n_tce() {\n    if (( CURRENT == 2 )); then\n        compadd -- ");
+    print_commands();
+    printf("\n        return\n    fi\n    case $words[CURRENT] in\n    *=*) ;;\n"
+           "    *.*) compadd -S '' -- ");
+    print_keys();
+    printf("; _files ;;\n    *) _files ;;\n    esac\n}\n"
+           "if [[ $funcstack[1] == _tce ]]; then _tce \"$@\"; else compdef _tce tce; fi\n");
+}
+
+int cmd_completion(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+        return print_help("completion",
+                          "  eval \"$(tce completion bash)\"  puts it to use; zsh likewise\n", 0);
+    if (argc == 2 && strcmp(argv[1], "bash") == 0)
+        print_bash();
+    else if (argc == 2 && strcmp(argv[1], "zsh") == 0)
+        print_zsh();
+    else
+        return fail_usage("completion", "name a shell: bash or zsh");
     return EXIT_FINE;
 }

@@ -24,7 +24,7 @@ const command COMMANDS[] = {
       "[--task-library FILE] [--check [--limit SECONDS] [LIBRARY][:TASK] [task.options=...]]",
       "list the tasks there are, or check them" },
     { "config", cmd_config, "[CONFIG] [section.key=value ...]", "print the effective settings" },
-    { "completion", cmd_completion, "bash", "print a completion script for the shell" },
+    { "completion", cmd_completion, "bash|zsh", "print a completion script for the shell" },
 };
 
 const size_t N_COMMANDS = sizeof COMMANDS / sizeof COMMANDS[0];

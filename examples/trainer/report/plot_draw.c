@@ -3,8 +3,9 @@
  * which training leaves in its folder.
  *
  * Python is $TCE_PYTHON, else deps/venv/bin/python of the source tree around the program, else
- * python3. The script is that tree's bindings/python/tce/plot.py, else the one of an installed
- * package tce, run alone: it needs no libtce. Where the working directory is does not matter.
+ * python3. The script is that tree's bindings/python/tce/plot.py, else share/tce/plot.py that was
+ * installed with the program, else the one of an installed package tce, run alone: it needs no
+ * libtce. Where the working directory is does not matter.
  */
 #include <errno.h>
 #include <math.h>
@@ -150,7 +151,8 @@ tce_status plot_draw(const char *folder, int quiet)
     char *const say = quiet ? "--quiet" : NULL;
     char *const file[] = { python, "-c", (char *)RUN_FILE, script, (char *)folder, say, NULL };
     char *const installed[] = { python, "-c", (char *)RUN_INSTALLED, (char *)folder, say, NULL };
-    const int in_tree = find_in_tree("bindings/python/tce/plot.py", script, sizeof script);
+    const int in_tree = find_in_tree("bindings/python/tce/plot.py", script, sizeof script) ||
+                        find_in_tree("share/tce/plot.py", script, sizeof script);
     FILE *said = NULL;
     if (temporary_open(&said) != TCE_OK)
         return tce_fail(TCE_E_IO, "no pictures: %s", tce_error_message());
