@@ -113,7 +113,7 @@ START_TEST(log_prob_is_the_definition)
         double got[N];
         fill(&b, (uint64_t)_i, n_cov, 1);
         const tce_gauss g = first_of(&b);
-        ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, got), TCE_OK);
+        ok(tce_gauss_log_prob(&g, b.x, b.work, got));
         for (size_t i = 0; i < N; i++) {
             const double *L = factor(b.L, n_cov, i);
             double y[DIM], z[DIM];
@@ -139,8 +139,8 @@ START_TEST(entropy_is_minus_the_expected_log_prob)
     double entropy[N], at_mean[N];
     fill(&b, (uint64_t)_i, N, 1);
     const tce_gauss g = first_of(&b);
-    ck_assert_int_eq(tce_gauss_entropy(&g, entropy), TCE_OK);
-    ck_assert_int_eq(tce_gauss_log_prob(&g, b.mean, b.work, at_mean), TCE_OK);
+    ok(tce_gauss_entropy(&g, entropy));
+    ok(tce_gauss_log_prob(&g, b.mean, b.work, at_mean));
     for (size_t i = 0; i < N; i++)
         ck_assert_double_eq_tol(entropy[i], -at_mean[i] + 0.5 * DIM, TOLERANCE * 10.0);
 }
@@ -153,7 +153,7 @@ START_TEST(kl_is_the_definition_and_not_negative)
         double mean_part[N], cov_part[N];
         fill(&b, (uint64_t)_i, shared & 1 ? 1 : N, shared & 2 ? 1 : N);
         const tce_gauss g = first_of(&b), other = other_of(&b);
-        ck_assert_int_eq(tce_gauss_kl(&g, &other, b.work, mean_part, cov_part), TCE_OK);
+        ok(tce_gauss_kl(&g, &other, b.work, mean_part, cov_part));
         for (size_t i = 0; i < N; i++) {
             const double *L = factor(b.L, b.n_cov, i);
             const double *other_L = factor(b.other_L, b.n_other_cov, i);
@@ -199,7 +199,7 @@ START_TEST(a_tiny_divergence_keeps_its_digits)
             double work[8], got;
             g.dim = other.dim = 1;
             g.form = other.form = form;
-            ck_assert_int_eq(tce_gauss_kl(&g, &other, work, NULL, &got), TCE_OK);
+            ok(tce_gauss_kl(&g, &other, work, NULL, &got));
             ck_assert_double_eq_tol(got, want, 1e-11 * want);
         }
     }
@@ -219,7 +219,7 @@ START_TEST(samples_have_the_mean_and_covariance)
     tce_random_start(&random, 9, 9, (uint64_t)_i, 0);
     tce_random_normals(&random, DRAWS * DIM, out);
     const tce_gauss g = describe(DRAWS, 1, mean, b.L);
-    ck_assert_int_eq(tce_gauss_sample(&g, out, out), TCE_OK);
+    ok(tce_gauss_sample(&g, out, out));
 
     /*
      * six standard errors: of a mean, and of a product of two normals, both relative to the
@@ -256,7 +256,7 @@ START_TEST(a_sample_is_mean_plus_scale_times_the_normals)
         double got[N * DIM];
         fill(&b, 3, n_cov, 1);
         const tce_gauss g = first_of(&b);
-        ck_assert_int_eq(tce_gauss_sample(&g, b.x, got), TCE_OK);
+        ok(tce_gauss_sample(&g, b.x, got));
         for (size_t i = 0; i < N; i++)
             for (size_t r = 0; r < DIM; r++) {
                 double want = b.mean[i * DIM + r];
@@ -270,7 +270,7 @@ START_TEST(a_sample_is_mean_plus_scale_times_the_normals)
             const tce_gauss one = describe(1, 1, b.mean + i * DIM, factor(b.L, n_cov, i));
             double alone[DIM];
             memcpy(alone, b.x + i * DIM, sizeof alone);
-            ck_assert_int_eq(tce_gauss_sample(&one, alone, alone), TCE_OK);
+            ok(tce_gauss_sample(&one, alone, alone));
             ck_assert_mem_eq(alone, got + i * DIM, sizeof alone);
         }
     }
@@ -310,7 +310,7 @@ static double value(void *context, const double *x)
         status = tce_gauss_squash_log_prob(&g, b->actions, b->work, first);
     else
         status = tce_gauss_squash(&g, b->x, actions, first);
-    ck_assert_int_eq(status, TCE_OK);
+    ok(status);
     for (size_t k = 0; v->f == SQUASH && k < N * DIM; k++)
         sum += b->d_actions[k] * actions[k];
     for (size_t i = 0; i < N; i++)
@@ -364,8 +364,7 @@ START_TEST(log_prob_backward_matches_differences)
         fill_variant(&b, (uint64_t)_i, variant);
         tce_gauss g = first_of(&b);
         g.form = b.form;
-        ck_assert_int_eq(tce_gauss_log_prob_backward(&g, b.x, b.d_a, b.work, d_x, d_mean, d_L),
-                         TCE_OK);
+        ok(tce_gauss_log_prob_backward(&g, b.x, b.d_a, b.work, d_x, d_mean, d_L));
         check_gradient(&b, LOG_PROB, b.x, N * DIM, d_x);
         check_gradient(&b, LOG_PROB, b.mean, N * DIM, d_mean);
         check_gradient(&b, LOG_PROB, b.L, b.n_cov * scale_size(&b), d_L);
@@ -374,11 +373,9 @@ START_TEST(log_prob_backward_matches_differences)
 
         /* each output may be left out */
         double alone[N * SIZE];
-        ck_assert_int_eq(tce_gauss_log_prob_backward(&g, b.x, b.d_a, b.work, NULL, NULL, alone),
-                         TCE_OK);
+        ok(tce_gauss_log_prob_backward(&g, b.x, b.d_a, b.work, NULL, NULL, alone));
         ck_assert_mem_eq(alone, d_L, b.n_cov * scale_size(&b) * sizeof *d_L);
-        ck_assert_int_eq(tce_gauss_log_prob_backward(&g, b.x, b.d_a, b.work, alone, NULL, NULL),
-                         TCE_OK);
+        ok(tce_gauss_log_prob_backward(&g, b.x, b.d_a, b.work, alone, NULL, NULL));
         ck_assert_mem_eq(alone, d_x, sizeof d_x);
     }
 }
@@ -392,7 +389,7 @@ START_TEST(entropy_backward_matches_differences)
         fill_variant(&b, (uint64_t)_i, variant);
         tce_gauss g = first_of(&b);
         g.form = b.form;
-        ck_assert_int_eq(tce_gauss_entropy_backward(&g, b.d_a, d_L), TCE_OK);
+        ok(tce_gauss_entropy_backward(&g, b.d_a, d_L));
         check_gradient(&b, ENTROPY, b.L, b.n_cov * scale_size(&b), d_L);
     }
 }
@@ -406,14 +403,12 @@ START_TEST(kl_backward_matches_differences)
         fill_variant(&b, (uint64_t)_i, variant);
         tce_gauss g = first_of(&b), other = other_of(&b);
         g.form = other.form = b.form;
-        ck_assert_int_eq(tce_gauss_kl_backward(&g, &other, b.d_a, b.d_b, b.work, d_mean, d_L),
-                         TCE_OK);
+        ok(tce_gauss_kl_backward(&g, &other, b.d_a, b.d_b, b.work, d_mean, d_L));
         check_gradient(&b, KL, b.mean, N * DIM, d_mean);
         check_gradient(&b, KL, b.L, b.n_cov * scale_size(&b), d_L);
 
         /* NULL means zeros */
-        ck_assert_int_eq(tce_gauss_kl_backward(&g, &other, NULL, NULL, b.work, d_mean, d_L),
-                         TCE_OK);
+        ok(tce_gauss_kl_backward(&g, &other, NULL, NULL, b.work, d_mean, d_L));
         ck_assert_mem_eq(d_mean, zeros, sizeof d_mean);
         ck_assert_mem_eq(d_L, zeros, b.n_cov * scale_size(&b) * sizeof *d_L);
     }
@@ -428,13 +423,11 @@ START_TEST(squash_backward_matches_differences)
         fill_variant(&b, (uint64_t)_i, variant);
         tce_gauss g = first_of(&b);
         g.form = b.form;
-        ck_assert_int_eq(
-            tce_gauss_squash_backward(&g, b.x, b.d_actions, b.d_a, b.work, d_mean, d_L), TCE_OK);
+        ok(tce_gauss_squash_backward(&g, b.x, b.d_actions, b.d_a, b.work, d_mean, d_L));
         check_gradient(&b, SQUASH, b.mean, N * DIM, d_mean);
         check_gradient(&b, SQUASH, b.L, b.n_cov * scale_size(&b), d_L);
 
-        ck_assert_int_eq(
-            tce_gauss_squash_log_prob_backward(&g, b.actions, b.d_a, b.work, d_mean, d_L), TCE_OK);
+        ok(tce_gauss_squash_log_prob_backward(&g, b.actions, b.d_a, b.work, d_mean, d_L));
         check_gradient(&b, SQUASH_LOG_PROB, b.mean, N * DIM, d_mean);
         check_gradient(&b, SQUASH_LOG_PROB, b.L, b.n_cov * scale_size(&b), d_L);
     }
@@ -459,10 +452,10 @@ START_TEST(deviations_are_a_diagonal_factor)
             g.form = other.form = form;
             g.scale = form == TCE_GAUSS_FULL ? L : b.L;
             other.scale = form == TCE_GAUSS_FULL ? other_L : b.other_L;
-            ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, got[form][0]), TCE_OK);
-            ck_assert_int_eq(tce_gauss_kl(&g, &other, b.work, NULL, got[form][1]), TCE_OK);
-            ck_assert_int_eq(tce_gauss_sample(&g, b.x, samples[form]), TCE_OK);
-            ck_assert_int_eq(tce_gauss_squash(&g, b.x, actions[form], NULL), TCE_OK);
+            ok(tce_gauss_log_prob(&g, b.x, b.work, got[form][0]));
+            ok(tce_gauss_kl(&g, &other, b.work, NULL, got[form][1]));
+            ok(tce_gauss_sample(&g, b.x, samples[form]));
+            ok(tce_gauss_squash(&g, b.x, actions[form], NULL));
         }
         for (size_t i = 0; i < N; i++)
             for (size_t k = 0; k < 2; k++)
@@ -490,8 +483,8 @@ START_TEST(the_density_of_a_squashed_sample_is_that_of_its_action)
             b.x[k] *= 0.3;
             b.mean[k] *= 0.3;
         }
-        ck_assert_int_eq(tce_gauss_squash(&g, b.x, actions, from_normals), TCE_OK);
-        ck_assert_int_eq(tce_gauss_squash_log_prob(&g, actions, b.work, from_actions), TCE_OK);
+        ok(tce_gauss_squash(&g, b.x, actions, from_normals));
+        ok(tce_gauss_squash_log_prob(&g, actions, b.work, from_actions));
         for (size_t i = 0; i < N; i++)
             ck_assert_double_eq_tol(from_normals[i], from_actions[i],
                                     1e-6 * fmax(1.0, fabs(from_normals[i])));
@@ -508,9 +501,8 @@ START_TEST(actions_at_the_ends_have_a_finite_density)
     g.form = b.form;
     for (size_t k = 0; k < N * DIM; k++)
         b.actions[k] = k % 2 ? 1.0 : -1.0;
-    ck_assert_int_eq(tce_gauss_squash_log_prob(&g, b.actions, b.work, out), TCE_OK);
-    ck_assert_int_eq(
-        tce_gauss_squash_log_prob_backward(&g, b.actions, b.d_a, b.work, d_mean, d_std), TCE_OK);
+    ok(tce_gauss_squash_log_prob(&g, b.actions, b.work, out));
+    ok(tce_gauss_squash_log_prob_backward(&g, b.actions, b.d_a, b.work, d_mean, d_std));
     for (size_t i = 0; i < N; i++)
         ck_assert(isfinite(out[i]));
     for (size_t k = 0; k < N * DIM; k++)
@@ -519,7 +511,7 @@ START_TEST(actions_at_the_ends_have_a_finite_density)
     /* far out, where 1 - a^2 is 0 in double, log(1 - a^2 + 1e-6) is log 1e-6 */
     for (size_t k = 0; k < N * DIM; k++)
         b.mean[k] = 100.0;
-    ck_assert_int_eq(tce_gauss_squash(&g, b.x, b.actions, out), TCE_OK);
+    ok(tce_gauss_squash(&g, b.x, b.actions, out));
     for (size_t i = 0; i < N; i++) {
         double want = -DIM * log(1e-6) - 0.5 * DIM * log(2.0 * acos(-1.0));
         for (size_t k = 0; k < DIM; k++)
@@ -561,7 +553,7 @@ START_TEST(a_scale_that_is_none_is_refused_by_entry)
     ck_assert_int_eq(tce_gauss_entropy(&several, out), TCE_E_NOT_PD);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "scale[3,0,0]"));
     b.L[1] = NAN;
-    ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, out), TCE_OK);
+    ok(tce_gauss_log_prob(&g, b.x, b.work, out));
 
     /* standard deviations */
     fill_form(&b, 1, TCE_GAUSS_DIAGONAL, 1, 1);
@@ -639,8 +631,8 @@ START_TEST(shapes_and_numbers_are_checked_before_anything_is_written)
 
     /* none at all */
     const tce_gauss none = describe(0, 1, NULL, b.L);
-    ck_assert_int_eq(tce_gauss_log_prob(&none, NULL, b.work, out), TCE_OK);
-    ck_assert_int_eq(tce_gauss_log_prob_backward(&none, NULL, NULL, b.work, NULL, NULL, d), TCE_OK);
+    ok(tce_gauss_log_prob(&none, NULL, b.work, out));
+    ok(tce_gauss_log_prob_backward(&none, NULL, NULL, b.work, NULL, NULL, d));
     ck_assert_double_eq(d[0], 0.0);
 }
 END_TEST
@@ -657,17 +649,13 @@ START_TEST(scratch_is_used_no_further_than_promised)
         tce_gauss g = first_of(&b), other = other_of(&b);
         g.form = other.form = b.form;
         b.work[n_work] = SENTINEL;
-        ck_assert_int_eq(tce_gauss_log_prob(&g, b.x, b.work, out), TCE_OK);
-        ck_assert_int_eq(tce_gauss_log_prob_backward(&g, b.x, b.d_a, b.work, NULL, d_mean, d_L),
-                         TCE_OK);
-        ck_assert_int_eq(tce_gauss_kl(&g, &other, b.work, out, second), TCE_OK);
-        ck_assert_int_eq(tce_gauss_kl_backward(&g, &other, b.d_a, b.d_b, b.work, d_mean, d_L),
-                         TCE_OK);
-        ck_assert_int_eq(
-            tce_gauss_squash_backward(&g, b.x, b.d_actions, b.d_a, b.work, d_mean, d_L), TCE_OK);
-        ck_assert_int_eq(tce_gauss_squash_log_prob(&g, b.actions, b.work, out), TCE_OK);
-        ck_assert_int_eq(
-            tce_gauss_squash_log_prob_backward(&g, b.actions, b.d_a, b.work, d_mean, d_L), TCE_OK);
+        ok(tce_gauss_log_prob(&g, b.x, b.work, out));
+        ok(tce_gauss_log_prob_backward(&g, b.x, b.d_a, b.work, NULL, d_mean, d_L));
+        ok(tce_gauss_kl(&g, &other, b.work, out, second));
+        ok(tce_gauss_kl_backward(&g, &other, b.d_a, b.d_b, b.work, d_mean, d_L));
+        ok(tce_gauss_squash_backward(&g, b.x, b.d_actions, b.d_a, b.work, d_mean, d_L));
+        ok(tce_gauss_squash_log_prob(&g, b.actions, b.work, out));
+        ok(tce_gauss_squash_log_prob_backward(&g, b.actions, b.d_a, b.work, d_mean, d_L));
         ck_assert_double_eq(b.work[n_work], SENTINEL);
     }
 }

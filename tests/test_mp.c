@@ -38,7 +38,7 @@ START_TEST(a_dmp_is_integrated_from_the_start_time)
     o.weights_scale = 3.0;
     o.goal_scale = 0.7;
     tce_mp *mp = NULL;
-    ck_assert_int_eq(tce_mp_create(&o, NULL, &mp), TCE_OK);
+    ok(tce_mp_create(&o, NULL, &mp));
     for (size_t k = 0; k < 2; k++) {
         double pos[4], vel[4], acc[4], at[3];
         tce_mp_grid grid = TCE_INIT(tce_mp_grid);
@@ -48,14 +48,13 @@ START_TEST(a_dmp_is_integrated_from_the_start_time)
         grid.init_time = &init_times[k];
         grid.init_pos = &start;
         grid.init_vel = &speed;
-        ck_assert_int_eq(tce_mp_trajectory(mp, &grid, params, pos, vel, acc), TCE_OK);
+        ok(tce_mp_trajectory(mp, &grid, params, pos, vel, acc));
         test_assert_close(pos, want[k], 4, 5e-9);
 
         /* the times are a dt apart, but for their last bits: a query's steps are the same */
         for (size_t t = 0; t < 4; t++) {
-            ck_assert_int_eq(tce_mp_query(mp, times[t], params, init_times[k], &start, &speed, at,
-                                          at + 1, at + 2),
-                             TCE_OK);
+            ok(tce_mp_query(mp, times[t], params, init_times[k], &start, &speed, at, at + 1,
+                            at + 2));
             ck_assert_double_eq_tol(at[0], pos[t], 1e-14);
             ck_assert_double_eq_tol(at[1], vel[t], 1e-13);
             ck_assert_double_eq_tol(at[2], acc[t], 1e-11);
@@ -81,8 +80,7 @@ static double loss(void *context, const double *params)
 {
     problem *const p = context;
     double pos[E * T * D], vel[E * T * D], sum = 0.0;
-    ck_assert_msg(tce_mp_trajectory(p->mp, &p->grid, params, pos, vel, NULL) == TCE_OK, "%s",
-                  tce_error_message());
+    ok(tce_mp_trajectory(p->mp, &p->grid, params, pos, vel, NULL));
     for (size_t i = 0; i < E * T * D; i++)
         sum += p->d_pos[i] * pos[i] + p->d_vel[i] * vel[i];
     return sum;
@@ -118,7 +116,7 @@ static void make_problem(problem *p, int kind, unsigned variant)
         o.phase = (int)(variant >> 2) % 3;
     }
     p->mp = NULL;
-    ck_assert_msg(tce_mp_create(&o, NULL, &p->mp) == TCE_OK, "%s", tce_error_message());
+    ok(tce_mp_create(&o, NULL, &p->mp));
 
     const size_t P = tce_mp_n_params(p->mp);
     for (size_t e = 0; e < E; e++) {
@@ -155,17 +153,14 @@ static void check_gradient(int kind, unsigned variant)
     make_problem(&p, kind, variant);
     const size_t n = E * tce_mp_n_params(p.mp);
     double got[E * MAX_P], want[E * MAX_P];
-    ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, p.d_vel, got),
-                     TCE_OK);
+    ok(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, p.d_vel, got));
     test_finite_difference(loss, &p, n, p.params, want);
     test_assert_close_gradient(got, want, n, GRADIENT_TOLERANCE);
 
     /* each half alone, and both together by linearity */
     double half[E * MAX_P], other[E * MAX_P];
-    ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, NULL, half),
-                     TCE_OK);
-    ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, NULL, p.d_vel, other),
-                     TCE_OK);
+    ok(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, NULL, half));
+    ok(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, NULL, p.d_vel, other));
     for (size_t i = 0; i < n; i++)
         half[i] += other[i];
     test_assert_close_gradient(half, got, n, 1e-12);
@@ -196,8 +191,7 @@ START_TEST(a_shared_start_gives_the_gradient_of_separate_ones)
     make_problem(&p, TCE_MP_PRODMP, 0);
     const size_t P = tce_mp_n_params(p.mp);
     double got[E * MAX_P], want[MAX_P];
-    ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, p.d_vel, got),
-                     TCE_OK);
+    ok(tce_mp_trajectory_backward(p.mp, &p.grid, p.params, p.d_pos, p.d_vel, got));
     for (size_t e = 0; e < E; e++) {
         tce_mp_grid one = p.grid;
         one.E = one.n_init_times = 1;
@@ -205,9 +199,8 @@ START_TEST(a_shared_start_gives_the_gradient_of_separate_ones)
         one.init_pos += e * D;
         one.init_vel += e * D;
         const size_t at = e * T * D;
-        ck_assert_int_eq(tce_mp_trajectory_backward(p.mp, &one, p.params + e * P, p.d_pos + at,
-                                                    p.d_vel + at, want),
-                         TCE_OK);
+        ok(tce_mp_trajectory_backward(p.mp, &one, p.params + e * P, p.d_pos + at, p.d_vel + at,
+                                      want));
         test_assert_close_gradient(got + e * P, want, P, 1e-14);
     }
     tce_mp_free(p.mp);

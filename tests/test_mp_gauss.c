@@ -57,11 +57,9 @@ START_TEST(the_covariance_is_the_basis_on_both_sides)
     double *want = cov + n * n;
     test_random_cholesky(&r, P, 1e3, 1.0, L);
     fill_times(times);
-    ck_assert_int_eq(tce_mp_basis(mp, T, times, 0.01, order ? NULL : H, order ? H : NULL, NULL),
-                     TCE_OK);
-    ck_assert_int_eq(tce_mp_covariance(mp, T, times, 0.01, L, 1e-3, order, cov, std), TCE_OK);
-    ck_assert_int_eq(tce_mp_covariance(mp, T, times, 0.01, L, 1e-3, order, NULL, std_alone),
-                     TCE_OK);
+    ok(tce_mp_basis(mp, T, times, 0.01, order ? NULL : H, order ? H : NULL, NULL));
+    ok(tce_mp_covariance(mp, T, times, 0.01, L, 1e-3, order, cov, std));
+    ok(tce_mp_covariance(mp, T, times, 0.01, L, 1e-3, order, NULL, std_alone));
 
     /* entry by entry: sum over k of (h L_d)_k (h' L_d')_k */
     double largest = 0.0;
@@ -109,15 +107,15 @@ START_TEST(sampled_paths_have_the_mean_and_spread_of_the_gaussian)
     grid.E = grid.T = 1;
     grid.times = &time;
     grid.init_pos = start;
-    ck_assert_int_eq(tce_mp_trajectory(mp, &grid, mean, want, NULL, NULL), TCE_OK);
-    ck_assert_int_eq(tce_mp_covariance(mp, 1, &time, 0.0, L, 0.0, 0, NULL, std), TCE_OK);
+    ok(tce_mp_trajectory(mp, &grid, mean, want, NULL, NULL));
+    ok(tce_mp_covariance(mp, 1, &time, 0.0, L, 0.0, 0, NULL, std));
     tce_gauss gaussian = TCE_INIT(tce_gauss);
     gaussian.n = gaussian.n_scales = 1, gaussian.dim = P;
     gaussian.mean = mean, gaussian.scale = L;
     for (int k = 0; k < DRAWS; k++) {
         tce_random_normals(&r, P, params);
-        ck_assert_int_eq(tce_gauss_sample(&gaussian, params, params), TCE_OK);
-        ck_assert_int_eq(tce_mp_trajectory(mp, &grid, params, pos, NULL, NULL), TCE_OK);
+        ok(tce_gauss_sample(&gaussian, params, params));
+        ok(tce_mp_trajectory(mp, &grid, params, pos, NULL, NULL));
         for (size_t d = 0; d < D; d++) {
             sum[d] += pos[d] - want[d];
             squares[d] += (pos[d] - want[d]) * (pos[d] - want[d]);
@@ -182,9 +180,7 @@ START_TEST(conditioning_matches_the_dense_formula)
         via[i].dof = (int32_t)tce_random_below(&r, D);
         via[i].order = (int32_t)(i % 2);
     }
-    ck_assert_int_eq(
-        tce_mp_condition(mp, N_VIA, via, 0.1, start, speed, mean, L, work, out_mean, out_L),
-        TCE_OK);
+    ok(tce_mp_condition(mp, N_VIA, via, 0.1, start, speed, mean, L, work, out_mean, out_L));
 
     /* G [N, P] and residuals; K = S G' (G S G' + R)^-1 */
     double G[N_VIA * MAX_P] = { 0 }, residual[N_VIA], S[MAX_P * MAX_P], GS[N_VIA * MAX_P],
@@ -193,12 +189,9 @@ START_TEST(conditioning_matches_the_dense_formula)
         const size_t d = (size_t)via[i].dof;
         const double times[2] = { via[i].time, via[i].time + o.dt };
         double h[2 * (B + 1)], at[2][D];
-        ck_assert_int_eq(
-            tce_mp_basis(mp, 2, times, 0.1, via[i].order ? NULL : h, via[i].order ? h : NULL, NULL),
-            TCE_OK);
+        ok(tce_mp_basis(mp, 2, times, 0.1, via[i].order ? NULL : h, via[i].order ? h : NULL, NULL));
         memcpy(G + i * P + d * C, h, C * sizeof *h);
-        ck_assert_int_eq(tce_mp_query(mp, via[i].time, mean, 0.1, start, speed, at[0], at[1], NULL),
-                         TCE_OK);
+        ok(tce_mp_query(mp, via[i].time, mean, 0.1, start, speed, at[0], at[1], NULL));
         residual[i] = via[i].value - at[via[i].order][d];
     }
     for (size_t i = 0; i < P; i++)
@@ -244,8 +237,7 @@ START_TEST(conditioning_matches_the_dense_formula)
         for (size_t j = i + 1; j < P; j++)
             ck_assert_double_eq(out_L[i * P + j], 0.0);
     }
-    ck_assert_int_eq(tce_mp_condition(mp, N_VIA, via, 0.1, start, speed, mean, L, work, mean, L),
-                     TCE_OK);
+    ok(tce_mp_condition(mp, N_VIA, via, 0.1, start, speed, mean, L, work, mean, L));
     ck_assert_mem_eq(mean, out_mean, P * sizeof *mean);
     ck_assert_mem_eq(L, out_L, P * P * sizeof *L);
     tce_mp_free(mp);
@@ -267,13 +259,12 @@ START_TEST(a_tight_via_point_is_passed)
         };
         test_random_cholesky(&r, P, 10.0, 1.0, L);
         memset(mean, 0, sizeof mean);
-        ck_assert_int_eq(tce_mp_condition(mp, 2, via, 0.0, NULL, NULL, mean, L, work, mean, L),
-                         TCE_OK);
-        ck_assert_int_eq(tce_mp_query(mp, 0.7, mean, 0.0, NULL, NULL, pos, vel, NULL), TCE_OK);
+        ok(tce_mp_condition(mp, 2, via, 0.0, NULL, NULL, mean, L, work, mean, L));
+        ok(tce_mp_query(mp, 0.7, mean, 0.0, NULL, NULL, pos, vel, NULL));
         ck_assert_double_lt(fabs(pos[1] - 1.5), 1e3 * tolerance * tolerance + 1e-12);
         ck_assert_double_lt(fabs(vel[1] + 0.4), 1e3 * tolerance * tolerance + 1e-12);
         const double time = 0.7;
-        ck_assert_int_eq(tce_mp_covariance(mp, 1, &time, 0.0, L, 0.0, 0, NULL, std), TCE_OK);
+        ok(tce_mp_covariance(mp, 1, &time, 0.0, L, 0.0, 0, NULL, std));
         ck_assert_double_le(std[1], 1.001 * tolerance);
         ck_assert_double_gt(std[0], 1e-2 * tolerance);
         ck_assert_double_lt(std[1], before);
@@ -311,9 +302,9 @@ START_TEST(a_fit_solves_the_normal_equations)
     grid.times = grid.init_time = times;
     grid.init_pos = demo;
     grid.init_vel = speed;
-    ck_assert_int_eq(tce_mp_fit(mp, T, times, demo, reg, work, params), TCE_OK);
-    ck_assert_int_eq(tce_mp_trajectory(mp, &grid, params, path, NULL, NULL), TCE_OK);
-    ck_assert_int_eq(tce_mp_basis(mp, T, times, times[0], H, NULL, NULL), TCE_OK);
+    ok(tce_mp_fit(mp, T, times, demo, reg, work, params));
+    ok(tce_mp_trajectory(mp, &grid, params, path, NULL, NULL));
+    ok(tce_mp_basis(mp, T, times, times[0], H, NULL, NULL));
     for (size_t d = 0; d < D; d++)
         for (size_t c = 0; c < C; c++) {
             double sum = reg * params[d * C + c];
@@ -351,8 +342,8 @@ START_TEST(a_dmp_with_enough_functions_repeats_any_demonstration)
     grid.times = grid.init_time = times;
     grid.init_pos = demo;
     grid.init_vel = speed;
-    ck_assert_int_eq(tce_mp_fit(mp, SAMPLES, times, demo, 1e-12, work, params), TCE_OK);
-    ck_assert_int_eq(tce_mp_trajectory(mp, &grid, params, path, NULL, NULL), TCE_OK);
+    ok(tce_mp_fit(mp, SAMPLES, times, demo, 1e-12, work, params));
+    ok(tce_mp_trajectory(mp, &grid, params, path, NULL, NULL));
     test_assert_close(path, demo, SAMPLES * D, 1e-5);
     for (size_t d = 0; d < D; d++)
         ck_assert_double_eq_tol(o.goal_scale * params[d * 11 + 10], demo[(SAMPLES - 1) * D + d],
@@ -381,8 +372,8 @@ START_TEST(a_demonstration_that_rests_before_the_delay_is_fitted_exactly)
     grid.T = T;
     grid.times = grid.init_time = times;
     grid.init_pos = start;
-    ck_assert_int_eq(tce_mp_trajectory(mp, &grid, params, path, NULL, NULL), TCE_OK);
-    ck_assert_int_eq(tce_mp_fit(mp, T, times, path, 0.0, work, got), TCE_OK);
+    ok(tce_mp_trajectory(mp, &grid, params, path, NULL, NULL));
+    ok(tce_mp_fit(mp, T, times, path, 0.0, work, got));
     test_assert_close(got, params, P, 1e-8);
     tce_mp_free(mp);
 }
@@ -429,12 +420,11 @@ START_TEST(outside_its_interval_a_blend_is_one_primitive)
     make_scene(&s, _i / 3, _i % 3);
     const double times[4] = { 0.1, 0.5, 0.8, 1.0 };
     double pos[4 * D], vel[4 * D], acc[4 * D], want[3][D];
-    ck_assert_int_eq(tce_mp_blend(&s.plan_a, &s.plan_b, 0.5, 0.8, 4, times, pos, vel, acc), TCE_OK);
+    ok(tce_mp_blend(&s.plan_a, &s.plan_b, 0.5, 0.8, 4, times, pos, vel, acc));
     for (size_t t = 0; t < 4; t++) {
         const tce_mp_plan *p = t < 2 ? &s.plan_a : &s.plan_b;
-        ck_assert_int_eq(tce_mp_query(p->mp, times[t], p->params, p->init_time, p->init_pos,
-                                      p->init_vel, want[0], want[1], want[2]),
-                         TCE_OK);
+        ok(tce_mp_query(p->mp, times[t], p->params, p->init_time, p->init_pos, p->init_vel, want[0],
+                        want[1], want[2]));
         test_assert_close(pos + t * D, want[0], D, 1e-15);
         test_assert_close(vel + t * D, want[1], D, 1e-15);
         test_assert_close(acc + t * D, want[2], D, 1e-15);
@@ -455,8 +445,7 @@ START_TEST(a_blend_is_continuous_and_its_derivatives_are_its_own)
     const double ends[2] = { 0.5, 0.8 };
     for (size_t i = 0; i < 2; i++) {
         const double times[2] = { ends[i] - step, ends[i] + step };
-        ck_assert_int_eq(tce_mp_blend(&s.plan_a, &s.plan_b, 0.5, 0.8, 2, times, pos, vel, acc),
-                         TCE_OK);
+        ok(tce_mp_blend(&s.plan_a, &s.plan_b, 0.5, 0.8, 2, times, pos, vel, acc));
         ck_assert_double_lt(test_difference(D, pos, pos + D), 1e-6);
         ck_assert_double_lt(test_difference(D, vel, vel + D), 1e-6);
         ck_assert_double_lt(test_difference(D, acc, acc + D), 1e-4);
@@ -466,8 +455,7 @@ START_TEST(a_blend_is_continuous_and_its_derivatives_are_its_own)
     const double h = 2e-4;
     for (double time = 0.51; time < 0.8; time += 0.02) {
         const double times[5] = { time - 2.0 * h, time - h, time, time + h, time + 2.0 * h };
-        ck_assert_int_eq(tce_mp_blend(&s.plan_a, &s.plan_b, 0.5, 0.8, 5, times, pos, vel, acc),
-                         TCE_OK);
+        ok(tce_mp_blend(&s.plan_a, &s.plan_b, 0.5, 0.8, 5, times, pos, vel, acc));
         double d_pos[D], d_vel[D];
         for (size_t d = 0; d < D; d++) {
             d_pos[d] = (8.0 * (pos[3 * D + d] - pos[D + d]) - (pos[4 * D + d] - pos[d])) /

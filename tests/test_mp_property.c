@@ -75,11 +75,9 @@ static void check_replanning(int basis, uint64_t seed)
         tce_random_normals(&r, P, params);
         const double next = between(&r, o.delay, o.delay + 1.2 * o.tau);
         double old_pos[D], old_vel[D];
-        ck_assert_int_eq(tce_mp_query(mp, next, params, start, pos, vel, old_pos, old_vel, NULL),
-                         TCE_OK);
+        ok(tce_mp_query(mp, next, params, start, pos, vel, old_pos, old_vel, NULL));
         tce_random_normals(&r, P, params);
-        ck_assert_int_eq(
-            tce_mp_query(mp, next, params, next, old_pos, old_vel, new_pos, new_vel, NULL), TCE_OK);
+        ok(tce_mp_query(mp, next, params, next, old_pos, old_vel, new_pos, new_vel, NULL));
         ck_assert_double_lt(test_difference(D, new_pos, old_pos),
                             JUMP_TOLERANCE * test_scale(D, old_pos));
         ck_assert_double_lt(test_difference(D, new_vel, old_vel),
@@ -116,9 +114,7 @@ START_TEST(a_path_rests_until_the_delay)
         double params[MAX_P], start[D], pos[D], vel[D], acc[D];
         tce_random_normals(&r, tce_mp_n_params(mp), params);
         tce_random_normals(&r, D, start);
-        ck_assert_int_eq(
-            tce_mp_query(mp, between(&r, 0.0, 0.39), params, 0.1, start, NULL, pos, vel, acc),
-            TCE_OK);
+        ok(tce_mp_query(mp, between(&r, 0.0, 0.39), params, 0.1, start, NULL, pos, vel, acc));
         for (size_t d = 0; d < D; d++) {
             ck_assert_double_eq(pos[d], start[d]);
             ck_assert_double_eq(vel[d], 0.0);
@@ -149,9 +145,7 @@ START_TEST(exact_velocity_and_acceleration_are_derivatives)
         double pos[5][D], vel[5][D], acc[5][D], d_pos[D], d_vel[D];
         for (int i = 0; i < 5; i++) {
             const double at = t + (i - 2) * h;
-            ck_assert_int_eq(
-                tce_mp_query(mp, at, params, init_time, start, speed, pos[i], vel[i], acc[i]),
-                TCE_OK);
+            ok(tce_mp_query(mp, at, params, init_time, start, speed, pos[i], vel[i], acc[i]));
         }
         for (size_t d = 0; d < D; d++) {
             d_pos[d] = (8.0 * (pos[3][d] - pos[1][d]) - (pos[4][d] - pos[0][d])) / (12.0 * h);
@@ -196,7 +190,7 @@ START_TEST(the_exact_basis_is_the_integral_it_stands_for)
     tce_mp *mp = test_mp(&o);
     const double times[3] = { 0.13, 0.98, 4.7 };
     double H[3 * 16];
-    ck_assert_int_eq(tce_mp_basis(mp, 3, times, 0.0, H, NULL, NULL), TCE_OK);
+    ok(tce_mp_basis(mp, 3, times, 0.0, H, NULL, NULL));
 
     /* from u_b = 0, H = Psi = int_0^u (u - s) e^{-alpha (u-s)/2} x phi ds; Simpson */
     const int n = 40000;
@@ -233,15 +227,13 @@ START_TEST(an_exact_path_ends_at_its_goal_however_late)
     const double start = 3.0, speed = -2.0;
     for (double time = 20.0; time < 1e100; time *= 1e7) {
         double pos, vel, acc;
-        ck_assert_int_eq(tce_mp_query(mp, time, params, 0.25, &start, &speed, &pos, &vel, &acc),
-                         TCE_OK);
+        ok(tce_mp_query(mp, time, params, 0.25, &start, &speed, &pos, &vel, &acc));
         ck_assert_double_eq_tol(pos, 1.7, 1e-12);
         ck_assert_double_eq_tol(vel, 0.0, 1e-12);
         ck_assert_double_eq_tol(acc, 0.0, 1e-12);
 
         /* and starts again from there */
-        ck_assert_int_eq(tce_mp_query(mp, time, params, time, &start, &speed, &pos, &vel, NULL),
-                         TCE_OK);
+        ok(tce_mp_query(mp, time, params, time, &start, &speed, &pos, &vel, NULL));
         ck_assert_double_eq(pos, start);
         ck_assert_double_eq(vel, speed);
     }
@@ -263,8 +255,8 @@ START_TEST(a_finer_table_comes_closer_to_the_exact_path)
         double worst = 0.0;
         for (double time = 0.05; time < 2.0; time += 0.05) {
             double a[6], b[6];
-            ck_assert_int_eq(tce_mp_basis(table, 1, &time, 0.0, a, NULL, NULL), TCE_OK);
-            ck_assert_int_eq(tce_mp_basis(exact, 1, &time, 0.0, b, NULL, NULL), TCE_OK);
+            ok(tce_mp_basis(table, 1, &time, 0.0, a, NULL, NULL));
+            ok(tce_mp_basis(exact, 1, &time, 0.0, b, NULL, NULL));
             worst = fmax(worst, test_difference(6, a, b));
         }
         /* trapezoid and linear interpolation: a quarter of the step, a sixteenth of the error */
@@ -294,7 +286,7 @@ START_TEST(many_narrow_functions_stay_exact)
     tce_mp *plain = test_mp(&one);
     double H[97];
     for (double u = 0.1; u < 4.0; u += 0.3) {
-        ck_assert_int_eq(tce_mp_basis(plain, 1, &u, 0.0, H, NULL, NULL), TCE_OK);
+        ok(tce_mp_basis(plain, 1, &u, 0.0, H, NULL, NULL));
         double sum = 0.0;
         for (int i = 0; i < 96; i++)
             sum += H[i];
@@ -352,8 +344,7 @@ START_TEST(a_batch_gives_each_path_the_bytes_it_has_alone)
             grid.init_time = init_time;
             grid.init_pos = start;
             grid.init_vel = start + E * dof;
-            ck_assert_int_eq(
-                tce_mp_trajectory(mp, &grid, params, out, out + E * n, out + 2 * E * n), TCE_OK);
+            ok(tce_mp_trajectory(mp, &grid, params, out, out + E * n, out + 2 * E * n));
             for (size_t e = 0; e < E; e++) {
                 tce_mp_grid alone = grid;
                 alone.E = alone.n_time_rows = alone.n_init_times = 1;
@@ -362,9 +353,7 @@ START_TEST(a_batch_gives_each_path_the_bytes_it_has_alone)
                 alone.init_vel += e * dof;
                 if (way == 0)
                     alone.init_time = init_time;
-                ck_assert_int_eq(
-                    tce_mp_trajectory(mp, &alone, params + e * P, one, one + n, one + 2 * n),
-                    TCE_OK);
+                ok(tce_mp_trajectory(mp, &alone, params + e * P, one, one + n, one + 2 * n));
                 for (size_t k = 0; k < 3; k++)
                     ck_assert_mem_eq(one + k * n, out + (k * E + e) * n, n * sizeof *one);
             }
@@ -406,15 +395,13 @@ START_TEST(a_query_has_the_numbers_of_the_trajectory)
             grid.times = grid.init_time = times;
             grid.init_pos = start;
             grid.init_vel = speed;
-            ck_assert_int_eq(
-                tce_mp_trajectory(mp, &grid, params, out, out + T * 10, out + 2 * T * 10), TCE_OK);
+            ok(tce_mp_trajectory(mp, &grid, params, out, out + T * 10, out + 2 * T * 10));
 
             /* the last two differences of a ProMP are repeated, a query's are not */
             for (size_t t = 0; t < T - 2; t++) {
                 double got[30];
-                ck_assert_int_eq(tce_mp_query(mp, times[t], params, times[0], start, speed, got,
-                                              got + 10, got + 20),
-                                 TCE_OK);
+                ok(tce_mp_query(mp, times[t], params, times[0], start, speed, got, got + 10,
+                                got + 20));
                 for (size_t k = 0; k < 3; k++)
                     test_assert_close(got + 10 * k, out + (k * T + t) * 10, 10,
                                       kind == TCE_MP_PROMP ? 1e-9 : 0.0);
@@ -443,7 +430,7 @@ START_TEST(the_most_basis_functions_work_across_tiles)
         grid.E = 1;
         grid.T = 41;
         grid.times = times;
-        ck_assert_int_eq(tce_mp_trajectory(mp, &grid, params, path, path + 41, path + 82), TCE_OK);
+        ok(tce_mp_trajectory(mp, &grid, params, path, path + 41, path + 82));
 
         /*
          * a ProMP's velocity is the difference of its positions, in every tile, the last repeated,
@@ -487,11 +474,9 @@ START_TEST(a_relative_goal_adds_the_goal_column_times_the_start)
     tce_random_normals(&r, D, speed);
     const double init_time = o.delay + between(&r, 0.0, o.tau);
     const double time = o.delay + between(&r, 0.0, 2.0 * o.tau);
-    ck_assert_int_eq(
-        tce_mp_query(absolute, time, params, init_time, start, speed, a[0], a[1], a[2]), TCE_OK);
-    ck_assert_int_eq(
-        tce_mp_query(relative, time, params, init_time, start, speed, b[0], b[1], b[2]), TCE_OK);
-    ck_assert_int_eq(tce_mp_basis(goal, 1, &time, init_time, &H[0], &H[1], &H[2]), TCE_OK);
+    ok(tce_mp_query(absolute, time, params, init_time, start, speed, a[0], a[1], a[2]));
+    ok(tce_mp_query(relative, time, params, init_time, start, speed, b[0], b[1], b[2]));
+    ok(tce_mp_basis(goal, 1, &time, init_time, &H[0], &H[1], &H[2]));
     for (size_t k = 0; k < 3; k++) {
         for (size_t d = 0; d < D; d++)
             a[k][d] += H[k] * start[d];
@@ -515,9 +500,8 @@ START_TEST(a_rhythmic_promp_repeats_itself)
     const double params[5] = { 1.0, -2.0, 0.5, 3.0, -1.0 };
     for (double time = -1.0; time < 2.0; time += 0.07) {
         double a, b;
-        ck_assert_int_eq(tce_mp_query(mp, time, params, 0.0, NULL, NULL, &a, NULL, NULL), TCE_OK);
-        ck_assert_int_eq(
-            tce_mp_query(mp, time + 2.0 * o.tau, params, 0.0, NULL, NULL, &b, NULL, NULL), TCE_OK);
+        ok(tce_mp_query(mp, time, params, 0.0, NULL, NULL, &a, NULL, NULL));
+        ok(tce_mp_query(mp, time + 2.0 * o.tau, params, 0.0, NULL, NULL, &b, NULL, NULL));
         ck_assert_double_eq_tol(a, b, 1e-12);
     }
     tce_mp_free(mp);
@@ -555,7 +539,7 @@ START_TEST(a_dmps_phase_chooses_the_basis_and_its_factor_follows_the_rule)
     grid.times = grid.init_time = times;
     grid.init_pos = &start;
     grid.init_vel = &speed;
-    ck_assert_int_eq(tce_mp_trajectory(dmp, &grid, params, pos, vel, acc), TCE_OK);
+    ok(tce_mp_trajectory(dmp, &grid, params, pos, vel, acc));
 
     double y = start, z = o.tau * speed;
     for (size_t t = 0; t < 60; t++) {
@@ -563,7 +547,7 @@ START_TEST(a_dmps_phase_chooses_the_basis_and_its_factor_follows_the_rule)
         ck_assert_double_eq_tol(vel[t], z / o.tau, 1e-12);
         const double u = fmax((times[t] - o.delay) / o.tau, 0.0);
         const double at = o.delay + u * o.tau;
-        ck_assert_int_eq(tce_mp_basis(promp, 1, &at, 0.0, phi, NULL, NULL), TCE_OK);
+        ok(tce_mp_basis(promp, 1, &at, 0.0, phi, NULL, NULL));
         double f = 0.0;
         for (size_t i = 0; i < 5; i++)
             f += phi[i] * params[i] *
@@ -593,10 +577,9 @@ START_TEST(a_stored_primitive_comes_back_the_same)
     tce_mp *mp = test_mp(&o);
     tce_store *store = NULL;
     tce_mp *back = NULL;
-    ck_assert_int_eq(tce_store_create(NULL, &store), TCE_OK);
-    ck_assert_int_eq(tce_mp_save(mp, store, "policy.mp"), TCE_OK);
-    ck_assert_msg(tce_mp_create_from(store, "policy.mp", NULL, &back) == TCE_OK, "%s",
-                  tce_error_message());
+    ok(tce_store_create(NULL, &store));
+    ok(tce_mp_save(mp, store, "policy.mp"));
+    ok(tce_mp_create_from(store, "policy.mp", NULL, &back));
     tce_store_free(store);
 
     /* every option, and the scales that one of them points to */
@@ -613,8 +596,8 @@ START_TEST(a_stored_primitive_comes_back_the_same)
     double params[MAX_P], a[D], b[D];
     tce_random_normals(&r, MAX_P, params);
     ck_assert_uint_eq(tce_mp_n_params(mp), tce_mp_n_params(back));
-    ck_assert_int_eq(tce_mp_query(mp, time, params, 0.0, NULL, NULL, a, NULL, NULL), TCE_OK);
-    ck_assert_int_eq(tce_mp_query(back, time, params, 0.0, NULL, NULL, b, NULL, NULL), TCE_OK);
+    ok(tce_mp_query(mp, time, params, 0.0, NULL, NULL, a, NULL, NULL));
+    ok(tce_mp_query(back, time, params, 0.0, NULL, NULL, b, NULL, NULL));
     ck_assert_mem_eq(a, b, sizeof a);
     tce_mp_free(mp);
     tce_mp_free(back);

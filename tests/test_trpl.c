@@ -28,7 +28,7 @@ static tce_trpl *create(int32_t kind, size_t dim, size_t batch)
     opt.kind = kind;
     opt.dim = (int32_t)dim;
     opt.max_batch = (int32_t)batch;
-    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
+    ok(tce_trpl_create(&opt, NULL, &tr));
     return tr;
 }
 
@@ -278,10 +278,10 @@ START_TEST(dimension_256_works)
         problem p = problem_create(256, 1, 1, 256, 1e6, 0.05, 0);
         double *work = doubles(4 * 256 * 256);
         tce_trpl *tr = create(kind, 256, 1);
-        ck_assert_int_eq(run(tr, &p), TCE_OK);
+        ok(run(tr, &p));
         const double got = distance_of(kind, 256, p.out_L, p.old_L, work);
         ck_assert_double_eq_tol(got / 5e-4, 1.0, 1e-8);
-        ck_assert_int_eq(tce_trpl_backward(tr, 1, p.d_mean, p.d_L, p.d_mean, p.d_L), TCE_OK);
+        ok(tce_trpl_backward(tr, 1, p.d_mean, p.d_L, p.d_mean, p.d_L));
         tce_trpl_free(tr);
         problem_free(&p);
         free(work);
@@ -302,8 +302,8 @@ START_TEST(a_covariance_that_is_singular_once_it_is_summed_keeps_its_factor)
 
     const tce_trpl_bounds bounds = { sizeof bounds, 0.05, bound, 0.0 };
     tce_trpl *tr = create(TCE_TRPL_FROBENIUS, 2, 1);
-    ck_assert_int_eq(tce_trpl_project(tr, 1, mean, L, mean, old_L, &bounds, out_mean, got), TCE_OK);
-    ck_assert_int_eq(tce_trpl_distances(tr, 1, NULL, &distance, NULL), TCE_OK);
+    ok(tce_trpl_project(tr, 1, mean, L, mean, old_L, &bounds, out_mean, got));
+    ok(tce_trpl_distances(tr, 1, NULL, &distance, NULL));
     ck_assert_double_eq_tol(distance, 36.0, 1e-12);
     for (size_t i = 0; i < 4; i++)
         ck_assert_msg(fabs(got[i] - 1.25 * old_L[i]) <= 1e-6 * old_L[i],
@@ -327,15 +327,13 @@ START_TEST(a_diagonal_handle_agrees_with_the_full_one)
         for (int32_t diagonal = 0; diagonal < 2; diagonal++) {
             double loss, loss_d_mean[14] = { 0 }, loss_d_L[49] = { 0 };
             opt.diagonal = diagonal;
-            ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
+            ok(tce_trpl_create(&opt, NULL, &tr));
             for (size_t k = 0; k < 49; k++)
                 p.out_L[k] = k % 8 == 0 ? 0.0 : diagonal ? SENTINEL : 0.0;
-            ck_assert_int_eq(run(tr, &p), TCE_OK);
+            ok(run(tr, &p));
             double d_L[49] = { 0 };
-            ck_assert_int_eq(tce_trpl_backward(tr, 2, p.d_mean, p.d_L, d_mean, d_L), TCE_OK);
-            ck_assert_int_eq(
-                tce_trpl_regression_add(tr, 2, p.mean, p.L, 1.5, 1, &loss, loss_d_mean, loss_d_L),
-                TCE_OK);
+            ok(tce_trpl_backward(tr, 2, p.d_mean, p.d_L, d_mean, d_L));
+            ok(tce_trpl_regression_add(tr, 2, p.mean, p.L, 1.5, 1, &loss, loss_d_mean, loss_d_L));
             for (size_t k = 0; k < 49; k += 8) {
                 d_L[k] += loss_d_L[k];
                 if (diagonal) {
@@ -373,15 +371,13 @@ static double *contextual(const problem *p, int32_t kind, tce_pool *pool, size_t
     opt.shared_cov = 0;
     opt.entropy = TCE_TRPL_ENTROPY_AT_LEAST;
     opt.pool = pool;
-    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
+    ok(tce_trpl_create(&opt, NULL, &tr));
     double *d_mean = all + n_mean + n_L;
     double *d_L = d_mean + n_mean;
-    ck_assert_int_eq(tce_trpl_project(tr, p->n, p->mean, p->L, p->old_mean, p->old_L, &p->bounds,
-                                      all, all + n_mean),
-                     TCE_OK);
-    ck_assert_int_eq(tce_trpl_backward(tr, p->n, p->d_mean, p->d_L, d_mean, d_L), TCE_OK);
-    ck_assert_int_eq(
-        tce_trpl_regression_add(tr, p->n, p->mean, p->L, 2.0, 1, d_L + n_L, d_mean, d_L), TCE_OK);
+    ok(tce_trpl_project(tr, p->n, p->mean, p->L, p->old_mean, p->old_L, &p->bounds, all,
+                        all + n_mean));
+    ok(tce_trpl_backward(tr, p->n, p->d_mean, p->d_L, d_mean, d_L));
+    ok(tce_trpl_regression_add(tr, p->n, p->mean, p->L, 2.0, 1, d_L + n_L, d_mean, d_L));
     tce_trpl_free(tr);
     *out_n = 2 * (n_mean + n_L) + 1;
     return all;
@@ -399,7 +395,7 @@ START_TEST(any_number_of_threads_gives_the_same_bytes)
             tce_pool *pool;
             tce_pool_options_init(&opt, sizeof opt);
             opt.n_threads = THREADS[i];
-            ck_assert_int_eq(tce_pool_create(&opt, NULL, &pool), TCE_OK);
+            ok(tce_pool_create(&opt, NULL, &pool));
             double *got = contextual(&p, kind, pool, &n);
             ck_assert_mem_eq(got, want, n * sizeof *got);
             free(got);
@@ -448,15 +444,14 @@ START_TEST(the_identity_kind_passes_everything_through)
     opt.dim = 5;
     opt.max_batch = 4;
     opt.entropy = TCE_TRPL_ENTROPY_EQUAL;
-    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
-    ck_assert_int_eq(run(tr, &p), TCE_OK);
+    ok(tce_trpl_create(&opt, NULL, &tr));
+    ok(run(tr, &p));
     ck_assert_mem_eq(p.out_mean, p.mean, 20 * sizeof(double));
     ck_assert_mem_eq(p.out_L, p.L, 25 * sizeof(double));
-    ck_assert_int_eq(tce_trpl_regression_add(tr, 4, p.mean, p.L, 3.0, 1, &loss, d_mean, d_L),
-                     TCE_OK);
+    ok(tce_trpl_regression_add(tr, 4, p.mean, p.L, 3.0, 1, &loss, d_mean, d_L));
     ck_assert_double_eq(loss, 0.0);
     ck_assert_double_eq(test_largest(25, d_L), 0.0);
-    ck_assert_int_eq(tce_trpl_backward(tr, 4, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_OK);
+    ok(tce_trpl_backward(tr, 4, p.d_mean, p.d_L, p.out_mean, p.out_L));
     ck_assert_mem_eq(p.out_L, p.d_L, 25 * sizeof(double));
     tce_trpl_free(tr);
     problem_free(&p);
@@ -475,11 +470,11 @@ START_TEST(entropy_control_reaches_its_bound)
         opt.entropy = TCE_TRPL_ENTROPY_EQUAL;
         opt.entropy_first = first;
         p.bounds.cov = first ? 1e3 : 5e-4;
-        ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
-        ck_assert_int_eq(entropy_of(6, p.L, &entropy), TCE_OK);
+        ok(tce_trpl_create(&opt, NULL, &tr));
+        ok(entropy_of(6, p.L, &entropy));
         p.bounds.entropy = entropy - 1.0;
-        ck_assert_int_eq(run(tr, &p), TCE_OK);
-        ck_assert_int_eq(entropy_of(6, p.out_L, &entropy), TCE_OK);
+        ok(run(tr, &p));
+        ok(entropy_of(6, p.out_L, &entropy));
         ck_assert_double_eq_tol(entropy, p.bounds.entropy, 1e-12);
         tce_trpl_free(tr);
         problem_free(&p);
@@ -495,16 +490,16 @@ START_TEST(a_minus_infinite_entropy_bound_controls_nothing)
         tce_trpl *tr;
         double plain[9];
         tce_trpl *none = create(TCE_TRPL_KL, 3, 1);
-        ck_assert_int_eq(run(none, &p), TCE_OK);
+        ok(run(none, &p));
         memcpy(plain, p.out_L, sizeof plain);
         tce_trpl_free(none);
 
         tce_trpl_options_init(&opt, sizeof opt);
         opt.dim = 3;
         opt.entropy = mode;
-        ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_OK);
+        ok(tce_trpl_create(&opt, NULL, &tr));
         p.bounds.entropy = -INFINITY;
-        ck_assert_int_eq(run(tr, &p), TCE_OK);
+        ok(run(tr, &p));
         ck_assert_mem_eq(p.out_L, plain, sizeof plain);
         p.bounds.entropy = NAN;
         ck_assert_int_eq(run(tr, &p), TCE_E_VALUE);
@@ -631,7 +626,7 @@ static double layer_value(void *context, const double *x)
     const layer *l = context;
     problem *p = l->p;
     set_inputs(p, x, l->diagonal);
-    ck_assert_int_eq(run(l->tr, p), TCE_OK);
+    ok(run(l->tr, p));
     double sum = 0.0;
     for (size_t k = 0; k < p->n * p->dim; k++)
         sum += p->d_mean[k] * p->out_mean[k];
@@ -670,10 +665,10 @@ static void check_layer_gradient(int32_t kind, int32_t shared, int32_t diagonal,
     double *want = doubles(size);
     memcpy(x, p.mean, n * dim * sizeof *x);
     memcpy(x + n * dim, p.L, p.n_cov * dim * dim * sizeof *x);
-    ck_assert_int_eq(tce_trpl_create(&opt, NULL, &l.tr), TCE_OK);
+    ok(tce_trpl_create(&opt, NULL, &l.tr));
     test_finite_difference(layer_value, &l, size, x, want);
     (void)layer_value(&l, x);
-    ck_assert_int_eq(tce_trpl_backward(l.tr, n, p.d_mean, p.d_L, got, got + n * dim), TCE_OK);
+    ok(tce_trpl_backward(l.tr, n, p.d_mean, p.d_L, got, got + n * dim));
     test_assert_close_gradient(got, want, n * dim, DIFFERENCE_TOLERANCE);
     test_assert_close_gradient(got + n * dim, want + n * dim, size - n * dim, DIFFERENCE_TOLERANCE);
 
@@ -751,9 +746,8 @@ static double given_loss_value(void *context, const double *x)
     const problem *p = g->p;
     double loss;
     double *d = doubles(n_free(p));
-    ck_assert_int_eq(tce_trpl_regression_add(g->tr, p->n, x, x + p->n * p->dim, 0.7, g->with_cov,
-                                             &loss, d, d + p->n * p->dim),
-                     TCE_OK);
+    ok(tce_trpl_regression_add(g->tr, p->n, x, x + p->n * p->dim, 0.7, g->with_cov, &loss, d,
+                               d + p->n * p->dim));
     free(d);
     return loss;
 }
@@ -781,8 +775,8 @@ START_TEST(the_regression_gradient_matches_differences)
         p.bounds.entropy = 3.5;
 
         given_loss g = { NULL, &p, 1 };
-        ck_assert_int_eq(tce_trpl_create(&opt, NULL, &g.tr), TCE_OK);
-        ck_assert_int_eq(run(g.tr, &p), TCE_OK);
+        ok(tce_trpl_create(&opt, NULL, &g.tr));
+        ok(run(g.tr, &p));
 
         /* the loss is added to what is there */
         const size_t size = n_free(&p);
@@ -794,9 +788,7 @@ START_TEST(the_regression_gradient_matches_differences)
         memcpy(x + n_mean, p.L, p.n_cov * dim * dim * sizeof *x);
         for (size_t k = 0; k < size; k++)
             got[k] = 1.0;
-        ck_assert_int_eq(
-            tce_trpl_regression_add(g.tr, n, p.mean, p.L, 0.7, 1, &loss, got, got + n_mean),
-            TCE_OK);
+        ok(tce_trpl_regression_add(g.tr, n, p.mean, p.L, 0.7, 1, &loss, got, got + n_mean));
         for (size_t k = 0; k < size; k++)
             got[k] -= 1.0;
 
@@ -836,10 +828,9 @@ START_TEST(the_kl_regression_loss_is_the_mean_divergence)
     double mean_part[4], cov_part[4], loss, d_mean[24] = { 0 }, d_L[36] = { 0 };
     double *work = doubles(tce_gauss_work_size(4, 6));
     tce_trpl *tr = create(TCE_TRPL_KL, 6, 4);
-    ck_assert_int_eq(run(tr, &p), TCE_OK);
-    ck_assert_int_eq(tce_trpl_regression_add(tr, 4, p.mean, p.L, 2.5, 1, &loss, d_mean, d_L),
-                     TCE_OK);
-    ck_assert_int_eq(kl(4, 6, p.mean, p.L, p.out_mean, p.out_L, work, mean_part, cov_part), TCE_OK);
+    ok(run(tr, &p));
+    ok(tce_trpl_regression_add(tr, 4, p.mean, p.L, 2.5, 1, &loss, d_mean, d_L));
+    ok(kl(4, 6, p.mean, p.L, p.out_mean, p.out_L, work, mean_part, cov_part));
     double want = 0.0;
     for (size_t i = 0; i < 4; i++)
         want += 2.5 * (mean_part[i] + cov_part[i]) / 4.0;
@@ -907,7 +898,7 @@ START_TEST(bad_inputs_are_named_and_outputs_untouched)
 
     /* what lies above the diagonal is never read */
     p.L[1] = p.old_L[2] = NAN;
-    ck_assert_int_eq(run(tr, &p), TCE_OK);
+    ok(run(tr, &p));
     ck_assert_double_eq(p.out_L[1], 0.0);
     tce_trpl_free(tr);
     problem_free(&p);
@@ -925,7 +916,7 @@ START_TEST(calls_out_of_order_are_refused)
         TCE_E_STATE);
     ck_assert_int_eq(tce_trpl_distances(tr, 2, NULL, NULL, NULL), TCE_E_STATE);
     ck_assert_double_eq(loss, SENTINEL);
-    ck_assert_int_eq(run(tr, &p), TCE_OK);
+    ok(run(tr, &p));
     ck_assert_int_eq(tce_trpl_backward(tr, 1, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_E_SHAPE);
     p.d_L[3] = NAN;
     ck_assert_int_eq(tce_trpl_backward(tr, 2, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_E_VALUE);
@@ -980,7 +971,7 @@ START_TEST(a_numerical_failure_gives_nan_and_a_usable_handle)
                          TCE_E_STATE);
         p.L[0] = good;
         p.old_L[0] = good_old;
-        ck_assert_int_eq(run(tr, &p), TCE_OK);
+        ok(run(tr, &p));
         ck_assert(isfinite(p.out_L[0]));
         tce_trpl_free(tr);
         problem_free(&p);
@@ -1041,10 +1032,9 @@ START_TEST(memory_is_asked_for_once_and_only_at_create)
 
         double loss;
         memory.budget = 0;
-        ck_assert_int_eq(run(tr, &p), TCE_OK);
-        ck_assert_int_eq(tce_trpl_backward(tr, 4, p.d_mean, p.d_L, p.d_mean, p.d_L), TCE_OK);
-        ck_assert_int_eq(
-            tce_trpl_regression_add(tr, 4, p.mean, p.L, 1.0, 1, &loss, p.d_mean, p.d_L), TCE_OK);
+        ok(run(tr, &p));
+        ok(tce_trpl_backward(tr, 4, p.d_mean, p.d_L, p.d_mean, p.d_L));
+        ok(tce_trpl_regression_add(tr, 4, p.mean, p.L, 1.0, 1, &loss, p.d_mean, p.d_L));
         ck_assert_uint_eq(memory.n_alloc, 1);
         tce_trpl_free(tr);
         ck_assert_uint_eq(memory.live, 0);

@@ -43,7 +43,7 @@ static void start(const tce_env_vtable *task, void *env, uint64_t episode, doubl
     double pos[N_JOINTS], vel[N_JOINTS];
     tce_random random;
     tce_random_start(&random, 7, 1, 2, episode);
-    ck_assert_msg(task->reset(env, &random, obs, pos, vel) == TCE_OK, "%s", tce_error_message());
+    ok(task->reset(env, &random, obs, pos, vel));
     for (int i = 0; i < N_JOINTS; i++) {
         ck_assert(pos[i] == obs[i]);
         ck_assert(vel[i] == 0.0 && obs[N_JOINTS + i] == 0.0);
@@ -62,8 +62,7 @@ static tce_env_result act(const tce_env_vtable *task, void *env, size_t k, doubl
     double action[N_JOINTS];
     tce_env_result result = { 0 };
     torques(k, action);
-    ck_assert_msg(task->step_action(env, action, obs, &result) == TCE_OK, "%s",
-                  tce_error_message());
+    ok(task->step_action(env, action, obs, &result));
     return result;
 }
 
@@ -85,7 +84,7 @@ START_TEST(starts_lie_where_the_task_says)
          * the arm search found the box: the squared error is below 1e-5, far from its limit of
          * rounds
          */
-        ck_assert_int_eq(dense->get_state(env, state), TCE_OK);
+        ok(dense->get_state(env, state));
         ck_assert(state[STATE_AT(box_pushing_state, search_error)] < 1e-5 &&
                   state[STATE_AT(box_pushing_state, search_rounds)] < 1000.0);
     }
@@ -123,7 +122,7 @@ START_TEST(an_episode_ends_at_step_100_and_both_rewards_see_one_physics)
         ck_assert_int_eq(two.terminated + two.truncated, k == N_STEPS - 1);
         ck_assert_int_eq(one.event, 0);
     }
-    ck_assert_int_eq(dense->metrics(a, metrics), TCE_OK);
+    ok(dense->metrics(a, metrics));
     ck_assert(metrics[0] == 0.0 && metrics[1] > 0.0);
     ck_assert_double_eq_tol(metrics[3], energy, 1e-9 * energy);
     dense->destroy(a);
@@ -142,15 +141,15 @@ START_TEST(a_box_on_its_target_is_a_success)
     const double still[N_JOINTS] = { 0 };
     tce_env_result result = { 0 };
     start(sparse, env, 1, obs);
-    ck_assert_int_eq(sparse->get_state(env, state), TCE_OK);
+    ok(sparse->get_state(env, state));
     memcpy(state + STATE_AT(box_pushing_state, target), state + BOX_QPOS + 9, 7 * sizeof *state);
     state[STATE_STEP] = N_STEPS - 1;
     state[STATE_DERIVE] = 1.0;
-    ck_assert_int_eq(sparse->set_state(env, state, obs), TCE_OK);
-    ck_assert_int_eq(sparse->step_action(env, still, obs, &result), TCE_OK);
+    ok(sparse->set_state(env, state, obs));
+    ok(sparse->step_action(env, still, obs, &result));
     ck_assert_int_eq(result.terminated, 1);
     ck_assert_int_eq(result.truncated, 0);
-    ck_assert_int_eq(sparse->metrics(env, metrics), TCE_OK);
+    ok(sparse->metrics(env, metrics));
     ck_assert(metrics[0] == 1.0 && metrics[1] < 0.01 && metrics[2] < 0.01);
     ck_assert(result.reward > -10.0 && result.reward < 0.0);
     sparse->destroy(env);
@@ -167,10 +166,10 @@ START_TEST(a_state_taken_and_put_back_goes_on_to_the_same_bytes)
     ck_assert_uint_eq(dense->n_state(a), BOX_N_STATE);
     for (size_t k = 0; k < BEFORE; k++)
         act(dense, a, k, obs);
-    ck_assert_int_eq(dense->get_state(a, state), TCE_OK);
-    ck_assert_int_eq(dense->set_state(b, state, other), TCE_OK);
+    ok(dense->get_state(a, state));
+    ok(dense->set_state(b, state, other));
     ck_assert_mem_eq(obs, other, sizeof obs);
-    ck_assert_int_eq(dense->get_state(b, again), TCE_OK);
+    ok(dense->get_state(b, again));
     ck_assert_mem_eq(state, again, sizeof state);
     for (size_t k = BEFORE; k < BEFORE + AFTER; k++) {
         const tce_env_result one = act(dense, a, k, obs), two = act(dense, b, k, other);
@@ -220,11 +219,11 @@ START_TEST(what_is_left_out_of_the_physics_is_never_missed)
     double lowest = 1.0;
     for (uint64_t episode = 0; episode < 16; episode++) {
         start(dense, a, episode, obs_a);
-        ck_assert_int_eq(dense->get_state(a, state_a), TCE_OK);
+        ok(dense->get_state(a, state_a));
         throw_about(episode, state_a);
         state_a[STATE_DERIVE] = 1.0;
-        ck_assert_int_eq(dense->set_state(a, state_a, obs_a), TCE_OK);
-        ck_assert_int_eq(dense->set_state(b, state_a, obs_b), TCE_OK);
+        ok(dense->set_state(a, state_a, obs_a));
+        ok(dense->set_state(b, state_a, obs_b));
         for (size_t k = 0; k < N_STEPS; k++) {
             const tce_env_result one = act(dense, a, k + 31 * episode, obs_a),
                                  two = act(dense, b, k + 31 * episode, obs_b);
@@ -232,8 +231,8 @@ START_TEST(what_is_left_out_of_the_physics_is_never_missed)
             ck_assert_mem_eq(obs_a, obs_b, sizeof obs_a);
             lowest = fmin(lowest, obs_a[16]);
         }
-        ck_assert_int_eq(dense->get_state(a, state_a), TCE_OK);
-        ck_assert_int_eq(dense->get_state(b, state_b), TCE_OK);
+        ok(dense->get_state(a, state_a));
+        ok(dense->get_state(b, state_b));
         /* but for the search, which one of them has not made */
         memset(state_a + SEARCH, 0, N_SEARCH * sizeof *state_a);
         memset(state_b + SEARCH, 0, N_SEARCH * sizeof *state_b);
@@ -273,7 +272,7 @@ START_TEST(what_is_not_finite_is_refused)
     action[3] = NAN;
     ck_assert_int_eq(dense->step_action(env, action, obs, &result), TCE_E_VALUE);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "action[3]"));
-    ck_assert_int_eq(dense->get_state(env, state), TCE_OK);
+    ok(dense->get_state(env, state));
     state[2] = INFINITY;
     ck_assert_int_eq(dense->set_state(env, state, obs), TCE_E_VALUE);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "state[2]"));

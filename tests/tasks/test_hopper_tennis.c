@@ -39,10 +39,9 @@ static player open_player(const tce_env_vtable *task, const char *settings, uint
                  .env = task_create(task, settings),
                  .spec = { .struct_size = sizeof p.spec } };
     tce_random random;
-    ck_assert_int_eq(task->spec(p.env, &p.spec), TCE_OK);
+    ok(task->spec(p.env, &p.spec));
     tce_random_start(&random, 7, 1, 2, episode);
-    ck_assert_msg(task->reset(p.env, &random, p.obs, p.pos, p.vel) == TCE_OK, "%s",
-                  tce_error_message());
+    ok(task->reset(p.env, &random, p.obs, p.pos, p.vel));
     return p;
 }
 
@@ -58,8 +57,7 @@ static tce_env_result act(player *p, size_t k)
     tce_env_result result = { 0 };
     for (int i = 0; i < MAX_DOF; i++)
         action[i] = 0.6 * sin(0.13 * (double)k + 1.7 * i);
-    ck_assert_msg(p->task->step_action(p->env, action, p->obs, &result) == TCE_OK, "%s",
-                  tce_error_message());
+    ok(p->task->step_action(p->env, action, p->obs, &result));
     return result;
 }
 
@@ -71,15 +69,14 @@ static tce_env_result track(player *p, double shift)
     tce_env_result result = { 0 };
     memcpy(pos, p->pos, sizeof pos);
     pos[0] += shift;
-    ck_assert_msg(p->task->step(p->env, pos, still, p->obs, &result) == TCE_OK, "%s",
-                  tce_error_message());
+    ok(p->task->step(p->env, pos, still, p->obs, &result));
     return result;
 }
 
 static void read_state(const player *p, double *out)
 {
     ck_assert_uint_le(p->task->n_state(p->env), MAX_STATE);
-    ck_assert_int_eq(p->task->get_state(p->env, out), TCE_OK);
+    ok(p->task->get_state(p->env, out));
 }
 
 /* ---- property -------------------------------------------------------------------------------- */
@@ -121,7 +118,7 @@ START_TEST(the_hopper_falls_for_250_steps_and_pays_at_the_end)
         ck_assert(k == 249 || (one.reward <= 0.0 && one.reward > -0.0011));
         least = fmin(least, sparse.obs[1]);
     }
-    ck_assert_int_eq(hopper->metrics(sparse.env, metrics), TCE_OK);
+    ok(hopper->metrics(sparse.env, metrics));
     ck_assert(metrics[0] > 1.49 && metrics[0] == metrics[2] && metrics[1] > 0.0 && least < 1.3);
     close_player(&sparse);
     close_player(&dense);
@@ -148,7 +145,7 @@ START_TEST(tennis_ends_after_300_steps_and_the_terminal_variant_when_the_ball_is
     size_t n = 0;
     double earned = 0.0;
     for (; n < 350 && !result.terminated; n++) {
-        ck_assert_int_eq(tennis->step_action(terminal.env, still, terminal.obs, &result), TCE_OK);
+        ok(tennis->step_action(terminal.env, still, terminal.obs, &result));
         earned += result.reward;
     }
     ck_assert(result.terminated && n < 350 && result.reward == earned);
@@ -186,7 +183,7 @@ START_TEST(a_path_refused_as_a_whole_returns_its_mean_excess)
             sum += result.reward;
         }
         ck_assert_double_eq_tol(sum, -0.1 * 10.0 / n, 1e-12);
-        ck_assert_int_eq(tennis->metrics(p.env, metrics), TCE_OK);
+        ok(tennis->metrics(p.env, metrics));
         ck_assert(metrics[0] == 0.0 && metrics[1] == 0.0 && metrics[2] == 0.0 &&
                   metrics[3] == 10.0 && metrics[4] == 1.0);
         close_player(&p);
@@ -208,7 +205,7 @@ START_TEST(the_markov_variant_pays_for_the_flight_at_once)
     memcpy(state + STATE_QPOS(table_tennis_state), QPOS, sizeof QPOS);
     memset(state + STATE_QPOS(table_tennis_state) + TENNIS_NQ, 0, TENNIS_NQ * sizeof *state);
     state[STATE_QPOS(table_tennis_state) + TENNIS_NQ + 8] = -3.0;
-    ck_assert_int_eq(tennis->set_state(p.env, state, p.obs), TCE_OK);
+    ok(tennis->set_state(p.env, state, p.obs));
     tce_env_result result = { 0 };
     size_t n = 0;
     while (n < 300 && !result.truncated) {
@@ -218,7 +215,7 @@ START_TEST(the_markov_variant_pays_for_the_flight_at_once)
     ck_assert_uint_lt(n, 20);
     ck_assert(result.event && result.terminated && result.reward >= 2.0);
     ck_assert(p.obs[15] > 0.0 && p.obs[15] < 0.06);
-    ck_assert_int_eq(tennis->metrics(p.env, metrics), TCE_OK);
+    ok(tennis->metrics(p.env, metrics));
     ck_assert(metrics[1] == 1.0 && metrics[4] == 300.0);
     close_player(&p);
 }
@@ -232,7 +229,7 @@ static void goes_round(const tce_env_vtable *task, size_t before)
     for (size_t k = 0; k < before; k++)
         act(&a, k);
     read_state(&a, state);
-    ck_assert_int_eq(task->set_state(b.env, state, b.obs), TCE_OK);
+    ok(task->set_state(b.env, state, b.obs));
     ck_assert_mem_eq(a.obs, b.obs, n_obs * sizeof *a.obs);
     read_state(&b, again);
     ck_assert_mem_eq(state, again, n * sizeof *state);

@@ -25,7 +25,7 @@ static char folder[TEST_FOLDER];
 static void make_folder(void)
 {
     test_make_folder("run", folder);
-    ck_assert_int_eq(run_folder_create(folder), TCE_OK);
+    ok(run_folder_create(folder));
 }
 
 static void remove_folder(void)
@@ -36,7 +36,7 @@ static void remove_folder(void)
 static const char *in_folder(const char *name)
 {
     static char path[RUN_PATH];
-    ck_assert_int_eq(run_path(folder, name, path), TCE_OK);
+    ok(run_path(folder, name, path));
     return path;
 }
 
@@ -132,16 +132,16 @@ START_TEST(an_event_file_is_cut_where_it_is_told)
     const double spent[] = { 1.0, 2.0, 3.0 };
     metrics_put(&m, "return", 1.5);
     metrics_put(&m, "eval_success", NAN);
-    ck_assert_int_eq(tensorboard_open(in_folder("events"), 0, &e), TCE_OK);
-    ck_assert_int_eq(tensorboard_write(e, 100, &m, PHASES, spent), TCE_OK);
-    ck_assert_int_eq(tensorboard_sync(e, &first), TCE_OK);
-    ck_assert_int_eq(tensorboard_write(e, 200, &m, PHASES, spent), TCE_OK);
-    ck_assert_int_eq(tensorboard_sync(e, &second), TCE_OK);
+    ok(tensorboard_open(in_folder("events"), 0, &e));
+    ok(tensorboard_write(e, 100, &m, PHASES, spent));
+    ok(tensorboard_sync(e, &first));
+    ok(tensorboard_write(e, 200, &m, PHASES, spent));
+    ok(tensorboard_sync(e, &second));
     tensorboard_close(e);
 
-    ck_assert_int_eq(tensorboard_open(in_folder("events"), first, &e), TCE_OK);
-    ck_assert_int_eq(tensorboard_write(e, 200, &m, PHASES, spent), TCE_OK);
-    ck_assert_int_eq(tensorboard_sync(e, &again), TCE_OK);
+    ok(tensorboard_open(in_folder("events"), first, &e));
+    ok(tensorboard_write(e, 200, &m, PHASES, spent));
+    ok(tensorboard_sync(e, &again));
     tensorboard_close(e);
     ck_assert_int_eq(again, second);
 
@@ -162,7 +162,7 @@ static void put_row(run_log *log, int64_t i, double value, int evaluated)
     metrics m = { 0 };
     metrics_put(&m, "return", value);
     metrics_put(&m, "eval_return", evaluated ? -value : NAN);
-    ck_assert_int_eq(run_log_row(log, i, 10 * i, &m, &HALF_A_SECOND), TCE_OK);
+    ok(run_log_row(log, i, 10 * i, &m, &HALF_A_SECOND));
     metrics_free(&m);
 }
 
@@ -176,13 +176,13 @@ START_TEST(a_log_that_goes_on_from_a_mark_has_the_same_bytes)
     metrics_put(&start, "return", NAN);
     metrics_put(&start, "eval_return", 0.25);
 
-    ck_assert_int_eq(run_log_open(&log, folder, PHASES, NULL, NULL, &cut_short), TCE_OK);
-    ck_assert_int_eq(run_log_start(&log, &start), TCE_OK);
+    ok(run_log_open(&log, folder, PHASES, NULL, NULL, &cut_short));
+    ok(run_log_start(&log, &start));
     metrics_free(&start);
     put_row(&log, 1, 0.1, 0);
     put_row(&log, 2, 0.2, 1);
     mark.iteration = 2;
-    ck_assert_int_eq(run_log_mark(&log, &mark), TCE_OK);
+    ok(run_log_mark(&log, &mark));
     ck_assert_str_eq(log.columns, "return,eval_return");
     put_row(&log, 3, 0.3, 0);
     run_log_close(&log);
@@ -191,8 +191,7 @@ START_TEST(a_log_that_goes_on_from_a_mark_has_the_same_bytes)
         whole, "iteration,env_steps,return,eval_return\n0,0,,0.25\n1,10,0.10000000000000001,\n"
                "2,20,0.20000000000000001,-0.20000000000000001\n3,30,0.29999999999999999,\n");
 
-    ck_assert_int_eq(run_log_open(&log, folder, PHASES, &mark, "return,eval_return", &cut_short),
-                     TCE_OK);
+    ok(run_log_open(&log, folder, PHASES, &mark, "return,eval_return", &cut_short));
     ck_assert_int_eq(cut_short, 0);
     put_row(&log, 3, 0.3, 0);
     run_log_close(&log);
@@ -220,8 +219,8 @@ START_TEST(many_metrics_with_long_names_are_all_written)
     }
     ck_assert_int_eq(m.n, N);
     ck_assert_double_eq(metrics_get(&m, names[N - 1]), N - 1);
-    ck_assert_int_eq(run_log_open(&log, folder, PHASES, NULL, NULL, &cut_short), TCE_OK);
-    ck_assert_int_eq(run_log_row(&log, 1, 10, &m, &HALF_A_SECOND), TCE_OK);
+    ok(run_log_open(&log, folder, PHASES, NULL, NULL, &cut_short));
+    ok(run_log_row(&log, 1, 10, &m, &HALF_A_SECOND));
     run_log_close(&log);
     metrics_free(&m);
 
@@ -244,7 +243,7 @@ START_TEST(a_log_that_lost_rows_says_so_and_goes_on)
     const run_mark mark = { .iteration = 2, .env_steps = 20, .progress_bytes = 1000 };
     int cut_short = 0;
     char text[4096];
-    ck_assert_int_eq(run_log_open(&log, folder, PHASES, &mark, "return", &cut_short), TCE_OK);
+    ok(run_log_open(&log, folder, PHASES, &mark, "return", &cut_short));
     ck_assert_int_eq(cut_short, 1);
     put_row(&log, 3, 0.5, 0);
     run_log_close(&log);
@@ -261,7 +260,7 @@ START_TEST(a_log_on_a_full_disk_names_the_file_and_the_remedy)
     int cut_short;
     metrics m = { 0 };
     metrics_put(&m, "return", 1.0);
-    ck_assert_int_eq(run_log_open(&log, folder, PHASES, NULL, NULL, &cut_short), TCE_OK);
+    ok(run_log_open(&log, folder, PHASES, NULL, NULL, &cut_short));
     fclose(log.progress);
     log.progress = fopen("/dev/full", "w");
     ck_assert_int_eq(run_log_row(&log, 1, 10, &m, &HALF_A_SECOND), TCE_E_IO);
@@ -293,8 +292,8 @@ START_TEST(only_an_empty_folder_is_discarded)
     settings s;
     int lock;
     ok(settings_init(&s, METHODS, NULL));
-    ck_assert_int_eq(run_lock(folder, &lock), TCE_OK);
-    ck_assert_int_eq(run_write_settings(folder, "config.yaml", &s), TCE_OK);
+    ok(run_lock(folder, &lock));
+    ok(run_write_settings(folder, "config.yaml", &s));
     run_folder_discard(folder);
     ck_assert_int_eq(run_exists(folder), 1);
     ck_assert_int_eq(unlink(in_folder("config.yaml")), 0);
@@ -308,7 +307,7 @@ START_TEST(a_locked_folder_is_refused_with_the_process_that_has_it)
 {
     int lock = -1;
     char number[32];
-    ck_assert_int_eq(run_lock(folder, &lock), TCE_OK);
+    ok(run_lock(folder, &lock));
     snprintf(number, sizeof number, "process %ld", (long)getpid());
     const pid_t child = fork();
     if (child == 0) {
@@ -363,9 +362,8 @@ static void save_at(const settings *s, int64_t iteration, double value)
 {
     pair l = { value, 2.0 * value };
     const run_mark mark = { iteration, 10 * iteration, 70, 80, 0.5 };
-    ck_assert_int_eq(checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, NULL, &row, NULL },
-                                     &mark, "return"),
-                     TCE_OK);
+    ok(checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, NULL, &row, NULL }, &mark,
+                       "return"));
 }
 
 static tce_status load_newest(const settings *s, pair *l, run_mark *mark)
@@ -393,7 +391,7 @@ START_TEST(a_checkpoint_comes_back_as_it_was_and_old_ones_go)
     ck_assert_int_ne(access(in_folder("checkpoints/ckpt-00000009.safetensors"), F_OK), 0);
     ck_assert_int_eq(access(in_folder("checkpoints/ckpt-00000010.safetensors"), F_OK), 0);
     ck_assert_int_eq(access(in_folder("policy.safetensors"), F_OK), 0);
-    ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_OK);
+    ok(load_newest(&s, &l, &mark));
     ck_assert_double_eq(l.value, 10.0);
     ck_assert_int_eq(mark.iteration, 100);
     ck_assert_int_eq(mark.env_steps, 1000);
@@ -436,7 +434,7 @@ START_TEST(thousands_of_checkpoints_are_all_seen)
         snprintf(name, sizeof name, "checkpoints/ckpt-%08d.safetensors", i);
         ck_assert_int_ne(access(in_folder(name), F_OK), 0);
     }
-    ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_OK);
+    ok(load_newest(&s, &l, &mark));
     ck_assert_int_eq(mark.iteration, MANY + 1);
 }
 END_TEST
@@ -459,7 +457,7 @@ START_TEST(every_cut_of_a_checkpoint_is_found_and_the_one_before_is_used)
         ck_assert_ptr_nonnull(file);
         ck_assert_uint_eq(fwrite(bytes, 1, cut, file), cut);
         fclose(file);
-        ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_OK);
+        ok(load_newest(&s, &l, &mark));
         ck_assert_double_eq(l.value, 0.1);
         ck_assert_int_eq(mark.iteration, 1);
     }
@@ -490,9 +488,8 @@ START_TEST(a_checkpoint_that_lacks_an_array_changes_nothing)
     pair half = { 0.5, 1.0 };
     const run_mark at = { 4, 40, 70, 80, 0.5 };
     ok(settings_init(&s, METHODS, NULL));
-    ck_assert_int_eq(checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, NULL, &row, NULL },
-                                     &at, "return"),
-                     TCE_OK);
+    ok(checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, NULL, &row, NULL }, &at,
+                       "return"));
     check_nothing_loads(&s);
     ck_assert_int_eq(access(in_folder("checkpoints/ckpt-00000004.safetensors.damaged"), F_OK), 0);
 }
@@ -509,10 +506,8 @@ START_TEST(a_mark_that_no_run_could_have_left_is_refused)
     pair l = { 0.5, 1.0 };
     ok(settings_init(&s, METHODS, NULL));
     for (size_t i = 0; i < sizeof MARKS / sizeof MARKS[0]; i++) {
-        ck_assert_int_eq(checkpoint_save(folder,
-                                         &(run_subject){ &s, &NUMBER, &l, NULL, &row, NULL },
-                                         &MARKS[i], "return"),
-                         TCE_OK);
+        ok(checkpoint_save(folder, &(run_subject){ &s, &NUMBER, &l, NULL, &row, NULL }, &MARKS[i],
+                           "return"));
         check_nothing_loads(&s);
     }
 
@@ -536,7 +531,7 @@ START_TEST(only_settings_that_may_change_may_differ)
     s.run.threads = 3;
     s.evaluate.every = 1;
     snprintf(s.task.library, sizeof s.task.library, "elsewhere.so");
-    ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_OK);
+    ok(load_newest(&s, &l, &mark));
     s.critic.l2 = 0.125;
     l.value = 7.0;
     ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_E_VALUE);
@@ -622,7 +617,7 @@ START_TEST(seeds_are_numbers_and_ranges)
 {
     uint64_t *seeds;
     size_t n;
-    ck_assert_int_eq(seeds_parse("1-3,25,18446744073709551615", &seeds, &n), TCE_OK);
+    ok(seeds_parse("1-3,25,18446744073709551615", &seeds, &n));
     ck_assert_uint_eq(n, 5);
     ck_assert_uint_eq(seeds[2], 3);
     ck_assert_uint_eq(seeds[3], 25);
@@ -675,7 +670,7 @@ START_TEST(a_queue_comes_back_as_it_was)
     const uint64_t seeds[] = { 5, UINT64_MAX };
     ok(settings_init(&s, METHODS, NULL));
     s.policy.epochs = 17;
-    ck_assert_int_eq(queue_create(&q, folder, &s, &tasks, 2, seeds), TCE_OK);
+    ok(queue_create(&q, folder, &s, &tasks, 2, seeds));
     ck_assert_uint_eq(q.n, 4);
     ck_assert_int_eq(queue_exists(folder), 0);
     q.n_jobs = 3;
@@ -683,11 +678,11 @@ START_TEST(a_queue_comes_back_as_it_was)
     snprintf(q.entries[1].message, sizeof q.entries[1].message,
              "environment 0, \"reset\"\nand more");
     q.entries[2].state = QUEUE_RUNNING;
-    ck_assert_int_eq(queue_save(&q), TCE_OK);
-    ck_assert_int_eq(run_write_settings(folder, "queue.yaml", &s), TCE_OK);
+    ok(queue_save(&q));
+    ok(run_write_settings(folder, "queue.yaml", &s));
     ck_assert_int_eq(queue_exists(folder), 1);
 
-    ck_assert_int_eq(queue_load(&other, folder, METHODS, &read), TCE_OK);
+    ok(queue_load(&other, folder, METHODS, &read));
     ck_assert_int_eq(read.policy.epochs, 17);
     ck_assert_int_eq(other.n_jobs, 3);
     ck_assert_uint_eq(other.n, 4);
@@ -709,7 +704,7 @@ START_TEST(a_queue_of_a_newer_program_is_refused)
     settings s;
     queue q;
     ok(settings_init(&s, METHODS, NULL));
-    ck_assert_int_eq(run_write_settings(folder, "queue.yaml", &s), TCE_OK);
+    ok(run_write_settings(folder, "queue.yaml", &s));
     FILE *file = fopen(in_folder("queue.csv"), "w");
     ck_assert_ptr_nonnull(file);
     fputs("# tce queue 9, jobs 0\nanything\n", file);

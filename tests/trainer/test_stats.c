@@ -71,7 +71,7 @@ START_TEST(equal_scores_have_an_interval_of_no_width)
 {
     const double x[] = { 0.3, 0.3, 0.3, 0.3, 0.3 };
     interval found;
-    ck_assert_int_eq(stats_bootstrap_iqm(5, 1, x, 100, 1, &found), TCE_OK);
+    ok(stats_bootstrap_iqm(5, 1, x, 100, 1, &found));
     ck_assert_double_eq_tol(found.low, 0.3, TOLERANCE);
     ck_assert_double_eq_tol(found.high, 0.3, TOLERANCE);
 }
@@ -81,9 +81,9 @@ START_TEST(the_same_seed_gives_the_same_interval)
 {
     const double x[] = { 0.1, 0.5, 0.6, 0.9, 0.3, 0.7 };
     interval a, b, other;
-    ck_assert_int_eq(stats_bootstrap_iqm(6, 1, x, 501, 3, &a), TCE_OK);
-    ck_assert_int_eq(stats_bootstrap_iqm(6, 1, x, 501, 3, &b), TCE_OK);
-    ck_assert_int_eq(stats_bootstrap_iqm(6, 1, x, 501, 4, &other), TCE_OK);
+    ok(stats_bootstrap_iqm(6, 1, x, 501, 3, &a));
+    ok(stats_bootstrap_iqm(6, 1, x, 501, 3, &b));
+    ok(stats_bootstrap_iqm(6, 1, x, 501, 4, &other));
     ck_assert(memcmp(&a, &b, sizeof a) == 0);
     ck_assert(memcmp(&a, &other, sizeof a) != 0);
 }
@@ -135,7 +135,7 @@ START_TEST(policy_correlation_is_that_of_its_sampled_paths)
     options.n_dof = D;
     options.n_basis = 3;
     tce_mp *mp = NULL;
-    ck_assert_int_eq(tce_mp_create(&options, NULL, &mp), TCE_OK);
+    ok(tce_mp_create(&options, NULL, &mp));
     const size_t P = tce_mp_n_params(mp);
     const double times[T] = { 0.2, 0.4, 0.6, 0.8, 1.0 };
     double *L = calloc(P * P, sizeof *L), *zero = calloc(P, sizeof *zero),
@@ -144,7 +144,7 @@ START_TEST(policy_correlation_is_that_of_its_sampled_paths)
     tce_random random;
     tce_random_start(&random, 5, 1, 0, 0);
     test_random_cholesky(&random, P, 10.0, 1.0, L);
-    ck_assert_int_eq(action_correlation(mp, T, times, L, got), TCE_OK);
+    ok(action_correlation(mp, T, times, L, got));
 
     /* paths start at 0 with mean 0: the second moments are the covariance */
     tce_mp_grid grid = TCE_INIT(tce_mp_grid);
@@ -158,8 +158,8 @@ START_TEST(policy_correlation_is_that_of_its_sampled_paths)
     gaussian.mean = zero, gaussian.scale = L;
     for (int s = 0; s < N; s++) {
         tce_random_normals(&random, P, w);
-        ck_assert_int_eq(tce_gauss_sample(&gaussian, w, w), TCE_OK);
-        ck_assert_int_eq(tce_mp_trajectory(mp, &grid, w, y, NULL, NULL), TCE_OK);
+        ok(tce_gauss_sample(&gaussian, w, w));
+        ok(tce_mp_trajectory(mp, &grid, w, y, NULL, NULL));
         for (int i = 0; i < n; i++)
             for (int j = 0; j < n; j++)
                 sampled[i * n + j] += y[i % T * D + i / T] * y[j % T * D + j / T];
@@ -257,7 +257,7 @@ START_TEST(correlation_of_pink_noise_is_that_of_its_samples)
     enum { T = 5, D = 2, n = T * D };
     double covariance[T], got[n * n], want[n * n];
     memory m = { 0 };
-    ck_assert_int_eq(noise_spectrum_create(&pink, 1.0, 16, 0, &m), TCE_OK);
+    ok(noise_spectrum_create(&pink, 1.0, 16, 0, &m));
     pink_work = memory_take(&m, noise_spectrum_work(&pink), sizeof *pink_work);
     for (size_t t = 0; t < T; t++)
         covariance[t] = noise_autocovariance(&pink, t);
