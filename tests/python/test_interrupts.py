@@ -209,3 +209,15 @@ def test_a_handler_of_the_program_is_kept() -> None:
             rollout.reset()
         assert signal.getsignal(signal.SIGINT) is handler
         """)
+
+
+def test_a_turn_that_an_interrupt_cut_off_does_not_block_its_handle() -> None:
+    instance = counting(None).create()
+    instance._lock.__enter__()  # as Ctrl-C leaves it when it comes before the call has begun
+    instance.reset(tce.Random(1))
+    instance._lock._lock.acquire()  # or half-way into the lock
+    other = threading.Thread(target=instance.step, args=([0.0], [0.0]))
+    instance.step([0.0], [0.0])
+    other.start()
+    other.join(10.0)
+    assert not other.is_alive()

@@ -30,10 +30,15 @@ class Gate:
         self._owner = threading.get_ident()
 
     def __exit__(self, *unused: Any) -> None:
+        if not self._owned():
+            return  # a handler of a signal has used the handle in between, and taken this turn for an abandoned one
         self._depth -= 1
-        if self._depth == 0:
-            self._owner = None
+        if self._depth <= 0:
+            self._owner, self._depth = None, 0
         self._lock.release()
+
+    def _owned(self) -> bool:
+        return self._lock._is_owned()  # type: ignore[attr-defined]  # as threading.Condition asks
 
     def _forked(self) -> None:
         """In a child there is no other thread that could ever leave."""
@@ -49,12 +54,20 @@ class Turn(Gate):
         self._title, self._lost = title, False
 
     def __enter__(self) -> None:
+        if self._owned() and (self._owner is None or self._inside is present_call()):
+            self._abandon()
         owner = self._owner
         if owner is not None and (owner == threading.get_ident() or waits_for_us(owner, self._inside)):
             self._refuse("is busy with the call that this one comes from: use another handle inside an environment or a callback")
         if self._lost:
             self._refuse("was in use by another thread when this process was forked: make a new one in the child")
         super().__enter__()
+
+    def _abandon(self) -> None:
+        """Ends a turn of this thread that Ctrl-C has cut off between Python and C: no call of it is under way."""
+        self._owner, self._depth = None, 0
+        while self._owned():
+            self._lock.release()
 
     def _forked(self) -> None:
         self._lost = self._lost or self._owner not in (None, threading.get_ident())
