@@ -1,0 +1,519 @@
+/*
+ * Environments stepped by raw actions: what a learner is shown, streams, ends and faults; and that a
+ * collection that is interrupted anywhere continues with the same bytes, in every task there is.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/stepping.h"
+#include "methods/methods.h"
+#include "support.h"
+#include "task_suite.h"
+
+enum { N = 3, O = 2, A = 1, T = 6 };
+
+/* ---- a task: a counter that actions push; episodes end early, are lost or cannot begin ------- */
+
+typedef struct counter {
+    double start, sum;
+    int step, episode;
+} counter;
+
+/* What goes wrong: number of an episode, from 1, and of a step in it; 0: nothing. */
+static struct {
+    int lost_episode, lost_step, stuck_episode;
+    double least; /* a start below this cannot begin: with 2 none can */
+} faults;
+
+static tce_status create(void *user, const char *settings, void **out)
+{
+    (void)user;
+    (void)settings;
+    *out = calloc(1, sizeof(counter));
+    return *out ? TCE_OK : TCE_E_NOMEM;
+}
+
+static tce_status spec(void *instance, tce_env_spec *out)
+{
+    static const double LOW[] = { -1.0 }, HIGH[] = { 1.0 };
+    static const char *const NAMES[] = { "sum" };
+    (void)instance;
+    out->n_obs = O;
+    out->n_action = A;
+    out->n_steps = T;
+    out->n_metrics = 1;
+    out->dt = 0.1;
+    out->metric_names = NAMES;
+    out->action_low = LOW;
+    out->action_high = HIGH;
+    return TCE_OK;
+}
+
+static void observe(const counter *c, double *out)
+{
+    out[0] = c->start;
+    out[1] = c->sum;
+}
+
+static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                        double *out_vel)
+{
+    counter *c = instance;
+    (void)out_pos;
+    (void)out_vel;
+    c->start = tce_random_uniform(random);
+    c->sum = 0.0;
+    c->step = 0;
+    c->episode++;
+    if (c->start < faults.least || c->episode == faults.stuck_episode)
+        return tce_fail(TCE_E_ENV, "stuck");
+    observe(c, out_obs);
+    return TCE_OK;
+}
+
+static tce_status step_action(void *instance, const double *action, double *out_obs,
+                              tce_env_result *out)
+{
+    counter *c = instance;
+    c->step++;
+    if (c->episode == faults.lost_episode && c->step == faults.lost_step)
+        return tce_fail(TCE_E_ENV, "fell over");
+    c->sum += *action * c->step;
+    out->reward = c->sum + c->start;
+    out->terminated = c->start > 0.7 && c->step == 3;
+    observe(c, out_obs);
+    return TCE_OK;
+}
+
+static tce_status metrics_of(void *instance, double *out)
+{
+    *out = ((const counter *)instance)->sum;
+    return TCE_OK;
+}
+
+static const tce_env_vtable COUNTER = { .struct_size = sizeof(tce_env_vtable),
+                                        .abi = TCE_ENV_ABI,
+                                        .name = "counter",
+                                        .description = "adds up what it is given",
+                                        .create = create,
+                                        .destroy = free,
+                                        .spec = spec,
+                                        .reset = reset,
+                                        .step_action = step_action,
+                                        .metrics = metrics_of };
+
+/* ---- a collection, and a learner that writes down what it sees ------------------------------- */
+
+/* One step of one environment. */
+typedef struct record {
+    double obs[2], reached[2], next[2], action, reward;
+    uint8_t terminated, truncated, lost;
+} record;
+
+typedef struct fixture {
+    settings s;
+    stepping st;
+    memory arrays;
+    size_t n;           /* steps seen */
+    record seen[64][N]; /* of the counter */
+    double sums[64];    /* of all that was seen in a step, for tasks of any size */
+    uint64_t n_chosen;  /* counts on over fixtures */
+} fixture;
+
+static void begin(fixture *f, const tce_env_vtable *vtable, const char *options, int32_t on_fault,
+                  tce_pool *pool)
+{
+    const task t = { .vtable = vtable };
+    const stepping_options stepping = { .n_envs = N, .purpose = PURPOSE_TRAIN_ENV };
+    memset(f, 0, sizeof *f);
+    ok(settings_init(&f->s, METHODS, NULL));
+    f->s.collect.on_fault = on_fault;
+    snprintf(f->s.task.options, sizeof f->s.task.options, "%s", options ? options : "");
+    ok(stepping_create(&f->st, &t, &f->s, pool, &stepping));
+    ok(stepping_allocate(&f->st, &f->arrays));
+    ck_assert_double_eq(stepping_bytes(&f->st), f->arrays.bytes);
+}
+
+static void end(fixture *f)
+{
+    stepping_free(&f->st);
+    memory_free(&f->arrays);
+}
+
+static tce_status choose(void *context, const stepping *st, const double *obs, double *out)
+{
+    fixture *f = context;
+    tce_random random;
+    ck_assert_ptr_eq(obs, st->obs);
+    tce_random_start(&random, 9, 1, f->n_chosen++, 0);
+    for (size_t i = 0; i < st->N; i++)
+        for (size_t k = 0; k < st->A; k++) {
+            const double low = fmax(st->spec->action_low[k], -1.0);
+            const double high = fmin(st->spec->action_high[k], 1.0);
+            out[i * st->A + k] = low + (high - low) * tce_random_uniform(&random);
+        }
+    return TCE_OK;
+}
+
+static double sum_of(size_t n, const double *x)
+{
+    double sum = 0.0;
+    for (size_t k = 0; k < n; k++)
+        sum += x[k] * (double)(k % 7 + 1);
+    return sum;
+}
+
+static tce_status note(void *context, const stepping *st, const stepping_seen *what)
+{
+    fixture *f = context;
+    double sum = sum_of(st->N * st->O, what->obs) + 3.0 * sum_of(st->N * st->O, what->reached) +
+                 5.0 * sum_of(st->N * st->O, what->next) + sum_of(st->N, what->rewards);
+    for (size_t i = 0; i < st->N; i++)
+        sum += (double)(4 * what->terminated[i] + 2 * what->truncated[i] + what->lost[i]) *
+               (double)(i + 1);
+    f->sums[f->n % 64] = sum;
+    for (size_t i = 0; st->vtable == &COUNTER && f->n < 64 && i < N; i++) {
+        record *r = &f->seen[f->n][i];
+        memset(r, 0, sizeof *r);
+        memcpy(r->obs, what->obs + i * O, sizeof r->obs);
+        memcpy(r->reached, what->reached + i * O, sizeof r->reached);
+        memcpy(r->next, what->next + i * O, sizeof r->next);
+        r->action = what->actions[i];
+        r->reward = what->rewards[i];
+        r->terminated = what->terminated[i];
+        r->truncated = what->truncated[i];
+        r->lost = what->lost[i];
+    }
+    f->n++;
+    return TCE_OK;
+}
+
+static stepping_learner learner_of(fixture *f)
+{
+    return (stepping_learner){ f, choose, note };
+}
+
+/* Where episode k of environment i starts. */
+static double start_of(const fixture *f, size_t i, uint64_t k)
+{
+    tce_random random;
+    tce_random_start(&random, f->s.run.seed, PURPOSE_TRAIN_ENV, i, k);
+    return tce_random_uniform(&random);
+}
+
+/* ---- what is seen ---------------------------------------------------------------------------- */
+
+START_TEST(what_is_seen_is_what_the_environments_did)
+{
+    fixture *f = malloc(sizeof *f);
+    const stepping_learner learner = learner_of(f);
+    double out[3], returns = 0.0, lengths = 0.0, sums = 0.0;
+    int n_ended = 0, n_terminated = 0, fresh;
+
+    faults.least = 0.0;
+    begin(f, &COUNTER, NULL, TCE_ROLLOUT_FAIL, NULL);
+    ok(stepping_begin(&f->st, &fresh));
+    ck_assert_int_eq(fresh, 1);
+    ok(stepping_begin(&f->st, &fresh));
+    ck_assert_int_eq(fresh, 0);
+    ok(stepping_run(&f->st, 25, &learner));
+    ok(stepping_run(&f->st, 15, &learner));
+    ck_assert_uint_eq(f->n, 40);
+    for (size_t i = 0; i < N; i++) {
+        double start = start_of(f, i, 0), sum = 0.0, total = 0.0;
+        uint64_t k = 0;
+        int step = 0;
+        for (size_t t = 0; t < f->n; t++) {
+            const record *r = &f->seen[t][i];
+            ck_assert_double_eq(r->obs[0], start);
+            ck_assert_double_eq(r->obs[1], sum);
+            sum += r->action * ++step;
+            total += sum + start;
+            ck_assert_double_eq(r->reward, sum + start);
+            ck_assert_double_eq(r->reached[0], start);
+            ck_assert_double_eq(r->reached[1], sum);
+            ck_assert_int_eq(r->terminated, start > 0.7 && step == 3);
+            ck_assert_int_eq(r->truncated, step == T);
+            ck_assert_int_eq(r->lost, 0);
+            n_terminated += r->terminated;
+            if (r->terminated || r->truncated) {
+                n_ended++;
+                returns += total;
+                lengths += step;
+                sums += sum;
+                start = start_of(f, i, ++k);
+                sum = total = 0.0;
+                step = 0;
+            }
+            ck_assert_double_eq(r->next[0], start);
+            ck_assert_double_eq(r->next[1], sum);
+        }
+    }
+    ck_assert_int_gt(n_terminated, 0);
+    ck_assert_int_lt(n_terminated, n_ended);
+
+    /* the report, once */
+    ck_assert_int_eq(f->st.n_steps, 40 * N);
+    ck_assert_int_eq(f->st.n_ended, n_ended);
+    ck_assert_str_eq(f->st.names[0], "return");
+    ck_assert_str_eq(f->st.names[1], "sum");
+    ck_assert_str_eq(f->st.names[2], "length");
+    stepping_report(&f->st, out);
+    ck_assert_double_eq_tol(out[0], returns / n_ended, 1e-12);
+    ck_assert_double_eq_tol(out[1], sums / n_ended, 1e-12);
+    ck_assert_double_eq_tol(out[2], lengths / n_ended, 1e-12);
+    stepping_report(&f->st, out);
+    ck_assert(isnan(out[0]) && isnan(out[1]) && isnan(out[2]));
+    ck_assert_int_eq(f->st.n_steps, 0);
+    end(f);
+    free(f);
+}
+END_TEST
+
+START_TEST(a_lost_step_is_no_transition_and_its_environment_begins_anew)
+{
+    fixture *f = malloc(sizeof *f);
+    const stepping_learner learner = learner_of(f);
+    int n_lost = 0;
+
+    faults.lost_episode = 2;
+    faults.lost_step = 2;
+    faults.stuck_episode = 4;
+    begin(f, &COUNTER, NULL, TCE_ROLLOUT_DROP, NULL);
+    ok(stepping_run(&f->st, 40, &learner));
+    for (size_t i = 0; i < N; i++) {
+        int lost = 0;
+        for (size_t t = 0; t + 1 < f->n; t++) {
+            const record *r = &f->seen[t][i];
+            ck_assert_mem_eq(r->next, f->seen[t + 1][i].obs, sizeof r->next);
+            if (!r->lost)
+                continue;
+            lost++;
+            ck_assert_double_eq(r->reward, 0.0);
+            ck_assert(r->terminated && !r->truncated);
+            ck_assert_mem_eq(r->reached, r->obs, sizeof r->obs);
+        }
+        /* in its second episode, and one where its fourth could not begin */
+        ck_assert_int_eq(lost, 2);
+        n_lost += lost;
+    }
+    ck_assert_int_eq(f->st.n_dropped, n_lost);
+    end(f);
+
+    begin(f, &COUNTER, NULL, TCE_ROLLOUT_FAIL, NULL);
+    const stepping_learner again = learner_of(f);
+    ck_assert_int_eq(stepping_run(&f->st, 40, &again), TCE_E_ENV);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "fell over"));
+    end(f);
+
+    /* when none is left there is an end */
+    memset(&faults, 0, sizeof faults);
+    faults.least = 2.0;
+    begin(f, &COUNTER, NULL, TCE_ROLLOUT_DROP, NULL);
+    ck_assert_int_eq(stepping_run(&f->st, 1, &again), TCE_E_ENV);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "stuck"));
+    end(f);
+    memset(&faults, 0, sizeof faults);
+    free(f);
+}
+END_TEST
+
+START_TEST(threads_do_not_show)
+{
+    fixture *one = malloc(sizeof *one), *many = malloc(sizeof *many);
+    const stepping_learner first = learner_of(one), second = learner_of(many);
+    tce_pool_options options;
+    tce_pool *pool;
+
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = 3;
+    ok(tce_pool_create(&options, NULL, &pool));
+    begin(one, &COUNTER, NULL, TCE_ROLLOUT_FAIL, NULL);
+    begin(many, &COUNTER, NULL, TCE_ROLLOUT_FAIL, pool);
+    ok(stepping_run(&one->st, 60, &first));
+    ok(stepping_run(&many->st, 60, &second));
+    ck_assert_mem_eq(one->seen, many->seen, 60 * sizeof one->seen[0]);
+    end(one);
+    end(many);
+    tce_pool_free(pool);
+    free(one);
+    free(many);
+}
+END_TEST
+
+static tce_status path_spec(void *instance, tce_env_spec *out)
+{
+    const tce_status status = spec(instance, out);
+    out->n_action = 0;
+    out->n_dof = 1;
+    return status;
+}
+
+static tce_status step_along(void *instance, const double *pos, const double *vel, double *out_obs,
+                             tce_env_result *out)
+{
+    (void)vel;
+    return step_action(instance, pos, out_obs, out);
+}
+
+START_TEST(a_task_without_raw_actions_is_refused)
+{
+    tce_env_vtable along = COUNTER;
+    const task t = { .vtable = &along };
+    const stepping_options options = { N, PURPOSE_TRAIN_ENV };
+    fixture *f = calloc(1, sizeof *f);
+
+    along.spec = path_spec;
+    along.step = step_along;
+    along.step_action = NULL;
+    ok(settings_init(&f->s, METHODS, NULL));
+    ck_assert_int_eq(stepping_create(&f->st, &t, &f->s, NULL, &options), TCE_E_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "takes no raw actions"));
+    stepping_free(&f->st);
+    free(f);
+}
+END_TEST
+
+/* ---- interruptions --------------------------------------------------------------------------- */
+
+/* A checkpoint of one collection, into another one. */
+static void hand_over(const fixture *from, fixture *to)
+{
+    tce_store *store;
+    ok(tce_store_create(NULL, &store));
+    ok(stepping_save(&from->st, store, "collect"));
+    ok(stepping_load(&to->st, store, "collect"));
+    tce_store_free(store);
+    to->n = from->n;
+    to->n_chosen = from->n_chosen;
+}
+
+/* n_steps steps as a whole, and interrupted after steps that are drawn, `often` of them. */
+static void compare_interrupted(const tce_env_vtable *vtable, const char *options, int32_t on_fault,
+                                int64_t n_steps, int often, uint64_t seed)
+{
+    fixture *whole = malloc(sizeof *whole), *part = malloc(sizeof *part),
+            *other = malloc(sizeof *other);
+    tce_random random;
+    int64_t done = 0;
+
+    tce_random_start(&random, seed, 2, 0, 0);
+    begin(whole, vtable, options, on_fault, NULL);
+    begin(part, vtable, options, on_fault, NULL);
+    for (int k = 0; k <= often; k++) {
+        const int64_t rest = n_steps - done;
+        const int64_t n = k == often ? rest
+                                     : (int64_t)tce_random_below(&random, (uint64_t)rest + 1);
+        const stepping_learner a = learner_of(whole), b = learner_of(part);
+        for (int64_t t = 0; t < n; t++) {
+            ok(stepping_run(&whole->st, 1, &a));
+            ok(stepping_run(&part->st, 1, &b));
+            ck_assert_msg(memcmp(&whole->sums[(whole->n - 1) % 64], &part->sums[(part->n - 1) % 64],
+                                 sizeof(double)) == 0,
+                          "%s %s: step %d differs", vtable->name, options ? options : "",
+                          (int)(done + t));
+        }
+        done += n;
+
+        /* a new one continues from the checkpoint */
+        begin(other, vtable, options, on_fault, NULL);
+        hand_over(part, other);
+        ck_assert_mem_eq(other->st.obs, part->st.obs, N * part->st.O * sizeof(double));
+        ck_assert_mem_eq(other->st.returns, part->st.returns, N * sizeof(double));
+        end(part);
+        fixture *old = part;
+        part = other;
+        other = old;
+    }
+    ck_assert_mem_eq(whole->st.numbers, part->st.numbers, N * sizeof(uint64_t));
+    ck_assert_mem_eq(whole->st.returns, part->st.returns, N * sizeof(double));
+    end(whole);
+    end(part);
+    free(whole);
+    free(part);
+    free(other);
+}
+
+START_TEST(without_states_the_actions_lead_back)
+{
+    compare_interrupted(&COUNTER, NULL, TCE_ROLLOUT_FAIL, 50, 8, (uint64_t)_i);
+}
+END_TEST
+
+START_TEST(a_task_that_does_not_continue_is_refused)
+{
+    fixture *f = malloc(sizeof *f), *g = malloc(sizeof *g);
+    const stepping_learner learner = learner_of(f);
+    tce_store *store;
+
+    begin(f, &COUNTER, NULL, TCE_ROLLOUT_FAIL, NULL);
+    ok(stepping_run(&f->st, 4, &learner));
+    ok(tce_store_create(NULL, &store));
+    ok(stepping_save(&f->st, store, "collect"));
+
+    /* another seed begins elsewhere */
+    begin(g, &COUNTER, NULL, TCE_ROLLOUT_FAIL, NULL);
+    end(g);
+    const task t = { .vtable = &COUNTER };
+    const stepping_options options = { .n_envs = N, .purpose = PURPOSE_EVAL_ENV };
+    memset(g, 0, sizeof *g);
+    ok(settings_init(&g->s, METHODS, NULL));
+    ok(stepping_create(&g->st, &t, &g->s, NULL, &options));
+    ok(stepping_allocate(&g->st, &g->arrays));
+    ck_assert_int_eq(stepping_load(&g->st, store, "collect"), TCE_E_STATE);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "does not continue where it was"));
+    ck_assert_int_eq(g->st.begun, 0);
+    end(g);
+
+    /* damaged numbers are refused before anything is done */
+    const int32_t lengths[N] = { 1, T, 1 };
+    const size_t shape[1] = { N };
+    ok(tce_store_put(store, "collect.lengths", TCE_STORE_I32, 1, shape, lengths));
+    begin(g, &COUNTER, NULL, TCE_ROLLOUT_FAIL, NULL);
+    ck_assert_int_eq(stepping_load(&g->st, store, "collect"), TCE_E_CORRUPT);
+    end(g);
+    end(f);
+    tce_store_free(store);
+    free(f);
+    free(g);
+}
+END_TEST
+
+START_TEST(every_task_continues_where_it_was)
+{
+    const int quick = getenv("TCE_TEST_QUICK") != NULL;
+    const tce_env_vtable *vtable = tce_env_library_at(task_library, (size_t)_i);
+    if (!vtable || !vtable->step_action)
+        return;
+    const int is_metaworld = strncmp(vtable->name, "metaworld_", 10) == 0;
+    const char *const options[] = { is_metaworld ? "profile=2" : NULL, "profile=3" };
+    for (int k = 0; k < (is_metaworld ? 2 : 1); k++) {
+        void *instance = task_create(vtable, options[k]);
+        tce_env_spec out = { .struct_size = sizeof out };
+        ok(vtable->spec(instance, &out));
+        const int64_t n_steps = quick ? 8 : out.n_steps + out.n_steps / 3;
+        vtable->destroy(instance);
+        if (out.n_action > 0)
+            compare_interrupted(vtable, options[k], TCE_ROLLOUT_FAIL, n_steps, 3, (uint64_t)_i);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stepping");
+    TCase *property = task_case(suite, "property", 300);
+
+    tcase_add_test(property, what_is_seen_is_what_the_environments_did);
+    tcase_add_test(property, a_lost_step_is_no_transition_and_its_environment_begins_anew);
+    tcase_add_test(property, threads_do_not_show);
+    tcase_add_test(property, a_task_without_raw_actions_is_refused);
+    tcase_add_loop_test(property, without_states_the_actions_lead_back, 0, 20);
+    tcase_add_test(property, a_task_that_does_not_continue_is_refused);
+    tcase_add_loop_test(property, every_task_continues_where_it_was, 0, 70);
+
+    return test_run(suite);
+}
