@@ -131,7 +131,7 @@ typedef struct fixture {
 /* Environments, an agent with an untrained policy, and arrays. */
 static void begin(fixture *f, int mask_context, int time_input)
 {
-    const task t = { NULL, &WALKER };
+    const task t = { .vtable = &WALKER };
     const episodes_options options = { E, N, PURPOSE_EVAL_ENV, "eval_", NULL };
     const int32_t hidden = 4;
     tce_mp_options mp;
@@ -250,6 +250,32 @@ START_TEST(a_collection_tells_of_its_episodes)
 }
 END_TEST
 
+START_TEST(an_evaluation_depends_on_its_number_and_on_none_before)
+{
+    fixture f;
+    double *obs[2];
+    const size_t n = E * (T + 1) * O;
+    begin(&f, 0, 0);
+    for (int k = 0; k < 2; k++) {
+        ok(episodes_collect(&f.ep, 3, 0, NULL, NULL));
+        obs[k] = malloc(n * sizeof(double));
+        ck_assert_ptr_nonnull(obs[k]);
+        memcpy(obs[k], f.ep.obs, n * sizeof(double));
+        ok(episodes_collect(&f.ep, 8, 0, NULL, NULL));
+        ck_assert_int_ne(memcmp(f.ep.obs, obs[k], n * sizeof(double)), 0);
+    }
+    ck_assert_mem_eq(obs[0], obs[1], n * sizeof(double));
+
+    /* the first episode of the second environment */
+    tce_random random;
+    tce_random_start(&random, f.s.run.seed, PURPOSE_EVAL_ENV, 1, 3);
+    ck_assert_double_eq(obs[0][(T + 1) * O + 4], tce_random_uniform(&random));
+    free(obs[0]);
+    free(obs[1]);
+    end(&f);
+}
+END_TEST
+
 /* ---- replay ---------------------------------------------------------------------------------- */
 
 typedef struct viewer {
@@ -316,6 +342,7 @@ int main(void)
     tcase_add_test(property, an_agent_sees_the_context_or_all_and_the_time);
     tcase_add_test(property, an_agent_comes_back_from_its_store);
     tcase_add_test(property, a_collection_tells_of_its_episodes);
+    tcase_add_test(property, an_evaluation_depends_on_its_number_and_on_none_before);
     tcase_add_test(property, a_replayed_episode_is_the_one_that_was_collected);
     TCase *errors = test_case(suite, "errors", 0);
     tcase_add_test(errors, a_viewer_that_fails_ends_the_replay);

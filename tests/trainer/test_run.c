@@ -362,7 +362,7 @@ static void save_at(const settings *s, int64_t iteration, double value)
 {
     pair l = { value, 2.0 * value };
     const run_mark mark = { iteration, 10 * iteration, 70, 80, 0.5 };
-    ok(checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, NULL, &row, NULL }, &mark,
+    ok(checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, &row, NULL }, &mark,
                        "return"));
 }
 
@@ -370,8 +370,8 @@ static tce_status load_newest(const settings *s, pair *l, run_mark *mark)
 {
     const messages silent = { 0 };
     char *columns;
-    const tce_status status = checkpoint_load(
-        folder, &(run_subject){ s, &NUMBER, l, NULL, &row, NULL }, &silent, mark, &columns);
+    const tce_status status = checkpoint_load(folder, &(run_subject){ s, &NUMBER, l, &row, NULL },
+                                              &silent, mark, &columns);
     if (status == TCE_OK)
         ck_assert_str_eq(columns, "return");
     free(columns);
@@ -488,7 +488,7 @@ START_TEST(a_checkpoint_that_lacks_an_array_changes_nothing)
     pair half = { 0.5, 1.0 };
     const run_mark at = { 4, 40, 70, 80, 0.5 };
     ok(settings_init(&s, METHODS, NULL));
-    ok(checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, NULL, &row, NULL }, &at,
+    ok(checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, &row, NULL }, &at,
                        "return"));
     check_nothing_loads(&s);
     ck_assert_int_eq(access(in_folder("checkpoints/ckpt-00000004.safetensors.damaged"), F_OK), 0);
@@ -506,7 +506,7 @@ START_TEST(a_mark_that_no_run_could_have_left_is_refused)
     pair l = { 0.5, 1.0 };
     ok(settings_init(&s, METHODS, NULL));
     for (size_t i = 0; i < sizeof MARKS / sizeof MARKS[0]; i++) {
-        ok(checkpoint_save(folder, &(run_subject){ &s, &NUMBER, &l, NULL, &row, NULL }, &MARKS[i],
+        ok(checkpoint_save(folder, &(run_subject){ &s, &NUMBER, &l, &row, NULL }, &MARKS[i],
                            "return"));
         check_nothing_loads(&s);
     }

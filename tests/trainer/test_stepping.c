@@ -120,7 +120,6 @@ typedef struct fixture {
     size_t n;           /* steps seen */
     record seen[64][N]; /* of the counter */
     double sums[64];    /* of all that was seen in a step, for tasks of any size */
-    uint64_t n_chosen;  /* counts on over fixtures */
 } fixture;
 
 static void begin(fixture *f, const tce_env_vtable *vtable, const char *options, int32_t on_fault,
@@ -145,16 +144,14 @@ static void end(fixture *f)
 
 static tce_status choose(void *context, const stepping *st, const double *obs, double *out)
 {
-    fixture *f = context;
-    tce_random random;
+    (void)context;
     ck_assert_ptr_eq(obs, st->obs);
-    tce_random_start(&random, 9, 1, f->n_chosen++, 0);
-    for (size_t i = 0; i < st->N; i++)
-        for (size_t k = 0; k < st->A; k++) {
-            const double low = fmax(st->spec->action_low[k], -1.0);
-            const double high = fmin(st->spec->action_high[k], 1.0);
-            out[i * st->A + k] = low + (high - low) * tce_random_uniform(&random);
-        }
+    stepping_white_noise(st, out);
+    for (size_t k = 0; k < st->N * st->A; k++) {
+        const double low = fmax(st->spec->action_low[k % st->A], -1.0);
+        const double high = fmin(st->spec->action_high[k % st->A], 1.0);
+        out[k] = low + 0.5 * (high - low) * (tanh(out[k]) + 1.0);
+    }
     return TCE_OK;
 }
 
@@ -388,7 +385,6 @@ static void hand_over(const fixture *from, fixture *to)
     ok(stepping_load(&to->st, store, "collect"));
     tce_store_free(store);
     to->n = from->n;
-    to->n_chosen = from->n_chosen;
 }
 
 /* n_steps steps as a whole, and interrupted after steps that are drawn, `often` of them. */

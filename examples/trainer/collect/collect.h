@@ -21,7 +21,8 @@ enum {
     PURPOSE_PARAMETERS = 5,
     PURPOSE_TIME_POINTS = 6,
     PURPOSE_MINIBATCH = 7,
-    PURPOSE_COLOURED_NOISE = 8
+    PURPOSE_COLOURED_NOISE = 8,
+    PURPOSE_ACTIONS = 9
 };
 
 /* ---- a task and its episodes ----------------------------------------------------------------- */
@@ -96,17 +97,26 @@ typedef struct episodes {
     double *params;   /* [E, P], drawn or the mean */
     /* NULL, or [E, P] taken instead of drawing: to repeat recorded episodes. The caller's. */
     const double *given_params;
-    double *pos, *vel;   /* [E, T, D] desired paths */
-    double *obs;         /* [E, T+1, O] */
-    double *first_obs;   /* [N, O], of the present round */
-    double *rewards;     /* [E, T] */
-    uint8_t *terminated; /* [E, T] */
-    uint8_t *dones;      /* [E, T]: terminated, or the time is up */
-    uint8_t *events;     /* [E, T] */
-    int32_t *lengths;    /* [E] */
-    double *results;     /* [E, M] metrics of the task */
-    double *returns;     /* [E] undiscounted */
-    double *states; /* [N, numbers of a state] before the collection, where a task carries them */
+    double *pos, *vel;            /* [E, T, D] desired paths; NULL: the agent acts at every step, */
+    double *actions;              /* [E, T, P] so; else NULL */
+    double *act_work;             /* of the agent */
+    tce_random *streams;          /* [N] of a round's resets */
+    tce_env_result *step_results; /* [N] */
+    double *step_actions;         /* [N, P] */
+    double *obs;                  /* [E, T+1, O] */
+    double *first_obs;            /* [N, O], of the present round */
+    double *rewards;              /* [E, T] */
+    uint8_t *terminated;          /* [E, T] */
+    uint8_t *dones;               /* [E, T]: terminated, or the time is up */
+    uint8_t *events;              /* [E, T] */
+    int32_t *lengths;             /* [E] */
+    double *results;              /* [E, M] metrics of the task */
+    double *returns;              /* [E] undiscounted */
+    /*
+     * [N, numbers of a state], where a task carries them: of the environments before the collection,
+     * which in evaluations are those that they were made with
+     */
+    double *states;
     const char **names; /* [M + 2]: return, the task's metrics, length, with the prefix */
     size_t n_dropped;   /* episodes lost to a fault in the last collection */
     int64_t n_steps;    /* environment steps taken in the last collection */
@@ -143,8 +153,10 @@ void episodes_free(episodes *ep);
 typedef tce_status (*after_round)(void *context, const episodes *ep, size_t first, size_t n);
 
 /*
- * Collects E episodes with the agent's policy, drawn (explore) or with its mean. `number` counts
- * collections and keys the random streams.
+ * Collects E episodes with the agent's policy, drawn (explore) or with its mean; one that acts at
+ * every step has its mean here, and explores in stepping.h. `number` counts collections and keys the
+ * random streams: episode e of an evaluation draws from (seed, purpose, e, number), whatever the
+ * number of environments; of training, environment i from (seed, purpose, i, its episodes so far).
  */
 tce_status episodes_collect(episodes *ep, uint64_t number, int explore, after_round hook,
                             void *context);
@@ -159,10 +171,10 @@ void episodes_inputs(const episodes *ep, size_t first, size_t n, double *out);
 void episodes_report(const episodes *ep, double *out);
 
 /*
- * Velocities of episode e before each of its steps, [lengths[e], D]: the desired ones; or measured
- * ones, 0 when the observation does not show them.
+ * Velocities of episode e before each of its steps, [lengths[e], D]: desired ones, 0 when the agent
+ * plans no path; measured ones, 0 when the observation does not show them.
  */
-void episodes_desired_velocity(const episodes *ep, size_t e, double *out);
+int episodes_desired_velocity(const episodes *ep, size_t e, double *out);
 int episodes_measured_velocity(const episodes *ep, size_t e, double *out);
 
 /* What a replay shows: the instance after its reset (t = 0) and after each of its steps. */
@@ -170,7 +182,7 @@ typedef tce_status (*replay_seen)(void *context, void *instance, size_t t, doubl
 
 /*
  * Episode e of the last collection once more, in another instance of its task: the same reset, the
- * same path. Where a task carries state from episode to episode, those of the same environment
+ * same path or actions. Where a task carries state from episode to episode, those of the same environment
  * before it are run first, unseen. work [O + 2 D].
  */
 tce_status collect_replay(const episodes *ep, size_t e, void *instance, double *work,

@@ -1,10 +1,10 @@
 /*
  * Collecting episodes [TCE, one iteration, step 1]: context -> (mean, L) -> parameters -> desired
- * path -> environment.
+ * path -> environment; or, for an agent that acts at every step, observation -> action.
  *
  * Episodes run in rounds of N environments. Parameters of episode e in collection k come from the
- * stream (seed, parameters, k, e), environment resets from the roll-out's own streams: nothing
- * depends on threads or on how many episodes ran before.
+ * stream (seed, parameters, k, e); resets of evaluations from (seed, purpose, e, k), those of training
+ * from (seed, purpose, environment, its episodes so far): nothing depends on threads.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +18,12 @@
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
+}
+
+/* Evaluations key their episodes in a way of their own. */
+static int is_evaluation(const episodes *ep)
+{
+    return ep->purpose == PURPOSE_EVAL_ENV;
 }
 
 /* The name of a column. */
@@ -39,11 +45,19 @@ static void take_arrays(episodes *ep, memory *m)
     ep->inputs = memory_doubles(m, E * ep->O_net);
     ep->init_pos = memory_doubles(m, E * D);
     ep->init_vel = memory_doubles(m, E * D);
-    ep->mean = memory_doubles(m, E * P);
-    ep->factor = memory_doubles(m, n_factors * P * P);
-    ep->params = memory_doubles(m, E * P);
-    ep->pos = memory_doubles(m, E * T * D);
-    ep->vel = memory_doubles(m, E * T * D);
+    ep->streams = memory_take(m, ep->N, sizeof *ep->streams);
+    if (ep->agent->acts) {
+        ep->actions = memory_doubles(m, E * T * P);
+        ep->act_work = memory_doubles(m, agent_work(ep->agent, ep->N));
+        ep->step_results = memory_take(m, ep->N, sizeof *ep->step_results);
+        ep->step_actions = memory_doubles(m, ep->N * P);
+    } else {
+        ep->mean = memory_doubles(m, E * P);
+        ep->factor = memory_doubles(m, n_factors * P * P);
+        ep->params = memory_doubles(m, E * P);
+        ep->pos = memory_doubles(m, E * T * D);
+        ep->vel = memory_doubles(m, E * T * D);
+    }
     ep->obs = memory_doubles(m, E * (T + 1) * ep->O);
     ep->first_obs = memory_doubles(m, ep->N * ep->O);
     ep->rewards = memory_doubles(m, E * T);
@@ -99,6 +113,11 @@ tce_status episodes_allocate(episodes *ep, const agent *a, memory *m)
     if (m->failed)
         return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes of %zu steps: lower their number",
                         ep->E, ep->T);
+    if (ep->states && is_evaluation(ep)) {
+        const tce_status status = tce_rollout_get_states(ep->rollout, ep->N, ep->states);
+        if (status != TCE_OK)
+            return status;
+    }
 
     /* the path is sampled at the end of each step: dt, 2 dt, …, T dt */
     for (size_t i = 0; i < ep->T; i++)
@@ -166,12 +185,24 @@ void episodes_inputs(const episodes *ep, size_t first, size_t n, double *out)
         }
 }
 
-/* Resets n environments and puts their first observations where obs and the policy expect them. */
-static tce_status start_round(episodes *ep, size_t first, size_t n, uint64_t episode)
+/* The stream that episode e of the present collection starts from. */
+static void start_stream(const episodes *ep, size_t e, tce_random *out)
 {
-    const tce_status status = tce_rollout_reset(ep->rollout, n, episode, ep->first_obs,
-                                                ep->init_pos + first * ep->D,
-                                                ep->init_vel + first * ep->D);
+    const size_t n_rounds = (ep->E + ep->N - 1) / ep->N;
+    if (is_evaluation(ep))
+        tce_random_start(out, ep->seed, ep->purpose, e, ep->number);
+    else
+        tce_random_start(out, ep->seed, ep->purpose, e % ep->N, ep->number * n_rounds + e / ep->N);
+}
+
+/* Resets n environments and puts their first observations where obs and the policy expect them. */
+static tce_status start_round(episodes *ep, size_t first, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        start_stream(ep, first + i, &ep->streams[i]);
+    const tce_status status = tce_rollout_reset_where(ep->rollout, n, NULL, ep->streams,
+                                                      ep->first_obs, ep->init_pos + first * ep->D,
+                                                      ep->init_vel + first * ep->D);
     if (status != TCE_OK)
         return status;
     for (size_t i = 0; i < n; i++) {
@@ -179,7 +210,7 @@ static tce_status start_round(episodes *ep, size_t first, size_t n, uint64_t epi
         memcpy(ep->obs + (first + i) * (ep->T + 1) * ep->O, obs, ep->O * sizeof *obs);
         agent_input(ep->agent, obs, 0.0, ep->inputs + (first + i) * ep->O_net);
     }
-    return TCE_OK;
+    return agent_normalise(ep->agent, n, ep->inputs + first * ep->O_net);
 }
 
 /* Parameters of a round: drawn, given, or the mean. */
@@ -194,8 +225,10 @@ static tce_status choose_parameters(episodes *ep, size_t first, size_t n, int ex
     const double *const chosen = explore ? ep->given_params : ep->mean;
     if (chosen)
         memcpy(params, chosen + first * P, n * P * sizeof *params);
-    if (chosen || status != TCE_OK)
+    if (chosen || status != TCE_OK) {
+        agent_output(ep->agent, n, params);
         return status;
+    }
 
     /* a stream for each episode, so that the draws do not depend on rounds */
     for (size_t i = 0; i < n; i++) {
@@ -209,7 +242,9 @@ static tce_status choose_parameters(episodes *ep, size_t first, size_t n, int ex
                                   .n_scales = contextual ? n : 1,
                                   .mean = ep->mean + first * P,
                                   .scale = factor };
-    return tce_gauss_sample(&gaussians, params, params);
+    status = tce_gauss_sample(&gaussians, params, params);
+    agent_output(ep->agent, n, params);
+    return status;
 }
 
 static tce_status run_round(episodes *ep, size_t first, size_t n)
@@ -245,12 +280,91 @@ static tce_status run_round(episodes *ep, size_t first, size_t n)
     return status;
 }
 
-/* Episodes of the environments, which key their streams: collections have the same number. */
-static uint64_t episode_of(const episodes *ep, size_t round)
+/* A round along planned paths. */
+static tce_status plan_round(episodes *ep, size_t first, size_t n, int explore)
 {
-    const size_t n_rounds = (ep->E + ep->N - 1) / ep->N;
-    return ep->number * n_rounds + round;
+    const tce_status status = choose_parameters(ep, first, n, explore);
+    return status == TCE_OK ? run_round(ep, first, n) : status;
 }
+
+/* ---- at every step --------------------------------------------------------------------------- */
+
+/* Step t of a round: its actions, and what they brought. Returns whether an episode goes on. */
+static tce_status act(episodes *ep, size_t first, size_t n, size_t t, int *out_goes_on)
+{
+    const size_t O = ep->O, P = ep->P, T = ep->T;
+    tce_status status = agent_act(ep->agent, n, ep->first_obs, ep->spec->dt * (double)t,
+                                  ep->act_work, ep->step_actions);
+    if (status == TCE_OK)
+        status = tce_rollout_step(ep->rollout, n, ep->step_actions, ep->first_obs,
+                                  ep->step_results);
+    *out_goes_on = 0;
+    for (size_t i = 0; status == TCE_OK && i < n; i++) {
+        const tce_env_result *result = &ep->step_results[i];
+        const size_t e = first + i, step = e * T + t;
+        const int over = result->terminated || result->truncated;
+        ep->lengths[e] += t == 0 || !ep->dones[step - 1];
+        ep->rewards[step] = result->reward;
+        ep->terminated[step] = result->terminated != 0;
+        ep->dones[step] = (uint8_t)over;
+        ep->events[step] = result->event != 0;
+        memcpy(ep->actions + step * P, ep->step_actions + i * P, P * sizeof(double));
+        memcpy(ep->obs + (e * (T + 1) + t + 1) * O, ep->first_obs + i * O, O * sizeof(double));
+        *out_goes_on |= !over;
+    }
+    return status;
+}
+
+/* Steps t … T - 1 of a round whose episodes are over: as the last step left them, without reward. */
+static void fill_rest(episodes *ep, size_t first, size_t n, size_t t)
+{
+    const size_t O = ep->O, T = ep->T;
+    for (size_t e = first; e < first + n; e++)
+        for (size_t k = t; k < T; k++) {
+            const size_t step = e * T + k;
+            double *obs = ep->obs + (e * (T + 1) + k) * O;
+            ep->rewards[step] = 0.0;
+            ep->terminated[step] = ep->terminated[step - 1];
+            ep->dones[step] = 1;
+            ep->events[step] = ep->events[step - 1];
+            memcpy(obs + O, obs, O * sizeof *obs);
+        }
+}
+
+/* Nothing of a lost episode counts. */
+static void erase_lost(episodes *ep, size_t e)
+{
+    const size_t O = ep->O, T = ep->T;
+    const double *start = ep->obs + e * (T + 1) * O;
+    ep->lengths[e] = 0;
+    for (size_t t = 0; t < T; t++) {
+        ep->rewards[e * T + t] = 0.0;
+        ep->terminated[e * T + t] = ep->dones[e * T + t] = 1;
+        ep->events[e * T + t] = 0;
+        memcpy(ep->obs + (e * (T + 1) + t + 1) * O, start, O * sizeof *start);
+    }
+}
+
+static tce_status act_round(episodes *ep, size_t first, size_t n)
+{
+    int goes_on = 1;
+    size_t t = 0;
+    tce_status status = TCE_OK;
+    memset(ep->lengths + first, 0, n * sizeof *ep->lengths);
+    for (; status == TCE_OK && goes_on && t < ep->T; t++)
+        status = act(ep, first, n, t, &goes_on);
+    if (status != TCE_OK)
+        return status;
+    fill_rest(ep, first, n, t);
+    if (ep->M > 0)
+        status = tce_rollout_metrics(ep->rollout, n, ep->results + first * ep->M);
+    for (size_t i = 0; i < n; i++)
+        if (tce_rollout_status(ep->rollout, i) != TCE_OK)
+            erase_lost(ep, first + i);
+    return status;
+}
+
+/* ---- collections ----------------------------------------------------------------------------- */
 
 static void sum_rewards(episodes *ep)
 {
@@ -268,16 +382,18 @@ tce_status episodes_collect(episodes *ep, uint64_t number, int explore, after_ro
     ep->number = number;
     ep->n_dropped = 0;
     ep->n_steps = 0;
-    tce_status status = ep->states ? tce_rollout_get_states(ep->rollout, ep->N, ep->states)
-                                   : TCE_OK;
+    tce_status status = !ep->states ? TCE_OK
+                        : is_evaluation(ep)
+                            ? tce_rollout_set_states(ep->rollout, ep->N, ep->states, NULL)
+                            : tce_rollout_get_states(ep->rollout, ep->N, ep->states);
     for (size_t round = 0; status == TCE_OK && round < n_rounds; round++) {
         const size_t first = round * ep->N;
         const size_t n = smaller(ep->N, ep->E - first);
-        status = start_round(ep, first, n, episode_of(ep, round));
-        if (status == TCE_OK)
-            status = choose_parameters(ep, first, n, explore);
-        if (status == TCE_OK)
-            status = run_round(ep, first, n);
+        status = start_round(ep, first, n);
+        if (status == TCE_OK && ep->agent->acts)
+            status = act_round(ep, first, n);
+        else if (status == TCE_OK)
+            status = plan_round(ep, first, n, explore);
         if (status == TCE_OK && hook)
             status = hook(context, ep, first, n);
         for (size_t i = 0; i < n; i++) {
@@ -309,20 +425,23 @@ void episodes_report(const episodes *ep, double *out)
     *out = (double)ep->n_steps / n;
 }
 
-void episodes_desired_velocity(const episodes *ep, size_t e, double *out)
+int episodes_desired_velocity(const episodes *ep, size_t e, double *out)
 {
     const size_t n = (size_t)ep->lengths[e], D = ep->D;
-    if (n == 0)
-        return;
-    memcpy(out, ep->init_vel + e * D, D * sizeof *out);
-    memcpy(out + D, ep->vel + e * ep->T * D, (n - 1) * D * sizeof *out);
+    if (ep->agent->acts)
+        return 0;
+    if (n > 0) {
+        memcpy(out, ep->init_vel + e * D, D * sizeof *out);
+        memcpy(out + D, ep->vel + e * ep->T * D, (n - 1) * D * sizeof *out);
+    }
+    return 1;
 }
 
 int episodes_measured_velocity(const episodes *ep, size_t e, double *out)
 {
     const size_t n = (size_t)ep->lengths[e], D = ep->D;
     const size_t end = (size_t)ep->spec->velocity_end;
-    if (end == 0)
+    if (end == 0 || D == 0)
         return 0;
     for (size_t t = 0; t < n; t++)
         memcpy(out + t * D, ep->obs + (e * (ep->T + 1) + t) * ep->O + end - D, D * sizeof *out);
@@ -338,15 +457,17 @@ static tce_status replay_one(const episodes *ep, size_t e, void *instance, doubl
     double *obs = work, *pos = work + ep->O, *vel = pos + ep->D;
     tce_random random;
     int32_t event = 0;
-    tce_random_start(&random, ep->seed, ep->purpose, e % ep->N, episode_of(ep, e / ep->N));
+    start_stream(ep, e, &random);
     tce_status status = ep->vtable->reset(instance, &random, obs, pos, vel);
     if (status == TCE_OK && seen)
         status = seen(context, instance, 0, 0.0);
     for (size_t t = 0; status == TCE_OK && t < (size_t)ep->lengths[e]; t++) {
-        const size_t at = (e * ep->T + t) * ep->D;
-        tce_env_result result = { 0 };
-        result.event = event;
-        status = ep->vtable->step(instance, ep->pos + at, ep->vel + at, obs, &result);
+        const size_t step = e * ep->T + t, at = step * ep->D;
+        tce_env_result result = { .event = event };
+        if (ep->agent->acts)
+            status = ep->vtable->step_action(instance, ep->actions + step * ep->P, obs, &result);
+        else
+            status = ep->vtable->step(instance, ep->pos + at, ep->vel + at, obs, &result);
         event = result.event;
         if (status == TCE_OK && seen)
             status = seen(context, instance, t + 1, result.reward);

@@ -49,6 +49,7 @@ tce_status stepping_create(stepping *st, const task *t, const settings *s, tce_p
                         "plans paths, or a task with raw actions",
                         t->vtable->name, s->table->name);
     st->vtable = t->vtable;
+    st->seed = s->run.seed;
     st->spec = spec;
     st->pool = t->one_thread ? NULL : t->pool ? t->pool : pool;
     st->O = (size_t)spec->n_obs;
@@ -225,6 +226,15 @@ static void count_ends(stepping *st)
     }
 }
 
+void stepping_white_noise(const stepping *st, double *out)
+{
+    for (size_t i = 0; i < st->N; i++) {
+        tce_random random;
+        tce_random_start(&random, st->seed, PURPOSE_ACTIONS, i, st->clock);
+        tce_random_normals(&random, st->A, out + i * st->A);
+    }
+}
+
 static tce_status step_all(stepping *st, const stepping_learner *learner)
 {
     tce_status status = learner->choose(learner->context, st, st->obs, st->actions);
@@ -245,6 +255,7 @@ static tce_status step_all(stepping *st, const stepping_learner *learner)
         status = learner->seen(learner->context, st, &seen);
 
     /* what comes next is the present */
+    st->clock++;
     double *before = st->obs;
     st->obs = st->next;
     st->next = before;
@@ -312,7 +323,8 @@ tce_status stepping_save(const stepping *st, tce_store *store, const char *name)
     tce_status status = put(store, name, "begun", TCE_STORE_I32, 1, 0, &begun);
     if (status != TCE_OK || !begun)
         return status;
-    if ((status = put(store, name, "obs", TCE_STORE_F64, st->N, st->O, st->obs)) ||
+    if ((status = put(store, name, "clock", TCE_STORE_U64, 1, 0, &st->clock)) ||
+        (status = put(store, name, "obs", TCE_STORE_F64, st->N, st->O, st->obs)) ||
         (status = put(store, name, "numbers", TCE_STORE_U64, st->N, 0, st->numbers)) ||
         (status = put(store, name, "returns", TCE_STORE_F64, st->N, 0, st->returns)) ||
         (status = put(store, name, "lengths", TCE_STORE_I32, st->N, 0, st->lengths)) ||
@@ -325,7 +337,7 @@ tce_status stepping_save(const stepping *st, tce_store *store, const char *name)
 typedef struct saved {
     stepping *st;
     double *obs, *returns, *states, *taken;
-    uint64_t *numbers;
+    uint64_t *numbers, clock;
     int32_t *lengths;
     uint8_t *waiting;
 } saved;
@@ -359,7 +371,8 @@ static tce_status read_saved(saved *s, const tce_store *store, const char *name)
     const stepping *st = s->st;
     const size_t N = st->N, S = tce_rollout_n_state(st->envs[0]);
     tce_status status;
-    if ((status = get(store, name, "obs", TCE_STORE_F64, N * st->O, s->obs)) ||
+    if ((status = get(store, name, "clock", TCE_STORE_U64, 1, &s->clock)) ||
+        (status = get(store, name, "obs", TCE_STORE_F64, N * st->O, s->obs)) ||
         (status = get(store, name, "numbers", TCE_STORE_U64, N, s->numbers)) ||
         (status = get(store, name, "returns", TCE_STORE_F64, N, s->returns)) ||
         (status = get(store, name, "lengths", TCE_STORE_I32, N, s->lengths)) ||
@@ -418,6 +431,7 @@ static tce_status load_work(void *context, size_t chunk, size_t i, size_t end, i
 static void use_saved(const saved *s)
 {
     stepping *st = s->st;
+    st->clock = s->clock;
     memcpy(st->obs, s->obs, st->N * st->O * sizeof *st->obs);
     memcpy(st->numbers, s->numbers, st->N * sizeof *st->numbers);
     memcpy(st->returns, s->returns, st->N * sizeof *st->returns);

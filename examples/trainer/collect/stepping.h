@@ -51,7 +51,9 @@ struct stepping {
     size_t N, O, A, T, M;
     tce_rollout **envs; /* [N]: a roll-out of one environment each, so that an item has its own */
     char task_options[TEXT_SIZE];
-    int begun; /* all were reset once, or come from a checkpoint */
+    uint64_t seed;
+    int begun;      /* all were reset once, or come from a checkpoint */
+    uint64_t clock; /* steps since the run began */
 
     double *obs;       /* [N, O] present observations */
     uint64_t *numbers; /* [N] of the present episodes */
@@ -88,6 +90,12 @@ void stepping_free(stepping *st);
  * and st->obs has the first observations then. stepping_run calls it too.
  */
 tce_status stepping_begin(stepping *st, int *out_fresh);
+
+/*
+ * Standard normals for the actions of the present step, to be drawn in `choose`: out [N, A], a
+ * function of the seed, the environment and the number of the step.
+ */
+void stepping_white_noise(const stepping *st, double *out);
 
 /*
  * n_steps steps of all environments. TCE_E_ENV and others: a fault, unless collect.on_fault is drop;

@@ -79,9 +79,7 @@ static void print_smoothness(const policy_runner *p, int measured, double *veloc
     for (size_t e = 0; e < ep->E; e++) {
         smoothness found;
         memset(&found, 0, sizeof found);
-        if (!measured)
-            episodes_desired_velocity(ep, e, velocity);
-        else if (!episodes_measured_velocity(ep, e, velocity))
+        if (!(measured ? episodes_measured_velocity : episodes_desired_velocity)(ep, e, velocity))
             return;
         stats_smoothness((size_t)ep->lengths[e], ep->D, velocity, ep->spec->dt, &found);
         memcpy(jerks + 4 * e, &found, 4 * sizeof *jerks);

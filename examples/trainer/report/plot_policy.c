@@ -65,8 +65,8 @@ static tce_status play(const plot_data *data, policy_runner *p, report *r)
             continue;
         if (episodes_measured_velocity(ep, e, velocity))
             add_movement(&r->paths[MEASURED], n, ep->D, velocity, ep->spec->dt);
-        episodes_desired_velocity(ep, e, velocity);
-        add_movement(&r->paths[DESIRED], n, ep->D, velocity, ep->spec->dt);
+        if (episodes_desired_velocity(ep, e, velocity))
+            add_movement(&r->paths[DESIRED], n, ep->D, velocity, ep->spec->dt);
         r->success += i_success < ep->M ? ep->results[e * ep->M + i_success] : NAN;
         r->n_episodes++;
     }

@@ -154,7 +154,6 @@ typedef struct run_subject {
     const settings *s;
     const method *way;
     void *learner;
-    episodes *test;     /* episodes of evaluations; NULL: there are none */
     const metrics *row; /* all that it logs, by name */
     journal *rows;      /* in the folder's checkpoints/; NULL: the learner has none to keep */
 } run_subject;

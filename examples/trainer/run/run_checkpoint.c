@@ -276,21 +276,6 @@ tce_status checkpoint_export(const char *folder, const run_subject *subject)
     return status;
 }
 
-/* Learner and environments of evaluations, into a store. */
-static tce_status save_subject(const run_subject *subject, tce_store *store)
-{
-    const tce_status status = subject->way->save(subject->learner, store);
-    return status == TCE_OK && subject->test ? episodes_save(subject->test, store, "test.states")
-                                             : status;
-}
-
-static tce_status load_subject(const run_subject *subject, const tce_store *store)
-{
-    const tce_status status = subject->way->load(subject->learner, store);
-    return status == TCE_OK && subject->test ? episodes_load(subject->test, store, "test.states")
-                                             : status;
-}
-
 tce_status checkpoint_save(const char *folder, const run_subject *subject, const run_mark *mark,
                            const char *columns)
 {
@@ -300,7 +285,7 @@ tce_status checkpoint_save(const char *folder, const run_subject *subject, const
     if (status == TCE_OK)
         status = tce_store_create(NULL, &store);
     if (status == TCE_OK)
-        status = save_subject(subject, store);
+        status = subject->way->save(subject->learner, store);
     if (status == TCE_OK)
         status = put_mark(store, mark);
     if (status == TCE_OK)
@@ -412,18 +397,18 @@ static tce_status load_whole(const run_subject *subject, const tce_store *store,
     tce_store *before = NULL;
     tce_status status = tce_store_create(NULL, &before);
     if (status == TCE_OK)
-        status = save_subject(subject, before);
+        status = subject->way->save(subject->learner, before);
     if (status != TCE_OK) {
         tce_store_free(before);
         return status;
     }
-    status = load_subject(subject, store);
+    status = subject->way->load(subject->learner, store);
     if (status == TCE_OK && subject->rows)
         status = journal_load(subject->rows, store);
     if (status != TCE_OK) {
         char reason[REASON_SIZE];
         snprintf(reason, sizeof reason, "%s", tce_error_message());
-        const tce_status back = load_subject(subject, before);
+        const tce_status back = subject->way->load(subject->learner, before);
         status = back == TCE_OK ? tce_fail(status, "%s: %s", path, reason) : back;
     }
     tce_store_free(before);

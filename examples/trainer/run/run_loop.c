@@ -176,8 +176,8 @@ static tce_status go_on(run *r, char **columns)
                         "beginning; the old files are then moved into %s/before-restart-<n>",
                         r->folder, r->folder, r->folder);
     if (status == TCE_E_NOT_FOUND) {
-        messages_note(&r->observer->say,
-                      "%s has no checkpoint: it starts from the beginning", r->folder);
+        messages_note(&r->observer->say, "%s has no checkpoint: it starts from the beginning",
+                      r->folder);
         return TCE_OK;
     }
     if (status == TCE_OK)
@@ -309,7 +309,7 @@ static tce_status run_learner(const run_plan *plan, const method_context *c, voi
     r.folder = plan->folder;
     r.s = c->s;
     const method *way = method_of(c->s);
-    r.subject = (run_subject){ c->s, way, learner, &r.test, &r.m, way->rows ? &r.rows : NULL };
+    r.subject = (run_subject){ c->s, way, learner, &r.m, way->rows ? &r.rows : NULL };
     r.observer = plan->observer;
     r.result = out;
     r.mark.eval_success = NAN;
@@ -365,9 +365,10 @@ tce_status run_carry_out(const run_plan *plan, run_result *out)
         return status;
     if (plan->start == RUN_NEW && run_find_state(folder, plan->s->methods) > RUN_BEGUN) {
         char word[SHELL_WORD];
-        status = tce_fail(TCE_E_STATE,
-                          "%s has a run already: continue it with --resume %s, or choose another --out",
-                          folder, shell_word(folder, word, sizeof word));
+        status = tce_fail(
+            TCE_E_STATE,
+            "%s has a run already: continue it with --resume %s, or choose another --out", folder,
+            shell_word(folder, word, sizeof word));
     } else {
         if (plan->start == RUN_NEW)
             messages_note(&plan->observer->say, "%s", folder);
