@@ -330,6 +330,8 @@ tce_status agent_check_settings(const agent *a, const settings *s, const char *p
 {
     settings now = *s, then = *s;
     setting_doubles *scales = &then.mp_weights_scale;
+    if (a->acts)
+        return TCE_OK;
     tce_mp_get_options(a->mp, &then.mp);
     if (then.mp.weights_scales) {
         /* a longer list is in no settings, and the file's may be anything */
