@@ -314,7 +314,7 @@ START_TEST(the_trainer_makes_the_originals_third_iteration)
     double values[64], seconds[3];
     progress made = { .values = values, .seconds = seconds };
     const char *const *columns;
-    const task t = { NULL, &PLAYBACK };
+    const task t = { .vtable = &PLAYBACK };
     const method *const way = &METHOD_TABLE_TCE;
     tce_store *store = load_recording();
     tce_blas_set_threads(1);
