@@ -610,7 +610,7 @@ START_TEST(a_store_without_a_primitive_is_refused)
     const size_t two = 2;
     ok(tce_store_put(store, "mp.weights_scales", TCE_STORE_F64, 1, &two, scales));
     ck_assert_int_eq(tce_mp_create_from(store, "mp", NULL, &mp), TCE_E_SHAPE);
-    ok(tce_store_put(store, "mp.num_basis", TCE_STORE_I32, 0, NULL, &many));
+    ok(tce_store_put(store, "mp.n_basis", TCE_STORE_I32, 0, NULL, &many));
     ck_assert_int_eq(tce_mp_create_from(store, "mp", NULL, &mp), TCE_E_VALUE);
     ck_assert_ptr_null(mp);
 

@@ -1,5 +1,5 @@
 /*
- * A primitive's options in a store, one scalar an option under "<prefix>.<name>", and a primitive
+ * A primitive's options in a store, one scalar per option under "<prefix>.<name>", and a primitive
  * from them.
  */
 #include <stdio.h>
@@ -20,9 +20,9 @@ static const field INTEGERS[] = {
     { "kind", offsetof(tce_mp_options, kind) },
     { "phase", offsetof(tce_mp_options, phase) },
     { "basis", offsetof(tce_mp_options, basis) },
-    { "num_dof", offsetof(tce_mp_options, n_dof) },
-    { "num_basis", offsetof(tce_mp_options, n_basis) },
-    { "num_basis_outside", offsetof(tce_mp_options, n_basis_outside) },
+    { "n_dof", offsetof(tce_mp_options, n_dof) },
+    { "n_basis", offsetof(tce_mp_options, n_basis) },
+    { "n_basis_outside", offsetof(tce_mp_options, n_basis_outside) },
     { "table_length", offsetof(tce_mp_options, table_length) },
     { "relative_goal", offsetof(tce_mp_options, relative_goal) },
     { "auto_scale_basis", offsetof(tce_mp_options, auto_scale_basis) },
@@ -101,7 +101,7 @@ static tce_status read_scales(const tce_store *store, const char *prefix, int32_
     *out_found = tce_store_get(store, name, &array) == TCE_OK;
     if (!*out_found)
         return TCE_OK;
-    status = tce__check_int("num_basis in the store", n_basis, 1, TCE_MP_MAX_BASIS);
+    status = tce__check_int("n_basis in the store", n_basis, 1, TCE_MP_MAX_BASIS);
     return status == TCE_OK ? tce_store_read(store, name, TCE_STORE_F64, (size_t)n_basis, scales)
                             : status;
 }

@@ -14,9 +14,6 @@
 
 #include "policy/internal.h"
 
-/* of the last layer: what a store without "<prefix>.gain" has */
-#define DEFAULT_GAIN 0.01
-
 /* ---- weights and gradient -------------------------------------------------------------------- */
 
 size_t tce_policy_n_weights(const tce_policy *policy)
@@ -93,38 +90,31 @@ static tce_status save_spread(const tce_policy *policy, tce_store *store, const 
     const tce__spread *s = &policy->spread;
     const int32_t spread[2] = { s->kind, policy->shared_body };
     const double log_std[2] = { s->low, s->high };
-    tce_status status = TCE_OK;
-    if (s->kind != TCE_POLICY_SOFTPLUS || policy->shared_body) {
-        status = tce__field_put(store, prefix, "spread", TCE_STORE_I32, 2, 0, spread);
-        if (status == TCE_OK)
-            status = tce__field_put(store, prefix, "log_std", TCE_STORE_F64, 2, 0, log_std);
-    }
-    if (status == TCE_OK && policy->gain_out != DEFAULT_GAIN)
+    tce_status status = tce__field_put(store, prefix, "spread", TCE_STORE_I32, 2, 0, spread);
+    if (status == TCE_OK)
+        status = tce__field_put(store, prefix, "log_std", TCE_STORE_F64, 2, 0, log_std);
+    if (status == TCE_OK)
         status = tce__field_put(store, prefix, "gain", TCE_STORE_F64, 1, 0, &policy->gain_out);
     return status;
 }
 
-/* the spread of a saved policy, and its gain, into options that have the defaults */
+/* the spread of a saved policy, and its gain */
 static tce_status read_spread(const tce_store *store, const char *prefix, tce_policy_options *out)
 {
-    int32_t spread[2] = { TCE_POLICY_SOFTPLUS, 0 };
-    double log_std[2] = { out->log_std_low, out->log_std_high };
-    double gain = DEFAULT_GAIN;
+    int32_t spread[2];
+    double log_std[2];
     tce_status status = tce__field_read(store, prefix, "spread", TCE_STORE_I32, 2, spread);
     if (status == TCE_OK)
         status = tce__field_read(store, prefix, "log_std", TCE_STORE_F64, 2, log_std);
-    else if (status == TCE_E_NOT_FOUND)
-        status = TCE_OK;
     if (status == TCE_OK)
-        status = tce__field_read(store, prefix, "gain", TCE_STORE_F64, 1, &gain);
-    if (status == TCE_E_NOT_FOUND)
-        status = TCE_OK;
+        status = tce__field_read(store, prefix, "gain", TCE_STORE_F64, 1, &out->gain_out);
+    if (status != TCE_OK)
+        return status;
     out->spread = spread[0];
     out->shared_body = spread[1];
     out->log_std_low = log_std[0];
     out->log_std_high = log_std[1];
-    out->gain_out = gain;
-    return status;
+    return TCE_OK;
 }
 
 tce_status tce_policy_save(const tce_policy *policy, tce_store *store, const char *prefix)

@@ -67,10 +67,10 @@ def wider(axis: int) -> Any:
 WRONG = [
     ("full", "mp.disable_weights", integer(1), "8 outputs, its primitive 2 parameters", True),
     ("full", "mp.disable_goal", integer(1), "8 outputs, its primitive 6 parameters", True),
-    ("full", "mp.num_basis", integer(4), "8 outputs, its primitive 10 parameters", True),
-    ("full", "mp.num_basis", integer(1), "8 outputs, its primitive 4 parameters", True),
+    ("full", "mp.n_basis", integer(4), "8 outputs, its primitive 10 parameters", True),
+    ("full", "mp.n_basis", integer(1), "8 outputs, its primitive 4 parameters", True),
     ("full", "mp.learn_tau", integer(1), "8 outputs, its primitive 9 parameters", True),
-    ("full", "mp.num_dof", integer(3), "8 outputs, its primitive 12 parameters", True),
+    ("full", "mp.n_dof", integer(3), "8 outputs, its primitive 12 parameters", True),
     ("contextual", "mp.disable_weights", integer(1), "8 outputs, its primitive 2 parameters", True),
     ("full", "input.shape", entry(3, 3), "2 degrees of freedom, its task 3", True),
     ("full", "input.shape", entry(1, 7), "9 inputs, input.shape says 7", True),

@@ -10,6 +10,8 @@ threads with the last checkpoint taken away and the run resumed from the one bef
     policy      the arrays of policy.safetensors
     checkpoint  the arrays of the last checkpoint; where the run stood in its logs is left out
 
+Left out of both are the options of a policy's standard deviations and last layer, which its settings decide and no training changes.
+
 A sum of arrays depends on their types, shapes and values, not on their names or their order, and texts do not count: it moves when a number does.
 The sums are compared with those kept for this kind of processor. On a kind that has none, or with --write, they are written there.
 """
@@ -28,6 +30,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "examples" / "configs"
 COLUMNS = ("train", "eval", "policy", "checkpoint")
+OPTIONS = (".spread", ".log_std", ".gain")
 
 # three rounds of environments, the last one in part
 SMALLER = ["run.iterations=3", "run.checkpoint_every=2", "evaluate.every=2", "evaluate.episodes=20",
@@ -64,7 +67,7 @@ def sum_of_arrays(path):
     header = json.loads(data[8:8 + size])
     arrays = []
     for name, array in header.items():
-        if name == "__metadata__" or name.startswith("run."):
+        if name == "__metadata__" or name.startswith("run.") or name.endswith(OPTIONS):
             continue
         begin, end = array["data_offsets"]
         what = f"{array['dtype']} {array['shape']} ".encode()
