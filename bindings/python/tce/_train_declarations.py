@@ -5,6 +5,12 @@ from typing import Any, Dict, List, Tuple
 
 from ._pointers import Data, Float64, Int32, Pointer, Status, Struct
 
+TCE_TRAIN_ASK_CREATE = 1
+TCE_TRAIN_ASK_DESTROY = 2
+TCE_TRAIN_ASK_RESET = 3
+TCE_TRAIN_ASK_STEP = 4
+TCE_TRAIN_ASK_ACTION = 5
+TCE_TRAIN_ASK_METRICS = 6
 TCE_TRAIN_NEW = 0
 TCE_TRAIN_RESUME = 1
 TCE_TRAIN_RESTART = 2
@@ -19,7 +25,27 @@ class TrainTask(Struct):
     _name_ = "tce_train_task"
     _fields_ = [
         ("struct_size", c_size_t), ("vtable", c_void_p), ("user", c_void_p), ("pool", c_void_p),
-        ("one_thread", c_int32), ("reserved", c_int32)]
+        ("one_thread", c_int32), ("reserved", c_int32), ("begin_path", c_void_p)]
+
+
+class TrainLayout(Struct):
+    """tce_train_layout"""
+
+    _name_ = "tce_train_layout"
+    _fields_ = [
+        ("struct_size", c_size_t), ("random", c_size_t), ("pos", c_size_t), ("vel", c_size_t), ("action", c_size_t),
+        ("obs", c_size_t), ("results", c_size_t), ("metrics", c_size_t), ("size", c_size_t)]
+
+
+class TrainWorkersOptions(Struct):
+    """tce_train_workers_options"""
+
+    _name_ = "tce_train_workers_options"
+    _fields_ = [
+        ("struct_size", c_size_t), ("name", c_char_p), ("spec", c_void_p), ("n_workers", c_size_t),
+        ("sockets", c_void_p), ("processes", c_void_p)]
+    _arrays_ = {
+        "sockets": Int32, "processes": Int32}
 
 
 class TrainStanding(Struct):
@@ -79,6 +105,14 @@ class TrainPlayerOptions(Struct):
 
 # callbacks that are passed as arguments
 
+# functions that are fields of tce_train_task: as callbacks, and as what is called
+TrainTaskCallbacks: Dict[str, Any] = {
+    "begin_path": CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p),
+}
+TrainTaskFunctions: Dict[str, Tuple[Any, List[Any]]] = {
+    "begin_path": (None, [Data, c_size_t, Float64, Float64]),
+}
+
 # functions that are fields of tce_train_options: as callbacks, and as what is called
 TrainOptionsCallbacks: Dict[str, Any] = {
     "note": CFUNCTYPE(None, c_void_p, c_char_p),
@@ -93,6 +127,11 @@ TrainOptionsFunctions: Dict[str, Tuple[Any, List[Any]]] = {
 
 # every function: its result and its arguments
 FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
+    "tce_train_layout_of": (None, [Pointer, Pointer]),
+    "tce_train_workers_create": (Status, [Pointer, Pointer]),
+    "tce_train_workers_free": (None, [Pointer]),
+    "tce_train_workers_task": (None, [Pointer, Pointer]),
+    "tce_train_workers_traceback": (c_char_p, [Pointer]),
     "tce_train_create": (Status, [Pointer, Pointer]),
     "tce_train_free": (None, [Pointer]),
     "tce_train_folder": (c_char_p, [Pointer]),

@@ -18,7 +18,8 @@ from ._declarations import MpOptions
 from ._handle import Owned, make, struct
 from ._library import lib
 from ._sources import Source, source_of
-from ._train_declarations import TrainPlayerOptions, TrainSizes, TrainTask
+from ._train_declarations import TrainPlayerOptions, TrainSizes
+from ._tasks import start_workers, task_of
 from ._train_library import trainer
 from .errors import E_NOT_FOUND, E_STATE, NotFoundError, StateError
 from .mp import MovementPrimitive
@@ -150,7 +151,7 @@ class Agent:
 
     def evaluate(
         self, n: int = 200, *, task: Any = None, seed: Optional[int] = None, threads: int = 0, controller: Optional[Controller] = None,
-        metrics: Union[Sequence[str], Mapping[str, str]] = (), n_steps: Optional[int] = None, dt: Optional[float] = None,
+        metrics: Union[Sequence[str], Mapping[str, str]] = (), n_steps: Optional[int] = None, dt: Optional[float] = None, workers: int = 0,
     ) -> Evaluation:
         """n episodes of the mean policy on resets that training never saw: those that ``tce eval`` plays with this seed (by default the run's).
 
@@ -159,12 +160,9 @@ class Agent:
         if self.folder is None:
             raise StateError(E_STATE, "TCE_E_STATE", f"{self._file} is a policy alone: its settings are in the run folder, open that")
         source = self._source(task, controller, metrics, n_steps, dt)
-        given = TrainTask(struct_size=ctypes.sizeof(TrainTask), one_thread=source.in_python)
-        given.point(vtable=c_void_p(source.task._vtable))
         options = TrainPlayerOptions(
             struct_size=ctypes.sizeof(TrainPlayerOptions), folder=file_name(self.folder), n_episodes=integer("n", n, 1, 10**6),
             n_threads=integer("threads", threads, 0, 1024), has_seed=seed is not None, seed=0 if seed is None else integer("seed", seed, 0, 2**64 - 1))
-        options.point(task=byref(given))
         returns, lengths = np.empty(n), np.empty(n, np.int32)
         found: Dict[str, Array] = {}
 
@@ -179,7 +177,9 @@ class Agent:
             found.update({name: values[:, i].copy() for i, name in enumerate(names)})
 
         group = Group()
-        with source.task._creating(group):
+        with start_workers(source, workers, self._recorded("options") or None) as started, source.task._creating(group):
+            given = task_of(source, started)
+            options.point(task=byref(given))
             call(group, play)
         return Evaluation(returns, lengths, found)
 

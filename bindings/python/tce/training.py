@@ -24,8 +24,10 @@ from ._handle import Owned
 from ._sources import EPISODIC, Source, config_path, source_of
 from ._train_declarations import (
     TCE_TRAIN_ABANDON, TCE_TRAIN_NEW, TCE_TRAIN_RESTART, TCE_TRAIN_RESUME, TCE_TRAIN_STOP, TrainOptions, TrainOptionsCallbacks,
-    TrainResult, TrainStanding, TrainTask)
+    TrainResult, TrainStanding)
+from ._tasks import start_workers, task_of
 from ._train_library import trainer
+from ._workers import Workers
 from .agent import Agent
 from .errors import E_STATE, StateError
 
@@ -168,7 +170,7 @@ class Run:
 
     def __init__(
         self, source: Source, words: Sequence[str], path: Optional[str], has_config: bool, out: Optional[str], start: int,
-        callback: Optional[Callback], progress: bool, options: Optional[str],
+        callback: Optional[Callback], progress: bool, options: Optional[str], workers: Optional[Workers] = None,
     ) -> None:
         self.task = source.task
         self.iteration, self.env_steps, self.interrupted = 0, 0, False
@@ -180,8 +182,9 @@ class Run:
         self._aside: Optional[_Aside] = None
         self._done = False
 
-        self._task = TrainTask(struct_size=ctypes.sizeof(TrainTask), one_thread=source.in_python)
-        self._task.point(vtable=c_void_p(source.task._vtable))
+        # environments in this process and in Python are the calling thread's
+        self._here = source.in_python and workers is None
+        self._task = task_of(source, workers)
         given = TrainOptions(struct_size=ctypes.sizeof(TrainOptions), start=start, has_config=has_config)
         texts, defaults = _texts(words), _texts(source.defaults(options))
         given.n_words, given.n_defaults = len(texts), len(defaults)
@@ -194,6 +197,7 @@ class Run:
         assert handle.value is not None
         # the callbacks live as long as C may call them
         self._handle = Owned(handle.value, trainer().tce_train_free, keep=(given, self._task, source.task))
+        self._workers = None if workers is None else workers.handle
         self.folder: str = trainer().tce_train_folder(self._handle).decode()
 
     @property
@@ -258,7 +262,7 @@ class Run:
         self._done = True
         with _Reserved(self), _Interrupts(self) as interrupts:
             try:
-                if self._source.in_python:
+                if self._here:
                     with self.task._creating(self._group):
                         call(self._group, self._train, faults=interrupts.faults)
                 else:
@@ -270,6 +274,7 @@ class Run:
                     raise self._raised[0] from None
                 raise
             finally:
+                self._workers = None
                 self._screen.end()
         if self._raised:
             raise self._raised[0]
@@ -279,12 +284,14 @@ class Run:
 
     def _train(self) -> None:
         result = TrainResult(struct_size=ctypes.sizeof(TrainResult))
+        held = self._workers  # until C has returned, even where nobody waits for it
         try:
             trainer().tce_train_run(self._handle, byref(result))
         finally:
             self.iteration, self.env_steps = max(self.iteration, result.iteration), max(self.env_steps, result.env_steps)
             self.eval_success, self.eval_return = result.eval_success, result.eval_return
             self.interrupted = bool(result.interrupted)
+            del held
 
     def _draw(self) -> None:
         """curve.csv and, where there is matplotlib, curve.png, as the program leaves them."""
@@ -400,7 +407,7 @@ class _Interrupts:
             self.run._screen.note("Ctrl-C: stops after this iteration and saves; once more abandons the iteration")
             return
         self.run._abandon()
-        if self.count == 2 and self.run._source.in_python:
+        if self.count == 2 and self.run._here:
             self.faults.interrupt = KeyboardInterrupt()
             return
         self.before(number, frame)
@@ -413,7 +420,7 @@ def train(
     task: Any, method: str = "tce", config: Config = None, *, seed: Optional[int] = None, out: Union[str, "os.PathLike[str]", None] = None,
     callback: Optional[Callback] = None, resume: bool = False, restart: bool = False, controller: Optional[Controller] = None,
     metrics: Union[Sequence[str], Mapping[str, str]] = (), n_steps: Optional[int] = None, dt: Optional[float] = None,
-    progress: bool = True,
+    workers: int = 0, progress: bool = True,
 ) -> Run:
     """Trains a policy in this process and leaves the run folder that ``tce train`` leaves; ``tce eval``, ``plot`` and ``export`` take it.
 
@@ -431,6 +438,7 @@ def train(
     controller  how a Gymnasium environment follows a path (:class:`tce.gym.Controller`); found by itself for MuJoCo environments
     metrics     numbers of a Gymnasium environment's info that are logged, names or {metric: key of info}; "success" is 0 or 1
     n_steps, dt  steps of an episode and seconds per step of a Gymnasium environment that does not tell them
+    workers     processes that have the environments of a task in Python; 0: this one. The bytes are the same for any number
     progress    shows how far the run is
 
     Ctrl-C stops the run after the iteration, saved; a second one abandons the iteration and raises KeyboardInterrupt. Environments in Python
@@ -452,4 +460,5 @@ def train(
     words += [f"task.python={source.python}"] if source.python else []
     words += [f"task.library={source.library}"] if source.library else []
     start = TCE_TRAIN_RESTART if restart else TCE_TRAIN_RESUME if resume else TCE_TRAIN_NEW
-    return Run(source, words + source.words, path, not alone, folder, start, callback, progress, options).train()
+    with start_workers(source, workers, options) as started:
+        return Run(source, words + source.words, path, not alone, folder, start, callback, progress, options, started).train()

@@ -34,6 +34,8 @@ typedef struct task {
     void *user;     /* given to vtable->create */
     tce_pool *pool; /* threads for its environments; NULL: those of the run */
     int one_thread; /* its environments are used by the calling thread alone */
+    /* NULL, or told of the path [T, D] that an instance is about to be stepped along */
+    void (*begin_path)(void *instance, size_t T, const double *pos, const double *vel);
 } task;
 
 /*
@@ -80,6 +82,8 @@ void task_list_free(task_list *list);
 typedef struct episodes {
     tce_rollout *rollout;
     const tce_env_vtable *vtable;
+    void (*begin_path)(void *instance, size_t T, const double *pos,
+                       const double *vel); /* or NULL */
     const tce_env_spec *spec;
     const agent *agent; /* whose episodes they are */
     const char *prefix;

@@ -151,17 +151,18 @@ tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_p
     tce_rollout_options_init(&rollout, sizeof rollout);
     rollout.vtable = t->vtable;
     rollout.user = t->user;
+    rollout.pool = t->one_thread ? NULL : t->pool ? t->pool : pool;
     rollout.settings = ep->task_options;
     rollout.seed = s->run.seed;
     rollout.purpose = options->purpose;
     rollout.n_envs = options->n_envs < options->n_episodes ? options->n_envs : options->n_episodes;
     rollout.on_fault = s->collect.on_fault;
-    rollout.pool = t->one_thread ? NULL : t->pool ? t->pool : pool;
     tce_status status = tce_rollout_create(&rollout, NULL, &ep->rollout);
     if (status != TCE_OK)
         return status;
 
     ep->vtable = t->vtable;
+    ep->begin_path = t->begin_path;
     ep->prefix = options->prefix;
     ep->seed = s->run.seed;
     ep->purpose = options->purpose;
@@ -273,6 +274,9 @@ static tce_status run_round(episodes *ep, size_t first, size_t n)
     paths.events = ep->events + first * T;
     paths.lengths = ep->lengths + first;
     paths.metrics = ep->M ? ep->results + first * ep->M : NULL;
+    for (size_t i = 0; ep->begin_path && i < n; i++)
+        ep->begin_path(tce_rollout_instance(ep->rollout, i), T, ep->pos + (first + i) * T * D,
+                       ep->vel + (first + i) * T * D);
     status = tce_rollout_run(ep->rollout, n, T, ep->pos + first * T * D, ep->vel + first * T * D,
                              &paths);
     for (size_t k = first * T; k < (first + n) * T; k++)

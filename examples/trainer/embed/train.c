@@ -26,7 +26,8 @@ task embed_task(const tce_train_task *given)
     return (task){ .vtable = given->vtable,
                    .user = given->user,
                    .pool = given->pool,
-                   .one_thread = given->one_thread };
+                   .one_thread = given->one_thread,
+                   .begin_path = given->begin_path };
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */

@@ -24,7 +24,72 @@ typedef struct tce_train_task {
     tce_pool *pool;     /* threads for its environments; NULL: those of the run */
     int32_t one_thread; /* 1: its environments are used by the calling thread alone */
     int32_t reserved;
+    /*
+     * NULL, or told of the path [T, D] that an instance is about to be stepped along, which stays
+     * where it is until then
+     */
+    void (*begin_path)(void *instance, size_t T, const double *pos, const double *vel);
 } tce_train_task;
+
+/* ---- environments in other processes --------------------------------------------------------- */
+
+/*
+ * A worker is a process that has environments: number i of a run lives in worker i mod N. It reads
+ * requests from a socket and answers each; arrays are in memory that both have.
+ */
+typedef struct tce_train_workers tce_train_workers;
+
+/* What a worker is asked to do. A request is four int32: what, environment, T, bytes that follow. */
+enum {
+    TCE_TRAIN_ASK_CREATE = 1, /* the settings follow; the memory's descriptor comes with it */
+    TCE_TRAIN_ASK_DESTROY = 2,
+    TCE_TRAIN_ASK_RESET = 3,
+    TCE_TRAIN_ASK_STEP = 4,   /* along a path of T steps, to its end; the metrics after it */
+    TCE_TRAIN_ASK_ACTION = 5, /* one step with a raw action */
+    TCE_TRAIN_ASK_METRICS = 6
+};
+/*
+ * An answer is four int32: environment, status, steps that were taken, bytes of text that follow: a
+ * message, a 0 and a traceback.
+ */
+
+/*
+ * Where things are in the memory of an environment, in bytes: for both sides, and its size. T is the
+ * spec's n_steps.
+ */
+typedef struct tce_train_layout {
+    size_t struct_size;
+    size_t random;  /* tce_random */
+    size_t pos;     /* [T, D] the path, and out of a reset [D] */
+    size_t vel;     /* [T, D] */
+    size_t action;  /* [n_action] */
+    size_t obs;     /* [T, O] */
+    size_t results; /* [T] tce_env_result */
+    size_t metrics; /* [M] */
+    size_t size;
+} tce_train_layout;
+
+TCE_API void tce_train_layout_of(const tce_env_spec *spec, tce_train_layout *out);
+
+typedef struct tce_train_workers_options {
+    size_t struct_size;
+    const char *name; /* of the task */
+    const tce_env_spec
+        *spec; /* of every environment; it and what it points to outlive the handle */
+    size_t n_workers;
+    const int32_t *sockets;   /* [n_workers] which the handle closes */
+    const int32_t *processes; /* [n_workers] their numbers */
+} tce_train_workers_options;
+
+/* Takes over the sockets, also when it fails. */
+TCE_API TCE_NODISCARD tce_status tce_train_workers_create(const tce_train_workers_options *options,
+                                                          tce_train_workers **out);
+/* Closes the sockets, which ends the processes. After all that was made with the task. */
+TCE_API void tce_train_workers_free(tce_train_workers *workers);
+/* The task whose environments the workers have. */
+TCE_API void tce_train_workers_task(tce_train_workers *workers, tce_train_task *out);
+/* The traceback of the last failure in a worker, "" when there was none. */
+TCE_API const char *tce_train_workers_traceback(const tce_train_workers *workers);
 
 /* ---- training -------------------------------------------------------------------------------- */
 

@@ -1,0 +1,213 @@
+"""Environments in processes of their own: the same bytes as in this one, and what happens when one fails or dies."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from ctypes import byref, c_void_p
+from pathlib import Path
+from typing import Any, List
+
+import numpy as np
+import pytest
+
+import tce
+from tce._declarations import EnvResult, EnvVtable, EnvVtableCallbacks
+
+pytest.importorskip("gymnasium")
+pytest.importorskip("cloudpickle")
+
+from slider import Slider  # noqa: E402
+from test_run import GYM, HERE, Faulty, Point, changed, content, quiet, rows, wait_until  # noqa: E402
+from tce._workers import Workers, WorkerTraceback  # noqa: E402
+
+
+@pytest.mark.parametrize("task, keywords", [(Slider, GYM), (Point, {}), (Faulty, {"config": changed(collect__on_fault="drop", collect__episodes=32)})])
+def test_any_number_of_workers_gives_the_bytes_of_none(tmp_path: Path, task: Any, keywords: Any) -> None:
+    for n in (0, 1, 2, 3):
+        quiet(task, tmp_path / str(n), workers=n, **keywords)
+    found = [content(tmp_path / str(n)) for n in (0, 1, 2, 3)]
+    assert found[0] == found[1] == found[2] == found[3]
+    others = {key: value for key, value in keywords.items() if key != "config"}
+    seen = [tce.load(tmp_path / "0").evaluate(10, task=task, workers=n, **others) for n in (0, 2)]
+    assert np.array_equal(seen[0].returns, seen[1].returns) and seen[0].mean == seen[1].mean
+
+
+def test_a_run_goes_on_with_another_number_of_workers(tmp_path: Path) -> None:
+    quiet(Slider, tmp_path / "whole", **GYM)
+    quiet(Slider, tmp_path / "parts", workers=2, callback=lambda i, m: i == 3, **GYM)
+    quiet(Slider, tmp_path / "parts", resume=True, workers=1, **GYM)
+    assert content(tmp_path / "whole") == content(tmp_path / "parts")
+
+
+def test_a_step_is_that_of_an_environment_here() -> None:
+    """The functions of the task one by one: steps that were not announced, raw actions, metrics."""
+    task = tce.GymTask(Slider, controller=GYM["controller"], metrics=["success"], n_steps=20)
+    here = task.create()
+    with Workers(task, here.spec, 1) as workers:
+        raw = workers.task()
+        table = EnvVtable.from_address(raw.vtable)
+        call = {name: EnvVtableCallbacks[name](getattr(table, name)) for name in EnvVtableCallbacks if getattr(table, name)}
+        there = c_void_p()
+        assert call["create"](raw.user, None, byref(there)) == 0
+        for action in (False, True):
+            ours, theirs = tce.Random(3), tce.Random(3)
+            start = here.reset(ours)
+            obs, pos, vel = np.empty(3), np.empty(1), np.empty(1)
+            address = [array.ctypes.data for array in (obs, pos, vel)]
+            assert call["reset"](there, ctypes.addressof(theirs._state), *address) == 0
+            assert ours.state == theirs.state
+            assert [start.obs.tolist(), start.pos.tolist(), start.vel.tolist()] == [obs.tolist(), pos.tolist(), vel.tolist()]
+            for t in range(20):
+                path = np.array([[0.1 * t], [0.5]])
+                want = here.step_action(path[1]) if action else here.step(path[0], path[1])
+                result = EnvResult()
+                inputs = [path[1].ctypes.data] if action else [path[0].ctypes.data, path[1].ctypes.data]
+                assert call["step_action" if action else "step"](there, *inputs, obs.ctypes.data, byref(result)) == 0
+                assert want.obs.tolist() == obs.tolist() and want.reward == result.reward and want.truncated == bool(result.truncated)
+                metrics = np.empty(1)
+                assert call["metrics"](there, metrics.ctypes.data) == 0
+                assert here.metrics() == {"success": metrics[0]}
+            # the episode is over
+            assert call["step_action"](there, pos.ctypes.data, obs.ctypes.data, byref(EnvResult())) == -5
+        call["destroy"](there)
+    assert all(process.poll() == 0 for process in workers.processes)
+
+
+# ---- failures ------------------------------------------------------------------------------------------------
+
+
+def test_an_exception_in_a_worker_comes_with_its_traceback(tmp_path: Path) -> None:
+    with pytest.raises(tce.EnvironmentFault, match=r"environment \d+, step \d+ .*RuntimeError: the arm is stuck") as caught:
+        quiet(Faulty, tmp_path / "run", workers=2)
+    assert isinstance(caught.value.__cause__, WorkerTraceback) and 'raise RuntimeError("the arm is stuck")' in str(caught.value.__cause__)
+
+
+class Dying(Point):
+    """The process ends in the middle of an episode, as it does when a simulator crashes."""
+
+    def step(self, pos: Any, vel: Any) -> Any:
+        if self.x > 0.8:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return super().step(pos, vel)
+
+
+def test_a_worker_that_dies_is_named(tmp_path: Path) -> None:
+    with pytest.raises(tce.EnvironmentFault, match=r"worker [01] of the environments, process \d+, has ended by signal 11"):
+        quiet(Dying, tmp_path / "run", workers=2)
+
+
+class Mortal(Point):
+    """Of three environments that are made one has a process that ends."""
+
+    def reset(self, random: Any) -> Any:
+        mark = Path(os.environ["MARK"])
+        try:
+            mark.touch(exist_ok=False)
+        except FileExistsError:
+            return super().reset(random)
+        os._exit(7)
+
+
+def test_episodes_of_a_dead_worker_are_dropped_where_faults_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MARK", str(tmp_path / "mark"))
+    dropped: List[float] = []
+    quiet(Mortal, tmp_path / "run", workers=2, config=changed(collect__on_fault="drop"), callback=lambda i, m: dropped.append(m["dropped"]))
+    assert dropped == [4.0] * 4  # two of four environments, in two rounds
+    os.unlink(tmp_path / "mark")
+    with pytest.raises(tce.EnvironmentFault, match="has ended with exit status 7"):
+        quiet(Mortal, tmp_path / "again", workers=2)
+
+
+class Unwilling(Point):
+    def __init__(self, settings: Any = None) -> None:
+        super().__init__(settings)
+        if sys.argv[0].endswith("_worker.py"):
+            raise OSError("no display")
+
+
+def test_what_cannot_be_made_in_a_worker_is_said_with_the_remedy(tmp_path: Path) -> None:
+    import threading
+
+    lock = threading.Lock()
+
+    def locked() -> Point:
+        with lock:
+            return Point()
+
+    with pytest.raises(TypeError, match="cannot be sent to a worker.*workers=0"):
+        quiet(locked, tmp_path / "a", workers=1)
+    with pytest.raises(tce.EnvironmentFault, match="OSError: no display"):
+        quiet(Unwilling, tmp_path / "b", workers=1)
+    with pytest.raises(TypeError, match="set run.threads"):
+        quiet("point_via", tmp_path / "c", workers=1)
+    with pytest.raises(ValueError, match="workers: -1"):
+        quiet(Point, tmp_path / "d", workers=-1)
+
+
+# ---- processes -----------------------------------------------------------------------------------------------
+
+SCRIPT = """
+import sys, signal, tce
+from test_run import Point, changed
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Mine(Point):                     # of the script itself, which has no guard
+    pass
+try:
+    run = tce.train(Mine, config=changed(run__iterations=100000), out=sys.argv[1], workers=2, progress=False)
+    print("stopped", run.interrupted)
+except KeyboardInterrupt:
+    print("raised")
+"""
+
+
+def start(folder: Path) -> "subprocess.Popen[str]":
+    script = folder.parent / "script.py"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
+    return subprocess.Popen([sys.executable, str(script), str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def children(process: int) -> List[int]:
+    return [int(number) for number in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def gone(processes: List[int]) -> bool:
+    def lives(number: int) -> bool:
+        try:
+            return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except OSError:
+            return False
+
+    return not any(map(lives, processes))
+
+
+@pytest.mark.parametrize("signals", [1, 2, "kill"])
+def test_workers_end_with_the_run(tmp_path: Path, signals: Any) -> None:
+    process = start(tmp_path / "run")
+    wait_until(lambda: rows(tmp_path / "run") >= 1, process)
+    workers = children(process.pid)
+    assert len(workers) == 2
+    if signals == "kill":
+        process.kill()
+    for _ in range(0 if signals == "kill" else signals):
+        # as a terminal does: to the workers too
+        for one in [process.pid, *workers]:
+            try:
+                os.kill(one, signal.SIGINT)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.05)
+    said, errors = process.communicate(timeout=60)
+    if signals != "kill":
+        assert re.fullmatch(r"stopped True\n" if signals == 1 else r"stopped True\n|raised\n", said), said + errors
+        assert errors == ""
+    end = time.monotonic() + 30
+    while not gone(workers):
+        assert time.monotonic() < end, "a worker has outlived its run"
+        time.sleep(0.05)
