@@ -11,10 +11,9 @@
  * counters of the reset's stream. Episodes 0 … 48 of an evaluation are the whole grid.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "shared/options.h"
+#include "shared/plain.h"
 #include "tasks.h"
 
 enum { N_OBS = 2, N_ACTION = 4, N_STEPS = 1 };
@@ -36,19 +35,12 @@ static const double ACTION_HIGH[] = { 1.0, 1.0, 1.0, 1.0 };
 
 static tce_status create(void *user, const char *settings, void **out)
 {
-    (void)user;
-    context *env = calloc(1, sizeof *env);
-    if (!env)
-        return tce_fail(TCE_E_NOMEM, "context: no memory");
     static const task_option OPTION = TASK_FLAG(context, grid, 0);
-    const tce_status status = task_options_read("context", settings, 1, &OPTION, env);
-    if (status != TCE_OK) {
-        free(env);
-        return status;
-    }
-    env->state[STEP] = N_STEPS;
-    *out = env;
-    return TCE_OK;
+    const tce_status status = plain_create("context", sizeof(context), settings, &OPTION, out);
+    (void)user;
+    if (status == TCE_OK)
+        ((context *)*out)->state[STEP] = N_STEPS;
+    return status;
 }
 
 static tce_status spec(void *instance, tce_env_spec *out)
@@ -101,17 +93,7 @@ static tce_status step_action(void *instance, const double *action, double *out_
     return TCE_OK;
 }
 
-static size_t n_state(void *instance)
-{
-    (void)instance;
-    return N_STATE;
-}
-
-static tce_status get_state(void *instance, double *out)
-{
-    memcpy(out, ((context *)instance)->state, N_STATE * sizeof *out);
-    return TCE_OK;
-}
+PLAIN_STATE(context)
 
 static tce_status set_state(void *instance, const double *state, double *out_obs)
 {
@@ -122,16 +104,7 @@ static tce_status set_state(void *instance, const double *state, double *out_obs
 }
 
 const tce_env_vtable TASK_context = {
-    .struct_size = sizeof(tce_env_vtable),
-    .abi = TCE_ENV_ABI,
+    PLAIN_ENTRIES,
     .name = "context",
     .description = "one step: the best of four parameters for a context of two numbers",
-    .create = create,
-    .destroy = free,
-    .spec = spec,
-    .reset = reset,
-    .step_action = step_action,
-    .n_state = n_state,
-    .get_state = get_state,
-    .set_state = set_state,
 };

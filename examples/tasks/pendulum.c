@@ -12,11 +12,10 @@
  * of the reset's stream. Episodes 0 … 49 of an evaluation are the whole grid, each start once.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "shared/flat_picture.h"
-#include "shared/options.h"
+#include "shared/plain.h"
 #include "tasks.h"
 
 enum { N_STEPS = 200 };
@@ -61,19 +60,12 @@ static double wrap(double angle)
 
 static tce_status create(void *user, const char *settings, void **out)
 {
-    (void)user;
-    pendulum *env = calloc(1, sizeof *env);
-    if (!env)
-        return tce_fail(TCE_E_NOMEM, "pendulum: no memory");
     static const task_option OPTION = TASK_FLAG(pendulum, grid, 0);
-    const tce_status status = task_options_read("pendulum", settings, 1, &OPTION, env);
-    if (status != TCE_OK) {
-        free(env);
-        return status;
-    }
-    env->state[STEP] = N_STEPS;
-    *out = env;
-    return TCE_OK;
+    const tce_status status = plain_create("pendulum", sizeof(pendulum), settings, &OPTION, out);
+    (void)user;
+    if (status == TCE_OK)
+        ((pendulum *)*out)->state[STEP] = N_STEPS;
+    return status;
 }
 
 static tce_status spec(void *instance, tce_env_spec *out)
@@ -136,17 +128,7 @@ static tce_status step_action(void *instance, const double *action, double *out_
     return TCE_OK;
 }
 
-static size_t n_state(void *instance)
-{
-    (void)instance;
-    return N_STATE;
-}
-
-static tce_status get_state(void *instance, double *out)
-{
-    memcpy(out, ((pendulum *)instance)->state, N_STATE * sizeof *out);
-    return TCE_OK;
-}
+PLAIN_STATE(pendulum)
 
 static tce_status set_state(void *instance, const double *state, double *out_obs)
 {
@@ -170,17 +152,8 @@ static tce_status render(void *instance, int32_t width, int32_t height, uint8_t 
 }
 
 const tce_env_vtable TASK_pendulum = {
-    .struct_size = sizeof(tce_env_vtable),
-    .abi = TCE_ENV_ABI,
+    PLAIN_ENTRIES,
     .name = "pendulum",
     .description = "swing a rod up and balance it, by its torque alone (Gymnasium's Pendulum-v1)",
-    .create = create,
-    .destroy = free,
-    .spec = spec,
-    .reset = reset,
-    .step_action = step_action,
-    .n_state = n_state,
-    .get_state = get_state,
-    .set_state = set_state,
     .render = render,
 };

@@ -11,11 +11,10 @@
  * Success: both within the tolerance.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "shared/flat_picture.h"
-#include "shared/options.h"
+#include "shared/plain.h"
 #include "tasks.h"
 
 #define N_STEPS 50
@@ -51,19 +50,12 @@ static double distance(const double *a, const double *b)
 
 static tce_status create(void *user, const char *settings, void **out)
 {
-    (void)user;
-    point_via *env = calloc(1, sizeof *env);
-    if (!env)
-        return tce_fail(TCE_E_NOMEM, "point_via: no memory");
     static const task_option OPTION = TASK_NUMBER(point_via, tolerance, 0.1, 1e-6, 10.0);
-    const tce_status status = task_options_read("point_via", settings, 1, &OPTION, env);
-    if (status != TCE_OK) {
-        free(env);
-        return status;
-    }
-    env->state[STEP] = N_STEPS;
-    *out = env;
-    return TCE_OK;
+    const tce_status status = plain_create("point_via", sizeof(point_via), settings, &OPTION, out);
+    (void)user;
+    if (status == TCE_OK)
+        ((point_via *)*out)->state[STEP] = N_STEPS;
+    return status;
 }
 
 static tce_status spec(void *instance, tce_env_spec *out)
@@ -158,17 +150,7 @@ static tce_status metrics(void *instance, double *out)
     return TCE_OK;
 }
 
-static size_t n_state(void *instance)
-{
-    (void)instance;
-    return N_STATE;
-}
-
-static tce_status get_state(void *instance, double *out)
-{
-    memcpy(out, ((point_via *)instance)->state, N_STATE * sizeof *out);
-    return TCE_OK;
-}
+PLAIN_STATE(point_via)
 
 static tce_status set_state(void *instance, const double *state, double *out_obs)
 {
@@ -204,20 +186,11 @@ static tce_status render(void *instance, int32_t width, int32_t height, uint8_t 
 }
 
 const tce_env_vtable TASK_point_via = {
-    .struct_size = sizeof(tce_env_vtable),
-    .abi = TCE_ENV_ABI,
+    PLAIN_ENTRIES,
     .name = "point_via",
     .description =
         "point mass in the plane: pass a via-point at half time, rest at a goal at the end",
-    .create = create,
-    .destroy = free,
-    .spec = spec,
-    .reset = reset,
     .step = step,
-    .step_action = step_action,
     .metrics = metrics,
-    .n_state = n_state,
-    .get_state = get_state,
-    .set_state = set_state,
     .render = render,
 };
