@@ -199,8 +199,8 @@ static void original_settings(const tce_store *store, settings *s)
     ok(settings_override(s, "policy.precision=double"));
     ok(settings_override(s, "collect.time_input=false"));
     ok(settings_override(s, "evaluate.episodes=1"));
-    s->projection.mean_bound = bounds[0];
-    s->projection.cov_bound = bounds[1];
+    s->projection.bounds.mean = bounds[0];
+    s->projection.bounds.cov = bounds[1];
     free(bounds);
 
     /* a seed whose stream has the recorded first time point */

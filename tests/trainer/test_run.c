@@ -362,8 +362,7 @@ static void save_at(const settings *s, int64_t iteration, double value)
 {
     pair l = { value, 2.0 * value };
     const run_mark mark = { iteration, 10 * iteration, 70, 80, 0.5 };
-    ok(checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, &row, NULL }, &mark,
-                       "return"));
+    ok(checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, &row, NULL }, &mark, "return"));
 }
 
 static tce_status load_newest(const settings *s, pair *l, run_mark *mark)
@@ -488,8 +487,7 @@ START_TEST(a_checkpoint_that_lacks_an_array_changes_nothing)
     pair half = { 0.5, 1.0 };
     const run_mark at = { 4, 40, 70, 80, 0.5 };
     ok(settings_init(&s, METHODS, NULL));
-    ok(checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, &row, NULL }, &at,
-                       "return"));
+    ok(checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, &row, NULL }, &at, "return"));
     check_nothing_loads(&s);
     ck_assert_int_eq(access(in_folder("checkpoints/ckpt-00000004.safetensors.damaged"), F_OK), 0);
 }
@@ -532,7 +530,7 @@ START_TEST(only_settings_that_may_change_may_differ)
     s.evaluate.every = 1;
     snprintf(s.task.library, sizeof s.task.library, "elsewhere.so");
     ok(load_newest(&s, &l, &mark));
-    s.critic.l2 = 0.125;
+    s.critic.adam.l2 = 0.125;
     l.value = 7.0;
     ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_E_VALUE);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "critic.l2 = 5e-05, now it is 0.125"));

@@ -57,7 +57,7 @@ START_TEST(a_file_sets_its_keys_and_leaves_the_others)
     ck_assert_uint_eq(s.run.seed, UINT64_MAX);
     ck_assert_int_eq(s.policy.hidden.n, 3);
     ck_assert_int_eq(s.policy.hidden.v[2], 8);
-    ck_assert_double_eq(s.policy.learning_rate, 5e-4);
+    ck_assert_double_eq(s.policy.adam.learning_rate, 5e-4);
     ck_assert_int_eq(s.mp_weights_scale.n, 2);
     ck_assert_double_eq(s.mp_weights_scale.v[1], 2.5);
     ck_assert_int_eq(s.mp.relative_goal, 1);
@@ -258,10 +258,10 @@ START_TEST(combinations_without_meaning_are_refused)
     settings s;
     ok(settings_init(&s, METHODS, NULL));
     s.policy.set_variance = 1;
-    s.policy.covariance = TCE_POLICY_FULL_CONTEXTUAL;
+    s.policy.options.form = TCE_POLICY_FULL_CONTEXTUAL;
     ck_assert_int_eq(settings_check(&s), TCE_E_UNSUPPORTED);
     ok(settings_init(&s, METHODS, NULL));
-    s.projection.entropy = TCE_TRPL_ENTROPY_EQUAL;
+    s.projection.options.entropy = TCE_TRPL_ENTROPY_EQUAL;
     s.projection.entropy_schedule = ENTROPY_NONE;
     ck_assert_int_eq(settings_check(&s), TCE_E_UNSUPPORTED);
     ok(settings_init(&s, METHODS, NULL));

@@ -21,7 +21,7 @@ static void small_settings(settings *s)
     s->policy.hidden.n = s->critic.hidden.n = 1;
     s->policy.hidden.v[0] = s->critic.hidden.v[0] = 5;
     s->policy.epochs = s->critic.epochs = EPOCHS;
-    s->policy.precision = TCE_NET_DOUBLE;
+    s->policy.options.precision = TCE_NET_DOUBLE;
     s->critic.minibatches = 2;
 }
 
@@ -78,7 +78,7 @@ START_TEST(losses_of_the_policy_are_means_over_its_epochs)
     memory arrays = { 0 };
     double values[POLICY_COLUMNS];
     small_settings(&s);
-    s.policy.learning_rate = 0.5; /* far enough to leave the trust region */
+    s.policy.adam.learning_rate = 0.5; /* far enough to leave the trust region */
     fill(E * O, 1, inputs);
     ok(policy_learner_create(&pl, &s, NULL, O, P, E, &arrays));
     ok(tce_policy_predict(pl.update.policy, E, inputs, old_mean, old_L));
@@ -110,7 +110,7 @@ static critic create_critic(const settings *s, memory *arrays)
                                      .n_hidden = s->critic.hidden.n,
                                      .hidden = s->critic.hidden.v,
                                      .activation = TCE_NET_LEAKY_RELU,
-                                     .precision = s->policy.precision,
+                                     .precision = s->policy.options.precision,
                                      .max_rows = E };
     critic made;
     tce_random random;
@@ -139,10 +139,10 @@ START_TEST(the_loss_of_the_critic_is_the_mean_over_its_epochs)
     critic_fit fit = { .n_minibatches = 2, .clip_norm = l.s.critic.clip_norm };
     tce_random random;
     tce_adam_options_init(&fit.adam, sizeof fit.adam);
-    fit.adam.learning_rate = l.s.critic.learning_rate *
+    fit.adam.learning_rate = l.s.critic.adam.learning_rate *
                              linear_schedule(6, (uint64_t)l.s.schedule.learning_rate_iterations,
                                              l.s.schedule.learning_rate_last);
-    fit.adam.l2 = l.s.critic.l2;
+    fit.adam.l2 = l.s.critic.adam.l2;
     tce_random_start(&random, l.s.run.seed, PURPOSE_MINIBATCH, 7, 0);
     for (int i = 0; i < EPOCHS; i++) {
         ok(critic_fit_epoch(&other, &fit, E, inputs, targets, &random, &loss));

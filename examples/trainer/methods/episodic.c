@@ -130,8 +130,8 @@ static critic_options options_of_critic(const learner *l, tce_pool *pool, size_t
                                      .n_hidden = s->critic.hidden.n,
                                      .hidden = s->critic.hidden.v,
                                      .activation = s->critic.activation,
-                                     .precision = s->policy.precision,
-                                     .start = s->policy.start,
+                                     .precision = s->policy.options.precision,
+                                     .start = s->policy.options.start,
                                      .max_rows = (int32_t)max_rows,
                                      .pool = pool };
     return options;
@@ -224,7 +224,7 @@ static tce_status create_parts(learner *l, const method_context *c, const episod
                    s->collect.time_input);
     l->agent.mp = l->mp;
     l->agent.P = tce_mp_n_params(l->mp);
-    l->agent.contextual = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL;
+    l->agent.contextual = s->policy.options.form == TCE_POLICY_FULL_CONTEXTUAL;
 
     /* evaluation asks the policy for as many rows as there are environments */
     const size_t E = l->train.E, n_envs = (size_t)s->collect.environments;
@@ -308,14 +308,12 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
                                  const double *targets, progress *out)
 {
     const settings *s = &l->s;
-    critic_fit fit = { .n_minibatches = (size_t)s->critic.minibatches,
+    critic_fit fit = { .adam = s->critic.adam,
+                       .n_minibatches = (size_t)s->critic.minibatches,
                        .clip_norm = s->critic.clip_norm };
-    tce_adam_options_init(&fit.adam, sizeof fit.adam);
-    fit.adam.learning_rate = linear_schedule((uint64_t)(i - 1),
-                                             (uint64_t)s->schedule.learning_rate_iterations,
-                                             s->schedule.learning_rate_last) *
-                             s->critic.learning_rate;
-    fit.adam.l2 = s->critic.l2;
+    fit.adam.learning_rate *= linear_schedule((uint64_t)(i - 1),
+                                              (uint64_t)s->schedule.learning_rate_iterations,
+                                              s->schedule.learning_rate_last);
     tce_random random;
     tce_random_start(&random, s->run.seed, PURPOSE_MINIBATCH, (uint64_t)i, 0);
 

@@ -152,7 +152,7 @@ static tce_status iterate(void *self, int64_t i, progress *out)
 static void label(const settings *s, char *out, size_t size)
 {
     static const char *const FORMS[] = { " Cov", " Cov contextual", " Std" };
-    snprintf(out, size, "BBRL%s%s", FORMS[s->policy.covariance],
+    snprintf(out, size, "BBRL%s%s", FORMS[s->policy.options.form],
              s->projection.ratio_clip > 0.0 ? " clip" : "");
 }
 

@@ -264,7 +264,7 @@ static tce_status iterate(void *self, int64_t i, progress *out)
 static void label(const settings *s, char *out, size_t size)
 {
     static const char *const FORMS[] = { "", " contextual", " Std" };
-    snprintf(out, size, "TCE%s%s", FORMS[s->policy.covariance],
+    snprintf(out, size, "TCE%s%s", FORMS[s->policy.options.form],
              s->projection.ratio_clip > 0.0 ? " clip" : "");
 }
 

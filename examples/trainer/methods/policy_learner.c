@@ -14,19 +14,12 @@
 static tce_status create_policy(policy_learner *pl, const settings *s, tce_pool *pool,
                                 size_t n_inputs, size_t max_batch, const tce_hooks *hooks)
 {
-    tce_policy_options policy;
-    tce_policy_options_init(&policy, sizeof policy);
+    tce_policy_options policy = s->policy.options;
     policy.n_obs = (int32_t)n_inputs;
     policy.n_dims = (int32_t)pl->P;
-    policy.form = s->policy.covariance;
     policy.n_hidden = s->policy.hidden.n;
     policy.hidden = s->policy.hidden.v;
-    policy.activation = s->policy.activation;
-    policy.precision = s->policy.precision;
-    policy.start = s->policy.start;
     policy.max_batch = (int32_t)max_batch;
-    policy.min_std = s->policy.min_std;
-    policy.initial_std = s->policy.initial_std;
     policy.pool = pool;
     tce_status status = tce_policy_create(&policy, hooks, &pl->update.policy);
     if (status != TCE_OK)
@@ -41,17 +34,15 @@ static tce_status create_projection(policy_learner *pl, const settings *s, tce_p
                                     const tce_hooks *hooks)
 {
     const int clipped = s->projection.ratio_clip > 0.0;
-    tce_trpl_options trpl;
-    tce_trpl_options_init(&trpl, sizeof trpl);
-    trpl.kind = clipped ? TCE_TRPL_IDENTITY : s->projection.kind;
+    tce_trpl_options trpl = s->projection.options;
+    if (clipped)
+        trpl.kind = TCE_TRPL_IDENTITY;
     trpl.dim = (int32_t)pl->P;
     trpl.max_batch = (int32_t)pl->E;
-    trpl.shared_cov = s->policy.covariance != TCE_POLICY_FULL_CONTEXTUAL;
-    trpl.diagonal = s->policy.covariance == TCE_POLICY_DIAGONAL_SHARED;
-    trpl.entropy = clipped || s->projection.entropy_schedule == ENTROPY_NONE
-                       ? TCE_TRPL_ENTROPY_NONE
-                       : s->projection.entropy;
-    trpl.entropy_first = s->projection.entropy_first;
+    trpl.shared_cov = s->policy.options.form != TCE_POLICY_FULL_CONTEXTUAL;
+    trpl.diagonal = s->policy.options.form == TCE_POLICY_DIAGONAL_SHARED;
+    if (clipped || s->projection.entropy_schedule == ENTROPY_NONE)
+        trpl.entropy = TCE_TRPL_ENTROPY_NONE;
     trpl.pool = pool;
     return tce_trpl_create(&trpl, hooks, &pl->update.trpl);
 }
@@ -62,7 +53,7 @@ static void take_arrays(policy_learner *pl, const settings *s, size_t P, memory 
     memset(pl, 0, sizeof *pl);
     pl->E = (size_t)s->collect.episodes;
     pl->P = P;
-    pl->n_factors = s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL ? pl->E : 1;
+    pl->n_factors = s->policy.options.form == TCE_POLICY_FULL_CONTEXTUAL ? pl->E : 1;
     pl->initial_entropy = NAN;
     policy_update_take(&pl->update, m, pl->E, pl->n_factors, P);
 }
@@ -156,21 +147,18 @@ tce_status policy_learner_update(policy_learner *pl, const settings *s, int64_t 
                                  const policy_rows *rows, double *out)
 {
     const int projected = s->projection.ratio_clip == 0.0;
-    policy_update_options options = { .clip_norm = s->policy.clip_norm,
-                                      .bounds = { sizeof options.bounds, s->projection.mean_bound,
-                                                  s->projection.cov_bound, 0.0 },
+    policy_update_options options = { .adam = s->policy.adam,
+                                      .clip_norm = s->policy.clip_norm,
+                                      .bounds = s->projection.bounds,
                                       .entropy_bonus = s->policy.entropy_coefficient,
                                       .regression = projected ? s->projection.coefficient : 0.0,
                                       .regress_cov = !s->policy.set_variance,
                                       .set_variance = s->policy.set_variance,
                                       .n_epochs = s->policy.epochs };
     policy_report report;
-    tce_adam_options_init(&options.adam, sizeof options.adam);
-    options.adam.learning_rate = linear_schedule((uint64_t)(i - 1),
-                                                 (uint64_t)s->schedule.learning_rate_iterations,
-                                                 s->schedule.learning_rate_last) *
-                                 s->policy.learning_rate;
-    options.adam.l2 = s->policy.l2;
+    options.adam.learning_rate *= linear_schedule((uint64_t)(i - 1),
+                                                  (uint64_t)s->schedule.learning_rate_iterations,
+                                                  s->schedule.learning_rate_last);
     tce_status status = entropy_bound(pl, s, i, rows->old_L, &options.bounds.entropy);
     if (status == TCE_OK)
         status = policy_update_run(&pl->update, rows, &options, &report);

@@ -324,6 +324,11 @@ static tce_status start(settings *s, const settings_table *const *methods,
     s->table = table;
     s->methods = methods;
     tce_mp_options_init(&s->mp, sizeof s->mp);
+    tce_policy_options_init(&s->policy.options, sizeof s->policy.options);
+    tce_adam_options_init(&s->policy.adam, sizeof s->policy.adam);
+    tce_adam_options_init(&s->critic.adam, sizeof s->critic.adam);
+    tce_trpl_options_init(&s->projection.options, sizeof s->projection.options);
+    s->projection.bounds = TCE_INIT(tce_trpl_bounds);
     snprintf(where, sizeof where, "default of %s", table->name);
     for (size_t i = 0; status == TCE_OK && (row = settings_row(table, i)) != NULL; i++) {
         if (row->type == SETTING_METHOD)

@@ -41,7 +41,10 @@ enum { ENTROPY_NONE = 0, ENTROPY_LINEAR = 1, ENTROPY_EXPONENTIAL = 2 };
 
 typedef struct settings_table settings_table;
 
-/* Where the values land. Those of groups that the method does not use are zero. */
+/*
+ * Where the values land. Those of groups that the method does not use are zero, or the library's
+ * defaults. Options of the library have their sizes and arrays from whoever creates a handle.
+ */
 typedef struct settings {
     const settings_table *table;          /* of run.method */
     const settings_table *const *methods; /* those that run.method can choose; NULL at the end */
@@ -81,13 +84,10 @@ typedef struct settings {
     tce_mp_options mp;                /* dt 0: the task's; n_dof is the task's */
     setting_doubles mp_weights_scale; /* one number, or one per basis function */
     struct {
-        int32_t covariance; /* TCE_POLICY_… */
+        tce_policy_options options; /* precision and start: of both networks */
         setting_ints hidden;
-        int32_t activation; /* TCE_NET_… */
-        int32_t precision;  /* of both networks */
-        int32_t start;
-        double min_std, initial_std;
-        double learning_rate, l2, clip_norm;
+        tce_adam_options adam;
+        double clip_norm;
         int32_t epochs;
         double entropy_coefficient;
         int32_t set_variance;
@@ -95,17 +95,17 @@ typedef struct settings {
     struct {
         setting_ints hidden;
         int32_t activation;
-        double learning_rate, l2, clip_norm;
+        tce_adam_options adam;
+        double clip_norm;
         int32_t epochs, minibatches;
         int32_t normalise;
         int32_t target; /* CRITIC_… */
     } critic;
     struct {
-        int32_t kind; /* TCE_TRPL_…; identity goes with ratio_clip */
-        double mean_bound, cov_bound, coefficient;
-        double ratio_clip; /* > 0: PPO-style clipping instead of the projection */
-        int32_t entropy;   /* TCE_TRPL_ENTROPY_… */
-        int32_t entropy_first;
+        tce_trpl_options options; /* kind identity goes with ratio_clip */
+        tce_trpl_bounds bounds;   /* entropy: by the schedule */
+        double coefficient;
+        double ratio_clip;        /* > 0: PPO-style clipping instead of the projection */
         int32_t entropy_schedule; /* ENTROPY_… */
         double entropy_target, entropy_temperature;
     } projection;

@@ -174,23 +174,23 @@ static const setting_row MP_ROWS[] = {
 };
 
 static const setting_row POLICY_ROWS[] = {
-    { "policy", "covariance", SETTING_CHOICE, AT(policy.covariance), "full", 0, 0, COVARIANCES, 0,
+    { "policy", "covariance", SETTING_CHOICE, AT(policy.options.form), "full", 0, 0, COVARIANCES, 0,
       "one covariance for all contexts, one for each, or a diagonal one" },
     { "policy", "hidden", SETTING_INTS, AT(policy.hidden), "[128, 128]", 1, 65536, NULL, 0,
       "widths of the hidden layers" },
-    { "policy", "activation", SETTING_CHOICE, AT(policy.activation), "leaky_relu", 0, 0,
+    { "policy", "activation", SETTING_CHOICE, AT(policy.options.activation), "leaky_relu", 0, 0,
       ACTIVATIONS, 0, "of the hidden layers" },
-    { "policy", "precision", SETTING_CHOICE, AT(policy.precision), "float", 0, 0, PRECISIONS, 0,
-      "of both networks" },
-    { "policy", "start", SETTING_CHOICE, AT(policy.start), "orthogonal", 0, 0, STARTS, 0,
+    { "policy", "precision", SETTING_CHOICE, AT(policy.options.precision), "float", 0, 0,
+      PRECISIONS, 0, "of both networks" },
+    { "policy", "start", SETTING_CHOICE, AT(policy.options.start), "orthogonal", 0, 0, STARTS, 0,
       "first weights of both networks" },
-    { "policy", "min_std", SETTING_REAL, AT(policy.min_std), "1e-4", 0, ANY, NULL, 0,
+    { "policy", "min_std", SETTING_REAL, AT(policy.options.min_std), "1e-4", 0, ANY, NULL, 0,
       "least diagonal entry of the Cholesky factor" },
-    { "policy", "initial_std", SETTING_REAL, AT(policy.initial_std), "0.99", 1e-12, ANY, NULL, 0,
-      "its start, without min_std" },
-    { "policy", "learning_rate", SETTING_REAL, AT(policy.learning_rate), "3e-4", 0, ANY, NULL, 0,
-      "of Adam" },
-    { "policy", "l2", SETTING_REAL, AT(policy.l2), "5e-5", 0, ANY, NULL, 0,
+    { "policy", "initial_std", SETTING_REAL, AT(policy.options.initial_std), "0.99", 1e-12, ANY,
+      NULL, 0, "its start, without min_std" },
+    { "policy", "learning_rate", SETTING_REAL, AT(policy.adam.learning_rate), "3e-4", 0, ANY, NULL,
+      0, "of Adam" },
+    { "policy", "l2", SETTING_REAL, AT(policy.adam.l2), "5e-5", 0, ANY, NULL, 0,
       "weight decay, added to the gradient" },
     { "policy", "clip_norm", SETTING_REAL, AT(policy.clip_norm), "0", 0, ANY, NULL, 0,
       "largest gradient norm; 0: no clip" },
@@ -207,9 +207,9 @@ static const setting_row CRITIC_ROWS[] = {
       "widths of the hidden layers" },
     { "critic", "activation", SETTING_CHOICE, AT(critic.activation), "leaky_relu", 0, 0,
       ACTIVATIONS, 0, "of the hidden layers" },
-    { "critic", "learning_rate", SETTING_REAL, AT(critic.learning_rate), "1e-3", 0, ANY, NULL, 0,
-      "of Adam" },
-    { "critic", "l2", SETTING_REAL, AT(critic.l2), "5e-5", 0, ANY, NULL, 0,
+    { "critic", "learning_rate", SETTING_REAL, AT(critic.adam.learning_rate), "1e-3", 0, ANY, NULL,
+      0, "of Adam" },
+    { "critic", "l2", SETTING_REAL, AT(critic.adam.l2), "5e-5", 0, ANY, NULL, 0,
       "weight decay, added to the gradient" },
     { "critic", "clip_norm", SETTING_REAL, AT(critic.clip_norm), "0", 0, ANY, NULL, 0,
       "largest gradient norm; 0: no clip" },
@@ -227,20 +227,20 @@ static const setting_row CRITIC_TARGET_ROWS[] = {
 };
 
 static const setting_row PROJECTION_ROWS[] = {
-    { "projection", "kind", SETTING_CHOICE, AT(projection.kind), "kl", 0, 0, PROJECTIONS, 0,
+    { "projection", "kind", SETTING_CHOICE, AT(projection.options.kind), "kl", 0, 0, PROJECTIONS, 0,
       "trust region" },
-    { "projection", "mean_bound", SETTING_REAL, AT(projection.mean_bound), "0.05", 0, ANY, NULL, 0,
+    { "projection", "mean_bound", SETTING_REAL, AT(projection.bounds.mean), "0.05", 0, ANY, NULL, 0,
       "of the mean" },
-    { "projection", "cov_bound", SETTING_REAL, AT(projection.cov_bound), "0.0005", 0, ANY, NULL, 0,
+    { "projection", "cov_bound", SETTING_REAL, AT(projection.bounds.cov), "0.0005", 0, ANY, NULL, 0,
       "of the covariance" },
     { "projection", "coefficient", SETTING_REAL, AT(projection.coefficient), "1", 0, ANY, NULL, 0,
       "of the trust-region regression loss" },
     { "projection", "ratio_clip", SETTING_REAL, AT(projection.ratio_clip), "0", 0, 1, NULL, 0,
       "PPO-style clipping of the ratio, with kind none; 0: none" },
-    { "projection", "entropy", SETTING_CHOICE, AT(projection.entropy), "at_least", 0, 0, ENTROPIES,
-      0, "entropy control" },
-    { "projection", "entropy_first", SETTING_BOOL, AT(projection.entropy_first), "false", 0, 1,
-      NULL, 0, "before the trust region instead of after it" },
+    { "projection", "entropy", SETTING_CHOICE, AT(projection.options.entropy), "at_least", 0, 0,
+      ENTROPIES, 0, "entropy control" },
+    { "projection", "entropy_first", SETTING_BOOL, AT(projection.options.entropy_first), "false", 0,
+      1, NULL, 0, "before the trust region instead of after it" },
     { "projection", "entropy_schedule", SETTING_CHOICE, AT(projection.entropy_schedule), "linear",
       0, 0, SCHEDULES, 0, "of the entropy bound over the run" },
     { "projection", "entropy_target", SETTING_REAL, AT(projection.entropy_target), "0", -ANY, ANY,
@@ -294,7 +294,7 @@ static tce_status check_mp(const settings *s)
 
 static tce_status check_policy(const settings *s)
 {
-    if (s->policy.set_variance && s->policy.covariance == TCE_POLICY_FULL_CONTEXTUAL)
+    if (s->policy.set_variance && s->policy.options.form == TCE_POLICY_FULL_CONTEXTUAL)
         return tce_fail(TCE_E_UNSUPPORTED, "policy.set_variance needs one covariance for all "
                                            "contexts: policy.covariance full or diagonal");
     return TCE_OK;
@@ -302,7 +302,7 @@ static tce_status check_policy(const settings *s)
 
 static tce_status check_projection(const settings *s)
 {
-    const int projected = s->projection.kind != TCE_TRPL_IDENTITY;
+    const int projected = s->projection.options.kind != TCE_TRPL_IDENTITY;
     const int clipped = s->projection.ratio_clip > 0.0;
     if (clipped && projected)
         return tce_fail(
@@ -311,11 +311,11 @@ static tce_status check_projection(const settings *s)
     if (!clipped && !projected)
         return tce_fail(TCE_E_UNSUPPORTED, "projection.kind none leaves the update unbounded: set "
                                            "projection.ratio_clip, for instance 0.2");
-    if (projected && !(s->projection.mean_bound > 0.0 && s->projection.cov_bound > 0.0))
+    if (projected && !(s->projection.bounds.mean > 0.0 && s->projection.bounds.cov > 0.0))
         return tce_fail(TCE_E_VALUE,
                         "projection.mean_bound = %g and cov_bound = %g, both must be > 0",
-                        s->projection.mean_bound, s->projection.cov_bound);
-    if (s->projection.entropy == TCE_TRPL_ENTROPY_EQUAL &&
+                        s->projection.bounds.mean, s->projection.bounds.cov);
+    if (s->projection.options.entropy == TCE_TRPL_ENTROPY_EQUAL &&
         s->projection.entropy_schedule == ENTROPY_NONE)
         return tce_fail(TCE_E_UNSUPPORTED,
                         "projection.entropy equal needs a projection.entropy_schedule");
