@@ -96,7 +96,7 @@ def cart(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no compiler")
     subprocess.run(
         [*cc.split(), "-shared", "-fPIC", f"-I{ROOT / 'include'}", "-o", str(library),
-         str(ROOT / "examples" / "05_custom_env.c")], check=True)
+         str(ROOT / "examples" / "03_custom_env.c")], check=True)
     return library
 
 

@@ -1,6 +1,6 @@
 /*
  * A trained policy on a robot: context in, trajectory out, then one time after the other.
- * Run: build/examples/06_deploy runs/.../policy.safetensors; without a file it makes an untrained
+ * Run: build/examples/04_deploy runs/.../policy.safetensors; without a file it makes an untrained
  * policy to show the way.
  */
 #include <math.h>

@@ -1,7 +1,7 @@
 /*
  * Your own environment as a table of functions: a cart has to stand at a drawn goal after a second.
  * Run: make check-examples. As a task library, to check it and to train on it:
- *     cc -shared -fPIC -Iinclude -o cart.so examples/05_custom_env.c && tce tasks --check ./cart.so
+ *     cc -shared -fPIC -Iinclude -o cart.so examples/03_custom_env.c && tce tasks --check ./cart.so
  *     tce train point_via/bbrl --task-library ./cart.so task.name=cart
  */
 #include <math.h>
