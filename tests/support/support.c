@@ -21,6 +21,9 @@
 
 #define MAX_PATH 1024
 
+/* Seconds a test may take; on a busy machine Check's 4 are soon over. */
+#define TIMEOUT 60.0
+
 /* Gram-Schmidt passes; the second restores orthogonality that cancellation took from the first. */
 #define N_PASSES 2
 
@@ -33,8 +36,7 @@ TCase *test_case(Suite *suite, const char *name, double timeout)
 {
     TCase *tcase = tcase_create(name);
 
-    if (timeout > 0.0)
-        tcase_set_timeout(tcase, timeout);
+    tcase_set_timeout(tcase, timeout > 0.0 ? timeout : TIMEOUT);
     suite_add_tcase(suite, tcase);
     return tcase;
 }

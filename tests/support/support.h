@@ -21,7 +21,7 @@
 
 /* ---- suites ---------------------------------------------------------------------------------- */
 
-/* A new case of the suite, whose tests may take `timeout` seconds each; 0: Check's default. */
+/* A new case of the suite, whose tests may take `timeout` seconds each; 0: a minute. */
 TCase *test_case(Suite *suite, const char *name, double timeout);
 
 /*
