@@ -115,10 +115,17 @@ class Cells:
 
     def python(self) -> None:
         code = ("import sys, numpy, tce\n"
-                "agent = tce.load(sys.argv[1])\n"
+                "folder, trained, method, *words = sys.argv[1:]\n"
+                "agent = tce.load(folder)\n"
+                "assert agent.evaluate(2).returns.shape == (2,)\n"
                 "env = agent.env()\n"
-                "assert numpy.isfinite(agent.evaluate(2)['return'])\n")
-        subprocess.run([sys.executable, "-c", code, self.run], check=True, env={**running.environment(), "TCE_PYTHON": ""})
+                "obs, _ = env.reset(seed=1)\n"
+                "assert numpy.isfinite(env.step(agent.act(obs))[1])\n"
+                "settings = dict(word.split('=', 1) for word in words)\n"
+                "run = tce.train('reacher5', method, config=settings, seed=1, out=trained)\n"
+                "assert tce.load(trained).evaluate(2).returns.shape == (2,)\n")
+        words = [*COMMON[1:], *METHODS[self.method], "run.iterations=1"]
+        subprocess.run([sys.executable, "-c", code, self.run, self.folder / "python", self.method, *words], check=True, env={**running.environment(), "TCE_PYTHON": ""})
 
 
 CELLS: List[Tuple[str, Callable[[Cells], None]]] = [
