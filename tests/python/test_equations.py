@@ -1,4 +1,4 @@
-"""docs/equations.md maps every tag of the sources to functions and tests that exist; docs/index.md has every page."""
+"""docs/inside/equations.md maps every tag of the sources to functions and tests that exist; docs/index.md has every page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TAG = re.compile(r"\[(?:(?:TCE|TRPL|ProDMP|ProMP|DMP|BBRL)(?:[ ,;][^]\[\n]*)?|(?
 
 def table() -> list:
     rows = []
-    for line in (ROOT / "docs" / "equations.md").read_text(encoding="utf-8").splitlines():
+    for line in (ROOT / "docs" / "inside" / "equations.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("| [") and len(cells) == 5:
             rows.append((cells[0], cells[2], cells[3].split(", "), cells[4].split(", ")))
