@@ -168,9 +168,9 @@ $(BUILD)/tests/replay/metaworld_rewards.o: examples/tasks/metaworld/rewards.c $(
 	$(Q)mkdir -p $(@D)
 	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
 
-$(BUILD)/replay: $(REPLAY) $(SUPPORT) $(LIBTCE)
+$(BUILD)/replay: $(REPLAY) $(SUPPORT) $(BUILD)/examples/trainer.a $(LIBTCE)
 	$(call say,LD,$@)
-	$(Q)$(LINK) -o $@ $(REPLAY) $(SUPPORT) $(LINK_TCE) $(TEST_LIBS) $(LIBS)
+	$(Q)$(LINK) -o $@ $(REPLAY) $(SUPPORT) $(BUILD)/examples/trainer.a $(LINK_TCE) $(TEST_LIBS) $(TRAINER_LIBS) $(LIBS)
 
 $(BUILD)/bench: $(BENCH) $(STATIC)
 	$(call say,LD,$@)

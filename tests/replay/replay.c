@@ -18,7 +18,8 @@
 enum { MAX_NAME = 256, READ_STEP = 1 << 16 };
 
 #ifndef TASK_RUNS
-#error "TASK_RUNS is the MuJoCo that make deps fetches: of a task's runs with several the one that is replayed"
+#error \
+    "TASK_RUNS is the MuJoCo that make deps fetches: of a task's runs with several the one that is replayed"
 #endif
 
 /* Which function replays which kind. A new family of files is a new block of rows. */
@@ -97,6 +98,16 @@ static const struct {
     { "sac_target", replay_sac_target },
     { "entropy_coefficient", replay_entropy_coefficient },
     { "sac_mp_updates", replay_sac_mp_updates },
+    { "ppo_updates", replay_ppo_updates },
+    { "ppo_minibatch_updates", replay_ppo_minibatch_updates },
+    { "clip_surrogate", replay_clip_surrogate },
+    { "schedule", replay_schedule },
+    { "schedule_iterations", replay_schedule_iterations },
+    { "gsde_distribution", replay_gsde_distribution },
+    { "gsde_updates", replay_gsde_updates },
+    { "gsde_minibatch_updates", replay_gsde_minibatch_updates },
+    { "ppo_run", replay_ppo_run },
+    { "gsde_run", replay_gsde_run },
 };
 
 /* ---- one case -------------------------------------------------------------------------------- */
@@ -161,7 +172,7 @@ static void print_unseen(const replay_case *c)
 
     json_object_foreach((json_t *)c->root, key, value)
     {
-        if (!json_is_string(value) && !json_is_null(value) && !replay_seen(c, key))
+        if (!json_is_string(value) && !json_is_null(value) && !replay_was_read(c, key))
             printf("%s%s", n++ == 0 ? "  (not compared: " : ", ", key);
     }
     if (n > 0)

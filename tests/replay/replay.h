@@ -84,7 +84,7 @@ void replay_release(replay_case *c);
 
 /* object[key], NULL when absent or null; and whether that field of the case was ever asked for. */
 const json_t *replay_get(replay_case *c, const json_t *object, const char *key);
-int replay_seen(const replay_case *c, const char *key);
+int replay_was_read(const replay_case *c, const char *key);
 const json_t *replay_object(replay_case *c, const json_t *object, const char *key);
 
 double replay_number(replay_case *c, const json_t *object, const char *key);
@@ -293,5 +293,16 @@ void replay_sac_updates(replay_case *c);
 void replay_sac_target(replay_case *c);
 void replay_entropy_coefficient(replay_case *c);
 void replay_sac_mp_updates(replay_case *c);
+
+void replay_ppo_updates(replay_case *c);
+void replay_ppo_minibatch_updates(replay_case *c);
+void replay_clip_surrogate(replay_case *c);
+void replay_schedule(replay_case *c);
+void replay_schedule_iterations(replay_case *c);
+void replay_gsde_distribution(replay_case *c);
+void replay_gsde_updates(replay_case *c);
+void replay_gsde_minibatch_updates(replay_case *c);
+void replay_ppo_run(replay_case *c);
+void replay_gsde_run(replay_case *c);
 
 #endif

@@ -92,7 +92,7 @@ int32_t *replay_zeros_int(replay_case *c, size_t n)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-int replay_seen(const replay_case *c, const char *key)
+int replay_was_read(const replay_case *c, const char *key)
 {
     for (size_t i = 0; i < c->n_seen; i++)
         if (strcmp(key, c->seen[i]) == 0)
@@ -103,7 +103,7 @@ int replay_seen(const replay_case *c, const char *key)
 const json_t *replay_get(replay_case *c, const json_t *object, const char *key)
 {
     /* remember which fields of the case were used */
-    if (object == c->root && !replay_seen(c, key) && c->n_seen < REPLAY_MAX_SEEN)
+    if (object == c->root && !replay_was_read(c, key) && c->n_seen < REPLAY_MAX_SEEN)
         c->seen[c->n_seen++] = key;
 
     const json_t *value = json_object_get(object, key);

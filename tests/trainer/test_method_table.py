@@ -23,9 +23,12 @@ PAGE = ROOT / "docs" / "methods-table.md"
 # small runs on the arm with five links, which every kind of method can act on
 EPISODIC = ["collect.episodes=8", "collect.environments=4", "mp.n_basis=3", "policy.hidden=[8]", "policy.epochs=2", "critic.hidden=[8]",
             "critic.epochs=2"]
+ON_POLICY = ["collect.environments=4", "collect.steps=60", "policy.hidden=[8]", "policy.epochs=2", "critic.hidden=[8]", "update.minibatches=4"]
 METHODS: Dict[str, List[str]] = {
     "tce": [*EPISODIC, "objective.time_points=5"],
     "bbrl": EPISODIC,
+    "ppo": ON_POLICY,
+    "gsde": ON_POLICY,
 }
 COMMON = ["task.name=reacher5", "run.iterations=4", "run.checkpoint_every=2", "evaluate.every=2", "evaluate.episodes=4"]
 

@@ -22,7 +22,8 @@ enum {
     PURPOSE_TIME_POINTS = 6,
     PURPOSE_MINIBATCH = 7,
     PURPOSE_COLOURED_NOISE = 8,
-    PURPOSE_ACTIONS = 9
+    PURPOSE_ACTIONS = 9,
+    PURPOSE_CRITIC_MINIBATCH = 10
 };
 
 /* ---- a task and its episodes ----------------------------------------------------------------- */

@@ -64,6 +64,8 @@ typedef struct method {
 
 extern const method METHOD_TABLE_TCE;
 extern const method METHOD_TABLE_BBRL;
+extern const method METHOD_TABLE_PPO;
+extern const method METHOD_TABLE_GSDE;
 
 /*
  * The tables of all methods, the first being the default; NULL at the end. The one thing in

@@ -4,4 +4,5 @@
 #include "methods/methods.h"
 
 const settings_table *const METHODS[] = { &METHOD_TABLE_TCE.settings, &METHOD_TABLE_BBRL.settings,
+                                          &METHOD_TABLE_PPO.settings, &METHOD_TABLE_GSDE.settings,
                                           NULL };

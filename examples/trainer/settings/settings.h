@@ -198,6 +198,9 @@ struct settings_table {
 /* Groups that methods share. Every table begins with SETTINGS_RUN, which has run.method. */
 extern const settings_group SETTINGS_RUN, SETTINGS_TASK, SETTINGS_COLLECT, SETTINGS_EVALUATE;
 extern const settings_group SETTINGS_REWARD_TO_EVENT; /* of the section collect */
+/* Parts of groups above, for methods that act step by step: environments and on_fault; layers,
+ * activation, precision and start; layers and activation. */
+extern const settings_group SETTINGS_ENVIRONMENTS, SETTINGS_POLICY_NETWORK, SETTINGS_CRITIC_NETWORK;
 extern const settings_group SETTINGS_MP, SETTINGS_POLICY, SETTINGS_CRITIC, SETTINGS_PROJECTION;
 extern const settings_group SETTINGS_CRITIC_TARGET;              /* of the section critic */
 extern const settings_group SETTINGS_RETURNS, SETTINGS_SEGMENTS; /* of the section objective */

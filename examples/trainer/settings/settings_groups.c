@@ -333,11 +333,15 @@ static tce_status check_projection(const settings *s)
 const settings_group SETTINGS_RUN = { COUNT(RUN_ROWS), RUN_ROWS, NULL };
 const settings_group SETTINGS_TASK = { COUNT(TASK_ROWS), TASK_ROWS, NULL };
 const settings_group SETTINGS_COLLECT = { COUNT(COLLECT_ROWS), COLLECT_ROWS, NULL };
+/* of these the environments and their faults; of the policy and the critic what networks are */
+const settings_group SETTINGS_ENVIRONMENTS = { 2, COLLECT_ROWS + 1, NULL };
 const settings_group SETTINGS_REWARD_TO_EVENT = { COUNT(REWARD_TO_EVENT_ROWS), REWARD_TO_EVENT_ROWS,
                                                   NULL };
 const settings_group SETTINGS_EVALUATE = { COUNT(EVALUATE_ROWS), EVALUATE_ROWS, NULL };
 const settings_group SETTINGS_MP = { COUNT(MP_ROWS), MP_ROWS, check_mp };
 const settings_group SETTINGS_POLICY = { COUNT(POLICY_ROWS), POLICY_ROWS, check_policy };
+const settings_group SETTINGS_POLICY_NETWORK = { 4, POLICY_ROWS + 1, NULL };
+const settings_group SETTINGS_CRITIC_NETWORK = { 2, CRITIC_ROWS, NULL };
 const settings_group SETTINGS_CRITIC = { COUNT(CRITIC_ROWS), CRITIC_ROWS, NULL };
 const settings_group SETTINGS_CRITIC_TARGET = { COUNT(CRITIC_TARGET_ROWS), CRITIC_TARGET_ROWS,
                                                 NULL };

@@ -1,0 +1,803 @@
+/*
+ * PPO and gSDE: updates on given samples, and whole loops of the trainer's own methods in an
+ * environment that plays a tape.
+ */
+#include "replay.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "methods/on_policy.h"
+#include "methods/schedules.h"
+
+/* ---- networks -------------------------------------------------------------------------------- */
+
+/* A policy and a value network with the weights of a case. */
+typedef struct networks {
+    replay_layers policy, critic;
+    size_t A, F; /* F: width of the last hidden layer, with state-dependent noise */
+    int32_t expln;
+    tce_policy *mean;
+    gsde noise;
+    step_policy actor;
+    tce_net *net;
+    memory *arrays;
+} networks;
+
+static void free_policy(void *p)
+{
+    tce_policy_free(p);
+}
+
+static void free_net(void *n)
+{
+    tce_net_free(n);
+}
+
+static void free_arrays(void *m)
+{
+    memory_free(m);
+}
+
+static memory *case_memory(replay_case *c)
+{
+    memory *m = replay_block(c, 1, sizeof *m);
+    replay_keep(c, m, free_arrays);
+    return m;
+}
+
+static void create_networks(replay_case *c, const json_t *weights, size_t max_rows, int with_noise,
+                            networks *n)
+{
+    memset(n, 0, sizeof *n);
+    replay_read_layers(c, weights, "policy", &n->policy);
+    replay_read_layers(c, weights, "critic", &n->critic);
+    n->A = n->policy.n_out;
+    n->F = with_noise ? (size_t)n->policy.hidden[n->policy.n - 2] : 0;
+
+    tce_policy_options policy;
+    tce_policy_options_init(&policy, sizeof policy);
+    policy.n_obs = (int32_t)n->policy.n_in;
+    policy.n_dims = (int32_t)n->A;
+    policy.form = TCE_POLICY_DIAGONAL_SHARED;
+    policy.spread = TCE_POLICY_EXP;
+    policy.n_hidden = (int32_t)n->policy.n - 1;
+    policy.hidden = n->policy.hidden;
+    policy.activation = replay_activation(c);
+    policy.precision = TCE_NET_DOUBLE;
+    policy.max_batch = (int32_t)max_rows;
+    replay_ok(c, tce_policy_create(&policy, NULL, &n->mean));
+    replay_keep(c, n->mean, free_policy);
+
+    tce_net_options net;
+    tce_net_options_init(&net, sizeof net);
+    net.n_in = (int32_t)n->critic.n_in;
+    net.n_hidden = (int32_t)n->critic.n - 1;
+    net.hidden = n->critic.hidden;
+    net.activation = replay_activation(c);
+    net.precision = TCE_NET_DOUBLE;
+    replay_ok(c, tce_net_create(&net, NULL, &n->net));
+    replay_keep(c, n->net, free_net);
+
+    n->arrays = case_memory(c);
+    if (with_noise) {
+        const json_t *expln = replay_get(c, c->root, "expln");
+        const gsde_options o = { n->F, n->A, json_is_true(expln) ? GSDE_EXPLN : GSDE_EXP, 1, 1.0 };
+        gsde_take(&n->noise, &o, n->arrays);
+    }
+    step_policy_take(&n->actor, n->arrays, max_rows, n->A, n->F);
+    if (n->arrays->failed)
+        replay_fail(c, "no memory");
+    n->actor.policy = n->mean;
+    n->actor.noise = with_noise ? &n->noise : NULL;
+}
+
+static void set_weights(replay_case *c, const json_t *weights, tce_policy *mean, gsde *noise,
+                        tce_net *net)
+{
+    replay_layers policy, critic;
+    replay_read_layers(c, weights, "policy", &policy);
+    replay_read_layers(c, weights, "critic", &critic);
+    double *all = replay_zeros(c, policy.n_parameters + policy.n_out);
+    memcpy(all, policy.parameters, policy.n_parameters * sizeof *all);
+    if (noise) {
+        memcpy(noise->log_std, replay_array(c, weights, "log_std", noise->n),
+               noise->n * sizeof(double));
+        gsde_refresh(noise);
+    } else {
+        memcpy(all + policy.n_parameters, replay_array(c, weights, "log_std", policy.n_out),
+               policy.n_out * sizeof *all);
+    }
+    replay_ok(c, tce_policy_set_weights(mean, all));
+    replay_ok(c, tce_net_set_weights(net, critic.parameters));
+}
+
+/* A vector of weights or gradients against a list of layers, each array by its own size. */
+static void compare_list(replay_case *c, const json_t *object, const char *key, const double *got)
+{
+    const json_t *layers = replay_get(c, object, key);
+    for (size_t l = 0; l < json_array_size(layers); l++) {
+        const json_t *layer = json_array_get(layers, l);
+        size_t shape[REPLAY_MAX_RANK];
+        replay_shape(c, layer, "weight", shape);
+        replay_compare_rivals(c, layer, "weight", shape[0] * shape[1], got);
+        got += shape[0] * shape[1];
+        replay_compare_rivals(c, layer, "bias", shape[0], got);
+        got += shape[0];
+    }
+}
+
+static void compare_weights(replay_case *c, const json_t *object, const tce_policy *mean,
+                            const gsde *noise, const tce_net *net)
+{
+    const size_t n = tce_policy_n_weights(mean), A = tce_policy_n_dims(mean);
+    double *policy = replay_zeros(c, n), *critic = replay_zeros(c, tce_net_n_weights(net));
+    tce_policy_get_weights(mean, policy);
+    tce_net_get_weights(net, critic);
+    compare_list(c, object, "policy", policy);
+    compare_list(c, object, "critic", critic);
+    if (noise)
+        replay_compare_rivals(c, object, "log_std", noise->n, noise->log_std);
+    else
+        replay_compare_rivals(c, object, "log_std", A, policy + n - A);
+}
+
+static void compare_gradients(replay_case *c, const json_t *object, const networks *n)
+{
+    const size_t size = tce_policy_n_weights(n->mean);
+    double *policy = replay_zeros(c, size), *critic = replay_zeros(c, tce_net_n_weights(n->net));
+    tce_policy_get_gradient(n->mean, policy);
+    tce_net_get_gradient(n->net, critic);
+    compare_list(c, object, "policy", policy);
+    compare_list(c, object, "critic", critic);
+    if (n->actor.noise)
+        replay_compare_rivals(c, object, "log_std", n->noise.n, n->noise.gradient);
+    else
+        replay_compare_rivals(c, object, "log_std", n->A, policy + size - n->A);
+}
+
+/* ---- updates --------------------------------------------------------------------------------- */
+
+static step_update_options update_options(replay_case *c, int normalise)
+{
+    const double rate = replay_number(c, c->root, "lr");
+    step_update_options o = {
+        .ratio_clip = replay_number(c, c->root, "clip"),
+        .critic_clip = replay_number_or(c, c->root, "value_clip", 0.0),
+        .value_coefficient = replay_number_or(c, c->root, "value_coefficient", 0.5),
+        .entropy_coefficient = replay_number(c, c->root, "entropy_coefficient"),
+        .max_norm = replay_number(c, c->root, "max_gradient_norm"),
+        .normalise_advantages = normalise
+    };
+    tce_adam_options_init(&o.policy_adam, sizeof o.policy_adam);
+    o.policy_adam.epsilon = replay_number(c, c->root, "adam_epsilon");
+    o.critic_adam = o.policy_adam;
+    o.policy_adam.learning_rate = rate;
+    o.critic_adam.learning_rate = replay_number_or(c, c->root, "lr_critic_alpha", rate);
+    return o;
+}
+
+static void compare_report(replay_case *c, const json_t *object, const step_report *r,
+                           const step_update_options *o)
+{
+    const double entropy = -r->entropy;
+    const double loss = r->policy_loss + o->value_coefficient * r->value_loss -
+                        o->entropy_coefficient * r->entropy;
+    replay_compare_rivals(c, object, "policy_loss", 1, &r->policy_loss);
+    replay_compare_rivals(c, object, "value_loss", 1, &r->value_loss);
+    replay_compare_rivals(c, object, "entropy_loss", 1, &entropy);
+    replay_compare_rivals(c, object, "loss", 1, &loss);
+    replay_compare_rivals(c, object, "gradient_norm", 1, &r->gradient_norm);
+    replay_compare_rivals(c, object, "clip_fraction", 1, &r->clip_fraction);
+    replay_compare_rivals(c, object, "approx_kl", 1, &r->approx_kl);
+}
+
+static step_update create_update(replay_case *c, networks *n, size_t max_rows)
+{
+    step_update u;
+    step_update_take(&u, n->arrays, max_rows, n->policy.n_in, n->A);
+    if (n->arrays->failed)
+        replay_fail(c, "no memory");
+    u.policy = &n->actor;
+    u.critic = n->net;
+    return u;
+}
+
+/* Shuffled minibatches of given samples. */
+static void minibatch_updates(replay_case *c, int with_noise)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    networks n;
+    replay_shape(c, c->root, "observations", shape);
+    const size_t rows = shape[0];
+    const json_t *weights = replay_object(c, c->root, "weights");
+    create_networks(c, weights, rows, with_noise, &n);
+    set_weights(c, weights, n.mean, n.actor.noise, n.net);
+    const step_samples samples = { .O = n.policy.n_in,
+                                   .A = n.A,
+                                   .obs = replay_array(c, c->root, "observations", rows * shape[1]),
+                                   .actions = replay_array(c, c->root, "actions", rows * n.A),
+                                   .log_prob = replay_array(c, c->root, "old_log_prob", rows),
+                                   .values = replay_array(c, c->root, "old_values", rows),
+                                   .advantages = replay_array(c, c->root, "advantages", rows),
+                                   .returns = replay_array(c, c->root, "returns", rows) };
+    const step_update_options options = update_options(c, 1);
+    const minibatches cut = minibatches_of(rows, 1,
+                                           (size_t)replay_int(c, c->root, "batch_size", 1, 1000));
+    step_update update = create_update(c, &n, rows);
+    const json_t *epochs = replay_get(c, c->root, "epochs");
+    for (size_t e = 0; e < json_array_size(epochs); e++) {
+        const json_t *parts = json_array_get(epochs, e);
+        if (json_array_size(parts) != cut.count)
+            replay_fail(c, "an epoch of %zu minibatches, %zu are made", json_array_size(parts),
+                        cut.count);
+        for (size_t k = 0; k < cut.count; k++) {
+            const json_t *part = json_array_get(parts, k);
+            const size_t size = minibatch_begin(&cut, k + 1) - minibatch_begin(&cut, k);
+            const int32_t *indices = replay_ints(c, part, "indices", size);
+            uint32_t *list = replay_block(c, size, sizeof *list);
+            step_report report;
+            for (size_t i = 0; i < size; i++)
+                list[i] = (uint32_t)indices[i];
+            replay_ok(c, step_update_run(&update, &samples, size, list, &options, &report));
+            compare_report(c, part, &report, &options);
+        }
+    }
+    compare_weights(c, replay_object(c, c->root, "final_weights"), n.mean, n.actor.noise, n.net);
+}
+
+void replay_ppo_minibatch_updates(replay_case *c)
+{
+    minibatch_updates(c, 0);
+}
+
+void replay_gsde_minibatch_updates(replay_case *c)
+{
+    minibatch_updates(c, 1);
+}
+
+/* What the roll-out's networks say of its samples, and the advantages [E, T]. */
+static step_samples judge_samples(replay_case *c, networks *n, size_t E, size_t T)
+{
+    const size_t rows = E * T, O = n->policy.n_in;
+    const double gamma = replay_number(c, c->root, "gamma");
+    const json_t *tape = replay_object(c, c->root, "tape");
+    const double *reached = replay_array(c, tape, "obs", rows * O);
+    const double *reset = replay_array(c, tape, "reset", E * (T + 1) * O);
+    double *rewards = replay_array(c, tape, "reward", rows);
+    const uint8_t *terminated = replay_flags(c, tape, "terminated", rows);
+    const uint8_t *truncated = replay_flags(c, tape, "truncated", rows);
+    const double *obs = replay_array(c, c->root, "observations", rows * O);
+    const double *actions = replay_array(c, c->root, "actions", rows * n->A);
+    double *values = replay_zeros(c, E * (T + 1)), *plain = replay_zeros(c, rows);
+    double *after = replay_zeros(c, rows), *log_prob = replay_zeros(c, rows);
+    double *advantages = replay_zeros(c, rows), *returns = replay_zeros(c, rows);
+    double *work = replay_zeros(c, tce_net_work_size(n->net, rows));
+    uint8_t *ends = replay_block(c, rows, 1);
+
+    replay_ok(c, tce_net_evaluate(n->net, rows, obs, work, plain));
+    replay_ok(c, tce_net_evaluate(n->net, rows, reached, work, after));
+    for (size_t e = 0; e < E; e++) {
+        const size_t last = e * T + T - 1;
+        memcpy(values + e * (T + 1), plain + e * T, T * sizeof *values);
+        values[e * (T + 1) + T] = after[last];
+        if (terminated[last] || truncated[last])
+            replay_ok(c, tce_net_evaluate(n->net, 1, reset + (e * (T + 1) + T) * O, work,
+                                          &values[e * (T + 1) + T]));
+    }
+    for (size_t i = 0; i < rows; i++) {
+        ends[i] = terminated[i] || truncated[i];
+        rewards[i] += truncated[i] && !terminated[i] ? gamma * after[i] : 0.0;
+    }
+    replay_ok(c, step_policy_predict(&n->actor, rows, obs));
+    replay_ok(c, step_policy_log_prob(&n->actor, actions, log_prob));
+    replay_ok(c, tce_returns_gae(E, T, rewards, values, ends, gamma,
+                                 replay_number(c, c->root, "lam"), advantages, returns));
+    replay_compare_rivals(c, c->root, "values", rows, plain);
+    replay_compare_rivals(c, c->root, "log_probs", rows, log_prob);
+    replay_compare_rivals(c, c->root, "rewards_with_bootstrap", rows, rewards);
+    replay_compare_rivals(c, c->root, "advantages", rows, advantages);
+    replay_compare_rivals(c, c->root, "returns", rows, returns);
+    return (step_samples){ O, n->A, obs, actions, log_prob, plain, advantages, returns };
+}
+
+/* The actions of gSDE: held matrices, the first draw unused, one each for N environments. */
+static void check_matrices(replay_case *c, const networks *n, size_t E, size_t T)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    const size_t every = (size_t)replay_int(c, c->root, "sde_sample_freq", 1, 1000);
+    const size_t size = n->F * n->A;
+    replay_shape(c, c->root, "exploration_matrices", shape);
+    const double *matrices = replay_array(c, c->root, "exploration_matrices",
+                                          shape[0] * shape[1] * size);
+    double *actions = replay_zeros(c, E * T * n->A);
+    for (size_t e = 0; e < E; e++)
+        for (size_t t = 0; t < T; t++) {
+            const size_t k = e * T + t, draw = 1 + t / every;
+            gsde_noise(&n->noise, matrices + (draw * E + e) * size, n->actor.hidden + k * n->F,
+                       actions + k * n->A);
+            for (size_t d = 0; d < n->A; d++)
+                actions[k * n->A + d] += n->actor.mean[k * n->A + d];
+        }
+    replay_compare_rivals(c, c->root, "actions", E * T * n->A, actions);
+}
+
+/* A roll-out over a tape, and epochs on all of it. */
+static void updates(replay_case *c, int with_noise)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    networks n;
+    replay_shape(c, c->root, "observations", shape);
+    const size_t E = shape[0], T = shape[1], rows = E * T;
+    const json_t *weights = replay_object(c, c->root, "weights");
+    create_networks(c, weights, rows, with_noise, &n);
+    set_weights(c, replay_object(c, c->root, "behaviour_weights"), n.mean, n.actor.noise, n.net);
+    const step_samples samples = judge_samples(c, &n, E, T);
+    if (with_noise)
+        check_matrices(c, &n, E, T);
+
+    set_weights(c, weights, n.mean, n.actor.noise, n.net);
+    const step_update_options options = update_options(c, 1);
+    step_update update = create_update(c, &n, rows);
+    uint32_t *list = replay_block(c, rows, sizeof *list);
+    for (size_t i = 0; i < rows; i++)
+        list[i] = (uint32_t)i;
+    const json_t *epochs = replay_get(c, c->root, "epochs");
+    for (size_t e = 0; e < json_array_size(epochs); e++) {
+        const json_t *epoch = json_array_get(epochs, e);
+        step_report report;
+        replay_ok(c, step_update_gradient(&update, &samples, rows, list, &options, &report));
+        if (replay_get(c, epoch, "gradients") != NULL)
+            compare_gradients(c, replay_object(c, epoch, "gradients"), &n);
+        replay_ok(c, step_update_run(&update, &samples, rows, list, &options, &report));
+        compare_report(c, epoch, &report, &options);
+    }
+    compare_weights(c, replay_object(c, c->root, "final_weights"), n.mean, n.actor.noise, n.net);
+}
+
+void replay_ppo_updates(replay_case *c)
+{
+    updates(c, 0);
+}
+
+void replay_gsde_updates(replay_case *c)
+{
+    updates(c, 1);
+}
+
+void replay_clip_surrogate(replay_case *c)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    tce_returns_stats stats = TCE_INIT(tce_returns_stats);
+    replay_shape(c, c->root, "advantages", shape);
+    const size_t n = shape[0];
+    double *d = replay_zeros(c, n);
+    replay_ok(c, tce_returns_surrogate(n, replay_array(c, c->root, "new_log_prob", n),
+                                       replay_array(c, c->root, "old_log_prob", n),
+                                       replay_array(c, c->root, "advantages", n), NULL,
+                                       replay_number(c, c->root, "clip"), &stats, d));
+    replay_compare_rivals(c, c->root, "loss", 1, &stats.loss);
+    replay_compare_rivals(c, c->root, "d_log_prob", n, d);
+}
+
+/* ---- schedules ------------------------------------------------------------------------------- */
+
+static void compare_schedule(replay_case *c, const char *key, size_t n, const double *done,
+                             int32_t kind, double first, double last)
+{
+    double *got = replay_zeros(c, n);
+    for (size_t i = 0; i < n; i++)
+        got[i] = step_schedule(kind, first, last, done[i]);
+    replay_compare_rivals(c, c->root, key, n, got);
+}
+
+void replay_schedule(replay_case *c)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    replay_shape(c, c->root, "fraction_done", shape);
+    const double *done = replay_array(c, c->root, "fraction_done", shape[0]);
+    compare_schedule(c, "lin_0_3_metaworld", shape[0], done, SCHEDULE_FIRST_QUARTER, 0.3, 0.01);
+    compare_schedule(c, "lin_0_4", shape[0], done, SCHEDULE_LINEAR, 0.4, 0.0);
+}
+
+void replay_schedule_iterations(replay_case *c)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    replay_shape(c, c->root, "environment_steps", shape);
+    const size_t n = shape[0];
+    const double *steps = replay_array(c, c->root, "environment_steps", n);
+    const double total = replay_number(c, c->root, "total_steps");
+    double *done = replay_zeros(c, n);
+    for (size_t i = 0; i < n; i++)
+        done[i] = fmin(1.0, steps[i] / total);
+    replay_compare_rivals(c, c->root, "fraction_done", n, done);
+    compare_schedule(c, "lin_0.3", n, done, SCHEDULE_LINEAR, 0.3, 0.0);
+    compare_schedule(c, "lin_0.4", n, done, SCHEDULE_LINEAR, 0.4, 0.0);
+    compare_schedule(c, "lin_0.001", n, done, SCHEDULE_LINEAR, 0.001, 0.0);
+    compare_schedule(c, "first_quarter_0_3_to_0_01", n, done, SCHEDULE_FIRST_QUARTER, 0.3, 0.01);
+}
+
+/* ---- the distribution of gSDE ---------------------------------------------------------------- */
+
+void replay_gsde_distribution(replay_case *c)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    gsde g;
+    replay_shape(c, c->root, "latent", shape);
+    const size_t n = shape[0], F = shape[1];
+    replay_shape(c, c->root, "mean", shape);
+    const size_t A = shape[1];
+    const int full = replay_int_or(c, c->root, "full_std", 1);
+    const int squash = replay_int_or(c, c->root, "squash", 0);
+    const int learn = replay_int_or(c, c->root, "learn_features", 0);
+    const gsde_options o = { F, A, replay_int_or(c, c->root, "expln", 0) ? GSDE_EXPLN : GSDE_EXP,
+                             full, 1.0 };
+    gsde_take(&g, &o, case_memory(c));
+    memcpy(g.log_std, replay_array(c, c->root, "log_std", g.n), g.n * sizeof(double));
+    gsde_refresh(&g);
+    replay_compare_rivals(c, c->root, "std", F * A, g.std);
+
+    /* noise of given matrices, deviations, density, entropy */
+    const double *z = replay_array(c, c->root, "latent", n * F);
+    const double *mean = replay_array(c, c->root, "mean", n * A);
+    const double *matrices = replay_array(c, c->root, "exploration_matrices", n * F * A);
+    double *noise = replay_zeros(c, n * A), *sigma = replay_zeros(c, n * A);
+    double *u = replay_zeros(c, n * A), *action = replay_zeros(c, n * A);
+    for (size_t i = 0; i < n; i++)
+        gsde_noise(&g, matrices + i * F * A, z + i * F, noise + i * A);
+    gsde_deviations(&g, n, z, sigma);
+    const double *given = replay_array(c, c->root, "action", n * A);
+    for (size_t k = 0; k < n * A; k++) {
+        /* without features there is no noise, and the density is that of an action of the case's own */
+        u[k] = noise[k] != 0.0 ? mean[k] + noise[k] : given[k];
+        action[k] = squash ? tanh(u[k]) : u[k];
+    }
+    replay_compare_rivals(c, c->root, "noise", n * A, noise);
+    replay_compare_rivals(c, c->root, "action", n * A, action);
+    replay_compare_rivals(c, c->root, "sigma", n * A, sigma);
+    const tce_gauss now = { .struct_size = sizeof now,
+                            .n = n,
+                            .dim = A,
+                            .n_scales = n,
+                            .form = TCE_GAUSS_DIAGONAL,
+                            .mean = mean,
+                            .scale = sigma };
+    double *work = replay_zeros(c, tce_gauss_work_size(n, A)), *log_prob = replay_zeros(c, n);
+    double *entropy = replay_zeros(c, n);
+    replay_ok(c, tce_gauss_log_prob(&now, u, work, log_prob));
+    for (size_t k = 0; squash && k < n * A; k++)
+        log_prob[k / A] -= log(1.0 - action[k] * action[k] + 1e-6);
+    replay_compare_rivals(c, c->root, "log_prob", n, log_prob);
+    replay_ok(c, tce_gauss_entropy(&now, entropy));
+    if (!squash)
+        replay_compare_rivals(c, c->root, "entropy", n, entropy);
+
+    /* gradients of sum coefficients * log_prob, the action given */
+    const double *coefficients = replay_array(c, c->root, "coefficients", n);
+    double *d_mean = replay_zeros(c, n * A), *d_sigma = replay_zeros(c, n * A);
+    double *d_z = replay_zeros(c, n * F);
+    replay_ok(c, tce_gauss_log_prob_backward(&now, u, coefficients, work, NULL, d_mean, d_sigma));
+    gsde_backward(&g, n, z, sigma, d_sigma, learn ? d_z : NULL);
+    replay_compare_rivals(c, c->root, "d_mean", n * A, d_mean);
+    replay_compare_rivals(c, c->root, "d_log_std", g.n, g.gradient);
+    if (replay_get(c, c->root, "d_latent") != NULL)
+        replay_compare_rivals(c, c->root, "d_latent", n * F, d_z);
+    if (replay_get(c, c->root, "d_log_std_of_entropy") == NULL)
+        return;
+    replay_ok(c, tce_gauss_entropy_backward(&now, coefficients, d_sigma));
+    gsde_backward(&g, n, z, sigma, d_sigma, NULL);
+    replay_compare_rivals(c, c->root, "d_log_std_of_entropy", g.n, g.gradient);
+}
+
+/* ---- whole loops ----------------------------------------------------------------------------- */
+
+/* What all environments of a case play, whatever is done in them. */
+typedef struct tape {
+    size_t N, K, O, A;
+    const double *reset;  /* [N, K+1, O] */
+    const double *obs;    /* [N, K, O] */
+    const double *reward; /* [N, K] */
+    const uint8_t *terminated, *truncated;
+    size_t n_made; /* environments so far */
+    double *bounds;
+} tape;
+
+typedef struct player {
+    tape *tape;
+    size_t number; /* of the environment */
+    size_t k;      /* steps played */
+} player;
+
+static tce_status player_create(void *user, const char *settings, void **out)
+{
+    tape *t = user;
+    player *p = calloc(1, sizeof *p);
+    (void)settings;
+    if (!p)
+        return tce_fail(TCE_E_NOMEM, "no memory");
+    p->tape = t;
+    p->number = t->n_made++ % t->N;
+    *out = p;
+    return TCE_OK;
+}
+
+static tce_status player_spec(void *instance, tce_env_spec *out)
+{
+    const tape *t = ((player *)instance)->tape;
+    out->n_obs = (int32_t)t->O;
+    out->n_action = (int32_t)t->A;
+    out->n_steps = 1000;
+    out->dt = 1.0;
+    out->action_low = t->bounds;
+    out->action_high = t->bounds + t->A;
+    return TCE_OK;
+}
+
+static tce_status player_reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
+                               double *out_vel)
+{
+    const player *p = instance;
+    const tape *t = p->tape;
+    (void)random, (void)out_pos, (void)out_vel;
+    memcpy(out_obs, t->reset + (p->number * (t->K + 1) + p->k) * t->O, t->O * sizeof *out_obs);
+    return TCE_OK;
+}
+
+static tce_status player_step(void *instance, const double *action, double *out_obs,
+                              tce_env_result *out)
+{
+    player *p = instance;
+    const tape *t = p->tape;
+    const size_t i = p->number * t->K + p->k;
+    (void)action;
+    if (p->k == t->K)
+        return tce_fail(TCE_E_ENV, "the tape has ended");
+    memcpy(out_obs, t->obs + i * t->O, t->O * sizeof *out_obs);
+    out->reward = t->reward[i];
+    out->terminated = t->terminated[i];
+    out->truncated = t->truncated[i];
+    p->k++;
+    return TCE_OK;
+}
+
+static const tce_env_vtable PLAYER = { .struct_size = sizeof PLAYER,
+                                       .abi = TCE_ENV_ABI,
+                                       .name = "tape",
+                                       .description = "plays a tape",
+                                       .create = player_create,
+                                       .destroy = free,
+                                       .spec = player_spec,
+                                       .reset = player_reset,
+                                       .step_action = player_step };
+
+static void read_tape(replay_case *c, size_t A, tape *t)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    const json_t *given = replay_object(c, c->root, "tape");
+    replay_shape(c, given, "obs", shape);
+    memset(t, 0, sizeof *t);
+    t->N = shape[0], t->K = shape[1], t->O = shape[2], t->A = A;
+    t->obs = replay_array(c, given, "obs", t->N * t->K * t->O);
+    t->reset = replay_array(c, given, "reset", t->N * (t->K + 1) * t->O);
+    t->reward = replay_array(c, given, "reward", t->N * t->K);
+    t->terminated = replay_flags(c, given, "terminated", t->N * t->K);
+    t->truncated = replay_flags(c, given, "truncated", t->N * t->K);
+    t->bounds = replay_zeros(c, 2 * A);
+    for (size_t d = 0; d < A; d++)
+        t->bounds[d] = -1.0, t->bounds[A + d] = 1.0;
+}
+
+/* Noise and orders of an iteration, as the case gives them. */
+typedef struct given_draws {
+    replay_case *c;
+    const json_t *iterations;
+    int32_t every; /* steps for which a matrix is held; 0: normals of actions */
+} given_draws;
+
+static void given_normals(void *context, int64_t i, int64_t step, size_t n, double *out)
+{
+    const given_draws *g = context;
+    const json_t *it = json_array_get(g->iterations, (size_t)i - 1);
+    const char *key = g->every > 0 ? "matrix_normals" : "action_normals";
+    const json_t *draws = replay_get(g->c, it, key);
+    const json_t *one = json_array_get(draws, (size_t)(g->every > 0 ? step / g->every : step));
+    json_t *wrapped = json_pack("{sO}", "x", (json_t *)one);
+    memcpy(out, replay_array(g->c, wrapped, "x", n), n * sizeof *out);
+    json_decref(wrapped);
+}
+
+static void given_permutation(void *context, int64_t i, int32_t what, int32_t epoch, size_t n,
+                              uint32_t *out)
+{
+    const given_draws *g = context;
+    const json_t *it = json_array_get(g->iterations, (size_t)i - 1);
+    const json_t *order = json_array_get(replay_get(g->c, it, "permutations"), (size_t)epoch);
+    (void)what;
+    if (json_array_size(order) != n)
+        replay_fail(g->c, "a permutation of %zu samples, there are %zu", json_array_size(order), n);
+    for (size_t k = 0; k < n; k++)
+        out[k] = (uint32_t)json_integer_value(json_array_get(order, k));
+}
+
+enum { N_WORDS = 32, WORD = 160 };
+
+typedef struct words {
+    size_t n;
+    char *list[N_WORDS];
+} words;
+
+static void say(replay_case *c, words *w, const char *key, const char *format, ...)
+{
+    va_list values;
+    char *word = replay_block(c, WORD, 1);
+    const int length = snprintf(word, WORD, "%s=", key);
+    va_start(values, format);
+    vsnprintf(word + length, WORD - (size_t)length, format, values);
+    va_end(values);
+    w->list[w->n++] = word;
+}
+
+static void say_layers(replay_case *c, words *w, const char *key, const replay_layers *layers)
+{
+    char text[WORD] = "";
+    for (size_t l = 0; l + 1 < layers->n; l++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", l ? "," : "",
+                 (int)layers->hidden[l]);
+    say(c, w, key, "[%s]", text);
+}
+
+/* The settings that a case's fields are. */
+static void run_settings(replay_case *c, const char *method, settings *s)
+{
+    words w = { 0 };
+    replay_layers policy, critic;
+    const json_t *weights = replay_object(c, c->root, "weights");
+    const json_t *first = json_array_get(replay_get(c, c->root, "iterations"), 0);
+    const char *clip = replay_text(c, c->root, "clip_schedule");
+    const char *rate = replay_text(c, c->root, "learning_rate_schedule");
+    const int quarter = clip != NULL && strstr(clip, "quarter") != NULL;
+    const int linear = rate != NULL && strncmp(rate, "lin_", 4) == 0;
+    if (clip == NULL || rate == NULL || (!quarter && strncmp(clip, "lin_", 4) != 0) ||
+        (!linear && strncmp(rate, "constant ", 9) != 0))
+        replay_fail(c, "a schedule that is unknown");
+    replay_read_layers(c, weights, "policy", &policy);
+    replay_read_layers(c, weights, "critic", &critic);
+    say(c, &w, "run.method", "%s", method);
+    say(c, &w, "policy.precision", "double");
+    say_layers(c, &w, "policy.hidden", &policy);
+    say_layers(c, &w, "critic.hidden", &critic);
+    say(c, &w, "policy.activation", "%s", replay_text(c, c->root, "activation"));
+    say(c, &w, "critic.activation", "%s", replay_text(c, c->root, "activation"));
+    say(c, &w, "collect.environments", "%d", (int)replay_int(c, c->root, "n_env", 1, 1000));
+    say(c, &w, "collect.steps", "%d", (int)replay_int(c, c->root, "n_step", 1, 1000));
+    say(c, &w, "objective.gamma", "%.17g", replay_number(c, c->root, "gamma"));
+    say(c, &w, "objective.lambda", "%.17g", replay_number(c, c->root, "lam"));
+    say(c, &w, "normalise.observations", "%s",
+        replay_int_or(c, c->root, "normalise_observations", 0) ? "true" : "false");
+    say(c, &w, "normalise.rewards", "%s",
+        replay_int_or(c, c->root, "normalise_rewards", 0) ? "true" : "false");
+    say(c, &w, "normalise.observation_clip", "%.17g", replay_number(c, c->root, "normaliser_clip"));
+    say(c, &w, "normalise.reward_clip", "%.17g", replay_number(c, c->root, "normaliser_clip"));
+    say(c, &w, "update.batch_size", "%d", (int)replay_int(c, c->root, "batch_size", 1, 1000));
+    say(c, &w, "update.adam_epsilon", "%.17g", replay_number(c, c->root, "adam_epsilon"));
+    say(c, &w, "update.clip_norm", "%.17g", replay_number(c, c->root, "max_gradient_norm"));
+    say(c, &w, "update.value_coefficient", "%.17g", replay_number(c, c->root, "value_coefficient"));
+    say(c, &w, "policy.entropy_coefficient", "%.17g",
+        replay_number(c, c->root, "entropy_coefficient"));
+    say(c, &w, "update.schedule_steps", "%d",
+        (int)replay_int(c, c->root, "total_steps", 1, 1 << 20));
+    say(c, &w, "update.clip_schedule", "%s", quarter ? "first_quarter" : "linear");
+    say(c, &w, "update.ratio_clip", "%s", quarter ? "0.3" : clip + 4);
+    say(c, &w, "update.critic_clip", "%s", quarter ? "0.3" : clip + 4);
+    say(c, &w, "update.rate_schedule", "%s", linear ? "linear" : "constant");
+    say(c, &w, "policy.learning_rate", "%s", linear ? rate + 4 : rate + 9);
+    say(c, &w, "critic.learning_rate", "%s", linear ? rate + 4 : rate + 9);
+    say(c, &w, "policy.epochs", "%zu", json_array_size(replay_get(c, first, "permutations")));
+    if (strcmp(method, "gsde") == 0)
+        say(c, &w, "policy.sde_every", "%d",
+            (int)replay_int(c, c->root, "sde_sample_freq", 1, 1000));
+    replay_ok(c, settings_read(s, METHODS, NULL, w.n, w.list));
+}
+
+static void free_learner(void *l)
+{
+    on_policy_destroy(l);
+}
+
+/* An iteration's arrays, numbers and weights. */
+static void compare_iteration(replay_case *c, const json_t *it, const on_policy *l,
+                              const double *values)
+{
+    const size_t n = l->n;
+    const step_rollout *r = &l->rollout;
+    const double done = on_policy_done(l);
+    const double steps = (double)l->n_steps;
+    const double clip = step_schedule(l->o->clip_schedule, l->o->ratio_clip, l->o->clip_last, done);
+    const double rate = step_schedule(l->o->rate_schedule, l->o->policy_rate, 0.0, done);
+    static const struct {
+        const char *key, *column;
+        double sign;
+    } numbers[] = {
+        { "policy_loss", "policy_loss", 1 }, { "value_loss", "value_loss", 1 },
+        { "entropy_loss", "entropy", -1 },   { "clip_fraction", "fraction_clipped", 1 },
+        { "approx_kl", "approx_kl", 1 },     { "explained_variance", "explained_variance", 1 }
+    };
+    replay_compare_rivals(c, it, "observations", n * l->O, r->obs);
+    replay_compare_rivals(c, it, "actions", n * l->A, r->actions);
+    replay_compare_rivals(c, it, "values", n, r->values);
+    replay_compare_rivals(c, it, "log_probs", n, r->log_prob);
+    replay_compare_rivals(c, it, "rewards_with_bootstrap", n, r->rewards);
+    replay_compare_rivals(c, it, "advantages", n, r->advantages);
+    replay_compare_rivals(c, it, "returns", n, r->returns);
+    replay_compare_rivals(c, it, "environment_steps", 1, &steps);
+    replay_compare_rivals(c, it, "fraction_done", 1, &done);
+    replay_compare_rivals(c, it, "clip", 1, &clip);
+    replay_compare_rivals(c, it, "value_clip", 1, &clip);
+    replay_compare_rivals(c, it, "learning_rate", 1, &rate);
+    for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++)
+        for (size_t column = 0; column < l->n_columns; column++)
+            if (strcmp(l->columns[column], numbers[k].column) == 0) {
+                const double got = numbers[k].sign * values[column];
+                replay_compare_rivals(c, it, numbers[k].key, 1, &got);
+            }
+    compare_weights(c, replay_object(c, it, "weights_after"), l->mean,
+                    l->way.gsde ? &l->noise : NULL, l->critic);
+}
+
+static void compare_normalisers(replay_case *c, const on_policy *l)
+{
+    const json_t *after = replay_object(c, c->root, "normaliser_after");
+    double *mean = replay_zeros(c, l->O), *variance = replay_zeros(c, l->O), count;
+    tce_normaliser_statistics(l->seen_obs, mean, variance, &count);
+    replay_compare_rivals(c, after, "obs_mean", l->O, mean);
+    replay_compare_rivals(c, after, "obs_var", l->O, variance);
+    replay_compare_rivals(c, after, "obs_count", 1, &count);
+    tce_normaliser_statistics(l->seen_returns, mean, variance, &count);
+    replay_compare_rivals(c, after, "return_mean", 1, mean);
+    replay_compare_rivals(c, after, "return_var", 1, variance);
+    replay_compare_rivals(c, after, "return_count", 1, &count);
+    replay_compare_rivals(c, after, "discounted_return", l->N, l->discounted);
+}
+
+static void run_loop(replay_case *c, const method *way)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    settings s;
+    tape t;
+    void *learner;
+    const json_t *iterations = replay_get(c, c->root, "iterations");
+    run_settings(c, way->settings.name, &s);
+    replay_shape(c, json_array_get(iterations, 0), "actions", shape);
+    read_tape(c, shape[2], &t);
+    const task playing = { .vtable = &PLAYER, .user = &t };
+    const method_context context = { &s, &playing, NULL };
+    replay_ok(c, way->create(&context, &learner));
+    replay_keep(c, learner, free_learner);
+    on_policy *l = learner;
+    given_draws given = { c, iterations,
+                          l->way.gsde ? replay_int(c, c->root, "sde_sample_freq", 1, 1000) : 0 };
+    l->draws = (on_policy_draws){ &given, given_normals, given_permutation };
+
+    set_weights(c, replay_object(c, c->root, "weights"), l->mean, l->way.gsde ? &l->noise : NULL,
+                l->critic);
+    double *values = replay_zeros(c, l->n_columns), *seconds = replay_zeros(c, 8);
+    for (size_t i = 0; i < json_array_size(iterations); i++) {
+        progress made = { .values = values, .seconds = seconds };
+        replay_ok(c, way->iterate(learner, (int64_t)i + 1, &made));
+        compare_iteration(c, json_array_get(iterations, i), l, values);
+    }
+    compare_normalisers(c, l);
+}
+
+void replay_ppo_run(replay_case *c)
+{
+    run_loop(c, &METHOD_TABLE_PPO);
+}
+
+void replay_gsde_run(replay_case *c)
+{
+    run_loop(c, &METHOD_TABLE_GSDE);
+}
