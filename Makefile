@@ -64,7 +64,8 @@ $(foreach line,$(FILE_FLAGS),$(if $(wildcard src/$(firstword $(subst :, ,$(line)
 file_flags  = $(patsubst $(1:src/%=%):%,%,$(filter $(1:src/%=%):%,$(FILE_FLAGS)))
 
 COMPILE = $(CC) $(TCE_CFLAGS) $(BLAS_CFLAGS)
-LINK    = $(CC) $(SAN) $(COUNT) $(LDFLAGS)
+LINKER ?= $(CC)
+LINK    = $(LINKER) $(SAN) $(COUNT) $(LDFLAGS)
 
 # the folder $(2) as seen from the folder $(1)
 relative    = $(or $(shell sh pkgconfig/relative.sh '$(1)' '$(2)'),$(error the path from "$(1)" to "$(2)" is not known))
@@ -313,7 +314,7 @@ PYTHON_NEEDS := command:$(PYTHON) python:ensurepip
 FUZZ_NEEDS   := command:clang package:libclang-rt-dev
 
 # make only builds, and says what it lacks; these targets install it
-INSTALLING := $(if $(filter deps deps-% train test test-long check-aarch64 check-exported check-macos,$(MAKECMDGOALS)),--install)
+INSTALLING := $(if $(filter deps deps-% train test test-long check-aarch64 check-exported check-macos wheel,$(MAKECMDGOALS)),--install)
 needs      = $(if $(NO_DEPS),,@CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' PYTHON='$(PYTHON)' sh examples/setup/needs.sh $(INSTALLING) $(1))
 
 .PHONY: needs-build needs-suites needs-test needs-venv needs-fuzz

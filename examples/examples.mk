@@ -99,10 +99,13 @@ $(TASK_OBJECTS): private COMPILE_TASK += -I$(BUILD)/examples/tasks
 TASKS_DEPS ?= $(abspath deps)
 $(BUILD)/examples/tasks/shared/model.o: private COMPILE_TASK += -DTASKS_DEPS='"$(TASKS_DEPS)"'
 
+# where the tasks find MuJoCo when they are loaded
+MUJOCO_RPATH ?= $(abspath $(MUJOCO_DIR))/lib
+
 $(TASKS): $(TASK_OBJECTS) $(LIBTCE)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(LINK) -shared -o $@ $(TASK_OBJECTS) $(LINK_TCE) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -lpthread -lm -ldl
+	$(Q)$(LINK) -shared -o $@ $(TASK_OBJECTS) $(LINK_TCE) -L$(MUJOCO_DIR)/lib -Wl,-rpath,'$(MUJOCO_RPATH)' -lmujoco -lpthread -lm -ldl
 
 $(TRAINER_OBJECTS): | needs-train
 
@@ -164,6 +167,19 @@ uninstall-program:
 .PHONY: check-install-program
 check-install-program: program | needs-models ## an installed copy by itself: commands of the docs from an empty folder, also after it was moved
 	@MAKE='$(MAKE)' BUILD='$(BUILD)' sh tests/install/check_program.sh
+
+# ---- a wheel for any Linux -----------------------------------------------------------------------------
+
+WHEEL_VENV := deps/venv-wheel
+WHEELS     ?= $(BUILD)/wheels
+
+$(WHEEL_VENV)/ready: bindings/python/wheel/wheel.txt $(if $(INSTALLING),| needs-venv)
+	$(call wheels,$(WHEEL_VENV),$<,wheel)
+
+.PHONY: wheel
+wheel: $(WHEEL_VENV)/ready | needs-train needs-mujoco ## the Python package libtce for any Linux with glibc 2.28, OpenBLAS inside, into build/wheels
+	$(call needs,command:gcc command:dpkg-source)
+	@MAKE='$(MAKE)' CC=gcc MUJOCO_DIR='$(MUJOCO_DIR)' sh bindings/python/wheel/build.sh $(BUILD)/wheel $(abspath $(WHEEL_VENV))/bin/python $(WHEELS)
 
 .PHONY: train
 train: program | $(VENV)/drawing $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,needs-models) ## trains TASK (reacher5) with METHOD (tce) and SEED (1); further words in ARGS

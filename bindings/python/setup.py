@@ -2,7 +2,7 @@
 
 Works from a checkout of the project, where the Makefile is two folders up. Elsewhere set TCE_BUNDLE to a libtce.so.0
 that is to be bundled, or to "none" for a package that finds the system's library. TCE_BUNDLE_PROGRAM names another folder
-of the program than build/bin, or "none".
+of the program than build/bin, or "none"; TCE_BUNDLE_LICENCES a folder with licences of what is inside.
 """
 
 import os
@@ -54,9 +54,16 @@ def add_program(package: Path) -> None:
     for name in ("tce", f"libtce_train.{SUFFIX}", f"libtce_tasks.{SUFFIX}"):
         if (folder / name).exists():
             shutil.copy(folder / name, package / "bin" / name)
+    share = package / "share" / "tce"
     configs = ROOT / "examples" / "configs"
     if configs.exists():
-        shutil.copytree(configs, package / "share" / "tce" / "configs", dirs_exist_ok=True)
+        shutil.copytree(configs, share / "configs", dirs_exist_ok=True)
+    versions = ROOT / "examples" / "setup" / "versions"
+    if versions.exists():
+        shutil.copy(versions, share / "versions")
+    licences = os.environ.get("TCE_BUNDLE_LICENCES")
+    if licences:
+        shutil.copytree(licences, share / "licences", dirs_exist_ok=True)
 
 
 class BuildWithLibrary(build_py):

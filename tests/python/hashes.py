@@ -29,8 +29,9 @@ from packaging.utils import (InvalidSdistFilename, InvalidWheelFilename, canonic
 from packaging.version import InvalidVersion
 
 TESTS = Path(__file__).resolve().parents[1]
-FOLDERS = ("python", "bench", "oracle")
+FOLDERS = ("machines", "python", "bench", "oracle")
 FILES = [path for folder in FOLDERS for path in sorted((TESTS / folder).glob("*.txt"))]
+FILES.append(TESTS.parent / "bindings" / "python" / "wheel" / "wheel.txt")
 
 OLDEST = 11  # minor version of Python
 MACHINES = ("x86_64", "aarch64")

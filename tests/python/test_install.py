@@ -27,8 +27,8 @@ def test_the_wheel_holds_its_own_library(tmp_path) -> None:
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation",
          "-w", str(tmp_path), str(ROOT / "bindings" / "python")], check=True)
-    wheel, = tmp_path.glob("tce-*.whl")
-    assert wheel.name.startswith(f"tce-{tce.__version__}-py3-none-linux")
+    wheel, = tmp_path.glob("libtce-*.whl")
+    assert wheel.name.startswith(f"libtce-{tce.__version__}-py3-none-linux")
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     assert (tmp_path / "site" / "tce" / "py.typed").exists()
     result = python(

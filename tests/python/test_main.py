@@ -47,6 +47,18 @@ def test_the_program_is_found_on_the_path_last(tmp_path) -> None:
     assert result.stdout.startswith(("arguments: --version", "tce 0.")), result.stderr
 
 
+def test_the_script_of_the_package_is_not_taken_for_the_program(tmp_path, monkeypatch) -> None:
+    from tce.__main__ import places
+
+    script = tmp_path / "tce"
+    script.write_text(f"#!{sys.executable}\nimport sys\nfrom tce.__main__ import main\nsys.exit(main())\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert script not in places()
+    make_program(script)
+    assert script in places()
+
+
 def test_a_missing_program_is_an_error_with_its_remedy(tmp_path) -> None:
     result = run("tasks", TCE_PROGRAM=str(tmp_path / "nothing"))
     assert result.returncode == 1

@@ -1,17 +1,30 @@
-"""``python -m tce …`` is the program ``tce``: train, eval, plot, export, bench, tasks, config.
+"""``python -m tce …`` is the program ``tce``: train, eval, plot, export, bench, tasks, config; and ``python -m tce models``.
 
 It is looked for under TCE_PROGRAM, in the package, in the build folder of a checkout, and on the PATH.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import sys
 from pathlib import Path
 from typing import Dict, List, Optional
 
+from ._models import main as models
+
 PACKAGE = Path(__file__).resolve().parent
+
+
+def is_own_script(path: str) -> bool:
+    """Whether this is the script that pip makes of this module, which would lead back here."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read(2000)
+    except OSError:
+        return False
+    return text.startswith(b"#!") and b"tce.__main__" in text
 
 
 def places() -> List[Path]:
@@ -20,7 +33,7 @@ def places() -> List[Path]:
     if len(PACKAGE.parents) > 2:
         found.append(PACKAGE.parents[2] / "build" / "bin" / "tce")
     on_path = shutil.which("tce")
-    return found + ([Path(on_path)] if on_path else [])
+    return found + ([Path(on_path)] if on_path and not is_own_script(on_path) else [])
 
 
 def runs(path: Path) -> bool:
@@ -43,11 +56,16 @@ def environment(program: Path) -> Dict[str, str]:
     variables["PYTHONPATH"] = str(PACKAGE.parent) + (os.pathsep + before if before else "")
     if program.parent == PACKAGE / "bin":
         before = variables.get("LD_LIBRARY_PATH")
-        variables["LD_LIBRARY_PATH"] = str(PACKAGE / "lib") + (os.pathsep + before if before else "")
+        # MuJoCo's own package, wherever it is installed
+        mujoco = importlib.util.find_spec("mujoco")
+        folders = [str(PACKAGE / "lib"), *((mujoco.submodule_search_locations or []) if mujoco else [])]
+        variables["LD_LIBRARY_PATH"] = os.pathsep.join(folders + ([before] if before else []))
     return variables
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["models"]:
+        return models(sys.argv[2:])
     program = find()
     if program is None:
         tried = os.environ.get("TCE_PROGRAM") or ", ".join(map(str, places()))

@@ -282,8 +282,9 @@ static int user_models(char *out)
 /* Never in the working directory: whoever can write there would choose the model. */
 static tce_status find_file(model_job *job)
 {
-    static const char REMEDY[] = "fetch the models with `make deps` in a checkout, "
-                                 "or set TCE_MODELS to a folder that has them";
+    static const char REMEDY[] =
+        "fetch the models with `make deps` in a checkout or `tce models` of "
+        "the Python package, or set TCE_MODELS to a folder that has them";
     const char *given = getenv("TCE_MODELS");
     if (given && *given) {
         if (try_root(job, given))
