@@ -150,92 +150,114 @@ typedef struct plot_arguments {
     double smooth;
     size_t n;
     const char **folders, **labels;
+    const char *label; /* of the folders that follow */
     int help;
 } plot_arguments;
+
+static const struct option LONG[] = {
+    { "help", no_argument, NULL, 'h' },
+    { "out", required_argument, NULL, 'o' },
+    { "metric", required_argument, NULL, 'm' },
+    { "x", required_argument, NULL, 'x' },
+    { "label", required_argument, NULL, 'l' },
+    { "over", required_argument, NULL, 'v' },
+    { "hold", no_argument, NULL, 'k' },
+    { "episodes", required_argument, NULL, 'e' },
+    { "threads", required_argument, NULL, 't' },
+    { "no-pictures", no_argument, NULL, 'n' },
+    { "smooth", required_argument, NULL, 's' },
+    { "task-library", required_argument, NULL, 'L' },
+    { 0 },
+};
+
+static void add_folder(plot_arguments *a, const char *folder)
+{
+    a->folders[a->n] = folder;
+    a->labels[a->n++] = a->label;
+}
+
+/* One option or folder. EXIT_FINE, or EXIT_USAGE after saying why. */
+static int take_option(plot_arguments *a, int c, char **argv)
+{
+    plot_options *o = &a->options;
+    switch (c) {
+    case 1:
+        add_folder(a, optarg);
+        break;
+    case 'h':
+        a->help = 1;
+        break;
+    case 'o':
+        o->out = optarg;
+        break;
+    case 'L':
+        o->library = optarg;
+        break;
+    case 'm':
+        a->metric = optarg;
+        break;
+    case 'x':
+        a->x_name = optarg;
+        break;
+    case 'l':
+        a->label = optarg;
+        break;
+    case 'v':
+        o->over[o->n_over++] = optarg;
+        break;
+    case 'k':
+        o->hold = 1;
+        break;
+    case 'e':
+        o->n_episodes = read_count(optarg, MAX_EPISODES);
+        break;
+    case 't':
+        o->n_threads = read_count(optarg, MAX_THREADS);
+        break;
+    case 'n':
+        o->pictures = 0;
+        break;
+    case 's':
+        a->smooth = read_weight(optarg);
+        break;
+    default:
+        return fail_option("plot", argv, LONG, 0);
+    }
+    return EXIT_FINE;
+}
+
+/* The value of the option that came last. */
+static int check_option(const plot_arguments *a, int c)
+{
+    if ((c == 'e' && a->options.n_episodes < 0) || a->options.n_threads < 0)
+        return fail_usage("plot", "\"%s\" must be a whole number, 0 or more, and not that large",
+                          optarg);
+    if (a->smooth < 0.0)
+        return fail_usage("plot", "--smooth \"%s\" must be a number of at least 0 and below 1",
+                          optarg);
+    if (c == 'l' && (a->label[0] == '\0' || strlen(a->label) >= LABEL_SIZE))
+        return fail_usage("plot", "--label must have 1 to %d characters", LABEL_SIZE - 1);
+    return EXIT_FINE;
+}
 
 /* EXIT_FINE, or EXIT_USAGE after saying why. */
 static int read_arguments(int argc, char **argv, plot_arguments *a)
 {
-    static const struct option LONG[] = {
-        { "help", no_argument, NULL, 'h' },
-        { "out", required_argument, NULL, 'o' },
-        { "metric", required_argument, NULL, 'm' },
-        { "x", required_argument, NULL, 'x' },
-        { "label", required_argument, NULL, 'l' },
-        { "over", required_argument, NULL, 'v' },
-        { "hold", no_argument, NULL, 'k' },
-        { "episodes", required_argument, NULL, 'e' },
-        { "threads", required_argument, NULL, 't' },
-        { "no-pictures", no_argument, NULL, 'n' },
-        { "smooth", required_argument, NULL, 's' },
-        { "task-library", required_argument, NULL, 'L' },
-        { 0 },
-    };
-    plot_options *o = &a->options;
-    const char *label = NULL;
-    int c;
-
     /* "-": folders come in order with the options, since a label holds for those after it */
+    int c;
     optind = 1;
     while ((c = getopt_long(argc, argv, "-ho:", LONG, NULL)) != -1) {
-        switch (c) {
-        case 1:
-            a->folders[a->n] = optarg;
-            a->labels[a->n++] = label;
-            break;
-        case 'h':
-            a->help = 1;
-            return EXIT_FINE;
-        case 'o':
-            o->out = optarg;
-            break;
-        case 'L':
-            o->library = optarg;
-            break;
-        case 'm':
-            a->metric = optarg;
-            break;
-        case 'x':
-            a->x_name = optarg;
-            break;
-        case 'l':
-            label = optarg;
-            break;
-        case 'v':
-            o->over[o->n_over++] = optarg;
-            break;
-        case 'k':
-            o->hold = 1;
-            break;
-        case 'e':
-            o->n_episodes = read_count(optarg, MAX_EPISODES);
-            break;
-        case 't':
-            o->n_threads = read_count(optarg, MAX_THREADS);
-            break;
-        case 'n':
-            o->pictures = 0;
-            break;
-        case 's':
-            a->smooth = read_weight(optarg);
-            break;
-        default:
-            return fail_option("plot", argv, LONG, 0);
-        }
-        if ((c == 'e' && o->n_episodes < 0) || o->n_threads < 0)
-            return fail_usage(
-                "plot", "\"%s\" must be a whole number, 0 or more, and not that large", optarg);
-        if (a->smooth < 0.0)
-            return fail_usage("plot", "--smooth \"%s\" must be a number of at least 0 and below 1",
-                              optarg);
-        if (c == 'l' && (label[0] == '\0' || strlen(label) >= LABEL_SIZE))
-            return fail_usage("plot", "--label must have 1 to %d characters", LABEL_SIZE - 1);
+        int code = take_option(a, c, argv);
+        if (code == EXIT_FINE)
+            code = check_option(a, c);
+        if (code != EXIT_FINE || a->help)
+            return code;
     }
     /* what stands behind "--" */
-    for (; optind < argc; optind++) {
-        a->folders[a->n] = argv[optind];
-        a->labels[a->n++] = label;
-    }
+    for (; optind < argc; optind++)
+        add_folder(a, argv[optind]);
+
+    const plot_options *o = &a->options;
     if (a->n == 0)
         return fail_usage("plot", "no RUN given");
     if (strlen(a->metric) >= METRIC_NAME)
@@ -284,9 +306,9 @@ static tce_status plot_runs(const plot_arguments *a)
 
 int cmd_plot(int argc, char **argv)
 {
-    plot_arguments a = {
-        { "plots", NULL, 0, 1, -1, 0, 0, NULL }, "", "env_steps", 0.0, 0, NULL, NULL, 0
-    };
+    plot_arguments a = { .options = { .out = "plots", .pictures = 1, .n_episodes = -1 },
+                         .metric = "",
+                         .x_name = "env_steps" };
     int failed = 0;
     a.folders = array_of((size_t)argc, sizeof *a.folders, &failed);
     a.labels = array_of((size_t)argc, sizeof *a.labels, &failed);

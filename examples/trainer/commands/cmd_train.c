@@ -66,80 +66,96 @@ static int read_jobs(const char *text, int *out)
     return end != text && *end == '\0' && n >= 1 && n <= 1024;
 }
 
-/* Returns -1 when the command may begin, else the exit status. */
-static int parse(train_options *o, int argc, char **argv)
+static const struct option LONG[] = {
+    { "seed", required_argument, NULL, 's' },
+    { "threads", required_argument, NULL, 't' },
+    { "steps", required_argument, NULL, 'n' },
+    { "out", required_argument, NULL, 'o' },
+    { "resume", required_argument, NULL, 'r' },
+    { "seeds", required_argument, NULL, 'S' },
+    { "jobs", required_argument, NULL, 'j' },
+    { "task", required_argument, NULL, 'T' },
+    { "quiet", no_argument, NULL, 'q' },
+    { "help", no_argument, NULL, 'h' },
+    { "task-library", required_argument, NULL, 'L' },
+    { "restart", no_argument, NULL, 'R' },
+    { 0 },
+};
+
+/* One option. Returns -1, or the exit status when there is nothing more to do. */
+static int take_option(train_options *o, int c, char **argv)
 {
-    static const struct option LONG[] = {
-        { "seed", required_argument, NULL, 's' },
-        { "threads", required_argument, NULL, 't' },
-        { "steps", required_argument, NULL, 'n' },
-        { "out", required_argument, NULL, 'o' },
-        { "resume", required_argument, NULL, 'r' },
-        { "seeds", required_argument, NULL, 'S' },
-        { "jobs", required_argument, NULL, 'j' },
-        { "task", required_argument, NULL, 'T' },
-        { "quiet", no_argument, NULL, 'q' },
-        { "help", no_argument, NULL, 'h' },
-        { "task-library", required_argument, NULL, 'L' },
-        { "restart", no_argument, NULL, 'R' },
-        { 0 },
-    };
-    int c;
-    optind = 1;
-    while ((c = getopt_long(argc, argv, "hqo:s:j:", LONG, NULL)) != -1) {
-        switch (c) {
-        case 's':
-            add_override(o, SEED, "run.seed", optarg);
-            break;
-        case 't':
-            add_override(o, THREADS, "run.threads", optarg);
-            break;
-        case 'n':
-            add_override(o, STEPS, "run.steps", optarg);
-            break;
-        case 'L':
-            add_override(o, LIBRARY, "task.library", optarg);
-            break;
-        case 'T':
-            o->tasks = optarg;
-            break;
-        case 'o':
-            o->out = optarg;
-            break;
-        case 'r':
-            o->resume = optarg;
-            break;
-        case 'S':
-            o->seeds = optarg;
-            break;
-        case 'q':
-            o->quiet = 1;
-            break;
-        case 'R':
-            o->restart = 1;
-            break;
-        case 'h':
-            return print_help("train", OPTIONS, 1);
-        case 'j':
-            if (!read_jobs(optarg, &o->n_jobs))
-                return fail_usage("train", "--jobs %s, must be a whole number from 1 to 1024",
-                                  optarg);
-            break;
-        default:
-            return fail_option("train", argv, LONG, 1);
-        }
+    switch (c) {
+    case 's':
+        add_override(o, SEED, "run.seed", optarg);
+        break;
+    case 't':
+        add_override(o, THREADS, "run.threads", optarg);
+        break;
+    case 'n':
+        add_override(o, STEPS, "run.steps", optarg);
+        break;
+    case 'L':
+        add_override(o, LIBRARY, "task.library", optarg);
+        break;
+    case 'T':
+        o->tasks = optarg;
+        break;
+    case 'o':
+        o->out = optarg;
+        break;
+    case 'r':
+        o->resume = optarg;
+        break;
+    case 'S':
+        o->seeds = optarg;
+        break;
+    case 'q':
+        o->quiet = 1;
+        break;
+    case 'R':
+        o->restart = 1;
+        break;
+    case 'h':
+        return print_help("train", OPTIONS, 1);
+    case 'j':
+        if (!read_jobs(optarg, &o->n_jobs))
+            return fail_usage("train", "--jobs %s, must be a whole number from 1 to 1024", optarg);
+        break;
+    default:
+        return fail_option("train", argv, LONG, 1);
     }
+    return -1;
+}
+
+/* Options that do not go together. config: the first word, or NULL. Returns as take_option. */
+static int check_options(const train_options *o, const char *config)
+{
     if (o->resume && o->out)
         return fail_usage("train", "--resume names the run folder already: leave --out away");
     if (o->restart && !o->resume)
         return fail_usage("train", "--restart goes with --resume DIR, the run that begins again");
     if (o->seeds && o->storage[SEED][0])
         return fail_usage("train", "--seeds tells the seeds already: leave --seed away");
-    if (optind == argc && !o->resume)
+    if (!config && !o->resume)
         return fail_usage("train", "name a settings file, for instance reacher5/tce");
-    if ((o->seeds || o->tasks) && (optind == argc || !is_config(argv[optind])))
+    if ((o->seeds || o->tasks) && (!config || !is_config(config)))
         return fail_usage(
             "train", "--task and --seeds go with a CONFIG; a queue that is resumed has its own");
+    return -1;
+}
+
+/* Returns -1 when the command may begin, else the exit status. */
+static int parse(train_options *o, int argc, char **argv)
+{
+    int c, code = -1;
+    optind = 1;
+    while (code < 0 && (c = getopt_long(argc, argv, "hqo:s:j:", LONG, NULL)) != -1)
+        code = take_option(o, c, argv);
+    if (code < 0)
+        code = check_options(o, optind < argc ? argv[optind] : NULL);
+    if (code >= 0)
+        return code;
 
     o->arguments = calloc((size_t)(argc - optind + N_OVERRIDES), sizeof *o->arguments);
     if (!o->arguments)

@@ -8,26 +8,29 @@
 
 #define SENTENCE 8192
 
-void messages_note(const messages *m, const char *format, ...)
+/* One sentence to one of the two, where it is wanted. */
+static void tell(void (*listener)(void *context, const char *sentence), void *context,
+                 const char *format, va_list list)
 {
     char sentence[SENTENCE];
-    va_list list;
-    if (!m->note)
+    if (!listener)
         return;
-    va_start(list, format);
     vsnprintf(sentence, sizeof sentence, format, list);
+    listener(context, sentence);
+}
+
+void messages_note(const messages *m, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    tell(m->note, m->context, format, list);
     va_end(list);
-    m->note(m->context, sentence);
 }
 
 void messages_warn(const messages *m, const char *format, ...)
 {
-    char sentence[SENTENCE];
     va_list list;
-    if (!m->warn)
-        return;
     va_start(list, format);
-    vsnprintf(sentence, sizeof sentence, format, list);
+    tell(m->warn, m->context, format, list);
     va_end(list);
-    m->warn(m->context, sentence);
 }
