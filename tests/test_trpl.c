@@ -60,20 +60,27 @@ typedef struct problem {
     double *d_mean, *d_L;
     double *out_mean, *out_L;
     tce_trpl_bounds bounds;
+    int diagonal; /* scales are deviations [n_cov, dim] */
 } problem;
+
+/* numbers in all scales */
+static size_t n_scales(const problem *p)
+{
+    return p->n_cov * p->dim * (p->diagonal ? 1 : p->dim);
+}
 
 /* Those of Box Pushing. */
 static const tce_trpl_bounds BOUNDS = { sizeof BOUNDS, 0.05, 5e-4, 0.0 };
 
 /*
- * new factors are old ones perturbed by `distance`; a diagonal problem has zeros below the diagonal
- * too
+ * new factors are old ones perturbed by `distance`; the deviations of a diagonal problem are their
+ * diagonals
  */
 static problem problem_create(uint64_t seed, size_t n, size_t n_cov, size_t dim, double condition,
                               double distance, int diagonal)
 {
     const size_t size = n_cov * dim * dim;
-    problem p = { .n = n, .dim = dim, .n_cov = n_cov, .bounds = BOUNDS };
+    problem p = { .n = n, .dim = dim, .n_cov = n_cov, .bounds = BOUNDS, .diagonal = diagonal };
     p.mean = doubles(n * dim);
     p.old_mean = doubles(n * dim);
     p.d_mean = doubles(n * dim);
@@ -90,9 +97,6 @@ static problem problem_create(uint64_t seed, size_t n, size_t n_cov, size_t dim,
         double *old_L = p.old_L + e * dim * dim;
         test_random_cholesky(&random, dim, condition, 1.0, old_L);
         test_perturb_cholesky(&random, dim, distance, old_L, L);
-        for (size_t k = 0; k < dim * dim && diagonal; k++)
-            if (k % (dim + 1) != 0)
-                L[k] = old_L[k] = 0.0;
     }
     tce_random_normals(&random, n * dim, p.old_mean);
     tce_random_normals(&random, n * dim, p.mean);
@@ -101,8 +105,12 @@ static problem problem_create(uint64_t seed, size_t n, size_t n_cov, size_t dim,
     tce_random_normals(&random, n * dim, p.d_mean);
     tce_random_normals(&random, n_cov * dim * dim, p.d_L);
     for (size_t k = 0; k < n_cov * dim * dim; k++)
-        if (k % dim > k / dim % dim || (diagonal && k % dim != k / dim % dim))
+        if (k % dim > k / dim % dim)
             p.d_L[k] = 0.0;
+    for (size_t i = 0; i < n_cov * dim && diagonal; i++) {
+        const size_t k = i * dim + i % dim;
+        p.L[i] = p.L[k], p.old_L[i] = p.old_L[k], p.d_L[i] = p.d_L[k];
+    }
     return p;
 }
 
@@ -314,44 +322,42 @@ END_TEST
 
 START_TEST(a_diagonal_handle_agrees_with_the_full_one)
 {
+    enum { N = 2, DIM = 7, SIZE = DIM * DIM };
     for (int32_t kind = TCE_TRPL_KL; kind <= TCE_TRPL_FROBENIUS; kind++) {
-        problem p = problem_create((uint64_t)_i, 2, 1, 7, 100.0, 0.3, 1);
+        problem p[2]; /* deviations, and the factors that they are */
         tce_trpl_options opt;
-        tce_trpl *tr;
-        double got_L[49], got_mean[14], got_d_L[49], d_mean[14];
+        double d_L[2][SIZE], d_mean[2][N * DIM], loss[2];
         tce_trpl_options_init(&opt, sizeof opt);
         opt.kind = kind;
-        opt.dim = 7;
-        opt.max_batch = 2;
+        opt.dim = DIM;
+        opt.max_batch = N;
         opt.entropy = TCE_TRPL_ENTROPY_EQUAL;
-        for (int32_t diagonal = 0; diagonal < 2; diagonal++) {
-            double loss, loss_d_mean[14] = { 0 }, loss_d_L[49] = { 0 };
-            opt.diagonal = diagonal;
+        for (int full = 0; full < 2; full++) {
+            p[full] = problem_create((uint64_t)_i, N, 1, DIM, 100.0, 0.3, !full);
+            for (size_t k = 0; full && k < SIZE; k++) {
+                const int on = k % (DIM + 1) == 0;
+                p[1].L[k] = on ? p[0].L[k / DIM] : 0.0;
+                p[1].old_L[k] = on ? p[0].old_L[k / DIM] : 0.0;
+                p[1].d_L[k] = on ? p[0].d_L[k / DIM] : 0.0;
+            }
+            tce_trpl *tr;
+            opt.diagonal = !full;
             ok(tce_trpl_create(&opt, NULL, &tr));
-            for (size_t k = 0; k < 49; k++)
-                p.out_L[k] = k % 8 == 0 ? 0.0 : diagonal ? SENTINEL : 0.0;
-            ok(run(tr, &p));
-            double d_L[49] = { 0 };
-            ok(tce_trpl_backward(tr, 2, p.d_mean, p.d_L, d_mean, d_L));
-            ok(tce_trpl_regression_add(tr, 2, p.mean, p.L, 1.5, 1, &loss, loss_d_mean, loss_d_L));
-            for (size_t k = 0; k < 49; k += 8) {
-                d_L[k] += loss_d_L[k];
-                if (diagonal) {
-                    ck_assert_double_eq_tol(p.out_L[k], got_L[k], 1e-9);
-                    ck_assert_double_eq_tol(d_L[k], got_d_L[k], 1e-8);
-                }
-            }
-            if (diagonal) {
-                /* nothing but the diagonal is written */
-                ck_assert_double_eq(p.out_L[1], SENTINEL);
-                test_assert_close(p.out_mean, got_mean, 14, 1e-12);
-            }
-            memcpy(got_L, p.out_L, sizeof got_L);
-            memcpy(got_mean, p.out_mean, sizeof got_mean);
-            memcpy(got_d_L, d_L, sizeof got_d_L);
+            ok(run(tr, &p[full]));
+            ok(tce_trpl_backward(tr, N, p[full].d_mean, p[full].d_L, d_mean[full], d_L[full]));
+            ok(tce_trpl_regression_add(tr, N, p[full].mean, p[full].L, 1.5, 1, &loss[full],
+                                       d_mean[full], d_L[full]));
             tce_trpl_free(tr);
         }
-        problem_free(&p);
+        test_assert_close(p[0].out_mean, p[1].out_mean, N * DIM, 1e-12);
+        test_assert_close(d_mean[0], d_mean[1], N * DIM, 1e-9);
+        ck_assert_double_eq_tol(loss[0], loss[1], 1e-9 * fmax(1.0, loss[1]));
+        for (size_t i = 0; i < DIM; i++) {
+            ck_assert_double_eq_tol(p[0].out_L[i], p[1].out_L[i * (DIM + 1)], 1e-9);
+            ck_assert_double_eq_tol(d_L[0][i], d_L[1][i * (DIM + 1)], 1e-8);
+        }
+        problem_free(&p[0]);
+        problem_free(&p[1]);
     }
 }
 END_TEST
@@ -602,35 +608,31 @@ END_TEST
 typedef struct layer {
     tce_trpl *tr;
     problem *p;
-    int diagonal;
 } layer;
 
 static size_t n_free(const problem *p)
 {
-    return p->n * p->dim + p->n_cov * p->dim * p->dim;
+    return p->n * p->dim + n_scales(p);
 }
 
-static void set_inputs(problem *p, const double *x, int diagonal)
+static void set_inputs(problem *p, const double *x)
 {
     memcpy(p->mean, x, p->n * p->dim * sizeof *x);
-    for (size_t k = 0; k < p->n_cov * p->dim * p->dim; k++) {
-        const size_t i = k / p->dim % p->dim;
-        const size_t j = k % p->dim;
-        if (j == i || (j < i && !diagonal))
+    for (size_t k = 0; k < n_scales(p); k++)
+        if (p->diagonal || k % p->dim <= k / p->dim % p->dim)
             p->L[k] = x[p->n * p->dim + k];
-    }
 }
 
 static double layer_value(void *context, const double *x)
 {
     const layer *l = context;
     problem *p = l->p;
-    set_inputs(p, x, l->diagonal);
+    set_inputs(p, x);
     ok(run(l->tr, p));
     double sum = 0.0;
     for (size_t k = 0; k < p->n * p->dim; k++)
         sum += p->d_mean[k] * p->out_mean[k];
-    for (size_t k = 0; k < p->n_cov * p->dim * p->dim; k++)
+    for (size_t k = 0; k < n_scales(p); k++)
         sum += p->d_L[k] * (p->d_L[k] != 0.0 ? p->out_L[k] : 0.0);
     return sum;
 }
@@ -658,13 +660,13 @@ static void check_layer_gradient(int32_t kind, int32_t shared, int32_t diagonal,
     p.bounds.mean = p.bounds.cov = bound;
     p.bounds.entropy = 3.5;
 
-    layer l = { NULL, &p, diagonal };
+    layer l = { NULL, &p };
     const size_t size = n_free(&p);
     double *x = doubles(size);
     double *got = doubles(size);
     double *want = doubles(size);
     memcpy(x, p.mean, n * dim * sizeof *x);
-    memcpy(x + n * dim, p.L, p.n_cov * dim * dim * sizeof *x);
+    memcpy(x + n * dim, p.L, n_scales(&p) * sizeof *x);
     ok(tce_trpl_create(&opt, NULL, &l.tr));
     test_finite_difference(layer_value, &l, size, x, want);
     (void)layer_value(&l, x);
@@ -785,7 +787,7 @@ START_TEST(the_regression_gradient_matches_differences)
         double *want = doubles(size);
         double loss;
         memcpy(x, p.mean, n_mean * sizeof *x);
-        memcpy(x + n_mean, p.L, p.n_cov * dim * dim * sizeof *x);
+        memcpy(x + n_mean, p.L, n_scales(&p) * sizeof *x);
         for (size_t k = 0; k < size; k++)
             got[k] = 1.0;
         ok(tce_trpl_regression_add(g.tr, n, p.mean, p.L, 0.7, 1, &loss, got, got + n_mean));

@@ -21,12 +21,12 @@ enum { TCE_TRPL_ENTROPY_NONE = 0, TCE_TRPL_ENTROPY_AT_LEAST = 1, TCE_TRPL_ENTROP
 
 typedef struct tce_trpl_options {
     size_t struct_size;
-    int32_t kind;       /* TCE_TRPL_KL */
-    int32_t dim;        /* 1 */
-    int32_t max_batch;  /* 1: most Gaussians in a call */
-    int32_t shared_cov; /* 1: one covariance for the whole batch */
-    int32_t diagonal;   /* 0; 1: factors are diagonal, only their diagonals are read and written */
-    int32_t entropy;    /* TCE_TRPL_ENTROPY_NONE */
+    int32_t kind;          /* TCE_TRPL_KL */
+    int32_t dim;           /* 1 */
+    int32_t max_batch;     /* 1: most Gaussians in a call */
+    int32_t shared_cov;    /* 1: one covariance for the whole batch */
+    int32_t diagonal;      /* 0; 1: a scale is standard deviations [P], not a factor [P, P] */
+    int32_t entropy;       /* TCE_TRPL_ENTROPY_NONE */
     int32_t entropy_first; /* 0; 1: entropy control before the trust region instead of after it */
     int32_t reserved;
     tce_pool *pool; /* NULL; used with one covariance an episode */
@@ -51,14 +51,14 @@ typedef struct tce_trpl_bounds {
  *
  *   n              number of Gaussians, at most options.max_batch
  *   mean, old_mean [n, P]
- *   L, old_L       [n, P, P], or [1, P, P] with options.shared_cov
+ *   L, old_L       factors [n, P, P], deviations [n, P] with options.diagonal; one with shared_cov
  *   bounds         NULL for TCE_TRPL_IDENTITY, which has none
  *   out_mean       [n, P]            may be the same array as mean
  *   out_L          shaped like L     may be the same array as L
  *
  * The result satisfies both bounds up to rounding (1e-8 of the bound for bounds->cov up to 10).
- * Remembers what backward and regression_add need. Above the diagonal nothing is read and zeros are
- * written; with options.diagonal nothing but the diagonals is read or written.
+ * Remembers what backward and regression_add need. Above a factor's diagonal nothing is read and zeros
+ * are written.
  * TCE_E_SHAPE: n = 0 or too large.  TCE_E_NOT_PD: a factor has a diagonal entry <= 0.  TCE_E_VALUE:
  * NaN or infinity; outputs untouched.
  * TCE_E_NO_CONVERGE, TCE_E_NOT_FINITE: numbers so far apart that no result exists in double;

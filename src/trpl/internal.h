@@ -55,19 +55,20 @@ struct tce_trpl {
     size_t work_size;
 };
 
+/* Factors [n_cov, P, P], or deviations [n_cov, P] of a diagonal handle: finite, diagonals > 0. */
+tce_status tce__check_scales(const tce_trpl *tr, const char *name, size_t n_cov, const double *L);
 /* TCE_OK when the last project was one of n Gaussians; TCE_E_STATE, TCE_E_SHAPE (trpl.c) */
 tce_status tce__check_projected(const tce_trpl *tr, size_t n);
 
 /* ---- mean (trpl_mean.c) ---------------------------------------------------------------------- */
 
-/* Rows begin ... end-1 against one old factor; old_L is [P, P], also when diagonal. */
+/* Rows begin ... end-1 against one old factor [P, P], or deviations [P] of a diagonal handle. */
 void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mean,
                        const double *old_mean, const double *old_L, double bound);
 /*
- * rows of x [n, P] <- L^-1 x, or L^-T x with TCE__TRANS; a diagonal handle reads L[i * stride] only
+ * rows of x [n, P] <- L^-1 x, or L^-T x with TCE__TRANS; L is [P] for a diagonal handle
  */
-void tce__solve_rows(const tce_trpl *tr, tce__trans trans, size_t n, const double *L, size_t stride,
-                     double *x);
+void tce__solve_rows(const tce_trpl *tr, tce__trans trans, size_t n, const double *L, double *x);
 /* out_d_mean may be d_mean */
 void tce__mean_backward(const tce_trpl *tr, size_t begin, size_t end, const double *d_mean,
                         double *out_d_mean);

@@ -154,30 +154,17 @@ static size_t kept_size(const tce_trpl *tr)
 
 static void read_factor(const tce_trpl *tr, const double *L, double *kept)
 {
-    if (!tr->opt.diagonal) {
+    if (tr->opt.diagonal)
+        memcpy(kept, L, tr->P * sizeof *kept);
+    else
         tce__copy_lower(tr->P, L, kept);
-        return;
-    }
-    for (size_t i = 0; i < tr->P; i++)
-        kept[i] = L[i * tr->P + i];
-}
-
-static void write_factor(const tce_trpl *tr, const double *kept, double *out_L)
-{
-    if (!tr->opt.diagonal) {
-        memcpy(out_L, kept, tr->P * tr->P * sizeof *out_L);
-        return;
-    }
-    for (size_t i = 0; i < tr->P; i++)
-        out_L[i * tr->P + i] = kept[i];
 }
 
 static tce_status project_trust_region(const tce_trpl *tr, const double *old_L, double bound,
                                        tce__cov *cov, double *work)
 {
     if (tr->opt.diagonal) {
-        for (size_t i = 0; i < tr->P; i++)
-            cov->values[i] = old_L[i * tr->P + i];
+        memcpy(cov->values, old_L, tr->P * sizeof *old_L);
         return tce__diagonal_project(tr->P, tr->opt.kind, bound, cov, work);
     }
     switch (tr->opt.kind) {
@@ -200,14 +187,14 @@ static tce_status project_factor(const call *c, size_t e, double *work)
     const int32_t first = tr->opt.entropy_first ? tr->opt.entropy : TCE_TRPL_ENTROPY_NONE;
     const int32_t after = tr->opt.entropy_first ? TCE_TRPL_ENTROPY_NONE : tr->opt.entropy;
 
-    read_factor(tr, c->L + e * P * P, cov->L);
+    read_factor(tr, c->L + e * kept_size(tr), cov->L);
     cov->first = tce__entropy_factor(P, cov->L, stride, c->bounds.entropy, first,
                                      &cov->scaled_first);
     if (cov->scaled_first)
         tce__scale(kept_size(tr), cov->first, cov->L);
 
-    const tce_status status = project_trust_region(tr, c->old_L + e * P * P, c->bounds.cov, cov,
-                                                   work);
+    const tce_status status = project_trust_region(tr, c->old_L + e * kept_size(tr), c->bounds.cov,
+                                                   cov, work);
     if (status != TCE_OK)
         return status;
     cov->after = tce__entropy_factor(P, cov->projected, stride, c->bounds.entropy, after,
@@ -222,7 +209,7 @@ static tce_status project_chunk(void *context, size_t chunk, size_t begin, size_
     tce_trpl *tr = c->tr;
     (void)chunk;
     for (size_t e = begin; e < end; e++) {
-        tce__mean_project(tr, e, e + 1, c->mean, c->old_mean, c->old_L + e * tr->P * tr->P,
+        tce__mean_project(tr, e, e + 1, c->mean, c->old_mean, c->old_L + e * kept_size(tr),
                           c->bounds.mean);
         const tce_status status = project_factor(c, e, tr->work + (size_t)worker * tr->work_size);
         if (status != TCE_OK)
@@ -263,9 +250,9 @@ static tce_status check_project(const call *c, size_t n)
     if (status == TCE_OK)
         status = tce__check_finite("old_mean", n * P, c->old_mean);
     if (status == TCE_OK)
-        status = tce__check_factors("L", n_cov, P, tr->opt.diagonal, c->L);
+        status = tce__check_scales(tr, "L", n_cov, c->L);
     if (status == TCE_OK)
-        status = tce__check_factors("old_L", n_cov, P, tr->opt.diagonal, c->old_L);
+        status = tce__check_scales(tr, "old_L", n_cov, c->old_L);
     if (status == TCE_OK)
         status = tce__check_pointer("out_mean", c->out_mean);
     if (status == TCE_OK)
@@ -279,13 +266,8 @@ static void publish_failure(const call *c, size_t n, size_t n_cov)
     const size_t P = c->tr->P;
     for (size_t k = 0; k < n * P; k++)
         c->out_mean[k] = NAN;
-    for (size_t k = 0; k < n_cov * P; k++) {
-        const size_t diagonal = k * P + k % P;
-        const size_t first = c->tr->opt.diagonal ? diagonal : k * P;
-        const size_t last = c->tr->opt.diagonal ? diagonal : k * P + P - 1;
-        for (size_t at = first; at <= last; at++)
-            c->out_L[at] = NAN;
-    }
+    for (size_t k = 0; k < n_cov * kept_size(c->tr); k++)
+        c->out_L[k] = NAN;
 }
 
 /* results out of the handle; TCE_E_NOT_FINITE when one overflowed */
@@ -305,12 +287,10 @@ static tce_status publish(const call *c, size_t n, size_t n_cov)
 
     memcpy(c->out_mean, tr->mean, n * P * sizeof *tr->mean);
     for (size_t e = 0; e < n_cov; e++) {
-        double *out = c->out_L + e * P * P;
-        write_factor(tr, tr->cov[e].projected, out);
-        for (size_t i = 0; i < P && tr->cov[e].scaled_after; i++) {
-            const size_t first = tr->opt.diagonal ? i : 0;
-            tce__scale(i + 1 - first, tr->cov[e].after, out + i * P + first);
-        }
+        double *out = c->out_L + e * kept_size(tr);
+        memcpy(out, tr->cov[e].projected, kept_size(tr) * sizeof *out);
+        if (tr->cov[e].scaled_after)
+            tce__scale(kept_size(tr), tr->cov[e].after, out);
     }
     return TCE_OK;
 }
@@ -327,7 +307,7 @@ static void project_nothing(const call *c, size_t n, size_t n_cov)
     }
     for (size_t e = 0; e < n_cov; e++) {
         tce__cov *cov = &tr->cov[e];
-        read_factor(tr, c->L + e * P * P, cov->projected);
+        read_factor(tr, c->L + e * kept_size(tr), cov->projected);
         cov->first = 1.0;
         cov->after = 1.0;
     }
@@ -383,7 +363,7 @@ static void backward_factor(const call *c, size_t e, double *work)
     double *result = work + P * columns;
     double *rest = result + P * columns;
 
-    read_factor(tr, c->L + e * P * P, d_L);
+    read_factor(tr, c->L + e * kept_size(tr), d_L);
     if (cov->scaled_after)
         tce__entropy_backward(P, columns, cov->projected, cov->after, d_L);
 
@@ -402,7 +382,7 @@ static void backward_factor(const call *c, size_t e, double *work)
 
     if (cov->scaled_first)
         tce__entropy_backward(P, columns, cov->L, cov->first, result);
-    write_factor(tr, result, c->out_L + e * P * P);
+    memcpy(c->out_L + e * kept_size(tr), result, kept_size(tr) * sizeof *result);
 }
 
 static tce_status backward_chunk(void *context, size_t chunk, size_t begin, size_t end,
@@ -422,16 +402,22 @@ static tce_status check_gradient(const tce_trpl *tr, size_t n_cov, const double 
     if (status != TCE_OK)
         return status;
     const size_t P = tr->P;
+    if (tr->opt.diagonal)
+        return tce__check_finite("d_L", n_cov * P, d_L);
     for (size_t row = 0; row < n_cov * P; row++) {
         const size_t i = row % P;
-        const size_t first = tr->opt.diagonal ? i : 0;
-        const double *x = d_L + row * P;
-        const size_t bad = first + tce__first_not_finite(i + 1 - first, x + first);
+        const size_t bad = tce__first_not_finite(i + 1, d_L + row * P);
         if (bad <= i)
             return tce_fail(TCE_E_VALUE, "d_L[%zu,%zu,%zu] = %g, must be finite", row / P, i, bad,
-                            x[bad]);
+                            d_L[row * P + bad]);
     }
     return TCE_OK;
+}
+
+tce_status tce__check_scales(const tce_trpl *tr, const char *name, size_t n_cov, const double *L)
+{
+    return tr->opt.diagonal ? tce__check_deviations(name, n_cov, tr->P, L)
+                            : tce__check_factors(name, n_cov, tr->P, 0, L);
 }
 
 tce_status tce__check_projected(const tce_trpl *tr, size_t n)

@@ -18,14 +18,13 @@
  */
 #define BELOW_ONE (1.0 - 0x1p-53)
 
-void tce__solve_rows(const tce_trpl *tr, tce__trans trans, size_t n, const double *L, size_t stride,
-                     double *x)
+void tce__solve_rows(const tce_trpl *tr, tce__trans trans, size_t n, const double *L, double *x)
 {
     const size_t P = tr->P;
     if (tr->opt.diagonal) {
         for (size_t i = 0; i < n; i++)
             for (size_t k = 0; k < P; k++)
-                x[i * P + k] /= L[k * stride];
+                x[i * P + k] /= L[k];
     } else if (n == 1) {
         tce__solve_lower_vector(trans, P, L, P, x);
     } else {
@@ -47,7 +46,7 @@ void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mea
         delta[k] = mean[begin * P + k] - old_mean[begin * P + k];
         w[k] = delta[k];
     }
-    tce__solve_rows(tr, TCE__NO_TRANS, end - begin, old_L, P + 1, w);
+    tce__solve_rows(tr, TCE__NO_TRANS, end - begin, old_L, w);
 
     /* distances, steps and means; a mean inside the bound is copied */
     int active = 0;
@@ -71,7 +70,7 @@ void tce__mean_project(tce_trpl *tr, size_t begin, size_t end, const double *mea
 
     /* w = L_o^-T z, for backward */
     if (active)
-        tce__solve_rows(tr, TCE__TRANS, end - begin, old_L, P + 1, w);
+        tce__solve_rows(tr, TCE__TRANS, end - begin, old_L, w);
 }
 
 void tce__mean_backward(const tce_trpl *tr, size_t begin, size_t end, const double *d_mean,

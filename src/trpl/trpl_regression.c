@@ -58,12 +58,12 @@ static void add_mean_part(const call *c, size_t begin, size_t end, const tce__co
     /* r = L~^-1 (mu - mu~), the factor of entropy control apart */
     for (size_t k = 0; k < (end - begin) * P; k++)
         rows[k] = c->mean[begin * P + k] - tr->mean[begin * P + k];
-    tce__solve_rows(tr, TCE__NO_TRANS, end - begin, cov->projected, 1, rows);
+    tce__solve_rows(tr, TCE__NO_TRANS, end - begin, cov->projected, rows);
     for (size_t i = begin; i < end; i++)
         tr->loss[i] = half * inverse * tce__dot(P, tr->rows + i * P, tr->rows + i * P);
 
     /* 2 h Sigma~^-1 (mu - mu~) */
-    tce__solve_rows(tr, TCE__TRANS, end - begin, cov->projected, 1, rows);
+    tce__solve_rows(tr, TCE__TRANS, end - begin, cov->projected, rows);
     tce__axpy((end - begin) * P, 2.0 * half * inverse * c->weight, rows, c->d_mean + begin * P);
 }
 
@@ -142,7 +142,7 @@ static double diagonal_part(size_t P, int32_t kind, const double *L, const tce__
 {
     double loss = 0.0;
     for (size_t i = 0; i < P; i++) {
-        const double l = L[i * P + i];
+        const double l = L[i];
         const double moved = cov->after * cov->projected[i];
         const double difference = l - moved;
         const double scale = kind == TCE_TRPL_FROBENIUS ? 1.0 : moved;
@@ -159,7 +159,7 @@ static double diagonal_part(size_t P, int32_t kind, const double *L, const tce__
         } else {
             loss += x * x;
         }
-        d_L[i * P + i] += weight * slope;
+        d_L[i] += weight * slope;
     }
     return loss;
 }
@@ -170,8 +170,9 @@ static double add_cov_part(const call *c, size_t e, double *work)
     const tce_trpl *tr = c->tr;
     const tce__cov *cov = &tr->cov[e];
     const size_t P = tr->P;
-    const double *L = c->L + e * P * P;
-    double *d_L = c->d_L + e * P * P;
+    const size_t size = tr->opt.diagonal ? P : P * P;
+    const double *L = c->L + e * size;
+    double *d_L = c->d_L + e * size;
 
     if (!c->with_cov || !(cov->active || cov->scaled_first || cov->scaled_after))
         return 0.0;
@@ -206,7 +207,7 @@ static tce_status check_regression(const call *c, size_t n, double coefficient,
     if (status == TCE_OK)
         status = tce__check_finite("mean", n * c->tr->P, c->mean);
     if (status == TCE_OK)
-        status = tce__check_factors("L", c->tr->n_cov, c->tr->P, c->tr->opt.diagonal, c->L);
+        status = tce__check_scales(c->tr, "L", c->tr->n_cov, c->L);
     if (status == TCE_OK)
         status = tce__check_finite("coefficient", 1, &coefficient);
     if (status == TCE_OK)

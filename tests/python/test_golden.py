@@ -111,16 +111,19 @@ def test_w2_covariance(case) -> None:
 
 @pytest.mark.parametrize("case", cases("core_options.json", "projection"))
 def test_whole_projection(case) -> None:
-    projection = tce.Projection(
-        case["projection"], case["dim"], case["mean_bound"], case["cov_bound"],
-        diagonal=case["covariance"] == "diagonal")
-    mean, chol = projection.project(case["mean"], [case["chol"]], case["old_mean"], [case["old_chol"]])
-    assert chol.shape == (1, case["dim"], case["dim"])
+    diagonal = case["covariance"] == "diagonal"
+    projection = tce.Projection(case["projection"], case["dim"], case["mean_bound"], case["cov_bound"], diagonal=diagonal)
+
+    def scale(key: str) -> np.ndarray:
+        return np.diag(case[key]) if diagonal else np.array(case[key])
+
+    mean, chol = projection.project(case["mean"], [scale("chol")], case["old_mean"], [scale("old_chol")])
+    assert chol.shape == (1, *scale("chol").shape)
     assert_close(mean, case["proj_mean"], VALUE)
-    assert_close(chol[0], case["proj_chol"], VALUE)
-    d_mean, d_chol = projection.backward(case["d_mean"], [case["d_chol"]])
+    assert_close(chol[0], scale("proj_chol"), VALUE)
+    d_mean, d_chol = projection.backward(case["d_mean"], [scale("d_chol")])
     gradient(d_mean, case["grad_mean"], case)
-    gradient(d_chol[0], case["grad_chol"], case)
+    gradient(d_chol[0], scale("grad_chol"), case)
 
 
 @pytest.mark.parametrize("case", cases("core_options.json", "entropy_control"))

@@ -374,7 +374,11 @@ void replay_policy_update(replay_case *c)
     create_paths(c, u);
     memory *arrays = replay_block(c, 1, sizeof *arrays);
     replay_keep(c, arrays, free_arrays);
-    policy_update_take(&u->work, arrays, u->E, u->N, u->P);
+    const policy_update_sizes sizes = { .max_rows = u->E,
+                                        .n_scales = u->N,
+                                        .P = u->P,
+                                        .diagonal = u->form == TCE_POLICY_DIAGONAL_SHARED };
+    policy_update_take(&u->work, arrays, &sizes);
     if (arrays->failed)
         replay_fail(c, "no memory for %zu episodes", u->E);
     create_batch(c, u);

@@ -56,7 +56,11 @@ static void take_arrays(world *w)
     w->returns = memory_doubles(m, E * T);
     w->advantages = memory_doubles(m, E * J);
     w->log_prob = memory_doubles(m, E * J);
-    policy_update_take(&w->update, m, E, N, P);
+    const policy_update_sizes sizes = { .max_rows = E,
+                                        .n_scales = N,
+                                        .P = P,
+                                        .diagonal = w->options.form == TCE_POLICY_DIAGONAL_SHARED };
+    policy_update_take(&w->update, m, &sizes);
 }
 
 void world_start(world *w, const world_options *options)

@@ -22,11 +22,11 @@ from .env import EnvSpec, Instance, Start, StepResult, Task, TaskLibrary, find_t
 from .errors import (
     ArgumentError, CorruptError, EnvironmentFault, FileError, LibraryError, NotFoundError, NumericalError,
     OutOfMemoryError, StateError, TceError, ThreadError, UnsupportedError, VersionError)
-from .gauss import KL, Gaussian, GaussianGradient, LogProbGradient
+from .gauss import DiagonalGaussian, Gaussian, GaussianGradient, KL, LogProbGradient
 from .mp import DMP, Blended, MovementPrimitive, PathCovariance, Plan, ProDMP, ProMP, Trajectory, Via, blend
 from .net import Net
 from .normaliser import Normaliser, Statistics
-from .policy import DiagonalGaussian, Policy
+from .policy import Policy
 from .python_env import Env, GymTask, PythonTask
 from .returns import Returns, Surrogate, SurrogateStats
 from .rollout import Paths, Rollout, Steps

@@ -143,32 +143,27 @@ def number(name: str, value: Any) -> float:
 
 
 @functools.lru_cache(maxsize=16)
-def _unread(size: int, diagonal: bool) -> AnyArray:
-    """Which entries of a factor [P, P] C does not read: those above (or off) the diagonal."""
-    above = np.triu(np.ones((size, size), bool), 1)
-    return above | above.T if diagonal else above
+def _above(size: int) -> AnyArray:
+    """Which entries of a factor [P, P] C does not read: those above the diagonal."""
+    return np.triu(np.ones((size, size), bool), 1)
 
 
-def check_lower(name: str, array: Array, diagonal: bool = False) -> None:
+def check_lower(name: str, array: Array) -> None:
     """ValueError unless what C does not read of factors [..., P, P] is 0."""
-    unread = _unread(array.shape[-1], diagonal)
+    unread = _above(array.shape[-1])
     if not array[..., unread].any():
         return
     at = tuple(int(i) for i in np.argwhere(np.where(unread, array, 0.0))[0])
     where = f"{name}[{', '.join(map(str, at))}] = {array[at]:g}"
-    if diagonal:
-        raise ValueError(f"{where}: with diagonal=True all entries off the diagonal must be 0")
     raise ValueError(
         f"{where}: entries above the diagonal must be 0, as {name} is a lower Cholesky factor; give np.linalg.cholesky(cov) for a "
         "covariance, the transpose for an upper factor")
 
 
-def factor(
-    shapes: Shapes, name: str, value: Any, size: str = "P", episodes: str = "E", diagonal: bool = False
-) -> Tuple[Array, int]:
+def factor(shapes: Shapes, name: str, value: Any, size: str = "P", episodes: str = "E") -> Tuple[Array, int]:
     """Cholesky factors: [P, P] or [1, P, P] (shared) or [E, P, P]. Returns them and how many there are."""
     array, count = factor_gradient(shapes, name, value, size, episodes)
-    check_lower(name, array, diagonal)
+    check_lower(name, array)
     return array, count
 
 

@@ -26,6 +26,13 @@ class Gaussian(NamedTuple):
     chol: Array
 
 
+class DiagonalGaussian(NamedTuple):
+    """Gaussians N(mean, std^2) with independent dimensions."""
+
+    mean: Array
+    std: Array
+
+
 class GaussianGradient(NamedTuple):
     """Gradients to the mean and to the scale that was given, ``chol`` or ``std``."""
 

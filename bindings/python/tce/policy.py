@@ -12,16 +12,9 @@ from ._declarations import TCE_POLICY_DIAGONAL_SHARED, PolicyOptions
 from ._handle import Handle, Owned, fill, make, struct
 from ._library import lib
 from .base import Pool, RandomSource
-from .gauss import Gaussian
+from .gauss import DiagonalGaussian, Gaussian
 from .net import STATE, Trained, adam, widths
 from .store import Store
-
-
-class DiagonalGaussian(NamedTuple):
-    """Gaussians N(mean, std^2) with independent dimensions."""
-
-    mean: Array
-    std: Array
 
 
 class Policy(Trained):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from ctypes import byref, c_double
 from math import inf
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
-from ._arrays import Array, Shapes, check_lower, factor, integer, number
+from ._arrays import Array, Shapes, check_lower, deviations, factor, integer, number
 from ._choices import argument
 from ._declarations import TrplBounds, TrplOptions
 from ._handle import Growing, fill, struct, unknown
 from ._library import lib
 from .base import Pool
 from .errors import E_STATE, StateError
-from .gauss import Gaussian, GaussianGradient
+from .gauss import DiagonalGaussian, Gaussian, GaussianGradient
 
 
 class Distances(NamedTuple):
@@ -48,7 +48,7 @@ class Projection(Growing):
     dim         P
     mean_bound  bound on the mean part of the distance
     cov_bound   bound on the covariance part
-    diagonal    True: factors are diagonal
+    diagonal    True: standard deviations [P], [1, P] or [E, P] stand where factors are named
     entropy     "none", "at_least" or "equal": entropy control towards ``entropy_bound`` of :meth:`project`
     entropy_first  True: entropy control before the trust region
     pool        threads, for one covariance per episode
@@ -92,7 +92,7 @@ class Projection(Growing):
 
     def project(
         self, mean: Any, chol: Any, old_mean: Any, old_chol: Any, entropy_bound: Optional[float] = None
-    ) -> Gaussian:
+    ) -> Union[Gaussian, DiagonalGaussian]:
         """Projects (mean [E, P], chol) into the trust region around the old ones.
 
         chol and old_chol are lower Cholesky factors (``np.linalg.cholesky`` of a covariance), [1, P, P] or [P, P] (one
@@ -102,9 +102,9 @@ class Projection(Growing):
         shapes = Shapes(P=self.dim)
         mean = shapes.array("mean", mean, "E P")
         old_mean = shapes.array("old_mean", old_mean, "E P")
-        diagonal = bool(self._options.diagonal)
-        chol, n_cov = factor(shapes, "chol", chol, diagonal=diagonal)
-        old_chol, n_old = factor(shapes, "old_chol", old_chol, diagonal=diagonal)
+        scale = deviations if self._options.diagonal else factor
+        chol, n_cov = scale(shapes, "chol", chol)
+        old_chol, n_old = scale(shapes, "old_chol", old_chol)
         given = chol.shape
         if n_old > n_cov:
             chol, n_cov = self._repeat(chol, old_chol.shape), n_old
@@ -113,19 +113,18 @@ class Projection(Growing):
         if self._options.entropy and entropy_bound is None:
             raise ValueError("entropy_bound: needed with entropy control")
         bounds = self._bounds.changed(entropy=0.0 if entropy_bound is None else number("entropy_bound", entropy_bound))
-        # diagonal factors are written on their diagonal only
-        out_mean, out_chol = np.empty_like(mean), np.zeros_like(chol)
+        out_mean, out_chol = np.empty_like(mean), np.empty_like(chol)
         with self._lock:
             self._last = None
             self._require(shapes["E"], shared_cov=int(n_cov == 1))
             lib.tce_trpl_project(
                 self, shapes["E"], mean, chol, old_mean, old_chol, byref(bounds), out_mean, out_chol)
             self._last = shapes["E"], chol.shape, given
-        return Gaussian(out_mean, out_chol)
+        return DiagonalGaussian(out_mean, out_chol) if self._options.diagonal else Gaussian(out_mean, out_chol)
 
     def _repeat(self, chol: Array, shape: Tuple[int, ...]) -> Array:
         """A shared factor for every row."""
-        return np.ascontiguousarray(np.broadcast_to(chol.reshape(1, self.dim, self.dim), shape))
+        return np.ascontiguousarray(np.broadcast_to(chol.reshape(1, *shape[1:]), shape))
 
     @staticmethod
     def _gather(d_chol: Array, given: Tuple[int, ...]) -> Array:
@@ -144,7 +143,7 @@ class Projection(Growing):
         shapes = Shapes(E=n, P=self.dim)
         d_mean = shapes.array("d_mean", np.zeros((n, self.dim)) if d_mean is None else d_mean, "E P")
         d_chol = shapes.array("d_chol", np.zeros(shape) if d_chol is None else d_chol, " ".join(map(str, shape)))
-        out_mean, out_chol = np.empty_like(d_mean), np.zeros_like(d_chol)
+        out_mean, out_chol = np.empty_like(d_mean), np.empty_like(d_chol)
         with self._lock:
             lib.tce_trpl_backward(self, n, d_mean, d_chol, out_mean, out_chol)
         return GaussianGradient(out_mean, self._gather(out_chol, given))
@@ -157,7 +156,8 @@ class Projection(Growing):
         shapes = Shapes(E=n, P=self.dim)
         mean = shapes.array("mean", mean, "E P")
         chol = shapes.array("chol", chol, " ".join(map(str, given)))
-        check_lower("chol", chol, bool(self._options.diagonal))
+        if not self._options.diagonal:
+            check_lower("chol", chol)
         if shape != given:
             chol = self._repeat(chol, shape)
         d_mean, d_chol, loss = np.zeros_like(mean), np.zeros_like(chol), c_double()

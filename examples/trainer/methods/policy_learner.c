@@ -55,7 +55,12 @@ static void take_arrays(policy_learner *pl, const settings *s, size_t P, memory 
     pl->P = P;
     pl->n_factors = s->policy.options.form == TCE_POLICY_FULL_CONTEXTUAL ? pl->E : 1;
     pl->initial_entropy = NAN;
-    policy_update_take(&pl->update, m, pl->E, pl->n_factors, P);
+    const policy_update_sizes sizes = { .max_rows = pl->E,
+                                        .n_scales = pl->n_factors,
+                                        .P = P,
+                                        .diagonal = s->policy.options.form ==
+                                                    TCE_POLICY_DIAGONAL_SHARED };
+    policy_update_take(&pl->update, m, &sizes);
 }
 
 tce_status policy_learner_measure(const settings *s, tce_pool *pool, size_t n_inputs, size_t P,

@@ -9,30 +9,54 @@
 #include "collect/factors.h"
 #include "methods/schedules.h"
 
-void policy_update_take(policy_update *u, memory *m, size_t max_rows, size_t n_factors, size_t P)
+static size_t scale_size(const policy_update *u)
 {
+    return u->deviations ? u->P : u->P * u->P;
+}
+
+void policy_update_take(policy_update *u, memory *m, const policy_update_sizes *sizes)
+{
+    const size_t P = sizes->P, n = sizes->n_scales;
     u->P = P;
-    u->mean = memory_doubles(m, max_rows * P);
-    u->L = memory_doubles(m, n_factors * P * P);
-    u->proj_mean = memory_doubles(m, max_rows * P);
-    u->proj_L = memory_doubles(m, n_factors * P * P);
-    u->d_mean = memory_doubles(m, max_rows * P);
-    u->d_L = memory_doubles(m, n_factors * P * P);
-    u->entropy = memory_doubles(m, n_factors);
-    u->d_entropy = memory_doubles(m, n_factors);
-    u->d_entropy_L = memory_doubles(m, n_factors * P * P);
-    u->mean_distance = memory_doubles(m, max_rows);
-    u->cov_distance = memory_doubles(m, n_factors);
+    u->deviations = sizes->deviations;
+    u->spread = sizes->diagonal && !sizes->deviations;
+    u->mean = memory_doubles(m, sizes->max_rows * P);
+    u->L = memory_doubles(m, n * scale_size(u));
+    u->proj_mean = memory_doubles(m, sizes->max_rows * P);
+    u->proj_L = memory_doubles(m, n * scale_size(u));
+    u->d_mean = memory_doubles(m, sizes->max_rows * P);
+    u->d_L = memory_doubles(m, n * scale_size(u));
+    u->entropy = memory_doubles(m, n);
+    u->d_entropy = memory_doubles(m, n);
+    u->d_entropy_L = memory_doubles(m, n * scale_size(u));
+    u->mean_distance = memory_doubles(m, sizes->max_rows);
+    u->cov_distance = memory_doubles(m, n);
+    for (int i = 0; u->spread && i < 3; i++)
+        u->flat[i] = memory_doubles(m, n * P);
+}
+
+/* N scales as the projection takes them, in room i where they are others. */
+static const double *flat(const policy_update *u, size_t n, const double *L, int i)
+{
+    if (!u->spread)
+        return L;
+    factors_diagonals(tce_policy_n_factors(u->policy, n), u->P, L, u->flat[i]);
+    return u->flat[i];
 }
 
 tce_status policy_update_project(policy_update *u, const policy_rows *rows,
                                  const tce_trpl_bounds *bounds)
 {
-    const tce_status status = factors_predict(u->policy, rows->n, rows->inputs, u->mean, u->L);
-    if (status != TCE_OK)
-        return status;
-    return tce_trpl_project(u->trpl, rows->n, u->mean, u->L, rows->old_mean, rows->old_L, bounds,
-                            u->proj_mean, u->proj_L);
+    const size_t n = rows->n;
+    tce_status status = u->deviations
+                            ? tce_policy_predict(u->policy, n, rows->inputs, u->mean, u->L)
+                            : factors_predict(u->policy, n, rows->inputs, u->mean, u->L);
+    if (status == TCE_OK)
+        status = tce_trpl_project(u->trpl, n, u->mean, flat(u, n, u->L, 0), rows->old_mean,
+                                  flat(u, n, rows->old_L, 1), bounds, u->proj_mean, u->proj_L);
+    if (status == TCE_OK && u->spread)
+        factors_spread(tce_policy_n_factors(u->policy, n), u->P, u->proj_L);
+    return status;
 }
 
 static double mean_of(size_t n, const double *x)
@@ -46,9 +70,12 @@ static double mean_of(size_t n, const double *x)
 tce_status policy_update_entropy(policy_update *u, size_t n, const double *L, double *out)
 {
     const size_t N = tce_policy_n_factors(u->policy, n);
-    const tce_gauss gaussians = {
-        .struct_size = sizeof gaussians, .n = N, .dim = u->P, .n_scales = N, .scale = L
-    };
+    const tce_gauss gaussians = { .struct_size = sizeof gaussians,
+                                  .n = N,
+                                  .dim = u->P,
+                                  .n_scales = N,
+                                  .form = u->deviations ? TCE_GAUSS_DIAGONAL : TCE_GAUSS_FULL,
+                                  .scale = L };
     const tce_status status = tce_gauss_entropy(&gaussians, u->entropy);
     *out = 0.0;
     for (size_t k = 0; status == TCE_OK && k < N; k++)
@@ -62,12 +89,39 @@ static tce_status add_entropy_bonus(policy_update *u, size_t n, double bonus)
     const size_t N = tce_policy_n_factors(u->policy, n);
     for (size_t k = 0; k < N; k++)
         u->d_entropy[k] = -bonus / (double)N;
-    const tce_gauss gaussians = {
-        .struct_size = sizeof gaussians, .n = N, .dim = u->P, .n_scales = N, .scale = u->proj_L
-    };
+    const tce_gauss gaussians = { .struct_size = sizeof gaussians,
+                                  .n = N,
+                                  .dim = u->P,
+                                  .n_scales = N,
+                                  .form = u->deviations ? TCE_GAUSS_DIAGONAL : TCE_GAUSS_FULL,
+                                  .scale = u->proj_L };
     const tce_status status = tce_gauss_entropy_backward(&gaussians, u->d_entropy, u->d_entropy_L);
-    for (size_t i = 0; status == TCE_OK && i < N * u->P * u->P; i++)
+    for (size_t i = 0; status == TCE_OK && i < N * scale_size(u); i++)
         u->d_L[i] += u->d_entropy_L[i];
+    return status;
+}
+
+/*
+ * Back through the projection; the regression loss acts on the network's own output. d_mean and d_L in
+ * place.
+ */
+static tce_status project_back(policy_update *u, size_t n, const policy_update_options *options,
+                               double *out_regression)
+{
+    const size_t N = tce_policy_n_factors(u->policy, n);
+    double *d_L = u->spread ? u->flat[2] : u->d_L;
+    if (u->spread)
+        factors_diagonals(N, u->P, u->d_L, d_L);
+    tce_status status = tce_trpl_backward(u->trpl, n, u->d_mean, d_L, u->d_mean, d_L);
+    *out_regression = 0.0;
+    if (status == TCE_OK && options->regression > 0.0)
+        status = tce_trpl_regression_add(u->trpl, n, u->mean, flat(u, n, u->L, 0),
+                                         options->regression, options->regress_cov, out_regression,
+                                         u->d_mean, d_L);
+    if (u->spread) {
+        memcpy(u->d_L, d_L, N * u->P * sizeof *d_L);
+        factors_spread(N, u->P, u->d_L);
+    }
     return status;
 }
 
@@ -81,13 +135,10 @@ tce_status policy_update_gradient(policy_update *u, const policy_rows *rows,
     if (status == TCE_OK && options->entropy_bonus > 0.0)
         status = add_entropy_bonus(u, rows->n, options->entropy_bonus);
 
-    /* back through the projection; the regression loss acts on the network's own output */
     if (status == TCE_OK)
-        status = tce_trpl_backward(u->trpl, rows->n, u->d_mean, u->d_L, u->d_mean, u->d_L);
-    out->regression = 0.0;
-    if (status == TCE_OK && options->regression > 0.0)
-        status = tce_trpl_regression_add(u->trpl, rows->n, u->mean, u->L, options->regression,
-                                         options->regress_cov, &out->regression, u->d_mean, u->d_L);
+        status = project_back(u, rows->n, options, &out->regression);
+    if (status == TCE_OK && u->deviations)
+        return tce_policy_backward(u->policy, rows->n, u->d_mean, u->d_L);
     if (status == TCE_OK)
         status = factors_backward(u->policy, rows->n, u->d_mean, u->d_L);
     return status;
@@ -167,6 +218,7 @@ tce_status parameter_surrogate(void *context, const double *mean, const double *
                                   .n = p->n,
                                   .dim = p->P,
                                   .n_scales = p->n_factors,
+                                  .form = p->form,
                                   .mean = mean,
                                   .scale = L };
     tce_status status = tce_gauss_log_prob(&gaussians, p->params, p->work, p->log_prob);

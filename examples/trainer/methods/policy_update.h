@@ -7,7 +7,7 @@
  * (the likelihood of segments, of parameters) comes through a callback. No settings, no files, no
  * allocation after policy_update_take.
  *
- * Shapes: n rows, O_net inputs, P parameters, N factors: 1 when the covariance is shared, else n.
+ * Shapes: n rows, O_net inputs, P parameters, N scales: 1 when the covariance is shared, else n.
  */
 #ifndef TRAINER_POLICY_UPDATE_H
 #define TRAINER_POLICY_UPDATE_H
@@ -16,7 +16,7 @@
 
 #include "tools/memory.h"
 
-/* Surrogate loss of (mean [n, P], L [N, P, P]) and its gradients, overwritten. */
+/* Surrogate loss of (mean [n, P], N scales L) and its gradients, overwritten. */
 typedef tce_status (*surrogate)(void *context, const double *mean, const double *L,
                                 tce_returns_stats *stats, double *d_mean, double *d_L);
 
@@ -25,7 +25,7 @@ typedef struct policy_rows {
     size_t n;
     const double *inputs;   /* [n, O_net] */
     const double *old_mean; /* [n, P] */
-    const double *old_L;    /* [N, P, P] */
+    const double *old_L;    /* N scales */
     surrogate loss;
     void *context; /* given to loss */
 } policy_rows;
@@ -41,19 +41,25 @@ typedef struct policy_update_options {
     int32_t n_epochs;
 } policy_update_options;
 
-/* Policy and projection, which are the caller's, and the arrays of an update. */
+/*
+ * Policy and projection, which are the caller's, and the arrays of an update. A scale is a factor
+ * [P, P]; or, with `deviations`, standard deviations [P], which policy and projection have then.
+ */
 typedef struct policy_update {
     tce_policy *policy;
     tce_trpl *trpl;
     size_t P;
-    double *mean, *L;           /* [n, P], [N, P, P]: the network's own */
+    int deviations;
+    int spread;       /* scales are factors, those of policy and projection are deviations */
+    double *mean, *L; /* [n, P] and N scales: the network's own */
     double *proj_mean, *proj_L; /* the same, projected */
     double *d_mean, *d_L;
     double *entropy;       /* [N] */
     double *d_entropy;     /* [N] */
-    double *d_entropy_L;   /* [N, P, P] */
+    double *d_entropy_L;   /* N scales */
     double *mean_distance; /* [n] */
     double *cov_distance;  /* [N] */
+    double *flat[3];       /* [N, P] of the projection, where `spread` */
 } policy_update;
 
 /* What one gradient is made of. */
@@ -71,8 +77,17 @@ typedef struct policy_report {
     tce_returns_stats stats;
 } policy_report;
 
-/* Arrays for up to max_rows rows and n_factors factors, taken from m. */
-void policy_update_take(policy_update *u, memory *m, size_t max_rows, size_t n_factors, size_t P);
+/*
+ * How large an update is. Contextual scales are one per row; of a diagonal policy they are deviations
+ * or diagonal factors.
+ */
+typedef struct policy_update_sizes {
+    size_t max_rows, n_scales, P;
+    int diagonal, deviations;
+} policy_update_sizes;
+
+/* Its arrays, taken from m. */
+void policy_update_take(policy_update *u, memory *m, const policy_update_sizes *sizes);
 
 /* Predicts and projects: mean, L, proj_mean, proj_L. */
 tce_status policy_update_project(policy_update *u, const policy_rows *rows,
@@ -89,7 +104,7 @@ tce_status policy_update_gradient(policy_update *u, const policy_rows *rows,
 tce_status policy_update_step(policy_update *u, const policy_update_options *options,
                               double *out_norm);
 
-/* Mean entropy of the factors L [N, P, P] of n rows. */
+/* Mean entropy of the scales L of n rows. */
 tce_status policy_update_entropy(policy_update *u, size_t n, const double *L, double *out);
 
 /*
@@ -114,6 +129,7 @@ tce_status segment_surrogate(void *context, const double *mean, const double *L,
 /* Of BBRL: the likelihood of the parameters themselves. */
 typedef struct parameter_likelihood {
     size_t n, n_factors, P;
+    int32_t form;               /* TCE_GAUSS_… of the scales */
     const double *params;       /* [n, P] */
     const double *old_log_prob; /* [n] */
     const double *advantages;   /* [n] */
