@@ -412,6 +412,10 @@ $(FUZZ_TARGETS:%=fuzz-%): fuzz-%:
 
 # the tasks as Gymnasium environments
 check-python: export TCE_TASKS := $(abspath $(TASKS))
+# the trainer in programs of the docs
+check-docs: export TCE_TRAIN := $(abspath $(EMBEDDED))
+check-docs: $(EMBEDDED)
+
 check-python: export TCE_TRAIN := $(abspath $(EMBEDDED))
 check-python: export TCE_PROGRAM := $(abspath $(PROGRAM))
 check-python: program | needs-models needs-pictures

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from shared import ROOT, compiler
+
+# the environment that the examples train on
+sys.path.insert(0, str(ROOT / "examples" / "python"))
 
 
 @pytest.fixture(scope="session")

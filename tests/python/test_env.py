@@ -7,6 +7,7 @@ import gc
 import threading
 import warnings
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -640,3 +641,14 @@ def test_rewards_move_to_the_event() -> None:
     rewards = np.array([[1.0, 2.0, 3.0, 4.0]])
     got = tce.returns.to_event(rewards, [[0, 1, 1, 1]])
     assert got.tolist() == [[1.0, 9.0, 0.0, 0.0]] and rewards[0, 1] == 2.0
+
+
+@pytest.mark.parametrize("draw, name", [(lambda: np.random.normal(), "np.random"), (lambda: __import__("random").random(), "random")])
+def test_global_random_numbers_are_found(draw: Any, name: str) -> None:
+    class Careless(Line):
+        def step(self, pos: Any, vel: Any) -> Any:
+            draw()
+            return super().step(pos, vel)
+
+    with pytest.raises(tce.EnvironmentFault, match=f"it draws from the global random numbers of {name},"):
+        tce.check_env(Careless)

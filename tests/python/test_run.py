@@ -27,7 +27,9 @@ import tce.gym  # noqa: E402
 from slider import Slider  # noqa: E402
 
 PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
-HERE = Path(__file__).parent
+EXAMPLES = ROOT / "examples" / "python"
+# where modules of the tests and of the examples are found
+MODULES = os.pathsep.join([str(Path(__file__).parent), str(EXAMPLES)])
 
 # a run of a second or less
 SMALL: Dict[str, Any] = {
@@ -143,7 +145,7 @@ run = tce.train(Slider, config=config, out=sys.argv[1], resume=True, **GYM)
 
 
 def start(folder: Path, iterations: int, code: str = SCRIPT) -> "subprocess.Popen[str]":
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([MODULES, os.environ.get("PYTHONPATH", "")])}
     return subprocess.Popen(
         [sys.executable, "-c", code, str(folder), str(iterations)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
@@ -418,18 +420,39 @@ def test_tasks_of_another_library_are_recorded_with_their_path(tmp_path: Path, t
 # ---- Gymnasium -------------------------------------------------------------------------------------------------
 
 
-def test_a_gymnasium_environment_is_learnt(tmp_path: Path) -> None:
-    config = {
-        "run.iterations": 60, "collect": {"episodes": 32, "environments": 16}, "evaluate": {"every": 20, "episodes": 50},
-        "mp": {"n_basis": 2, "goal_scale": 0.5, "weights_scale": 0.1}, "policy": {"hidden": [32], "learning_rate": 3e-3, "epochs": 30},
-        "critic": {"hidden": [32], "epochs": 10, "minibatches": 4}, "objective.time_points": 5, "schedule.learning_rate_iterations": 0,
-        "projection": {"mean_bound": 0.2, "cov_bound": 0.05, "entropy": "none", "entropy_schedule": "none"}}
-    run = quiet(Slider, tmp_path / "run", config=config, **GYM)
-    assert run.eval_success > 0.9
-    agent = run.agent()
-    assert agent.evaluate(50, seed=1).mean["success"] > 0.9
+def example(folder: Path, workers: int) -> "subprocess.Popen[str]":
+    environment = {**os.environ, "PYTHONPATH": str(Path(tce.__file__).parents[1])}
+    return subprocess.Popen([sys.executable, str(EXAMPLES / "train_slider.py"), str(folder), str(workers)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def test_fifteen_lines_learn_an_environment_of_ones_own(tmp_path: Path) -> None:
+    """They are killed, continue to the same bytes with another number of workers, and all that takes runs takes theirs."""
+    assert len((EXAMPLES / "train_slider.py").read_text().splitlines()) <= 15
+    process = example(tmp_path / "parts", 2)
+    wait_until(lambda: rows(tmp_path / "parts") >= 12, process)
+    process.kill()
+    process.communicate()
+    assert rows(tmp_path / "parts") < 60
+    ends = []
+    for name, workers in (("parts", 1), ("whole", 0)):
+        said, errors = (process := example(tmp_path / name, workers)).communicate(timeout=600)
+        assert process.returncode == 0 and errors == "", errors
+        ends.append(said.splitlines()[-1])
+    assert content(tmp_path / "parts") == content(tmp_path / "whole")
+    found = re.search(r"Evaluation\(200 episodes: return \S+, success ([\d.]+),", ends[0])
+    assert found is not None and float(found[1]) > 0.9 and ends[0].partition("Evaluation")[2] == ends[1].partition("Evaluation")[2]
+
+    for command in (["export", tmp_path / "whole", "--c", "slider"], ["plot", tmp_path / "whole", tmp_path / "parts", "--out", tmp_path / "plots", "--episodes", 0],
+                    ["eval", tmp_path / "whole", "--episodes", 20, "--python", "slider:Slider", "--controller", "test_run:FOLLOW", "--n-steps", 20,
+                     "--metrics", "success"]):
+        done = program(*command, PYTHONPATH=os.pathsep.join([MODULES, str(Path(tce.__file__).parents[1])]))
+        assert done.returncode == 0 or "same seed" in done.stderr, done.stderr
+    assert (tmp_path / "whole" / "export" / "slider.c").exists() and (tmp_path / "plots" / "curves.png").exists()
+
     # the same policy at work in an environment of Gymnasium
-    env = agent.env()
+    agent = tce.load(tmp_path / "whole")
+    env = agent.env(Slider, **GYM)
     obs, info = env.reset(seed=5)
     plan = agent.plan(obs, info["position"], info["velocity"])
     assert plan.pos.shape == plan.vel.shape == (20, 1) and abs(plan.pos[-1, 0] - obs[2]) < 0.1

@@ -23,7 +23,7 @@ pytest.importorskip("gymnasium")
 pytest.importorskip("cloudpickle")
 
 from slider import Slider  # noqa: E402
-from test_run import GYM, HERE, Faulty, Point, changed, content, quiet, rows, wait_until  # noqa: E402
+from test_run import GYM, MODULES, Faulty, Point, changed, content, quiet, rows, wait_until  # noqa: E402
 from tce._workers import Workers, WorkerTraceback  # noqa: E402
 
 
@@ -169,7 +169,7 @@ except KeyboardInterrupt:
 def start(folder: Path) -> "subprocess.Popen[str]":
     script = folder.parent / "script.py"
     script.write_text(SCRIPT)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([MODULES, os.environ.get("PYTHONPATH", "")])}
     return subprocess.Popen([sys.executable, str(script), str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 

@@ -246,15 +246,16 @@ START_TEST(a_trained_policy_is_asked_and_played)
     tce_train_agent_sizes(agent, &sizes);
     ck_assert_str_eq(sizes.task, "point_via");
     ck_assert_int_eq(sizes.n_params, sizes.n_dof * 4);
+    ck_assert_int_eq(sizes.acts, 0);
     double obs[2 * 64] = { 0 }, params[2 * 64], one[64];
-    ck_assert_int_le(sizes.n_context, 64);
-    for (int32_t i = 0; i < sizes.n_context; i++)
-        obs[sizes.n_context + i] = 0.1 * i;
-    ok(tce_train_agent_parameters(agent, 2, obs, params));
-    ok(tce_train_agent_parameters(agent, 1, obs + sizes.n_context, one));
+    ck_assert_int_le(sizes.n_obs, 64);
+    for (int32_t i = 0; i < sizes.n_obs; i++)
+        obs[sizes.n_obs + i] = 0.1 * i;
+    ok(tce_train_agent_act(agent, 2, obs, 0.0, params));
+    ok(tce_train_agent_act(agent, 1, obs + sizes.n_obs, 0.0, one));
     for (int32_t i = 0; i < sizes.n_params; i++)
         ck_assert_double_eq_tol(one[i], params[sizes.n_params + i], 1e-5);
-    fails(tce_train_agent_parameters(agent, 3, obs, params), TCE_E_SHAPE, "3 observations");
+    fails(tce_train_agent_act(agent, 3, obs, 0.0, params), TCE_E_SHAPE, "3 observations");
     ok(tce_train_agent_save(agent, in_folder("run", "copy.safetensors", path)));
     tce_train_agent_free(agent);
     check_files(in_folder("run", "copy.safetensors", path),

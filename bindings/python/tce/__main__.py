@@ -1,6 +1,7 @@
 """``python -m tce …`` is the program ``tce``: train, eval, plot, export, bench, tasks, config; and ``python -m tce models``.
 
-It is looked for under TCE_PROGRAM, in the package, in the build folder of a checkout, and on the PATH.
+With --python, train and eval run here: their task is an environment in Python. Else the program is looked for under TCE_PROGRAM, in the package,
+in the build folder of a checkout, and on the PATH.
 """
 
 from __future__ import annotations
@@ -66,6 +67,10 @@ def environment(program: Path) -> Dict[str, str]:
 def main() -> int:
     if sys.argv[1:2] == ["models"]:
         return models(sys.argv[2:])
+    from . import _command
+
+    if _command.asks(sys.argv[1:]):
+        return _command.main(sys.argv[1:])
     program = find()
     if program is None:
         tried = os.environ.get("TCE_PROGRAM") or ", ".join(map(str, places()))

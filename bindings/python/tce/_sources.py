@@ -6,7 +6,7 @@ import copy
 import importlib
 import inspect
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
@@ -17,6 +17,8 @@ from .python_env import Env, GymTask, PythonTask, task_name
 
 # methods whose policies draw a whole path; the others choose an action at every step and need no controller
 EPISODIC = ("tce", "bbrl")
+
+METHOD = "tce"  # where nothing says otherwise
 
 # the trainer's own default of objective.time_points
 TIME_POINTS = 25
@@ -33,7 +35,6 @@ class Source:
     task: Task
     library: str = ""  # path of its library, unless that is the project's own
     python: str = ""  # module:name of its environment
-    words: List[str] = field(default_factory=list)
 
     @property
     def in_python(self) -> bool:
@@ -227,6 +228,30 @@ def _of_function(
         raise TypeError(f"task: {make!r} returned {probe!r}, {EXPECTED}")
     probe.close()
     return _of_gymnasium(_Call(make), record, controller, keywords, episodic)
+
+
+def is_episodic(method: str) -> bool:
+    return method in EPISODIC
+
+
+def method_of(path: Optional[str], words: Sequence[str]) -> str:
+    """run.method of a settings file and the words over it."""
+    for word in reversed(words):
+        if word.startswith("run.method="):
+            return word.partition("=")[2]
+    if path is not None:
+        try:
+            lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            lines = []
+        section = ""
+        for line in lines:
+            if line[:1] not in (" ", "#", ""):
+                section = line.partition(":")[0].strip()
+            key, colon, value = line.partition("#")[0].partition(":")
+            if section == "run" and key.strip() == "method" and colon:
+                return value.strip().strip("'\"")
+    return METHOD
 
 
 def config_path(config: Union[str, "os.PathLike[str]"]) -> str:

@@ -88,7 +88,7 @@ class TrainSizes(Struct):
     _name_ = "tce_train_sizes"
     _fields_ = [
         ("struct_size", c_size_t), ("n_obs", c_int32), ("n_context", c_int32), ("n_dof", c_int32),
-        ("n_params", c_int32), ("n_steps", c_int32), ("reserved", c_int32), ("dt", c_double), ("context", c_void_p),
+        ("n_params", c_int32), ("n_steps", c_int32), ("acts", c_int32), ("dt", c_double), ("context", c_void_p),
         ("task", c_char_p), ("mp", c_void_p)]
     _arrays_ = {
         "context": Int32}
@@ -142,7 +142,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_train_agent_open": (Status, [c_char_p, c_int32, Pointer]),
     "tce_train_agent_free": (None, [Pointer]),
     "tce_train_agent_sizes": (None, [Pointer, Pointer]),
-    "tce_train_agent_parameters": (Status, [Pointer, c_size_t, Float64, Float64]),
+    "tce_train_agent_act": (Status, [Pointer, c_size_t, Float64, c_double, Float64]),
     "tce_train_agent_save": (Status, [Pointer, c_char_p]),
     "tce_train_player_create": (Status, [Pointer, Pointer]),
     "tce_train_player_free": (None, [Pointer]),

@@ -21,7 +21,7 @@ from ._sources import Source, source_of
 from ._train_declarations import TrainPlayerOptions, TrainSizes
 from ._tasks import start_workers, task_of
 from ._train_library import trainer
-from .errors import E_NOT_FOUND, E_STATE, NotFoundError, StateError
+from .errors import E_NOT_FOUND, E_STATE, E_UNSUPPORTED, NotFoundError, StateError, UnsupportedError
 from .mp import MovementPrimitive
 
 # observations that a policy is asked for at once
@@ -57,7 +57,6 @@ class Agent:
     """A trained policy with its movement primitive. :func:`tce.load` opens one.
 
     folder      the run folder; None for a policy of its own
-    mp          its primitive
     n_obs       O, numbers in an observation of the task; n_context C: entries of it that the policy sees (``context``, None: all)
     n_dof, n_params, n_steps, dt   D, P, T and seconds per step
     """
@@ -81,36 +80,53 @@ class Agent:
         self.n_params, self.n_steps, self.dt = int(sizes.n_params), int(sizes.n_steps), float(sizes.dt)
         self.context: Optional[List[int]] = list((c_int32 * self.n_context).from_address(sizes.context)) if sizes.context else None
         self.task_name: str = (sizes.task or b"").decode()
-        options = struct(MpOptions)
-        lib.tce_mp_get_options(sizes.mp, byref(options))
-        self.mp = MovementPrimitive(make(lib.tce_mp_create, byref(options), None))
+        self._acts = bool(sizes.acts)
+        self._mp: Optional[MovementPrimitive] = None
+        if sizes.mp:
+            options = struct(MpOptions)
+            lib.tce_mp_get_options(sizes.mp, byref(options))
+            self._mp = MovementPrimitive(make(lib.tce_mp_create, byref(options), None))
         self.times = self.dt * np.arange(1, self.n_steps + 1)
 
-    def _contexts(self, obs: Any) -> Tuple[Array, bool]:
-        """What the policy sees of one observation or of several: [n, C], and whether there were several."""
+    @property
+    def mp(self) -> MovementPrimitive:
+        """The primitive whose parameters the policy chooses."""
+        if self._mp is None:
+            raise UnsupportedError(E_UNSUPPORTED, "TCE_E_UNSUPPORTED", "this policy acts at every step and plans no paths: act(obs) gives its action")
+        return self._mp
+
+    def _observations(self, obs: Any) -> Tuple[Array, bool]:
+        """Observations [n, O] of one or of several, and whether there were several; what the policy does not see may be missing."""
         array = np.asarray(obs, np.float64)
         rows = array.reshape(1, -1) if array.ndim == 1 else array
-        shapes = Shapes(O=self.n_obs, C=self.n_context)
-        rows = shapes.finite("obs", rows, "n O", "n C")
-        if rows.shape[1] != self.n_context and self.context is not None:
-            rows = rows[:, self.context]
+        rows = Shapes(O=self.n_obs, C=self.n_context).finite("obs", rows, "n O", "n C")
+        if rows.shape[1] != self.n_obs:
+            whole = np.zeros((len(rows), self.n_obs))
+            whole[:, self.context] = rows
+            rows = whole
         return np.ascontiguousarray(rows), array.ndim != 1
+
+    def _outputs(self, obs: Any, time: float) -> Array:
+        rows, several = self._observations(obs)
+        out = np.empty((len(rows), self.n_params))
+        for first in range(0, len(rows), BATCH):
+            part = rows[first: first + BATCH]
+            trainer().tce_train_agent_act(self._handle, len(part), part, time, out[first: first + BATCH])
+        return out if several else out[0]
 
     def parameters(self, obs: Any) -> Array:
         """Parameters of the primitive that the mean policy chooses: [P] for the first observation [O] of an episode, [n, P] for [n, O].
 
         What the policy sees of observations, [C] or [n, C], is taken as well.
         """
-        contexts, several = self._contexts(obs)
-        out = np.empty((len(contexts), self.n_params))
-        for first in range(0, len(contexts), BATCH):
-            part = contexts[first: first + BATCH]
-            trainer().tce_train_agent_parameters(self._handle, len(part), part, out[first: first + BATCH])
-        return out if several else out[0]
+        self.mp
+        return self._outputs(obs, 0.0)
 
-    def act(self, obs: Any) -> Array:
-        """The action for an environment of :meth:`env`, where a step is a whole episode: the parameters."""
-        return self.parameters(obs)
+    def act(self, obs: Any, time: float = 0.0) -> Array:
+        """The action in an environment of :meth:`env`: the parameters of a whole episode; of a policy that acts at every step, the action of
+        the step at that time of the episode, in seconds. Shapes as for :meth:`parameters`.
+        """
+        return self._outputs(obs, time)
 
     def plan(self, obs: Any, position: Any = None, velocity: Any = None) -> DesiredPath:
         """The desired path (pos, vel), [T, D] each or [n, T, D], from where the joints are: ``position``, ``velocity`` [D] or [n, D] (zeros)."""
@@ -187,13 +203,15 @@ class Agent:
         self, task: Any = None, *, controller: Optional[Controller] = None, metrics: Union[Sequence[str], Mapping[str, str]] = (),
         n_steps: Optional[int] = None, dt: Optional[float] = None, **keywords: Any,
     ) -> Any:
-        """A Gymnasium environment that fits the policy: a step is a whole episode, and its action is what :meth:`act` gives.
+        """A Gymnasium environment whose action is what :meth:`act` gives: a step is a whole episode, unless the policy acts at every step.
 
         The task is found or given as for :meth:`evaluate`; keywords as :class:`tce.gym.EpisodeEnv`.
         """
-        from .gym import EpisodeEnv
+        from .gym import EpisodeEnv, TaskEnv
 
         source = self._source(task, controller, metrics, n_steps, dt)
+        if self._acts:
+            return TaskEnv(source.task, self._recorded("options") or None, control="action", **keywords)
         return EpisodeEnv(source.task, self._recorded("options") or None, mp=self.mp, full=self.context is None, **keywords)
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import random
 from ctypes import byref, c_int32
-from typing import Any, Callable, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+
+import numpy as np
 
 from ._arrays import text
 from ._callbacks import Faults, Group, call
@@ -28,6 +31,12 @@ def as_task(task: Union[Task, Env, Callable[[Optional[str]], Env]]) -> Task:
     raise TypeError(f"task: {task!r}, expected a tce.Task, a tce.Env, or a function that makes one from its settings")
 
 
+def _global_generators() -> Dict[str, Any]:
+    """The state of the random numbers that everything in this process draws from."""
+    name, keys, position, has_gauss, gauss = np.random.get_state()  # type: ignore[misc]
+    return {"np.random": (name, np.asarray(keys).tobytes(), position, has_gauss, gauss), "random": random.getstate()}
+
+
 def check_env(task: Union[Task, Env, Callable[[Optional[str]], Env]], settings: Optional[str] = None) -> List[str]:
     """Runs a few episodes of a task and raises EnvironmentFault with all that breaks the contract of a task, each with its remedy.
 
@@ -35,7 +44,8 @@ def check_env(task: Union[Task, Env, Callable[[Optional[str]], Env]], settings: 
               that was not used yet (copies of it are), or a function that makes one from its settings
     settings  text for the task's create function, "key=value" lines
 
-    What may be meant as it is, such as episodes that all start alike, is returned: a list of sentences. The program ``tce tasks --check`` finds the same.
+    What may be meant as it is, such as episodes that all start alike, is returned: a list of sentences. The program ``tce tasks --check`` finds the
+    same, but for the global random numbers of Python and numpy, which no environment may draw from.
     """
     task = as_task(task)
     findings: List[Tuple[int, str]] = []
@@ -50,8 +60,14 @@ def check_env(task: Union[Task, Env, Callable[[Optional[str]], Env]], settings: 
     options.point(report=report)
     n_faults = c_int32()
     group, raised = Group(), Faults()
+    generators = _global_generators()
     with task._creating(group):
         call(group, lib.tce_env_inspect, byref(options), None, byref(n_faults), faults=raised)
+    if task._in_python:
+        findings += [(TCE_ENV_FAULT, (
+            f"it draws from the global random numbers of {name}, which no episode's seed sets, so a run cannot be repeated, nor be the same with "
+            "other workers: draw from the random that reset gets, or from self.np_random of a Gymnasium environment"))
+            for name, state in _global_generators().items() if state != generators[name]]
     # steps that had to be refused are none
     causes = [cause for cause in raised.causes if not isinstance(cause, StateError)]
     faults = [message for severity, message in findings if severity == TCE_ENV_FAULT]

@@ -21,7 +21,7 @@ import numpy as np
 from ._callbacks import Faults, Group, call, user_code
 from ._control import Controller
 from ._handle import Owned
-from ._sources import EPISODIC, Source, config_path, source_of
+from ._sources import Source, config_path, is_episodic, method_of, source_of
 from ._train_declarations import (
     TCE_TRAIN_ABANDON, TCE_TRAIN_NEW, TCE_TRAIN_RESTART, TCE_TRAIN_RESUME, TCE_TRAIN_STOP, TrainOptions, TrainOptionsCallbacks,
     TrainResult, TrainStanding)
@@ -416,8 +416,31 @@ class _Interrupts:
 # ---- the function ------------------------------------------------------------------------------------------
 
 
+def carry_out(
+    make_source: Callable[[str], Source], method: Optional[str], path: Optional[str], words: List[str], *, has_config: bool, folder: Optional[str],
+    resume: bool, restart: bool, callback: Optional[Callback], workers: int, progress: bool,
+) -> Run:
+    """A run from the words of its settings. make_source: its task, for the name of a method."""
+    if (resume or restart) and folder is None:
+        raise ValueError("out: the run folder has to be named with resume=True and restart=True")
+    path = None if path is None else config_path(path)
+    words = list(words) + ([f"run.method={method}"] if method is not None else [])
+    # a run that is resumed without settings of the caller's has its own
+    own = None if folder is None else os.path.join(folder, "config.yaml")
+    alone = not has_config and (resume or restart) and own is not None and os.path.exists(own)
+    source = make_source(method_of(own if alone else path, words))
+    words = [word for word in words if not (alone and word.startswith("run.method="))]
+    words += [] if alone else [f"task.name={source.task.name}"]
+    words += [f"task.python={source.python}"] if source.python else []
+    words += [f"task.library={source.library}"] if source.library else []
+    options = next((word.partition("=")[2] for word in reversed(words) if word.startswith("task.options=")), None)
+    start = TCE_TRAIN_RESTART if restart else TCE_TRAIN_RESUME if resume else TCE_TRAIN_NEW
+    with start_workers(source, workers, options) as started:
+        return Run(source, words, path, not alone, folder, start, callback, progress, options, started).train()
+
+
 def train(
-    task: Any, method: str = "tce", config: Config = None, *, seed: Optional[int] = None, out: Union[str, "os.PathLike[str]", None] = None,
+    task: Any, method: Optional[str] = None, config: Config = None, *, seed: Optional[int] = None, out: Union[str, "os.PathLike[str]", None] = None,
     callback: Optional[Callback] = None, resume: bool = False, restart: bool = False, controller: Optional[Controller] = None,
     metrics: Union[Sequence[str], Mapping[str, str]] = (), n_steps: Optional[int] = None, dt: Optional[float] = None,
     workers: int = 0, progress: bool = True,
@@ -426,7 +449,7 @@ def train(
 
     task        the name of one of the project's tasks, a task of a :class:`tce.TaskLibrary`, an environment derived from :class:`tce.Env` or
                 gymnasium.Env (the class, an instance that was not used yet, or a function that makes one), or a Gymnasium id
-    method      "tce" or "bbrl"
+    method      "tce", "bbrl", …; by default that of the settings, or "tce"
     config      settings: a file, task/method as the program takes it, or a dict {"run": {"iterations": 50}} or {"run.iterations": 50}.
                 Of an environment in Python the movement is as long as the episode (mp.tau) unless this says otherwise
     seed        of every random stream; by default that of the settings, or 1
@@ -444,21 +467,13 @@ def train(
     Ctrl-C stops the run after the iteration, saved; a second one abandons the iteration and raises KeyboardInterrupt. Environments in Python
     are used by the calling thread alone.
     """
-    source = source_of(task, controller=controller, metrics=metrics, n_steps=n_steps, dt=dt, episodic=method in EPISODIC)
-    if (resume or restart) and out is None:
-        raise ValueError("out: the run folder has to be named with resume=True and restart=True")
-    folder = None if out is None else os.fspath(out)
     mapped = config if isinstance(config, Mapping) else None
-    path = None if config is None or mapped is not None else config_path(config)  # type: ignore[arg-type]
-    words = words_of(mapped or {})
-    options = next((word.partition("=")[2] for word in reversed(words) if word.startswith("task.options=")), None)
-    # a run that is resumed without settings of the caller's has its own
-    alone = config is None and (resume or restart) and folder is not None and os.path.exists(os.path.join(folder, "config.yaml"))
-    if not alone:
-        words += [f"run.method={method}", f"task.name={source.task.name}"]
-    words += [f"run.seed={seed}"] if seed is not None else []
-    words += [f"task.python={source.python}"] if source.python else []
-    words += [f"task.library={source.library}"] if source.library else []
-    start = TCE_TRAIN_RESTART if restart else TCE_TRAIN_RESUME if resume else TCE_TRAIN_NEW
-    with start_workers(source, workers, options) as started:
-        return Run(source, words + source.words, path, not alone, folder, start, callback, progress, options, started).train()
+    path = None if config is None or mapped is not None else os.fspath(config)  # type: ignore[arg-type]
+    words = words_of(mapped or {}) + ([f"run.seed={seed}"] if seed is not None else [])
+
+    def make_source(name: str) -> Source:
+        return source_of(task, controller=controller, metrics=metrics, n_steps=n_steps, dt=dt, episodic=is_episodic(name))
+
+    return carry_out(
+        make_source, method, path, words, has_config=config is not None, folder=None if out is None else os.fspath(out), resume=resume,
+        restart=restart, callback=callback, workers=workers, progress=progress)

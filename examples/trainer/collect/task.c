@@ -48,7 +48,7 @@ tce_status task_library_check(const settings *s)
             TCE_E_STATE,
             "the task of this run is written in Python: %s. A run folder is data, and a "
             "module is code, which is imported only when you name it: if you trust the "
-            "module, add --python %s",
+            "module, add --python %s, which `tce train` and `tce eval` take",
             s->task.python, s->task.python);
     if (!s->task.library[0] || s->task.library_named)
         return TCE_OK;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "commands/commands.h"
+#include "commands/hand_over.h"
 #include "tools/blas.h"
 #include "tools/program.h"
 #include "tools/words.h"
@@ -79,6 +80,8 @@ static int run_command(int argc, char **argv)
                 near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
         return EXIT_USAGE;
     }
+    if (!asks_help && (c->run == cmd_train || c->run == cmd_eval) && asks_for_python(argc, argv))
+        return hand_over(argc, argv);
     if (!asks_help)
         restart_for_better_kernels(argv);
     return asks_help ? c->run(2, help_arguments) : c->run(argc - 1, argv + 1);

@@ -15,8 +15,7 @@ struct tce_train_agent {
     tce_store *store;
     agent agent;
     size_t max_batch;
-    double *inputs; /* [max_batch, O_net] */
-    double *work;   /* of the policy's mean */
+    double *work; /* of max_batch observations */
 };
 
 tce_status tce_train_agent_open(const char *path, int32_t max_batch, tce_train_agent **out)
@@ -33,9 +32,8 @@ tce_status tce_train_agent_open(const char *path, int32_t max_batch, tce_train_a
             status = tce_fail(status, "%s: %s", path, tce_error_message());
     }
     if (status == TCE_OK) {
-        a->inputs = calloc(a->max_batch * a->agent.O_net, sizeof *a->inputs);
-        a->work = calloc(tce_policy_work_size(a->agent.policy, a->max_batch), sizeof *a->work);
-        if (!a->inputs || !a->work)
+        a->work = calloc(agent_work(&a->agent, a->max_batch), sizeof *a->work);
+        if (!a->work)
             status = tce_fail(TCE_E_NOMEM, "no memory for %zu observations", a->max_batch);
     }
     if (status != TCE_OK) {
@@ -52,7 +50,6 @@ void tce_train_agent_free(tce_train_agent *agent)
         return;
     agent_close(&agent->agent);
     tce_store_free(agent->store);
-    free(agent->inputs);
     free(agent->work);
     free(agent);
 }
@@ -66,25 +63,19 @@ void tce_train_agent_sizes(const tce_train_agent *agent, tce_train_sizes *out)
                               .n_dof = (int32_t)a->D,
                               .n_params = (int32_t)a->P,
                               .n_steps = (int32_t)a->T,
+                              .acts = a->acts,
                               .dt = a->dt,
                               .context = a->context,
                               .task = a->task,
                               .mp = a->mp };
 }
 
-tce_status tce_train_agent_parameters(tce_train_agent *agent, size_t n, const double *contexts,
-                                      double *out)
+tce_status tce_train_agent_act(tce_train_agent *agent, size_t n, const double *obs, double time,
+                               double *out)
 {
-    const struct agent *a = &agent->agent;
     if (n > agent->max_batch)
         return tce_fail(TCE_E_SHAPE, "n = %zu observations, the limit is %zu", n, agent->max_batch);
-
-    /* an episode begins at time 0 */
-    memset(agent->inputs, 0, n * a->O_net * sizeof *agent->inputs);
-    for (size_t i = 0; i < n; i++)
-        memcpy(agent->inputs + i * a->O_net, contexts + i * a->n_context,
-               a->n_context * sizeof *contexts);
-    return tce_policy_mean(a->policy, n, agent->inputs, agent->work, out);
+    return agent_act(&agent->agent, n, obs, time, agent->work, out);
 }
 
 tce_status tce_train_agent_save(const tce_train_agent *agent, const char *path)

@@ -192,11 +192,11 @@ typedef struct tce_train_sizes {
     int32_t n_dof;     /* D */
     int32_t n_params;  /* P */
     int32_t n_steps;   /* T */
-    int32_t reserved;
+    int32_t acts;      /* 1: the P outputs are the action of a step; 0: parameters of mp */
     double dt;
     const int32_t *context; /* [n_context] their places in the observation; NULL: all of it */
     const char *task;       /* its name; "": not known */
-    const tce_mp *mp;
+    const tce_mp *mp;       /* NULL where it acts */
 } tce_train_sizes;
 
 /* Opens a policy.safetensors for up to max_batch observations at once. */
@@ -204,9 +204,9 @@ TCE_API TCE_NODISCARD tce_status tce_train_agent_open(const char *path, int32_t 
                                                       tce_train_agent **out);
 TCE_API void tce_train_agent_free(tce_train_agent *agent);
 TCE_API void tce_train_agent_sizes(const tce_train_agent *agent, tce_train_sizes *out);
-/* Parameters of the mean policy: contexts [n, C] -> out [n, P]. */
-TCE_API TCE_NODISCARD tce_status tce_train_agent_parameters(tce_train_agent *agent, size_t n,
-                                                            const double *contexts, double *out);
+/* Parameters or actions of the mean policy at a time of the episode: obs [n, O] -> out [n, P]. */
+TCE_API TCE_NODISCARD tce_status tce_train_agent_act(tce_train_agent *agent, size_t n,
+                                                     const double *obs, double time, double *out);
 TCE_API TCE_NODISCARD tce_status tce_train_agent_save(const tce_train_agent *agent,
                                                       const char *path);
 

@@ -134,6 +134,12 @@ tce_status plot_write_statistics(const plot_data *data, const char *folder);
 tce_status plot_write_points(const plot_data *data, const char *folder, size_t n,
                              const char *const *paths);
 
+/*
+ * The Python that draws, for others that need one: $TCE_PYTHON, that of the source tree around the
+ * program, or python3. package: "", or the folder of the source tree that its package tce lies in.
+ */
+void plot_find_python(char *python, char *package, size_t size);
+
 /* Takes away what an earlier plot left in the folder and this one will not replace. */
 void plot_clear(const char *folder);
 

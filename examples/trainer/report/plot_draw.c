@@ -139,14 +139,21 @@ static tce_status fail_drawing(const char *python, int code, FILE *said, const c
                     python, code, why, folder);
 }
 
-tce_status plot_draw(const char *folder, int quiet)
+void plot_find_python(char *python, char *package, size_t size)
 {
-    char python[PATH_SIZE] = "python3", script[PATH_SIZE];
     const char *own = getenv("TCE_PYTHON");
     if (own && own[0])
-        snprintf(python, sizeof python, "%s", own);
-    else if (!find_in_tree("deps/venv/bin/python", python, sizeof python))
-        snprintf(python, sizeof python, "python3");
+        snprintf(python, size, "%s", own);
+    else if (!find_in_tree("deps/venv/bin/python", python, size))
+        snprintf(python, size, "python3");
+    if (!find_in_tree("bindings/python", package, size))
+        package[0] = '\0';
+}
+
+tce_status plot_draw(const char *folder, int quiet)
+{
+    char python[PATH_SIZE], package[PATH_SIZE], script[PATH_SIZE];
+    plot_find_python(python, package, sizeof python);
 
     char *const say = quiet ? "--quiet" : NULL;
     char *const file[] = { python, "-c", (char *)RUN_FILE, script, (char *)folder, say, NULL };
