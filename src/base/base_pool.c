@@ -1,5 +1,5 @@
 /*
- * The thread pool: workers wait for a job, take chunks by number from a shared counter, and report
+ * The thread pool: workers wait for a call, take chunks by number from a shared counter, and report
  * when none is left.
  *
  * Which worker gets which chunk is left to chance; what a chunk computes, and in which order parts
@@ -19,13 +19,20 @@
 #define MAX_THREADS 1024
 #define FAILURE_SIZE 1024
 /*
- * How often a thread looks for its next job, or for the end of the others, before it sleeps: about
+ * How often a thread looks for its next call, or for the end of the others, before it sleeps: about
  * 20 us, which a wake-up takes.
  */
 #define LOOKS 600
 
+/*
+ * Work of fewer multiplications than this, in small matrices a tenth of a millisecond, is done sooner
+ * by the calling thread alone: handing over costs more than it saves (measured on the segment
+ * objective, which hands over four times).
+ */
+#define WORTH_WAKING 65536
+
 /* A call of tce_pool_run, shared by all workers while it lasts. */
-typedef struct job {
+typedef struct pool_call {
     tce_pool_work work;
     void *context;
     size_t n_items;
@@ -34,7 +41,7 @@ typedef struct job {
     size_t next;      /* the chunk to hand out next; atomic */
     size_t bad_chunk; /* lowest failing chunk, SIZE_MAX when none */
     tce_status status;
-} job;
+} pool_call;
 
 typedef struct worker {
     tce_pool *pool;
@@ -52,12 +59,12 @@ struct tce_pool {
     worker *workers; /* [n_threads - 1] */
     int32_t n_threads;
     int32_t n_started;
-    int32_t n_busy; /* workers that may touch the job; changes under the lock, looked at without */
+    int32_t n_busy; /* workers that may touch the call; changes under the lock, looked at without */
     int32_t n_sleeping; /* workers that wait for `wake` */
     int32_t stop;
     int32_t running;     /* a caller has the workers */
-    uint64_t generation; /* counts jobs, so that a worker joins each at most once; as n_busy */
-    job job;
+    uint64_t generation; /* counts calls, so that a worker joins each at most once; as n_busy */
+    pool_call call;
     char failure[FAILURE_SIZE]; /* message of the lowest failing chunk */
 };
 
@@ -96,18 +103,18 @@ static void pause_briefly(void)
 /* Runs one chunk and keeps the failure of the lowest one. */
 static void run_chunk(tce_pool *pool, size_t chunk, int32_t index)
 {
-    job *j = &pool->job;
-    const size_t begin = chunk * j->chunk_size;
-    const size_t rest = j->n_items - begin;
-    const size_t end = begin + (rest < j->chunk_size ? rest : j->chunk_size);
-    const tce_status status = j->work(j->context, chunk, begin, end, index);
+    pool_call *call = &pool->call;
+    const size_t begin = chunk * call->chunk_size;
+    const size_t rest = call->n_items - begin;
+    const size_t end = begin + (rest < call->chunk_size ? rest : call->chunk_size);
+    const tce_status status = call->work(call->context, chunk, begin, end, index);
 
     if (status == TCE_OK)
         return;
     pthread_mutex_lock(&pool->lock);
-    if (chunk < j->bad_chunk) {
-        j->bad_chunk = chunk;
-        j->status = status;
+    if (chunk < call->bad_chunk) {
+        call->bad_chunk = chunk;
+        call->status = status;
         const char *message = tce_error_message();
         memcpy(pool->failure, message, strlen(message) + 1);
     }
@@ -115,13 +122,14 @@ static void run_chunk(tce_pool *pool, size_t chunk, int32_t index)
 }
 
 /* Takes chunks until none is left. */
-static void work_on_job(tce_pool *pool, int32_t index)
+static void work_on_call(tce_pool *pool, int32_t index)
 {
     const frame here = { .pool = pool, .outer = innermost, .worker = index };
     size_t chunk;
 
     innermost = &here;
-    while ((chunk = __atomic_fetch_add(&pool->job.next, 1, __ATOMIC_RELAXED)) < pool->job.n_chunks)
+    while ((chunk = __atomic_fetch_add(&pool->call.next, 1, __ATOMIC_RELAXED)) <
+           pool->call.n_chunks)
         run_chunk(pool, chunk, index);
     innermost = here.outer;
 }
@@ -133,7 +141,7 @@ static void *worker_main(void *argument)
     uint64_t seen = 0;
 
     for (;;) {
-        /* a job often follows the one before at once */
+        /* a call often follows the one before at once */
         for (int i = 0; i < LOOKS && __atomic_load_n(&pool->generation, __ATOMIC_RELAXED) == seen;
              i++)
             pause_briefly();
@@ -152,7 +160,7 @@ static void *worker_main(void *argument)
             return NULL;
 
         /* all chunks may be taken already, and the run may be over: then there is nothing to do */
-        work_on_job(pool, self->index);
+        work_on_call(pool, self->index);
 
         pthread_mutex_lock(&pool->lock);
         if (__atomic_sub_fetch(&pool->n_busy, 1, __ATOMIC_RELEASE) == 0)
@@ -161,7 +169,7 @@ static void *worker_main(void *argument)
     }
 }
 
-/* Waits for the workers that have joined a job. `lock` is held on entry and exit. */
+/* Waits for the workers that have joined a call. `lock` is held on entry and exit. */
 static void wait_for_workers(tce_pool *pool)
 {
     while (pool->n_busy > 0)
@@ -321,33 +329,40 @@ tce_status tce_pool_run(tce_pool *pool, size_t n_items, size_t chunk_size, tce_p
         return status;
     }
 
-    /* publish the job when the last one's stragglers are gone, help with it, wait for the others */
+    /* publish the call when the last one's stragglers are gone, help with it, wait for the others */
     pool->running = 1;
     wait_for_workers(pool);
-    const job next = { .work = work,
-                       .context = context,
-                       .n_items = n_items,
-                       .chunk_size = chunk_size,
-                       .n_chunks = n_chunks,
-                       .bad_chunk = SIZE_MAX,
-                       .status = TCE_OK };
-    pool->job = next;
+    const pool_call next = { .work = work,
+                             .context = context,
+                             .n_items = n_items,
+                             .chunk_size = chunk_size,
+                             .n_chunks = n_chunks,
+                             .bad_chunk = SIZE_MAX,
+                             .status = TCE_OK };
+    pool->call = next;
     __atomic_add_fetch(&pool->generation, 1, __ATOMIC_RELAXED);
     if (pool->n_sleeping > 0)
         pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
-    work_on_job(pool, 0);
+    work_on_call(pool, 0);
     for (int i = 0; i < LOOKS && __atomic_load_n(&pool->n_busy, __ATOMIC_ACQUIRE) > 0; i++)
         pause_briefly();
     pthread_mutex_lock(&pool->lock);
     wait_for_workers(pool);
 
     /* the message is read before the next run can overwrite it */
-    status = pool->job.status;
+    status = pool->call.status;
     if (status != TCE_OK)
         (void)tce_fail(status, "%s", pool->failure);
     pool->running = 0;
     pthread_cond_signal(&pool->idle);
     pthread_mutex_unlock(&pool->lock);
     return status;
+}
+
+tce_status tce__pool_run_sized(tce_pool *pool, size_t n_multiplications, size_t n_items,
+                               size_t chunk_size, tce_pool_work work, void *context)
+{
+    return tce_pool_run(n_multiplications < WORTH_WAKING ? NULL : pool, n_items, chunk_size, work,
+                        context);
 }

@@ -111,6 +111,15 @@ void tce__block_free(const tce_hooks *hooks, void *block);
 /* Resolves hooks to complete ones (defaults filled in); TCE_E_VERSION as for any struct. */
 tce_status tce__hooks_read(const tce_hooks *hooks, tce_hooks *out);
 
+/* ---- small work ------------------------------------------------------------------------------ */
+
+/*
+ * tce_pool_run for work of about so many multiplications in all: the calling thread does alone what
+ * is not worth waking others for. Results do not depend on that.
+ */
+tce_status tce__pool_run_sized(tce_pool *pool, size_t n_multiplications, size_t n_items,
+                               size_t chunk_size, tce_pool_work work, void *context);
+
 /* ---- parts of a batch ------------------------------------------------------------------------ */
 
 /*

@@ -23,11 +23,6 @@
  * threads.
  */
 #define POINTS_A_CHUNK 8
-/*
- * E J D^2 of a call that the pool is woken for: below, a tenth of a millisecond of work, its four
- * wake-ups cost more than they save.
- */
-#define WORTH_WAKING 65536
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
@@ -150,7 +145,8 @@ static tce_status gather_work(void *context, size_t chunk, size_t begin, size_t 
 static tce_status run_together(tce__segment_call *call)
 {
     tce_segment *const seg = call->seg;
-    tce_pool *const pool = call->E * seg->J * seg->D * seg->D < WORTH_WAKING ? NULL : seg->pool;
+    tce_pool *const pool = seg->pool;
+    const size_t size = call->E * seg->J * seg->D * seg->D;
 
     seg->all.n = call->E;
     seg->all.begin = 0;
@@ -160,17 +156,17 @@ static tce_status run_together(tce__segment_call *call)
     seg->all.L = call->L;
 
     /* what the segments share, then the segments, then back to the parameters */
-    tce_status st = tce_pool_run(pool, seg->D, 1, rows_work, call);
+    tce_status st = tce__pool_run_sized(pool, size, seg->D, 1, rows_work, call);
     if (st == TCE_OK)
-        st = tce_pool_run(pool, seg->K, POINTS_A_CHUNK, residual_work, call);
+        st = tce__pool_run_sized(pool, size, seg->K, POINTS_A_CHUNK, residual_work, call);
     if (st == TCE_OK)
         st = set_regulariser(call, seg->D);
     if (st == TCE_OK)
-        st = tce_pool_run(pool, seg->J, 1, score_work, call);
+        st = tce__pool_run_sized(pool, size, seg->J, 1, score_work, call);
     if (st == TCE_OK && (call->out_d_mean || call->out_d_L)) {
         if (call->out_d_L)
             memset(call->out_d_L, 0, seg->P * seg->P * sizeof(double));
-        st = tce_pool_run(pool, seg->D, 1, gather_work, call);
+        st = tce__pool_run_sized(pool, size, seg->D, 1, gather_work, call);
     }
     return st;
 }

@@ -508,6 +508,17 @@ def test_one_environment_of_a_rollout_is_drawn_and_put_into_a_state(tasks) -> No
         tce.Rollout(tce.TaskLibrary(tasks)["tracker"]).render(0)
 
 
+def test_a_rollout_continues_from_states(tasks) -> None:
+    task = tce.TaskLibrary(tasks)["point"]
+    first, other = tce.Rollout(task, 2, seed=3), tce.Rollout(task, 2)
+    start = first.reset(4)
+    np.testing.assert_array_equal(other.set_states(first.get_states()), start.obs)
+    path = np.linspace(0, 1, first.spec.n_steps)[None, :, None] * np.ones((2, 1, first.spec.n_dof))
+    want, got = first.run(path, path), other.run(path, path)
+    np.testing.assert_array_equal(got.rewards, want.rewards)
+    np.testing.assert_array_equal(got.truncated, want.truncated)
+
+
 def test_an_instance_is_not_stepped_outside_of_an_episode(tasks) -> None:
     # a task that does not look after itself
     instance = tce.TaskLibrary(tasks)["point"].create()

@@ -3,6 +3,7 @@
  * episodes that are run again.
  */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,6 +251,52 @@ START_TEST(a_collection_tells_of_its_episodes)
 }
 END_TEST
 
+/* Parameter k of episode e, before it is squashed. */
+static double drawn_parameter(size_t e, size_t k)
+{
+    return sin(1.0 + (double)e) + 0.1 * (double)k;
+}
+
+static tce_status draw(void *context, episodes *ep, size_t first, size_t n)
+{
+    *(size_t *)context += n;
+    for (size_t e = first; e < first + n; e++)
+        for (size_t k = 0; k < ep->P; k++)
+            ep->params[e * ep->P + k] = drawn_parameter(e, k);
+    return TCE_OK;
+}
+
+START_TEST(a_method_may_draw_parameters_itself)
+{
+    static double low[64], high[64];
+    fixture f;
+    size_t n_drawn = 0;
+    begin(&f, 0, 0);
+    for (size_t k = 0; k < f.agent.P; k++) {
+        low[k] = -3.0;
+        high[k] = 3.0;
+    }
+    f.agent.output = AGENT_TANH;
+    f.agent.low = low;
+    f.agent.high = high;
+    f.ep.draw = draw;
+    f.ep.draw_context = &n_drawn;
+    ok(episodes_collect(&f.ep, 0, 1, NULL, NULL));
+    ck_assert_uint_eq(n_drawn, E);
+    for (size_t e = 0; e < E; e++)
+        for (size_t k = 0; k < f.agent.P; k++)
+            ck_assert_double_eq_tol(f.ep.params[e * f.agent.P + k],
+                                    3.0 * tanh(drawn_parameter(e, k)), 1e-12);
+
+    /* the mean is the policy's */
+    ok(episodes_collect(&f.ep, 0, 0, NULL, NULL));
+    ck_assert_uint_eq(n_drawn, E);
+    for (size_t k = 0; k < E * f.agent.P; k++)
+        ck_assert_double_eq_tol(f.ep.params[k], 3.0 * tanh(f.ep.mean[k]), 1e-12);
+    end(&f);
+}
+END_TEST
+
 START_TEST(an_evaluation_depends_on_its_number_and_on_none_before)
 {
     fixture f;
@@ -342,6 +389,7 @@ int main(void)
     tcase_add_test(property, an_agent_sees_the_context_or_all_and_the_time);
     tcase_add_test(property, an_agent_comes_back_from_its_store);
     tcase_add_test(property, a_collection_tells_of_its_episodes);
+    tcase_add_test(property, a_method_may_draw_parameters_itself);
     tcase_add_test(property, an_evaluation_depends_on_its_number_and_on_none_before);
     tcase_add_test(property, a_replayed_episode_is_the_one_that_was_collected);
     TCase *errors = test_case(suite, "errors", 0);

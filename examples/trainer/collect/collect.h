@@ -102,6 +102,12 @@ typedef struct episodes {
     double *params;   /* [E, P], drawn or the mean */
     /* NULL, or [E, P] taken instead of drawing: to repeat recorded episodes. The caller's. */
     const double *given_params;
+    /*
+     * NULL, or what draws in place of the policy's distribution when exploring: outputs of the policy
+     * for episodes first … first + n - 1, of which `inputs` has the rows, into their rows of params
+     */
+    tce_status (*draw)(void *context, struct episodes *ep, size_t first, size_t n);
+    void *draw_context;
     double *pos, *vel;            /* [E, T, D] desired paths; NULL: the agent acts at every step, */
     double *actions;              /* [E, T, P] so; else NULL */
     double *act_work;             /* of the agent */

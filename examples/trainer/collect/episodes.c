@@ -217,6 +217,11 @@ static tce_status start_round(episodes *ep, size_t first, size_t n)
 /* Parameters of a round: drawn, given, or the mean. */
 static tce_status choose_parameters(episodes *ep, size_t first, size_t n, int explore)
 {
+    if (explore && ep->draw) {
+        const tce_status drawn = ep->draw(ep->draw_context, ep, first, n);
+        agent_output(ep->agent, n, ep->params + first * ep->P);
+        return drawn;
+    }
     const size_t P = ep->P;
     const int contextual = ep->agent->contextual;
     double *factor = ep->factor + (contextual ? first * P * P : 0);
