@@ -161,7 +161,9 @@ $(TOYS): $(BUILD)/%.so: $(BUILD)/%.o
 # shares one libtce with the task library that it loads; the formulas of Metaworld's rewards, of statistics, of noise and of phases have no other door
 REPLAY += $(BUILD)/tests/replay/metaworld_rewards.o $(BUILD)/examples/trainer/report/stats.o $(BUILD)/examples/trainer/report/correlation.o
 REPLAY += $(BUILD)/examples/trainer/collect/coloured_noise.o $(BUILD)/examples/trainer/collect/fft.o
-REPLAY += $(BUILD)/examples/trainer/methods/replay.o $(BUILD)/examples/trainer/methods/sac_update.o $(BUILD)/src/mp/mp_phase.o
+REPLAY += $(BUILD)/examples/trainer/methods/replay.o $(BUILD)/examples/trainer/methods/sac_update.o \
+          $(BUILD)/examples/trainer/methods/off_policy.o $(BUILD)/examples/trainer/collect/stepping.o \
+          $(BUILD)/examples/trainer/tools/clock.o $(BUILD)/src/mp/mp_phase.o
 
 # without the flags of MuJoCo, which it does not need
 $(BUILD)/tests/replay/metaworld_rewards.o: examples/tasks/metaworld/rewards.c $(BUILD)/flags

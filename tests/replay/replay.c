@@ -96,6 +96,7 @@ static const struct {
     { "replay_buffer", replay_replay_buffer },
     { "sac_updates", replay_sac_updates },
     { "sac_target", replay_sac_target },
+    { "sac_run", replay_sac_run },
     { "entropy_coefficient", replay_entropy_coefficient },
     { "sac_mp_updates", replay_sac_mp_updates },
     { "ppo_updates", replay_ppo_updates },

@@ -291,6 +291,7 @@ void replay_pink_stream(replay_case *c);
 void replay_replay_buffer(replay_case *c);
 void replay_sac_updates(replay_case *c);
 void replay_sac_target(replay_case *c);
+void replay_sac_run(replay_case *c);
 void replay_entropy_coefficient(replay_case *c);
 void replay_sac_mp_updates(replay_case *c);
 

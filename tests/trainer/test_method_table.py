@@ -24,11 +24,15 @@ PAGE = ROOT / "docs" / "methods-table.md"
 EPISODIC = ["collect.episodes=8", "collect.environments=4", "mp.n_basis=3", "policy.hidden=[8]", "policy.epochs=2", "critic.hidden=[8]",
             "critic.epochs=2"]
 ON_POLICY = ["collect.environments=4", "collect.steps=60", "policy.hidden=[8]", "policy.epochs=2", "critic.hidden=[8]", "update.minibatches=4"]
+OFF_POLICY = ["collect.environments=2", "collect.number_samples=20", "collect.rounds=10", "collect.learning_starts=300", "policy.hidden=[8]",
+              "critic.hidden=[8]", "update.batch_size=16", "update.replay_size=500"]
 METHODS: Dict[str, List[str]] = {
     "tce": [*EPISODIC, "objective.time_points=5"],
     "bbrl": EPISODIC,
     "ppo": ON_POLICY,
     "gsde": ON_POLICY,
+    "sac": OFF_POLICY,
+    "pink": [*OFF_POLICY, "noise.chunk=50"],
 }
 COMMON = ["task.name=reacher5", "run.iterations=4", "run.checkpoint_every=2", "evaluate.every=2", "evaluate.episodes=4"]
 

@@ -32,9 +32,18 @@ CONFIGS = ROOT / "examples" / "configs"
 COLUMNS = ("train", "eval", "policy", "checkpoint")
 OPTIONS = (".spread", ".log_std", ".gain")
 
-# three rounds of environments, the last one in part
-SMALLER = ["run.iterations=3", "run.checkpoint_every=2", "evaluate.every=2", "evaluate.episodes=20",
-           "collect.episodes=32", "collect.environments=12", "policy.epochs=10", "critic.epochs=10"]
+SMALLER = ["run.iterations=3", "run.checkpoint_every=2", "evaluate.every=2", "evaluate.episodes=20"]
+# of episodic methods three rounds of environments, the last one in part
+EPISODIC = ["collect.episodes=32", "collect.environments=12", "policy.epochs=10", "critic.epochs=10"]
+OFF_POLICY = ["collect.number_samples=8", "collect.rounds=10", "collect.learning_starts=40", "update.gradient_steps=2", "update.batch_size=64",
+              "update.replay_size=120"]
+OF_METHODS = {"sac": OFF_POLICY, "pink": OFF_POLICY}
+
+
+def smaller(config):
+    """Settings that make a run of a preset short, by its method."""
+    method = next(line.split(":")[1].split("#")[0].strip() for line in pathlib.Path(config).read_text().splitlines() if line.strip().startswith("method:"))
+    return SMALLER + OF_METHODS.get(method, EPISODIC)
 
 
 def processor():
@@ -97,8 +106,8 @@ def sums_of_preset(program, preset):
     with tempfile.TemporaryDirectory(prefix="tce-witness-") as scratch:
         one, two = pathlib.Path(scratch, "one"), pathlib.Path(scratch, "two")
         config = str(CONFIGS / f"{preset}.yaml")
-        train(program, config, "--out", str(one), "--threads", "1", *SMALLER)
-        train(program, config, "--out", str(two), "--threads", "2", *SMALLER)
+        train(program, config, "--out", str(one), "--threads", "1", *smaller(config))
+        train(program, config, "--out", str(two), "--threads", "2", *smaller(config))
         before = sums_of_run(two)
         last_checkpoint(two).unlink()
         train(program, "--resume", str(two), "--threads", "2")

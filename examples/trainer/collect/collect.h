@@ -23,7 +23,10 @@ enum {
     PURPOSE_MINIBATCH = 7,
     PURPOSE_COLOURED_NOISE = 8,
     PURPOSE_ACTIONS = 9,
-    PURPOSE_CRITIC_MINIBATCH = 10
+    PURPOSE_CRITIC_MINIBATCH = 10,
+    PURPOSE_WARM_UP = 11,
+    PURPOSE_REPLAY = 12,
+    PURPOSE_UPDATE_NOISE = 13
 };
 
 /* ---- a task and its episodes ----------------------------------------------------------------- */

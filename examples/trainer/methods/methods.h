@@ -66,6 +66,8 @@ extern const method METHOD_TABLE_TCE;
 extern const method METHOD_TABLE_BBRL;
 extern const method METHOD_TABLE_PPO;
 extern const method METHOD_TABLE_GSDE;
+extern const method METHOD_TABLE_SAC;
+extern const method METHOD_TABLE_PINK;
 
 /*
  * The tables of all methods, the first being the default; NULL at the end. The one thing in

@@ -1,0 +1,276 @@
+/*
+ * A whole run of soft actor-critic, by the trainer's own loop: environments that replay a tape,
+ * whatever the actions, and all numbers that the run draws given.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "methods/off_policy.h"
+#include "replay.h"
+#include "replay_sac.h"
+
+enum { MOST_STEPS = 1 << 20 };
+
+/* ---- the tape -------------------------------------------------------------------------------- */
+
+/*
+ * Step k of environment i shows obs[i, k] and brings reward[i, k]; when that was an end, the
+ * environment goes on from reset[i, k + 1].
+ */
+typedef struct tape {
+    size_t N, S, O, A; /* environments, steps of each */
+    const double *reset, *obs, *rewards;
+    const uint8_t *terminated, *truncated;
+    const double *low, *high;
+    double *sent; /* [S, N, A] actions that came */
+    size_t made;  /* environments so far */
+} tape;
+
+typedef struct player {
+    tape *tape;
+    size_t i, k;
+} player;
+
+static tce_status create(void *user, const char *settings, void **out)
+{
+    tape *t = user;
+    player *p = malloc(sizeof *p);
+    (void)settings;
+    if (!p)
+        return tce_fail(TCE_E_NOMEM, "no memory for a player");
+    *p = (player){ t, t->made++, 0 };
+    *out = p;
+    return TCE_OK;
+}
+
+static tce_status spec(void *instance, tce_env_spec *out)
+{
+    const tape *t = ((const player *)instance)->tape;
+    out->n_obs = (int32_t)t->O;
+    out->n_action = (int32_t)t->A;
+    out->n_steps = MOST_STEPS;
+    out->dt = 1.0;
+    out->action_low = t->low;
+    out->action_high = t->high;
+    return TCE_OK;
+}
+
+static tce_status reset(void *instance, tce_random *random, double *obs, double *pos, double *vel)
+{
+    const player *p = instance;
+    const tape *t = p->tape;
+    (void)random, (void)pos, (void)vel;
+    memcpy(obs, t->reset + (p->i * (t->S + 1) + p->k) * t->O, t->O * sizeof *obs);
+    return TCE_OK;
+}
+
+static tce_status step_action(void *instance, const double *action, double *obs,
+                              tce_env_result *out)
+{
+    player *p = instance;
+    tape *t = p->tape;
+    const size_t at = p->i * t->S + p->k;
+    if (p->k >= t->S)
+        return tce_fail(TCE_E_ENV, "the tape has only %zu steps", t->S);
+    memcpy(t->sent + (p->k * t->N + p->i) * t->A, action, t->A * sizeof *action);
+    memcpy(obs, t->obs + at * t->O, t->O * sizeof *obs);
+    out->reward = t->rewards[at];
+    out->terminated = t->terminated[at];
+    out->truncated = t->truncated[at];
+    p->k++;
+    return TCE_OK;
+}
+
+static const tce_env_vtable TABLE = { .struct_size = sizeof TABLE,
+                                      .abi = TCE_ENV_ABI,
+                                      .name = "tape",
+                                      .description = "replays recorded steps",
+                                      .create = create,
+                                      .destroy = free,
+                                      .spec = spec,
+                                      .reset = reset,
+                                      .step_action = step_action };
+
+static void read_tape(replay_case *c, size_t N, size_t A, tape *t)
+{
+    const json_t *from = replay_object(c, c->root, "tape");
+    size_t shape[REPLAY_MAX_RANK];
+    replay_shape(c, from, "obs", shape);
+    if (shape[0] != N)
+        replay_fail(c, "the tape has %zu environments, n_env is %zu", shape[0], N);
+    *t = (tape){ .N = N, .S = shape[1], .O = shape[2], .A = A };
+    t->reset = replay_array(c, from, "reset", N * (t->S + 1) * t->O);
+    t->obs = replay_array(c, from, "obs", N * t->S * t->O);
+    t->rewards = replay_array(c, from, "reward", N * t->S);
+    t->terminated = replay_flags(c, from, "terminated", N * t->S);
+    t->truncated = replay_flags(c, from, "truncated", N * t->S);
+    t->low = replay_array(c, c->root, "action_low", A);
+    t->high = replay_array(c, c->root, "action_high", A);
+    t->sent = replay_zeros(c, t->S * N * A);
+}
+
+/* ---- what is drawn --------------------------------------------------------------------------- */
+
+typedef struct given {
+    replay_case *c;
+    const tape *t;
+    const json_t *iterations;
+    const double *warm_up, *noise; /* [steps, N, A] */
+    int64_t n_warm_up, n_noise;
+    int64_t per_iteration; /* gradient steps */
+    size_t M;
+} given;
+
+static void warm_up(void *context, int64_t step, size_t n, double *out)
+{
+    const given *g = context;
+    if (step >= g->n_warm_up)
+        replay_fail(g->c, "step %lld is in the warm-up", (long long)step);
+    for (size_t i = 0; i < n; i++) {
+        const double low = g->t->low[i % g->t->A], high = g->t->high[i % g->t->A];
+        out[i] = 2.0 * (g->warm_up[(size_t)step * n + i] - low) / (high - low) - 1.0;
+    }
+}
+
+static void normals(void *context, int64_t step, size_t n, double *out)
+{
+    const given *g = context;
+    if (step < g->n_warm_up || step - g->n_warm_up >= g->n_noise)
+        replay_fail(g->c, "step %lld has no noise", (long long)step);
+    memcpy(out, g->noise + (size_t)(step - g->n_warm_up) * n, n * sizeof *out);
+}
+
+static const json_t *update_at(const given *g, int64_t update)
+{
+    const json_t *iteration = json_array_get(g->iterations, (size_t)(update / g->per_iteration));
+    const json_t *step = json_array_get(replay_list(g->c, iteration, "gradient_steps"),
+                                        (size_t)(update % g->per_iteration));
+    if (!step)
+        replay_fail(g->c, "there is no gradient step %lld", (long long)update);
+    return step;
+}
+
+static tce_status minibatch(void *context, int64_t update, off_policy *l, replay_place *out_places,
+                            double *out_noise, double *out_next_noise)
+{
+    const given *g = context;
+    const json_t *step = update_at(g, update);
+    const size_t n = g->M * l->A;
+    const int32_t *rows = replay_ints(g->c, step, "rows", g->M);
+    const int32_t *envs = replay_ints(g->c, step, "environments", g->M);
+    for (size_t i = 0; i < g->M; i++)
+        out_places[i] = (replay_place){ (uint32_t)rows[i], (uint32_t)envs[i] };
+    memcpy(out_noise, replay_array(g->c, step, "noise", n), n * sizeof *out_noise);
+    memcpy(out_next_noise, replay_array(g->c, step, "next_noise", n), n * sizeof *out_next_noise);
+    return TCE_OK;
+}
+
+/* ---- the case -------------------------------------------------------------------------------- */
+
+static void free_run(void *l)
+{
+    off_policy_free(l);
+}
+
+/* numbers first … of all records, [N, rows, n] */
+static void compare_ring(replay_case *c, const off_policy *l, const char *key, size_t first,
+                         size_t n)
+{
+    const json_t *buffer = replay_object(c, c->root, "buffer");
+    const size_t rows = replay_filled(&l->replay), N = l->N;
+    double *got = replay_zeros(c, N * rows * n);
+    for (size_t i = 0; i < N; i++)
+        for (size_t row = 0; row < rows; row++) {
+            const replay_place place = { (uint32_t)row, (uint32_t)i };
+            replay_gather(&l->replay, 1, &place, first, n, got + (i * rows + row) * n, n);
+        }
+    replay_compare_rivals(c, buffer, key, N * rows * n, got);
+}
+
+static void compare_buffer(replay_case *c, const off_policy *l)
+{
+    const json_t *buffer = replay_object(c, c->root, "buffer");
+    const double position = (double)replay_position(&l->replay);
+    const double full = replay_filled(&l->replay) == (size_t)l->replay.rows.capacity;
+    const double rows = (double)l->replay.rows.capacity;
+    replay_compare_rivals(c, c->root, "buffer_rows", 1, &rows);
+    replay_compare_rivals(c, buffer, "position", 1, &position);
+    replay_compare_rivals(c, buffer, "full", 1, &full);
+    compare_ring(c, l, "observations", 0, l->O);
+    compare_ring(c, l, "actions", l->O, l->A);
+    compare_ring(c, l, "rewards", l->O + l->A, 1);
+    compare_ring(c, l, "next_observations", l->O + l->A + 1, l->O);
+    compare_ring(c, l, "stored_end", l->width - 1, 1);
+}
+
+static int64_t steps_of(replay_case *c, const char *key, size_t N)
+{
+    return replay_int(c, c->root, key, 1, MOST_STEPS) / (int32_t)N;
+}
+
+void replay_sac_run(replay_case *c)
+{
+    const size_t N = (size_t)replay_int(c, c->root, "n_env", 1, 1000);
+    const size_t M = (size_t)replay_int(c, c->root, "batch_size", 1, 10000);
+    const settings_table table = { .name = "sac" };
+    settings *s = replay_block(c, 1, sizeof *s);
+    off_policy *l = replay_block(c, 1, sizeof *l);
+    tape *t = replay_block(c, 1, sizeof *t);
+    given *g = replay_block(c, 1, sizeof *g);
+    off_policy_options o;
+    memset(&o, 0, sizeof o);
+    replay_sac_options(c, M, N, 1, &o.sac);
+    replay_sac_rates(c, &o.rates);
+    read_tape(c, N, (size_t)o.sac.n_actions, t);
+    o.steps = steps_of(c, "number_samples", N);
+    o.gradient_steps = replay_int(c, c->root, "gradient_steps", 1, 1000);
+    o.learning_starts = replay_int(c, c->root, "learning_starts", 0, MOST_STEPS);
+    o.replay_size = (size_t)replay_int(c, c->root, "buffer_size", 1, MOST_STEPS);
+
+    /* the learner, with the case's weights and numbers */
+    const task from = { .vtable = &TABLE, .user = t };
+    const stepping_options envs = { (int32_t)N, PURPOSE_TRAIN_ENV };
+    s->table = &table;
+    replay_keep(c, l, free_run);
+    replay_ok(c, stepping_create(&l->env, &from, s, NULL, &envs));
+    replay_ok(c, off_policy_create(l, &o));
+    replay_sac_weights(c, &l->sac);
+    size_t warm[REPLAY_MAX_RANK], noise[REPLAY_MAX_RANK];
+    replay_shape(c, c->root, "warm_up_actions", warm);
+    replay_shape(c, c->root, "acting_noise", noise);
+    const size_t n = N * l->A;
+    *g = (given){ .c = c,
+                  .t = t,
+                  .iterations = replay_list(c, c->root, "iterations"),
+                  .warm_up = replay_array(c, c->root, "warm_up_actions", warm[0] * n),
+                  .noise = replay_array(c, c->root, "acting_noise", noise[0] * n),
+                  .n_warm_up = (int64_t)warm[0],
+                  .n_noise = (int64_t)noise[0],
+                  .per_iteration = o.gradient_steps,
+                  .M = M };
+    l->draws = (off_policy_draws){ g, warm_up, normals, minibatch };
+
+    /* rounds, of which an entry of "iterations" is one that learns */
+    const int64_t total = steps_of(c, "total_steps", N);
+    size_t learnt = 0;
+    while (l->steps < total) {
+        off_policy_sum sum = { 0 };
+        const int64_t before = l->updates;
+        replay_ok(c, off_policy_collect(l, &sum));
+        const double steps = (double)(l->steps * (int64_t)N);
+        if (!off_policy_learns(l))
+            continue;
+        replay_compare_rivals(c, json_array_get(g->iterations, learnt++), "environment_steps", 1,
+                              &steps);
+        for (int64_t k = before; k < before + o.gradient_steps; k++) {
+            sac_report report;
+            replay_ok(c, off_policy_learn(l, &report));
+            replay_sac_report(c, update_at(g, k), &l->sac, &report);
+        }
+    }
+    if (learnt != json_array_size(g->iterations))
+        replay_fail(c, "%zu iterations learnt, not %zu", learnt, json_array_size(g->iterations));
+    replay_compare_rivals(c, c->root, "actions_sent", t->S * n, t->sent);
+    compare_buffer(c, l);
+    replay_sac_final(c, &l->sac);
+}

@@ -1,0 +1,255 @@
+/*
+ * off_policy: transitions that are lost, what draws come from, no allocation while it runs.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "methods/off_policy.h"
+#include "support.h"
+
+/* Seconds a test may take; sanitizers on a busy machine need more than Check's 4. */
+#define TIMEOUT 120
+
+/* ---- requests for memory, where the C library lets a program count them ---------------------- */
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define COUNTS_REQUESTS 1
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *block, size_t size);
+static size_t n_requests;
+
+void *malloc(size_t size)
+{
+    __atomic_add_fetch(&n_requests, 1, __ATOMIC_RELAXED);
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    __atomic_add_fetch(&n_requests, 1, __ATOMIC_RELAXED);
+    return __libc_calloc(n, size);
+}
+
+void *realloc(void *block, size_t size)
+{
+    __atomic_add_fetch(&n_requests, 1, __ATOMIC_RELAXED);
+    return __libc_realloc(block, size);
+}
+#endif
+
+/* ---- a task whose motor burns out in every seventh step -------------------------------------- */
+
+enum { O = 2, A = 1, N = 3, T = 9, BAD = 7 };
+#define FAULT_REWARD 1e6
+
+typedef struct motor {
+    int step, life;
+} motor;
+
+static motor motors[N];
+static size_t n_motors;
+
+static tce_status create(void *user, const char *given, void **out)
+{
+    (void)user, (void)given;
+    motors[n_motors % N] = (motor){ 0, (int)(n_motors % N) };
+    *out = &motors[n_motors++ % N];
+    return TCE_OK;
+}
+
+static void destroy(void *instance)
+{
+    (void)instance;
+}
+
+static tce_status spec(void *instance, tce_env_spec *out)
+{
+    static const double low[A] = { -2.0 }, high[A] = { 4.0 };
+    (void)instance;
+    out->n_obs = O, out->n_action = A, out->n_steps = T, out->dt = 0.1;
+    out->action_low = low, out->action_high = high;
+    return TCE_OK;
+}
+
+static tce_status reset(void *instance, tce_random *random, double *obs, double *pos, double *vel)
+{
+    motor *m = instance;
+    (void)pos, (void)vel;
+    m->step = 0;
+    obs[0] = tce_random_uniform(random), obs[1] = 0.0;
+    return TCE_OK;
+}
+
+static tce_status step_action(void *instance, const double *action, double *obs,
+                              tce_env_result *out)
+{
+    motor *m = instance;
+    m->step++;
+    out->reward = FAULT_REWARD;
+    if (++m->life % BAD == 0)
+        return tce_fail(TCE_E_ENV, "the motor burnt out");
+    obs[0] = action[0], obs[1] = 0.1 * m->step;
+    out->reward = -fabs(action[0]);
+    return TCE_OK;
+}
+
+static const tce_env_vtable MOTOR = { .struct_size = sizeof MOTOR,
+                                      .abi = TCE_ENV_ABI,
+                                      .name = "motor",
+                                      .description = "a motor that burns out",
+                                      .create = create,
+                                      .destroy = destroy,
+                                      .spec = spec,
+                                      .reset = reset,
+                                      .step_action = step_action };
+
+/* ---- a run of it ----------------------------------------------------------------------------- */
+
+static const int32_t HIDDEN[] = { 8, 8 };
+static const settings_table TABLE = { .name = "sac" };
+
+static off_policy_options options_of(int coloured)
+{
+    off_policy_options o = { .seed = 3,
+                             .steps = 2,
+                             .gradient_steps = 2,
+                             .learning_starts = 30,
+                             .coloured = coloured,
+                             .replay_size = 90,
+                             .sac = { .n_hidden = 2,
+                                      .n_critic_hidden = 2,
+                                      .hidden = HIDDEN,
+                                      .critic_hidden = HIDDEN,
+                                      .precision = TCE_NET_FLOAT,
+                                      .start = TCE_NET_FAN_IN,
+                                      .log_std_low = -20.0,
+                                      .log_std_high = 2.0,
+                                      .batch_size = 16 },
+                             .rates = { .gamma = 0.9, .polyak = 0.01, .target_entropy = -1.0 },
+                             .noise = { .beta = 1.0, .chunk = 12, .max_period = 12 } };
+    tce_adam_options_init(&o.rates.actor, sizeof o.rates.actor);
+    o.rates.critic = o.rates.actor;
+    return o;
+}
+
+static void start(off_policy *l, int coloured, tce_pool *pool)
+{
+    static settings s;
+    const task from = { .vtable = &MOTOR };
+    const stepping_options envs = { N, PURPOSE_TRAIN_ENV };
+    const off_policy_options o = options_of(coloured);
+    memset(l, 0, sizeof *l);
+    memset(&s, 0, sizeof s);
+    s.table = &TABLE;
+    s.run.seed = 3;
+    s.collect.on_fault = TCE_ROLLOUT_DROP;
+    n_motors = 0;
+    ok(stepping_create(&l->env, &from, &s, pool, &envs));
+    ok(off_policy_create(l, &o));
+}
+
+/* every record of the ring, where it is marked as lost */
+static size_t count_lost(const off_policy *l)
+{
+    size_t n = 0;
+    for (uint32_t row = 0; row < replay_filled(&l->replay); row++)
+        for (uint32_t i = 0; i < N; i++) {
+            const replay_place place = { row, i };
+            double record[2 * O + A + 3];
+            replay_gather(&l->replay, 1, &place, 0, l->width + 1, record, l->width + 1);
+            n += record[l->width] == 0.0;
+            ck_assert_double_ne(record[O + A], FAULT_REWARD);
+        }
+    return n;
+}
+
+START_TEST(a_lost_transition_keeps_its_place_and_is_never_drawn)
+{
+    off_policy l;
+    off_policy_sum sum = { 0 };
+    start(&l, 0, NULL);
+    for (int k = 0; k < 100; k++) {
+        ok(off_policy_round(&l, &sum));
+        for (size_t i = 0; i < l.sac.M && off_policy_learns(&l); i++) {
+            double mark;
+            replay_gather(&l.replay, 1, &l.places[i], l.width, 1, &mark, 1);
+            ck_assert_double_eq(mark, 1.0);
+        }
+    }
+    /* one of seven steps of each motor, in the 30 rows that are left */
+    const size_t lost = count_lost(&l);
+    ck_assert_uint_ge(lost, 30 * N / BAD - N);
+    ck_assert_uint_le(lost, 30 * N / BAD + N);
+    ck_assert_int_eq(l.replay.rows.written, 200);
+    /* motor i has been used i times before */
+    ck_assert_int_eq(l.env.n_dropped, 200 / BAD + 201 / BAD + 202 / BAD);
+    ck_assert_int_eq(l.updates, sum.n);
+    off_policy_free(&l);
+}
+END_TEST
+
+/* what is stored is in [-1, 1], what is sent in the task's range; truncated steps are no ends */
+START_TEST(records_are_what_the_step_was)
+{
+    off_policy l;
+    off_policy_sum sum = { 0 };
+    start(&l, 0, NULL);
+    ok(off_policy_round(&l, &sum));
+    for (uint32_t i = 0; i < N; i++) {
+        const replay_place place = { 1, i };
+        double r[2 * O + A + 2];
+        replay_gather(&l.replay, 1, &place, 0, l.width, r, l.width);
+        const double sent = -2.0 + 0.5 * (r[O] + 1.0) * 6.0;
+        ck_assert_double_le(fabs(r[O]), 1.0);
+        ck_assert_double_eq_tol(r[O + A], -fabs(sent), 1e-6);
+        ck_assert_double_eq_tol(r[O + A + 1], sent, 1e-6);
+        ck_assert_double_eq(r[l.width - 1], 0.0);
+    }
+    off_policy_free(&l);
+}
+END_TEST
+
+#ifdef COUNTS_REQUESTS
+START_TEST(rounds_take_no_memory)
+{
+    for (int coloured = 0; coloured < 2; coloured++) {
+        tce_pool_options options;
+        tce_pool *pool;
+        off_policy l;
+        off_policy_sum sum = { 0 };
+        tce_pool_options_init(&options, sizeof options);
+        options.n_threads = 2;
+        ok(tce_pool_create(&options, NULL, &pool));
+        start(&l, coloured, pool);
+        for (int k = 0; k < 20; k++)
+            ok(off_policy_round(&l, &sum));
+        const size_t before = __atomic_load_n(&n_requests, __ATOMIC_RELAXED);
+        tce_status status = TCE_OK;
+        for (int k = 0; status == TCE_OK && k < 50; k++)
+            status = off_policy_round(&l, &sum);
+        const size_t after = __atomic_load_n(&n_requests, __ATOMIC_RELAXED);
+        ok(status);
+        ck_assert_uint_eq(after, before);
+        off_policy_free(&l);
+        tce_pool_free(pool);
+    }
+}
+END_TEST
+#endif
+
+int main(void)
+{
+    Suite *suite = suite_create("off_policy");
+    TCase *property = test_case(suite, "property", TIMEOUT);
+
+    tcase_add_test(property, a_lost_transition_keeps_its_place_and_is_never_drawn);
+    tcase_add_test(property, records_are_what_the_step_was);
+#ifdef COUNTS_REQUESTS
+    TCase *memory = test_case(suite, "memory", TIMEOUT);
+    tcase_add_test(memory, rounds_take_no_memory);
+#endif
+    return test_run(suite);
+}

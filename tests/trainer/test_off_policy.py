@@ -1,0 +1,112 @@
+"""SAC and its kin as programs: equal bytes however a run was stopped and on any number of threads, faults, memory, learning."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from running import LONG, ROOT, begin, content, rows, tce
+
+CONFIGS = ROOT / "examples" / "configs"
+
+TINY = """
+run: {{method: {method}, iterations: 40, checkpoint_every: 1, threads: {threads}}}
+task: {{name: pendulum}}
+collect: {{environments: 2, number_samples: 6, rounds: 5, learning_starts: 60}}
+evaluate: {{every: 10, episodes: 3}}
+policy: {{hidden: [8, 8]}}
+critic: {{hidden: [8]}}
+update: {{gradient_steps: 2, batch_size: 16, replay_size: 300}}
+{more}
+"""
+MORE = {"sac": "", "pink": "noise: {chunk: 70, max_period: 50}"}
+
+
+def settings(folder: Path, method: str, threads: int = 1) -> Path:
+    path = folder / f"{method}-{threads}.yaml"
+    path.write_text(TINY.format(method=method, threads=threads, more=MORE[method]), encoding="utf-8")
+    return path
+
+
+def train(config: Path, folder: Path, *words: str) -> Path:
+    done = tce("train", config, "--quiet", "--out", folder, *words)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("method", list(MORE))
+def test_kills_lose_nothing(method: str, tmp_path: Path) -> None:
+    n_kills = 100 if LONG else 10
+    config = settings(tmp_path, method)
+    want = content(train(config, tmp_path / "whole"))
+    draw = random.Random(5)
+    n_killed, n_runs = 0, 0
+    while n_killed < n_kills:
+        n_runs += 1
+        folder = tmp_path / f"run{n_runs}"
+        while True:
+            process = begin("train", config, "--quiet", "--resume", folder)
+            if n_killed < n_kills:
+                time.sleep(draw.uniform(0.0, 0.25))
+                n_killed += process.poll() is None
+                process.kill()
+            _, said = process.communicate(timeout=120)
+            if process.returncode == 0:
+                break
+            assert process.returncode == -signal.SIGKILL, said
+        assert content(folder) == want
+        assert not list(folder.rglob("*.tmp"))
+        # rows that no checkpoint needs are gone
+        kept = sum(file.stat().st_size for file in (folder / "checkpoints").glob("rows-*.bin"))
+        assert kept <= 2 * 300 * 4 * (2 * 3 + 1 + 3)
+    assert n_runs < 60
+
+
+@pytest.mark.parametrize("method", list(MORE))
+def test_one_thread_and_two_leave_the_same_bytes(method: str, tmp_path: Path) -> None:
+    one = train(settings(tmp_path, method, 1), tmp_path / "one")
+    two = train(settings(tmp_path, method, 2), tmp_path / "two")
+    for name in ("progress.csv", "policy.safetensors"):
+        assert (one / name).read_bytes() == (two / name).read_bytes()
+
+
+def test_pink_noise_is_another_run_than_white(tmp_path: Path) -> None:
+    runs = [train(settings(tmp_path, method), tmp_path / method) for method in MORE]
+    # both act uniformly until learning starts, then with their own noise
+    returns = [[row["return"] for row in rows(run)] for run in runs]
+    assert returns[0] != returns[1]
+    assert rows(runs[0])[1]["return"] == rows(runs[1])[1]["return"]
+
+
+def test_updates_and_steps_are_counted(tmp_path: Path) -> None:
+    found = rows(train(settings(tmp_path, "sac"), tmp_path / "run"))
+    # rounds of 6 steps, of which the eleventh is the first with more than 60 behind it
+    assert [int(row["env_steps"]) for row in found[:4]] == [0, 30, 60, 90]
+    assert [row["updates"] for row in found[1:4]] == ["0", "0", "10"]
+    assert found[2]["critic_loss"] == "" and float(found[3]["critic_loss"]) > 0.0
+
+
+def test_wrong_settings_are_refused(tmp_path: Path) -> None:
+    config = settings(tmp_path, "sac")
+    for word, said in (
+        ("collect.number_samples=5", "multiple of collect.environments"), ("policy.log_std_low=3", "log_std_low"),
+        ("update.replay_size=1", "no room for a row"), ("noise.chunk=10", "noise.chunk"), ("collect.episodes=3", "collect.episodes"),
+        ("update.replay_size=4000000000", "update.replay_size"), ("task.name=point_via", "raw actions"),
+    ):
+        done = tce("train", config, "--quiet", "--out", tmp_path / "refused", word)
+        assert done.returncode != 0 and said in done.stderr, (word, done.stderr)
+        assert not (tmp_path / "refused" / "progress.csv").exists()
+
+
+def best_of_the_last(folder: Path, n: int = 3) -> float:
+    return max(float(row["eval_return"]) for row in rows(folder)[-n:])
+
+
+@pytest.mark.parametrize("name", ["sac", "pink"])
+def test_the_pendulum_is_learnt(name: str, tmp_path: Path) -> None:
+    # four of the eight thousand steps: stable-baselines3 is above -300 in the median after these, five of ten seeds
+    folder = train(CONFIGS / "pendulum" / f"{name}.yaml", tmp_path / "run", "run.iterations=6")
+    assert best_of_the_last(folder) > -300.0
