@@ -33,12 +33,12 @@ grep -q "<version>$own</version>" package.xml || wrong "package.xml: its version
 
 awk '/^[a-z]/ { print $1, $2 }' examples/setup/versions >"${TMPDIR:-/tmp}/versions.$$"
 while read -r name version; do
-    # pip's files of requirements
-    pinned=$(echo $(grep -lE "^$name==" tests/oracle/*.txt))
+    # requirements in pip's formats
+    pinned=$(echo $(grep -lE "(^|\")$name==" tests/oracle/*.txt bindings/python/pyproject.toml))
     once "$name" "$version" examples/setup/versions "$pinned"
     usual=$(awk -v name="$name" '$1 == name { print $2; exit }' examples/setup/versions)
     for file in $pinned; do
-        grep -qE "^$name==$usual( |\$)" "$file" || wrong "$file: $name is not $usual, that of examples/setup/versions"
+        grep -qE "(^|\")$name==$usual( |\"|\$)" "$file" || wrong "$file: $name is not $usual, that of examples/setup/versions"
     done
 done <"${TMPDIR:-/tmp}/versions.$$"
 rm -f "${TMPDIR:-/tmp}/versions.$$"

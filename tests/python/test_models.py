@@ -26,12 +26,12 @@ def test_tasks_look_where_the_models_go(monkeypatch, tmp_path) -> None:
 
 
 def test_only_models_and_the_licence_are_unpacked(tmp_path) -> None:
-    wheel = tmp_path / "metaworld-3.1.1-py3-none-any.whl"
+    wheel = tmp_path / "metaworld-1.2.3-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for name in ("metaworld/assets/sawyer_xyz/a.xml", "metaworld/__init__.py", "metaworld/assets/../../outside",
-                     "/metaworld/assets/absolute", "metaworld-3.1.1.dist-info/licenses/LICENSE", "metaworld-3.1.1.dist-info/RECORD"):
+                     "/metaworld/assets/absolute", "metaworld-1.2.3.dist-info/licenses/LICENSE", "metaworld-1.2.3.dist-info/RECORD"):
             archive.writestr(name, name)
-    _models.unpack(wheel, "metaworld", "3.1.1", tmp_path / "out")
+    _models.unpack(wheel, "metaworld", "1.2.3", tmp_path / "out")
     files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     assert files == [wheel.name, "out/LICENSE", "out/assets/sawyer_xyz/a.xml", "out/version"]
     assert (tmp_path / "out" / "assets" / "sawyer_xyz" / "a.xml").read_text() == "metaworld/assets/sawyer_xyz/a.xml"
