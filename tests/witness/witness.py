@@ -37,7 +37,9 @@ SMALLER = ["run.iterations=3", "run.checkpoint_every=2", "evaluate.every=2", "ev
 EPISODIC = ["collect.episodes=32", "collect.environments=12", "policy.epochs=10", "critic.epochs=10"]
 OFF_POLICY = ["collect.number_samples=8", "collect.rounds=10", "collect.learning_starts=40", "update.gradient_steps=2", "update.batch_size=64",
               "update.replay_size=120"]
-OF_METHODS = {"sac": OFF_POLICY, "pink": OFF_POLICY}
+# roll-outs that stop inside an episode
+ON_POLICY = ["collect.environments=5", "collect.steps=130", "update.minibatches=4", "update.batch_size=0", "policy.epochs=3"]
+OF_METHODS = {"sac": OFF_POLICY, "pink": OFF_POLICY, "ppo": ON_POLICY, "gsde": ON_POLICY}
 
 
 def smaller(config):
