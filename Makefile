@@ -22,6 +22,8 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 1)
 PYTHON  ?= python3
 VENV    := deps/venv
 PEERS_VENV := deps/venv-peers
+# stable-baselines3 and rltools
+RL_VENV    ?= deps/venv-rl
 
 # the compiler says which system it builds for; names and linkers of macOS differ
 MACOS   := $(if $(filter %darwin %macos %macosx,$(shell $(CC) -dumpmachine 2>/dev/null | sed 's/[0-9.]*$$//')),yes)
@@ -354,11 +356,15 @@ $(VENV)/ready: tests/python/source.txt $(VENV)/wheels
 $(PEERS_VENV)/ready: tests/bench/requirements.txt tests/python/requirements.txt | $(VENV)/ready
 	$(call wheels,$(PEERS_VENV),$^,deps-peers)
 
-.PHONY: deps deps-drawing deps-python deps-peers deps-fuzz
+$(RL_VENV)/ready: tests/bench/rl.txt tests/python/requirements.txt | $(VENV)/ready
+	$(call wheels,$(RL_VENV),$^,deps-peers-rl)
+
+.PHONY: deps deps-drawing deps-python deps-peers deps-peers-rl deps-fuzz
 deps: needs-test $(VENV)/ready ## installs what is missing: Debian packages when root, wheels, MuJoCo and models into deps/
 deps-drawing: $(VENV)/drawing
 deps-python: $(VENV)/ready ## the part of it that plots and Python's tests need
 deps-peers: $(PEERS_VENV)/ready ## mp_pytorch and torch, which `make bench` compares with; gigabytes
+deps-peers-rl: $(RL_VENV)/ready ## stable-baselines3 and rltools, which `make bench-rl` compares with; gigabytes
 deps-fuzz: needs-fuzz ## what `make fuzz` needs
 
 # ---- install -----------------------------------------------------------------------------------------

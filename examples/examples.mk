@@ -243,12 +243,21 @@ check-kills: program | $(VENV)/ready ## a hundred kills of a run, and of a queue
 
 SEEDS ?= 1
 
-.PHONY: check-learn check-learn-seeds
+.PHONY: check-learn check-learn-rivals check-learn-seeds
+check-learn: check-learn-rivals
 check-learn: program ## the reacher as `make train` trains it succeeds in more than 0.9 of its episodes; SEEDS="1 2"
 	@sh tests/learn.sh $(PROGRAM) $(SEEDS)
 
-check-learn-seeds: program ## the same with five seeds
+check-learn-rivals: program | $(VENV)/ready ## every step-based method learns pendulum or context, with one seed
+	@$(VENV)/bin/python tests/learn/rivals.py $(PROGRAM) --jobs $(JOBS)
+
+check-learn-seeds: program | $(VENV)/ready ## both with five seeds, and the curves beside those of stable-baselines3
 	@sh tests/learn.sh $(PROGRAM) 1 2 3 4 5
+	@$(VENV)/bin/python tests/learn/rivals.py $(PROGRAM) --jobs $(JOBS) --seeds 5 --curves
+
+.PHONY: bench-rl
+bench-rl: program $(BUILD)/bench | $(VENV)/ready ## steps per second of whole training, beside stable-baselines3 and rltools after `make deps-peers-rl`
+	@$(VENV)/bin/python tests/bench/bench_rl.py $(PROGRAM) $(BUILD)/bench $(addprefix --peers ,$(wildcard $(RL_VENV)/bin/python))
 
 # ---- the training system under the sanitizers and valgrind ----------------------------------------------------
 

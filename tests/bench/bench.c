@@ -5,8 +5,8 @@
  *     bench                    measures everything and prints a table: name, median seconds, calls,
  *                              note
  *     bench --serve            reads one name per line, measures that for a moment and answers with
- *                              its median seconds:
- *                              lets bench.py take turns with the peers
+ *                              its median seconds: lets bench.py and bench_rl.py take turns with
+ *                              the peers. Also "product M N K": floats, [M, N] = [M, K] [K, N]
  *
  * The machine's own rates (dsyevd, sgemm) are measured beside, through LAPACK and the library's linalg.
  */
@@ -164,6 +164,17 @@ static void sgemm(void)
                     data.fA, SGEMM, 0.0f, data.fC, SGEMM);
 }
 
+/* The product that bench_rl.py asks for: floats, at most SGEMM rows and columns. */
+static struct {
+    int m, n, k;
+} shape;
+
+static void product(void)
+{
+    tce__gemm_float(TCE__NO_TRANS, TCE__NO_TRANS, shape.m, shape.n, shape.k, 1.0f, data.fA, shape.k,
+                    data.fA, shape.n, 0.0f, data.fC, shape.n);
+}
+
 typedef struct {
     const char *name;
     void (*call)(void);
@@ -183,6 +194,8 @@ static const measurement MEASUREMENTS[] = {
     { "epoch", epoch, 1, "float, 15200 x 29 -> 256 -> 256 -> 1: forward, backward, Adam" },
     { "sgemm", sgemm, 1, "1024 x 1024 x 1024" },
 };
+
+static const measurement PRODUCT = { "product", product, 10, "of a shape" };
 
 enum { N_MEASUREMENTS = sizeof MEASUREMENTS / sizeof MEASUREMENTS[0] };
 
@@ -376,6 +389,18 @@ static void tear_down(void)
     tce_mp_free(data.mp);
 }
 
+/* "product M N K" into shape; 0: it is something else, or too large for the arrays. */
+static int read_shape(const char *line)
+{
+    const size_t most = (size_t)SGEMM * SGEMM;
+
+    if (sscanf(line, "product %d %d %d", &shape.m, &shape.n, &shape.k) != 3 || shape.m < 1 ||
+        shape.n < 1 || shape.k < 1)
+        return 0;
+    const size_t m = (size_t)shape.m, n = (size_t)shape.n, k = (size_t)shape.k;
+    return m <= most && n <= most && k <= most && m * k <= most && k * n <= most && m * n <= most;
+}
+
 /* Answers each name on standard input with its median time, until the input ends. */
 static int serve(void)
 {
@@ -389,6 +414,8 @@ static int serve(void)
         for (size_t i = 0; i < N_MEASUREMENTS; i++)
             if (strcmp(line, MEASUREMENTS[i].name) == 0)
                 found = &MEASUREMENTS[i];
+        if (read_shape(line))
+            found = &PRODUCT;
         if (found == NULL) {
             fprintf(stderr, "bench: no measurement \"%s\"\n", line);
             return 1;
