@@ -598,6 +598,26 @@ def test_a_policy_is_asked_saved_and_opened_again(trained: Path, tmp_path: Path)
     assert env.step(agent.act(seen))[2]
 
 
+@pytest.mark.parametrize("context, n_obs, n_inputs", [((), None, 3), ((), 3, 4), ((2, 0), 5, 2)])
+def test_a_policy_made_in_python_is_opened_and_exported(tmp_path: Path, context: Any, n_obs: Any, n_inputs: int) -> None:
+    mp = tce.ProDMP(n_dof=2, n_basis=3, tau=1.0, dt=0.05, weights_scale=[0.5, 0.6, 0.7])
+    policy = tce.Policy(n_obs=n_inputs, n_dims=mp.n_params, hidden=[8], random=tce.Random(1))
+    file = tmp_path / "mine.safetensors"
+    tce.save_policy(file, policy, mp, n_steps=20, dt=0.05, n_obs=n_obs, context=context, task="mine")
+    agent = tce.load(file)
+    obs = np.arange(1.0, agent.n_obs + 1)
+    inputs = obs[list(context)] if context else np.append(obs, 0.0)[:n_inputs]
+    assert np.array_equal(agent.parameters(obs), policy.mean(inputs[None])[0]) and (agent.n_steps, agent.task_name) == (20, "mine")
+    want = mp.trajectory(agent.parameters(obs)[None], 0.05 * np.arange(1, 21), 0.0, np.ones((1, 2)), np.zeros((1, 2)))
+    assert np.array_equal(agent.plan(obs, np.ones(2)).pos, want[0][0])
+    done = program("export", file, "--c", "mine", "--out", tmp_path / "export")
+    assert done.returncode == 0 and (tmp_path / "export" / "mine.c").exists(), done.stderr
+
+    with pytest.raises(tce.ArgumentError):
+        tce.save_policy(tmp_path / "other.safetensors", policy, tce.ProDMP(n_dof=3, n_basis=3), n_steps=20, dt=0.05)
+    assert not (tmp_path / "other.safetensors").exists()
+
+
 def test_the_task_of_a_run_is_named_by_whoever_uses_it(tmp_path: Path) -> None:
     quiet(Point, tmp_path / "run")
     assert "  python: 'test_run:Point'" in (tmp_path / "run" / "config.yaml").read_text()
@@ -610,3 +630,17 @@ def test_the_task_of_a_run_is_named_by_whoever_uses_it(tmp_path: Path) -> None:
     # what needs no environment works
     assert program("export", tmp_path / "run").returncode == 0
     assert program("plot", tmp_path / "run", "--no-pictures", "--episodes", 0, "--out", tmp_path / "plots").returncode == 0
+
+
+@pytest.mark.parametrize("name, reachable", [("Reacher-v5", [0, 1]), ("Pusher-v5", [0, 1, 2, 4, 6])])
+def test_the_arms_of_gymnasium_follow_paths(name: str, reachable: List[int]) -> None:
+    """Joints go 0.3 rad further and are there at the end, but for those that the model stops before."""
+    pytest.importorskip("mujoco")
+    env = tce.gym.ProDMPWrapper(gymnasium.make(name), n_basis=3)
+    _, info = env.reset(seed=1)
+    params = np.zeros((env.task_spec.n_dof, 4))
+    params[:, 3] = info["position"] + 0.3
+    obs, _, terminated, _, info = env.step(params.reshape(-1))
+    assert terminated
+    off = env.controller.read(env.env, obs)[0] - info["positions"][-1]
+    assert np.abs(off[reachable]).max() < 0.03

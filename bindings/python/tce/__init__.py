@@ -15,7 +15,7 @@ import warnings as _warnings
 from typing import TYPE_CHECKING, Any
 
 from . import _declarations, gauss, returns, segment
-from .agent import Agent, DesiredPath, Evaluation, load
+from .agent import Agent, DesiredPath, Evaluation, load, save_policy
 from .base import Pool, Random, better_blas_kernels, blas_kernels, blas_threads, set_blas_threads, version
 from .check import check_env
 from .env import EnvSpec, Instance, Start, StepResult, Task, TaskLibrary, find_tasks
@@ -51,7 +51,7 @@ __all__ = [
     "SurrogateStats", "Task", "TaskEnv", "TaskLibrary", "TaskVectorEnv", "TceError", "ThreadError",
     "Trajectory", "UnsupportedError", "VersionError", "Via", "better_blas_kernels", "blas_kernels",
     "blas_threads", "blend", "check_env", "episode_env", "find_tasks", "gauss", "gym_env", "load", "returns",
-    "segment", "set_blas_threads", "train", "version"]
+    "save_policy", "segment", "set_blas_threads", "train", "version"]
 
 
 def __getattr__(name: str) -> Any:

@@ -128,7 +128,8 @@ class _State:
     entries: Any
 
     def __call__(self, env: Any) -> Array:
-        return np.asarray(getattr(env.data, self.name), np.float64)[self.entries]
+        found: Array = np.asarray(getattr(env.data, self.name), np.float64)[self.entries]
+        return found
 
 
 def _why_not(model: Any) -> Optional[str]:

@@ -94,6 +94,17 @@ class TrainSizes(Struct):
         "context": Int32}
 
 
+class TrainParts(Struct):
+    """tce_train_parts"""
+
+    _name_ = "tce_train_parts"
+    _fields_ = [
+        ("struct_size", c_size_t), ("policy", c_void_p), ("mp", c_void_p), ("n_obs", c_int32), ("n_context", c_int32),
+        ("context", c_void_p), ("n_steps", c_int32), ("reserved", c_int32), ("dt", c_double), ("task", c_char_p)]
+    _arrays_ = {
+        "context": Int32}
+
+
 class TrainPlayerOptions(Struct):
     """tce_train_player_options"""
 
@@ -144,6 +155,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_train_agent_sizes": (None, [Pointer, Pointer]),
     "tce_train_agent_act": (Status, [Pointer, c_size_t, Float64, c_double, Float64]),
     "tce_train_agent_save": (Status, [Pointer, c_char_p]),
+    "tce_train_agent_write": (Status, [Pointer, c_char_p]),
     "tce_train_player_create": (Status, [Pointer, Pointer]),
     "tce_train_player_free": (None, [Pointer]),
     "tce_train_player_n_metrics": (c_size_t, [Pointer]),

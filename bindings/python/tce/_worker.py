@@ -65,7 +65,7 @@ class Place:
         self.task._on_reset(self.number, at["random"], at["obs"], at["pos"], at["vel"])
 
     def result(self, t: int) -> int:
-        return self.at["results"] + t * ctypes.sizeof(EnvResult)
+        return int(self.at["results"]) + t * ctypes.sizeof(EnvResult)
 
     def step(self, steps: int, action: bool, taken: "list[int]") -> None:
         """Along the path, or once with a raw action, until the episode ends. taken: a number for each step that succeeded."""
@@ -161,7 +161,7 @@ def main() -> int:
     try:
         path, rest = pickle.loads(sent)
         sys.path[:] = path
-        import cloudpickle
+        import cloudpickle  # type: ignore[import-untyped,unused-ignore]
 
         factory, sizes, layout = cloudpickle.loads(rest)
         worker = Worker(connection, factory, sizes, layout)

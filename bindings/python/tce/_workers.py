@@ -62,7 +62,7 @@ class Workers:
     def __init__(self, task: PythonTask, spec: EnvSpec, n: int) -> None:
         integer("workers", n, 1, 4096)
         try:
-            import cloudpickle
+            import cloudpickle  # type: ignore[import-untyped,unused-ignore]
         except ImportError:
             raise ImportError("workers need the package cloudpickle, which comes with Gymnasium: pip install cloudpickle, or train with workers=0") from None
         self.spec = raw_spec(spec)

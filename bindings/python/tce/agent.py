@@ -11,18 +11,19 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 import numpy as np
 
-from ._arrays import AnyArray, Array, Shapes, file_name, integer
+from ._arrays import AnyArray, Array, Shapes, file_name, integer, number, text
 from ._callbacks import Group, call
 from ._control import Controller
 from ._declarations import MpOptions
 from ._handle import Owned, make, struct
 from ._library import lib
 from ._sources import Source, source_of
-from ._train_declarations import TrainPlayerOptions, TrainSizes
+from ._train_declarations import TrainParts, TrainPlayerOptions, TrainSizes
 from ._tasks import start_workers, task_of
 from ._train_library import trainer
 from .errors import E_NOT_FOUND, E_STATE, E_UNSUPPORTED, NotFoundError, StateError, UnsupportedError
 from .mp import MovementPrimitive
+from .policy import Policy
 
 # observations that a policy is asked for at once
 BATCH = 256
@@ -132,9 +133,10 @@ class Agent:
         """The desired path (pos, vel), [T, D] each or [n, T, D], from where the joints are: ``position``, ``velocity`` [D] or [n, D] (zeros)."""
         params = np.atleast_2d(self.parameters(obs))
         shapes = Shapes(n=len(params), D=self.n_dof)
-        start = [np.zeros((len(params), self.n_dof)) if value is None else shapes.finite(name, np.atleast_2d(value), "n D")
-                 for name, value in (("position", position), ("velocity", velocity))]
-        pos, vel = self.mp.trajectory(params, self.times, 0.0, *start)
+        init_pos, init_vel = (
+            np.zeros((len(params), self.n_dof)) if value is None else shapes.finite(name, np.atleast_2d(value), "n D")
+            for name, value in (("position", position), ("velocity", velocity)))
+        pos, vel = self.mp.trajectory(params, self.times, 0.0, init_pos, init_vel)
         several = np.asarray(obs).ndim != 1
         return DesiredPath(pos, vel) if several else DesiredPath(pos[0], vel[0])
 
@@ -225,3 +227,24 @@ class Agent:
 def load(path: Union[str, "os.PathLike[str]"]) -> Agent:
     """Opens the newest policy of a run folder, or a policy.safetensors."""
     return Agent(path)
+
+
+def save_policy(
+    path: Union[str, "os.PathLike[str]"], policy: Policy, mp: MovementPrimitive, *, n_steps: int, dt: float, n_obs: Optional[int] = None,
+    context: Sequence[int] = (), task: str = "",
+) -> None:
+    """Writes a policy that was trained in Python as a run does: :func:`load` and ``tce export`` take the file.
+
+    policy   its outputs are the parameters of mp
+    n_steps, dt  steps of an episode and seconds per step
+    n_obs    numbers in an observation; by default what the policy sees
+    context  entries of the observation that the policy sees; by default all
+    task     name of the task
+    """
+    seen = len(context) or policy.n_obs
+    parts = TrainParts(
+        struct_size=ctypes.sizeof(TrainParts), n_obs=integer("n_obs", seen if n_obs is None else n_obs, 1, 2**31 - 1), n_context=len(context),
+        n_steps=integer("n_steps", n_steps, 1, 2**31 - 1), dt=number("dt", dt), task=text("task", task))
+    parts.point(policy=policy, mp=mp, context=np.array([integer("context", entry, 0) for entry in context], np.int32) if len(context) else None)
+    with policy._lock:
+        trainer().tce_train_agent_write(byref(parts), file_name(path))

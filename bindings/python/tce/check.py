@@ -33,7 +33,7 @@ def as_task(task: Union[Task, Env, Callable[[Optional[str]], Env]]) -> Task:
 
 def _global_generators() -> Dict[str, Any]:
     """The state of the random numbers that everything in this process draws from."""
-    name, keys, position, has_gauss, gauss = np.random.get_state()  # type: ignore[misc]
+    name, keys, position, has_gauss, gauss = np.random.get_state()  # type: ignore[misc,unused-ignore]
     return {"np.random": (name, np.asarray(keys).tobytes(), position, has_gauss, gauss), "random": random.getstate()}
 
 

@@ -76,7 +76,7 @@ def primitive(task: Task, spec: EnvSpec, mp: Union[Dict[str, Any], MovementPrimi
 
     Where none is published it has 5 basis functions and is as long as the episode.
     """
-    times = spec.dt * np.arange(1, spec.n_steps + 1)
+    times: Array = spec.dt * np.arange(1, spec.n_steps + 1, dtype=np.float64)
     if isinstance(mp, MovementPrimitive):
         if mp.n_dof != spec.n_dof:
             raise ValueError(f"mp: the primitive has {mp.n_dof} degrees of freedom, {task.name} has {spec.n_dof}")

@@ -90,6 +90,35 @@ tce_status tce_train_agent_save(const tce_train_agent *agent, const char *path)
     return status;
 }
 
+tce_status tce_train_agent_write(const tce_train_parts *parts, const char *path)
+{
+    struct agent check = { 0 }, a = { .policy = parts->policy,
+                                      .mp = parts->mp,
+                                      .O = (size_t)parts->n_obs,
+                                      .O_net = tce_policy_n_obs(parts->policy),
+                                      .T = (size_t)parts->n_steps,
+                                      .D = tce_mp_n_dof(parts->mp),
+                                      .P = tce_mp_n_params(parts->mp),
+                                      .dt = parts->dt,
+                                      .n_context = (size_t)parts->n_context,
+                                      .context = parts->n_context > 0 ? parts->context : NULL,
+                                      .task = parts->task };
+    tce_store *store = NULL;
+    tce_status status = tce_store_create(NULL, &store);
+    if (status == TCE_OK)
+        status = agent_save(&a, store);
+
+    /* what could not be opened again is not written */
+    if (status == TCE_OK) {
+        status = agent_open(&check, store, 1, NULL);
+        agent_close(&check);
+    }
+    if (status == TCE_OK)
+        status = tce_store_save(store, path);
+    tce_store_free(store);
+    return status;
+}
+
 /* ---- episodes -------------------------------------------------------------------------------- */
 
 struct tce_train_player {

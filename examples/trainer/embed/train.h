@@ -210,6 +210,28 @@ TCE_API TCE_NODISCARD tce_status tce_train_agent_act(tce_train_agent *agent, siz
 TCE_API TCE_NODISCARD tce_status tce_train_agent_save(const tce_train_agent *agent,
                                                       const char *path);
 
+/* What a policy of parameters is made of, by whoever trained it. */
+typedef struct tce_train_parts {
+    size_t struct_size;
+    tce_policy *policy;
+    tce_mp *mp;
+    int32_t n_obs;          /* O: numbers in an observation */
+    int32_t n_context;      /* entries of it that the policy sees; 0: all, and the time after them
+                               where it has one input more */
+    const int32_t *context; /* [n_context] their places */
+    int32_t n_steps;
+    int32_t reserved;
+    double dt;
+    const char *task; /* its name, or "" */
+} tce_train_parts;
+
+/*
+ * Writes a policy.safetensors, which tce_train_agent_open and `tce export` read. TCE_E_SHAPE,
+ * TCE_E_VALUE: the parts do not fit each other; nothing is written.
+ */
+TCE_API TCE_NODISCARD tce_status tce_train_agent_write(const tce_train_parts *parts,
+                                                       const char *path);
+
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
 typedef struct tce_train_player tce_train_player;
