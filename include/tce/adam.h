@@ -5,7 +5,7 @@
  *     x <- x - learning_rate m^/(sqrt(v^) + epsilon),   m^ = m/(1 - beta1^t), v^ = v/(1 - beta2^t)
  *
  * Networks and policies keep m, v and t themselves (tce_net_adam_step, tce_policy_adam_step). A
- * schedule of the learning rate is the caller's: it multiplies learning_rate before the step.
+ * schedule of the learning rate is up to the caller, who multiplies learning_rate before the step.
  */
 #ifndef TCE_ADAM_H
 #define TCE_ADAM_H
@@ -28,7 +28,7 @@ TCE_API void tce_adam_options_init(tce_adam_options *options, size_t struct_size
 /*
  * Step number `step` (1 for the first) of a vector: gradient [n] -> x, moment and square [n], all
  * three changed in place. The caller starts moment and square at 0 and keeps them.
- * TCE_E_NOT_FINITE: the gradient is NaN, infinite or so large that its square is; nothing changed.
+ * TCE_E_NOT_FINITE: the gradient or its square is NaN or infinite; nothing changed.
  * TCE_E_VALUE: an option out of range, or step 0.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_adam_update(const tce_adam_options *adam, uint64_t step,

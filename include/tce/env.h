@@ -14,12 +14,12 @@
 
 TCE_BEGIN_C
 
-/* Raised when the table changes in a way that old task libraries would not survive. */
+/* Raised when the table changes so that old task libraries can no longer be used. */
 #define TCE_ENV_ABI 1
 
 /*
  * What a task looks like from outside; constant over the life of an instance. Pointers belong to
- * the instance. The caller sets struct_size and zeroes the rest; spec() fills what fits.
+ * the instance. The caller sets struct_size and zeroes the rest; spec() fills in as much as fits.
  */
 typedef struct tce_env_spec {
     size_t struct_size;
@@ -29,10 +29,10 @@ typedef struct tce_env_spec {
     int32_t n_steps;   /* T: steps of a whole episode */
     int32_t n_metrics; /* numbers from metrics() */
     int32_t n_context; /* observation entries that episodic black-box methods see; 0: all */
-    double dt;         /* seconds a step */
+    double dt;         /* seconds per step */
     /*
      * [n_metrics]; "success" is 0 or 1 where a task has it. Names are distinct, printable UTF-8
-     * without commas and quotes. A program may refuse names that it logs numbers of its own under:
+     * without commas and quotes. A program may refuse names under which it logs its own numbers:
      * docs/api/env.md lists those of `tce train`.
      */
     const char *const *metric_names;
@@ -52,7 +52,7 @@ typedef struct tce_env_spec {
 typedef struct tce_env_result {
     double reward;
     int32_t terminated; /* the task is over */
-    /* the time is up; libtce sets it at step n_steps by itself, a task that ends earlier has to */
+    /* the time is up; libtce sets it at step n_steps, a task that ends earlier sets it itself */
     int32_t truncated;
     int32_t event; /* the deciding event has happened (sticky); 0 where a task has none */
     int32_t reserved;
@@ -80,14 +80,14 @@ typedef struct tce_env_vtable {
 
     /*
      * A new episode, drawn from `random` alone: out_obs [O]; the joint position and velocity where
-     * desired paths start: out_pos, out_vel [D]. Of the episodes before, nothing may be left but what
-     * carries_state says.
+     * desired paths start: out_pos, out_vel [D]. Earlier episodes may have no influence but the one
+     * that carries_state declares.
      */
     tce_status (*reset)(void *instance, tce_random *random, double *out_obs, double *out_pos,
                         double *out_vel);
     /*
-     * Optional when n_dof is 0: tracks pos, vel [D] for one step. *out is zero but for event, which
-     * has the value of the step before. A step draws no random numbers.
+     * Optional when n_dof is 0: tracks pos, vel [D] for one step. On entry *out is zero except for
+     * event, which has the value of the step before. A step draws no random numbers.
      */
     tce_status (*step)(void *instance, const double *pos, const double *vel, double *out_obs,
                        tce_env_result *out);
@@ -99,8 +99,8 @@ typedef struct tce_env_vtable {
 
     /*
      * Optional, all three or none: the full physics and task state, for checkpoints, injection and
-     * replay; n_state returns how many numbers. An episode that is continued from its state in another
-     * instance is the same, byte for byte.
+     * replay; n_state returns how many numbers. An episode that is continued from its state in
+     * another instance is the same, byte for byte.
      */
     size_t (*n_state)(void *instance);
     tce_status (*get_state)(void *instance, double *out);
@@ -117,7 +117,7 @@ TCE_API TCE_NODISCARD tce_status tce_env_check(const tce_env_vtable *vtable);
 
 /* ---- whether a task keeps its contract ------------------------------------------------------- */
 
-/* A fault breaks training, or that a run can be repeated; a remark may be meant as it is. */
+/* A fault breaks training, or makes runs that cannot be repeated; a remark may be intended. */
 enum { TCE_ENV_REMARK = 0, TCE_ENV_FAULT = 1 };
 
 /* A finding: a sentence that says what is wrong and what to do, valid during the call. */
@@ -138,11 +138,11 @@ typedef struct tce_env_inspect_options {
     /* called with each finding when it is made; NULL: findings are only counted */
     tce_env_report report;
     void *context; /* given to report and trace */
-    /* called before each call into the task, to tell where it hangs or crashes; NULL: not */
+    /* called before each call into the task, to tell where it hangs or crashes; or NULL */
     tce_env_trace trace;
     /*
-     * [n_reserved] names that the caller logs numbers of its own under, which no metric may have; one
-     * that ends in '*' stands for all that begin so
+     * [n_reserved] names that no metric may have, because the caller logs its own numbers under
+     * them; one that ends in '*' stands for all names that begin with it
      */
     const char *const *reserved;
     size_t n_reserved;
@@ -155,11 +155,11 @@ TCE_API void tce_env_inspect_options_init(tce_env_inspect_options *options, size
  * do not repeat for equal streams, steps that draw from the stream, environments that differ after
  * use or disturb each other; outputs that are not written, not finite or overrun, and outputs of
  * earlier calls that are written; flags and events that contradict each other; steps that are
- * accepted before a reset or after an end; starts elsewhere than where reset says; states that do
- * not lead back. Each kind of finding is reported once.
- * *out_n_faults may be NULL. An inspected task may still be wrong: docs/api/env.md says what is
- * looked at. TCE_OK whatever was found.  TCE_E_ARGUMENT, TCE_E_VERSION: options.  TCE_E_NOMEM.
- * Allocates, and frees it.   Since 0.2.
+ * accepted before a reset or after an end; episodes that do not start where reset says; states that
+ * do not restore an episode. Each kind of finding is reported once. *out_n_faults may be NULL. A
+ * task without findings may still be wrong: docs/api/env.md says what is examined. Returns TCE_OK
+ * whatever was found.  TCE_E_ARGUMENT, TCE_E_VERSION: options.  TCE_E_NOMEM. Allocates, and frees
+ * it.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_env_inspect(const tce_env_inspect_options *options,
                                                  const tce_hooks *hooks, int32_t *out_n_faults);
@@ -175,12 +175,12 @@ typedef const tce_env_vtable *const *(*tce_tasks_function)(int32_t *abi, size_t 
 typedef struct tce_env_library tce_env_library;
 
 /*
- * Loads a task library (dlopen) and checks every table in it; a path without a slash is searched
- * for as the system's loader does.
+ * Loads a task library (dlopen) and checks every table in it; the system's loader searches for a
+ * path without a slash.
  * TCE_E_NOT_FOUND: no such file.  TCE_E_LIBRARY: the loader refused (the message has its reason),
- * there is no "tce_tasks", it lists no task or one twice.  TCE_E_VERSION: compiled for another
- * TCE_ENV_ABI.  TCE_E_ARGUMENT: a table without a required entry.  TCE_E_NOMEM. The library stays
- * loaded until freed, which must come after its environments'.   Allocates.   Since 0.2.
+ * there is no "tce_tasks", or it lists no task or the same one twice.  TCE_E_VERSION: compiled for
+ * another TCE_ENV_ABI.  TCE_E_ARGUMENT: a table without a required entry.  TCE_E_NOMEM. The library
+ * stays loaded until it is freed; free all of its environments before.   Allocates.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_env_library_open(const char *path, const tce_hooks *hooks,
                                                       tce_env_library **out);

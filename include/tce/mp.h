@@ -2,8 +2,8 @@
  * mp: movement primitives. ProDMP, ProMP and DMP behind one handle: parameters in, trajectories
  * out.
  *
- * A handle holds the basis, not the parameters: it is const in every query, so one may serve all
- * threads. Parameters are ordered DoF by DoF: w_1 … w_B, goal; with learn_tau and learn_delay the
+ * A handle holds the basis, not the parameters. Queries take it const, so all threads may share
+ * one. Parameters are ordered DoF by DoF: w_1 … w_B, goal; with learn_tau and learn_delay the
  * vector starts with tau, then delay. Mathematics: docs/api/mp.md.
  */
 #ifndef TCE_MP_H
@@ -19,18 +19,18 @@ typedef struct tce_mp tce_mp;
 enum { TCE_MP_PRODMP = 0, TCE_MP_PROMP = 1, TCE_MP_DMP = 2 };
 
 /*
- * Basis argument. NATURAL: linear for ProMP, exponential for DMP and ProDMP. The others: ProMP and
- * DMP only.
+ * The argument of the basis functions. NATURAL is linear for ProMP and exponential for DMP and
+ * ProDMP; SMOOTH and RHYTHMIC are for ProMP and DMP only.
  */
 enum { TCE_MP_PHASE_NATURAL = 0, TCE_MP_PHASE_SMOOTH = 1, TCE_MP_PHASE_RHYTHMIC = 2 };
 
-/* TABLE: interpolated as published. EXACT: accurate quadrature (ProDMP). */
+/* A ProDMP's basis. TABLE: interpolated, as published. EXACT: by accurate quadrature. */
 enum { TCE_MP_BASIS_TABLE = 0, TCE_MP_BASIS_EXACT = 1 };
 
-/* Most basis functions a primitive can have. */
+/* Largest number of basis functions. */
 #define TCE_MP_MAX_BASIS 256
 
-/* Most steps of dt that one query of a DMP takes. */
+/* Largest number of steps of dt that one query of a DMP takes. */
 #define TCE_MP_MAX_STEPS 1000000
 
 typedef struct tce_mp_options {
@@ -42,7 +42,7 @@ typedef struct tce_mp_options {
     int32_t n_basis;          /* 5 */
     int32_t n_basis_outside;  /* 0 */
     int32_t table_length;     /* 5, in units of tau */
-    int32_t relative_goal;    /* booleans, all 0 but auto_scale_basis */
+    int32_t relative_goal;    /* booleans down to learn_delay, 0 but for auto_scale_basis */
     int32_t auto_scale_basis; /* 1 */
     int32_t disable_goal;
     int32_t disable_weights;
@@ -70,24 +70,24 @@ TCE_API TCE_NODISCARD tce_status tce_mp_create(const tce_mp_options *options,
                                                const tce_hooks *hooks, tce_mp **out);
 TCE_API void tce_mp_free(tce_mp *mp);
 
-/* Each 0 for NULL. */
+/* Sizes; each is 0 for NULL. */
 TCE_API size_t tce_mp_n_params(const tce_mp *mp);
 TCE_API size_t tce_mp_n_dof(const tce_mp *mp);
-/* Columns of H for one DoF: parameters of a DoF that the path is linear in. */
+/* Columns of H for one DoF: how many of its parameters the path is linear in. */
 TCE_API size_t tce_mp_n_columns(const tce_mp *mp);
 /*
- * The options that a primitive was created with, also by tce_mp_create_from. weights_scales points
- * into the handle, or is NULL. NULL for mp gives the defaults. Call tce_mp_options_init on *out
- * first.   Since 0.2.
+ * The options that a primitive was created with, by tce_mp_create or tce_mp_create_from.
+ * weights_scales points into the handle, or is NULL. NULL for mp gives the defaults. Call
+ * tce_mp_options_init on *out first.   Since 0.2.
  */
 TCE_API void tce_mp_get_options(const tce_mp *mp, tce_mp_options *out);
 
 /*
  * Where a batch of E paths starts and which times are asked for; start it from
  * TCE_INIT(tce_mp_grid). times is [E, T] when n_time_rows is E, and [T] for all episodes when it is
- * 1 (or 0); init_time is [E] or [1] in the same way by n_init_times. init_pos and init_vel are [E,
- * D]. NULL for init_time, init_pos or init_vel means zeros. A DMP is integrated from init_time to
- * times[0], times[1], … in one step each; a ProMP has no start.
+ * 1 (or 0); init_time is [E] or [1] according to n_init_times, in the same way. init_pos and
+ * init_vel are [E, D]. NULL for init_time, init_pos or init_vel means zeros. A DMP is integrated
+ * from init_time to times[0], times[1], … in one step each; a ProMP has no start.
  */
 typedef struct tce_mp_grid {
     size_t struct_size;
@@ -104,10 +104,10 @@ typedef struct tce_mp_grid {
 /*
  * Paths of E parameter vectors, [E, P] -> [E, T, D]; any output may be NULL.
  *
- * Velocity and acceleration of a ProMP are forward differences over the given times, the last
- * repeated. Acceleration of a DMP is the right side of its equation at that time. Before the delay,
- * acceleration is 0.
- * TCE_E_SHAPE: E or T is 0, or rows that are neither 1 nor E.  TCE_E_VALUE: a time beyond the
+ * Velocity and acceleration of a ProMP are forward differences over the given times, with the last
+ * one repeated. The acceleration of a DMP is the right-hand side of its equation at that time.
+ * Before the delay, acceleration is 0.
+ * TCE_E_SHAPE: E or T is 0, or a number of rows is neither 1 nor E.  TCE_E_VALUE: a time beyond the
  * table, a start velocity before the delay (ProDMP), tau <= 0, equal neighbouring times (ProMP,
  * velocity), NaN.  TCE_E_SINGULAR: the start lies so late that its initial conditions underflow.
  * TCE_E_NOT_FINITE: a time so far before the start that the path overflows.   No allocation.
@@ -119,18 +119,18 @@ TCE_API TCE_NODISCARD tce_status tce_mp_trajectory(const tce_mp *mp, const tce_m
 
 /*
  * Vector-Jacobian product: d_params [E, P] = sum over T, D of d_pos dpos/dparams + d_vel
- * dvel/dparams. d_pos or d_vel may be NULL (zeros). For learn_tau and learn_delay the derivative of
- * the path as interpolated. Statuses as above.   No allocation.   Since 0.2.
+ * dvel/dparams. d_pos or d_vel may be NULL (zeros). With learn_tau and learn_delay it is the
+ * derivative of the path as interpolated. Statuses as above.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status
 tce_mp_trajectory_backward(const tce_mp *mp, const tce_mp_grid *grid, const double *params,
                            const double *d_pos, const double *d_vel, double *out_d_params);
 
 /*
- * One time, one path: for control loops. params [P], init_pos and init_vel [D] or NULL, outputs [D]
- * or NULL. The same numbers as tce_mp_trajectory. Constant time for ProDMP and ProMP (a ProMP's
- * velocity is the forward difference over the next dt); a DMP is integrated from init_time to time
- * in steps of dt, the last one shorter, so that its time grows with time - init_time:
+ * One path at one time, for control loops: params [P], init_pos and init_vel [D] or NULL, outputs
+ * [D] or NULL. The numbers are those of tce_mp_trajectory. ProDMP and ProMP take constant time (a
+ * ProMP's velocity is the forward difference over the next dt). A DMP is integrated from init_time
+ * to time in steps of dt, the last one shorter, so that the cost grows with time - init_time:
  * TCE_E_VALUE when time < init_time or when it takes more than TCE_MP_MAX_STEPS steps.
  * Other statuses as above.   No allocation, no locks.   Since 0.2.
  */
@@ -140,19 +140,19 @@ TCE_API TCE_NODISCARD tce_status tce_mp_query(const tce_mp *mp, double time, con
                                               double *out_vel, double *out_acc);
 
 /*
- * Rows of the scaled basis: position = offset + out_pos_basis . params of that DoF, likewise
- * velocity and acceleration. times [T]; outputs [T, columns] or NULL. ProDMP and ProMP without
- * learnt tau or delay only (TCE_E_UNSUPPORTED). No allocation.   Since 0.2.
+ * Rows of the scaled basis: position = offset + out_pos_basis . params of that DoF, and likewise
+ * for velocity and acceleration. times [T]; outputs [T, columns] or NULL. Only for ProDMP and ProMP
+ * without learnt tau or delay (TCE_E_UNSUPPORTED otherwise). No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_basis(const tce_mp *mp, size_t T, const double *times,
                                               double init_time, double *out_pos_basis,
                                               double *out_vel_basis, double *out_acc_basis);
 
 /*
- * Covariance [D*T, D*T] (DoF by DoF, times within) and standard deviation [T, D] of the path of
- * parameters ~ N(., L L'), plus reg times the largest diagonal entry on the diagonal. L [P, P].
- * `order` 0: position, 1: velocity. Outputs may be NULL. Kinds as tce_mp_basis. No allocation.
- * Since 0.2.
+ * Covariance [D*T, D*T] (DoF by DoF, times within) and standard deviation [T, D] of the paths of
+ * parameters ~ N(., L L'), L [P, P]; reg times the largest diagonal entry is added on the diagonal.
+ * `order` 0: position, 1: velocity. Outputs may be NULL. For the same primitives as tce_mp_basis.
+ * No allocation. Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times,
                                                    double init_time, const double *L, double reg,
@@ -163,7 +163,7 @@ TCE_API size_t tce_mp_work_size(const tce_mp *mp);
 
 /*
  * Ridge regression to a demonstration: demo [T, D] at times [T], out_params [P]. T >= 2, times
- * increasing, reg >= 0. The path that is fitted starts with the demonstration: to repeat it, give
+ * increase, reg >= 0. The fitted path starts where the demonstration does: to repeat it, give
  * times[0] as init_time and the first difference as init_vel.
  * TCE_E_UNSUPPORTED with learnt tau or delay.  TCE_E_SINGULAR: the normal equations have no unique
  * solution, or goal_scale is 0 (DMP). work [tce_mp_work_size(mp)].   No allocation.   Since 0.2.
@@ -173,7 +173,8 @@ TCE_API TCE_NODISCARD tce_status tce_mp_fit(const tce_mp *mp, size_t T, const do
                                             double *out_params);
 
 /*
- * A point that the path should pass: DoF `dof` has `value` at `time`, up to a standard deviation.
+ * A point that the path should pass: DoF `dof` has `value` at `time`, with the standard deviation
+ * `tolerance`.
  */
 typedef struct tce_mp_via {
     double time;
@@ -184,8 +185,8 @@ typedef struct tce_mp_via {
 } tce_mp_via;
 
 /*
- * Gaussian over parameters, conditioned on via-points: N(mean, L L') given all of them. init_pos,
- * init_vel [D]; mean, out_mean [P]; L, out_L [P, P]; outputs may be the inputs. Kinds as
+ * Conditions a Gaussian over parameters, N(mean, L L'), on all via-points. init_pos, init_vel [D];
+ * mean, out_mean [P]; L, out_L [P, P]; outputs may be the inputs. For the same primitives as
  * tce_mp_basis; TCE_E_NOT_PD: a diagonal entry of L is <= 0. work [tce_mp_work_size(mp)].   No
  * allocation.   Since 0.2.
  */
@@ -211,16 +212,17 @@ typedef struct tce_mp_plan {
 /*
  * Blends one primitive into another between the times `from` and `to`: y = (1 - s) y_a + s
  * y_b with s = 10z^3 - 15z^4 + 6z^5, so that position, velocity and acceleration stay continuous.
- * Each is evaluated as by tce_mp_query, a before `to` and b after `from` only. Outputs [T, D] or
- * NULL. TCE_E_SHAPE: not the same D.  TCE_E_VALUE: from >= to.   No allocation.   Since 0.2.
+ * Both are evaluated as by tce_mp_query, a only before `to` and b only after `from`. Outputs [T, D]
+ * or NULL. TCE_E_SHAPE: a and b have different D.  TCE_E_VALUE: from >= to.   No allocation.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b,
                                               double from, double to, size_t T, const double *times,
                                               double *out_pos, double *out_vel, double *out_acc);
 
 /*
- * The options under "<prefix>.…", and a primitive from them: an exported policy carries its
- * primitive.   Allocate.   Since 0.2.
+ * Saves the options under "<prefix>.…", and creates a primitive from them, so that an exported
+ * policy carries its primitive.   Both allocate.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_save(const tce_mp *mp, tce_store *store,
                                              const char *prefix);

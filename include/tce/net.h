@@ -1,5 +1,5 @@
 /*
- * net: multi-layer perceptrons with their gradient and their Adam, in float or double.
+ * net: multi-layer perceptrons with their gradients and an Adam optimiser, in float or double.
  *
  * Values cross the interface as double and are converted at the two ends. Batches are cut into
  * parts that run on the pool, and the gradients of parts are added in an order that depends on the
@@ -20,7 +20,7 @@ typedef struct tce_net tce_net;
 
 enum { TCE_NET_RELU = 0, TCE_NET_LEAKY_RELU = 1, TCE_NET_TANH = 2, TCE_NET_LINEAR = 3 };
 enum { TCE_NET_FLOAT = 0, TCE_NET_DOUBLE = 1 };
-/* Most sums of a loss. */
+/* Largest number of sums of a loss. */
 enum { TCE_NET_MAX_SUMS = 16 };
 /* ORTHOGONAL: gains below, biases 0. FAN_IN: weights and biases uniform in +-1/sqrt(inputs). */
 enum { TCE_NET_ORTHOGONAL = 0, TCE_NET_FAN_IN = 1 };
@@ -34,8 +34,8 @@ typedef struct tce_net_options {
     int32_t activation;
     int32_t precision;     /* TCE_NET_FLOAT */
     int32_t start;         /* TCE_NET_ORTHOGONAL */
-    int32_t max_batch;     /* 1: most rows of forward */
-    int32_t max_pass;      /* 0: any number; else the most rows of pass, which saves memory */
+    int32_t max_batch;     /* 1: largest number of rows in forward */
+    int32_t max_pass;      /* 0: any; else the largest number of rows in pass, which saves memory */
     const int32_t *hidden; /* [n_hidden] widths; NULL: 128 each */
     double gain_hidden;    /* sqrt(2) */
     double gain_out;       /* 1 */
@@ -52,9 +52,9 @@ TCE_API_EXPERIMENTAL void tce_net_free(tce_net *net);
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_start(tce_net *net, tce_random *random);
 
 /*
- * x [n, n_in] -> out [n, n_out], nothing remembered: for networks that others share, targets and
- * robots. work [tce_net_work_size(net, n)] doubles, one per call at the same time. Any n.
- * No allocation.   Since 0.2.
+ * x [n, n_in] -> out [n, n_out] for any n, without remembering anything: for shared networks,
+ * targets and robots. work has tce_net_work_size(net, n) doubles; calls that overlap need different
+ * ones. No allocation.   Since 0.2.
  */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_evaluate(const tce_net *net, size_t n,
                                                                const double *x, double *work,
@@ -77,15 +77,14 @@ TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_hidden(const tce_net *net,
                                                              double *out);
 
 /*
- * d_out [n, n_out] of the last forward: overwrites the gradient of the weights; out_d_x [n, n_in]
- * or NULL.
- * TCE_E_STATE: no forward since the weights changed.  TCE_E_SHAPE: another n.   No allocation.
- * Since 0.2.
+ * From d_out [n, n_out] of the last forward to the gradient of the weights, which is overwritten,
+ * and to out_d_x [n, n_in] or NULL. TCE_E_STATE: no forward since the weights changed.
+ * TCE_E_SHAPE: n is not that of forward.   No allocation. Since 0.2.
  */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_backward(tce_net *net, size_t n,
                                                                const double *d_out,
                                                                double *out_d_x);
-/* The same to the inputs alone: the gradient of the weights stays as it is.   Since 0.2. */
+/* The gradient of the inputs alone; that of the weights does not change.   Since 0.2. */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_backward_input(tce_net *net, size_t n,
                                                                      const double *d_out,
                                                                      double *out_d_x);
@@ -93,8 +92,8 @@ TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_backward_input(tce_net *ne
 /*
  * A loss for tce_net_pass: for rows begin … end-1 of the batch, given out [end-begin, n_out],
  * writes d_out of the same shape (gradient of the total loss) and adds these rows' part to
- * sums [n_sums]: the loss first, then what else the caller wants summed. Runs on any worker; must
- * touch only its own rows.
+ * sums [n_sums]: first the loss, then whatever else the caller wants summed. It runs on any worker
+ * and may touch only its own rows.
  */
 typedef tce_status (*tce_net_loss)(void *context, size_t begin, size_t end, const double *out,
                                    double *d_out, double *sums);
@@ -103,9 +102,9 @@ typedef tce_status (*tce_net_loss)(void *context, size_t begin, size_t end, cons
  * Forward, loss and backward chunk by chunk, while each chunk is in the cache: the fast way to
  * train. x [n, n_in], or with rows != NULL the rows x[rows[i]] (n of them), any n up to max_pass.
  * Overwrites the gradient of the weights; out_sums [n_sums] (or NULL) are added up in a fixed
- * order, as the gradient is. When the loss fails its status is returned, and gradient and out_sums
- * stay as they were. TCE_E_SHAPE: n > max_pass, or n_sums not in 1 … TCE_NET_MAX_SUMS.
- * No allocation.   Since 0.2.
+ * order, as the gradient is. When the loss fails, its status is returned, and gradient and out_sums
+ * do not change. TCE_E_SHAPE: n > max_pass, or n_sums not in 1 … TCE_NET_MAX_SUMS. No allocation.
+ * Since 0.2.
  */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_pass(tce_net *net, size_t n, const double *x,
                                                            const uint32_t *rows, tce_net_loss loss,
@@ -113,8 +112,8 @@ TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_pass(tce_net *net, size_t 
                                                            double *out_sums);
 
 /*
- * The same with the mean of squares to target [*, n_out] over all n * n_out entries (rows index
- * target too).
+ * The same with the mean squared error to target [*, n_out], over all n * n_out entries; rows index
+ * target too.
  */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_pass_mse(tce_net *net, size_t n,
                                                                const double *x,
@@ -122,28 +121,28 @@ TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_pass_mse(tce_net *net, siz
                                                                const uint32_t *rows,
                                                                double *out_loss);
 
-/* Euclidean norm of the gradient, and the gradient times a factor (norm clip). */
+/* Euclidean norm of the gradient; multiplies the gradient by a factor. For norm clipping. */
 TCE_API_EXPERIMENTAL double tce_net_gradient_norm(const tce_net *net);
 TCE_API_EXPERIMENTAL void tce_net_scale_gradient(tce_net *net, double factor);
 
 /*
  * One Adam step on the present gradient.
- * TCE_E_NOT_FINITE: the gradient is NaN, infinite or so large that its square is; nothing changed.
+ * TCE_E_NOT_FINITE: the gradient or its square is NaN or infinite; nothing changed.
  * TCE_E_VALUE: an option out of range. No allocation.   Since 0.2.
  */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_adam_step(tce_net *net,
                                                                 const tce_adam_options *adam);
 
 /*
- * weights <- (1 - share) weights + share other's: a target that follows another network of the same
- * layers and precision. share in 0 … 1; Adam stays.
- * TCE_E_SHAPE: another shape or precision.  TCE_E_VALUE: share out of range.   Since 0.2.
+ * weights <- (1 - share) weights + share other's: moves a target network towards another one of the
+ * same layers and precision. share is in 0 … 1; Adam's state does not change. TCE_E_SHAPE: another
+ * shape or precision.  TCE_E_VALUE: share out of range.   Since 0.2.
  */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_average(tce_net *net, const tce_net *other,
                                                               double share);
 
 /*
- * Weights and their gradient as doubles, [tce_net_n_weights]. Setting leaves Adam alone.
+ * Weights and their gradient as doubles, [tce_net_n_weights]. Setting does not change Adam's state.
  * TCE_E_VALUE: not finite in the network's precision.   No allocation.   Since 0.2.
  */
 TCE_API_EXPERIMENTAL size_t tce_net_n_weights(const tce_net *net);

@@ -3,10 +3,10 @@
  *
  *     out = clip((x - mean)/sqrt(variance + epsilon), -clip, clip)
  *
- * n new rows with mean b and variance w (divisor n, or n - 1) meet statistics of c rows:
+ * n new rows with mean b and variance w (divisor n, or n - 1) change the statistics of c rows:
  *     d = b - mean,   mean <- mean + d n/(c + n),
  *     variance <- (variance c + w n + d^2 c n/(c + n))/(c + n),   c <- c + n
- * tce_normaliser_update alone changes the statistics. Sums run in row order.
+ * Only tce_normaliser_update and tce_normaliser_load change the statistics. Sums run in row order.
  */
 #ifndef TCE_NORMALISER_H
 #define TCE_NORMALISER_H
@@ -39,8 +39,8 @@ TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_normaliser_create(
 TCE_API_EXPERIMENTAL void tce_normaliser_free(tce_normaliser *normaliser);
 
 /*
- * Takes rows x [n, n_columns] into the statistics; with mask [n] only those whose mask is not 0,
- * NULL: all. No rows change nothing.
+ * Adds rows x [n, n_columns] to the statistics: those whose mask [n] is not 0, or all when mask is
+ * NULL. Without any row nothing changes.
  * TCE_E_VALUE: NaN or infinity in a row that counts, or a variance that overflows; nothing changed.
  * No allocation.   Since 0.2.
  */
@@ -59,8 +59,8 @@ TCE_API_EXPERIMENTAL void tce_normaliser_statistics(const tce_normaliser *normal
                                                     double *out_count);
 
 /*
- * Under "<prefix>.…": mean and variance [n_columns], count. The options are the caller's to know.
- * load: TCE_E_NOT_FOUND, TCE_E_SHAPE, TCE_E_VALUE: the store does not fit; nothing changed.   save
+ * Under "<prefix>.…": mean and variance [n_columns], count. The options are not saved. load:
+ * TCE_E_NOT_FOUND, TCE_E_SHAPE, TCE_E_VALUE: the store does not fit; nothing changed.   save
  * allocates.   Since 0.2.
  */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_normaliser_save(const tce_normaliser *normaliser,

@@ -41,7 +41,7 @@ typedef struct tce_policy_options {
     int32_t precision;    /* TCE_NET_FLOAT */
     int32_t start;        /* TCE_NET_ORTHOGONAL */
     int32_t max_batch;    /* 1 */
-    int32_t n_cov_hidden; /* -1: as the mean network; of a second network */
+    int32_t n_cov_hidden; /* -1: as the mean network; layers of a second network */
     int32_t cov_activation;    /* -1: as the mean network */
     const int32_t *hidden;     /* [n_hidden], NULL: 128 each */
     const int32_t *cov_hidden; /* [n_cov_hidden], NULL: as the mean network */
@@ -60,21 +60,21 @@ TCE_API TCE_NODISCARD tce_status tce_policy_create(const tce_policy_options *opt
 TCE_API void tce_policy_free(tce_policy *policy);
 
 /*
- * Draws the first weights (gain sqrt 2 hidden, gain_out last), sets the vector, clears Adam.   No
- * allocation.   Since 0.2.
+ * Draws the first weights (gain sqrt 2 in hidden layers, gain_out in the last), sets the vector and
+ * clears Adam.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_start(tce_policy *policy, tce_random *random);
 
 /* Number of scales that predict writes for n contexts: 1 when shared, else n. */
 TCE_API size_t tce_policy_n_factors(const tce_policy *policy, size_t n);
-/* Numbers of one scale: P * P of a factor, P standard deviations. */
+/* Numbers in one scale: P * P for a factor, P for standard deviations. */
 TCE_API size_t tce_policy_scale_size(const tce_policy *policy);
 TCE_API size_t tce_policy_n_dims(const tce_policy *policy);
 TCE_API size_t tce_policy_n_obs(const tce_policy *policy);
 
 /*
- * The mean alone, for robots and evaluation: obs [n, n_obs] -> out_mean [n, P], any n. work
- * [tce_policy_work_size(policy, n)] doubles, one per call at the same time.
+ * The mean alone, for robots and evaluation: obs [n, n_obs] -> out_mean [n, P], for any n. work has
+ * tce_policy_work_size(policy, n) doubles; calls that overlap need different ones.
  * TCE_E_VALUE: obs has a NaN or infinity.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_mean(const tce_policy *policy, size_t n,
@@ -91,10 +91,10 @@ TCE_API TCE_NODISCARD tce_status tce_policy_predict(tce_policy *policy, size_t n
                                                     double *out_mean, double *out_scale);
 
 /*
- * Gradients of a loss with respect to the last prediction (of a factor's, the upper triangle is not
- * read) -> gradients of all weights, overwritten.
- * TCE_E_STATE: no predict since the weights changed.  TCE_E_SHAPE: another n.   No allocation.
- * Since 0.2.
+ * From the gradients of a loss with respect to the last prediction (of a factor's gradient the
+ * upper triangle is not read) to the gradient of all weights, which is overwritten. TCE_E_STATE: no
+ * predict since the weights changed.  TCE_E_SHAPE: n is not that of predict.   No allocation. Since
+ * 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_backward(tce_policy *policy, size_t n,
                                                      const double *d_mean, const double *d_scale);
@@ -106,13 +106,13 @@ TCE_API TCE_NODISCARD tce_status tce_policy_backward(tce_policy *policy, size_t 
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_policy_hidden(const tce_policy *policy, size_t n,
                                                                 double *out);
 
-/* Euclidean norm of the gradient of all weights together, and the gradient times a factor. */
+/* Euclidean norm of the gradient of all weights together; multiplies the gradient by a factor. */
 TCE_API double tce_policy_gradient_norm(const tce_policy *policy);
 TCE_API void tce_policy_scale_gradient(tce_policy *policy, double factor);
 
 /*
  * One Adam step on the present gradient.
- * TCE_E_NOT_FINITE: the gradient is NaN, infinite or so large that its square is; nothing changed.
+ * TCE_E_NOT_FINITE: the gradient or its square is NaN or infinite; nothing changed.
  * TCE_E_VALUE: an option out of range.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_adam_step(tce_policy *policy,
@@ -120,8 +120,8 @@ TCE_API TCE_NODISCARD tce_status tce_policy_adam_step(tce_policy *policy,
 
 /*
  * "Set variance": overwrites the vector of a shared form so that the policy's scale is this one
- * (with SOFTPLUS, sigma - min_std at least 1e-12). Adam's moments stay. What is above a factor's
- * diagonal is not read.
+ * (with SOFTPLUS, sigma - min_std at least 1e-12). Adam's moments do not change. Entries above a
+ * factor's diagonal are not read.
  * TCE_E_UNSUPPORTED: contextual.  TCE_E_NOT_PD: a diagonal entry or standard deviation <= 0.
  * TCE_E_VALUE: not finite.   No allocation.   Since 0.2.
  */
@@ -130,8 +130,8 @@ TCE_API TCE_NODISCARD tce_status tce_policy_set_covariance(tce_policy *policy, c
 /*
  * All weights as doubles: mean network (with a shared body, outputs are P means, then P raw
  * numbers), then the vector (P diagonals, then the strict lower triangle row by row) or second
- * network. Setting leaves Adam alone; TCE_E_VALUE: not finite.
- * No allocation.   Since 0.2.
+ * network. Setting does not change Adam's state; TCE_E_VALUE: not finite. No allocation.   Since
+ * 0.2.
  */
 TCE_API size_t tce_policy_n_weights(const tce_policy *policy);
 TCE_API void tce_policy_get_weights(const tce_policy *policy, double *out);
@@ -139,11 +139,11 @@ TCE_API TCE_NODISCARD tce_status tce_policy_set_weights(tce_policy *policy, cons
 TCE_API void tce_policy_get_gradient(const tce_policy *policy, double *out);
 
 /*
- * All state under "<prefix>.…", the shape options included. load: TCE_E_NOT_FOUND, TCE_E_SHAPE,
- * TCE_E_VALUE (form, spread, sizes, activations and their limits must be the policy's own) change
- * nothing. create_from builds a policy from a saved one, for programs that only run a trained
- * policy: max_batch and pool are those of the options (NULL: defaults), all else the store's.
- * save and create_from allocate.   Since 0.2.
+ * All state under "<prefix>.…", including the options that decide its shape. load fails, and
+ * changes nothing, with TCE_E_NOT_FOUND, TCE_E_SHAPE or TCE_E_VALUE: form, spread, sizes,
+ * activations and their limits must be the policy's own. create_from builds a policy from a saved
+ * one, for programs that only run a trained policy: max_batch and pool are those of the options
+ * (NULL: defaults), everything else is the store's. save and create_from allocate.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_save(const tce_policy *policy, tce_store *store,
                                                  const char *prefix);

@@ -31,9 +31,9 @@ TCE_API void tce_pool_free(tce_pool *pool);
 TCE_API int32_t tce_pool_n_threads(const tce_pool *pool);
 
 /*
- * Items begin … end-1 are chunk number `chunk`; worker is in 0 … n_threads-1. Within one call of
- * tce_pool_run, no two threads have the same worker number at once: context may hold one place for
- * each.
+ * Works on the items begin … end-1, which are chunk number `chunk`. worker is in 0 … n_threads-1;
+ * within one call of tce_pool_run no two threads have the same worker number at the same time, so
+ * that context may hold scratch space for each.
  */
 typedef tce_status (*tce_pool_work)(void *context, size_t chunk, size_t begin, size_t end,
                                     int32_t worker);
@@ -43,10 +43,10 @@ typedef tce_status (*tce_pool_work)(void *context, size_t chunk, size_t begin, s
  * one fails; the status and message are those of the failing chunk with the lowest number. No
  * allocation.   Since 0.2.
  *
- * The pool serves one call at a time: a call from another thread waits for it to end. A call from
- * inside work never waits for a pool: when the pool is that of the work around it, at any depth, or
- * is busy, all chunks run in the calling thread. So pools may be nested in any way. Do not hold a
- * lock during the call that work takes.
+ * The pool serves one call at a time; a call from another thread waits until that one has ended. A
+ * call from inside `work` never waits: when its pool is busy, or runs the work that the call comes
+ * from (at any depth), all chunks run in the calling thread. Pools may therefore be nested in any
+ * way. Do not hold a lock that `work` takes during this call.
  *
  * In a forked child the pool has no threads: the calling thread runs all chunks, and tce_pool_free
  * only frees the memory.
@@ -55,9 +55,10 @@ TCE_API TCE_NODISCARD tce_status tce_pool_run(tce_pool *pool, size_t n_items, si
                                               tce_pool_work work, void *context);
 
 /*
- * How many threads OpenBLAS itself uses, for the whole process; with another BLAS this does nothing.
- * libtce never changes it on its own; its promise of equal bytes needs 1, which is also the fastest
- * for matrices of this size.   Since 0.2.
+ * Sets how many threads OpenBLAS itself uses in this process; with another BLAS it does nothing.
+ * libtce never changes this number by itself. Its results are the same bytes for any number of pool
+ * threads only when this number is 1, which is also the fastest for matrices of these sizes.
+ * Since 0.2.
  */
 TCE_API void tce_blas_set_threads(int32_t n_threads);
 

@@ -1,8 +1,8 @@
 /*
  * random: streams of random numbers that are keyed by what they are for.
  *
- * A stream is a plain value without hidden state: its key and counter say all. Nothing here
- * allocates or fails.
+ * A stream is a plain value without hidden state: its key and counter determine every number.
+ * Nothing here allocates or fails.
  */
 #ifndef TCE_RANDOM_H
 #define TCE_RANDOM_H
@@ -25,14 +25,15 @@ typedef struct tce_random {
     double spare;
 } tce_random;
 
+/* The stream of (seed, purpose, a, b), from its beginning. */
 TCE_API void tce_random_start(tce_random *random, uint64_t seed, uint64_t purpose, uint64_t a,
                               uint64_t b);
+/* 64 random bits. */
 TCE_API uint64_t tce_random_bits(tce_random *random);
-/* In [0, 1), 53 bits. */
+/* Uniform in [0, 1), with 53 random bits. */
 TCE_API double tce_random_uniform(tce_random *random);
 /*
- * Standard normals into out [n]. A stream gives the same numbers in however many calls they are
- * drawn.
+ * Standard normals into out [n]. The numbers do not depend on how many calls draw them.
  */
 TCE_API void tce_random_normals(tce_random *random, size_t n, double *out);
 /* Uniform in 0 … n-1, without bias; 0 when n is 0. */

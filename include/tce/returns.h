@@ -38,21 +38,21 @@ TCE_API TCE_NODISCARD tce_status tce_returns_monte_carlo(size_t E, size_t T, con
                                                          double *out_returns);
 
 /*
- * Minus mean over sample standard deviation + 1e-8, in place, over the entries with mask != 0 (mask
- * NULL: all). Fewer than two entries stay as they are.   Since 0.2.
+ * Subtracts the mean and divides by the sample standard deviation + 1e-8, in place, over the
+ * entries with mask != 0 (mask NULL: all). Fewer than two entries stay as they are.   Since 0.2.
  */
 TCE_API void tce_returns_normalise(size_t n, const uint8_t *mask, double *x);
 
 /*
- * Rewards moved to the deciding event [tasks 1.7], in place: rewards [E, T], events [E, T]. With e
- * the first step flagged, e > 0: its reward becomes the sum of all from e on, and those after it 0.
- * Without such a step nothing changes.   Since 0.2.
+ * Moves rewards [E, T] to the deciding event [tasks 1.7], in place; events [E, T]. Let e be an
+ * episode's first flagged step, e > 0: its reward becomes the sum of all rewards from e on, and the
+ * rewards after it become 0. Without such a step nothing changes.   Since 0.2.
  */
 TCE_API void tce_returns_to_event(size_t E, size_t T, const uint8_t *events, double *rewards);
 
 /* ---- surrogate loss -------------------------------------------------------------------------- */
 
-/* What a surrogate evaluation found besides its gradients; struct_size is set by the caller. */
+/* Statistics of a surrogate loss; start it from TCE_INIT(tce_returns_stats). */
 typedef struct tce_returns_stats {
     size_t struct_size;
     double loss; /* -mean(ratio * advantage), clipped or not */
@@ -64,8 +64,9 @@ typedef struct tce_returns_stats {
 
 /*
  * Surrogate loss -mean(rho A), or with clip > 0 -mean(min(rho A, clip(rho, 1-clip, 1+clip) A)), rho
- * = exp(log_prob - log_prob_old), over the entries with mask != 0 (mask NULL: all): n values -> loss
- * and its gradient d_log_prob [n], overwritten; out_stats and out_d_log_prob may be NULL.
+ * = exp(log_prob - log_prob_old), over the entries with mask != 0 (mask NULL: all): From n values
+ * it computes the loss and its gradient out_d_log_prob [n], which is overwritten; out_stats and
+ * out_d_log_prob may be NULL.
  * TCE_E_VALUE: clip < 0, or a number that counts is not finite.  TCE_E_NOT_FINITE: a ratio
  * overflowed; outputs are NaN.   Since 0.2.
  */

@@ -6,7 +6,7 @@
  * draws episode k from (seed, purpose, first_env + i, k), or from a stream that the caller keys.
  * Step n_steps of the spec ends an episode: where the task has not terminated it there, it is
  * truncated, whether or not the task says so. A fault in one environment is reported with its
- * number, first_env + i, and loses nothing of the others.
+ * number, first_env + i, and does not affect the others.
  */
 #ifndef TCE_ROLLOUT_H
 #define TCE_ROLLOUT_H
@@ -23,7 +23,7 @@ typedef struct tce_rollout tce_rollout;
  * velocity or reward (TCE_E_ENV_NAN). All other environments of the call still finish and their
  * outputs are valid; the lost one's outputs are replaced, see below.
  * FAIL: the call returns the status and message of the faulty environment with the lowest index.
- * DROP: the call returns TCE_OK; tce_rollout_status tells the lost environments from the others.
+ * DROP: the call returns TCE_OK; tce_rollout_status tells which environments were lost.
  */
 enum { TCE_ROLLOUT_FAIL = 0, TCE_ROLLOUT_DROP = 1 };
 
@@ -43,11 +43,11 @@ typedef struct tce_rollout_options {
 
 TCE_API void tce_rollout_options_init(tce_rollout_options *options, size_t struct_size);
 /*
- * Creates the environments too, one after the other, and copies the spec of the first. What a
+ * Also creates the environments, one after the other, and copies the spec of the first. What a
  * callback returns is passed on with the environment's index; positive values become TCE_E_ENV. A
- * spec that makes no sense is refused with the status of the check that it fails; one that differs
- * from the first in a size is TCE_E_ENV. After a failure all environments made so far are
- * destroyed.   Since 0.2.
+ * spec that makes no sense is refused with the status of the check that it fails, and one whose
+ * sizes differ from the first one's with TCE_E_ENV. After a failure all environments made so far
+ * are destroyed.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_rollout_create(const tce_rollout_options *options,
                                                     const tce_hooks *hooks, tce_rollout **out);
@@ -74,10 +74,10 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_reset(tce_rollout *rollout, size_t 
                                                    double *out_vel);
 
 /*
- * Starts episodes in n environments at once: environment which[k] (ascending; NULL: k) draws one
- * from streams[k], which moves on; row k of the outputs is its own. For callers that key episodes in
- * a way of their own, as tce_random_start(&streams[k], seed, purpose, index, episode); messages call
- * an episode by the last number of its key.
+ * Starts episodes in n environments at once: environment which[k] (ascending; NULL: k) draws its
+ * episode from streams[k], which advances, and row k of the outputs belongs to it. For callers that
+ * key episodes in their own way, such as tce_random_start(&streams[k], seed, purpose, index,
+ * episode); messages name an episode by the last number of its key.
  * TCE_E_SHAPE: n or an entry of which too large.  TCE_E_VALUE: which is not ascending.  Else as
  * tce_rollout_reset.   Since 0.2.
  */
@@ -87,10 +87,10 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_reset_where(tce_rollout *rollout, s
                                                          double *out_vel);
 
 /*
- * Where tce_rollout_run writes, from TCE_INIT; any pointer but rewards may be NULL. After an early
- * end rewards are 0, terminated, truncated and events stay as they were, and the last observation is
- * repeated. A lost episode has length 0, rewards 0, terminated 1, truncated 0, events 0, metrics 0,
- * and row 0 of obs repeated.
+ * Where tce_rollout_run writes; start it from TCE_INIT(tce_rollout_paths). Any pointer but rewards
+ * may be NULL. After an early end rewards are 0, terminated, truncated and events stay as they
+ * were, and the last observation is repeated. A lost episode has length 0, rewards 0, terminated 1,
+ * truncated 0, events 0, metrics 0, and row 0 of obs repeated.
  */
 typedef struct tce_rollout_paths {
     size_t struct_size;
@@ -104,10 +104,10 @@ typedef struct tce_rollout_paths {
 } tce_rollout_paths;
 
 /*
- * Runs the episodes of the last reset along desired paths pos, vel [n, T, D], whole episodes on the
- * pool, until they end or for T steps; a longer path than n_steps ends there.
- * TCE_E_UNSUPPORTED: the task has no degrees of freedom or no step.  TCE_E_STATE: not reset since
- * the last run or the end of the episode.  TCE_E_SHAPE: n or T.
+ * Runs the episodes of the last reset along desired paths pos, vel [n, T, D], each until it ends or
+ * for T steps, at most n_steps of the spec. Whole episodes are the items of the pool.
+ * TCE_E_UNSUPPORTED: the task has no degrees of freedom or no step.  TCE_E_STATE: an environment
+ * was not reset since its last run or the end of its episode.  TCE_E_SHAPE: n or T.
  * TCE_E_VALUE: NaN or infinity in a path.  Faults: see on_fault. No allocation of its own.   Since
  * 0.2.
  */
@@ -118,8 +118,9 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_run(tce_rollout *rollout, size_t n,
 /*
  * One step of the first n environments with raw actions [n, n_action] (step-based methods); no
  * automatic reset. out_obs [n, O], out_results [n]. A lost environment is terminated with reward 0
- * and its last good observation, until it is reset. One whose episode is over is not stepped:
- * reward 0, flags and observation as its last step left them, until it is reset.
+ * and its last good observation, until it is reset. An environment whose episode is over is not
+ * stepped: until it is reset, its reward is 0, and its flags and observation are those of its last
+ * step.
  * TCE_E_UNSUPPORTED: the task has no step_action.  TCE_E_STATE: an environment was never reset, or
  * run to its end.  TCE_E_SHAPE,
  * TCE_E_VALUE as in run.  Faults: see on_fault.   No allocation of its own.   Since 0.2.
@@ -129,7 +130,7 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_step(tce_rollout *rollout, size_t n
                                                   tce_env_result *out_results);
 
 /*
- * Metrics of the first n environments, [n, M]; 0 for lost ones. Nothing to do when M is 0.   Since
+ * Metrics of the first n environments, [n, M]; 0 for lost ones. Does nothing when M is 0.   Since
  * 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_rollout_metrics(tce_rollout *rollout, size_t n, double *out);
@@ -142,13 +143,14 @@ TCE_API void *tce_rollout_instance(tce_rollout *rollout, size_t i);
 
 /*
  * The states of the first n environments, [n, S], for checkpoints; S = tce_rollout_n_state, 0 when
- * the task has none. A row is the task's own state, as its get_state gives it, and then a few numbers
- * of the roll-out's own, which say where the environment is in its episode.
- * What was set continues as if it had never been interrupted, in mid-episode too: out_obs [n, O] (or
- * NULL) gets the observations. A lost environment must be reset after it was set.
+ * the task has none. A row is the task's own state, as its get_state gives it, followed by a few
+ * numbers that say where the environment is in its episode. After set_states, environments continue
+ * as if they had never been interrupted, in mid-episode too; out_obs [n, O] (or NULL) gets their
+ * observations. An environment that was lost must be reset after its state was set.
  * TCE_E_SHAPE: n too large.  TCE_E_UNSUPPORTED: S is 0.  TCE_E_ENV: environments of different S.
  * TCE_E_VALUE: not from tce_rollout_get_states. What a callback returns is passed on with the
- * environment's index; those before it are set then.   No allocation of its own.   Since 0.2.
+ * environment's index; the environments before it are then set.   No allocation of its own.   Since
+ * 0.2.
  */
 TCE_API size_t tce_rollout_n_state(const tce_rollout *rollout);
 TCE_API TCE_NODISCARD tce_status tce_rollout_get_states(tce_rollout *rollout, size_t n,

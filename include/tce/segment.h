@@ -3,7 +3,7 @@
  * movement-primitive parameters: the objective of TCE.
  *
  * A segment is a pair (a, b) of step indices; its likelihood is that of the desired positions at
- * these two times (2D numbers). Masked segments (ended episodes) take part in nothing. Mathematics:
+ * these two times (2D numbers). Masked segments (of ended episodes) have no influence. Mathematics:
  * docs/api/segment.md.
  */
 #ifndef TCE_SEGMENT_H
@@ -35,33 +35,33 @@ TCE_API TCE_NODISCARD tce_status tce_segment_choose_pairs(int32_t selection, siz
                                                           int32_t *out_pairs, size_t *out_J);
 
 /*
- * VALUE: reward sum + gamma^(b-a) V_b - V_a.  SUM: step advantages (normalised over the batch)
- * summed over a … b.
- * REWARD: discounted reward sum minus its mean over episodes, never normalised.
+ * VALUE: reward sum + gamma^(b-a) V_b - V_a.  SUM: the sum of step advantages (normalised over the
+ * batch) over a … b. REWARD: the discounted reward sum minus its mean over episodes; never
+ * normalised.
  */
 enum { TCE_SEGMENT_VALUE = 0, TCE_SEGMENT_SUM = 1, TCE_SEGMENT_REWARD = 2 };
 
-/* The steps of a batch and the segments asked for; what a kind does not use may be NULL. */
+/* The steps of a batch and the segments to score. What a kind does not use may be NULL. */
 typedef struct tce_segment_steps {
     size_t struct_size;
     size_t E;
     size_t T;
     size_t J;
     int32_t kind;      /* TCE_SEGMENT_VALUE */
-    int32_t normalise; /* 0; 1: minus mean, over sample std + 1e-8, of what counts (VALUE, SUM) */
+    int32_t normalise; /* 0; 1: (x - mean)/(std + 1e-8) over what counts (VALUE, SUM) */
     double gamma;
     const double *rewards;         /* [E, T] (VALUE, REWARD) */
     const double *values;          /* [E, T+1] (VALUE) */
     const double *step_advantages; /* [E, T] (SUM) */
     const int32_t *pairs;          /* [J, 2], 0 <= a < b < T */
-    const int32_t *lengths;        /* [E]: steps that each episode really took; NULL: T */
+    const int32_t *lengths;        /* [E]: steps that each episode took; NULL: T */
     double *out_advantages;        /* [E, J] */
     uint8_t *out_mask;             /* [E, J], 1 where the segment counts; or NULL */
 } tce_segment_steps;
 
 /*
- * Segment advantages. A segment counts when it starts before the end of its episode; those that do
- * not count are 0.
+ * Segment advantages. A segment counts when it starts before the end of its episode; the others get
+ * 0.
  * TCE_E_VALUE: a pair, length or gamma out of range, a number that is not finite.   No allocation.
  * Since 0.2.
  */
@@ -91,10 +91,10 @@ TCE_API TCE_NODISCARD tce_status tce_segment_create(const tce_segment_options *o
 TCE_API void tce_segment_free(tce_segment *seg);
 
 /*
- * Sets times and pairs, once an iteration. n_grids is 1 or E: times [n_grids, T], init_time
+ * Sets times and pairs, once per iteration. n_grids is 1 or E: times [n_grids, T], init_time
  * [n_grids]; pairs [J, 2] in any order. Grids that are all equal are treated as one. With a shared
- * covariance and one grid a likelihood costs a factorisation a segment, otherwise one a segment and
- * episode.
+ * covariance and one grid, a likelihood needs one factorisation per segment, otherwise one per
+ * segment and episode.
  * TCE_E_SHAPE: more than the options allow.  TCE_E_VALUE: a pair outside 0 <= a < b < T, a time
  * that the primitive refuses (no pairs are set then).   No allocation.   Since 0.2.
  */
@@ -102,7 +102,7 @@ TCE_API TCE_NODISCARD tce_status tce_segment_set_pairs(tce_segment *seg, size_t 
                                                        const double *times, const double *init_time,
                                                        size_t J, const int32_t *pairs);
 
-/* Paths of a batch, the Gaussians they are judged under, and what is asked for. */
+/* Paths of a batch, the Gaussians under which they are scored, and the outputs. */
 typedef struct tce_segment_paths {
     size_t struct_size;
     size_t E;
@@ -112,16 +112,17 @@ typedef struct tce_segment_paths {
     const double *L;            /* [1, P, P] when shared, else [E, P, P] */
     const double *init_pos;     /* [E, D]; NULL: zeros */
     const double *init_vel;     /* [E, D]; NULL: zeros */
-    const double *log_prob_old; /* [E, J], for the surrogate as the two below */
+    const double *log_prob_old; /* [E, J]; this and the next two for the surrogate alone */
     const double *advantages;   /* [E, J] */
     const uint8_t *mask;        /* [E, J]; NULL: every segment counts */
     double *out_log_prob;       /* [E, J] */
-    double *out_d_mean;         /* [E, P], gradient of the surrogate as the one below */
+    double *out_d_mean;         /* [E, P], gradient of the surrogate */
     double *out_d_L;            /* like L, zeros above the diagonal */
 } tce_segment_paths;
 
 /*
- * Log-likelihoods out_log_prob [E, J] of the segments; what the surrogate alone uses is not read.
+ * Log-likelihoods out_log_prob [E, J] of the segments. Fields that only the surrogate uses are not
+ * read.
  * TCE_E_STATE before set_pairs.  TCE_E_SHAPE: E too large, or not n_grids.  TCE_E_VALUE: a number
  * that is not finite, a start velocity before the delay.  TCE_E_NOT_PD: a diagonal entry of L is
  * not > 0, or a segment's covariance is not positive definite.  TCE_E_SINGULAR: every segment lies
@@ -133,9 +134,9 @@ TCE_API TCE_NODISCARD tce_status tce_segment_log_prob(tce_segment *seg,
 /*
  * Surrogate loss -mean(rho A), or with clip > 0 -mean(min(rho A, clip(rho, 1-clip, 1+clip) A)), rho
  * = exp(log_prob - log_prob_old), over the segments that count, and its gradients, overwritten; the
- * regulariser is a constant. out_stats and each output may be NULL. What belongs to masked segments
- * only may be NaN. Statuses as for tce_segment_log_prob, and TCE_E_NOT_FINITE: a ratio or gradient
- * overflowed.   No allocation.   Since 0.2.
+ * regulariser is a constant. out_stats and each output may be NULL. Numbers that belong to masked
+ * segments alone may be NaN. Statuses as for tce_segment_log_prob, and TCE_E_NOT_FINITE: a ratio or
+ * gradient overflowed.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_segment_surrogate(tce_segment *seg,
                                                        const tce_segment_paths *paths,

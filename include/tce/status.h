@@ -4,8 +4,8 @@
  * A function that can fail returns tce_status; tce_error_message() then says, for the calling
  * thread, which argument was wrong, its value and its limit. libtce never prints, exits or aborts.
  *
- * A function that cannot fail and reads a handle takes NULL for one that is empty: it returns 0,
- * NULL or "" (or what its comment says), and leaves its outputs untouched.
+ * A function that only reads a handle and cannot fail accepts NULL as that handle: it then returns
+ * 0, NULL or "" (or what its comment says) and leaves its outputs untouched.
  */
 #ifndef TCE_STATUS_H
 #define TCE_STATUS_H
@@ -17,7 +17,8 @@
  *
  *     tce_hooks hooks = TCE_INIT(tce_hooks);
  *
- * Options structs have defaults that are not zero, and therefore a function tce_…_options_init.
+ * The defaults of options structs are not all zero, so each of these has a function
+ * tce_…_options_init instead.
  */
 #ifdef __cplusplus
 template <class T> inline T tce_init_struct()
@@ -57,9 +58,9 @@ enum {
 
     /* numerics: outputs are NaN */
     TCE_E_NOT_PD = -20,      /* a matrix is not positive definite */
-    TCE_E_NO_CONVERGE = -21, /* an iteration gave up */
+    TCE_E_NO_CONVERGE = -21, /* an iterative method did not converge */
     TCE_E_NOT_FINITE = -22,  /* a result overflowed or is NaN */
-    TCE_E_SINGULAR = -23,    /* a system has no unique solution */
+    TCE_E_SINGULAR = -23,    /* a linear system has no unique solution */
 
     /* environments */
     TCE_E_ENV = -30,     /* an environment failed; the message has its index and reason */
@@ -68,21 +69,21 @@ enum {
 };
 
 /*
- * "TCE_E_NOT_PD", and a sentence for people; constant strings, also for unknown numbers.   Since
- * 0.2.
+ * A status by name, such as "TCE_E_NOT_PD", and as a sentence. Both are constant strings, for
+ * unknown numbers too.   Since 0.2.
  */
 TCE_API const char *tce_status_name(tce_status status);
 TCE_API const char *tce_status_text(tce_status status);
 
 /*
- * What the last failing call in this thread said; "" before the first. Valid until the next
- * failure.   Since 0.2.
+ * The message of the last call that failed in this thread; "" when none has failed yet. It is valid
+ * until the next failure.   Since 0.2.
  */
 TCE_API const char *tce_error_message(void);
 
 /*
- * For callbacks written by the caller (environments, losses): stores the message for this thread
- * and returns status, which travels up through libtce.   Since 0.2.
+ * For callbacks that the caller writes (environments, losses): stores a message for this thread and
+ * returns status, which libtce then returns to its own caller.   Since 0.2.
  */
 TCE_API tce_status tce_fail(tce_status status, const char *format, ...) TCE_PRINTF(2, 3);
 
@@ -95,7 +96,7 @@ TCE_API tce_status tce_fail(tce_status status, const char *format, ...) TCE_PRIN
 typedef struct tce_hooks {
     size_t struct_size;
     void *user;
-    void *(*allocate)(void *user, size_t size, size_t alignment); /* NULL when there is none */
+    void *(*allocate)(void *user, size_t size, size_t alignment); /* NULL: no memory */
     void (*release)(void *user, void *block);
 } tce_hooks;
 

@@ -2,8 +2,8 @@
  * store: a container of named arrays and texts in one file: checkpoints, exported policies.
  *
  * The file is a safetensors file (any safetensors reader opens it) with a checksum among its
- * metadata. Saving replaces the file atomically: temporary file, fsync, rename. Loading believes
- * nothing: every length, offset, name and the checksum are verified first.
+ * metadata. Saving replaces the file atomically: temporary file, fsync, rename. Loading trusts
+ * nothing: every length, offset and name and the checksum are verified first.
  */
 #ifndef TCE_STORE_H
 #define TCE_STORE_H
@@ -54,26 +54,28 @@ TCE_API TCE_NODISCARD tce_status tce_store_put(tce_store *store, const char *nam
                                                int32_t rank, const size_t *shape, const void *data);
 
 /*
- * Copies a text in, replacing one of the same name: settings, versions. Kept in the file's
- * metadata; UTF-8, names as above. The names "tce.format" and "tce.checksum" are the file's own:
- * TCE_E_VALUE.  Allocates; TCE_E_NOMEM leaves the store as it was.   Since 0.2.
+ * Copies a text in, for instance settings or a version, replacing one of the same name. Texts are
+ * UTF-8 and stand in the file's metadata; names as above. The names "tce.format" and "tce.checksum"
+ * belong to the file itself (TCE_E_VALUE).  Allocates; TCE_E_NOMEM leaves the store as it was.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_store_put_text(tce_store *store, const char *name,
                                                     const char *text);
 
-/* TCE_E_NOT_FOUND.   No allocation.   Since 0.2. */
+/* Looks at an array, without copying it.  TCE_E_NOT_FOUND.   No allocation.   Since 0.2. */
 TCE_API TCE_NODISCARD tce_status tce_store_get(const tce_store *store, const char *name,
                                                tce_store_array *out);
 /*
- * NULL when there is none; lives until the store is freed or the text is replaced. "tce.format" is
- * there only when the store was loaded from a file of libtce, whose checksum was right then.
+ * A text, or NULL when there is none; it lives until the store is freed or the text is replaced.
+ * "tce.format" is there only when the store was loaded from a file of libtce whose checksum was
+ * right.
  */
 TCE_API const char *tce_store_get_text(const tce_store *store, const char *name);
 
 /*
- * Copies an array out, converting between float and double. TCE_E_NOT_FOUND; TCE_E_SHAPE when it
- * has not exactly n elements;
- * TCE_E_VALUE when the types do not convert.   No allocation.   Since 0.2.
+ * Copies an array out, converting between float and double.  TCE_E_NOT_FOUND.  TCE_E_SHAPE: it does
+ * not have exactly n elements.  TCE_E_VALUE: its type cannot be converted to this one.   No
+ * allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_store_read(const tce_store *store, const char *name,
                                                 int32_t type, size_t n, void *out);
@@ -84,25 +86,26 @@ TCE_API TCE_NODISCARD tce_status tce_store_at(const tce_store *store, size_t i,
                                               tce_store_array *out);
 
 /*
- * Writes the file, atomically: until the new file is complete on disk the old one is there, whole,
- * and after a failure nothing else is left. The same content gives the same bytes. A replaced file
- * keeps its permissions; a symbolic link is replaced, not followed; what is not a regular file is
- * refused. TCE_E_IO with the system's reason; TCE_E_SHAPE: names and texts beyond safetensors' 100
- * MB. Allocates.   Since 0.2.
+ * Writes the file atomically: the old file stays in place until the new one is complete on disk,
+ * and a failure leaves no other file behind. The same content gives the same bytes. The new file
+ * takes over the permissions of the old one. A symbolic link is replaced, not followed; anything
+ * but a regular file is refused.  TCE_E_IO: the message has the system's reason.  TCE_E_SHAPE:
+ * names and texts are larger than the 100 MB that safetensors allows.   Allocates.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_store_save(const tce_store *store, const char *path);
 /*
  * Reads a file written by tce_store_save or by any other safetensors writer (which has no checksum
  * to verify). TCE_E_NOT_FOUND, TCE_E_IO;
  * TCE_E_CORRUPT with the reason; TCE_E_VERSION: written by a newer libtce; TCE_E_UNSUPPORTED: an
- * element type or rank that the store does not have; TCE_E_NOMEM. *out is NULL then.   Since 0.2.
+ * element type or rank that the store does not have; TCE_E_NOMEM. *out is NULL after a failure.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_store_load(const char *path, const tce_hooks *hooks,
                                                 tce_store **out);
 
 /*
- * The same from memory: bytes [size], copied; for tests and for policies compiled into a program.
- * Since 0.2.
+ * Reads the same from memory, for tests and for policies that are compiled into a program. bytes
+ * [size] are copied. Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_store_parse(const void *bytes, size_t size,
                                                  const tce_hooks *hooks, tce_store **out);

@@ -2,9 +2,9 @@
  * trpl: differentiable trust-region projection layers for Gaussians: KL, Wasserstein-2 (commuting)
  * and Frobenius.
  *
- * Each new Gaussian is moved to the nearest one whose mean and covariance keep within two bounds of
- * the old one; inside the bounds it is left alone to the bit. Gradients are exact. Optional entropy
- * control before or after. Mathematics: docs/api/trpl.md.
+ * Each new Gaussian is moved to the nearest one whose mean and covariance are within two bounds of
+ * the old one; inside the bounds it is returned unchanged, bit for bit. Gradients are exact.
+ * Entropy control is optional, before or after the projection. Mathematics: docs/api/trpl.md.
  */
 #ifndef TCE_TRPL_H
 #define TCE_TRPL_H
@@ -23,13 +23,13 @@ typedef struct tce_trpl_options {
     size_t struct_size;
     int32_t kind;          /* TCE_TRPL_KL */
     int32_t dim;           /* 1 */
-    int32_t max_batch;     /* 1: most Gaussians in a call */
+    int32_t max_batch;     /* 1: largest number of Gaussians in a call */
     int32_t shared_cov;    /* 1: one covariance for the whole batch */
     int32_t diagonal;      /* 0; 1: a scale is standard deviations [P], not a factor [P, P] */
     int32_t entropy;       /* TCE_TRPL_ENTROPY_NONE */
     int32_t entropy_first; /* 0; 1: entropy control before the trust region instead of after it */
     int32_t reserved;
-    tce_pool *pool; /* NULL; used with one covariance an episode */
+    tce_pool *pool; /* NULL; used with one covariance per episode */
 } tce_trpl_options;
 
 TCE_API void tce_trpl_options_init(tce_trpl_options *options, size_t struct_size);
@@ -38,12 +38,12 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_create(const tce_trpl_options *options
                                                  const tce_hooks *hooks, tce_trpl **out);
 TCE_API void tce_trpl_free(tce_trpl *tr);
 
-/* What a projection keeps to; may be others in every call. */
+/* The bounds of a projection, which may change from call to call. */
 typedef struct tce_trpl_bounds {
     size_t struct_size;
     double mean;    /* of the mean part of the distance, > 0 */
     double cov;     /* of the covariance part, > 0 */
-    double entropy; /* H_min of entropy control; minus infinity: none. Not read without it. */
+    double entropy; /* H_min, read with entropy control only; minus infinity: no limit */
 } tce_trpl_bounds;
 
 /*
@@ -57,11 +57,11 @@ typedef struct tce_trpl_bounds {
  *   out_L          shaped like L     may be the same array as L
  *
  * The result satisfies both bounds up to rounding (1e-8 of the bound for bounds->cov up to 10).
- * Remembers what backward and regression_add need. Above a factor's diagonal nothing is read and zeros
- * are written.
+ * Remembers what backward and regression_add need. Entries above a factor's diagonal are not read,
+ * and are written as zeros.
  * TCE_E_SHAPE: n = 0 or too large.  TCE_E_NOT_PD: a factor has a diagonal entry <= 0.  TCE_E_VALUE:
  * NaN or infinity; outputs untouched.
- * TCE_E_NO_CONVERGE, TCE_E_NOT_FINITE: numbers so far apart that no result exists in double;
+ * TCE_E_NO_CONVERGE, TCE_E_NOT_FINITE: the numbers are so far apart that double has no result;
  * outputs are NaN. No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_project(tce_trpl *tr, size_t n, const double *mean,
@@ -73,20 +73,19 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_project(tce_trpl *tr, size_t n, const 
 /*
  * Gradient of the last project: d_mean, d_L with respect to its outputs -> out_d_mean, out_d_L with
  * respect to mean and L (old values are constants; zeros above the diagonal). Outputs may be the
- * inputs. TCE_E_STATE: no project before, or it failed.
- * TCE_E_SHAPE: another n than project's.  TCE_E_VALUE: NaN or infinity.   No allocation.   Since
- * 0.2.
+ * inputs. TCE_E_STATE: project was not called before, or failed. TCE_E_SHAPE: n is not that of
+ * project.  TCE_E_VALUE: NaN or infinity.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_backward(tce_trpl *tr, size_t n, const double *d_mean,
                                                    const double *d_L, double *out_d_mean,
                                                    double *out_d_L);
 
 /*
- * Trust-region regression loss of the last project: coefficient * mean over n of the distance of
- * the network's own (mean, L) to the projected one after entropy control, which is a constant
- * [TRPL]. with_cov 0: mean part only. Gradients to mean and L are added to d_mean [n, P] and d_L
- * (like L). mean and L: those given to project, unchanged. Statuses as for backward.   No
- * allocation.   Since 0.2.
+ * Trust-region regression loss of the last project: coefficient times the mean over n of the
+ * distance between the network's own (mean, L) and the projected Gaussian after entropy control,
+ * which counts as a constant [TRPL]. with_cov 0: only the mean part. Gradients to mean and L are
+ * added to d_mean [n, P] and d_L (like L). mean and L: those given to project, unchanged. Statuses
+ * as for backward.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_regression_add(tce_trpl *tr, size_t n, const double *mean,
                                                          const double *L, double coefficient,
@@ -94,8 +93,9 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_regression_add(tce_trpl *tr, size_t n,
                                                          double *d_mean, double *d_L);
 
 /*
- * What the last project measured before it projected; arrays [n] or NULL, covariance numbers [1]
- * when shared. out_eta: eta of KL, omega of the others, 0 inside the bound.   TCE_E_STATE,
+ * The distances that the last project measured before it projected: arrays [n] or NULL; those of a
+ * shared covariance are [1]. out_eta: eta of KL, omega of the others, 0 inside the bound.
+ * TCE_E_STATE,
  * TCE_E_SHAPE.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_distances(const tce_trpl *tr, size_t n,

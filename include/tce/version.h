@@ -1,8 +1,8 @@
 /*
  * libtce: which version this is, and the markers that every public header uses.
  *
- * The macros say what the program was compiled against, tce_version() what it runs with.
- * Compiled as C99 or C++11. Nothing here allocates.
+ * The macros say which version a program was compiled against, tce_version() says which one it runs
+ * with. This header compiles as C99 and as C++11. Nothing here allocates.
  */
 #ifndef TCE_VERSION_H
 #define TCE_VERSION_H
@@ -29,8 +29,8 @@
 #endif
 
 /*
- * A function that is public, but may change or go in any release: it has the symbol version
- * TCE_EXPERIMENTAL, and docs/abi.md promises nothing for it.
+ * Marks a public function that may change or disappear in any release. It has the symbol version
+ * TCE_EXPERIMENTAL, and the promises of docs/abi.md do not cover it.
  */
 #define TCE_API_EXPERIMENTAL TCE_API
 
