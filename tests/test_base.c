@@ -14,6 +14,7 @@
 #include <tce/tce.h>
 
 #include "base/internal.h"
+#include "linalg/blas_check.h"
 #include "linalg/linalg.h"
 #include "support.h"
 
@@ -740,6 +741,43 @@ START_TEST(a_factor_survives_multiplication_and_cholesky)
 }
 END_TEST
 
+/* Products that are wrong in one entry: from the size 4 on, or where both are transposed. */
+static void wrong_from_four(tce__trans ta, tce__trans tb, size_t m, size_t n, size_t k,
+                            double alpha, const double *A, size_t lda, const double *B, size_t ldb,
+                            double beta, double *C, size_t ldc)
+{
+    tce__gemm(ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    if (n >= 4)
+        C[2 * ldc + 3] += 0.25;
+}
+
+static void wrong_if_transposed(tce__trans ta, tce__trans tb, size_t m, size_t n, size_t k,
+                                float alpha, const float *A, size_t lda, const float *B, size_t ldb,
+                                float beta, float *C, size_t ldc)
+{
+    tce__gemm_float(ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    if (ta == TCE__TRANS && tb == TCE__TRANS)
+        C[0] = (float)NAN;
+}
+
+START_TEST(the_products_of_this_blas_are_right)
+{
+    ck_assert_int_eq(tce_blas_check(), TCE_OK);
+}
+END_TEST
+
+START_TEST(a_blas_that_multiplies_wrongly_is_refused_with_the_product)
+{
+    ck_assert_int_eq(tce__products_check(wrong_from_four, tce__gemm_float), TCE_E_LIBRARY);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "dgemm of two 4 x 4 matrices has "));
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "at [2,3]"));
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "OPENBLAS_CORETYPE"));
+    ck_assert_int_eq(tce__products_check(tce__gemm, wrong_if_transposed), TCE_E_LIBRARY);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "sgemm of two 1 x 1 matrices, the first "
+                                                      "transposed, the second transposed has nan"));
+}
+END_TEST
+
 START_TEST(a_matrix_that_is_not_positive_definite_names_its_row)
 {
     double A[4] = { 1.0, 0.0, 2.0, 1.0 };
@@ -833,6 +871,8 @@ int main(void)
     tcase_add_test(errors, hooks_need_both_allocate_and_release);
     tcase_add_test(errors, a_pool_refuses_what_it_cannot_do);
     tcase_add_test(errors, a_matrix_that_is_not_positive_definite_names_its_row);
+    tcase_add_test(errors, the_products_of_this_blas_are_right);
+    tcase_add_test(errors, a_blas_that_multiplies_wrongly_is_refused_with_the_product);
 
     TCase *memory = test_case(suite, "memory", 0);
     tcase_add_test(memory, a_block_larger_than_memory_is_refused);

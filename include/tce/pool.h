@@ -62,6 +62,14 @@ TCE_API TCE_NODISCARD tce_status tce_pool_run(tce_pool *pool, size_t n_items, si
  */
 TCE_API void tce_blas_set_threads(int32_t n_threads);
 
+/*
+ * Multiplies small matrices by the BLAS, in double and in float, and compares with plain loops; one
+ * millisecond. There have been builds of OpenBLAS whose products were wrong on one kind of
+ * processor: call this once, before anything that is computed matters. TCE_E_LIBRARY: a product is
+ * wrong.   No allocation.   Since 0.2.
+ */
+TCE_API TCE_NODISCARD tce_status tce_blas_check(void);
+
 TCE_END_C
 
 #endif

@@ -65,7 +65,7 @@ enum {
     /* environments */
     TCE_E_ENV = -30,     /* an environment failed; the message has its index and reason */
     TCE_E_ENV_NAN = -31, /* an environment returned NaN or infinity */
-    TCE_E_LIBRARY = -32  /* a task library could not be loaded */
+    TCE_E_LIBRARY = -32  /* a library could not be loaded, or computes wrongly */
 };
 
 /*

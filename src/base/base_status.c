@@ -36,7 +36,7 @@ static const status_row STATUSES[] = {
     { TCE_E_SINGULAR, "TCE_E_SINGULAR", "a system has no unique solution" },
     { TCE_E_ENV, "TCE_E_ENV", "an environment failed" },
     { TCE_E_ENV_NAN, "TCE_E_ENV_NAN", "an environment returned NaN or infinity" },
-    { TCE_E_LIBRARY, "TCE_E_LIBRARY", "a task library could not be loaded" },
+    { TCE_E_LIBRARY, "TCE_E_LIBRARY", "a library could not be loaded, or computes wrongly" },
 };
 
 static __thread char last_message[MESSAGE_SIZE];

@@ -498,6 +498,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_pool_n_threads": (c_int32, [Pointer]),
     "tce_pool_run": (Status, [Pointer, c_size_t, c_size_t, c_void_p, Data]),
     "tce_blas_set_threads": (None, [c_int32]),
+    "tce_blas_check": (Status, []),
     "tce_random_start": (None, [Pointer, c_uint64, c_uint64, c_uint64, c_uint64]),
     "tce_random_bits": (c_uint64, [Pointer]),
     "tce_random_uniform": (c_double, [Pointer]),

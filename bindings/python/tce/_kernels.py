@@ -21,9 +21,9 @@ OLD_KERNELS = {"Prescott", "Core2", "Penryn", "Dunnington", "Nehalem", "Sandybri
 
 def chosen(library: ctypes.CDLL) -> Optional[str]:
     """OpenBLAS's name of its kernels; None where a library is linked with another BLAS."""
-    try:
-        name = library.openblas_get_corename
-    except AttributeError:
+    # in the package for any Linux all names of OpenBLAS begin with scipy_
+    name = getattr(library, "openblas_get_corename", None) or getattr(library, "scipy_openblas_get_corename", None)
+    if name is None:
         return None
     name.argtypes, name.restype = [], c_char_p
     found = name()

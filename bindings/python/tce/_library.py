@@ -114,13 +114,17 @@ def _check_version(library: ctypes.CDLL) -> None:
 lib, path = _load()
 _declare_all(lib)
 _check_version(lib)
+try:
+    lib.tce_blas_check()
+except Exception as reason:
+    raise ImportError(str(reason)) from None
 
 
 def openblas_function(name: str, result: Any) -> Optional[Callable[[], Any]]:
     """A function of OpenBLAS without arguments, where that is what libtce is linked with."""
-    try:
-        function = getattr(lib, name)
-    except AttributeError:
+    # in the package for any Linux all its names begin so
+    function = getattr(lib, name, None) or getattr(lib, "scipy_" + name, None)
+    if function is None:
         return None
     function.argtypes, function.restype = [], result
     found: Callable[[], Any] = function

@@ -19,6 +19,7 @@
 #include "commands/bench_tasks.h"
 #include "commands/commands.h"
 #include "methods/methods.h"
+#include "tools/blas.h"
 #include "tools/memory.h"
 
 #define DEFAULT_ITERATIONS 10
@@ -337,11 +338,12 @@ int cmd_bench(int argc, char **argv)
         return bench_tasks(&s, o.task, o.iterations, o.json);
     task t;
     if (status == TCE_OK)
+        status = blas_begin();
+    if (status == TCE_OK)
         status = task_open(&s, &t);
     if (status != TCE_OK)
         return fail();
 
-    tce_blas_set_threads(1);
     const int result = run_bench(&s, &t, o.iterations, o.json);
     task_close(&t);
     return result;

@@ -16,6 +16,7 @@
 #include "report/stats.h"
 #include "run/policy_runner.h"
 #include "commands/progress_line.h"
+#include "tools/blas.h"
 #include "tools/memory.h"
 #include "tools/png.h"
 
@@ -310,7 +311,8 @@ int cmd_eval(int argc, char **argv)
     const int ended = read_options(argc, argv, &o);
     if (ended >= 0)
         return ended;
-    tce_blas_set_threads(1);
+    if (blas_begin() != TCE_OK)
+        return fail();
     policy_runner p;
     tce_pool *pool = NULL;
     const tce_status status = evaluate(&p, &o, &pool);

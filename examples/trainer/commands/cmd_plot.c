@@ -12,6 +12,7 @@
 #include "commands/progress_line.h"
 #include "queue/queue.h"
 #include "report/plot.h"
+#include "tools/blas.h"
 #include "tools/files.h"
 #include "tools/memory.h"
 
@@ -322,8 +323,7 @@ int cmd_plot(int argc, char **argv)
     if (code == EXIT_FINE && a.help)
         code = print_help("plot", OPTIONS, 0);
     else if (code == EXIT_FINE) {
-        tce_blas_set_threads(1);
-        code = plot_runs(&a) == TCE_OK ? EXIT_FINE : fail();
+        code = blas_begin() == TCE_OK && plot_runs(&a) == TCE_OK ? EXIT_FINE : fail();
     }
     free(a.folders);
     free(a.labels);

@@ -13,6 +13,7 @@
 #include "queue/queue.h"
 #include "queue/signals.h"
 #include "report/plot.h"
+#include "tools/blas.h"
 #include "tools/shell.h"
 
 static const char OPTIONS[] =
@@ -415,8 +416,10 @@ static int start_run(const train_options *o)
     settings s;
     display d;
     char folder[RUN_PATH];
-    const tce_status status = o->resume ? settings_to_resume(&s, o)
-                                        : settings_from_arguments(&s, o->n, o->arguments);
+    tce_status status = o->resume ? settings_to_resume(&s, o)
+                                  : settings_from_arguments(&s, o->n, o->arguments);
+    if (status == TCE_OK)
+        status = blas_begin();
     if (status != TCE_OK)
         return fail();
     if (o->n_jobs)
@@ -424,7 +427,6 @@ static int start_run(const train_options *o)
                           "--jobs goes with --seeds, several tasks, or a queue that is resumed");
     run_keep_schedule(&s, &s);
     display_init(&d, o->quiet);
-    tce_blas_set_threads(1);
     if (o->resume || o->out)
         snprintf(folder, sizeof folder, "%s", o->resume ? o->resume : o->out);
     else

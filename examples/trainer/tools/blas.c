@@ -11,6 +11,12 @@
 
 #include "tools/blas.h"
 
+tce_status blas_begin(void)
+{
+    tce_blas_set_threads(1);
+    return tce_blas_check();
+}
+
 const char *better_kernels_than(const char *chosen, int has_avx2, int has_avx512)
 {
     /* what OpenBLAS falls back to, and its kernels for processors that had no AVX2 */
@@ -27,6 +33,9 @@ const char *blas_kernels(void)
     const char *(*name)(void) = NULL;
     void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_corename");
 
+    /* in the package for any Linux all names of OpenBLAS begin so */
+    if (!symbol)
+        symbol = dlsym(RTLD_DEFAULT, "scipy_openblas_get_corename");
     /* ISO C has no conversion from a data pointer to a function */
     if (!symbol)
         return NULL;

@@ -1,11 +1,19 @@
 /*
- * Which kernels OpenBLAS computes with.
+ * The BLAS that libtce computes with, and which kernels OpenBLAS has chosen.
  *
  * It chooses them by the processor when it is loaded. For a processor that is newer than itself it
  * takes those of 2004, at a third of the speed or less.
  */
 #ifndef TRAINER_BLAS_H
 #define TRAINER_BLAS_H
+
+#include <tce/tce.h>
+
+/*
+ * What every command does that computes: one thread, and no step further with a BLAS whose products
+ * are wrong. TCE_E_LIBRARY.
+ */
+tce_status blas_begin(void);
 
 /*
  * OpenBLAS's name of the kernels it computes with, which decide the last bits of every product;
