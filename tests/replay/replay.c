@@ -109,6 +109,8 @@ static const struct {
     { "gsde_minibatch_updates", replay_gsde_minibatch_updates },
     { "ppo_run", replay_ppo_run },
     { "gsde_run", replay_gsde_run },
+    { "trpl_step_updates", replay_trpl_step_updates },
+    { "trpl_step_minibatches", replay_trpl_step_minibatches },
 };
 
 /* ---- one case -------------------------------------------------------------------------------- */

@@ -305,5 +305,7 @@ void replay_gsde_updates(replay_case *c);
 void replay_gsde_minibatch_updates(replay_case *c);
 void replay_ppo_run(replay_case *c);
 void replay_gsde_run(replay_case *c);
+void replay_trpl_step_updates(replay_case *c);
+void replay_trpl_step_minibatches(replay_case *c);
 
 #endif

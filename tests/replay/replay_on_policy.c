@@ -301,7 +301,14 @@ static step_samples judge_samples(replay_case *c, networks *n, size_t E, size_t 
     replay_compare_rivals(c, c->root, "rewards_with_bootstrap", rows, rewards);
     replay_compare_rivals(c, c->root, "advantages", rows, advantages);
     replay_compare_rivals(c, c->root, "returns", rows, returns);
-    return (step_samples){ O, n->A, obs, actions, log_prob, plain, advantages, returns };
+    return (step_samples){ .O = O,
+                           .A = n->A,
+                           .obs = obs,
+                           .actions = actions,
+                           .log_prob = log_prob,
+                           .values = plain,
+                           .advantages = advantages,
+                           .returns = returns };
 }
 
 /* The actions of gSDE: held matrices, the first draw unused, one each for N environments. */
@@ -800,4 +807,224 @@ void replay_ppo_run(replay_case *c)
 void replay_gsde_run(replay_case *c)
 {
     run_loop(c, &METHOD_TABLE_GSDE);
+}
+
+/* ---- TRPL ------------------------------------------------------------------------------------ */
+
+static void free_trpl(void *tr)
+{
+    tce_trpl_free(tr);
+}
+
+/* A policy of softplus deviations and its projection. */
+static void create_trpl(replay_case *c, const json_t *layers_owner, const char *layers_key,
+                        const json_t *vector_owner, size_t rows, trpl_step *t)
+{
+    replay_layers layers;
+    tce_policy *policy;
+    tce_trpl *projection;
+    replay_read_layers(c, layers_owner, layers_key, &layers);
+    tce_policy_options options;
+    tce_policy_options_init(&options, sizeof options);
+    options.n_obs = (int32_t)layers.n_in;
+    options.n_dims = (int32_t)layers.n_out;
+    options.form = TCE_POLICY_DIAGONAL_SHARED;
+    options.n_hidden = (int32_t)layers.n - 1;
+    options.hidden = layers.hidden;
+    options.activation = replay_activation(c);
+    options.precision = TCE_NET_DOUBLE;
+    options.max_batch = (int32_t)rows;
+    options.min_std = replay_number(c, c->root, "min_std");
+    replay_ok(c, tce_policy_create(&options, NULL, &policy));
+    replay_keep(c, policy, free_policy);
+    double *weights = replay_zeros(c, layers.n_parameters + layers.n_out);
+    memcpy(weights, layers.parameters, layers.n_parameters * sizeof *weights);
+    memcpy(weights + layers.n_parameters, replay_array(c, vector_owner, "std_vector", layers.n_out),
+           layers.n_out * sizeof *weights);
+    replay_ok(c, tce_policy_set_weights(policy, weights));
+
+    tce_trpl_options trpl;
+    tce_trpl_options_init(&trpl, sizeof trpl);
+    trpl.dim = (int32_t)layers.n_out;
+    trpl.max_batch = (int32_t)rows;
+    trpl.diagonal = 1;
+    replay_ok(c, tce_trpl_create(&trpl, NULL, &projection));
+    replay_keep(c, projection, free_trpl);
+    memory *m = case_memory(c);
+    trpl_step_take(t, m, rows, layers.n_in, layers.n_out);
+    if (m->failed)
+        replay_fail(c, "no memory");
+    t->update.policy = policy;
+    t->update.trpl = projection;
+}
+
+static policy_update_options trpl_options(replay_case *c)
+{
+    policy_update_options o = { .regression = replay_number(c, c->root, "trust_region_coefficient"),
+                                .regress_cov = 1 };
+    o.bounds = TCE_INIT(tce_trpl_bounds);
+    o.bounds.mean = replay_number(c, c->root, "mean_bound");
+    o.bounds.cov = replay_number(c, c->root, "cov_bound");
+    tce_adam_options_init(&o.adam, sizeof o.adam);
+    o.adam.learning_rate = replay_number(c, c->root, "lr");
+    o.adam.epsilon = replay_number(c, c->root, "adam_epsilon");
+    return o;
+}
+
+static step_samples trpl_samples(replay_case *c, const trpl_step *t, size_t rows,
+                                 const char *advantages)
+{
+    return (step_samples){ .O = t->O,
+                           .A = t->A,
+                           .obs = replay_array(c, c->root, "observations", rows * t->O),
+                           .actions = replay_array(c, c->root, "actions", rows * t->A),
+                           .log_prob = replay_array(c, c->root, "old_log_prob", rows),
+                           .advantages = replay_array(c, c->root, advantages, rows),
+                           .means = replay_array(c, c->root, "old_mean", rows * t->A),
+                           .deviations = replay_array(c, c->root, "old_std", t->A) };
+}
+
+/* A policy's vector of weights or gradients: layers, then raw deviations. */
+static void compare_trpl_vector(replay_case *c, const json_t *layers_owner, const char *layers_key,
+                                const json_t *vector_owner, const char *vector_key,
+                                const trpl_step *t, int gradient)
+{
+    const size_t n = tce_policy_n_weights(t->update.policy);
+    double *all = replay_zeros(c, n);
+    if (gradient)
+        tce_policy_get_gradient(t->update.policy, all);
+    else
+        tce_policy_get_weights(t->update.policy, all);
+    compare_list(c, layers_owner, layers_key, all);
+    replay_compare_rivals(c, vector_owner, vector_key, t->A, all + n - t->A);
+}
+
+/* One gradient and Adam step, and what the case has of it. */
+static void trpl_update(replay_case *c, const json_t *step, trpl_step *t, const step_samples *s,
+                        size_t n, const uint32_t *rows, const policy_update_options *o)
+{
+    policy_update *u = &t->update;
+    policy_gradient gradient;
+    double eta, part, moved = 0.0, norm, *scrap = replay_zeros(c, n * t->A + t->A);
+    double *distance = replay_zeros(c, n);
+    replay_ok(c, trpl_step_gradient(t, s, n, rows, o, 0, &gradient));
+    replay_compare_rivals(c, step, "mean", n * t->A, u->mean);
+    replay_compare_rivals(c, step, "std", t->A, u->L);
+    replay_compare_rivals(c, step, "projected_mean", n * t->A, u->proj_mean);
+    replay_compare_rivals(c, step, "projected_std", t->A, u->proj_L);
+    replay_ok(c, tce_trpl_distances(u->trpl, n, distance, NULL, &eta));
+    for (size_t i = 0; i < n; i++)
+        moved += distance[i] > o->bounds.mean;
+    replay_compare_rivals(c, step, "eta", 1, &eta);
+    replay_compare_rivals(c, step, "n_projected_means", 1, &moved);
+    replay_compare_rivals(c, step, "surrogate", 1, &gradient.stats.loss);
+    replay_ok(c, tce_trpl_regression_add(u->trpl, n, u->mean, u->L, 1.0, 0, &part, scrap,
+                                         scrap + n * t->A));
+    replay_compare_rivals(c, step, "regression_mean", 1, &part);
+    const double cov = gradient.regression / o->regression - part;
+    const double want = replay_number(c, step, "regression_cov");
+    replay_compare_absolute(c, "regression_cov", 1, &cov, &want, TOL_RIVALS);
+    const double loss = gradient.stats.loss + gradient.regression;
+    replay_compare_rivals(c, step, "loss", 1, &loss);
+    const json_t *gradients = replay_get(c, step, "gradients");
+    if (gradients != NULL)
+        compare_trpl_vector(c, gradients, "layers", gradients, "std_vector", t, 1);
+    replay_ok(c, policy_update_step(u, o, &norm));
+}
+
+void replay_trpl_step_updates(replay_case *c)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    trpl_step t;
+    replay_shape(c, c->root, "observations", shape);
+    const size_t rows = shape[0];
+    create_trpl(c, c->root, "weights", c->root, rows, &t);
+    const policy_update_options o = trpl_options(c);
+    const step_samples s = trpl_samples(c, &t, rows, "advantages");
+    uint32_t *list = replay_block(c, rows, sizeof *list);
+    for (size_t i = 0; i < rows; i++)
+        list[i] = (uint32_t)i;
+    const json_t *epochs = replay_get(c, c->root, "epochs");
+    for (size_t e = 0; e < json_array_size(epochs); e++)
+        trpl_update(c, json_array_get(epochs, e), &t, &s, rows, list, &o);
+    compare_trpl_vector(c, c->root, "final_weights", c->root, "final_std_vector", &t, 0);
+}
+
+/* The samples of a minibatch, whose number must be that of the cut. */
+static uint32_t *minibatch_rows(replay_case *c, const json_t *step, const minibatches *cut,
+                                size_t k, size_t *out_n)
+{
+    *out_n = minibatch_begin(cut, k + 1) - minibatch_begin(cut, k);
+    const int32_t *indices = replay_ints(c, step, "indices", *out_n);
+    uint32_t *out = replay_block(c, *out_n, sizeof *out);
+    for (size_t i = 0; i < *out_n; i++)
+        out[i] = (uint32_t)indices[i];
+    return out;
+}
+
+static void trpl_critic_epochs(replay_case *c, const step_samples *s, const minibatches *cut)
+{
+    const json_t *weights = replay_object(c, c->root, "weights");
+    const json_t *epochs = replay_get(c, c->root, "epochs_critic");
+    replay_layers layers;
+    tce_net *net;
+    tce_net_options options;
+    tce_adam_options adam;
+    replay_read_layers(c, weights, "critic", &layers);
+    tce_net_options_init(&options, sizeof options);
+    options.n_in = (int32_t)layers.n_in;
+    options.n_hidden = (int32_t)layers.n - 1;
+    options.hidden = layers.hidden;
+    options.activation = replay_activation(c);
+    options.precision = TCE_NET_DOUBLE;
+    replay_ok(c, tce_net_create(&options, NULL, &net));
+    replay_keep(c, net, free_net);
+    replay_ok(c, tce_net_set_weights(net, layers.parameters));
+    tce_adam_options_init(&adam, sizeof adam);
+    adam.learning_rate = replay_number(c, c->root, "lr_critic_alpha");
+    adam.epsilon = replay_number(c, c->root, "adam_epsilon");
+    for (size_t e = 0; e < json_array_size(epochs); e++)
+        for (size_t k = 0; k < cut->count; k++) {
+            const json_t *step = json_array_get(json_array_get(epochs, e), k);
+            size_t n;
+            value_report report;
+            const uint32_t *rows = minibatch_rows(c, step, cut, k, &n);
+            replay_ok(c, value_gradient(net, s, n, rows, 1.0, 0.0, &report));
+            replay_compare_rivals(c, step, "loss", 1, &report.loss);
+            replay_ok(c, tce_net_adam_step(net, &adam));
+        }
+    double *after = replay_zeros(c, layers.n_parameters);
+    tce_net_get_weights(net, after);
+    compare_list(c, replay_object(c, c->root, "final_weights"), "critic", after);
+}
+
+void replay_trpl_step_minibatches(replay_case *c)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    trpl_step t;
+    replay_shape(c, c->root, "observations", shape);
+    const size_t rows = shape[0];
+    const json_t *weights = replay_object(c, c->root, "weights");
+    create_trpl(c, weights, "policy", weights, rows, &t);
+    const policy_update_options o = trpl_options(c);
+    step_samples s = trpl_samples(c, &t, rows, "advantages");
+    double *advantages = replay_array(c, c->root, "advantages", rows);
+    tce_returns_normalise(rows, NULL, advantages);
+    replay_compare_rivals(c, c->root, "advantages_normalised", rows, advantages);
+    s.advantages = advantages;
+    s.returns = replay_array(c, c->root, "returns", rows);
+    s.values = replay_zeros(c, rows);
+    const minibatches cut = minibatches_of(
+        rows, (size_t)replay_int(c, c->root, "minibatches", 1, 1000), 0);
+    const json_t *epochs = replay_get(c, c->root, "epochs");
+    for (size_t e = 0; e < json_array_size(epochs); e++)
+        for (size_t k = 0; k < cut.count; k++) {
+            const json_t *step = json_array_get(json_array_get(epochs, e), k);
+            size_t n;
+            const uint32_t *list = minibatch_rows(c, step, &cut, k, &n);
+            trpl_update(c, step, &t, &s, n, list, &o);
+        }
+    const json_t *final = replay_object(c, c->root, "final_weights");
+    compare_trpl_vector(c, final, "policy", final, "std_vector", &t, 0);
+    trpl_critic_epochs(c, &s, &cut);
 }

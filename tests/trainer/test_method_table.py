@@ -31,6 +31,7 @@ METHODS: Dict[str, List[str]] = {
     "bbrl": EPISODIC,
     "ppo": ON_POLICY,
     "gsde": ON_POLICY,
+    "trpl": [*ON_POLICY, "critic.epochs=2"],
     "sac": OFF_POLICY,
     "pink": [*OFF_POLICY, "noise.chunk=50"],
 }

@@ -66,6 +66,7 @@ extern const method METHOD_TABLE_TCE;
 extern const method METHOD_TABLE_BBRL;
 extern const method METHOD_TABLE_PPO;
 extern const method METHOD_TABLE_GSDE;
+extern const method METHOD_TABLE_TRPL;
 extern const method METHOD_TABLE_SAC;
 extern const method METHOD_TABLE_PINK;
 

@@ -89,6 +89,17 @@ static tce_status create_normaliser(size_t n_columns, int32_t centre, double cli
     return tce_normaliser_create(&options, hooks, out);
 }
 
+static tce_status create_projection(on_policy *l, const tce_hooks *hooks)
+{
+    tce_trpl_options options;
+    tce_trpl_options_init(&options, sizeof options);
+    options.kind = l->o->projection;
+    options.dim = (int32_t)l->A;
+    options.max_batch = (int32_t)l->n;
+    options.diagonal = 1;
+    return tce_trpl_create(&options, hooks, &l->projection);
+}
+
 /* hooks: NULL, or those of memory.h */
 static tce_status create_handles(on_policy *l, const tce_hooks *hooks)
 {
@@ -99,6 +110,10 @@ static tce_status create_handles(on_policy *l, const tce_hooks *hooks)
     if (status == TCE_OK)
         status = create_critic(l, hooks);
     if (hooks)
+        status = memory_measured(status);
+    if (status == TCE_OK && l->way.projected)
+        status = create_projection(l, hooks);
+    if (hooks && l->way.projected)
         status = memory_measured(status);
     if (status == TCE_OK && o->normalise_observations && !hooks)
         status = create_normaliser(l->O, 1, o->observation_clip, hooks, &l->seen_obs);
@@ -116,6 +131,8 @@ static void take_arrays(on_policy *l, memory *m)
         gsde_take(&l->noise, &noise, m);
     step_policy_take(&l->actor, m, n > N ? n : N, A, l->F);
     step_update_take(&l->update, m, n, O, A);
+    if (l->way.projected)
+        trpl_step_take(&l->trpl, m, n, O, A);
     r->obs = memory_doubles(m, n * O);
     r->actions = memory_doubles(m, n * A);
     r->log_prob = memory_doubles(m, n);
@@ -125,7 +142,7 @@ static void take_arrays(on_policy *l, memory *m)
     r->lost = memory_take(m, n, 1);
     r->advantages = memory_doubles(m, n);
     r->returns = memory_doubles(m, n);
-    if (l->way.keep_means) {
+    if (l->way.projected) {
         r->means = memory_doubles(m, n * A);
         r->deviations = memory_doubles(m, A);
     }
@@ -242,6 +259,8 @@ static tce_status create_parts(on_policy *l, const method_context *c)
     l->actor.policy = l->mean;
     l->actor.noise = l->way.gsde ? &l->noise : NULL;
     l->update.policy = &l->actor;
+    l->trpl.update.policy = l->mean;
+    l->trpl.update.trpl = l->projection;
     l->update.critic = l->critic;
     l->update.pool = l->pool;
     agent_describe(&l->agent, l->env.spec, s->task.name, 0, 0);
@@ -286,6 +305,7 @@ void on_policy_destroy(void *self)
     stepping_free(&l->env);
     tce_policy_free(l->mean);
     tce_net_free(l->critic);
+    tce_trpl_free(l->projection);
     tce_normaliser_free(l->seen_obs);
     tce_normaliser_free(l->seen_returns);
     memory_free(&l->arrays);
@@ -535,8 +555,8 @@ minibatches on_policy_shuffle(on_policy *l, int64_t i, int32_t what, int32_t epo
 step_samples on_policy_samples(const on_policy *l)
 {
     const step_rollout *r = &l->rollout;
-    return (step_samples){ l->O,        l->A,      r->obs,        r->actions,
-                           r->log_prob, r->values, r->advantages, r->returns };
+    return (step_samples){ l->O,      l->A,          r->obs,     r->actions, r->log_prob,
+                           r->values, r->advantages, r->returns, r->means,   r->deviations };
 }
 
 /* 1 - var(R - V)/var(R) of the samples that count; NaN where returns do not vary */

@@ -1,5 +1,5 @@
 /*
- * What PPO, gSDE and step-based TRPL are made of (rivals.md 1, 2, 4): a Gaussian over actions, a value
+ * What PPO, gSDE and step-based TRPL are made of : a Gaussian over actions, a value
  * network, running normalisers, and a roll-out of S steps in N environments that continues where the
  * last one stopped. A method adds its update.
  *
@@ -11,6 +11,7 @@
 #include "collect/stepping.h"
 #include "methods/methods.h"
 #include "methods/step_update.h"
+#include "methods/trpl_step.h"
 
 /* Settings of these methods, in `own`; those of groups that others use too are where they always are. */
 typedef struct on_policy_settings {
@@ -86,9 +87,9 @@ typedef struct on_policy_way {
     tce_status (*update)(on_policy *l, int64_t i, double *out);
     size_t n_own; /* columns of the method, after the shared ones */
     const char *const *own;
-    int32_t spread;     /* TCE_POLICY_… of deviations */
-    int32_t gsde;       /* state-dependent noise */
-    int32_t keep_means; /* the roll-out keeps the policy's means */
+    int32_t spread;    /* TCE_POLICY_… of deviations */
+    int32_t gsde;      /* state-dependent noise */
+    int32_t projected; /* a trust region around the roll-out's policy, whose means are kept */
 } on_policy_way;
 
 struct on_policy {
@@ -104,8 +105,10 @@ struct on_policy {
     gsde noise;              /* with way.gsde */
     step_policy actor;
     tce_net *critic;
+    tce_trpl *projection;                    /* with way.projected */
     tce_normaliser *seen_obs, *seen_returns; /* NULL: not normalised */
     step_update update;
+    trpl_step trpl; /* with way.projected */
     step_rollout rollout;
     agent agent;
 

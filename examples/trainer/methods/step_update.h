@@ -19,6 +19,8 @@ typedef struct step_samples {
     const double *values;     /* [*] */
     const double *advantages; /* [*] */
     const double *returns;    /* [*] */
+    const double *means;      /* [*, A] of the roll-out's policy, for TRPL */
+    const double *deviations; /* [A] */
 } step_samples;
 
 typedef struct step_update_options {
