@@ -126,7 +126,7 @@ FORCE:
 SUITES      := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/test_*.c)))
 SUPPORT     := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/support/*.c)))
 # what the trainer learns with needs nothing but the library
-SUPPORT     += $(BUILD)/examples/trainer/methods/policy_update.o $(BUILD)/examples/trainer/methods/critic.o \
+SUPPORT     += $(BUILD)/examples/trainer/methods/policy_update.o $(BUILD)/examples/trainer/methods/critic.o $(BUILD)/examples/trainer/methods/value_loss.o \
                $(BUILD)/examples/trainer/methods/schedules.o $(BUILD)/examples/trainer/collect/factors.o \
                $(BUILD)/examples/trainer/tools/memory.o
 # suites that start threads, for the thread sanitizer

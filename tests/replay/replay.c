@@ -111,6 +111,8 @@ static const struct {
     { "gsde_run", replay_gsde_run },
     { "trpl_step_updates", replay_trpl_step_updates },
     { "trpl_step_minibatches", replay_trpl_step_minibatches },
+    { "bbrl_clip_updates", replay_bbrl_clip_updates },
+    { "policy_action", replay_policy_action },
 };
 
 /* ---- one case -------------------------------------------------------------------------------- */

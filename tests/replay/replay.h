@@ -307,5 +307,7 @@ void replay_ppo_run(replay_case *c);
 void replay_gsde_run(replay_case *c);
 void replay_trpl_step_updates(replay_case *c);
 void replay_trpl_step_minibatches(replay_case *c);
+void replay_bbrl_clip_updates(replay_case *c);
+void replay_policy_action(replay_case *c);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "methods/critic.h"
 #include "methods/on_policy.h"
 #include "methods/schedules.h"
 
@@ -966,6 +967,7 @@ static void trpl_critic_epochs(replay_case *c, const step_samples *s, const mini
 {
     const json_t *weights = replay_object(c, c->root, "weights");
     const json_t *epochs = replay_get(c, c->root, "epochs_critic");
+    const value_samples values = { s->obs, s->returns, NULL };
     replay_layers layers;
     tce_net *net;
     tce_net_options options;
@@ -989,7 +991,7 @@ static void trpl_critic_epochs(replay_case *c, const step_samples *s, const mini
             size_t n;
             value_report report;
             const uint32_t *rows = minibatch_rows(c, step, cut, k, &n);
-            replay_ok(c, value_gradient(net, s, n, rows, 1.0, 0.0, &report));
+            replay_ok(c, value_gradient(net, &values, n, rows, 1.0, 0.0, &report));
             replay_compare_rivals(c, step, "loss", 1, &report.loss);
             replay_ok(c, tce_net_adam_step(net, &adam));
         }
@@ -1013,7 +1015,6 @@ void replay_trpl_step_minibatches(replay_case *c)
     replay_compare_rivals(c, c->root, "advantages_normalised", rows, advantages);
     s.advantages = advantages;
     s.returns = replay_array(c, c->root, "returns", rows);
-    s.values = replay_zeros(c, rows);
     const minibatches cut = minibatches_of(
         rows, (size_t)replay_int(c, c->root, "minibatches", 1, 1000), 0);
     const json_t *epochs = replay_get(c, c->root, "epochs");
@@ -1027,4 +1028,250 @@ void replay_trpl_step_minibatches(replay_case *c)
     const json_t *final = replay_object(c, c->root, "final_weights");
     compare_trpl_vector(c, final, "policy", final, "std_vector", &t, 0);
     trpl_critic_epochs(c, &s, &cut);
+}
+
+/* ---- BBRL with clipped ratios ---------------------------------------------------------------- */
+
+static void free_critic(void *c)
+{
+    critic_free(c);
+}
+
+/* A policy over parameters with the case's weights, and an update that projects nothing. */
+static void create_clipped(replay_case *c, size_t rows, policy_update *u)
+{
+    const json_t *weights = replay_object(c, c->root, "weights");
+    const int diagonal = strcmp(replay_text(c, c->root, "covariance"), "diagonal") == 0;
+    replay_layers layers;
+    tce_policy_options policy;
+    tce_trpl_options trpl;
+    replay_read_layers(c, weights, "policy", &layers);
+    const size_t P = layers.n_out, n_raw = diagonal ? P : P * (P + 1) / 2;
+    tce_policy_options_init(&policy, sizeof policy);
+    policy.n_obs = (int32_t)layers.n_in;
+    policy.n_dims = (int32_t)P;
+    policy.form = diagonal ? TCE_POLICY_DIAGONAL_SHARED : TCE_POLICY_FULL_SHARED;
+    policy.n_hidden = (int32_t)layers.n - 1;
+    policy.hidden = layers.hidden;
+    policy.activation = replay_activation(c);
+    policy.precision = TCE_NET_DOUBLE;
+    policy.max_batch = (int32_t)rows;
+    policy.min_std = replay_number(c, c->root, "min_std");
+    memset(u, 0, sizeof *u);
+    replay_ok(c, tce_policy_create(&policy, NULL, &u->policy));
+    replay_keep(c, u->policy, free_policy);
+    double *all = replay_zeros(c, layers.n_parameters + n_raw);
+    memcpy(all, layers.parameters, layers.n_parameters * sizeof *all);
+    memcpy(all + layers.n_parameters, replay_array(c, weights, "covariance_vector", n_raw),
+           n_raw * sizeof *all);
+    replay_ok(c, tce_policy_set_weights(u->policy, all));
+
+    tce_trpl_options_init(&trpl, sizeof trpl);
+    trpl.kind = TCE_TRPL_IDENTITY;
+    trpl.dim = (int32_t)P;
+    trpl.max_batch = (int32_t)rows;
+    trpl.diagonal = diagonal;
+    replay_ok(c, tce_trpl_create(&trpl, NULL, &u->trpl));
+    replay_keep(c, u->trpl, free_trpl);
+    memory *m = case_memory(c);
+    const policy_update_sizes sizes = {
+        .max_rows = rows, .n_scales = 1, .P = P, .diagonal = diagonal
+    };
+    policy_update_take(u, m, &sizes);
+    if (m->failed)
+        replay_fail(c, "no memory");
+}
+
+static void compare_clipped(replay_case *c, const json_t *layers_owner, const char *layers_key,
+                            const json_t *vector_owner, const policy_update *u, int gradient)
+{
+    const size_t n = tce_policy_n_weights(u->policy);
+    const int diagonal = tce_policy_scale_size(u->policy) == u->P;
+    const size_t n_raw = diagonal ? u->P : u->P * (u->P + 1) / 2;
+    double *all = replay_zeros(c, n);
+    if (gradient)
+        tce_policy_get_gradient(u->policy, all);
+    else
+        tce_policy_get_weights(u->policy, all);
+    compare_list(c, layers_owner, layers_key, all);
+    replay_compare_rivals(c, vector_owner, "covariance_vector", n_raw, all + n - n_raw);
+}
+
+static void clipped_policy_epochs(replay_case *c, size_t rows, const double *contexts)
+{
+    policy_update u;
+    create_clipped(c, rows, &u);
+    parameter_likelihood likelihood = {
+        .n = rows,
+        .n_factors = 1,
+        .P = u.P,
+        .params = replay_array(c, c->root, "sampled_params", rows * u.P),
+        .old_log_prob = replay_array(c, c->root, "old_log_prob", rows),
+        .advantages = replay_array(c, c->root, "advantages_normalised", rows),
+        .ratio_clip = replay_number(c, c->root, "clip"),
+        .log_prob = replay_zeros(c, rows),
+        .d_log_prob = replay_zeros(c, rows),
+        .work = replay_zeros(c, tce_gauss_work_size(rows, u.P))
+    };
+    double *old_mean = replay_zeros(c, rows * u.P), *old_L = replay_zeros(c, u.P * u.P);
+    for (size_t i = 0; i < u.P; i++)
+        old_L[i * u.P + i] = 1.0;
+    const policy_rows batch = { rows, contexts, old_mean, old_L, parameter_surrogate, &likelihood };
+    policy_update_options o = { .bounds = TCE_INIT(tce_trpl_bounds) };
+    tce_adam_options_init(&o.adam, sizeof o.adam);
+    o.adam.learning_rate = replay_number(c, c->root, "lr");
+    o.adam.epsilon = replay_number(c, c->root, "adam_epsilon");
+    const json_t *epochs = replay_get(c, c->root, "epochs");
+    for (size_t e = 0; e < json_array_size(epochs); e++) {
+        const json_t *epoch = json_array_get(epochs, e);
+        const json_t *gradients = replay_get(c, epoch, "gradients");
+        policy_gradient gradient = { .stats = TCE_INIT(tce_returns_stats) };
+        double norm;
+        replay_ok(c, policy_update_gradient(&u, &batch, &o, &gradient));
+        const double want = replay_number(c, epoch, "policy_loss");
+        replay_compare_absolute(c, "policy_loss", 1, &gradient.stats.loss, &want, TOL_RIVALS);
+        replay_compare_rivals(c, epoch, "clip_fraction", 1, &gradient.stats.fraction_clipped);
+        replay_compare_rivals(c, epoch, "log_prob", rows, likelihood.log_prob);
+        if (gradients != NULL)
+            compare_clipped(c, gradients, "layers", gradients, &u, 1);
+        replay_ok(c, policy_update_step(&u, &o, &norm));
+    }
+    const json_t *final = replay_object(c, c->root, "final_weights");
+    compare_clipped(c, final, "policy", final, &u, 0);
+}
+
+static void clipped_critic_epochs(replay_case *c, size_t rows, const double *contexts)
+{
+    const json_t *epochs = replay_get(c, c->root, "epochs_critic");
+    replay_layers layers;
+    critic *v = replay_block(c, 1, sizeof *v);
+    replay_read_layers(c, replay_object(c, c->root, "weights"), "critic", &layers);
+    const critic_options options = { .n_inputs = (int32_t)layers.n_in,
+                                     .n_hidden = (int32_t)layers.n - 1,
+                                     .hidden = layers.hidden,
+                                     .activation = replay_activation(c),
+                                     .precision = TCE_NET_DOUBLE,
+                                     .max_rows = (int32_t)rows };
+    const double *targets = replay_array(c, c->root, "returns", rows);
+    critic_fit fit = { .n_minibatches = 1,
+                       .value_clip = replay_number_or(c, c->root, "value_clip", 0.0) };
+    tce_adam_options_init(&fit.adam, sizeof fit.adam);
+    fit.adam.learning_rate = replay_number(c, c->root, "lr_critic_alpha");
+    fit.adam.epsilon = replay_number(c, c->root, "adam_epsilon");
+    replay_ok(c, critic_create(v, &options, case_memory(c)));
+    replay_keep(c, v, free_critic);
+    replay_ok(c, tce_net_set_weights(v->net, layers.parameters));
+    replay_ok(c, critic_remember(v, rows, contexts, &fit.old_values));
+    replay_compare_rivals(c, c->root, "old_values", rows, fit.old_values);
+    for (size_t e = 0; e < json_array_size(epochs); e++) {
+        const json_t *epoch = json_array_get(epochs, e);
+        const value_samples samples = { contexts, targets, fit.old_values };
+        value_report report;
+        double loss;
+        replay_ok(c, value_gradient(v->net, &samples, rows, NULL, 1.0, fit.value_clip, &report));
+        replay_compare_rivals(c, epoch, "fraction_clipped", 1, &report.clip_fraction);
+        replay_ok(c, critic_fit_epoch(v, &fit, rows, contexts, targets, NULL, &loss));
+        replay_compare_rivals(c, epoch, "value_loss", 1, &loss);
+    }
+    double *after = replay_zeros(c, layers.n_parameters);
+    tce_net_get_weights(v->net, after);
+    compare_list(c, replay_object(c, c->root, "final_weights"), "critic", after);
+}
+
+void replay_bbrl_clip_updates(replay_case *c)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    replay_shape(c, c->root, "contexts", shape);
+    const double *contexts = replay_array(c, c->root, "contexts", shape[0] * shape[1]);
+    clipped_policy_epochs(c, shape[0], contexts);
+    clipped_critic_epochs(c, shape[0], contexts);
+}
+
+/* ---- what a trained policy does --------------------------------------------------------------- */
+
+static void free_normaliser(void *n)
+{
+    tce_normaliser_free(n);
+}
+
+/* A normaliser with given statistics, through the state that it saves. */
+static tce_normaliser *given_normaliser(replay_case *c, size_t O, double epsilon, double clip)
+{
+    tce_normaliser_options options;
+    tce_normaliser *out;
+    tce_store *store;
+    const double count = 1.0;
+    const size_t one = 1;
+    tce_normaliser_options_init(&options, sizeof options);
+    options.n_columns = (int32_t)O;
+    options.epsilon = epsilon;
+    options.clip = clip;
+    replay_ok(c, tce_normaliser_create(&options, NULL, &out));
+    replay_keep(c, out, free_normaliser);
+    replay_ok(c, tce_store_create(NULL, &store));
+    tce_status status = tce_store_put(store, "n.mean", TCE_STORE_F64, 1, &O,
+                                      replay_array(c, c->root, "obs_mean", O));
+    if (status == TCE_OK)
+        status = tce_store_put(store, "n.variance", TCE_STORE_F64, 1, &O,
+                               replay_array(c, c->root, "obs_var", O));
+    if (status == TCE_OK)
+        status = tce_store_put(store, "n.count", TCE_STORE_F64, 1, &one, &count);
+    if (status == TCE_OK)
+        status = tce_normaliser_load(out, store, "n");
+    tce_store_free(store);
+    replay_ok(c, status);
+    return out;
+}
+
+void replay_policy_action(replay_case *c)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    agent a;
+    replay_layers layers;
+    const char *method = replay_text(c, c->root, "method");
+    const int squashed = method != NULL && strcmp(method, "sac") == 0;
+    if (squashed) {
+        /* body and mean head of a policy, one after the other */
+        json_t *all = json_deep_copy(replay_get(c, c->root, "body"));
+        json_array_append(all, (json_t *)replay_get(c, c->root, "mean"));
+        json_t *wrapped = json_pack("{so}", "layers", all);
+        replay_read_layers(c, wrapped, "layers", &layers);
+        json_decref(wrapped);
+    } else {
+        replay_read_layers(c, c->root, "policy", &layers);
+    }
+    replay_shape(c, c->root, "observations", shape);
+    const size_t n = shape[0], O = shape[1], P = layers.n_out;
+    tce_policy_options policy;
+    tce_policy_options_init(&policy, sizeof policy);
+    policy.n_obs = (int32_t)O;
+    policy.n_dims = (int32_t)P;
+    policy.form = TCE_POLICY_DIAGONAL_SHARED;
+    policy.n_hidden = (int32_t)layers.n - 1;
+    policy.hidden = layers.hidden;
+    policy.activation = replay_activation(c);
+    policy.precision = TCE_NET_DOUBLE;
+    memset(&a, 0, sizeof a);
+    replay_ok(c, tce_policy_create(&policy, NULL, &a.policy));
+    replay_keep(c, a.policy, free_policy);
+    double *weights = replay_zeros(c, tce_policy_n_weights(a.policy));
+    memcpy(weights, layers.parameters, layers.n_parameters * sizeof *weights);
+    replay_ok(c, tce_policy_set_weights(a.policy, weights));
+
+    a.acts = 1;
+    a.O = a.O_net = a.n_context = O;
+    a.P = P;
+    a.output = squashed ? AGENT_TANH : AGENT_CLIP;
+    a.low = replay_array(c, c->root, "action_low", P);
+    a.high = replay_array(c, c->root, "action_high", P);
+    if (!squashed)
+        a.normaliser = given_normaliser(c, O, replay_number(c, c->root, "epsilon"),
+                                        replay_number_or(c, c->root, "obs_clip", 0.0));
+    const double *obs = replay_array(c, c->root, "observations", n * O);
+    double *action = replay_zeros(c, n * P), *work = replay_zeros(c, agent_work(&a, n));
+    replay_ok(c, agent_act(&a, n, obs, 0.0, work, action));
+    replay_compare_rivals(c, c->root, "action", n * P, action);
+    a.output = AGENT_PLAIN;
+    replay_ok(c, agent_act(&a, n, obs, 0.0, work, action));
+    replay_compare_rivals(c, c->root, "network_output", n * P, action);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "methods/schedules.h"
+#include "methods/value_loss.h"
 
 enum { NAME_SIZE = 64 };
 
@@ -40,6 +41,7 @@ static void take_arrays(critic *c, memory *m)
 {
     c->work = memory_doubles(m, tce_net_work_size(c->net, c->max_rows));
     c->rows = memory_take(m, c->max_rows, sizeof *c->rows);
+    c->old = memory_doubles(m, c->max_rows);
 }
 
 tce_status critic_create(critic *c, const critic_options *options, memory *m)
@@ -80,11 +82,23 @@ tce_status critic_value(critic *c, size_t n, const double *x, double *out)
     return tce_net_evaluate(c->net, n, x, c->work, out);
 }
 
+tce_status critic_remember(critic *c, size_t n, const double *x, const double **out)
+{
+    *out = c->old;
+    return critic_value(c, n, x, c->old);
+}
+
 /* one step on n rows, those of `rows` unless NULL */
 static tce_status fit_minibatch(critic *c, const critic_fit *fit, size_t n, const double *x,
                                 const double *target, const uint32_t *rows, double *out_loss)
 {
-    const tce_status status = tce_net_pass_mse(c->net, n, x, target, rows, out_loss);
+    const value_samples samples = { x, target, fit->old_values };
+    value_report report = { 0.0, 0.0 };
+    const tce_status status = fit->value_clip > 0.0
+                                  ? value_gradient(c->net, &samples, n, rows, 1.0, fit->value_clip,
+                                                   &report)
+                                  : tce_net_pass_mse(c->net, n, x, target, rows, &report.loss);
+    *out_loss = report.loss;
     if (status != TCE_OK)
         return status;
     const double factor = clip_factor(tce_net_gradient_norm(c->net), fit->clip_norm);

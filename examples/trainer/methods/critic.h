@@ -25,6 +25,7 @@ typedef struct critic {
     size_t max_rows;
     double *work;   /* of tce_net_evaluate */
     uint32_t *rows; /* [max_rows] a permutation */
+    double *old;    /* [max_rows] values before an update */
 } critic;
 
 /* critic_free also after a failure. */
@@ -33,6 +34,9 @@ tce_status critic_create(critic *c, const critic_options *options, memory *m);
 tce_status critic_measure(const critic_options *options, memory *m);
 void critic_free(critic *c);
 
+/* Their values before an update, for critic_fit.old_values: they stay until the next call. */
+tce_status critic_remember(critic *c, size_t n, const double *x, const double **out);
+
 /* out [n] of normalised inputs x [n, n_inputs]; any n up to max_rows */
 tce_status critic_value(critic *c, size_t n, const double *x, double *out);
 
@@ -40,11 +44,13 @@ typedef struct critic_fit {
     size_t n_minibatches;
     double clip_norm; /* 0: no clip */
     tce_adam_options adam;
+    double value_clip;        /* of values around old_values [rivals 8]; 0: none */
+    const double *old_values; /* [n], before the first epoch; NULL without it */
 } critic_fit;
 
 /*
  * One epoch of regression of normalised inputs x [n, n_inputs] to target [n]: an Adam step on the
- * mean of squares of each minibatch. With more than one the rows are permuted by `random` first,
+ * mean of squares of each minibatch, of which the clipped ones have no gradient. With more than one the rows are permuted by `random` first,
  * and the first n mod n_minibatches parts are one longer. out_loss: mean over the rows, before each
  * step. TCE_E_NOT_FINITE: the gradient of a minibatch; the steps before it are done.
  */

@@ -310,7 +310,8 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
     const settings *s = &l->s;
     critic_fit fit = { .adam = s->critic.adam,
                        .n_minibatches = (size_t)s->critic.minibatches,
-                       .clip_norm = s->critic.clip_norm };
+                       .clip_norm = s->critic.clip_norm,
+                       .value_clip = s->critic.value_clip };
     fit.adam.learning_rate *= linear_schedule((uint64_t)(i - 1),
                                               (uint64_t)s->schedule.learning_rate_iterations,
                                               s->schedule.learning_rate_last);
@@ -319,6 +320,8 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
 
     double sum = 0.0;
     tce_status status = check_minibatches(s, n);
+    if (status == TCE_OK && fit.value_clip > 0.0)
+        status = critic_remember(&l->critic, n, inputs, &fit.old_values);
     for (int32_t epoch = 0; status == TCE_OK && epoch < s->critic.epochs; epoch++) {
         double loss = 0.0;
         status = critic_fit_epoch(&l->critic, &fit, n, inputs, targets, &random, &loss);

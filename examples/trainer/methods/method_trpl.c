@@ -94,7 +94,7 @@ static tce_status update_policy(on_policy *l, int64_t i, double *out)
 /* The value network's own passes, towards the returns. */
 static tce_status update_critic(on_policy *l, int64_t i, double *out)
 {
-    const step_samples samples = on_policy_samples(l);
+    const value_samples samples = { l->rollout.obs, l->rollout.returns, NULL };
     double sum = 0.0;
     size_t n = 0;
     tce_status status = TCE_OK;

@@ -24,50 +24,6 @@ void step_update_take(step_update *u, memory *m, size_t max_rows, size_t O, size
     u->d_log_prob = memory_doubles(m, max_rows);
 }
 
-/* ---- value network --------------------------------------------------------------------------- */
-
-typedef struct value_loss {
-    const step_samples *s;
-    const uint32_t *rows;
-    double weight; /* coefficient / n */
-    double clip;
-} value_loss;
-
-enum { VALUE_LOSS, VALUE_CLIPPED, VALUE_SUMS };
-
-static tce_status value_terms(void *context, size_t begin, size_t end, const double *out,
-                              double *d_out, double *sums)
-{
-    const value_loss *l = context;
-    for (size_t i = begin; i < end; i++) {
-        const size_t row = l->rows[i];
-        const double old = l->s->values[row];
-        double value = out[i - begin];
-        const int clipped = l->clip > 0.0 && fabs(value - old) > l->clip;
-        if (clipped)
-            value = old + (value > old ? l->clip : -l->clip);
-        const double error = value - l->s->returns[row];
-        d_out[i - begin] = clipped ? 0.0 : 2.0 * l->weight * error;
-        sums[VALUE_LOSS] += error * error;
-        sums[VALUE_CLIPPED] += clipped;
-    }
-    return TCE_OK;
-}
-
-tce_status value_gradient(tce_net *critic, const step_samples *s, size_t n, const uint32_t *rows,
-                          double coefficient, double critic_clip, value_report *out)
-{
-    value_loss loss = { s, rows, coefficient / (double)n, critic_clip };
-    double sums[VALUE_SUMS];
-    const tce_status status = tce_net_pass(critic, n, s->obs, rows, value_terms, &loss, VALUE_SUMS,
-                                           sums);
-    if (status == TCE_OK) {
-        out->loss = sums[VALUE_LOSS] / (double)n;
-        out->clip_fraction = sums[VALUE_CLIPPED] / (double)n;
-    }
-    return status;
-}
-
 /* ---- policy ---------------------------------------------------------------------------------- */
 
 static void gather(step_update *u, const step_samples *s, size_t n, const uint32_t *rows)
@@ -125,12 +81,13 @@ static tce_status gradient_work(void *context, size_t chunk, size_t begin, size_
     (void)worker;
     tce_status status = TCE_OK;
     for (size_t item = begin; status == TCE_OK && item < end; item++) {
+        const value_samples values = { c->s->obs, c->s->returns, c->s->values };
         value_report value;
         if (item == 0) {
             status = policy_gradient(c->u, c->s, c->n, c->rows, c->o, c->out);
             continue;
         }
-        status = value_gradient(c->u->critic, c->s, c->n, c->rows, c->o->value_coefficient,
+        status = value_gradient(c->u->critic, &values, c->n, c->rows, c->o->value_coefficient,
                                 c->o->critic_clip, &value);
         if (status == TCE_OK)
             c->out->value_loss = value.loss;

@@ -8,6 +8,7 @@
 #include <tce/tce.h>
 
 #include "methods/step_policy.h"
+#include "methods/value_loss.h"
 #include "tools/memory.h"
 
 /* Samples of a roll-out; a minibatch is a list of their numbers. */
@@ -57,16 +58,6 @@ tce_status step_update_gradient(step_update *u, const step_samples *s, size_t n,
 /* The same, the clip of the joint norm, and Adam. */
 tce_status step_update_run(step_update *u, const step_samples *s, size_t n, const uint32_t *rows,
                            const step_update_options *o, step_report *out);
-
-/*
- * Mean over n samples of (returns - V)^2, V within critic_clip of the roll-out's value
- * where that is > 0: the gradient of `coefficient` times it waits in the network.
- */
-typedef struct value_report {
-    double loss, clip_fraction;
-} value_report;
-tce_status value_gradient(tce_net *critic, const step_samples *s, size_t n, const uint32_t *rows,
-                          double coefficient, double critic_clip, value_report *out);
 
 /*
  * Cuts of a permutation of n samples: part k of n_parts, the first (n mod n_parts) one longer; or,

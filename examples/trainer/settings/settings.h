@@ -99,7 +99,8 @@ typedef struct settings {
         double clip_norm;
         int32_t epochs, minibatches;
         int32_t normalise;
-        int32_t target; /* CRITIC_… */
+        double value_clip; /* 0: none */
+        int32_t target;    /* CRITIC_… */
     } critic;
     struct {
         tce_trpl_options options; /* kind identity goes with ratio_clip */

@@ -219,6 +219,8 @@ static const setting_row CRITIC_ROWS[] = {
       "Adam steps per pass" },
     { "critic", "normalise", SETTING_BOOL, AT(critic.normalise), "true", 0, 1, NULL, 0,
       "running mean and variance of its observations" },
+    { "critic", "value_clip", SETTING_REAL, AT(critic.value_clip), "0", 0, ANY, NULL, 0,
+      "width of the clip of values around those before the update; 0: none" },
 };
 
 static const setting_row CRITIC_TARGET_ROWS[] = {
