@@ -19,8 +19,6 @@
  */
 #define PATTERN 0xE5
 
-#define MAX_PATH 1024
-
 /* Seconds a test may take; on a busy machine Check's 4 are soon over. */
 #define TIMEOUT 60.0
 
@@ -105,73 +103,6 @@ void test_hooks(test_memory *m, tce_hooks *hooks)
     hooks->user = m;
     hooks->allocate = counting_allocate;
     hooks->release = counting_release;
-}
-
-/* ---- golden files ---------------------------------------------------------------------------- */
-
-json_t *test_golden(const char *file)
-{
-    const char *folder = getenv("TCE_GOLDEN");
-    char path[MAX_PATH];
-    json_error_t error;
-
-    snprintf(path, sizeof path, "%s/%s", folder != NULL ? folder : "tests/golden", file);
-    json_t *root = json_load_file(path, 0, &error);
-    if (root == NULL)
-        ck_abort_msg("%s:%d: %s", path, error.line, error.text);
-    return root;
-}
-
-static size_t count_numbers(const json_t *value)
-{
-    size_t n = 0;
-
-    if (!json_is_array(value))
-        return 1;
-    for (size_t i = 0; i < json_array_size(value); i++)
-        n += count_numbers(json_array_get(value, i));
-    return n;
-}
-
-/* Writes the numbers of value at out and returns the place after them. */
-static double *flatten(const json_t *value, double *out)
-{
-    if (json_is_array(value)) {
-        for (size_t i = 0; i < json_array_size(value); i++)
-            out = flatten(json_array_get(value, i), out);
-        return out;
-    }
-    if (!json_is_number(value) && !json_is_boolean(value))
-        ck_abort_msg("an array in a golden file holds something that is not a number");
-    *out = json_is_boolean(value) ? (double)json_is_true(value) : json_number_value(value);
-    return out + 1;
-}
-
-double *test_array(const json_t *value, size_t *n)
-{
-    if (value == NULL)
-        ck_abort_msg("a golden file lacks a field");
-    const size_t count = count_numbers(value);
-    double *out = malloc((count > 0 ? count : 1) * sizeof *out);
-    if (out == NULL)
-        ck_abort_msg("no memory for %zu numbers", count);
-    flatten(value, out);
-    if (n != NULL)
-        *n = count;
-    return out;
-}
-
-double *test_field(const json_t *object, const char *key, size_t n)
-{
-    const json_t *value = json_object_get(object, key);
-    size_t count;
-
-    if (value == NULL)
-        ck_abort_msg("a golden case has no \"%s\"", key);
-    double *out = test_array(value, &count);
-    ck_assert_msg(count == n, "\"%s\" of a golden case has %zu numbers, expected %zu", key, count,
-                  n);
-    return out;
 }
 
 /* ---- comparison ------------------------------------------------------------------------------ */

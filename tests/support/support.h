@@ -1,7 +1,7 @@
 /*
  * What the test programs share: cases and their run, statuses, a counting and failing allocator,
- * golden files, comparison, random inputs, finite differences, handles and options that several
- * suites use, folders, a clock.
+ * comparison, random inputs, finite differences, handles and options that several suites use,
+ * folders, a clock.
  *
  * Everything here fails the running Check test (ck_abort) when it cannot do its work, so callers
  * need not check.
@@ -12,7 +12,6 @@
 #include <stddef.h>
 
 #include <check.h>
-#include <jansson.h>
 
 #include <tce/random.h>
 #include <tce/status.h>
@@ -54,23 +53,6 @@ typedef struct test_memory {
  * pattern, so that memory taken for zero shows.
  */
 void test_hooks(test_memory *m, tce_hooks *hooks);
-
-/* ---- golden files ---------------------------------------------------------------------------- */
-
-/*
- * The parsed tests/golden/<file>; the environment variable TCE_GOLDEN names another folder.
- * json_decref when done.
- */
-json_t *test_golden(const char *file);
-
-/*
- * All numbers of a nested array (or one number or boolean) in reading order, malloc'ed; n may be
- * NULL.
- */
-double *test_array(const json_t *value, size_t *n);
-
-/* object[key] likewise, with exactly n numbers. */
-double *test_field(const json_t *object, const char *key, size_t n);
 
 /* ---- comparison ------------------------------------------------------------------------------ */
 
