@@ -41,6 +41,12 @@ FOLLOW = tce.gym.Controller(position=0, velocity=1, command="velocity")
 GYM: Dict[str, Any] = {"controller": FOLLOW, "metrics": ["success"], "n_steps": 20}
 
 
+@pytest.fixture(autouse=True)
+def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes longer than these runs."""
+    monkeypatch.setenv("TCE_PYTHON", "/bin/false")
+
+
 class Point(tce.Env):
     """A point that follows its path by half."""
 
@@ -84,7 +90,8 @@ def program(*arguments: Any, **more: str) -> "subprocess.CompletedProcess[str]":
 # ---- the same as the program -------------------------------------------------------------------------------
 
 
-def test_a_run_of_a_task_library_is_that_of_the_program(tmp_path: Path) -> None:
+def test_a_run_of_a_task_library_is_that_of_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TCE_PYTHON")
     run = quiet("point_via", tmp_path / "a", seed=3)
     assert (run.iteration, run.env_steps, run.interrupted) == (4, 1600, False) and math.isfinite(run.eval_return)
     done = program("train", "task.name=point_via", *training.words_of(SMALL), "--seed", 3, "--out", tmp_path / "b")
@@ -327,7 +334,8 @@ def test_everything_is_said_through_python(tmp_path: Path, capfd: pytest.Capture
     monkeypatch.undo()
     assert capfd.readouterr() == ("", "")
     lines = said.getvalue().splitlines()
-    assert lines[0] == str(tmp_path / "run") and lines[-1].startswith("4/4  ETA 0:00  320 steps  return -")
+    assert lines[0] == str(tmp_path / "run") and lines[-2].startswith("4/4  ETA 0:00  320 steps  return -")
+    assert lines[-1] == "no curve.png: /bin/false ended with status 1"
 
 
 def test_environments_are_used_by_the_calling_thread_alone(tmp_path: Path) -> None:

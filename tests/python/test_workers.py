@@ -23,7 +23,7 @@ pytest.importorskip("gymnasium")
 pytest.importorskip("cloudpickle")
 
 from slider import Slider  # noqa: E402
-from test_run import GYM, MODULES, Faulty, Point, changed, content, quiet, rows, wait_until  # noqa: E402
+from test_run import GYM, MODULES, Faulty, Point, changed, content, quiet, rows, wait_until, without_pictures  # noqa: E402, F401
 from tce._workers import Workers, WorkerTraceback  # noqa: E402
 
 

@@ -34,6 +34,11 @@ from .errors import E_STATE, StateError
 Callback = Callable[[int, Dict[str, float]], Any]
 Config = Union[str, "os.PathLike[str]", Mapping[str, Any], None]
 
+# runs a script without its folder, or the working directory, among the places of modules
+DRAW = (
+    "import sys; sys.path[:] = [place for place in sys.path if place]; import runpy; sys.argv = sys.argv[1:]; "
+    "runpy.run_path(sys.argv[0], run_name='__main__')")
+
 # seconds between lines: on a screen, and in a log
 SCREEN_PERIOD, LOG_PERIOD = 0.1, 5.0
 
@@ -297,10 +302,14 @@ class Run:
         """curve.csv and, where there is matplotlib, curve.png, as the program leaves them."""
         trainer().tce_train_curve(self.folder.encode())
         script = Path(__file__).with_name("plot.py")
-        done = subprocess.run([sys.executable, "-P", str(script), self.folder, "--quiet"] if sys.version_info >= (3, 11)
-                              else [sys.executable, str(script), self.folder, "--quiet"], capture_output=True, text=True)
+        python = os.environ.get("TCE_PYTHON") or sys.executable
+        try:
+            done = subprocess.run([python, "-c", DRAW, str(script), self.folder, "--quiet"], capture_output=True, text=True)
+        except OSError as reason:
+            self._screen.note(f"no curve.png: cannot run {python}: {reason.strerror}")
+            return
         if done.returncode != 0:
-            said = "matplotlib is missing" if done.returncode == 3 else (done.stderr.strip().splitlines() or ["?"])[-1]
+            said = "matplotlib is missing" if done.returncode == 3 else (done.stderr.strip().splitlines() or [f"{python} ended with status {done.returncode}"])[-1]
             self._screen.note(f"no curve.png: {said}")
 
     def agent(self) -> Agent:
