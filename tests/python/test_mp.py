@@ -278,7 +278,7 @@ def test_defaults_that_differ_from_those_of_settings_are_said_in_both_places() -
         if not isinstance(library, (int, float)) or not value[0].isdigit() or float(value) == library:
             assert "tce_mp_options" not in text, key
             continue
-        assert text.endswith(f"; tce_mp_options and Python: {library:g}"), key
+        assert f"; tce_mp_options and Python: {library:g};" in f"{text};", key
         in_settings[key] = f"{float(value):g}" if key != "dt" else "that of the task"
     assert set(in_settings) >= {"alpha", "weights_scale"}
     page = (ROOT / "docs" / "python.md").read_text().replace("\n", " ")
