@@ -34,6 +34,8 @@ METHODS: Dict[str, List[str]] = {
     "trpl": [*ON_POLICY, "critic.epochs=2"],
     "sac": OFF_POLICY,
     "pink": [*OFF_POLICY, "noise.chunk=50"],
+    "sac_mp": ["collect.episodes=8", "collect.environments=4", "collect.rounds=1", "collect.learning_starts=12", "mp.n_basis=3", "policy.hidden=[8]",
+               "critic.hidden=[8]", "update.gradient_steps=4", "update.batch_size=16", "update.replay_size=500"],
 }
 COMMON = ["task.name=reacher5", "run.iterations=4", "run.checkpoint_every=2", "evaluate.every=2", "evaluate.episodes=4"]
 

@@ -208,6 +208,20 @@ static void choose(exported *x)
     memcpy(x->choices, choices, sizeof choices);
 }
 
+/* What the C file knows to compute: a movement from the mean of a policy as it is. */
+static tce_status check_exportable(const agent *a)
+{
+    if (a->acts)
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "this policy acts at every step; a C file is written for policies that "
+                        "plan movements");
+    if (a->output != AGENT_PLAIN || a->normaliser)
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "this policy transforms its inputs or outputs; a C file is written for "
+                        "policies whose mean is the parameters of a movement");
+    return TCE_OK;
+}
+
 /* Handles, sizes and numbers of the policy in a store. close_policy also after a failure. */
 static tce_status open_policy(exported *x, const tce_store *store, const char *name, FILE *out)
 {
@@ -219,6 +233,8 @@ static tce_status open_policy(exported *x, const tce_store *store, const char *n
     x->c.write_part = write_part;
     x->c.user = x;
     tce_status status = agent_open(&x->agent, store, 1, NULL);
+    if (status == TCE_OK)
+        status = check_exportable(&x->agent);
     if (status == TCE_OK)
         status = read_network(x);
     if (status == TCE_OK)

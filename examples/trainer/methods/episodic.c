@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "methods/episodic.h"
+#include "methods/primitive.h"
 #include "methods/schedules.h"
 #include "tools/clock.h"
 #include "tools/memory.h"
@@ -28,89 +29,6 @@ const char *const EPISODIC_COLUMNS[] = { "return",
                                          "trust_region_loss",
                                          "fraction_clipped",
                                          NULL };
-
-/* of sums and quotients of seconds; also what the primitive allows its table */
-#define ROUNDING 1e-12
-
-/* of the setting mp.table_length */
-#define MOST_TABLE_LENGTH 1000
-
-/*
- * Whether the movement fits the episodes of the task: it may rest at its goal for a while, but an
- * episode that ends before the movement does never sees the rest of it, and a table that ends
- * before the episode does says nothing of its last steps. A step more or less is rounding. A
- * rhythmic movement repeats.
- */
-tce_status episodic_check(const settings *s, const tce_env_spec *spec)
-{
-    const double duration = spec->n_steps * spec->dt;
-    const double rest = duration - s->mp.delay;
-    char episode[2 * TEXT_SIZE];
-    if (spec->n_dof == 0)
-        return tce_fail(
-            TCE_E_UNSUPPORTED,
-            "%s tracks no paths, and %s plans paths: choose a method that acts at every "
-            "step, or a task with a controller",
-            s->task.name, s->table->name);
-    if (s->mp.phase == TCE_MP_PHASE_RHYTHMIC)
-        return TCE_OK;
-    snprintf(episode, sizeof episode, "an episode of %s lasts %g s (%d steps of %g s)",
-             s->task.name, duration, (int)spec->n_steps, spec->dt);
-    if (!(rest > 0.0))
-        return tce_fail(TCE_E_VALUE, "mp.delay = %g s, but %s: set mp.delay=0", s->mp.delay,
-                        episode);
-    if (s->mp.tau > rest + spec->dt * (1.0 + ROUNDING))
-        return tce_fail(TCE_E_VALUE,
-                        "mp.tau = %g s%s is longer than the episode: %s; set mp.tau=%g, or less",
-                        s->mp.tau, s->mp.delay > 0.0 ? " after mp.delay" : "", episode, rest);
-    const double periods = rest / s->mp.tau;
-    if (s->mp.kind == TCE_MP_PRODMP && s->mp.basis == TCE_MP_BASIS_TABLE &&
-        periods > s->mp.table_length * (1.0 + ROUNDING)) {
-        char longer[64] = "";
-        if (periods <= MOST_TABLE_LENGTH)
-            snprintf(longer, sizeof longer, ", or mp.table_length=%.0f", ceil(periods));
-        return tce_fail(TCE_E_VALUE,
-                        "mp.tau = %g s with mp.table_length = %d is too short: %s; set mp.tau=%g%s",
-                        s->mp.tau, (int)s->mp.table_length, episode, rest, longer);
-    }
-    return TCE_OK;
-}
-
-/* Primitive of the settings for a task. hooks: NULL, or those of memory.h */
-static tce_status create_primitive(const settings *s, const tce_env_spec *spec,
-                                   const tce_hooks *hooks, tce_mp **out)
-{
-    const setting_doubles *scales = &s->mp_weights_scale;
-    tce_mp_options mp = s->mp;
-    mp.n_dof = spec->n_dof;
-    if (!(mp.dt > 0.0))
-        mp.dt = spec->dt;
-    mp.weights_scale = scales->v[0];
-    if (scales->n > 1) {
-        if (scales->n != mp.n_basis)
-            return tce_fail(TCE_E_SHAPE,
-                            "mp.weights_scale has %d numbers, mp.n_basis is %d: give one number, "
-                            "or one per basis function",
-                            (int)scales->n, (int)mp.n_basis);
-        mp.weights_scales = scales->v;
-    }
-    return tce_mp_create(&mp, hooks, out);
-}
-
-/* Its table may be larger than all else of a run: a step of mp.dt is a row of it. */
-static tce_status check_primitive(const settings *s, const tce_env_spec *spec)
-{
-    char remedy[256];
-    memory m = { .measure = 1 };
-    tce_hooks hooks;
-    tce_mp *none = NULL;
-    memory_hooks(&m, &hooks);
-    const tce_status status = memory_measured(create_primitive(s, spec, &hooks, &none));
-    snprintf(remedy, sizeof remedy, "raise mp.dt = %g, or lower mp.table_length = %d",
-             s->mp.dt > 0.0 ? s->mp.dt : spec->dt, (int)s->mp.table_length);
-    return status == TCE_OK ? memory_check(m.bytes, "the table of the movement primitive", remedy)
-                            : status;
-}
 
 /* Every minibatch of the critic gets at least one of n rows. */
 static tce_status check_minibatches(const settings *s, size_t n)
@@ -215,9 +133,9 @@ static tce_status create_parts(learner *l, const method_context *c, const episod
     if (status == TCE_OK)
         status = check_minibatches(s, options->step_values ? l->train.E * l->train.T : l->train.E);
     if (status == TCE_OK)
-        status = check_primitive(s, l->train.spec);
+        status = primitive_check_memory(s, l->train.spec);
     if (status == TCE_OK)
-        status = create_primitive(s, l->train.spec, NULL, &l->mp);
+        status = primitive_create(s, l->train.spec, NULL, &l->mp);
     if (status != TCE_OK)
         return status;
     agent_describe(&l->agent, l->train.spec, s->task.name, s->collect.mask_context,

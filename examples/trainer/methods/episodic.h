@@ -51,9 +51,6 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
 tce_status episodic_train_policy(learner *l, int64_t i, surrogate loss, void *likelihood,
                                  progress *out);
 
-/* The check of every episodic method: that the movement fits the episodes. */
-tce_status episodic_check(const settings *s, const tce_env_spec *spec);
-
 /* Entries of a method table; destroy frees all but the handles in `own`. */
 void episodic_destroy(void *learner);
 size_t episodic_columns(const void *learner, const char *const **names);

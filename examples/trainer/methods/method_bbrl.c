@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "methods/episodic.h"
+#include "methods/primitive.h"
 #include "tools/clock.h"
 
 /* Arrays of E episodes. */
@@ -49,7 +50,7 @@ static tce_status measure(const learner *l, tce_pool *pool, size_t P, memory *m)
 
 static tce_status create(const method_context *c, void **out)
 {
-    const episodic_options options = { 0, episodic_check, measure };
+    const episodic_options options = { 0, primitive_check, measure };
     learner *l = NULL;
     const tce_status status = episodic_create(c, &options, &l);
     *out = NULL;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "methods/episodic.h"
+#include "methods/primitive.h"
 #include "tools/clock.h"
 
 /* Arrays of E episodes, T steps, up to max_pairs segments. */
@@ -40,7 +41,7 @@ static tce_status check(const settings *s, const tce_env_spec *spec)
     if (s->objective.time_points > spec->n_steps)
         return tce_fail(TCE_E_VALUE, "objective.time_points = %d, the task has only %d steps",
                         (int)s->objective.time_points, (int)spec->n_steps);
-    return episodic_check(s, spec);
+    return primitive_check(s, spec);
 }
 
 /* hooks: NULL, or those of memory.h */

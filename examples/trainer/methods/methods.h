@@ -69,6 +69,7 @@ extern const method METHOD_TABLE_GSDE;
 extern const method METHOD_TABLE_TRPL;
 extern const method METHOD_TABLE_SAC;
 extern const method METHOD_TABLE_PINK;
+extern const method METHOD_TABLE_SAC_MP;
 
 /*
  * The tables of all methods, the first being the default; NULL at the end. The one thing in

@@ -1,0 +1,144 @@
+/*
+ * Rows of settings, and what they mean for an update.
+ */
+#include "methods/off_policy_settings.h"
+
+#include <float.h>
+#include <math.h>
+
+/* an iteration of the default number of rounds has at least so many environment steps */
+#define LEAST_STEPS 1000
+
+#define OWN(field) SETTINGS_OWN(off_policy_settings, field)
+
+static const setting_choice TIME_LIMITS[] = { { "bootstrap", OFF_POLICY_BOOTSTRAP },
+                                              { "terminal", OFF_POLICY_TERMINAL },
+                                              { NULL, 0 } };
+
+static const setting_row COLLECT_ROWS[] = {
+    { "collect", "number_samples", SETTING_INT, OWN(number_samples), "1", 1, 1e8, NULL, 0,
+      "environment steps per round, of all environments together; gradient steps follow each "
+      "round" },
+    { "collect", "rounds", SETTING_INT, OWN(rounds), "0", 0, 1e9, NULL, 0,
+      "rounds per iteration; 0: as many as take at least 1,000 environment steps" },
+    { "collect", "learning_starts", SETTING_INT64, OWN(learning_starts), "10000", 0, 1e12, NULL, 0,
+      "environment steps with uniform actions and without updates" },
+    { "collect", "time_limit", SETTING_CHOICE, OWN(time_limit), "bootstrap", 0, 0, TIME_LIMITS, 0,
+      "an episode that ends because its time is up: the value of its last observation counts, or "
+      "the episode is over" },
+};
+static const setting_row EPISODE_ROWS[] = {
+    { "collect", "rounds", SETTING_INT, OWN(rounds), "0", 0, 1e9, NULL, 0,
+      "rounds of collect.episodes per iteration; 0: as many as take at least 1,000 environment "
+      "steps" },
+    { "collect", "learning_starts", SETTING_INT64, OWN(learning_starts), "1000", 0, 1e12, NULL, 0,
+      "episodes with uniform parameters and without updates" },
+    { "collect", "reward_scale", SETTING_REAL, OWN(reward_scale), "0.01", SETTING_POSITIVE,
+      SETTING_ANY, NULL, 0, "of the returns that the critics learn" },
+};
+static const setting_row SCALE_ROWS[] = {
+    { "policy", "action_scale", SETTING_REAL, OWN(action_scale), "3", SETTING_POSITIVE, SETTING_ANY,
+      NULL, 0, "parameters of the primitive are squashed into plus and minus this" },
+};
+static const setting_row POLICY_ROWS[] = {
+    { "policy", "learning_rate", SETTING_REAL, OWN(policy_rate), "3e-4", 0, SETTING_ANY, NULL, 0,
+      "of Adam" },
+    { "policy", "log_std_low", SETTING_REAL, OWN(log_std_low), "-20", -700, 700, NULL, 0,
+      "logarithms of standard deviations are cut to these limits" },
+    { "policy", "log_std_high", SETTING_REAL, OWN(log_std_high), "2", -700, 700, NULL, 0,
+      "the upper limit" },
+};
+static const setting_row CRITIC_ROWS[] = {
+    { "critic", "learning_rate", SETTING_REAL, OWN(critic_rate), "3e-4", 0, SETTING_ANY, NULL, 0,
+      "of Adam, for both critics and the temperature" },
+};
+static const setting_row TARGET_ROWS[] = {
+    { "critic", "polyak", SETTING_REAL, OWN(polyak), "0.005", 0, 1, NULL, 0,
+      "share of the critics in their targets after each gradient step" },
+    { "objective", "gamma", SETTING_REAL, OWN(gamma), "0.99", 0, 1, NULL, 0, "discount" },
+};
+static const setting_row UPDATE_ROWS[] = {
+    { "update", "gradient_steps", SETTING_INT, OWN(gradient_steps), "1", 0, 1e8, NULL, 0,
+      "gradient steps after each round" },
+    { "update", "batch_size", SETTING_INT, OWN(batch_size), "256", 1, 1e6, NULL, 0,
+      "transitions of a gradient step" },
+    { "update", "replay_size", SETTING_INT64, OWN(replay_size), "1000000", 1, 4e9, NULL, 0,
+      "transitions kept" },
+    { "update", "target_entropy", SETTING_REAL, OWN(target_entropy), "0", -SETTING_ANY, SETTING_ANY,
+      NULL, 0, "entropy that the temperature keeps the policy at; 0: minus the number of actions" },
+    { "update", "adam_epsilon", SETTING_REAL, OWN(adam_epsilon), "1e-8", SETTING_POSITIVE, 1, NULL,
+      0, "in Adam's denominator" },
+};
+static const setting_row NOISE_ROWS[] = {
+    { "noise", "beta", SETTING_REAL, OWN(noise_beta), "1", 0, 10, NULL, 0,
+      "power of the noise falls as frequency^-beta: 0 white, 1 pink, 2 red" },
+    { "noise", "chunk", SETTING_INT64, OWN(noise_chunk), "10000", 0, 1e8, NULL, 0,
+      "steps that are drawn together; 0: an episode" },
+    { "noise", "max_period", SETTING_INT64, OWN(noise_max_period), "10000", 0, 1e12, NULL, 0,
+      "slower frequencies have the power of this one; 0: none is slower" },
+};
+
+#define GROUP(rows)                              \
+    {                                            \
+        sizeof rows / sizeof rows[0], rows, NULL \
+    }
+const settings_group OFF_POLICY_COLLECT = GROUP(COLLECT_ROWS);
+const settings_group OFF_POLICY_EPISODES = GROUP(EPISODE_ROWS);
+const settings_group OFF_POLICY_POLICY = GROUP(POLICY_ROWS);
+const settings_group OFF_POLICY_SCALE = GROUP(SCALE_ROWS);
+const settings_group OFF_POLICY_CRITIC = GROUP(CRITIC_ROWS);
+const settings_group OFF_POLICY_TARGETS = GROUP(TARGET_ROWS);
+const settings_group OFF_POLICY_UPDATE = GROUP(UPDATE_ROWS);
+const settings_group OFF_POLICY_NOISE = GROUP(NOISE_ROWS);
+
+const off_policy_settings *off_policy_settings_of(const settings *s)
+{
+    return (const off_policy_settings *)(const void *)s->own.bytes;
+}
+
+tce_status off_policy_check(const settings *s)
+{
+    const off_policy_settings *o = off_policy_settings_of(s);
+    if (!(o->log_std_low < o->log_std_high))
+        return tce_fail(TCE_E_VALUE, "policy.log_std_low = %g must be below log_std_high = %g",
+                        o->log_std_low, o->log_std_high);
+    return TCE_OK;
+}
+
+sac_options off_policy_networks(const settings *s)
+{
+    const off_policy_settings *o = off_policy_settings_of(s);
+    const sac_options networks = { .n_hidden = s->policy.hidden.n,
+                                   .n_critic_hidden = s->critic.hidden.n,
+                                   .hidden = s->policy.hidden.v,
+                                   .critic_hidden = s->critic.hidden.v,
+                                   .activation = s->policy.options.activation,
+                                   .critic_activation = s->critic.activation,
+                                   .precision = s->policy.options.precision,
+                                   .start = s->policy.options.start,
+                                   .log_std_low = o->log_std_low,
+                                   .log_std_high = o->log_std_high,
+                                   .batch_size = o->batch_size };
+    return networks;
+}
+
+sac_rates off_policy_rates(const settings *s, size_t A)
+{
+    const off_policy_settings *o = off_policy_settings_of(s);
+    sac_rates rates = { .gamma = o->gamma,
+                        .polyak = o->polyak,
+                        .target_entropy = o->target_entropy != 0.0 ? o->target_entropy
+                                                                   : -(double)A };
+    tce_adam_options_init(&rates.actor, sizeof rates.actor);
+    rates.actor.epsilon = o->adam_epsilon;
+    rates.critic = rates.actor;
+    rates.actor.learning_rate = o->policy_rate;
+    rates.critic.learning_rate = o->critic_rate;
+    return rates;
+}
+
+int64_t off_policy_rounds(const settings *s, int64_t steps)
+{
+    const int32_t rounds = off_policy_settings_of(s)->rounds;
+    return rounds > 0 ? rounds : (LEAST_STEPS + steps - 1) / steps;
+}
