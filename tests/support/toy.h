@@ -132,7 +132,8 @@ static void toy_many_names(tce_env_spec *out)
 
     for (int i = 0; i < TOY_MANY; i++) {
         memset(names[i], 'm', TOY_LONG);
-        snprintf(names[i] + TOY_LONG - 2, 3, "%02d", i);
+        names[i][TOY_LONG - 2] = (char)('0' + i / 10);
+        names[i][TOY_LONG - 1] = (char)('0' + i % 10);
         pointers[i] = names[i];
     }
     out->n_metrics = TOY_MANY;
