@@ -38,6 +38,20 @@ def test_any_number_of_workers_gives_the_bytes_of_none(tmp_path: Path, task: Any
     assert np.array_equal(seen[0].returns, seen[1].returns) and seen[0].mean == seen[1].mean
 
 
+def test_a_method_that_acts_at_every_step_needs_no_controller(tmp_path: Path) -> None:
+    config = {"run": {"iterations": 2}, "collect": {"environments": 4, "steps": 50}, "evaluate": {"every": 1, "episodes": 4}}
+    for n in (0, 2):
+        run = quiet(Slider, tmp_path / str(n), config=config, method="ppo", n_steps=20, metrics=["success"], workers=n)
+    assert content(tmp_path / "0") == content(tmp_path / "2")
+    agent = run.agent()
+    assert agent.act([0.0, 0.0, 0.5]).shape == (1,) and agent.evaluate(3).lengths.tolist() == [20] * 3
+    with pytest.raises(tce.UnsupportedError, match="acts at every step"):
+        agent.plan([0.0, 0.0, 0.5])
+    env = agent.env()
+    obs, _ = env.reset(seed=1)
+    assert env.step(agent.act(obs))[0].shape == (3,)
+
+
 def test_a_run_goes_on_with_another_number_of_workers(tmp_path: Path) -> None:
     quiet(Slider, tmp_path / "whole", **GYM)
     quiet(Slider, tmp_path / "parts", workers=2, callback=lambda i, m: i == 3, **GYM)

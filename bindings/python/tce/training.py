@@ -458,7 +458,7 @@ def train(
 
     task        the name of one of the project's tasks, a task of a :class:`tce.TaskLibrary`, an environment derived from :class:`tce.Env` or
                 gymnasium.Env (the class, an instance that was not used yet, or a function that makes one), or a Gymnasium id
-    method      "tce", "bbrl", …; by default that of the settings, or "tce"
+    method      "tce", "bbrl", "ppo", …, as `tce train` has them; by default that of the settings, or "tce"
     config      settings: a file, task/method as the program takes it, or a dict {"run": {"iterations": 50}} or {"run.iterations": 50}.
                 Of an environment in Python the movement is as long as the episode (mp.tau) unless this says otherwise
     seed        of every random stream; by default that of the settings, or 1
