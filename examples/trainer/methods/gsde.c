@@ -23,7 +23,10 @@ void gsde_take(gsde *g, const gsde_options *o, memory *m)
     g->moment = memory_doubles(m, g->n);
     g->square = memory_doubles(m, g->n);
     g->std = memory_doubles(m, o->F * o->A);
-    g->d_q = memory_doubles(m, o->A);
+    g->variance = memory_doubles(m, o->F * o->A);
+    g->sums = memory_doubles(m, o->A * o->F);
+    g->squares = memory_doubles(m, o->F);
+    g->block = memory_doubles(m, o->A * GSDE_BLOCK);
 }
 
 void gsde_start(gsde *g)
@@ -54,24 +57,38 @@ void gsde_refresh(gsde *g)
             g->std[f * A + d] = g->o.full_std || d == 0
                                     ? spread(g, g->log_std[g->o.full_std ? f * A + d : f])
                                     : g->std[f * A];
+    for (size_t k = 0; k < g->o.F * A; k++)
+        g->variance[k] = g->std[k] * g->std[k];
+}
+
+/* q of n <= GSDE_BLOCK rows, features first: the rows are side by side, each sum in the order of f */
+static void add_block(const gsde *g, size_t n, const double *hidden)
+{
+    const size_t F = g->o.F, A = g->o.A;
+    double square[GSDE_BLOCK] = { 0.0 };
+    for (size_t k = 0; k < A * GSDE_BLOCK; k++)
+        g->block[k] = EPSILON;
+    for (size_t f = 0; f < F; f++) {
+        for (size_t i = 0; i < n; i++)
+            square[i] = hidden[i * F + f] * hidden[i * F + f];
+        for (size_t d = 0; d < A; d++) {
+            const double variance = g->variance[f * A + d];
+            double *q = g->block + d * GSDE_BLOCK;
+            for (size_t i = 0; i < GSDE_BLOCK; i++)
+                q[i] += square[i] * variance;
+        }
+    }
 }
 
 void gsde_deviations(const gsde *g, size_t n, const double *hidden, double *out)
 {
-    const size_t F = g->o.F, A = g->o.A;
-    for (size_t i = 0; i < n; i++) {
-        const double *z = hidden + i * F;
-        double *q = out + i * A;
-        for (size_t d = 0; d < A; d++)
-            q[d] = EPSILON;
-        for (size_t f = 0; f < F; f++) {
-            const double *s = g->std + f * A;
-            const double square = z[f] * z[f];
+    const size_t A = g->o.A;
+    for (size_t begin = 0; begin < n; begin += GSDE_BLOCK) {
+        const size_t m = n - begin < GSDE_BLOCK ? n - begin : GSDE_BLOCK;
+        add_block(g, m, hidden + begin * g->o.F);
+        for (size_t i = 0; i < m; i++)
             for (size_t d = 0; d < A; d++)
-                q[d] += square * s[d] * s[d];
-        }
-        for (size_t d = 0; d < A; d++)
-            q[d] = sqrt(q[d]);
+                out[(begin + i) * A + d] = sqrt(g->block[d * GSDE_BLOCK + i]);
     }
 }
 
@@ -90,37 +107,56 @@ void gsde_noise(const gsde *g, const double *matrix, const double *hidden, doubl
             out[d] += matrix[f * A + d] * hidden[f];
 }
 
-/* One row's part of the gradient, d_q [A]; that of s waits for its factor g'(log s). */
-static void add_row(gsde *g, const double *z, const double *d_q, double *d_z)
+/* d_q = d_sigma/(2 sigma) of row i and action d */
+static double d_variance(const gsde *g, const double *deviations, const double *d_deviations,
+                         size_t i, size_t d)
 {
-    const size_t A = g->o.A;
-    for (size_t f = 0; f < g->o.F; f++) {
-        const double *s = g->std + f * A;
-        double *d_s = g->gradient + (g->o.full_std ? f * A : f);
-        const double square = z[f] * z[f];
-        double along = 0.0;
-        for (size_t d = 0; d < A; d++) {
-            d_s[g->o.full_std ? d : 0] += 2.0 * square * s[d] * d_q[d];
-            along += s[d] * s[d] * d_q[d];
+    const size_t k = i * g->o.A + d;
+    return d_deviations[k] / (2.0 * deviations[k]);
+}
+
+/* To the features: sum_d 2 z_f s_fd^2 d_q_d. */
+static void hidden_gradient(const gsde *g, size_t n, const double *hidden, const double *deviations,
+                            const double *d_deviations, double *out)
+{
+    const size_t F = g->o.F, A = g->o.A;
+    for (size_t i = 0; i < n; i++)
+        for (size_t f = 0; f < F; f++) {
+            double along = 0.0;
+            for (size_t d = 0; d < A; d++)
+                along += g->variance[f * A + d] * d_variance(g, deviations, d_deviations, i, d);
+            out[i * F + f] = 2.0 * hidden[i * F + f] * along;
         }
-        if (d_z)
-            d_z[f] = 2.0 * z[f] * along;
-    }
 }
 
 void gsde_backward(gsde *g, size_t n, const double *hidden, const double *deviations,
                    const double *d_deviations, double *out_d_hidden)
 {
     const size_t F = g->o.F, A = g->o.A;
-    double *d_q = g->d_q;
-    memset(g->gradient, 0, g->n * sizeof *g->gradient);
+
+    /* sum over the rows of z_f^2 d_q_d, features side by side */
+    memset(g->sums, 0, A * F * sizeof *g->sums);
     for (size_t i = 0; i < n; i++) {
-        for (size_t d = 0; d < A; d++)
-            d_q[d] = d_deviations[i * A + d] / (2.0 * deviations[i * A + d]);
-        add_row(g, hidden + i * F, d_q, out_d_hidden ? out_d_hidden + i * F : NULL);
+        for (size_t f = 0; f < F; f++)
+            g->squares[f] = hidden[i * F + f] * hidden[i * F + f];
+        for (size_t d = 0; d < A; d++) {
+            const double d_q = d_variance(g, deviations, d_deviations, i, d);
+            double *sums = g->sums + d * F;
+            for (size_t f = 0; f < F; f++)
+                sums[f] += g->squares[f] * d_q;
+        }
     }
+
+    /* times 2 s g'(log s), over all actions where they share s */
+    memset(g->gradient, 0, g->n * sizeof *g->gradient);
+    for (size_t f = 0; f < F; f++)
+        for (size_t d = 0; d < A; d++)
+            g->gradient[g->o.full_std ? f * A + d : f] += 2.0 * g->std[f * A + d] *
+                                                          g->sums[d * F + f];
     for (size_t k = 0; k < g->n; k++)
         g->gradient[k] *= spread_derivative(g, g->log_std[k]);
+    if (out_d_hidden)
+        hidden_gradient(g, n, hidden, deviations, d_deviations, out_d_hidden);
 }
 
 double gsde_gradient_norm(const gsde *g)

@@ -17,6 +17,9 @@
 
 enum { GSDE_EXP = 0, GSDE_EXPLN = 1 };
 
+/* rows that are added up side by side */
+enum { GSDE_BLOCK = 16 };
+
 typedef struct gsde_options {
     size_t F, A;      /* width of the hidden layer, actions */
     int32_t spread;   /* GSDE_… */
@@ -28,8 +31,11 @@ typedef struct gsde {
     gsde_options o;
     size_t n;                                     /* numbers in log s */
     double *log_std, *gradient, *moment, *square; /* [n] */
+    double *variance;                             /* [F, A], squares of std */
     double *std;                                  /* [F, A] of log_std, by gsde_refresh */
-    double *d_q;                                  /* [A] of one row */
+    double *sums;                                 /* [A, F] of backward */
+    double *squares;                              /* [F] of a row's features */
+    double *block;                                /* [A, GSDE_BLOCK] of deviations */
     uint64_t n_steps;                             /* of Adam */
 } gsde;
 
