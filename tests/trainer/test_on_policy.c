@@ -1,0 +1,366 @@
+/*
+ * PPO, gSDE and step-based TRPL beside their cases: steps that are lost, a clip of width 0, runs that
+ * are interrupted in mid-episode, threads, no allocation while they run.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "methods/on_policy.h"
+#include "support.h"
+
+/* Seconds a test may take; sanitizers on a busy machine need more than Check's 4. */
+#define TIMEOUT 120
+
+/* ---- requests for memory, where the C library lets a program count them ---------------------- */
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define COUNTS_REQUESTS 1
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *block, size_t size);
+static size_t n_requests;
+
+void *malloc(size_t size)
+{
+    __atomic_add_fetch(&n_requests, 1, __ATOMIC_RELAXED);
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    __atomic_add_fetch(&n_requests, 1, __ATOMIC_RELAXED);
+    return __libc_calloc(n, size);
+}
+
+void *realloc(void *block, size_t size)
+{
+    __atomic_add_fetch(&n_requests, 1, __ATOMIC_RELAXED);
+    return __libc_realloc(block, size);
+}
+#endif
+
+/* ---- a task: a cart on a rail, whose motor burns out now and then ------------------------------ */
+
+enum { O = 2, A = 2, T = 9, N = 4, S = 14 };
+#define FAULT_REWARD 1e6
+
+typedef struct cart {
+    double x;
+    int step, life, broken_every;
+} cart;
+
+static int broken_every; /* steps of an environment's life; 0: never */
+
+static tce_status create(void *user, const char *given, void **out)
+{
+    (void)user, (void)given;
+    cart *c = calloc(1, sizeof *c);
+    *out = c;
+    if (!c)
+        return TCE_E_NOMEM;
+    c->broken_every = broken_every;
+    return TCE_OK;
+}
+
+static tce_status spec(void *instance, tce_env_spec *out)
+{
+    static const double low[A] = { -1.0, -1.0 }, high[A] = { 1.0, 1.0 };
+    (void)instance;
+    out->n_obs = O, out->n_action = A, out->n_steps = T, out->dt = 0.1;
+    out->action_low = low, out->action_high = high;
+    return TCE_OK;
+}
+
+static tce_status reset(void *instance, tce_random *random, double *obs, double *pos, double *vel)
+{
+    cart *c = instance;
+    (void)pos, (void)vel;
+    c->step = 0;
+    c->x = 2.0 * tce_random_uniform(random) - 1.0;
+    obs[0] = c->x, obs[1] = 0.0;
+    return TCE_OK;
+}
+
+static tce_status step_action(void *instance, const double *action, double *obs,
+                              tce_env_result *out)
+{
+    cart *c = instance;
+    c->step++;
+    out->reward = FAULT_REWARD;
+    if (c->broken_every > 0 && ++c->life % c->broken_every == 0)
+        return tce_fail(TCE_E_ENV, "the motor burnt out");
+    c->x += 0.3 * action[0] + 0.1 * action[1];
+    obs[0] = c->x, obs[1] = 0.1 * c->step;
+    out->reward = -fabs(c->x);
+    out->terminated = fabs(c->x) > 2.0;
+    return TCE_OK;
+}
+
+static const tce_env_vtable CART = { .struct_size = sizeof CART,
+                                     .abi = TCE_ENV_ABI,
+                                     .name = "cart",
+                                     .description = "a cart on a rail",
+                                     .create = create,
+                                     .destroy = free,
+                                     .spec = spec,
+                                     .reset = reset,
+                                     .step_action = step_action };
+
+/* ---- learners -------------------------------------------------------------------------------- */
+
+static const method *const WAYS[] = { &METHOD_TABLE_PPO, &METHOD_TABLE_GSDE, &METHOD_TABLE_TRPL };
+enum { N_WAYS = 3, MOST_COLUMNS = 32 };
+
+static settings read_settings(const method *way, const char *more)
+{
+    settings s;
+    char method_word[32];
+    char *words[] = { method_word,
+                      "task.name=cart",
+                      "collect.environments=4",
+                      "collect.steps=14",
+                      "collect.on_fault=drop",
+                      "policy.hidden=[8, 8]",
+                      "critic.hidden=[8, 8]",
+                      "policy.epochs=2",
+                      "update.minibatches=4",
+                      (char *)(uintptr_t)more };
+    snprintf(method_word, sizeof method_word, "run.method=%s", way->settings.name);
+    ok(settings_read(&s, METHODS, NULL, more ? 10 : 9, words));
+    return s;
+}
+
+static on_policy *start(const method *way, const settings *s, tce_pool *pool)
+{
+    static const task from = { .vtable = &CART };
+    const method_context context = { s, &from, pool };
+    void *learner;
+    ok(way->create(&context, &learner));
+    return learner;
+}
+
+/* Iteration i; its columns in values [MOST_COLUMNS]. */
+static void iterate(const method *way, on_policy *l, int64_t i, double *values)
+{
+    double seconds[8] = { 0.0 };
+    ck_assert_uint_le(l->n_columns, MOST_COLUMNS);
+    for (size_t k = 0; k < l->n_columns; k++)
+        values[k] = NAN;
+    progress made = { .values = values, .seconds = seconds };
+    ok(way->iterate(l, i, &made));
+    ck_assert_int_eq(made.env_steps, N * S);
+}
+
+static double column(const on_policy *l, const double *values, const char *name)
+{
+    for (size_t k = 0; k < l->n_columns; k++)
+        if (strcmp(l->columns[k], name) == 0)
+            return values[k];
+    ck_abort_msg("no column %s", name);
+    return NAN;
+}
+
+/* Weights of policy, noise and value network, one after the other; malloc'ed. */
+static double *weights_of(const on_policy *l, size_t *out_n)
+{
+    const size_t n_policy = tce_policy_n_weights(l->mean), n_critic = tce_net_n_weights(l->critic);
+    const size_t n_noise = l->way.gsde ? l->noise.n : 0;
+    double *all = malloc((n_policy + n_critic + n_noise) * sizeof *all);
+    tce_policy_get_weights(l->mean, all);
+    tce_net_get_weights(l->critic, all + n_policy);
+    if (n_noise > 0)
+        memcpy(all + n_policy + n_critic, l->noise.log_std, n_noise * sizeof *all);
+    *out_n = n_policy + n_critic + n_noise;
+    return all;
+}
+
+static void assert_same_weights(const on_policy *a, const on_policy *b)
+{
+    size_t n, m;
+    double *x = weights_of(a, &n), *y = weights_of(b, &m);
+    ck_assert_uint_eq(n, m);
+    ck_assert_mem_eq(x, y, n * sizeof *x);
+    free(x);
+    free(y);
+}
+
+/* ---- property -------------------------------------------------------------------------------- */
+
+START_TEST(a_lost_step_is_no_sample_and_what_led_to_it_is_bootstrapped)
+{
+    const method *way = WAYS[_i];
+    double values[MOST_COLUMNS];
+    broken_every = 6;
+    const settings s = read_settings(way, "update.normalise_advantages=none");
+    on_policy *l = start(way, &s, NULL);
+    const step_rollout *r = &l->rollout;
+    const double gamma = s.objective.gamma;
+    for (int64_t i = 1; i <= 3; i++) {
+        size_t n_lost = 0, n_checked = 0, n_valid = 0;
+        iterate(way, l, i, values);
+        for (size_t k = 0; k < N * S; k++) {
+            n_lost += r->lost[k];
+            ck_assert(isfinite(r->advantages[k]) && fabs(r->rewards[k]) < 1e3);
+            if (!r->lost[k] || k % S == 0 || r->ends[k - 1])
+                continue;
+            const double want = r->rewards[k - 1] + gamma * r->values[k] - r->values[k - 1];
+            ck_assert_double_eq_tol(r->advantages[k - 1], want, 1e-12 * fmax(1.0, fabs(want)));
+            n_checked++;
+        }
+        for (size_t k = 0; k < r->n_valid; k++)
+            n_valid += !r->lost[r->valid[k]];
+        ck_assert_uint_gt(n_lost, 0);
+        ck_assert_uint_gt(n_checked, 0);
+        ck_assert_uint_eq(n_valid, N * S - n_lost);
+        ck_assert_uint_eq(r->n_valid, n_valid);
+        ck_assert_double_eq(column(l, values, "dropped"), (double)n_lost);
+    }
+    way->destroy(l);
+    broken_every = 0;
+}
+END_TEST
+
+START_TEST(a_clip_of_width_0_makes_no_update)
+{
+    const method *way = WAYS[_i];
+    double values[MOST_COLUMNS];
+    size_t n;
+    settings s = read_settings(way, "update.clip_schedule=linear");
+    s.run.iterations = 2;
+    on_policy *l = start(way, &s, NULL);
+    double *first = weights_of(l, &n);
+    iterate(way, l, 1, values);
+    ck_assert_double_eq_tol(column(l, values, "ratio_clip"), 0.1, 1e-15);
+    double *second = weights_of(l, &n);
+    ck_assert_mem_ne(first, second, n * sizeof *first);
+
+    /* the whole run is over: width 0 */
+    iterate(way, l, 2, values);
+    double *third = weights_of(l, &n);
+    ck_assert_mem_eq(second, third, n * sizeof *first);
+    ck_assert_double_eq(column(l, values, "ratio_clip"), 0.0);
+    ck_assert(isnan(column(l, values, "policy_loss")));
+    free(first);
+    free(second);
+    free(third);
+    way->destroy(l);
+}
+END_TEST
+
+START_TEST(an_interrupted_run_continues_as_if_it_had_not_been)
+{
+    const method *way = WAYS[_i];
+    double values[2][MOST_COLUMNS];
+    tce_store *store;
+    settings s = read_settings(way, "normalise.rewards=true");
+    on_policy *l = start(way, &s, NULL);
+    iterate(way, l, 1, values[0]);
+    iterate(way, l, 2, values[0]);
+    ok(tce_store_create(NULL, &store));
+    ok(way->save(l, store));
+
+    /* another length of the run leaves the schedules as they were begun */
+    s.run.iterations *= 2;
+    on_policy *again = start(way, &s, NULL);
+    ok(way->load(again, store));
+    ck_assert_int_eq(again->total_steps, l->total_steps);
+    ck_assert(again->env.lengths[0] > 0);
+    iterate(way, l, 3, values[0]);
+    iterate(way, again, 3, values[1]);
+    assert_same_weights(l, again);
+    ck_assert_mem_eq(values[0], values[1], l->n_columns * sizeof(double));
+    tce_store_free(store);
+    way->destroy(l);
+    way->destroy(again);
+}
+END_TEST
+
+START_TEST(three_threads_give_the_bytes_of_one_and_nothing_is_allocated)
+{
+    const method *way = WAYS[_i];
+    double values[MOST_COLUMNS];
+    tce_pool_options options;
+    tce_pool *pool;
+    const settings s = read_settings(way, NULL);
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = 3;
+    ok(tce_pool_create(&options, NULL, &pool));
+    on_policy *one = start(way, &s, NULL), *three = start(way, &s, pool);
+    for (int64_t i = 1; i <= 2; i++) {
+        iterate(way, one, i, values);
+        iterate(way, three, i, values);
+    }
+    assert_same_weights(one, three);
+#ifdef COUNTS_REQUESTS
+    /* asserts ask for memory themselves */
+    double seconds[8] = { 0.0 };
+    progress made = { .values = values, .seconds = seconds };
+    const size_t before = n_requests;
+    const tce_status status = way->iterate(three, 3, &made);
+    const size_t after = n_requests;
+    ok(status);
+    ck_assert_uint_eq(after, before);
+#endif
+    way->destroy(one);
+    way->destroy(three);
+    tce_pool_free(pool);
+}
+END_TEST
+
+START_TEST(minibatches_are_cut_as_they_are_asked_for)
+{
+    const minibatches parts = minibatches_of(11, 4, 0), sizes = minibatches_of(11, 4, 5);
+    const size_t want_parts[] = { 0, 3, 6, 9, 11 }, want_sizes[] = { 0, 5, 10, 11 };
+    ck_assert_uint_eq(parts.count, 4);
+    ck_assert_uint_eq(sizes.count, 3);
+    for (size_t k = 0; k <= 4; k++)
+        ck_assert_uint_eq(minibatch_begin(&parts, k), want_parts[k]);
+    for (size_t k = 0; k <= 3; k++)
+        ck_assert_uint_eq(minibatch_begin(&sizes, k), want_sizes[k]);
+    ck_assert_uint_eq(minibatches_of(3, 5, 0).count, 3);
+}
+END_TEST
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+START_TEST(a_fault_ends_the_iteration_where_that_is_asked_for)
+{
+    const method *way = WAYS[_i];
+    double values[MOST_COLUMNS], seconds[8] = { 0.0 };
+    size_t n;
+    broken_every = 6;
+    const settings s = read_settings(way, "collect.on_fault=fail");
+    on_policy *l = start(way, &s, NULL);
+    progress made = { .values = values, .seconds = seconds };
+    double *before = weights_of(l, &n);
+    fails(way->iterate(l, 1, &made), TCE_E_ENV, "the motor burnt out");
+    double *after = weights_of(l, &n);
+    ck_assert_mem_eq(before, after, n * sizeof *before);
+    free(before);
+    free(after);
+    way->destroy(l);
+    broken_every = 0;
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("on_policy");
+    TCase *property = test_case(suite, "property", TIMEOUT);
+    TCase *errors = test_case(suite, "errors", TIMEOUT);
+
+    tcase_add_loop_test(property, a_lost_step_is_no_sample_and_what_led_to_it_is_bootstrapped, 0,
+                        N_WAYS);
+    tcase_add_loop_test(property, a_clip_of_width_0_makes_no_update, 0, 2);
+    tcase_add_loop_test(property, an_interrupted_run_continues_as_if_it_had_not_been, 0, N_WAYS);
+    tcase_add_loop_test(property, three_threads_give_the_bytes_of_one_and_nothing_is_allocated, 0,
+                        N_WAYS);
+    tcase_add_test(property, minibatches_are_cut_as_they_are_asked_for);
+
+    tcase_add_loop_test(errors, a_fault_ends_the_iteration_where_that_is_asked_for, 0, N_WAYS);
+
+    return test_run(suite);
+}
