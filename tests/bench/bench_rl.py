@@ -61,7 +61,7 @@ CASES = [
          2000, 1000, "pendulum", 1, 2.7, 0.8),
     Case("sac_256, 2 threads", "pendulum/sac", "sac", ["policy.hidden=[256, 256]", "critic.hidden=[256, 256]", "update.batch_size=256"], 4, 2, 256, 256,
          1, 1, 2000, 1000, "pendulum", 2, None, None),
-    Case("ppo, box_pushing_dense", "box_pushing_dense/ppo", "ppo", [], 2, 0, 512, 1200, 40, 1200, 96000, 1, "tce/BoxPushingDense-v0", 1, 1.5, 0.85),
+    Case("ppo, box_pushing_dense", "box_pushing_dense/ppo", "ppo", [], 2, 0, 512, 1200, 40, 1200, 48000, 1, "tce/BoxPushingDense-v0", 1, 1.5, 0.85),
 ]
 # rates of a case against those of another one
 GAINS = {"sac_256, 2 threads": ("sac_256", 1.4)}

@@ -41,7 +41,7 @@ OFF_POLICY = ["collect.number_samples=8", "collect.rounds=10", "collect.learning
 ON_POLICY = ["collect.environments=5", "collect.steps=130", "update.minibatches=4", "update.batch_size=0", "policy.epochs=3"]
 SAC_MP = ["collect.episodes=24", "collect.environments=12", "collect.rounds=1", "collect.learning_starts=30", "update.gradient_steps=3",
           "update.batch_size=32", "update.replay_size=60"]
-OF_METHODS = {"sac": OFF_POLICY, "pink": OFF_POLICY, "sac_mp": SAC_MP, "ppo": ON_POLICY, "gsde": ON_POLICY}
+OF_METHODS = {"sac": OFF_POLICY, "pink": OFF_POLICY, "sac_mp": SAC_MP, "ppo": ON_POLICY, "gsde": ON_POLICY, "trpl": ON_POLICY}
 
 
 def smaller(config):
