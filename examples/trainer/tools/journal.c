@@ -196,8 +196,10 @@ static tce_status extend(const journal *j, journal_file *file, int64_t n)
 /* The row behind the last one in a file. */
 static int64_t end_of(const journal *j)
 {
+    if (j->n_files == 0)
+        return 0;
     const journal_file *last = &j->files[j->n_files - 1];
-    return j->n_files ? last->first + last->n : 0;
+    return last->first + last->n;
 }
 
 /* All rows of the ring that are in no file; each file that is completed stays, whatever follows. */
