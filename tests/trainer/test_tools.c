@@ -13,6 +13,7 @@
 #include "tools/csv.h"
 #include "tools/files.h"
 #include "tools/numbers.h"
+#include "tools/protobuf.h"
 #include "tools/words.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -223,6 +224,53 @@ START_TEST(at_most_three_words_are_suggested_best_first)
 }
 END_TEST
 
+/* ---- protobuf -------------------------------------------------------------------------------- */
+
+/* The bytes of the examples in protobuf's own description of its encoding, and of IEEE numbers. */
+START_TEST(a_message_has_the_bytes_of_the_wire_format)
+{
+    static const uint8_t EXPECTED[] = {
+        0x08, 0x96, 0x01,                                                 /* 1: 150 */
+        0x12, 0x07, 't',  'e',  's',  't',  'i',  'n',  'g',              /* 2: "testing" */
+        0x1a, 0x03, 0x08, 0x96, 0x01,                                     /* 3: { 1: 150 } */
+        0x25, 0x00, 0x00, 0xc0, 0xbf,                                     /* 4: -1.5f */
+        0x29, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xf8, 0xbf,             /* 5: -1.5 */
+        0x30, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, /* 6: -2 */
+        0x82, 0x01, 0x00,                                                 /* 16: no bytes */
+    };
+    protobuf outer = { 0 }, inner = { 0 };
+
+    protobuf_int(&inner, 7, 1);
+    protobuf_clear(&inner);
+    protobuf_int(&inner, 1, 150);
+    protobuf_int(&outer, 1, 150);
+    protobuf_text(&outer, 2, "testing");
+    protobuf_message(&outer, 3, &inner);
+    protobuf_float(&outer, 4, -1.5f);
+    protobuf_double(&outer, 5, -1.5);
+    protobuf_int(&outer, 6, -2);
+    protobuf_bytes(&outer, 16, NULL, 0);
+    ok(protobuf_check(&outer, "a message"));
+    ck_assert_uint_eq(outer.n, sizeof EXPECTED);
+    ck_assert_mem_eq(outer.bytes, EXPECTED, sizeof EXPECTED);
+    protobuf_free(&outer);
+    protobuf_free(&inner);
+}
+END_TEST
+
+START_TEST(a_message_without_memory_says_so_and_so_does_the_one_around_it)
+{
+    protobuf outer = { 0 }, inner = { 0 };
+    protobuf_bytes(&inner, 1, "", SIZE_MAX - 64);
+    protobuf_message(&outer, 1, &inner);
+    protobuf_int(&outer, 2, 1);
+    ck_assert_int_eq(protobuf_check(&outer, "a message"), TCE_E_NOMEM);
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "no memory for a message"));
+    protobuf_free(&outer);
+    protobuf_free(&inner);
+}
+END_TEST
+
 /* ---- kernels of OpenBLAS ---------------------------------------------------------------------- */
 
 START_TEST(only_kernels_older_than_the_processor_are_replaced)
@@ -262,6 +310,9 @@ int main(void)
     TCase *words = test_case(suite, "words", 0);
     tcase_add_test(words, words_that_are_like_it_are_suggested);
     tcase_add_test(words, at_most_three_words_are_suggested_best_first);
+    TCase *messages = test_case(suite, "protobuf", 0);
+    tcase_add_test(messages, a_message_has_the_bytes_of_the_wire_format);
+    tcase_add_test(messages, a_message_without_memory_says_so_and_so_does_the_one_around_it);
     TCase *kernels = test_case(suite, "kernels", 0);
     tcase_add_test(kernels, only_kernels_older_than_the_processor_are_replaced);
     tcase_add_test(kernels, kernels_that_were_asked_for_are_kept);

@@ -19,31 +19,18 @@
 #include <unistd.h>
 
 #include "run/run.h"
-
-/* Wire types, and field numbers shifted to their place. */
-enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
-#define FIELD(number, type) ((uint8_t)((number) << 3 | (type)))
-
-/*
- * Longest "group/name" of a value, the message with it and its number, and what a message takes in
- * the one around it.
- */
-#define TAG_BYTES (METRIC_NAME + 16)
-#define VALUE_BYTES (TAG_BYTES + 16)
-#define FRAME_BYTES 16
-
-/* What an event has besides its values: wall time, step, version. */
-#define HEAD_BYTES 64
+#include "tools/protobuf.h"
 
 struct tensorboard {
     FILE *file;
     char path[RUN_PATH];
-    size_t n; /* bytes of the payload so far */
-    size_t n_summary;
-    size_t capacity;  /* of the summary */
-    uint8_t *payload; /* [capacity + HEAD_BYTES] */
-    uint8_t *summary; /* [capacity] */
+    protobuf event, summary, value; /* each inside the one before it */
 };
+
+/* Field numbers. */
+enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5 };
+enum { SUMMARY_VALUE = 1 };
+enum { VALUE_TAG = 1, VALUE_SIMPLE_VALUE = 2 };
 
 uint32_t tensorboard_crc32c(const void *bytes, size_t n)
 {
@@ -63,92 +50,50 @@ static uint32_t masked(uint32_t crc)
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
-/* ---- wire format ----------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
-static size_t put_little(uint8_t *out, uint64_t value, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        out[i] = (uint8_t)(value >> 8 * i);
-    return n;
-}
-
-static size_t put_varint(uint8_t *out, uint64_t value)
-{
-    size_t n = 0;
-    for (; value > 0x7f; value >>= 7)
-        out[n++] = (uint8_t)(value | 0x80);
-    out[n++] = (uint8_t)value;
-    return n;
-}
-
-static size_t put_bytes(uint8_t *out, uint8_t field, const void *bytes, size_t n)
-{
-    size_t used = 0;
-    out[used++] = field;
-    used += put_varint(out + used, n);
-    memcpy(out + used, bytes, n);
-    return used + n;
-}
-
-/* Room for an event of n values. */
-static tce_status make_room(tensorboard *e, size_t n)
-{
-    const size_t capacity = n * (VALUE_BYTES + FRAME_BYTES);
-    if (e->payload && capacity <= e->capacity)
-        return TCE_OK;
-    free(e->payload);
-    free(e->summary);
-    e->payload = malloc(capacity + HEAD_BYTES);
-    e->summary = malloc(capacity + 1);
-    e->capacity = capacity;
-    return e->payload && e->summary
-               ? TCE_OK
-               : tce_fail(TCE_E_NOMEM, "no memory for an event of %zu numbers", n);
-}
-
-/* Begins the payload: wall time and step. */
+/* Begins an event: wall time and step. */
 static void begin_event(tensorboard *e, int64_t step)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    const double wall_time = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-    uint64_t bits;
-    memcpy(&bits, &wall_time, sizeof bits);
-
-    e->n = 0;
-    e->n_summary = 0;
-    e->payload[e->n++] = FIELD(1, FIXED64);
-    e->n += put_little(e->payload + e->n, bits, 8);
-    e->payload[e->n++] = FIELD(2, VARINT);
-    e->n += put_varint(e->payload + e->n, (uint64_t)step);
+    protobuf_clear(&e->event);
+    protobuf_clear(&e->summary);
+    protobuf_double(&e->event, EVENT_WALL_TIME, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec);
+    protobuf_int(&e->event, EVENT_STEP, step);
 }
 
 /* Adds a scalar to the summary. */
 static void add_value(tensorboard *e, const char *group, const char *name, double value)
 {
-    char tag[TAG_BYTES];
-    uint8_t message[VALUE_BYTES];
-    const float number = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof bits);
-
+    char tag[METRIC_NAME + 16];
     snprintf(tag, sizeof tag, "%s/%s", group, name);
-    size_t n = put_bytes(message, FIELD(1, BYTES), tag, strlen(tag));
-    message[n++] = FIELD(2, FIXED32);
-    n += put_little(message + n, bits, 4);
-    e->n_summary += put_bytes(e->summary + e->n_summary, FIELD(1, BYTES), message, n);
+    protobuf_clear(&e->value);
+    protobuf_text(&e->value, VALUE_TAG, tag);
+    protobuf_float(&e->value, VALUE_SIMPLE_VALUE, (float)value);
+    protobuf_message(&e->summary, SUMMARY_VALUE, &e->value);
 }
 
-/* Frames the payload and gives it to the system. */
+static void little(uint8_t *out, uint64_t value, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Frames the event and gives it to the system. */
 static tce_status write_record(tensorboard *e)
 {
+    const tce_status status = protobuf_check(&e->event, "an event");
+    if (status != TCE_OK)
+        return status;
+    const size_t n = e->event.n;
     uint8_t head[12], tail[4];
-    put_little(head, e->n, 8);
-    put_little(head + 8, masked(tensorboard_crc32c(head, 8)), 4);
-    put_little(tail, masked(tensorboard_crc32c(e->payload, e->n)), 4);
+    little(head, n, 8);
+    little(head + 8, masked(tensorboard_crc32c(head, 8)), 4);
+    little(tail, masked(tensorboard_crc32c(e->event.bytes, n)), 4);
     errno = 0;
     const int whole = fwrite(head, 1, sizeof head, e->file) == sizeof head &&
-                      fwrite(e->payload, 1, e->n, e->file) == e->n &&
+                      fwrite(e->event.bytes, 1, n, e->file) == n &&
                       fwrite(tail, 1, sizeof tail, e->file) == sizeof tail && fflush(e->file) == 0;
     return whole ? TCE_OK : file_fail_write(e->path, errno);
 }
@@ -158,12 +103,8 @@ static tce_status write_record(tensorboard *e)
 /* The first record names the format. */
 static tce_status write_version(tensorboard *e)
 {
-    static const char VERSION[] = "brain.Event:2";
-    const tce_status status = make_room(e, 0);
-    if (status != TCE_OK)
-        return status;
     begin_event(e, 0);
-    e->n += put_bytes(e->payload + e->n, FIELD(3, BYTES), VERSION, sizeof VERSION - 1);
+    protobuf_text(&e->event, EVENT_FILE_VERSION, "brain.Event:2");
     return write_record(e);
 }
 
@@ -199,20 +140,15 @@ void tensorboard_close(tensorboard *e)
         return;
     if (e->file)
         fclose(e->file);
-    free(e->payload);
-    free(e->summary);
+    protobuf_free(&e->event);
+    protobuf_free(&e->summary);
+    protobuf_free(&e->value);
     free(e);
 }
 
 tce_status tensorboard_write(tensorboard *e, int64_t step, const metrics *m,
                              const char *const *phases, const double *seconds)
 {
-    size_t n_phases = 0;
-    while (seconds && phases[n_phases])
-        n_phases++;
-    const tce_status status = make_room(e, (size_t)m->n + n_phases);
-    if (status != TCE_OK)
-        return status;
     begin_event(e, step);
     for (int32_t i = 0; i < m->n; i++) {
         const int evaluated = strncmp(m->names[i], "eval_", 5) == 0;
@@ -220,9 +156,9 @@ tce_status tensorboard_write(tensorboard *e, int64_t step, const metrics *m,
             add_value(e, evaluated ? "eval" : "train", m->names[i] + (evaluated ? 5 : 0),
                       m->values[i]);
     }
-    for (size_t k = 0; k < n_phases; k++)
+    for (size_t k = 0; seconds && phases[k]; k++)
         add_value(e, "time", phases[k], seconds[k]);
-    e->n += put_bytes(e->payload + e->n, FIELD(5, BYTES), e->summary, e->n_summary);
+    protobuf_message(&e->event, EVENT_SUMMARY, &e->summary);
     return write_record(e);
 }
 
