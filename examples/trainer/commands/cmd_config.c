@@ -16,10 +16,11 @@ static const char OPTIONS[] = "  --markdown  the table of all settings as a Mark
 static int print_markdown(void)
 {
     const char *section = "";
-    printf(
-        "# Settings\n\nEvery key of a settings file, made by `tce config --markdown`. On the "
-        "command line a key is `section.key=value`. A method refuses keys that it does not have. "
-        "Keys marked \\* may change when a run is resumed.\n");
+    printf("# Settings\n\n"
+           "Every key of a settings file, made by `tce config --markdown`.\n"
+           "On the command line a key is `section.key=value`.\n"
+           "A method refuses keys that it does not have.\n"
+           "Keys marked \\* may change when a run is resumed.\n");
     const setting_row *row;
     for (size_t i = 0; (row = settings_any_row(METHODS, i)) != NULL; i++) {
         char words[TEXT_SIZE];
