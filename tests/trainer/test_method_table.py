@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -115,6 +116,15 @@ class Cells:
         train(self.method, folder, "run.threads=2")
         assert result(folder)[:2] == result(self.run)[:2]  # a checkpoint names the number of threads
 
+    def bench(self) -> None:
+        config = self.folder / f"{self.method}.yaml"
+        done = running.tce("bench", config, "--json", "--iterations", 2, *COMMON, *METHODS[self.method])
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        learning = sum(report[name] for name in ("critic", "policy", "update") if name in report)
+        assert report["env_steps"] > 0 and learning > 0 and report["simulation"] + learning <= report["seconds"]
+        assert report["replay_same"] is True
+
     def queue(self) -> None:
         config = self.folder / f"{self.method}.yaml"
         folder = self.folder / "queue"
@@ -141,7 +151,7 @@ class Cells:
 CELLS: List[Tuple[str, Callable[[Cells], None]]] = [
     ("train", Cells.train), ("evaluate", Cells.evaluate), ("video", Cells.video), ("curves", Cells.curves),
     ("smoothness", Cells.smoothness), ("correlation", Cells.correlation), ("export C", Cells.export_c), ("resume", Cells.resume),
-    ("threads", Cells.threads), ("queue", Cells.queue), ("Python", Cells.python)]
+    ("threads", Cells.threads), ("bench", Cells.bench), ("queue", Cells.queue), ("Python", Cells.python)]
 
 
 def known_methods() -> List[str]:

@@ -5,6 +5,7 @@
  * programs on the machine do not count) is compared with that of the environment alone: after each
  * iteration the mean policy plays as many episodes, and every thread at once, for itself, runs them
  * again straight through the task's functions, so that cores share what they share in training.
+ * A method that collects steps instead of episodes has as many as an evaluation.
  * What is left is the method's and the library's own. Reported is the iteration whose rest is the
  * median share of it: its numbers belong together, and a moment when the machine was busy does not
  * count.
@@ -23,6 +24,8 @@
 #include "tools/memory.h"
 
 #define DEFAULT_ITERATIONS 10
+/* Iterations that are not timed, at most: until a method that learns later does. */
+#define MOST_WARM_UP 10000
 
 static const char OPTIONS[] =
     "  --tasks           a step of each task (of --task alone) beside bare mj_step calls instead\n"
@@ -30,8 +33,9 @@ static const char OPTIONS[] =
     "  --task-library FILE\n"
     "                    task.library: a library of your own tasks; one that only a run folder "
     "names is not loaded\n"
-    "  --iterations N    iterations, or rounds of --tasks, that are timed, after one that is not "
-    "[10]\n"
+    "  --iterations N    iterations, or rounds of --tasks, that are timed, after one that is not; "
+    "a method\n"
+    "                    that learns later is timed from then on [10]\n"
     "  --threads N       run.threads\n"
     "  --json            one JSON object instead of the table\n"
     "  --help            this, and every setting\n";
@@ -50,6 +54,7 @@ typedef struct bench {
     episodes ep;
     memory arrays;
     size_t n_row;    /* N_NUMBERS and the phases */
+    int64_t done;    /* iterations so far */
     double *rows;    /* [iterations, n_row], seconds and steps per iteration */
     double *values;  /* [columns] of an iteration */
     double *seconds; /* [threads] of the replays */
@@ -128,29 +133,50 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static tce_status time_iteration(bench *b, int64_t i, double *row)
+/* The next iteration of the learner, and what it took. */
+static tce_status time_learner(bench *b, double *row)
 {
+    memset(row, 0, b->n_row * sizeof *row);
     progress made = { .values = b->values, .seconds = row + N_NUMBERS };
     const double wall = clock_seconds(CLOCK_MONOTONIC);
     const double processor = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
-    tce_status status = b->way->iterate(b->learner, i, &made);
+    const tce_status status = b->way->iterate(b->learner, ++b->done, &made);
     row[WALL] = clock_seconds(CLOCK_MONOTONIC) - wall;
     row[PROCESSOR] = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - processor;
     row[STEPS] = (double)made.env_steps;
+    return status;
+}
+
+static tce_status time_iteration(bench *b, double *row)
+{
     double step = 0.0;
+    tce_status status = time_learner(b, row);
     if (status == TCE_OK)
-        status = time_step(b, (uint64_t)i, &step);
+        status = time_step(b, (uint64_t)b->done, &step);
     row[ENVIRONMENT] = step * row[STEPS];
     return status;
 }
 
-/* The first iteration touches all memory, and does not count. */
+static int every_phase_took_time(const bench *b, const double *row)
+{
+    for (size_t k = N_NUMBERS; k < b->n_row; k++)
+        if (row[k] <= 0.0)
+            return 0;
+    return 1;
+}
+
+/* The first iterations, up to one with all phases, touch all memory and do not count. */
 static tce_status time_iterations(bench *b)
 {
+    double step;
     b->same_rewards = 1;
-    tce_status status = time_iteration(b, 1, b->rows);
+    tce_status status = time_learner(b, b->rows);
+    while (status == TCE_OK && !every_phase_took_time(b, b->rows) && b->done < MOST_WARM_UP)
+        status = time_learner(b, b->rows);
+    if (status == TCE_OK)
+        status = time_step(b, (uint64_t)b->done, &step);
     for (int64_t i = 0; status == TCE_OK && i < b->iterations; i++)
-        status = time_iteration(b, i + 2, b->rows + (size_t)i * b->n_row);
+        status = time_iteration(b, b->rows + (size_t)i * b->n_row);
     if (status == TCE_OK)
         qsort(b->rows, (size_t)b->iterations, b->n_row * sizeof *b->rows, ascending);
     return status;
@@ -167,9 +193,8 @@ static void print_json(const bench *b)
 {
     const double *row = median_row(b);
     printf("{\"task\": \"%s\", \"method\": \"%s\", \"threads\": %zu, \"iterations\": %" PRId64
-           ", \"episodes\": %d, \"seconds\": %.9g, ",
-           b->s->task.name, b->s->table->name, b->n_threads, b->iterations,
-           (int)b->s->collect.episodes, row[WALL]);
+           ", \"episodes\": %zu, \"seconds\": %.9g, ",
+           b->s->task.name, b->s->table->name, b->n_threads, b->iterations, b->ep.E, row[WALL]);
     for (size_t k = 0; b->way->phases[k]; k++)
         printf("\"%s\": %.9g, ", b->way->phases[k], row[N_NUMBERS + k]);
     printf("\"processor_seconds\": %.9g, \"environment_seconds\": %.9g, ", row[PROCESSOR],
@@ -189,13 +214,11 @@ static void print_table(const bench *b)
 {
     const double *row = median_row(b);
     char note[256];
-    printf("%s, %s, %d episodes per iteration, %zu threads; the median of %" PRId64
+    printf("%s, %s, %.0f environment steps per iteration, %zu threads; the median of %" PRId64
            " iterations\n\n",
-           b->s->task.name, b->s->table->name, (int)b->s->collect.episodes, b->n_threads,
-           b->iterations);
+           b->s->task.name, b->s->table->name, row[STEPS], b->n_threads, b->iterations);
     printf("wall-clock time\n");
-    snprintf(note, sizeof note, "%.0f environment steps, %.0f steps/s", row[STEPS],
-             row[STEPS] / row[WALL]);
+    snprintf(note, sizeof note, "%.0f environment steps per second", row[STEPS] / row[WALL]);
     print_part("iteration", row[WALL], row[WALL], note);
     for (size_t k = 0; b->way->phases[k]; k++)
         print_part(b->way->phases[k], row[N_NUMBERS + k], row[WALL], "");
@@ -216,8 +239,9 @@ static void print_table(const bench *b)
 static tce_status create(bench *b, const task *t)
 {
     const settings *s = b->s;
-    const episodes_options episodes = { s->collect.episodes, s->collect.environments,
-                                        PURPOSE_EVAL_ENV, "", NULL };
+    const int32_t n_episodes = s->collect.episodes > 0 ? s->collect.episodes : s->evaluate.episodes;
+    const episodes_options episodes = { n_episodes, s->collect.environments, PURPOSE_EVAL_ENV, "",
+                                        NULL };
     const char *const *names;
     tce_pool_options options;
     tce_pool_options_init(&options, sizeof options);

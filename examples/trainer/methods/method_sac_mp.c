@@ -210,7 +210,7 @@ static tce_status run_round(learner *l, double *values, progress *out)
     }
     out->episodes += (int64_t)l->E;
     out->seconds[PHASE_SIMULATION] += collected - start;
-    out->seconds[PHASE_UPDATE] += now_seconds() - collected;
+    out->seconds[PHASE_UPDATE] += due ? now_seconds() - collected : 0.0;
     return status;
 }
 

@@ -225,8 +225,10 @@ int off_policy_learns(const off_policy *l)
 tce_status off_policy_round(off_policy *l, off_policy_sum *sum)
 {
     tce_status status = off_policy_collect(l, sum);
+    if (status != TCE_OK || !off_policy_learns(l))
+        return status;
     const double start = now_seconds();
-    for (int32_t k = 0; status == TCE_OK && off_policy_learns(l) && k < l->o.gradient_steps; k++) {
+    for (int32_t k = 0; status == TCE_OK && k < l->o.gradient_steps; k++) {
         sac_report report;
         status = off_policy_learn(l, &report);
         if (status == TCE_OK)
