@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -45,6 +46,16 @@ def test_the_wheel_holds_its_own_library(tmp_path) -> None:
     # nothing is left behind in the checkout
     assert not (ROOT / "bindings" / "python" / "build").exists()
     assert not list((ROOT / "bindings" / "python").glob("*.egg-info"))
+
+
+def test_a_checkout_has_its_library_in_lib(tmp_path) -> None:
+    package = tmp_path / "bindings" / "python" / "tce"
+    shutil.copytree(Path(tce.__file__).parent, package, ignore=shutil.ignore_patterns("lib", "bin", "__pycache__"))
+    library = tmp_path / "lib" / tce._library.SONAME
+    library.parent.mkdir()
+    shutil.copy(LIBRARY, library)
+    result = python("import tce; print(tce._library.path)", PYTHONPATH=str(package.parent))
+    assert result.stdout.strip() == str(library), result.stderr
 
 
 def test_without_a_library_the_error_says_what_was_tried() -> None:

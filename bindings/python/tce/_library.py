@@ -27,13 +27,16 @@ VERSION_NEEDED = TCE_VERSION_MAJOR * 1000000 + TCE_VERSION_MINOR * 1000 + TCE_VE
 
 
 def _candidates() -> List[str]:
-    """Names to try, in order: the bundled library, TCE_LIBRARY, the system's loader."""
+    """Names to try, in order: the bundled library, TCE_LIBRARY, that of a source checkout, the system's loader."""
+    package = Path(__file__).resolve().parent
     names = []
-    bundled = Path(__file__).resolve().parent / "lib" / SONAME
+    bundled = package / "lib" / SONAME
     if bundled.exists():
         names.append(str(bundled))
     if os.environ.get("TCE_LIBRARY"):
         names.append(os.path.abspath(os.environ["TCE_LIBRARY"]))
+    elif len(package.parents) > 2 and (package.parents[2] / "lib" / SONAME).exists():
+        names.append(str(package.parents[2] / "lib" / SONAME))
     names.append(SONAME)
     found = ctypes.util.find_library("tce")
     if found and found not in names:
