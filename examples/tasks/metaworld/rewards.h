@@ -6,8 +6,8 @@
  * negative margin, a factor outside of 0 ... 1) returns NaN, which ends the episode where the
  * reward is looked at.
  */
-#ifndef METAWORLD_HELPERS_H
-#define METAWORLD_HELPERS_H
+#ifndef METAWORLD_REWARDS_H
+#define METAWORLD_REWARDS_H
 
 /* ---- distances ------------------------------------------------------------------------------- */
 

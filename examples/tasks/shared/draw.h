@@ -1,8 +1,8 @@
 /*
  * The uniform numbers of a reset, from the random stream or given one by one.
  */
-#ifndef TASKS_DRAWS_H
-#define TASKS_DRAWS_H
+#ifndef TASKS_DRAW_H
+#define TASKS_DRAW_H
 
 #include <tce/random.h>
 

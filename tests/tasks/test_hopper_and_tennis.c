@@ -305,7 +305,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("hopper_tennis");
+    Suite *suite = suite_create("hopper_and_tennis");
     TCase *property = task_case(suite, "property", 120);
     tcase_add_checked_fixture(property, find_tasks, NULL);
     tcase_add_test(property, starts_lie_where_the_tasks_say);
