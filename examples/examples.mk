@@ -99,6 +99,12 @@ $(TASK_OBJECTS): private COMPILE_TASK += -I$(BUILD)/examples/tasks
 TASKS_DEPS ?= $(abspath deps)
 $(BUILD)/examples/tasks/shared/model.o: private COMPILE_TASK += -DTASKS_DEPS='"$(TASKS_DEPS)"'
 
+# The MuJoCo that case files and shortcuts were compared with, as its header writes it: 390 is 3.9.0, 3010000 is 3.10.0.
+COMPARED_MUJOCO := $(shell echo $(call version_of,mujoco) | awk -F . '{ print $$2 < 10 ? $$1 $$2 $$3 : 1000000 * $$1 + 1000 * $$2 + $$3 }')
+COMPARING       := $(patsubst %,$(BUILD)/examples/tasks/%.o,shared/model metaworld/env)
+$(COMPARING): examples/setup/versions
+$(COMPARING): private COMPILE_TASK += -DCOMPARED_MUJOCO=$(COMPARED_MUJOCO)
+
 # where the tasks find MuJoCo when they are loaded
 MUJOCO_RPATH ?= $(abspath $(MUJOCO_DIR))/lib
 

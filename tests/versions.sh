@@ -36,6 +36,9 @@ while read -r name version; do
     # requirements in pip's formats
     pinned=$(echo $(grep -lE "(^|\")$name==" tests/oracle/*.txt bindings/python/pyproject.toml))
     once "$name" "$version" examples/setup/versions "$pinned"
+    # as MuJoCo's header writes it
+    [ "$name" != mujoco ] ||
+        once mjVERSION "$(echo "$version" | awk -F . '{ print $2 < 10 ? $1 $2 $3 : 1000000 * $1 + 1000 * $2 + $3 }')" examples/setup/versions
     usual=$(awk -v name="$name" '$1 == name { print $2; exit }' examples/setup/versions)
     for file in $pinned; do
         grep -qE "(^|\")$name==$usual( |\"|\$)" "$file" || wrong "$file: $name is not $usual, that of examples/setup/versions"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# build.sh BUILD PYTHON OUT: a wheel for any Linux with glibc 2.28 and Python 3.9 or later, with
-# OpenBLAS inside, into the folder OUT. gcc compiles, zig links for the older glibc; PYTHON has the
+# build.sh BUILD PYTHON OUT: a wheel for any Linux with the glibc below and Python 3.9 or later,
+# with OpenBLAS inside, into the folder OUT. gcc compiles, zig links for the older glibc; PYTHON has the
 # wheels of wheel.txt. Run by `make wheel`, which sets MAKE, CC and MUJOCO_DIR.
 set -e
 
@@ -53,4 +53,4 @@ cp "$blas"/../scipy_openblas32-*.dist-info/licenses/LICENSE* "$build/licences/" 
 TCE_BUNDLE_LICENCES="$build/licences" TCE_BUNDLE=$(ls "$build"/lib/libtce.so.*.*.*) TCE_BUNDLE_PROGRAM="$build/bin" "$python" -m pip wheel -q \
     --disable-pip-version-check --no-deps --no-build-isolation -w "$build/wheel" bindings/python
 LD_LIBRARY_PATH=$blas/lib PATH=$(dirname "$python"):$PATH "$python" -m auditwheel repair \
-    --plat "manylinux_2_28_$machine" --exclude 'libmujoco.so.*' -w "$out" "$build"/wheel/*.whl
+    --plat "manylinux_$(echo $glibc | tr . _)_$machine" --exclude 'libmujoco.so.*' -w "$out" "$build"/wheel/*.whl

@@ -232,7 +232,7 @@ static void step_after_forward(const mjModel *m, mjData *d, int mocap_body)
     mj_checkPos(m, d);
     mj_checkVel(m, d);
     /* a whole step elsewhere, and where MuJoCo has met a bad number and begun anew */
-    if (mjVERSION_HEADER != 330 || d->time != time) {
+    if (mjVERSION_HEADER != COMPARED_MUJOCO || d->time != time) {
         mj_step(m, d);
         return;
     }

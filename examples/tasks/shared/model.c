@@ -342,7 +342,7 @@ static void take_out(mjSpec *spec, const char *name)
         return;
 #if mjVERSION_HEADER >= 3010000
     mjs_delete(spec, body->element);
-#elif mjVERSION_HEADER == 330
+#elif mjVERSION_HEADER == COMPARED_MUJOCO
     mjs_detachBody(spec, body);
 #endif
 }
