@@ -317,8 +317,8 @@ TEST_NEEDS   := $(SUITE_NEEDS) command:g++ command:cmake command:valgrind comman
 PYTHON_NEEDS := command:$(PYTHON) python:ensurepip
 FUZZ_NEEDS   := command:clang package:libclang-rt-dev
 
-# make only builds, and says what it lacks; these targets install it
-INSTALLING := $(if $(filter deps deps-% train test test-long check-aarch64 check-exported check-macos wheel,$(MAKECMDGOALS)),--install)
+# make only builds, and says what it lacks; these targets alone install it
+INSTALLING := $(if $(filter deps deps-% train test,$(MAKECMDGOALS)),--install)
 needs      = $(if $(NO_DEPS),,@CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' PYTHON='$(PYTHON)' sh examples/setup/needs.sh $(INSTALLING) $(1))
 
 .PHONY: needs-build needs-suites needs-test needs-venv needs-fuzz
@@ -359,13 +359,14 @@ $(PEERS_VENV)/ready: tests/bench/requirements.txt tests/python/requirements.txt 
 $(RL_VENV)/ready: tests/bench/rl.txt tests/python/requirements.txt | $(VENV)/ready
 	$(call wheels,$(RL_VENV),$^,deps-peers-rl)
 
-.PHONY: deps deps-drawing deps-python deps-peers deps-peers-rl deps-fuzz
+.PHONY: deps deps-drawing deps-python deps-peers deps-peers-rl deps-fuzz deps-long
 deps: needs-test $(VENV)/ready ## installs what is missing: Debian packages when root, wheels, MuJoCo and models into deps/
 deps-drawing: $(VENV)/drawing
 deps-python: $(VENV)/ready ## the part of it that plots and Python's tests need
 deps-peers: $(PEERS_VENV)/ready ## mp_pytorch and torch, which `make bench` compares with; gigabytes
 deps-peers-rl: $(RL_VENV)/ready ## stable-baselines3 and rltools, which `make bench-rl` compares with; gigabytes
 deps-fuzz: needs-fuzz ## what `make fuzz` needs
+deps-long: deps deps-fuzz ## what `make test-long` needs: also cross compilers, emulators, zig
 
 # ---- install -----------------------------------------------------------------------------------------
 

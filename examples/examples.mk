@@ -178,13 +178,19 @@ check-install-program: program | needs-models ## an installed copy by itself: co
 
 WHEEL_VENV := deps/venv-wheel
 WHEELS     ?= $(BUILD)/wheels
+WHEEL_NEEDS := command:gcc command:dpkg-source
 
 $(WHEEL_VENV)/ready: bindings/python/wheel/wheel.txt $(if $(INSTALLING),| needs-venv)
-	$(call wheels,$(WHEEL_VENV),$<,wheel)
+	$(call wheels,$(WHEEL_VENV),$<,deps-wheel)
 
-.PHONY: wheel
+.PHONY: deps-wheel wheel
+deps-wheel: $(WHEEL_VENV)/ready ## what `make wheel` needs: zig, OpenBLAS, the sources of libyaml and zlib
+	$(call needs,$(WHEEL_NEEDS))
+	$(if $(NO_DEPS),,@sh bindings/python/wheel/sources.sh deps/wheel/sources libyaml zlib)
+
 wheel: $(WHEEL_VENV)/ready | needs-train needs-mujoco ## the Python package libtce for any Linux with glibc 2.28, OpenBLAS inside, into build/wheels
-	$(call needs,command:gcc command:dpkg-source)
+	$(call needs,$(WHEEL_NEEDS))
+	@[ -d deps/wheel/sources/zlib ] || { echo "the sources of libyaml and zlib are missing. Type:  make deps-wheel" >&2; exit 1; }
 	@MAKE='$(MAKE)' CC=gcc MUJOCO_DIR='$(MUJOCO_DIR)' sh bindings/python/wheel/build.sh $(BUILD)/wheel $(abspath $(WHEEL_VENV))/bin/python $(WHEELS)
 
 .PHONY: train
@@ -334,7 +340,10 @@ deps-aarch64: | $(VENV)/drawing ## cross compiler and emulator; Debian's arm64 p
 	$(if $(NO_DEPS),,@[ "$$(cat $(AARCH64)/mujoco/version 2>/dev/null)" = "$(MUJOCO_VERSION)" ] || \
 	    MUJOCO_MACHINE=aarch64 sh examples/setup/mujoco.sh $(MUJOCO_VERSION) $(AARCH64)/mujoco $(VENV)/bin/python)
 
-check-aarch64: | deps-aarch64 needs-models ## suites, cases and two iterations of the reacher on aarch64, cross-built and emulated by qemu-user
+check-aarch64: | needs-models ## suites, cases and two iterations of the reacher on aarch64, cross-built and emulated by qemu-user
+	$(call needs,$(AARCH64_NEEDS))
+	$(if $(NO_DEPS),,@[ "$$(cat $(AARCH64)/mujoco/version 2>/dev/null)" = "$(MUJOCO_VERSION)" ] || \
+	    { echo "Debian's arm64 packages and MuJoCo are missing in $(AARCH64). Type:  make deps-aarch64" >&2; exit 1; })
 	@$(AARCH64_BUILD) program suites $(BUILD)/aarch64/replay
 	@CK_TIMEOUT_MULTIPLIER=50 LIMIT=3600 TCE_TEST_BUILD=$(abspath $(BUILD))/aarch64/tests WRAP='$(AARCH64_RUN)' \
 	    $(RUN) $(SUITES:$(BUILD)/%=$(BUILD)/aarch64/%)
@@ -345,7 +354,12 @@ EXPORTED_NEEDS := command:qemu-aarch64 command:aarch64-linux-gnu-gcc package:lib
                   command:riscv64-linux-gnu-gcc package:libc6-dev-riscv64-cross \
                   command:s390x-linux-gnu-gcc package:libc6-dev-s390x-cross
 
-.PHONY: check-exported
+deps-long: deps-aarch64 deps-exported deps-macos
+
+.PHONY: deps-exported check-exported
+deps-exported:
+	$(call needs,$(EXPORTED_NEEDS))
+
 check-exported: $(PROGRAM) ## the C file of an exported policy tests itself on aarch64, armhf, riscv64 and s390x, emulated by qemu-user
 	$(call needs,$(EXPORTED_NEEDS))
 	@sh tests/machines/exported.sh $(PROGRAM)
@@ -357,7 +371,10 @@ MACOS_BUILD = $(MAKE) NO_DEPS=1 WERROR=1 AR='$(ZIG) ar' BLAS_CFLAGS='-isystem $(
               BLAS_LIBS=-Wl,-undefined,dynamic_lookup TRAINER_LIBS=-Wl,-undefined,dynamic_lookup
 
 $(ZIG_VENV)/ready: tests/machines/zig.txt $(if $(INSTALLING),| needs-venv)
-	$(call wheels,$(ZIG_VENV),$<,check-macos)
+	$(call wheels,$(ZIG_VENV),$<,deps-macos)
+
+.PHONY: deps-macos
+deps-macos: $(ZIG_VENV)/ready
 
 # everything of the library, the trainer and the tasks
 .PHONY: objects

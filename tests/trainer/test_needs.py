@@ -78,3 +78,12 @@ def test_make_deps_installs_as_root(tmp_path: Path) -> None:
     assert (result.returncode, result.stderr) == (0, "installing libtce-not-there\n")
     assert "install -y --no-install-recommends" in (tmp_path / "called").read_text()
     assert (tmp_path / "called").read_text().rstrip().endswith("libtce-not-there")
+
+
+@pytest.mark.parametrize("target, folder, remedy", [("check-macos", "ZIG_VENV", "deps-macos"), ("wheel", "WHEEL_VENV", "deps-wheel")])
+def test_what_is_no_target_of_deps_names_the_one_that_installs(target: str, folder: str, remedy: str, tmp_path: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "NO_DEPS"))}
+    result = subprocess.run(["make", "-s", f"{folder}={tmp_path}/venv", target], cwd=ROOT, env=env, capture_output=True, text=True)
+    assert result.returncode != 0 and result.stderr.startswith(f"{tmp_path}/venv lacks the wheels of "), result.stderr
+    assert f"Type:  make {remedy}\n" in result.stderr
+    assert not (tmp_path / "venv").exists()

@@ -15,7 +15,6 @@ blas=$("$python" -c 'import os, scipy_openblas32 as b; print(os.path.dirname(b._
 glibc=2.28
 
 # static: Debian's own binaries want a newer glibc
-sh "$here/sources.sh" deps/wheel/sources libyaml zlib
 sources=$PWD/deps/wheel/sources
 rm -rf "$build/yaml-zlib"
 mkdir -p "$build/yaml-zlib"
