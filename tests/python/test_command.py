@@ -59,6 +59,15 @@ def test_a_settings_file_chooses_the_method(tmp_path: Path) -> None:
     assert "  method: bbrl" in (tmp_path / "run" / "config.yaml").read_text()
 
 
+def test_a_policy_that_acts_per_step_is_evaluated_without_controller(tmp_path: Path) -> None:
+    words = training.words_of({"run": {"method": "ppo", "iterations": 1}, "collect": {"environments": 4, "steps": 50}, "evaluate.episodes": 4})
+    environment = ["--python", "slider:Slider", "--n-steps", 20, "--metrics", "success"]
+    done = program("train", *words, "--out", "run", *environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = program("eval", "run", "--episodes", 3, *environment, cwd=tmp_path)
+    assert done.returncode == 0 and "mean policy, 3 episodes" in done.stdout, done.stderr
+
+
 def test_ctrl_c_saves_and_says_how_to_continue(tmp_path: Path) -> None:
     process = program("train", *training.words_of(SMALL), "run.iterations=100000", "--out", "run", *SLIDER, cwd=tmp_path, wait=False)
     wait_until(lambda: rows(tmp_path / "run") >= 1, process)

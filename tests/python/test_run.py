@@ -237,10 +237,8 @@ def test_ctrl_c_stops_the_run_after_the_iteration_and_a_second_one_raises(tmp_pa
 
 def test_a_run_is_stopped_from_another_thread(tmp_path: Path) -> None:
     found: List[tce.Run] = []
-    source = _sources.source_of(Point)
-    run = training.Run(
-        source, training.words_of(changed(run__iterations=100000)) + ["run.method=tce", "task.name=Point"], None, True, str(tmp_path / "run"), 0,
-        None, False, None)
+    run = tce.Run(Point, config=changed(run__iterations=100000), out=tmp_path / "run", progress=False)
+    assert not (tmp_path / "run").exists() and "  iterations: 100000 " in run.config and "not trained yet" in repr(run)
     thread = threading.Thread(target=lambda: found.append(run.train()))
     thread.start()
     while run.iteration < 2:

@@ -47,9 +47,23 @@ def test_a_method_that_acts_at_every_step_needs_no_controller(tmp_path: Path) ->
     assert agent.act([0.0, 0.0, 0.5]).shape == (1,) and agent.evaluate(3).lengths.tolist() == [20] * 3
     with pytest.raises(tce.UnsupportedError, match="acts at every step"):
         agent.plan([0.0, 0.0, 0.5])
-    env = agent.env()
-    obs, _ = env.reset(seed=1)
-    assert env.step(agent.act(obs))[0].shape == (3,)
+    loaded = tce.load(tmp_path / "0")
+    assert loaded.acts and np.array_equal(loaded.evaluate(3, task=Slider, n_steps=20).returns, agent.evaluate(3).returns)
+    for env in (agent.env(), loaded.env(Slider, n_steps=20)):
+        obs, _ = env.reset(seed=1)
+        assert env.step(agent.act(obs))[0].shape == (3,)
+
+
+def test_a_controller_is_wanted_by_methods_that_plan_paths_alone(tmp_path: Path) -> None:
+    for method, plans in (("tce", True), ("bbrl", True), ("sac_mp", True), ("ppo", False), ("gsde", False), ("trpl", False), ("sac", False), ("pink", False)):
+        make = lambda: tce.Run(Slider, method, n_steps=20, out=tmp_path / method, progress=False)  # noqa: E731
+        if plans:
+            with pytest.raises(ValueError, match="no controller can be found for Slider"):
+                make()
+        else:
+            assert make().task.create().spec.n_dof == 0
+    run = quiet(Slider, tmp_path / "run", config={"run": {"iterations": 1, "threads": 1}, "mp.n_basis": 2, "collect.learning_starts": 16}, method="sac_mp", **GYM)
+    assert run.iteration == 1 and not run.agent().acts
 
 
 def test_a_run_goes_on_with_another_number_of_workers(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ static tce_status train(const char *run, int32_t start, tce_train_result *out)
     const tce_train_options options = options_of(in_folder(run, "", path), start);
     ok(tce_train_create(&options, &t));
     ck_assert_str_eq(tce_train_folder(t), path);
-    const tce_status status = tce_train_run(t, out);
+    const tce_status status = tce_train_run(t, NULL, out);
     tce_train_free(t);
     return status;
 }
@@ -165,7 +165,7 @@ static tce_status train_and_stop(const char *run, int32_t start, listener *l, tc
     options.note = note;
     options.advance = advance;
     ok(tce_train_create(&options, &l->train));
-    const tce_status status = tce_train_run(l->train, out);
+    const tce_status status = tce_train_run(l->train, NULL, out);
     tce_train_free(l->train);
     return status;
 }
@@ -233,6 +233,33 @@ START_TEST(settings_come_over_what_the_task_suggests)
 }
 END_TEST
 
+START_TEST(a_method_tells_whether_it_plans_whole_paths)
+{
+    static const struct {
+        const char *word;
+        int32_t plans;
+    } EXPECTED[] = { { "run.method=tce", 1 }, { "run.method=bbrl", 1 }, { "run.method=sac_mp", 1 },
+                     { "run.method=ppo", 0 }, { "run.method=gsde", 0 }, { "run.method=trpl", 0 },
+                     { "run.method=sac", 0 }, { "run.method=pink", 0 } };
+    tce_train_options options = { .struct_size = sizeof options, .has_config = 1, .n_words = 1 };
+    int32_t plans = -1;
+    for (size_t i = 0; i < sizeof EXPECTED / sizeof *EXPECTED; i++) {
+        options.words = &EXPECTED[i].word;
+        ok(tce_train_plans(&options, &plans));
+        ck_assert_int_eq(plans, EXPECTED[i].plans);
+    }
+
+    /* where no method is named it is the first; one that there is not is refused */
+    options.n_words = 0;
+    ok(tce_train_plans(&options, &plans));
+    ck_assert_int_eq(plans, 1);
+    const char *const wrong = "run.method=pqo";
+    options.n_words = 1;
+    options.words = &wrong;
+    fails(tce_train_plans(&options, &plans), TCE_E_VALUE, "run.method = \"pqo\"");
+}
+END_TEST
+
 /* ---- a trained policy ------------------------------------------------------------------------ */
 
 START_TEST(a_trained_policy_is_asked_and_played)
@@ -289,6 +316,7 @@ int main(void)
     tcase_add_test(property, a_run_that_is_stopped_and_resumed_has_the_bytes_of_one_that_was_not);
     tcase_add_test(property, an_abandoned_run_goes_on_from_its_last_checkpoint);
     tcase_add_test(property, settings_come_over_what_the_task_suggests);
+    tcase_add_test(property, a_method_tells_whether_it_plans_whole_paths);
     tcase_add_test(property, a_trained_policy_is_asked_and_played);
 
     TCase *errors = test_case(suite, "errors", 60);

@@ -7,10 +7,10 @@ import sys
 from typing import Any, List, Optional
 
 from ._control import Controller
-from ._sources import import_name, is_episodic, source_of
+from ._sources import config_path, import_name, source_of
 from .agent import Agent
 from .errors import E_NOT_FOUND, NotFoundError, TceError
-from .training import Run, carry_out
+from .training import Given, Run
 
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 
@@ -31,7 +31,7 @@ def _environment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes that have the environments [0: this one]")
 
 
-def _source(options: Any, episodic: bool = True) -> Any:
+def _source(options: Any, episodic: bool) -> Any:
     controller = None
     if options.controller:
         controller = import_name(options.controller)
@@ -63,9 +63,8 @@ def _train(words: List[str]) -> int:
     path: Optional[str] = given.pop(0) if given and "=" not in given[0] else None
     for key, value in (("run.seed", options.seed), ("run.threads", options.threads), ("run.steps", options.steps)):
         given += [f"{key}={value}"] if value is not None else []
-    run: Run = carry_out(
-        lambda method: _source(options, is_episodic(method)), None, path, given, has_config=path is not None, folder=options.resume or options.out,
-        resume=bool(options.resume), restart=options.restart, callback=None, workers=options.workers, progress=not options.quiet)
+    what = Given(given, None if path is None else config_path(path), path is not None, options.resume or options.out, bool(options.resume), options.restart)
+    run = Run.of_words(lambda episodic: _source(options, episodic), what, workers=options.workers, progress=not options.quiet).train()
     if run.interrupted:
         print(f"tce: stopped and saved after iteration {run.iteration}; continue with:  tce train --resume {run.folder} --python {options.python}",
               file=sys.stderr)
@@ -86,7 +85,7 @@ def _eval(words: List[str]) -> int:
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads of the policy")
     options = parser.parse_intermixed_args(words)
     agent = Agent(options.run)
-    found = agent.evaluate(options.episodes, task=_source(options), seed=options.seed, threads=options.threads, workers=options.workers)
+    found = agent.evaluate(options.episodes, task=_source(options, not agent.acts), seed=options.seed, threads=options.threads, workers=options.workers)
     kept = found.lengths > 0
     print(f"{agent.task_name}: mean policy, {options.episodes} episodes (mean +- standard error)")
     if not kept.all():

@@ -12,13 +12,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from ._control import Controller
 from .env import EnvSpec, Task, TaskLibrary, find_tasks
-from .errors import NotFoundError
+from .errors import LibraryError, NotFoundError
 from .python_env import Env, GymTask, PythonTask, task_name
-
-# methods whose policies draw a whole path; the others choose an action at every step and need no controller
-EPISODIC = ("tce", "bbrl")
-
-METHOD = "tce"  # where nothing says otherwise
 
 # the trainer's own default of objective.time_points
 TIME_POINTS = 25
@@ -158,12 +153,25 @@ def source_of(
 
 
 def _own_task(name: str) -> Optional[Source]:
-    """The project's own task of that name, where there is one."""
+    """The project's own task of that name, where there is one. Without their library, only what Gymnasium knows can be meant instead."""
     try:
         library = TaskLibrary()
-    except NotFoundError:
-        return None
+    except (NotFoundError, LibraryError):
+        if _gymnasium_knows(name):
+            return None
+        raise
     return Source(library[name]) if name in library else None
+
+
+def _gymnasium_knows(identifier: str) -> bool:
+    try:
+        import gymnasium
+    except ImportError:
+        return False
+    try:
+        return gymnasium.spec(identifier) is not None
+    except gymnasium.error.Error:
+        return False
 
 
 def _of_task(task: Task, controller: Optional[Controller]) -> Source:
@@ -228,30 +236,6 @@ def _of_function(
         raise TypeError(f"task: {make!r} returned {probe!r}, {EXPECTED}")
     probe.close()
     return _of_gymnasium(_Call(make), record, controller, keywords, episodic)
-
-
-def is_episodic(method: str) -> bool:
-    return method in EPISODIC
-
-
-def method_of(path: Optional[str], words: Sequence[str]) -> str:
-    """run.method of a settings file and the words over it."""
-    for word in reversed(words):
-        if word.startswith("run.method="):
-            return word.partition("=")[2]
-    if path is not None:
-        try:
-            lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            lines = []
-        section = ""
-        for line in lines:
-            if line[:1] not in (" ", "#", ""):
-                section = line.partition(":")[0].strip()
-            key, colon, value = line.partition("#")[0].partition(":")
-            if section == "run" and key.strip() == "method" and colon:
-                return value.strip().strip("'\"")
-    return METHOD
 
 
 def config_path(config: Union[str, "os.PathLike[str]"]) -> str:

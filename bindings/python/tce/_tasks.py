@@ -22,10 +22,15 @@ def task_of(source: Source, workers: Optional[Workers]) -> TrainTask:
     return task
 
 
+def check_workers(source: Source, n: int) -> None:
+    """TypeError for workers of a task whose environments are in C."""
+    if n != 0 and not isinstance(source.task, PythonTask):
+        raise TypeError(f"workers: the environments of {source.task.name} are in C and run in threads of this process: set run.threads instead")
+
+
 def start_workers(source: Source, n: int, options: Optional[str]) -> "contextlib.AbstractContextManager[Optional[Workers]]":
     """The workers of a task in Python; none with 0."""
-    if n == 0:
+    check_workers(source, n)
+    if n == 0 or not isinstance(source.task, PythonTask):
         return contextlib.nullcontext()
-    if not isinstance(source.task, PythonTask):
-        raise TypeError(f"workers: the environments of {source.task.name} are in C and run in threads of this process: set run.threads instead")
     return Workers(source.task, source.spec(options), n)

@@ -60,6 +60,7 @@ class Agent:
     folder      the run folder; None for a policy of its own
     n_obs       O, numbers in an observation of the task; n_context C: entries of it that the policy sees (``context``, None: all)
     n_dof, n_params, n_steps, dt   D, P, T and seconds per step
+    acts        whether it chooses an action per step; else it plans the path of a whole episode
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], source: Optional[Source] = None) -> None:
@@ -81,7 +82,7 @@ class Agent:
         self.n_params, self.n_steps, self.dt = int(sizes.n_params), int(sizes.n_steps), float(sizes.dt)
         self.context: Optional[List[int]] = list((c_int32 * self.n_context).from_address(sizes.context)) if sizes.context else None
         self.task_name: str = (sizes.task or b"").decode()
-        self._acts = bool(sizes.acts)
+        self.acts = bool(sizes.acts)
         self._mp: Optional[MovementPrimitive] = None
         if sizes.mp:
             options = struct(MpOptions)
@@ -145,7 +146,7 @@ class Agent:
         dt: Optional[float],
     ) -> Source:
         if task is not None:
-            return source_of(task, controller=controller, metrics=metrics, n_steps=n_steps, dt=dt)
+            return source_of(task, controller=controller, metrics=metrics, n_steps=n_steps, dt=dt, episodic=not self.acts)
         if self._given is not None:
             return self._given
         recorded = [value for key in ("python", "library") for value in [self._recorded(key)] if value]
@@ -212,7 +213,7 @@ class Agent:
         from .gym import EpisodeEnv, TaskEnv
 
         source = self._source(task, controller, metrics, n_steps, dt)
-        if self._acts:
+        if self.acts:
             return TaskEnv(source.task, self._recorded("options") or None, control="action", **keywords)
         return EpisodeEnv(source.task, self._recorded("options") or None, mp=self.mp, full=self.context is None, **keywords)
 

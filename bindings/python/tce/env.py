@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import difflib
+import importlib.util
 import os
+import re
 import shutil
 import sys
 from ctypes import byref, c_char_p, c_int32, c_void_p
@@ -25,7 +27,7 @@ from ._declarations import EnvSpec as EnvSpecStruct
 from ._handle import Handle, Owned, make, struct
 from ._library import declare, lib
 from .base import RandomSource, random_stream
-from .errors import E_ENV, E_NOT_FOUND, E_STATE, E_UNSUPPORTED, NotFoundError, StateError, UnsupportedError, error
+from .errors import E_ENV, E_LIBRARY, E_NOT_FOUND, E_STATE, E_UNSUPPORTED, LibraryError, NotFoundError, StateError, UnsupportedError, error
 
 TASKS_NAME = "libtce_tasks.dylib" if sys.platform == "darwin" else "libtce_tasks.so"
 
@@ -258,15 +260,46 @@ def find_tasks() -> Path:
         "TCE_TASKS or install the package again.")
 
 
+def _mujoco_of_python(wanted: str) -> Optional[Path]:
+    """MuJoCo's library of that file name in the Python package mujoco, wherever that is installed; LibraryError where the package has another one."""
+    found = importlib.util.find_spec("mujoco")
+    folders = [Path(place) for place in (found.submodule_search_locations or [])] if found else []
+    path = next((folder / wanted for folder in folders if (folder / wanted).is_file()), None)
+    others = [other.name for folder in folders for other in sorted(folder.glob("libmujoco*"))]
+    version = re.search(r"\d+(\.\d+)+", wanted)
+    if path is None and others and version:
+        raise LibraryError(
+            E_LIBRARY, "TCE_E_LIBRARY",
+            f"the tasks need {wanted}, and the installed package mujoco has {others[0]}: pip install mujoco=={version[0]}")
+    return path
+
+
+def _open_library(path: str) -> int:
+    """The library, with MuJoCo from its Python package where the system's loader does not find it."""
+    try:
+        return make(lib.tce_env_library_open, file_name(path), None)
+    except LibraryError as reason:
+        wanted = re.search(r"libmujoco[\w.]*", reason.message)
+        mujoco = _mujoco_of_python(wanted[0]) if wanted else None
+        if mujoco is None:
+            raise
+    # the loader takes what is loaded already for what is needed, by its name
+    ctypes.CDLL(str(mujoco), mode=ctypes.RTLD_GLOBAL)
+    return make(lib.tce_env_library_open, file_name(path), None)
+
+
 class TaskLibrary(Handle, Mapping[str, Task]):
-    """The tasks of a shared object, by name; by default the project's own. Tasks and environments keep their library loaded."""
+    """The tasks of a shared object, by name; by default the project's own. Tasks and environments keep their library loaded.
+
+    A library that needs MuJoCo gets it from the package mujoco (``pip install mujoco``) where the system has none.
+    """
 
     _kind = "env_library"
 
     def __init__(self, path: Union[str, "os.PathLike[str]", None] = None) -> None:
         super().__init__()
         self.path = os.fspath(find_tasks() if path is None else path)
-        self._owned = self._own(make(lib.tce_env_library_open, file_name(self.path), None))
+        self._owned = self._own(_open_library(self.path))
 
     def __getitem__(self, name: str) -> Task:
         library = self._check_open()

@@ -7,7 +7,6 @@ of a movement primitive for a whole episode. ``gymnasium.make("tce.gym:tce/Hoppe
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Sequence, Tuple, Union
 
 import gymnasium
@@ -20,7 +19,7 @@ from ._control import PD, Controller
 from ._primitives import PRODMP
 from .base import Pool, Random
 from .env import EnvSpec, Instance, StepResult, Task, TaskLibrary
-from .errors import E_STATE, StateError, TceError
+from .errors import E_STATE, LibraryError, NotFoundError, StateError
 from .mp import MovementPrimitive, ProDMP
 from .python_env import GymAdapter
 from .rollout import Rollout
@@ -627,14 +626,12 @@ def register(library: Union[str, "os.PathLike[str]", None] = None, namespace: st
 
 
 def _register_own() -> None:
-    """What importing does: all tasks of the project's library when it is there, else the ids that say how to get it."""
+    """What importing does: all tasks of the project's library where it can be loaded, else the ids that say how to get it."""
     try:
         register()
-    except LookupError:
+    except (NotFoundError, LibraryError):
         for task in OWN_TASKS + STEP_TASKS:
             register_task(None, task, "tce", paths=task in OWN_TASKS)
-    except TceError as reason:
-        warnings.warn(f"the tasks of libtce are not registered: {reason}", RuntimeWarning, stacklevel=2)
 
 
 _register_own()

@@ -12,7 +12,8 @@ import sys
 import threading
 import time
 import warnings
-from ctypes import byref, c_char_p, c_double, c_void_p
+from ctypes import byref, c_char_p, c_double, c_int32, c_void_p
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
@@ -21,11 +22,11 @@ import numpy as np
 from ._callbacks import Faults, Group, call, user_code
 from ._control import Controller
 from ._handle import Owned
-from ._sources import Source, config_path, is_episodic, method_of, source_of
+from ._sources import Source, config_path, source_of
 from ._train_declarations import (
     TCE_TRAIN_ABANDON, TCE_TRAIN_NEW, TCE_TRAIN_RESTART, TCE_TRAIN_RESUME, TCE_TRAIN_STOP, TrainOptions, TrainOptionsCallbacks,
     TrainResult, TrainStanding)
-from ._tasks import start_workers, task_of
+from ._tasks import check_workers, start_workers, task_of
 from ._train_library import trainer
 from ._workers import Workers
 from .agent import Agent
@@ -139,6 +140,52 @@ class _Screen:
             print(line, flush=True)
 
 
+# ---- what the trainer is given --------------------------------------------------------------------------------
+
+
+@dataclass
+class Given:
+    """Settings as words over a file, and the run folder."""
+
+    words: List[str]
+    path: Optional[str]
+    has_config: bool
+    folder: Optional[str]
+    resume: bool = False
+    restart: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.resume or self.restart) and self.folder is None:
+            raise ValueError("out: the run folder has to be named with resume=True and restart=True")
+        # a run that is resumed without settings of the caller's has its own
+        there = self.folder is not None and os.path.exists(os.path.join(self.folder, "config.yaml"))
+        self.alone = not self.has_config and (self.resume or self.restart) and there
+        if self.alone:
+            self.words = [word for word in self.words if not word.startswith("run.method=")]
+
+    def options(self, words: Sequence[str]) -> TrainOptions:
+        """The struct for C, without task and callbacks."""
+        start = TCE_TRAIN_RESTART if self.restart else TCE_TRAIN_RESUME if self.resume else TCE_TRAIN_NEW
+        texts = _texts(words)
+        options = TrainOptions(struct_size=ctypes.sizeof(TrainOptions), start=start, has_config=not self.alone, n_words=len(texts))
+        options.folder = None if self.folder is None else self.folder.encode()
+        options.path = None if self.path is None else self.path.encode()
+        options.point(words=texts)
+        return options
+
+    def plans(self) -> bool:
+        """Whether the method of the settings plans whole paths, for which an environment of Gymnasium needs a controller."""
+        found = c_int32()
+        trainer().tce_train_plans(byref(self.options(self.words)), byref(found))
+        return bool(found.value)
+
+    def with_task(self, source: Source) -> List[str]:
+        """All words, with what a run records of its task."""
+        words = self.words + ([] if self.alone else [f"task.name={source.task.name}"])
+        words += [f"task.python={source.python}"] if source.python else []
+        return words + ([f"task.library={source.library}"] if source.library else [])
+
+
 # ---- a run -------------------------------------------------------------------------------------------------
 
 # folders that this process is training in: a lock of the system is between processes
@@ -164,7 +211,10 @@ class _Reserved:
 
 
 class Run:
-    """A run of the trainer and its folder. :func:`tce.train` makes one and trains it.
+    """A run of the trainer and its folder: :meth:`train` trains it, once. :func:`tce.train` makes one and trains it in one call.
+
+    Arguments as of :func:`tce.train`. The settings are read and the folder is chosen here, so that :attr:`config` tells what would be
+    trained; nothing is written yet. Who has the object can :meth:`stop` the run from any thread.
 
     folder        the run folder
     iteration     the last iteration that is done
@@ -174,35 +224,61 @@ class Run:
     """
 
     def __init__(
-        self, source: Source, words: Sequence[str], path: Optional[str], has_config: bool, out: Optional[str], start: int,
-        callback: Optional[Callback], progress: bool, options: Optional[str], workers: Optional[Workers] = None,
+        self, task: Any, method: Optional[str] = None, config: Config = None, *, seed: Optional[int] = None,
+        out: Union[str, "os.PathLike[str]", None] = None, callback: Optional[Callback] = None, resume: bool = False, restart: bool = False,
+        controller: Optional[Controller] = None, metrics: Union[Sequence[str], Mapping[str, str]] = (), n_steps: Optional[int] = None,
+        dt: Optional[float] = None, workers: int = 0, progress: bool = True,
     ) -> None:
-        self.task = source.task
+        words = words_of(config) if isinstance(config, Mapping) else []
+        path = None if config is None or isinstance(config, Mapping) else config_path(config)
+        words += [f"run.seed={seed}"] if seed is not None else []
+        words += [f"run.method={method}"] if method is not None else []
+
+        def make_source(episodic: bool) -> Source:
+            return source_of(task, controller=controller, metrics=metrics, n_steps=n_steps, dt=dt, episodic=episodic)
+
+        given = Given(words, path, config is not None, None if out is None else os.fspath(out), resume, restart)
+        self._create(make_source, given, callback, workers, progress)
+
+    @classmethod
+    def of_words(
+        cls, make_source: Callable[[bool], Source], given: "Given", *, callback: Optional[Callback] = None, workers: int = 0, progress: bool = True,
+    ) -> "Run":
+        """A run from the words of a command line. make_source: its task, for a method that plans whole paths or that does not."""
+        run = cls.__new__(cls)
+        run._create(make_source, given, callback, workers, progress)
+        return run
+
+    def _create(
+        self, make_source: Callable[[bool], Source], given: "Given", callback: Optional[Callback], workers: int, progress: bool
+    ) -> None:
         self.iteration, self.env_steps, self.interrupted = 0, 0, False
         self.eval_success = self.eval_return = math.nan
-        self._source, self._callback = source, callback
+        self._callback, self._n_workers = callback, workers
         self._screen = _Screen(progress)
         self._group = Group()
         self._raised: List[BaseException] = []
         self._aside: Optional[_Aside] = None
         self._done = False
 
+        source = self._source = make_source(given.plans())
+        self.task = source.task
         # environments in this process and in Python are the calling thread's
-        self._here = source.in_python and workers is None
-        self._task = task_of(source, workers)
-        given = TrainOptions(struct_size=ctypes.sizeof(TrainOptions), start=start, has_config=has_config)
-        texts, defaults = _texts(words), _texts(source.defaults(options))
-        given.n_words, given.n_defaults = len(texts), len(defaults)
-        given.folder = None if out is None else out.encode()
-        given.path = None if path is None else path.encode()
+        self._here = source.in_python and workers == 0
+        check_workers(source, workers)
+        words = given.with_task(source)
+        self._options = next((word.partition("=")[2] for word in reversed(words) if word.startswith("task.options=")), None)
+        self._task = task_of(source, None)
+        options = given.options(words)
+        defaults = _texts(source.defaults(self._options))
         entries = {name: TrainOptionsCallbacks[name](getattr(self, "_on_" + name)) for name in ("note", "warn", "advance")}
-        given.point(task=byref(self._task), words=texts, defaults=defaults, **entries)
+        options.n_defaults = len(defaults)
+        options.point(task=byref(self._task), defaults=defaults, **entries)
         handle = c_void_p()
-        trainer().tce_train_create(byref(given), byref(handle))
+        trainer().tce_train_create(byref(options), byref(handle))
         assert handle.value is not None
         # the callbacks live as long as C may call them
-        self._handle = Owned(handle.value, trainer().tce_train_free, keep=(given, self._task, source.task))
-        self._workers = None if workers is None else workers.handle
+        self._handle = Owned(handle.value, trainer().tce_train_free, keep=(options, self._task, source.task))
         self.folder: str = trainer().tce_train_folder(self._handle).decode()
 
     @property
@@ -261,25 +337,24 @@ class Run:
     # ---- training -----------------------------------------------------------------------------------------
 
     def train(self) -> "Run":
-        """Trains to the end of the settings, or until it is stopped. Once; :func:`tce.train` with resume=True continues."""
+        """Trains to the end of the settings, or until it is stopped. Once; :func:`tce.train` with resume=True continues. Returns the run."""
         if self._done:
             raise StateError(E_STATE, "TCE_E_STATE", "this run has been trained: continue it with tce.train(..., out=run.folder, resume=True)")
         self._done = True
-        with _Reserved(self), _Interrupts(self) as interrupts:
+        with start_workers(self._source, self._n_workers, self._options) as workers, _Reserved(self), _Interrupts(self) as interrupts:
             try:
                 if self._here:
                     with self.task._creating(self._group):
-                        call(self._group, self._train, faults=interrupts.faults)
+                        call(self._group, self._train, workers, faults=interrupts.faults)
                 else:
                     self._aside = _Aside()
-                    self._aside.run(self._train)
+                    self._aside.run(lambda: self._train(workers))
             except Exception:
                 # what a callback raised explains the rest
                 if self._raised:
                     raise self._raised[0] from None
                 raise
             finally:
-                self._workers = None
                 self._screen.end()
         if self._raised:
             raise self._raised[0]
@@ -287,11 +362,12 @@ class Run:
             self._draw()
         return self
 
-    def _train(self) -> None:
+    def _train(self, workers: Optional[Workers]) -> None:
         result = TrainResult(struct_size=ctypes.sizeof(TrainResult))
-        held = self._workers  # until C has returned, even where nobody waits for it
+        held = None if workers is None else workers.handle  # until C has returned, even where nobody waits for it
+        task = None if workers is None else byref(workers.task())
         try:
-            trainer().tce_train_run(self._handle, byref(result))
+            trainer().tce_train_run(self._handle, task, byref(result))
         finally:
             self.iteration, self.env_steps = max(self.iteration, result.iteration), max(self.env_steps, result.env_steps)
             self.eval_success, self.eval_return = result.eval_success, result.eval_return
@@ -425,29 +501,6 @@ class _Interrupts:
 # ---- the function ------------------------------------------------------------------------------------------
 
 
-def carry_out(
-    make_source: Callable[[str], Source], method: Optional[str], path: Optional[str], words: List[str], *, has_config: bool, folder: Optional[str],
-    resume: bool, restart: bool, callback: Optional[Callback], workers: int, progress: bool,
-) -> Run:
-    """A run from the words of its settings. make_source: its task, for the name of a method."""
-    if (resume or restart) and folder is None:
-        raise ValueError("out: the run folder has to be named with resume=True and restart=True")
-    path = None if path is None else config_path(path)
-    words = list(words) + ([f"run.method={method}"] if method is not None else [])
-    # a run that is resumed without settings of the caller's has its own
-    own = None if folder is None else os.path.join(folder, "config.yaml")
-    alone = not has_config and (resume or restart) and own is not None and os.path.exists(own)
-    source = make_source(method_of(own if alone else path, words))
-    words = [word for word in words if not (alone and word.startswith("run.method="))]
-    words += [] if alone else [f"task.name={source.task.name}"]
-    words += [f"task.python={source.python}"] if source.python else []
-    words += [f"task.library={source.library}"] if source.library else []
-    options = next((word.partition("=")[2] for word in reversed(words) if word.startswith("task.options=")), None)
-    start = TCE_TRAIN_RESTART if restart else TCE_TRAIN_RESUME if resume else TCE_TRAIN_NEW
-    with start_workers(source, workers, options) as started:
-        return Run(source, words, path, not alone, folder, start, callback, progress, options, started).train()
-
-
 def train(
     task: Any, method: Optional[str] = None, config: Config = None, *, seed: Optional[int] = None, out: Union[str, "os.PathLike[str]", None] = None,
     callback: Optional[Callback] = None, resume: bool = False, restart: bool = False, controller: Optional[Controller] = None,
@@ -474,15 +527,10 @@ def train(
     progress    shows how far the run is
 
     Ctrl-C stops the run after the iteration, saved; a second one abandons the iteration and raises KeyboardInterrupt. Environments in Python
-    are used by the calling thread alone.
+    are used by the calling thread alone. To stop a run from another thread, make it yourself: ``run = tce.Run(…)``, ``run.train()`` in one
+    thread and ``run.stop()`` in another.
     """
-    mapped = config if isinstance(config, Mapping) else None
-    path = None if config is None or mapped is not None else os.fspath(config)  # type: ignore[arg-type]
-    words = words_of(mapped or {}) + ([f"run.seed={seed}"] if seed is not None else [])
-
-    def make_source(name: str) -> Source:
-        return source_of(task, controller=controller, metrics=metrics, n_steps=n_steps, dt=dt, episodic=is_episodic(name))
-
-    return carry_out(
-        make_source, method, path, words, has_config=config is not None, folder=None if out is None else os.fspath(out), resume=resume,
-        restart=restart, callback=callback, workers=workers, progress=progress)
+    run = Run(
+        task, method, config, seed=seed, out=out, callback=callback, resume=resume, restart=restart, controller=controller, metrics=metrics,
+        n_steps=n_steps, dt=dt, workers=workers, progress=progress)
+    return run.train()

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "embed/embed.h"
+#include "methods/methods.h"
 #include "report/plot.h"
 #include "run/run.h"
 
@@ -32,22 +33,42 @@ task embed_task(const tce_train_task *given)
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-static tce_status read_settings(const tce_train_options *o, tce_train *t)
+/* The folder has a run that is to be continued or begun again. */
+static int has_run(const tce_train_options *o)
+{
+    return o->folder && o->start != TCE_TRAIN_NEW && run_exists(o->folder);
+}
+
+/* What is asked for: the settings of the run, changed by the words, or all of them anew. */
+static tce_status read_asked(const tce_train_options *o, settings *out)
 {
     const settings_source from = { o->n_defaults, o->defaults, o->path,
                                    o->n_words,    o->words,    "config" };
-    settings asked;
-    tce_status status = TCE_OK;
-    const int there = o->folder && o->start != TCE_TRAIN_NEW && run_exists(o->folder);
-    if (there && !o->has_config && !o->path)
+    if (has_run(o) && !o->has_config && !o->path)
         return run_settings_resume(o->folder, METHODS, o->start == TCE_TRAIN_RESTART, NULL,
-                                   o->n_words, o->words, &t->s);
-    status = settings_read_from(&asked, METHODS, &from);
+                                   o->n_words, o->words, out);
+    return settings_read_from(out, METHODS, &from);
+}
+
+static tce_status read_settings(const tce_train_options *o, tce_train *t)
+{
+    settings asked;
+    tce_status status = read_asked(o, &asked);
     if (status == TCE_OK)
         status = settings_check(&asked);
-    if (status == TCE_OK && there && o->start == TCE_TRAIN_RESUME)
+    if (status == TCE_OK && has_run(o) && o->start == TCE_TRAIN_RESUME &&
+        (o->has_config || o->path))
         return run_settings_resume(o->folder, METHODS, 0, &asked, 0, NULL, &t->s);
     t->s = asked;
+    return status;
+}
+
+tce_status tce_train_plans(const tce_train_options *options, int32_t *out)
+{
+    settings asked;
+    const tce_status status = read_asked(options, &asked);
+    if (status == TCE_OK)
+        *out = method_of(&asked)->plans;
     return status;
 }
 
@@ -144,9 +165,11 @@ const char *tce_train_settings(const tce_train *train)
     return train->yaml;
 }
 
-tce_status tce_train_run(tce_train *train, tce_train_result *out)
+tce_status tce_train_run(tce_train *train, const tce_train_task *task, tce_train_result *out)
 {
     const tce_train_options *o = &train->options;
+    if (task)
+        train->t = embed_task(task);
     const run_observer observer = { .say = { o->context, o->note, o->warn },
                                     .context = train,
                                     .advance = o->advance ? advance : NULL,

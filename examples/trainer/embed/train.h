@@ -156,6 +156,12 @@ typedef struct tce_train_result {
     int32_t reserved;
 } tce_train_result;
 
+/*
+ * Whether the method that these options choose plans the path of a whole episode (1) or chooses an
+ * action per step (0). Reads the settings as tce_train_create does, but needs no task.
+ */
+TCE_API TCE_NODISCARD tce_status tce_train_plans(const tce_train_options *options, int32_t *out);
+
 typedef struct tce_train tce_train;
 
 /*
@@ -170,11 +176,13 @@ TCE_API const char *tce_train_folder(const tce_train *train);
 TCE_API const char *tce_train_settings(const tce_train *train);
 
 /*
- * Trains to the end of the settings, or until it is stopped; once. *out also tells after a failure
+ * Trains to the end of the settings, or until it is stopped; once. task: NULL, or another table for
+ * the same task, such as one whose environments are in workers. *out also tells after a failure
  * what is saved. TCE_E_STATE: the folder is in use, has a run already, or had a checkpoint and none
  * that loads; the run was abandoned.
  */
-TCE_API TCE_NODISCARD tce_status tce_train_run(tce_train *train, tce_train_result *out);
+TCE_API TCE_NODISCARD tce_status tce_train_run(tce_train *train, const tce_train_task *task,
+                                               tce_train_result *out);
 /* TCE_TRAIN_STOP or TCE_TRAIN_ABANDON, from any thread; a wish never becomes smaller. */
 TCE_API void tce_train_stop(tce_train *train, int32_t wish);
 

@@ -164,6 +164,7 @@ static const settings_group *const GROUPS[] = {
 
 const method METHOD_TABLE_BBRL = { .settings = { "bbrl", GROUPS, NULL, NULL },
                                    .phases = EPISODIC_PHASES,
+                                   .plans = 1,
                                    .label = label,
                                    .create = create,
                                    .destroy = episodic_destroy,

@@ -533,6 +533,7 @@ static const settings_group *const GROUPS[] = { &SETTINGS_RUN,
 
 const method METHOD_TABLE_SAC_MP = { .settings = { "sac_mp", GROUPS, DEFAULTS, check_settings },
                                      .phases = PHASES,
+                                     .plans = 1,
                                      .label = label,
                                      .create = create,
                                      .destroy = destroy,

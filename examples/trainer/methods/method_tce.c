@@ -288,6 +288,7 @@ static const settings_group *const GROUPS[] = { &SETTINGS_RUN,           &SETTIN
 
 const method METHOD_TABLE_TCE = { .settings = { "tce", GROUPS, NULL, check_settings },
                                   .phases = EPISODIC_PHASES,
+                                  .plans = 1,
                                   .label = label,
                                   .create = create,
                                   .destroy = destroy,

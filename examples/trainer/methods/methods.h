@@ -33,6 +33,8 @@ typedef struct method {
      * Parts of an iteration that are timed, by the names that timing.csv gives them; ends in NULL.
      */
     const char *const *phases;
+    /* Whether its policies plan the path of a whole episode; 0: they choose an action per step. */
+    int32_t plans;
     /* What papers call the method with these settings: "TCE", "TCE Std", "BBRL Cov clip". */
     void (*label)(const settings *s, char *out, size_t size);
     /*
