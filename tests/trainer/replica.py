@@ -417,8 +417,10 @@ class Replica:
     def simulated_path(self, inputs: np.ndarray, streams: Sequence[Any], pos_b: np.ndarray, vel_b: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
         """The trainer's own path, to the last bit."""
         policy, mp = self.simulated
-        mean, chol = policy.predict(inputs)
-        params = [library.gauss.sample(mean[e:e + 1], chol[e if self.contextual else 0], stream) for e, stream in enumerate(streams)]
+        mean, scale = policy.predict(inputs)
+        name = "std" if self.s["policy"]["covariance"] == "diagonal" else "chol"
+        params = [library.gauss.sample(mean[e:e + 1], random=stream, **{name: scale[e if self.contextual else 0]})
+                  for e, stream in enumerate(streams)]
         return mp.trajectory(np.concatenate(params), self.times, 0.0, pos_b, vel_b)
 
     # updates
@@ -543,7 +545,7 @@ class Tce(Replica):
         s, T = self.s["objective"], self.rewards.shape[1]
         K, stream = s["time_points"], library.Random(self.s["run"]["seed"], TIME_POINTS, i, 0)
         if s["selection"] == "random":
-            pairs = library.time_pairs(T, K, stream, selection="random")
+            pairs = library.segment.choose_pairs(T, K, stream, selection="random")
             return np.append(pairs[:, 0], pairs[-1, 1])
         return np.arange(stream.below(T // K + T % K), T, T // K)
 

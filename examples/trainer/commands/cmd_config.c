@@ -72,7 +72,8 @@ static void print_keys(void)
 {
     const setting_row *row;
     for (size_t i = 0; (row = settings_any_row(METHODS, i)) != NULL; i++)
-        printf("%s%s.%s=", i ? " " : "", row->section, row->key);
+        if (!settings_is_again(METHODS, i))
+            printf("%s%s.%s=", i ? " " : "", row->section, row->key);
 }
 
 /* Commands first; then keys of settings where a dot was typed, else files. */

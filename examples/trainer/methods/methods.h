@@ -86,6 +86,8 @@ size_t method_n_phases(const method *way);
  * or a run log themselves. out [room]; returns how many there are.
  */
 size_t methods_reserved(const settings_table *const *methods, size_t room, const char **out);
+/* TCE_E_VALUE: a metric of the task has one of these names. */
+tce_status methods_check_metrics(const settings_table *const *methods, const tce_env_spec *spec);
 
 /* The method whose table the settings were read with. */
 const method *method_of(const settings *s);

@@ -259,6 +259,8 @@ static tce_status create_parts(run *r, const method_context *c)
     r->all_seconds = memory_doubles(&r->arrays, n_phases);
     tce_status status = episodes_create(&r->test, c->t, s, c->pool, &options);
     if (status == TCE_OK)
+        status = methods_check_metrics(s->methods, r->test.spec);
+    if (status == TCE_OK)
         status = episodes_allocate(&r->test, way->agent(r->subject.learner), &r->arrays);
     for (size_t i = 0; status == TCE_OK && i < r->n_train; i++)
         status = add_column(r, names[i]);

@@ -37,19 +37,55 @@ int settings_has_row(const settings_table *table, const setting_row *row)
     return 0;
 }
 
+/* Whether a table before number m has the row. */
+static int is_repeated(const settings_table *const *methods, size_t m, const setting_row *row)
+{
+    size_t before = 0;
+    while (before < m && !settings_has_row(methods[before], row))
+        before++;
+    return before < m;
+}
+
+/* Row *i of a section, over all tables, each row once; or NULL, *i less by the rows there are. */
+static const setting_row *row_of_section(const settings_table *const *methods, const char *section,
+                                         size_t *i)
+{
+    const setting_row *row;
+    for (size_t m = 0; methods[m]; m++)
+        for (size_t k = 0; (row = settings_row(methods[m], k)) != NULL; k++)
+            if (strcmp(row->section, section) == 0 && !is_repeated(methods, m, row) && (*i)-- == 0)
+                return row;
+    return NULL;
+}
+
+/* The first row, over all tables, that has the section. */
+static const setting_row *first_of_section(const settings_table *const *methods,
+                                           const char *section)
+{
+    size_t i = 0;
+    return row_of_section(methods, section, &i);
+}
+
 const setting_row *settings_any_row(const settings_table *const *methods, size_t i)
 {
-    for (size_t m = 0; methods[m]; m++) {
-        const setting_row *row;
-        for (size_t k = 0; (row = settings_row(methods[m], k)) != NULL; k++) {
-            size_t before = 0;
-            while (before < m && !settings_has_row(methods[before], row))
-                before++;
-            if (before == m && i-- == 0)
-                return row;
-        }
-    }
+    const setting_row *first, *found;
+    for (size_t m = 0; methods[m]; m++)
+        for (size_t k = 0; (first = settings_row(methods[m], k)) != NULL; k++)
+            if (first_of_section(methods, first->section) == first &&
+                !is_repeated(methods, m, first) &&
+                (found = row_of_section(methods, first->section, &i)) != NULL)
+                return found;
     return NULL;
+}
+
+int settings_is_again(const settings_table *const *methods, size_t i)
+{
+    const setting_row *row = settings_any_row(methods, i);
+    size_t k = 0;
+    for (const setting_row *other; (other = settings_any_row(methods, k)) != row; k++)
+        if (strcmp(other->section, row->section) == 0 && strcmp(other->key, row->key) == 0)
+            return 1;
+    return 0;
 }
 
 const char *settings_method_names(const settings_table *const *methods, const char *between,
@@ -92,7 +128,8 @@ const char *settings_default(const settings_table *const *methods, const setting
                                    row->type == SETTING_METHOD ? methods[0]->name : row->start);
     for (size_t m = 0; methods[m]; m++)
         for (const char *const *word = methods[m]->defaults; word && *word; word++)
-            if (strncmp(*word, name, length) == 0 && used < size)
+            if (strncmp(*word, name, length) == 0 && strcmp(*word + length, row->start) != 0 &&
+                settings_has_row(methods[m], row) && used < size)
                 used += (size_t)snprintf(out + used, size - used, "; %s: %s", methods[m]->name,
                                          *word + length);
     return out;
@@ -286,7 +323,8 @@ size_t settings_spell(const settings_table *const *methods, const char *name, co
     scratch.methods = methods;
     for (size_t i = 0; (row = settings_any_row(methods, i)) != NULL; i++) {
         snprintf(full, sizeof full, "%s.%s", row->section, row->key);
-        if (strcmp(row->key, plain) != 0 && strcmp(full, plain) != 0)
+        if ((strcmp(row->key, plain) != 0 && strcmp(full, plain) != 0) ||
+            settings_is_again(methods, i))
             continue;
         const int fits = value && setting_parse(&scratch, row, value, "") == TCE_OK;
         if (used < size)

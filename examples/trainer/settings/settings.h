@@ -212,8 +212,10 @@ const setting_row *settings_row(const settings_table *table, size_t i);
 /* Whether it is one of the table's. */
 int settings_has_row(const settings_table *table, const setting_row *row);
 
-/* Row i of all tables, each row once, or NULL behind the last one. */
+/* Row i of all tables, each row once and section by section, or NULL behind the last one. */
 const setting_row *settings_any_row(const settings_table *const *methods, size_t i);
+/* Whether a row before row i has its key: methods may mean different things by one key. */
+int settings_is_again(const settings_table *const *methods, size_t i);
 
 /*
  * The methods that have a row, "tce and bbrl"; "" when all have it. Returns out.
