@@ -482,21 +482,21 @@ END_TEST
 static tce_status create_everything(world *w, const tce_hooks *hooks, tce_store **store,
                                     tce_policy **copy, tce_mp **mp)
 {
-    tce_status st = world_create(w, hooks);
+    tce_status status = world_create(w, hooks);
 
-    if (st == TCE_OK)
-        st = tce_store_create(hooks, store);
-    if (st == TCE_OK)
-        st = tce_policy_save(w->policy, *store, "policy");
-    if (st == TCE_OK)
-        st = critic_save(&w->critic, *store, "critic");
-    if (st == TCE_OK)
-        st = tce_mp_save(w->mp, *store, "mp");
-    if (st == TCE_OK)
-        st = tce_policy_create_from(*store, "policy", NULL, hooks, copy);
-    if (st == TCE_OK)
-        st = tce_mp_create_from(*store, "mp", hooks, mp);
-    return st;
+    if (status == TCE_OK)
+        status = tce_store_create(hooks, store);
+    if (status == TCE_OK)
+        status = tce_policy_save(w->policy, *store, "policy");
+    if (status == TCE_OK)
+        status = critic_save(&w->critic, *store, "critic");
+    if (status == TCE_OK)
+        status = tce_mp_save(w->mp, *store, "mp");
+    if (status == TCE_OK)
+        status = tce_policy_create_from(*store, "policy", NULL, hooks, copy);
+    if (status == TCE_OK)
+        status = tce_mp_create_from(*store, "mp", hooks, mp);
+    return status;
 }
 
 static void free_everything(world *w, tce_store *store, tce_policy *copy, tce_mp *mp)
@@ -511,13 +511,13 @@ static void free_everything(world *w, tce_store *store, tce_policy *copy, tce_mp
 START_TEST(every_failed_allocation_is_reported_and_leaks_nothing)
 {
     world_options options = plain;
-    tce_status st = TCE_E_NOMEM;
+    tce_status status = TCE_E_NOMEM;
     world w;
 
     options.form = forms[_i];
     options.n_threads = 2;
     world_start(&w, &options);
-    for (size_t budget = 0; st != TCE_OK; budget++) {
+    for (size_t budget = 0; status != TCE_OK; budget++) {
         test_memory memory = { .budget = budget };
         tce_hooks hooks;
         tce_store *store = NULL;
@@ -525,10 +525,10 @@ START_TEST(every_failed_allocation_is_reported_and_leaks_nothing)
         tce_mp *mp = NULL;
 
         test_hooks(&memory, &hooks);
-        st = create_everything(&w, &hooks, &store, &copy, &mp);
-        ck_assert_msg(st == TCE_OK || st == TCE_E_NOMEM, "budget %zu: %s", budget,
-                      tce_status_name(st));
-        if (st != TCE_OK)
+        status = create_everything(&w, &hooks, &store, &copy, &mp);
+        ck_assert_msg(status == TCE_OK || status == TCE_E_NOMEM, "budget %zu: %s", budget,
+                      tce_status_name(status));
+        if (status != TCE_OK)
             ck_assert_str_ne(tce_error_message(), "");
         free_everything(&w, store, copy, mp);
         ck_assert_msg(memory.live == 0, "budget %zu: %zu blocks leaked", budget, memory.live);
@@ -546,7 +546,7 @@ END_TEST
 START_TEST(every_failed_malloc_is_reported_and_leaks_nothing)
 {
     world_options options = plain;
-    tce_status st = TCE_E_NOMEM;
+    tce_status status = TCE_E_NOMEM;
     world w;
 
     options.form = forms[_i];
@@ -555,17 +555,17 @@ START_TEST(every_failed_malloc_is_reported_and_leaks_nothing)
     /* once without failures, for what the BLAS keeps */
     ok(world_create(&w, NULL));
     world_free(&w);
-    for (int32_t budget = 0; st != TCE_OK; budget++) {
+    for (int32_t budget = 0; status != TCE_OK; budget++) {
         tce_store *store = NULL;
         tce_policy *copy = NULL;
         tce_mp *mp = NULL;
 
         watch_begin(budget);
-        st = create_everything(&w, NULL, &store, &copy, &mp);
+        status = create_everything(&w, NULL, &store, &copy, &mp);
         free_everything(&w, store, copy, mp);
         watch_end();
-        ck_assert_msg(st == TCE_OK || st == TCE_E_NOMEM, "budget %d: %s", (int)budget,
-                      tce_status_name(st));
+        ck_assert_msg(status == TCE_OK || status == TCE_E_NOMEM, "budget %d: %s", (int)budget,
+                      tce_status_name(status));
         ck_assert_msg(watch.live == 0, "budget %d: %d blocks leaked", (int)budget, (int)watch.live);
         ck_assert_int_lt(budget, 10000);
     }

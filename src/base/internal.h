@@ -5,12 +5,12 @@
  * A create function reads its options, lays its arrays out twice with the same function (once to
  * measure, once to carve) and asks for one block:
  *
- *     tce_status st = tce__struct_read(options, "tce_x_options", sizeof opt, &opt);
+ *     tce_status status = tce__struct_read(options, "tce_x_options", sizeof opt, &opt);
  *     (opt preset by options_init)
  *     struct tce_x x = { ... sizes ... };
  *     tce__arena arena = { NULL, 0 };
  *     layout(&x, &arena);                             measures: every pointer is NULL
- *     st = tce__block_create(hooks, "tce_x", &arena, &x.hooks);
+ *     status = tce__block_create(hooks, "tce_x", &arena, &x.hooks);
  *     tce_x *handle = layout(&x, &arena);             carves: pointers are real, memory is zero
  *     *handle = x;
  */

@@ -31,7 +31,7 @@ static tce_status check_entry(const tce_env_vtable *vtable, int present, const c
 tce_status tce_env_check(const tce_env_vtable *vtable)
 {
     tce_status status = tce__check_pointer("vtable", vtable);
-    if (status)
+    if (status != TCE_OK)
         return status;
 
     /* size and contract first: they say whether the rest may be looked at */
@@ -54,11 +54,16 @@ tce_status tce_env_check(const tce_env_vtable *vtable)
                         "task \"%.60s\": a name has letters of English, digits, _, . and -, and "
                         "begins with neither . nor -: rename the task",
                         vtable->name);
-    if ((status = check_entry(vtable, vtable->description != NULL, "description")) ||
-        (status = check_entry(vtable, vtable->create != NULL, "create")) ||
-        (status = check_entry(vtable, vtable->destroy != NULL, "destroy")) ||
-        (status = check_entry(vtable, vtable->spec != NULL, "spec")) ||
-        (status = check_entry(vtable, vtable->reset != NULL, "reset")))
+    status = check_entry(vtable, vtable->description != NULL, "description");
+    if (status == TCE_OK)
+        status = check_entry(vtable, vtable->create != NULL, "create");
+    if (status == TCE_OK)
+        status = check_entry(vtable, vtable->destroy != NULL, "destroy");
+    if (status == TCE_OK)
+        status = check_entry(vtable, vtable->spec != NULL, "spec");
+    if (status == TCE_OK)
+        status = check_entry(vtable, vtable->reset != NULL, "reset");
+    if (status != TCE_OK)
         return status;
     if (!vtable->step && !vtable->step_action)
         return tce_fail(

@@ -230,7 +230,7 @@ static int ask_again(tce__inspection *in, tce__actor *a)
     tce_env_spec spec;
 
     tce__inspect_trace(in, "spec", 0);
-    if (tce__env_ask(&in->table, a->instance, &spec))
+    if (tce__env_ask(&in->table, a->instance, &spec) != TCE_OK)
         return tce__inspect_say(in, TCE__INSPECT_SPEC, TCE_ENV_FAULT,
                                 "spec was right once and is not when it is called again: %s",
                                 tce_error_message());
@@ -246,7 +246,7 @@ static int ask_again(tce__inspection *in, tce__actor *a)
 static int make_another(tce__inspection *in, tce__actor *a)
 {
     tce__inspect_trace(in, "create", 0);
-    if (tce__env_make(&in->table, in->options.user, in->options.settings, &a->instance))
+    if (tce__env_make(&in->table, in->options.user, in->options.settings, &a->instance) != TCE_OK)
         return tce__inspect_say(in, TCE__INSPECT_MAKE, TCE_ENV_FAULT,
                                 "a second environment cannot be made beside the first: %s; have "
                                 "create make any number of instances, which share nothing that is "
@@ -425,7 +425,7 @@ static void check_actions(tce__inspection *in, tce__actor *b)
     while (!b->over)
         if (!tce__inspect_advance(in, b, TCE__DRIVE_ACTIONS, &result))
             return;
-    if (tce__inspect_measure(in, b))
+    if (tce__inspect_measure(in, b) != TCE_OK)
         (void)tce__inspect_refused(in, b, TCE__DRIVE_ACTIONS, TCE__INSPECT_AFTER_END);
 }
 
@@ -519,7 +519,6 @@ static tce__inspection *layout(tce__inspection *in, tce__arena *arena)
 static tce_status inspect_instance(tce__inspection *in, const tce_hooks *hooks)
 {
     tce__arena arena = { NULL, 0 };
-    tce_status status;
 
     in->O = (size_t)in->spec.n_obs;
     in->D = (size_t)in->spec.n_dof;
@@ -536,7 +535,8 @@ static tce_status inspect_instance(tce__inspection *in, const tce_hooks *hooks)
             "no memory for an episode of %zu steps with %zu numbers each, and states of %zu", in->T,
             in->O, in->S);
     (void)layout(in, &arena);
-    if ((status = tce__block_create(hooks, "tce_env_inspect", &arena, &in->hooks)))
+    tce_status status = tce__block_create(hooks, "tce_env_inspect", &arena, &in->hooks);
+    if (status != TCE_OK)
         return status;
     tce__inspection *handle = layout(in, &arena);
     *handle = *in;
@@ -553,14 +553,14 @@ static int make_first(tce__inspection *in)
     void *instance;
 
     tce__inspect_trace(in, "create", 0);
-    if (tce__env_make(&in->table, in->options.user, in->options.settings, &instance))
+    if (tce__env_make(&in->table, in->options.user, in->options.settings, &instance) != TCE_OK)
         return tce__inspect_say(in, TCE__INSPECT_MAKE, TCE_ENV_FAULT,
                                 "an environment cannot be made: %s; correct the task's options, or "
                                 "what create needs",
                                 tce_error_message());
     in->actors[0].instance = instance;
     tce__inspect_trace(in, "spec", 0);
-    if (tce__env_ask(&in->table, instance, &in->spec))
+    if (tce__env_ask(&in->table, instance, &in->spec) != TCE_OK)
         return tce__inspect_say(in, TCE__INSPECT_SPEC, TCE_ENV_FAULT,
                                 "an environment cannot be made: %s", tce_error_message());
     return 1;
@@ -584,19 +584,20 @@ tce_status tce_env_inspect(const tce_env_inspect_options *options, const tce_hoo
 {
     tce__inspection in = { .mid_t = -1, .drive = TCE__DRIVE_SWAY };
     tce__aside aside;
-    tce_status status;
 
     tce_env_inspect_options_init(&in.options, sizeof in.options);
-    if ((status = tce__struct_read(options, "tce_env_inspect_options", sizeof in.options,
-                                   &in.options)) ||
-        (status = tce__check_pointer("options.vtable", in.options.vtable)) ||
-        (in.options.n_reserved > 0 &&
-         (status = tce__check_pointer("options.reserved", in.options.reserved))))
+    tce_status status = tce__struct_read(options, "tce_env_inspect_options", sizeof in.options,
+                                         &in.options);
+    if (status == TCE_OK)
+        status = tce__check_pointer("options.vtable", in.options.vtable);
+    if (status == TCE_OK && in.options.n_reserved > 0)
+        status = tce__check_pointer("options.reserved", in.options.reserved);
+    if (status != TCE_OK)
         return status;
 
     /* what the task says is a finding, not the caller's failure */
     tce__aside_put(&aside);
-    if (tce_env_check(in.options.vtable)) {
+    if (tce_env_check(in.options.vtable) != TCE_OK) {
         (void)tce__inspect_say(&in, TCE__INSPECT_MAKE, TCE_ENV_FAULT,
                                "the table cannot be used: %s; correct it in the task library",
                                tce_error_message());
@@ -604,7 +605,7 @@ tce_status tce_env_inspect(const tce_env_inspect_options *options, const tce_hoo
         in.table = tce__env_table(in.options.vtable);
         status = inspect_table(&in, hooks);
     }
-    if (status)
+    if (status != TCE_OK)
         return status;
     tce__aside_return(&aside);
     if (out_n_faults)

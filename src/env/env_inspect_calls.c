@@ -183,7 +183,7 @@ int tce__inspect_put_state(tce__inspection *in, tce__actor *a, const double *sta
     const tce_status status = tce__judge("set_state", in->table.set_state(a->instance, state, obs));
     const int sound = check_outputs(in, "set_state");
     take(in, TCE__OUT_SET_OBS, in->obs);
-    if (status)
+    if (status != TCE_OK)
         return tce__inspect_say(in, TCE__INSPECT_STATE, TCE_ENV_FAULT,
                                 "set_state refuses what get_state gave: %s; it has to take any "
                                 "state of any instance with the same settings",
@@ -205,7 +205,7 @@ int tce__inspect_take_state(tce__inspection *in, tce__actor *a)
     const tce_status status = tce__judge("get_state", in->table.get_state(a->instance, state));
     const int sound = check_outputs(in, "get_state");
     take(in, TCE__OUT_STATE, in->state);
-    if (status)
+    if (status != TCE_OK)
         return tce__inspect_say(in, TCE__INSPECT_STATE, TCE_ENV_FAULT,
                                 "get_state fails: %s; it has to give the state at any time",
                                 tce_error_message());
@@ -245,7 +245,7 @@ int tce__inspect_begin(tce__inspection *in, tce__actor *a, uint64_t stream)
     take(in, TCE__OUT_RESET_OBS, in->obs);
     take(in, TCE__OUT_RESET_POS, in->pos);
     take(in, TCE__OUT_RESET_VEL, in->vel);
-    if (status)
+    if (status != TCE_OK)
         return tce__inspect_say(
             in, TCE__INSPECT_RESET, TCE_ENV_FAULT,
             "reset fails: %s; it has to start an episode from any stream, whatever the "
@@ -322,7 +322,7 @@ int tce__inspect_advance(tce__inspection *in, tce__actor *a, int drive, tce_env_
     int sound;
     const tce_status status = call_step(in, a, drive, result, &sound);
 
-    if (status)
+    if (status != TCE_OK)
         return tce__inspect_say(
             in, TCE__INSPECT_STEP, TCE_ENV_FAULT,
             "%s fails at step %d of an episode: %s; it has to work until the episode's end", call,
@@ -366,7 +366,7 @@ int tce__inspect_measure(tce__inspection *in, tce__actor *a)
     const tce_status status = tce__judge("metrics", in->table.metrics(a->instance, metrics));
     const int sound = check_outputs(in, "metrics");
     take(in, TCE__OUT_METRICS, in->metrics);
-    if (status)
+    if (status != TCE_OK)
         return tce__inspect_say(in, TCE__INSPECT_METRICS, TCE_ENV_FAULT,
                                 "metrics fails %s: %s; it has to work at any time after a reset",
                                 a->over ? "at the end of an episode" : "after a reset",

@@ -80,7 +80,7 @@ static tce_status check_tables(const char *path, const tce_env_vtable *const *ta
 {
     for (size_t i = 0; i < n; i++) {
         const tce_status status = tce_env_check(tables[i]);
-        if (status)
+        if (status != TCE_OK)
             return tce_fail(status, "\"%s\", task %zu: %s", path, i, tce_error_message());
         for (size_t k = 0; k < i; k++)
             if (strcmp(tables[k]->name, tables[i]->name) == 0)
@@ -95,21 +95,26 @@ tce_status tce_env_library_open(const char *path, const tce_hooks *hooks, tce_en
     tce_env_library library = { .n = 0 };
     tce__arena arena = { NULL, 0 };
     tce_status status = tce__check_pointer("out", out);
-    if (status)
+    if (status != TCE_OK)
         return status;
     *out = NULL;
-    if ((status = tce__check_pointer("path", path)))
+    status = tce__check_pointer("path", path);
+    if (status != TCE_OK)
         return status;
     if (path[0] == '\0')
         return tce_fail(TCE_E_ARGUMENT, "path is empty, must name a task library");
 
     /* load, read, check; on any failure the object is closed again */
-    if ((status = load_object(path, &library.object)))
+    status = load_object(path, &library.object);
+    if (status != TCE_OK)
         return status;
     (void)tce__arena_take(&arena, 1, sizeof library);
-    if ((status = read_tables(path, library.object, &library.tables, &library.n)) ||
-        (status = check_tables(path, library.tables, library.n)) ||
-        (status = tce__block_create(hooks, "tce_env_library", &arena, &library.hooks))) {
+    status = read_tables(path, library.object, &library.tables, &library.n);
+    if (status == TCE_OK)
+        status = check_tables(path, library.tables, library.n);
+    if (status == TCE_OK)
+        status = tce__block_create(hooks, "tce_env_library", &arena, &library.hooks);
+    if (status != TCE_OK) {
         (void)dlclose(library.object);
         return status;
     }
@@ -141,10 +146,12 @@ const tce_env_vtable *tce_env_library_at(const tce_env_library *library, size_t 
 tce_status tce_env_library_find(const tce_env_library *library, const char *name,
                                 const tce_env_vtable **out)
 {
-    tce_status status;
-
-    if ((status = tce__check_pointer("library", library)) ||
-        (status = tce__check_pointer("name", name)) || (status = tce__check_pointer("out", out)))
+    tce_status status = tce__check_pointer("library", library);
+    if (status == TCE_OK)
+        status = tce__check_pointer("name", name);
+    if (status == TCE_OK)
+        status = tce__check_pointer("out", out);
+    if (status != TCE_OK)
         return status;
     for (size_t i = 0; i < library->n; i++)
         if (strcmp(library->tables[i]->name, name) == 0) {

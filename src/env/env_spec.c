@@ -21,25 +21,32 @@ tce_env_vtable tce__env_table(const tce_env_vtable *vtable)
 /* The sizes, and that the arrays that go with them are there. */
 static tce_status check_sizes(const tce_env_spec *spec)
 {
-    tce_status status;
-
-    if ((status = tce__check_int("n_obs", spec->n_obs, 1, MAX_SIZE)) ||
-        (status = tce__check_int("n_dof", spec->n_dof, 0, MAX_SIZE)) ||
-        (status = tce__check_int("n_action", spec->n_action, 0, MAX_SIZE)) ||
-        (status = tce__check_int("n_steps", spec->n_steps, 1, INT32_MAX)) ||
-        (status = tce__check_int("n_metrics", spec->n_metrics, 0, MAX_SIZE)) ||
-        (status = tce__check_int("n_context", spec->n_context, 0, spec->n_obs)) ||
-        (status = tce__check_int("carries_state", spec->carries_state, 0, 1)) ||
-        (spec->velocity_end != 0 &&
-         (status = tce__check_int("velocity_end", spec->velocity_end, spec->n_dof, spec->n_obs))) ||
-        (status = tce__check_positive("dt", spec->dt)))
-        return status;
-    if (spec->n_metrics > 0 && (status = tce__check_pointer("metric_names", spec->metric_names)))
-        return status;
-    if (spec->n_context > 0 && (status = tce__check_pointer("context", spec->context)))
-        return status;
-    if (spec->n_action > 0 && ((status = tce__check_pointer("action_low", spec->action_low)) ||
-                               (status = tce__check_pointer("action_high", spec->action_high))))
+    tce_status status = tce__check_int("n_obs", spec->n_obs, 1, MAX_SIZE);
+    if (status == TCE_OK)
+        status = tce__check_int("n_dof", spec->n_dof, 0, MAX_SIZE);
+    if (status == TCE_OK)
+        status = tce__check_int("n_action", spec->n_action, 0, MAX_SIZE);
+    if (status == TCE_OK)
+        status = tce__check_int("n_steps", spec->n_steps, 1, INT32_MAX);
+    if (status == TCE_OK)
+        status = tce__check_int("n_metrics", spec->n_metrics, 0, MAX_SIZE);
+    if (status == TCE_OK)
+        status = tce__check_int("n_context", spec->n_context, 0, spec->n_obs);
+    if (status == TCE_OK)
+        status = tce__check_int("carries_state", spec->carries_state, 0, 1);
+    if (status == TCE_OK && spec->velocity_end != 0)
+        status = tce__check_int("velocity_end", spec->velocity_end, spec->n_dof, spec->n_obs);
+    if (status == TCE_OK)
+        status = tce__check_positive("dt", spec->dt);
+    if (status == TCE_OK && spec->n_metrics > 0)
+        status = tce__check_pointer("metric_names", spec->metric_names);
+    if (status == TCE_OK && spec->n_context > 0)
+        status = tce__check_pointer("context", spec->context);
+    if (status == TCE_OK && spec->n_action > 0)
+        status = tce__check_pointer("action_low", spec->action_low);
+    if (status == TCE_OK && spec->n_action > 0)
+        status = tce__check_pointer("action_high", spec->action_high);
+    if (status != TCE_OK)
         return status;
     return TCE_OK;
 }
@@ -52,7 +59,7 @@ static tce_status check_metric_names(const tce_env_spec *spec)
         if (!name || name[0] == '\0')
             return tce_fail(TCE_E_ARGUMENT, "metric_names[%d] is NULL or empty: name every metric",
                             (int)i);
-        if (tce__name_check(name, TCE_E_VALUE))
+        if (tce__name_check(name, TCE_E_VALUE) != TCE_OK)
             return tce_fail(TCE_E_VALUE,
                             "metric_names[%d] is no printable UTF-8 text of at most %d bytes: "
                             "choose another name",
@@ -76,7 +83,7 @@ static tce_status check_metric_names(const tce_env_spec *spec)
 static tce_status check_spec(const tce_env_spec *spec, const tce_env_vtable *table)
 {
     tce_status status = check_sizes(spec);
-    if (status)
+    if (status != TCE_OK)
         return tce_fail(status, "%s: have spec set it", tce_error_message());
 
     if (spec->n_dof == 0 && spec->n_action == 0)
@@ -106,7 +113,8 @@ static tce_status check_spec(const tce_env_spec *spec, const tce_env_vtable *tab
                         "add all three");
 
     /* what is in the arrays */
-    if ((status = check_metric_names(spec)))
+    status = check_metric_names(spec);
+    if (status != TCE_OK)
         return status;
     for (int32_t i = 0; i < spec->n_context; i++)
         if (spec->context[i] < 0 || spec->context[i] >= spec->n_obs)
@@ -128,9 +136,9 @@ tce_status tce__env_make(const tce_env_vtable *table, void *user, const char *se
     void *instance = NULL;
     tce_status status = tce__judge("create", table->create(user, settings, &instance));
 
-    if (!status && !instance)
+    if (status == TCE_OK && !instance)
         status = tce_fail(TCE_E_ENV, "create returned TCE_OK but no instance");
-    if (status) {
+    if (status != TCE_OK) {
         if (instance)
             table->destroy(instance);
         return status;
@@ -145,7 +153,7 @@ tce_status tce__env_ask(const tce_env_vtable *table, void *instance, tce_env_spe
 
     *out = empty;
     const tce_status status = tce__judge("spec", table->spec(instance, out));
-    return status ? status : check_spec(out, table);
+    return status != TCE_OK ? status : check_spec(out, table);
 }
 
 tce_status tce__env_create(const tce_env_vtable *table, void *user, const char *settings,
@@ -154,9 +162,10 @@ tce_status tce__env_create(const tce_env_vtable *table, void *user, const char *
     void *instance;
     tce_status status = tce__env_make(table, user, settings, &instance);
 
-    if (status)
+    if (status != TCE_OK)
         return status;
-    if ((status = tce__env_ask(table, instance, out_spec))) {
+    status = tce__env_ask(table, instance, out_spec);
+    if (status != TCE_OK) {
         table->destroy(instance);
         return status;
     }

@@ -23,25 +23,25 @@ static tce_status check_discount(const char *name, double value)
 static tce_status check_steps(size_t E, size_t T, const double *rewards, const double *values,
                               const uint8_t *ends, double gamma)
 {
-    tce_status st = tce__check_finite("rewards", E * T, rewards);
-    if (st == TCE_OK)
-        st = tce__check_finite("values", E * (T + 1), values);
-    if (st == TCE_OK && E * T > 0)
-        st = tce__check_pointer("ends", ends);
-    if (st == TCE_OK)
-        st = check_discount("gamma", gamma);
-    return st;
+    tce_status status = tce__check_finite("rewards", E * T, rewards);
+    if (status == TCE_OK)
+        status = tce__check_finite("values", E * (T + 1), values);
+    if (status == TCE_OK && E * T > 0)
+        status = tce__check_pointer("ends", ends);
+    if (status == TCE_OK)
+        status = check_discount("gamma", gamma);
+    return status;
 }
 
 tce_status tce_returns_gae(size_t E, size_t T, const double *rewards, const double *values,
                            const uint8_t *ends, double gamma, double lambda, double *out_advantages,
                            double *out_returns)
 {
-    tce_status st = check_steps(E, T, rewards, values, ends, gamma);
-    if (st == TCE_OK)
-        st = check_discount("lambda", lambda);
-    if (st != TCE_OK)
-        return st;
+    tce_status status = check_steps(E, T, rewards, values, ends, gamma);
+    if (status == TCE_OK)
+        status = check_discount("lambda", lambda);
+    if (status != TCE_OK)
+        return status;
 
     for (size_t e = 0; e < E; e++) {
         const double *const V = values + e * (T + 1);
@@ -66,9 +66,9 @@ tce_status tce_returns_monte_carlo(size_t E, size_t T, const double *rewards, co
                                    const uint8_t *ends, double gamma, double *out_advantages,
                                    double *out_returns)
 {
-    const tce_status st = check_steps(E, T, rewards, values, ends, gamma);
-    if (st != TCE_OK)
-        return st;
+    const tce_status status = check_steps(E, T, rewards, values, ends, gamma);
+    if (status != TCE_OK)
+        return status;
 
     for (size_t e = 0; e < E; e++) {
         const double *const V = values + e * (T + 1);

@@ -97,15 +97,15 @@ tce_status tce_returns_surrogate(size_t n, const double *log_prob, const double 
                                  const double *advantages, const uint8_t *mask, double clip,
                                  tce_returns_stats *out_stats, double *out_d_log_prob)
 {
-    tce_status st = tce__check_unmasked("log_prob", n, mask, log_prob);
-    if (st == TCE_OK)
-        st = tce__check_unmasked("log_prob_old", n, mask, log_prob_old);
-    if (st == TCE_OK)
-        st = tce__check_unmasked("advantages", n, mask, advantages);
-    if (st == TCE_OK && !(clip >= 0.0 && isfinite(clip)))
-        st = tce_fail(TCE_E_VALUE, "clip = %g, must be finite and >= 0", clip);
-    if (st != TCE_OK)
-        return st;
+    tce_status status = tce__check_unmasked("log_prob", n, mask, log_prob);
+    if (status == TCE_OK)
+        status = tce__check_unmasked("log_prob_old", n, mask, log_prob_old);
+    if (status == TCE_OK)
+        status = tce__check_unmasked("advantages", n, mask, advantages);
+    if (status == TCE_OK && !(clip >= 0.0 && isfinite(clip)))
+        status = tce_fail(TCE_E_VALUE, "clip = %g, must be finite and >= 0", clip);
+    if (status != TCE_OK)
+        return status;
 
     const size_t count = tce__count_mask(n, mask);
     tce__ratio_sums sums = { 0.0, 0.0, 0.0, 0.0, 0.0 };

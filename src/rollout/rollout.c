@@ -29,13 +29,16 @@ static tce_status compare_size(const char *name, int32_t value, int32_t first)
 
 static tce_status compare_specs(const tce_env_spec *spec, const tce_env_spec *first)
 {
-    tce_status status;
-
-    if ((status = compare_size("n_obs", spec->n_obs, first->n_obs)) ||
-        (status = compare_size("n_dof", spec->n_dof, first->n_dof)) ||
-        (status = compare_size("n_action", spec->n_action, first->n_action)) ||
-        (status = compare_size("n_steps", spec->n_steps, first->n_steps)) ||
-        (status = compare_size("n_metrics", spec->n_metrics, first->n_metrics)))
+    tce_status status = compare_size("n_obs", spec->n_obs, first->n_obs);
+    if (status == TCE_OK)
+        status = compare_size("n_dof", spec->n_dof, first->n_dof);
+    if (status == TCE_OK)
+        status = compare_size("n_action", spec->n_action, first->n_action);
+    if (status == TCE_OK)
+        status = compare_size("n_steps", spec->n_steps, first->n_steps);
+    if (status == TCE_OK)
+        status = compare_size("n_metrics", spec->n_metrics, first->n_metrics);
+    if (status != TCE_OK)
         return status;
     return TCE_OK;
 }
@@ -49,7 +52,7 @@ static tce_status make_instance(const tce_env_vtable *table, const tce_rollout_o
     tce__aside_put(&aside);
     const tce_status status = tce__env_create(table, options->user, options->settings, out,
                                               out_spec);
-    if (status)
+    if (status != TCE_OK)
         return tce_fail(status, "environment %zu of \"%s\": %s", (size_t)options->first_env + i,
                         table->name, tce_error_message());
     tce__aside_return(&aside);
@@ -120,12 +123,13 @@ static tce_rollout *layout(tce_rollout *rollout, const tce_env_spec *given, tce_
 
 static tce_status read_options(const tce_rollout_options *options, tce_rollout_options *out)
 {
-    tce_status status;
-
     tce_rollout_options_init(out, sizeof *out);
-    if ((status = tce__struct_read(options, "tce_rollout_options", sizeof *out, out)) ||
-        (status = tce_env_check(out->vtable)) ||
-        (status = tce__check_int("n_envs", out->n_envs, 1, MAX_ENVS)))
+    tce_status status = tce__struct_read(options, "tce_rollout_options", sizeof *out, out);
+    if (status == TCE_OK)
+        status = tce_env_check(out->vtable);
+    if (status == TCE_OK)
+        status = tce__check_int("n_envs", out->n_envs, 1, MAX_ENVS);
+    if (status != TCE_OK)
         return status;
     if (out->on_fault != TCE_ROLLOUT_FAIL && out->on_fault != TCE_ROLLOUT_DROP)
         return tce_fail(TCE_E_ARGUMENT,
@@ -134,18 +138,33 @@ static tce_status read_options(const tce_rollout_options *options, tce_rollout_o
     return TCE_OK;
 }
 
+/* Environment i, which has to agree with the first one. */
+static tce_status make_another(tce_rollout *handle, const tce_rollout_options *options, size_t i)
+{
+    tce_env_spec spec;
+    tce_status status = make_instance(&handle->table, options, i, &handle->instances[i], &spec);
+    if (status != TCE_OK)
+        return status;
+    status = compare_specs(&spec, &handle->spec);
+    if (status != TCE_OK)
+        return tce_fail(status, "environment %zu of \"%s\": %s", tce__rollout_number(handle, i),
+                        handle->table.name, tce_error_message());
+    return TCE_OK;
+}
+
 tce_status tce_rollout_create(const tce_rollout_options *options, const tce_hooks *hooks,
                               tce_rollout **out)
 {
     tce_rollout_options read;
-    tce_env_spec given, other;
+    tce_env_spec given;
     tce__arena arena = { NULL, 0 };
     void *first = NULL;
     tce_status status = tce__check_pointer("out", out);
-    if (status)
+    if (status != TCE_OK)
         return status;
     *out = NULL;
-    if ((status = read_options(options, &read)))
+    status = read_options(options, &read);
+    if (status != TCE_OK)
         return status;
 
     /* the first environment tells the sizes */
@@ -158,10 +177,12 @@ tce_status tce_rollout_create(const tce_rollout_options *options, const tce_hook
         .n_envs = (size_t)read.n_envs,
         .on_fault = read.on_fault,
     };
-    if ((status = make_instance(&rollout.table, &read, 0, &first, &given)))
+    status = make_instance(&rollout.table, &read, 0, &first, &given);
+    if (status != TCE_OK)
         return status;
     (void)layout(&rollout, &given, &arena);
-    if ((status = tce__block_create(hooks, "tce_rollout", &arena, &rollout.hooks))) {
+    status = tce__block_create(hooks, "tce_rollout", &arena, &rollout.hooks);
+    if (status != TCE_OK) {
         rollout.table.destroy(first);
         return status;
     }
@@ -171,12 +192,8 @@ tce_status tce_rollout_create(const tce_rollout_options *options, const tce_hook
 
     /* the others have to agree with it */
     for (size_t i = 1; i < handle->n_envs; i++) {
-        if (!(status = make_instance(&handle->table, &read, i, &handle->instances[i], &other)) &&
-            (status = compare_specs(&other, &handle->spec)))
-            status = tce_fail(status, "environment %zu of \"%s\": %s",
-                              tce__rollout_number(handle, i), handle->table.name,
-                              tce_error_message());
-        if (status) {
+        status = make_another(handle, &read, i);
+        if (status != TCE_OK) {
             handle->n_envs = handle->instances[i] ? i + 1 : i;
             tce_rollout_free(handle);
             return status;

@@ -61,7 +61,7 @@ static tce_status record(tce_rollout *rollout, size_t i, tce_status status, cons
 
     rollout->statuses[i] = status;
     message[0] = '\0';
-    if (status) {
+    if (status != TCE_OK) {
         rollout->states[i] = TCE__EPISODE_FAULT;
         (void)snprintf(message, TCE__ROLLOUT_MESSAGE, "%s", tce_error_message());
         if (rollout->on_fault == TCE_ROLLOUT_FAIL)
@@ -95,7 +95,7 @@ static tce_status check_started(const tce_rollout *rollout, size_t n, int ended_
 static tce_status check_count(const tce_rollout *rollout, size_t n)
 {
     tce_status status = tce__check_pointer("rollout", rollout);
-    if (status)
+    if (status != TCE_OK)
         return status;
     if (n > rollout->n_envs)
         return tce_fail(TCE_E_SHAPE, "n = %zu, there are %zu environments", n, rollout->n_envs);
@@ -110,13 +110,16 @@ static tce_status reset_instance(tce_rollout *rollout, size_t i, tce_random *ran
 {
     const size_t O = (size_t)rollout->spec.n_obs;
     const size_t D = (size_t)rollout->spec.n_dof;
-    tce_status status;
 
-    if ((status = tce__judge("reset",
-                             rollout->table.reset(rollout->instances[i], random, obs, pos, vel))) ||
-        (status = check_numbers("observation", O, obs)) ||
-        (status = check_numbers("position", D, pos)) ||
-        (status = check_numbers("velocity", D, vel)))
+    tce_status status = tce__judge(
+        "reset", rollout->table.reset(rollout->instances[i], random, obs, pos, vel));
+    if (status == TCE_OK)
+        status = check_numbers("observation", O, obs);
+    if (status == TCE_OK)
+        status = check_numbers("position", D, pos);
+    if (status == TCE_OK)
+        status = check_numbers("velocity", D, vel);
+    if (status != TCE_OK)
         return tce_fail(status, "environment %zu, reset of episode %llu: %s",
                         tce__rollout_number(rollout, i), (unsigned long long)rollout->episodes[i],
                         tce_error_message());
@@ -128,7 +131,7 @@ static void give_row(double *out, size_t row, size_t n, const double *from, tce_
 {
     if (!out)
         return;
-    if (status)
+    if (status != TCE_OK)
         memset(out + row * n, 0, n * sizeof *out);
     else
         memcpy(out + row * n, from, n * sizeof *out);
@@ -159,7 +162,7 @@ static tce_status reset_work(void *context, size_t chunk, size_t begin, size_t e
                          job->episode);
     rollout->episodes[i] = random->counter[EPISODE_COUNTER];
     const tce_status status = reset_instance(rollout, i, random, rollout->obs + i * O, pos, vel);
-    if (status)
+    if (status != TCE_OK)
         memset(rollout->obs + i * O, 0, O * sizeof *rollout->obs);
     give_row(job->out_obs, begin, O, rollout->obs + i * O, status);
     give_row(job->out_pos, begin, D, pos, status);
@@ -171,7 +174,7 @@ tce_status tce_rollout_reset(tce_rollout *rollout, size_t n, uint64_t episode, d
                              double *out_pos, double *out_vel)
 {
     const tce_status status = check_count(rollout, n);
-    if (status)
+    if (status != TCE_OK)
         return status;
     rollout_job job = { .rollout = rollout,
                         .episode = episode,
@@ -186,7 +189,9 @@ tce_status tce_rollout_reset_where(tce_rollout *rollout, size_t n, const size_t 
                                    double *out_vel)
 {
     tce_status status = check_count(rollout, n);
-    if (status || (status = tce__check_pointer("streams", streams)))
+    if (status == TCE_OK)
+        status = tce__check_pointer("streams", streams);
+    if (status != TCE_OK)
         return status;
     for (size_t k = 0; which && k < n; k++) {
         if (which[k] >= rollout->n_envs)
@@ -279,7 +284,9 @@ static tce_status run_episode(const rollout_job *job, size_t i, size_t *length)
         status = rollout->table.step(rollout->instances[i], job->pos + step * D,
                                      job->vel + step * D, obs, &result);
         status = tce__judge("step", status);
-        if (status || (status = check_step(rollout, obs, &result)))
+        if (status == TCE_OK)
+            status = check_step(rollout, obs, &result);
+        if (status != TCE_OK)
             return tce_fail(status, "environment %zu, step %zu of episode %llu: %s",
                             tce__rollout_number(rollout, i), t,
                             (unsigned long long)rollout->episodes[i], tce_error_message());
@@ -295,7 +302,7 @@ static tce_status run_episode(const rollout_job *job, size_t i, size_t *length)
     if (paths->metrics && rollout->spec.n_metrics > 0) {
         double *metrics = paths->metrics + i * (size_t)rollout->spec.n_metrics;
         status = tce__judge("metrics", rollout->table.metrics(rollout->instances[i], metrics));
-        if (status)
+        if (status != TCE_OK)
             return tce_fail(status, "environment %zu, metrics of episode %llu: %s",
                             tce__rollout_number(rollout, i),
                             (unsigned long long)rollout->episodes[i], tce_error_message());
@@ -331,7 +338,7 @@ static tce_status run_work(void *context, size_t chunk, size_t i, size_t end, in
     const tce_status status = rollout->states[i] == TCE__EPISODE_FAULT
                                   ? repeat_fault(rollout, i)
                                   : run_episode(job, i, &length);
-    if (status) {
+    if (status != TCE_OK) {
         length = 0;
         erase_episode(job, i);
     }
@@ -345,24 +352,29 @@ tce_status tce_rollout_run(tce_rollout *rollout, size_t n, size_t T, const doubl
                            const double *vel, const tce_rollout_paths *out)
 {
     rollout_job job = { .rollout = rollout, .T = T, .pos = pos, .vel = vel };
-    tce_status status;
 
-    if ((status = check_count(rollout, n)))
+    tce_status status = check_count(rollout, n);
+    if (status != TCE_OK)
         return status;
     if (rollout->spec.n_dof == 0)
         return tce_fail(TCE_E_UNSUPPORTED,
                         "task \"%s\" tracks no desired paths, use tce_rollout_step",
                         rollout->table.name);
-    if ((status = tce__struct_read(out, "tce_rollout_paths", sizeof job.paths, &job.paths)) ||
-        (status = tce__check_pointer("rewards", job.paths.rewards)))
+    status = tce__struct_read(out, "tce_rollout_paths", sizeof job.paths, &job.paths);
+    if (status == TCE_OK)
+        status = tce__check_pointer("rewards", job.paths.rewards);
+    if (status != TCE_OK)
         return status;
     if (T < 1 || T > INT32_MAX ||
         T > SIZE_MAX / sizeof(double) / (size_t)rollout->spec.n_dof / (n + 1))
         return tce_fail(TCE_E_SHAPE, "T = %zu, must be 1 to what fits into memory", T);
     const size_t n_numbers = n * T * (size_t)rollout->spec.n_dof;
-    if ((status = tce__check_finite("pos", n_numbers, pos)) ||
-        (status = tce__check_finite("vel", n_numbers, vel)) ||
-        (status = check_started(rollout, n, 0)))
+    status = tce__check_finite("pos", n_numbers, pos);
+    if (status == TCE_OK)
+        status = tce__check_finite("vel", n_numbers, vel);
+    if (status == TCE_OK)
+        status = check_started(rollout, n, 0);
+    if (status != TCE_OK)
         return status;
     return tce_pool_run(rollout->pool, n, 1, run_work, &job);
 }
@@ -377,7 +389,6 @@ static tce_status step_instance(tce_rollout *rollout, size_t i, const double *ac
                                 tce_env_result *result)
 {
     const size_t O = (size_t)rollout->spec.n_obs;
-    tce_status status;
 
     if (rollout->states[i] == TCE__EPISODE_FAULT)
         return repeat_fault(rollout, i);
@@ -386,9 +397,11 @@ static tce_status step_instance(tce_rollout *rollout, size_t i, const double *ac
         memcpy(obs, rollout->obs + i * O, O * sizeof *obs);
         return TCE_OK;
     }
-    status = tce__judge("step_action",
-                        rollout->table.step_action(rollout->instances[i], action, obs, result));
-    if (status || (status = check_step(rollout, obs, result)))
+    tce_status status = tce__judge(
+        "step_action", rollout->table.step_action(rollout->instances[i], action, obs, result));
+    if (status == TCE_OK)
+        status = check_step(rollout, obs, result);
+    if (status != TCE_OK)
         return tce_fail(status, "environment %zu, a step of episode %llu: %s",
                         tce__rollout_number(rollout, i), (unsigned long long)rollout->episodes[i],
                         tce_error_message());
@@ -418,11 +431,11 @@ static tce_status step_work(void *context, size_t chunk, size_t i, size_t end, i
 
     /* a lost environment stays where it was last good, and is over */
     const tce_env_result lost = { .terminated = 1 };
-    if (status)
+    if (status != TCE_OK)
         memcpy(obs, rollout->obs + i * O, O * sizeof *obs);
     else
         memcpy(rollout->obs + i * O, obs, O * sizeof *obs);
-    job->out_results[i] = status ? lost : result;
+    job->out_results[i] = status != TCE_OK ? lost : result;
     return record(rollout, i, status, &aside);
 }
 
@@ -433,15 +446,19 @@ tce_status tce_rollout_step(tce_rollout *rollout, size_t n, const double *action
         .rollout = rollout, .actions = actions, .out_obs = out_obs, .out_results = out_results
     };
     tce_status status = check_count(rollout, n);
-    if (status)
+    if (status != TCE_OK)
         return status;
     if (rollout->spec.n_action == 0)
         return tce_fail(TCE_E_UNSUPPORTED, "task \"%s\" takes no raw actions, use tce_rollout_run",
                         rollout->table.name);
-    if ((status = tce__check_finite("actions", n * (size_t)rollout->spec.n_action, actions)) ||
-        (status = tce__check_pointer("out_obs", out_obs)) ||
-        (status = tce__check_pointer("out_results", out_results)) ||
-        (status = check_started(rollout, n, 1)))
+    status = tce__check_finite("actions", n * (size_t)rollout->spec.n_action, actions);
+    if (status == TCE_OK)
+        status = tce__check_pointer("out_obs", out_obs);
+    if (status == TCE_OK)
+        status = tce__check_pointer("out_results", out_results);
+    if (status == TCE_OK)
+        status = check_started(rollout, n, 1);
+    if (status != TCE_OK)
         return status;
     return tce_pool_run(rollout->pool, n, 1, step_work, &job);
 }
@@ -463,11 +480,12 @@ static tce_status metrics_work(void *context, size_t chunk, size_t i, size_t end
     tce__aside_put(&aside);
     if (rollout->states[i] == TCE__EPISODE_FAULT)
         status = repeat_fault(rollout, i);
-    else if ((status = tce__judge("metrics",
-                                  rollout->table.metrics(rollout->instances[i], metrics))))
+    else
+        status = tce__judge("metrics", rollout->table.metrics(rollout->instances[i], metrics));
+    if (status != TCE_OK && rollout->states[i] != TCE__EPISODE_FAULT)
         status = tce_fail(status, "environment %zu, metrics: %s", tce__rollout_number(rollout, i),
                           tce_error_message());
-    if (status)
+    if (status != TCE_OK)
         memset(metrics, 0, M * sizeof *metrics);
     return record(rollout, i, status, &aside);
 }
@@ -476,11 +494,12 @@ tce_status tce_rollout_metrics(tce_rollout *rollout, size_t n, double *out)
 {
     rollout_job job = { .rollout = rollout, .out_metrics = out };
     tce_status status = check_count(rollout, n);
-    if (status)
+    if (status != TCE_OK)
         return status;
     if (rollout->spec.n_metrics == 0)
         return TCE_OK;
-    if ((status = tce__check_pointer("out", out)))
+    status = tce__check_pointer("out", out);
+    if (status != TCE_OK)
         return status;
     return tce_pool_run(rollout->pool, n, 1, metrics_work, &job);
 }

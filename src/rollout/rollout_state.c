@@ -39,13 +39,13 @@ size_t tce_rollout_n_state(const tce_rollout *rollout)
 static tce_status check_states(const tce_rollout *rollout, size_t n, const char *name,
                                const void *states, size_t *out_n)
 {
-    tce_status status;
-
-    if ((status = tce__check_pointer("rollout", rollout)))
+    tce_status status = tce__check_pointer("rollout", rollout);
+    if (status != TCE_OK)
         return status;
     if (n > rollout->n_envs)
         return tce_fail(TCE_E_SHAPE, "n = %zu, there are %zu environments", n, rollout->n_envs);
-    if ((status = tce__check_pointer(name, states)))
+    status = tce__check_pointer(name, states);
+    if (status != TCE_OK)
         return status;
     *out_n = count_of(rollout, 0);
     if (*out_n == 0)
@@ -62,9 +62,10 @@ static tce_status named(const tce_rollout *rollout, const char *callback, size_t
                         tce_status status)
 {
     status = tce__judge(callback, status);
-    return status ? tce_fail(status, "environment %zu, %s: %s", tce__rollout_number(rollout, i),
-                             callback, tce_error_message())
-                  : TCE_OK;
+    return status != TCE_OK
+               ? tce_fail(status, "environment %zu, %s: %s", tce__rollout_number(rollout, i),
+                          callback, tce_error_message())
+               : TCE_OK;
 }
 
 static void get_words(const tce_rollout *rollout, size_t i, double *out)
@@ -84,13 +85,14 @@ tce_status tce_rollout_get_states(tce_rollout *rollout, size_t n, double *out)
     tce__aside aside;
     tce_status status = check_states(rollout, n, "out", out, &n_task);
 
-    if (status)
+    if (status != TCE_OK)
         return status;
     tce__aside_put(&aside);
     for (size_t i = 0; i < n; i++) {
         double *row = out + i * (n_task + N_WORDS);
-        if ((status = named(rollout, "get_state", i,
-                            rollout->table.get_state(rollout->instances[i], row))))
+        status = named(rollout, "get_state", i,
+                       rollout->table.get_state(rollout->instances[i], row));
+        if (status != TCE_OK)
             return status;
         get_words(rollout, i, row + n_task);
     }
@@ -143,9 +145,9 @@ tce_status tce_rollout_set_states(tce_rollout *rollout, size_t n, const double *
     tce_status status = check_states(rollout, n, "states", states, &n_task);
     const size_t S = n_task + N_WORDS;
 
-    for (size_t i = 0; !status && i < n; i++)
+    for (size_t i = 0; status == TCE_OK && i < n; i++)
         status = check_words(rollout, i, states + i * S + n_task);
-    if (status)
+    if (status != TCE_OK)
         return status;
 
     const size_t O = (size_t)rollout->spec.n_obs;
@@ -155,7 +157,7 @@ tce_status tce_rollout_set_states(tce_rollout *rollout, size_t n, const double *
         rollout->states[i] = TCE__EPISODE_NONE;
         status = named(rollout, "set_state", i,
                        rollout->table.set_state(rollout->instances[i], states + i * S, obs));
-        if (status)
+        if (status != TCE_OK)
             return status;
         set_words(rollout, i, states + i * S + n_task);
         if (out_obs)

@@ -140,29 +140,29 @@ static tce_status check_arrays(const tce_segment_steps *s)
         return tce__check_finite("step_advantages", s->E * s->T, s->step_advantages);
     if (!(s->gamma >= 0.0 && s->gamma <= 1.0))
         return tce_fail(TCE_E_VALUE, "gamma = %g, must be in [0, 1]", s->gamma);
-    const tce_status st = tce__check_finite("rewards", s->E * s->T, s->rewards);
-    if (st != TCE_OK || s->kind == TCE_SEGMENT_REWARD)
-        return st;
+    const tce_status status = tce__check_finite("rewards", s->E * s->T, s->rewards);
+    if (status != TCE_OK || s->kind == TCE_SEGMENT_REWARD)
+        return status;
     return tce__check_finite("values", s->E * (s->T + 1), s->values);
 }
 
 tce_status tce_segment_advantage(const tce_segment_steps *steps)
 {
     tce_segment_steps s = { .struct_size = sizeof s };
-    tce_status st = tce__struct_read(steps, "tce_segment_steps", sizeof s, &s);
-    if (st != TCE_OK)
-        return st;
+    tce_status status = tce__struct_read(steps, "tce_segment_steps", sizeof s, &s);
+    if (status != TCE_OK)
+        return status;
     if (s.kind != TCE_SEGMENT_VALUE && s.kind != TCE_SEGMENT_SUM && s.kind != TCE_SEGMENT_REWARD)
         return tce_fail(TCE_E_ARGUMENT, "kind = %d, must be TCE_SEGMENT_VALUE, _SUM or _REWARD",
                         (int)s.kind);
     double *const out = s.out_advantages;
-    st = check_segments(&s);
-    if (st == TCE_OK)
-        st = check_arrays(&s);
-    if (st == TCE_OK && s.E * s.J > 0)
-        st = tce__check_pointer("out_advantages", out);
-    if (st != TCE_OK)
-        return st;
+    status = check_segments(&s);
+    if (status == TCE_OK)
+        status = check_arrays(&s);
+    if (status == TCE_OK && s.E * s.J > 0)
+        status = tce__check_pointer("out_advantages", out);
+    if (status != TCE_OK)
+        return status;
 
     /* the advantage of the kind asked for */
     if (s.kind == TCE_SEGMENT_SUM)

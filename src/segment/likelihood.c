@@ -235,9 +235,9 @@ tce_status tce__segment_score(const tce__segment_call *call, const tce__segment_
     const double *const r = group->residual + seg->first[j] * seg->D * n;
     double log_det = 0.0;
 
-    tce_status st = factor_segment(seg, j, G, call->reg, scratch->S, &log_det);
-    if (st != TCE_OK)
-        return st;
+    tce_status status = factor_segment(seg, j, G, call->reg, scratch->S, &log_det);
+    if (status != TCE_OK)
+        return status;
 
     /* z = A^-1 r, log p */
     tce__gemm(TCE__NO_TRANS, TCE__NO_TRANS, dim, n, dim, 1.0, scratch->S, dim, r, n, 0.0,
@@ -248,10 +248,10 @@ tce_status tce__segment_score(const tce__segment_call *call, const tce__segment_
     if (call->log_prob_old == NULL)
         return TCE_OK;
 
-    st = ratio_terms(call, group, j, scratch->z, scratch->values, sums);
-    if (st == TCE_OK && (call->out_d_mean || call->out_d_L))
+    status = ratio_terms(call, group, j, scratch->z, scratch->values, sums);
+    if (status == TCE_OK && (call->out_d_mean || call->out_d_L))
         score_backward(seg, group, j, G, scratch);
-    return st;
+    return status;
 }
 
 /*

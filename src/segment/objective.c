@@ -45,15 +45,15 @@ static tce_status check_factor(const tce__segment_call *call)
 {
     const size_t P = call->seg->P;
     const size_t n_L = call->seg->shared_cov ? 1 : call->E;
-    const tce_status st = tce__check_finite("L", n_L * P * P, call->L);
+    const tce_status status = tce__check_finite("L", n_L * P * P, call->L);
 
-    for (size_t i = 0; st == TCE_OK && i < n_L * P; i++) {
+    for (size_t i = 0; status == TCE_OK && i < n_L * P; i++) {
         const double d = call->L[i * P + i % P];
         if (!(d > 0.0))
             return tce_fail(TCE_E_NOT_PD, "L[%zu,%zu,%zu] = %g, must be > 0", i / P, i % P, i % P,
                             d);
     }
-    return st;
+    return status;
 }
 
 static tce_status check_call(const tce__segment_call *call)
@@ -68,16 +68,16 @@ static tce_status check_call(const tce__segment_call *call)
     if (seg->n_grids != 1 && seg->n_grids != call->E)
         return tce_fail(TCE_E_SHAPE, "E = %zu, but the pairs were set for %zu grids", call->E,
                         seg->n_grids);
-    tce_status st = tce__check_pointer("positions", call->positions);
-    if (st == TCE_OK)
-        st = tce__check_finite("mean", call->E * seg->P, call->mean);
-    if (st == TCE_OK && call->init_pos)
-        st = tce__check_finite("init_pos", call->E * seg->D, call->init_pos);
-    if (st == TCE_OK && call->init_vel)
-        st = tce__check_finite("init_vel", call->E * seg->D, call->init_vel);
-    if (st == TCE_OK)
-        st = check_rest(call);
-    return st;
+    tce_status status = tce__check_pointer("positions", call->positions);
+    if (status == TCE_OK)
+        status = tce__check_finite("mean", call->E * seg->P, call->mean);
+    if (status == TCE_OK && call->init_pos)
+        status = tce__check_finite("init_pos", call->E * seg->D, call->init_pos);
+    if (status == TCE_OK && call->init_vel)
+        status = tce__check_finite("init_vel", call->E * seg->D, call->init_vel);
+    if (status == TCE_OK)
+        status = check_rest(call);
+    return status;
 }
 
 static tce_status set_regulariser(tce__segment_call *call, size_t n)
@@ -122,13 +122,13 @@ static tce_status residual_work(void *context, size_t chunk, size_t begin, size_
 static tce_status score_work(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
 {
     const tce__segment_call *const call = context;
-    tce_status st = TCE_OK;
+    tce_status status = TCE_OK;
 
     (void)chunk;
-    for (size_t j = begin; j < end && st == TCE_OK; j++)
-        st = tce__segment_score(call, &call->seg->all, j, call->seg->scratch + worker,
-                                call->seg->sums + j);
-    return st;
+    for (size_t j = begin; j < end && status == TCE_OK; j++)
+        status = tce__segment_score(call, &call->seg->all, j, call->seg->scratch + worker,
+                                    call->seg->sums + j);
+    return status;
 }
 
 static tce_status gather_work(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
@@ -156,19 +156,19 @@ static tce_status run_together(tce__segment_call *call)
     seg->all.L = call->L;
 
     /* what the segments share, then the segments, then back to the parameters */
-    tce_status st = tce__pool_run_sized(pool, size, seg->D, 1, rows_work, call);
-    if (st == TCE_OK)
-        st = tce__pool_run_sized(pool, size, seg->K, POINTS_A_CHUNK, residual_work, call);
-    if (st == TCE_OK)
-        st = set_regulariser(call, seg->D);
-    if (st == TCE_OK)
-        st = tce__pool_run_sized(pool, size, seg->J, 1, score_work, call);
-    if (st == TCE_OK && (call->out_d_mean || call->out_d_L)) {
+    tce_status status = tce__pool_run_sized(pool, size, seg->D, 1, rows_work, call);
+    if (status == TCE_OK)
+        status = tce__pool_run_sized(pool, size, seg->K, POINTS_A_CHUNK, residual_work, call);
+    if (status == TCE_OK)
+        status = set_regulariser(call, seg->D);
+    if (status == TCE_OK)
+        status = tce__pool_run_sized(pool, size, seg->J, 1, score_work, call);
+    if (status == TCE_OK && (call->out_d_mean || call->out_d_L)) {
         if (call->out_d_L)
             memset(call->out_d_L, 0, seg->P * seg->P * sizeof(double));
-        st = tce__pool_run_sized(pool, size, seg->D, 1, gather_work, call);
+        status = tce__pool_run_sized(pool, size, seg->D, 1, gather_work, call);
     }
-    return st;
+    return status;
 }
 
 /* ---- each episode a group of its own --------------------------------------------------------- */
@@ -204,12 +204,12 @@ static tce_status measure_work(void *context, size_t chunk, size_t begin, size_t
                                int32_t worker)
 {
     const tce__segment_call *const call = context;
-    tce_status st = TCE_OK;
+    tce_status status = TCE_OK;
 
     (void)chunk;
-    for (size_t e = begin; e < end && st == TCE_OK; e++)
-        st = load_episode(call, e, call->seg->one + worker, call->seg->largest + e);
-    return st;
+    for (size_t e = begin; e < end && status == TCE_OK; e++)
+        status = load_episode(call, e, call->seg->one + worker, call->seg->largest + e);
+    return status;
 }
 
 /*
@@ -224,25 +224,25 @@ static tce_status episode_work(void *context, size_t chunk, size_t begin, size_t
     tce__segment_group *const group = seg->one + worker;
     const size_t size = seg->P * seg->P;
     double *const part = seg->shared_cov ? seg->parts + chunk * size : NULL;
-    tce_status st = TCE_OK;
+    tce_status status = TCE_OK;
 
     if (part)
         memset(part, 0, size * sizeof(double));
-    for (size_t e = begin; e < end && st == TCE_OK; e++) {
+    for (size_t e = begin; e < end && status == TCE_OK; e++) {
         double *const d_mean = call->out_d_mean ? call->out_d_mean + e * seg->P : NULL;
         double *d_L = call->out_d_L ? part : NULL;
 
-        st = load_episode(call, e, group, seg->largest + e);
-        for (size_t j = 0; j < seg->J && st == TCE_OK; j++)
-            st = tce__segment_score(call, group, j, seg->scratch + worker, seg->sums + e);
+        status = load_episode(call, e, group, seg->largest + e);
+        for (size_t j = 0; j < seg->J && status == TCE_OK; j++)
+            status = tce__segment_score(call, group, j, seg->scratch + worker, seg->sums + e);
         if (call->out_d_L && !part) {
             d_L = call->out_d_L + e * size;
             memset(d_L, 0, size * sizeof(double));
         }
-        for (size_t d = 0; d < seg->D && st == TCE_OK && (d_mean || d_L); d++)
+        for (size_t d = 0; d < seg->D && status == TCE_OK && (d_mean || d_L); d++)
             tce__segment_gather(seg, group, d, d_mean, d_L);
     }
-    return st;
+    return status;
 }
 
 static tce_status run_apart(tce__segment_call *call)
@@ -251,14 +251,14 @@ static tce_status run_apart(tce__segment_call *call)
     const size_t chunk_size = (call->E + TCE__SEGMENT_PARTS - 1) / TCE__SEGMENT_PARTS;
     const size_t n_chunks = (call->E + chunk_size - 1) / chunk_size;
 
-    tce_status st = tce_pool_run(seg->pool, call->E, chunk_size, measure_work, call);
-    if (st == TCE_OK)
-        st = set_regulariser(call, call->E);
-    if (st == TCE_OK)
-        st = tce_pool_run(seg->pool, call->E, chunk_size, episode_work, call);
-    if (st == TCE_OK && call->out_d_L && seg->shared_cov)
+    tce_status status = tce_pool_run(seg->pool, call->E, chunk_size, measure_work, call);
+    if (status == TCE_OK)
+        status = set_regulariser(call, call->E);
+    if (status == TCE_OK)
+        status = tce_pool_run(seg->pool, call->E, chunk_size, episode_work, call);
+    if (status == TCE_OK && call->out_d_L && seg->shared_cov)
         tce__parts_sum(seg->pool, n_chunks, seg->P * seg->P, seg->parts, call->out_d_L);
-    return st;
+    return status;
 }
 
 /* ---- public calls ---------------------------------------------------------------------------- */
@@ -277,23 +277,23 @@ static tce_status run(tce__segment_call *call)
     const size_t size_mean = call->E * seg->P;
 
     memset(seg->sums, 0, (seg->J > call->E ? seg->J : call->E) * sizeof *seg->sums);
-    tce_status st = check_factor(call);
-    if (st == TCE_OK)
-        st = seg->shared_cov && seg->n_basis == 1 ? run_together(call) : run_apart(call);
+    tce_status status = check_factor(call);
+    if (status == TCE_OK)
+        status = seg->shared_cov && seg->n_basis == 1 ? run_together(call) : run_apart(call);
 
     /* finite ratios can still overflow in a gradient */
-    if (st == TCE_OK && call->out_d_mean &&
+    if (status == TCE_OK && call->out_d_mean &&
         tce__first_not_finite(size_mean, call->out_d_mean) < size_mean)
-        st = tce_fail(TCE_E_NOT_FINITE, "gradient of the mean overflowed");
-    if (st == TCE_OK && call->out_d_L && tce__first_not_finite(size_L, call->out_d_L) < size_L)
-        st = tce_fail(TCE_E_NOT_FINITE, "gradient of L overflowed");
+        status = tce_fail(TCE_E_NOT_FINITE, "gradient of the mean overflowed");
+    if (status == TCE_OK && call->out_d_L && tce__first_not_finite(size_L, call->out_d_L) < size_L)
+        status = tce_fail(TCE_E_NOT_FINITE, "gradient of L overflowed");
 
-    if (st <= TCE_E_NOT_PD) {
+    if (status <= TCE_E_NOT_PD) {
         fill_nan(call->E * seg->J, call->out_log_prob);
         fill_nan(size_mean, call->out_d_mean);
         fill_nan(size_L, call->out_d_L);
     }
-    return st;
+    return status;
 }
 
 /* The caller's paths as a call; the surrogate's part of it is left out unless asked for. */
@@ -301,11 +301,11 @@ static tce_status read_paths(tce_segment *seg, const tce_segment_paths *paths, i
                              tce__segment_call *call)
 {
     tce_segment_paths given = { .struct_size = sizeof given };
-    tce_status st = tce__check_pointer("seg", seg);
-    if (st == TCE_OK)
-        st = tce__struct_read(paths, "tce_segment_paths", sizeof given, &given);
-    if (st != TCE_OK)
-        return st;
+    tce_status status = tce__check_pointer("seg", seg);
+    if (status == TCE_OK)
+        status = tce__struct_read(paths, "tce_segment_paths", sizeof given, &given);
+    if (status != TCE_OK)
+        return status;
 
     *call = (tce__segment_call){ .seg = seg,
                                  .E = given.E,
@@ -329,39 +329,39 @@ static tce_status read_paths(tce_segment *seg, const tce_segment_paths *paths, i
 tce_status tce_segment_log_prob(tce_segment *seg, const tce_segment_paths *paths)
 {
     tce__segment_call call;
-    tce_status st = read_paths(seg, paths, 0, &call);
-    if (st == TCE_OK)
-        st = tce__check_pointer("out_log_prob", call.out_log_prob);
-    return st == TCE_OK ? run(&call) : st;
+    tce_status status = read_paths(seg, paths, 0, &call);
+    if (status == TCE_OK)
+        status = tce__check_pointer("out_log_prob", call.out_log_prob);
+    return status == TCE_OK ? run(&call) : status;
 }
 
 tce_status tce_segment_surrogate(tce_segment *seg, const tce_segment_paths *paths,
                                  tce_returns_stats *out_stats)
 {
     tce__segment_call call;
-    tce_status st = read_paths(seg, paths, 1, &call);
-    if (st != TCE_OK)
-        return st;
+    tce_status status = read_paths(seg, paths, 1, &call);
+    if (status != TCE_OK)
+        return status;
     const size_t n = call.E * seg->J;
-    st = tce__check_unmasked("log_prob_old", n, call.mask, call.log_prob_old);
-    if (st == TCE_OK)
-        st = tce__check_unmasked("advantages", n, call.mask, call.advantages);
-    if (st == TCE_OK && !(call.clip >= 0.0 && isfinite(call.clip)))
-        st = tce_fail(TCE_E_VALUE, "clip = %g, must be finite and >= 0", call.clip);
-    if (st != TCE_OK)
-        return st;
+    status = tce__check_unmasked("log_prob_old", n, call.mask, call.log_prob_old);
+    if (status == TCE_OK)
+        status = tce__check_unmasked("advantages", n, call.mask, call.advantages);
+    if (status == TCE_OK && !(call.clip >= 0.0 && isfinite(call.clip)))
+        status = tce_fail(TCE_E_VALUE, "clip = %g, must be finite and >= 0", call.clip);
+    if (status != TCE_OK)
+        return status;
 
     const size_t count = tce__count_mask(n, call.mask);
     call.weight = count > 0 ? 1.0 / (double)count : 0.0;
-    st = run(&call);
+    status = run(&call);
 
     /* sums of segments or of episodes, in their order; the unused ones are zero */
     tce__ratio_sums sums = { 0.0, 0.0, 0.0, 0.0, 0.0 };
     for (size_t i = 0; i < (seg->J > call.E ? seg->J : call.E); i++)
         tce__ratio_add(seg->sums + i, &sums);
-    if (st <= TCE_E_NOT_PD)
+    if (status <= TCE_E_NOT_PD)
         sums = (tce__ratio_sums){ NAN, NAN, NAN, NAN, NAN };
-    if (st == TCE_OK || st <= TCE_E_NOT_PD)
+    if (status == TCE_OK || status <= TCE_E_NOT_PD)
         tce__ratio_stats(&sums, count, out_stats);
-    return st;
+    return status;
 }

@@ -114,32 +114,33 @@ static tce_segment *layout(tce_segment *seg, tce__arena *arena)
 
 static tce_status check_options(const tce_segment_options *opt)
 {
-    tce_status st = tce__check_pointer("tce_segment_options.mp", opt->mp);
-    if (st == TCE_OK)
-        st = tce__check_int("tce_segment_options.max_episodes", opt->max_episodes, 1, INT32_MAX);
-    if (st == TCE_OK)
-        st = tce__check_int("tce_segment_options.max_steps", opt->max_steps, 2, INT32_MAX);
-    if (st == TCE_OK)
-        st = tce__check_int("tce_segment_options.max_pairs", opt->max_pairs, 1, INT32_MAX);
-    if (st == TCE_OK)
-        st = tce__check_int("tce_segment_options.shared_cov", opt->shared_cov, 0, 1);
-    if (st == TCE_OK && opt->max_grids != 1 && opt->max_grids != opt->max_episodes)
-        st = tce_fail(TCE_E_VALUE,
-                      "tce_segment_options.max_grids = %d, must be 1 or max_episodes = %d",
-                      (int)opt->max_grids, (int)opt->max_episodes);
-    if (st == TCE_OK && !(opt->reg >= 0.0 && isfinite(opt->reg)))
-        st = tce_fail(TCE_E_VALUE, "tce_segment_options.reg = %g, must be finite and >= 0",
-                      opt->reg);
-    return st;
+    tce_status status = tce__check_pointer("tce_segment_options.mp", opt->mp);
+    if (status == TCE_OK)
+        status = tce__check_int("tce_segment_options.max_episodes", opt->max_episodes, 1,
+                                INT32_MAX);
+    if (status == TCE_OK)
+        status = tce__check_int("tce_segment_options.max_steps", opt->max_steps, 2, INT32_MAX);
+    if (status == TCE_OK)
+        status = tce__check_int("tce_segment_options.max_pairs", opt->max_pairs, 1, INT32_MAX);
+    if (status == TCE_OK)
+        status = tce__check_int("tce_segment_options.shared_cov", opt->shared_cov, 0, 1);
+    if (status == TCE_OK && opt->max_grids != 1 && opt->max_grids != opt->max_episodes)
+        status = tce_fail(TCE_E_VALUE,
+                          "tce_segment_options.max_grids = %d, must be 1 or max_episodes = %d",
+                          (int)opt->max_grids, (int)opt->max_episodes);
+    if (status == TCE_OK && !(opt->reg >= 0.0 && isfinite(opt->reg)))
+        status = tce_fail(TCE_E_VALUE, "tce_segment_options.reg = %g, must be finite and >= 0",
+                          opt->reg);
+    return status;
 }
 
 /* the likelihood needs a path that is linear in all parameters: no DMP, no learnt tau or delay */
 static tce_status check_linear(const tce_mp *mp)
 {
     const double time = 0.0;
-    const tce_status st = tce_mp_basis(mp, 1, &time, 0.0, NULL, NULL, NULL);
+    const tce_status status = tce_mp_basis(mp, 1, &time, 0.0, NULL, NULL, NULL);
 
-    return st == TCE_E_UNSUPPORTED ? st : TCE_OK;
+    return status == TCE_E_UNSUPPORTED ? status : TCE_OK;
 }
 
 tce_status tce_segment_create(const tce_segment_options *options, const tce_hooks *hooks,
@@ -150,13 +151,13 @@ tce_status tce_segment_create(const tce_segment_options *options, const tce_hook
     if (out == NULL)
         return tce__check_pointer("out", out);
     *out = NULL;
-    tce_status st = tce__struct_read(options, "tce_segment_options", sizeof opt, &opt);
-    if (st == TCE_OK)
-        st = check_options(&opt);
-    if (st == TCE_OK)
-        st = check_linear(opt.mp);
-    if (st != TCE_OK)
-        return st;
+    tce_status status = tce__struct_read(options, "tce_segment_options", sizeof opt, &opt);
+    if (status == TCE_OK)
+        status = check_options(&opt);
+    if (status == TCE_OK)
+        status = check_linear(opt.mp);
+    if (status != TCE_OK)
+        return status;
 
     tce_segment seg = {
         .mp = opt.mp,
@@ -175,9 +176,9 @@ tce_status tce_segment_create(const tce_segment_options *options, const tce_hook
 
     tce__arena arena = { NULL, 0 };
     layout(&seg, &arena);
-    st = tce__block_create(hooks, "tce_segment", &arena, &seg.hooks);
-    if (st != TCE_OK)
-        return st;
+    status = tce__block_create(hooks, "tce_segment", &arena, &seg.hooks);
+    if (status != TCE_OK)
+        return status;
     tce_segment *const handle = layout(&seg, &arena);
     *handle = seg;
 
@@ -241,10 +242,10 @@ static tce_status unit_path(tce_segment *seg, double init_time, const double *in
     grid.init_time = &init_time;
     grid.init_pos = init_pos;
     grid.init_vel = init_vel;
-    const tce_status st = tce_mp_trajectory(seg->mp, &grid, seg->zeros, seg->path, NULL, NULL);
-    for (size_t k = 0; st == TCE_OK && k < seg->K; k++)
+    const tce_status status = tce_mp_trajectory(seg->mp, &grid, seg->zeros, seg->path, NULL, NULL);
+    for (size_t k = 0; status == TCE_OK && k < seg->K; k++)
         out[k] = seg->path[k * seg->D];
-    return st;
+    return status;
 }
 
 /* H, o and q of one grid */
@@ -254,21 +255,21 @@ static tce_status set_grid(tce_segment *seg, size_t g, const double *times, doub
 
     for (size_t k = 0; k < K; k++)
         seg->times[k] = times[seg->point[k]];
-    tce_status st = tce_mp_basis(seg->mp, K, seg->times, init_time, seg->basis + g * K * seg->C,
-                                 NULL, NULL);
-    if (st == TCE_OK)
-        st = unit_path(seg, init_time, seg->ones, seg->zeros, seg->from_pos + g * K);
-    if (st != TCE_OK)
-        return st;
+    tce_status status = tce_mp_basis(seg->mp, K, seg->times, init_time, seg->basis + g * K * seg->C,
+                                     NULL, NULL);
+    if (status == TCE_OK)
+        status = unit_path(seg, init_time, seg->ones, seg->zeros, seg->from_pos + g * K);
+    if (status != TCE_OK)
+        return status;
 
     /*
      * the one thing that can still be refused: before the delay the path rests and has no velocity
      */
-    st = unit_path(seg, init_time, seg->zeros, seg->ones, seg->from_vel + g * K);
-    seg->rests[g] = st == TCE_E_VALUE;
-    if (st == TCE_E_VALUE)
+    status = unit_path(seg, init_time, seg->zeros, seg->ones, seg->from_vel + g * K);
+    seg->rests[g] = status == TCE_E_VALUE;
+    if (status == TCE_E_VALUE)
         memset(seg->from_vel + g * K, 0, K * sizeof(double));
-    return st == TCE_E_VALUE ? TCE_OK : st;
+    return status == TCE_E_VALUE ? TCE_OK : status;
 }
 
 /* whether grid g asks for the same times, from the same start, as the first one */
@@ -285,17 +286,17 @@ static int same_grid(const tce_segment *seg, size_t T, size_t g, const double *t
 tce_status tce_segment_set_pairs(tce_segment *seg, size_t n_grids, size_t T, const double *times,
                                  const double *init_time, size_t J, const int32_t *pairs)
 {
-    tce_status st = tce__check_pointer("seg", seg);
-    if (st == TCE_OK)
-        st = tce__check_pointer("pairs", pairs);
-    if (st == TCE_OK)
-        st = check_pairs(seg, n_grids, T, J, pairs);
-    if (st == TCE_OK)
-        st = tce__check_finite("times", n_grids * T, times);
-    if (st == TCE_OK)
-        st = tce__check_finite("init_time", n_grids, init_time);
-    if (st != TCE_OK)
-        return st;
+    tce_status status = tce__check_pointer("seg", seg);
+    if (status == TCE_OK)
+        status = tce__check_pointer("pairs", pairs);
+    if (status == TCE_OK)
+        status = check_pairs(seg, n_grids, T, J, pairs);
+    if (status == TCE_OK)
+        status = tce__check_finite("times", n_grids * T, times);
+    if (status == TCE_OK)
+        status = tce__check_finite("init_time", n_grids, init_time);
+    if (status != TCE_OK)
+        return status;
 
     /* from here on the old pairs are gone, also when a time is refused below */
     seg->J = 0;
@@ -306,9 +307,9 @@ tce_status tce_segment_set_pairs(tce_segment *seg, size_t n_grids, size_t T, con
     for (size_t g = 1; g < n_grids && n_basis == 1; g++)
         n_basis = same_grid(seg, T, g, times, init_time) ? 1 : n_grids;
     for (size_t g = 0; g < n_basis; g++) {
-        st = set_grid(seg, g, times + g * T, init_time[g]);
-        if (st != TCE_OK)
-            return st;
+        status = set_grid(seg, g, times + g * T, init_time[g]);
+        if (status != TCE_OK)
+            return status;
     }
 
     seg->n_grids = n_grids;

@@ -20,8 +20,8 @@ static tce_status check_points(size_t T, size_t K, const int32_t *out_pairs, con
         return tce_fail(TCE_E_VALUE, "T = %zu, at most %d", T, INT32_MAX);
     if (K < LEAST_POINTS || K > T)
         return tce_fail(TCE_E_VALUE, "K = %zu, must be in 2 .. T = %zu", K, T);
-    const tce_status st = tce__check_pointer("out_pairs", out_pairs);
-    return st != TCE_OK ? st : tce__check_pointer("out_J", out_J);
+    const tce_status status = tce__check_pointer("out_pairs", out_pairs);
+    return status != TCE_OK ? status : tce__check_pointer("out_J", out_J);
 }
 
 /* Indices that `first` can have: [0, first_end). */
@@ -81,11 +81,11 @@ tce_status tce_segment_choose_pairs(int32_t selection, size_t T, size_t K, size_
             TCE_E_ARGUMENT,
             "selection = %d, must be TCE_SEGMENT_POINTS_INTERVAL or TCE_SEGMENT_POINTS_RANDOM",
             (int)selection);
-    tce_status st = check_points(T, K, out_pairs, out_J);
-    if (st == TCE_OK && selection == TCE_SEGMENT_POINTS_RANDOM)
-        st = tce__check_pointer("random", random);
-    if (st != TCE_OK)
-        return st;
+    tce_status status = check_points(T, K, out_pairs, out_J);
+    if (status == TCE_OK && selection == TCE_SEGMENT_POINTS_RANDOM)
+        status = tce__check_pointer("random", random);
+    if (status != TCE_OK)
+        return status;
     if (selection == TCE_SEGMENT_POINTS_RANDOM) {
         *out_J = random_pairs(T, K, random, out_pairs);
         return TCE_OK;

@@ -92,13 +92,15 @@ tce_status tce_store_create(const tce_hooks *hooks, tce_store **out)
     tce_hooks complete;
     tce_hooks unused;
     tce_status status = tce__check_pointer("out", out);
-    if (status)
+    if (status != TCE_OK)
         return status;
     *out = NULL;
 
     (void)tce__arena_take(&arena, 1, sizeof(tce_store));
-    if ((status = tce__hooks_read(hooks, &complete)) ||
-        (status = tce__block_create(&complete, "tce_store", &arena, &unused)))
+    status = tce__hooks_read(hooks, &complete);
+    if (status == TCE_OK)
+        status = tce__block_create(&complete, "tce_store", &arena, &unused);
+    if (status != TCE_OK)
         return status;
     tce_store *store = tce__arena_take(&arena, 1, sizeof *store);
     store->hooks = complete;
@@ -140,10 +142,10 @@ static tce_status put_item(tce_store *store, tce__list *list, const tce__item *l
 {
     tce__item *item;
     tce_status status = tce__item_create(&store->hooks, like, &item);
-    if (status)
+    if (status != TCE_OK)
         return status;
     status = tce__list_put(&store->hooks, list, item);
-    if (status)
+    if (status != TCE_OK)
         tce__block_free(&store->hooks, item);
     return status;
 }
@@ -154,12 +156,15 @@ tce_status tce_store_put(tce_store *store, const char *name, int32_t type, int32
     tce__item like = {
         .name = name, .data = (unsigned char *)(uintptr_t)data, .type = type, .rank = rank
     };
-    tce_status status;
 
-    if ((status = tce__check_pointer("store", store)) ||
-        (status = tce__check_pointer("name", name)) ||
-        (status = tce__name_check(name, TCE_E_VALUE)) ||
-        (status = tce__check_int("rank", rank, 0, TCE_STORE_MAX_RANK)))
+    tce_status status = tce__check_pointer("store", store);
+    if (status == TCE_OK)
+        status = tce__check_pointer("name", name);
+    if (status == TCE_OK)
+        status = tce__name_check(name, TCE_E_VALUE);
+    if (status == TCE_OK)
+        status = tce__check_int("rank", rank, 0, TCE_STORE_MAX_RANK);
+    if (status != TCE_OK)
         return status;
     if (strcmp(name, TCE__STORE_METADATA) == 0)
         return tce_fail(TCE_E_VALUE, "\"%s\" is reserved in safetensors files; choose another name",
@@ -168,11 +173,13 @@ tce_status tce_store_put(tce_store *store, const char *name, int32_t type, int32
         return tce_fail(TCE_E_ARGUMENT,
                         "\"%s\": type = %d is none of TCE_STORE_F64 to TCE_STORE_U8", name,
                         (int)type);
-    if (rank > 0 && (status = tce__check_pointer("shape", shape)))
-        return status;
-    if ((status = count_bytes(name, tce__type_size(type), rank, shape, &like.n_bytes)))
-        return status;
-    if (like.n_bytes > 0 && (status = tce__check_pointer("data", data)))
+    if (rank > 0)
+        status = tce__check_pointer("shape", shape);
+    if (status == TCE_OK)
+        status = count_bytes(name, tce__type_size(type), rank, shape, &like.n_bytes);
+    if (status == TCE_OK && like.n_bytes > 0)
+        status = tce__check_pointer("data", data);
+    if (status != TCE_OK)
         return status;
 
     for (int32_t k = 0; k < rank; k++)
@@ -182,12 +189,14 @@ tce_status tce_store_put(tce_store *store, const char *name, int32_t type, int32
 
 tce_status tce_store_put_text(tce_store *store, const char *name, const char *text)
 {
-    tce_status status;
-
-    if ((status = tce__check_pointer("store", store)) ||
-        (status = tce__check_pointer("name", name)) ||
-        (status = tce__name_check(name, TCE_E_VALUE)) ||
-        (status = tce__check_pointer("text", text)))
+    tce_status status = tce__check_pointer("store", store);
+    if (status == TCE_OK)
+        status = tce__check_pointer("name", name);
+    if (status == TCE_OK)
+        status = tce__name_check(name, TCE_E_VALUE);
+    if (status == TCE_OK)
+        status = tce__check_pointer("text", text);
+    if (status != TCE_OK)
         return status;
     if (strcmp(name, TCE__STORE_FORMAT_NAME) == 0 || strcmp(name, TCE__STORE_CHECKSUM_NAME) == 0)
         return tce_fail(TCE_E_VALUE,
@@ -227,11 +236,12 @@ static void describe(const tce__item *item, tce_store_array *out)
 /* The item called name; TCE_E_NOT_FOUND. */
 static tce_status find(const tce_store *store, const char *name, const tce__item **out)
 {
-    tce_status status;
     bool found;
 
-    if ((status = tce__check_pointer("store", store)) ||
-        (status = tce__check_pointer("name", name)))
+    tce_status status = tce__check_pointer("store", store);
+    if (status == TCE_OK)
+        status = tce__check_pointer("name", name);
+    if (status != TCE_OK)
         return status;
     const size_t i = tce__list_search(&store->arrays, name, &found);
     if (!found)
@@ -246,7 +256,9 @@ tce_status tce_store_get(const tce_store *store, const char *name, tce_store_arr
     const tce__item *item;
     tce_status status = tce__check_pointer("out", out);
 
-    if (status || (status = find(store, name, &item)))
+    if (status == TCE_OK)
+        status = find(store, name, &item);
+    if (status != TCE_OK)
         return status;
     describe(item, out);
     return TCE_OK;
@@ -269,13 +281,15 @@ tce_status tce_store_read(const tce_store *store, const char *name, int32_t type
 {
     const tce__item *item;
     tce_status status = find(store, name, &item);
-    if (status)
+    if (status != TCE_OK)
         return status;
     if (tce__type_size(type) == 0)
         return tce_fail(TCE_E_ARGUMENT,
                         "\"%s\": type = %d is none of TCE_STORE_F64 to TCE_STORE_U8", name,
                         (int)type);
-    if (n > 0 && (status = tce__check_pointer("out", out)))
+    if (n > 0)
+        status = tce__check_pointer("out", out);
+    if (status != TCE_OK)
         return status;
 
     const size_t have = item->n_bytes / tce__type_size(item->type);
@@ -311,9 +325,10 @@ size_t tce_store_n_arrays(const tce_store *store)
 
 tce_status tce_store_at(const tce_store *store, size_t i, tce_store_array *out)
 {
-    tce_status status;
-
-    if ((status = tce__check_pointer("store", store)) || (status = tce__check_pointer("out", out)))
+    tce_status status = tce__check_pointer("store", store);
+    if (status == TCE_OK)
+        status = tce__check_pointer("out", out);
+    if (status != TCE_OK)
         return status;
     if (i >= store->arrays.n)
         return tce_fail(TCE_E_NOT_FOUND, "i = %zu, the store has %zu arrays", i, store->arrays.n);

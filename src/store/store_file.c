@@ -194,10 +194,11 @@ static unsigned char *save_layout(tce__arena *arena, size_t n_header, size_t tem
 tce_status tce_store_save(const tce_store *store, const char *path)
 {
     char checksum[TCE__STORE_DIGITS + 1];
-    tce_status status;
 
-    if ((status = tce__check_pointer("store", store)) ||
-        (status = tce__check_pointer("path", path)))
+    tce_status status = tce__check_pointer("store", store);
+    if (status == TCE_OK)
+        status = tce__check_pointer("path", path);
+    if (status != TCE_OK)
         return status;
     if (path[0] == '\0')
         return tce_fail(TCE_E_ARGUMENT, "path is empty, must name a file");
@@ -215,7 +216,8 @@ tce_status tce_store_save(const tce_store *store, const char *path)
     tce_hooks unused;
     char *temporary;
     (void)save_layout(&arena, n_header, folder + MAX_TEMPORARY, &temporary);
-    if ((status = tce__block_create(&store->hooks, "the header of a tce_store", &arena, &unused)))
+    status = tce__block_create(&store->hooks, "the header of a tce_store", &arena, &unused);
+    if (status != TCE_OK)
         return status;
     unsigned char *header = save_layout(&arena, n_header, folder + MAX_TEMPORARY, &temporary);
 
@@ -264,7 +266,7 @@ static tce_status read_file(int file, const char *path, const tce_hooks *hooks, 
     const size_t size = (size_t)info.st_size;
     (void)tce__arena_take(&arena, size + 1, 1);
     tce_status status = tce__block_create(hooks, "the content of a file", &arena, &unused);
-    if (status)
+    if (status != TCE_OK)
         return status;
     unsigned char *bytes = tce__arena_take(&arena, size + 1, 1);
     const int error = read_all(file, bytes, size);
@@ -286,10 +288,13 @@ tce_status tce_store_load(const char *path, const tce_hooks *hooks, tce_store **
     unsigned char *bytes = NULL;
     size_t size = 0;
     tce_status status = tce__check_pointer("out", out);
-    if (status)
+    if (status != TCE_OK)
         return status;
     *out = NULL;
-    if ((status = tce__check_pointer("path", path)) || (status = tce__hooks_read(hooks, &complete)))
+    status = tce__check_pointer("path", path);
+    if (status == TCE_OK)
+        status = tce__hooks_read(hooks, &complete);
+    if (status != TCE_OK)
         return status;
 
     /* not blocking: a pipe must be refused, not waited for */
@@ -300,10 +305,10 @@ tce_status tce_store_load(const char *path, const tce_hooks *hooks, tce_store **
         return fail_io("open", path, errno);
     status = read_file(file, path, &complete, &bytes, &size);
     (void)close(file);
-    if (status)
+    if (status != TCE_OK)
         return status;
 
     status = tce_store_parse(bytes, size, &complete, out);
     tce__block_free(&complete, bytes);
-    return status ? tce_fail(status, "\"%s\": %s", path, tce_error_message()) : TCE_OK;
+    return status != TCE_OK ? tce_fail(status, "\"%s\": %s", path, tce_error_message()) : TCE_OK;
 }

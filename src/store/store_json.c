@@ -78,7 +78,7 @@ static tce_status read_unicode(reader *r)
     uint32_t low;
     uint32_t code;
     tce_status status = read_hex(r, &code);
-    if (status)
+    if (status != TCE_OK)
         return status;
 
     /* a high surrogate must be followed by a low one */
@@ -86,7 +86,8 @@ static tce_status read_unicode(reader *r)
         if (r->size - r->at < 2 || r->json[r->at] != '\\' || r->json[r->at + 1] != 'u')
             return refuse(r, "half of a surrogate pair");
         r->at += 2;
-        if ((status = read_hex(r, &low)))
+        status = read_hex(r, &low);
+        if (status != TCE_OK)
             return status;
         if (low < 0xdc00 || low > 0xdfff)
             return refuse(r, "half of a surrogate pair");
@@ -138,7 +139,7 @@ static tce_status read_escape(reader *r)
 static tce_status read_string(reader *r, const char **out)
 {
     tce_status status = expect(r, '"');
-    if (status)
+    if (status != TCE_OK)
         return status;
 
     *out = r->characters;
@@ -155,7 +156,8 @@ static tce_status read_string(reader *r, const char **out)
             return refuse(r, "a control character in a string");
         if (c == '\\') {
             r->at++;
-            if ((status = read_escape(r)))
+            status = read_escape(r);
+            if (status != TCE_OK)
                 return status;
             continue;
         }
@@ -195,10 +197,11 @@ static tce_status read_numbers(reader *r, size_t most, uint64_t *out, size_t *n)
     uint64_t number = 0;
 
     *n = 0;
-    if (status || take(r, ']'))
+    if (status != TCE_OK || take(r, ']'))
         return status;
     do {
-        if ((status = read_number(r, &number)))
+        status = read_number(r, &number);
+        if (status != TCE_OK)
             return status;
         if (*n < most)
             out[*n] = number;
@@ -212,7 +215,7 @@ static tce_status read_numbers(reader *r, size_t most, uint64_t *out, size_t *n)
 static tce_status read_type(reader *r, tce__entry *entry)
 {
     tce_status status = read_string(r, &entry->value);
-    if (status)
+    if (status != TCE_OK)
         return status;
 
     /* it may go into a message, so it has to be presentable */
@@ -227,7 +230,7 @@ static tce_status read_shape(reader *r, tce__entry *entry)
 {
     uint64_t shape[TCE_STORE_MAX_RANK] = { 0 };
     tce_status status = read_numbers(r, TCE_STORE_MAX_RANK, shape, &entry->rank);
-    if (status)
+    if (status != TCE_OK)
         return status;
     for (size_t k = 0; k < TCE_STORE_MAX_RANK; k++) {
         if (shape[k] > SIZE_MAX)
@@ -242,7 +245,7 @@ static tce_status read_offsets(reader *r, tce__entry *entry)
     uint64_t offsets[2];
     size_t n;
     tce_status status = read_numbers(r, 2, offsets, &n);
-    if (status)
+    if (status != TCE_OK)
         return status;
     if (n != 2)
         return refuse(r, "data_offsets needs two numbers");
@@ -265,10 +268,14 @@ static tce_status read_array(reader *r, tce__entry *entry)
     const char *name;
     tce_status status = expect(r, '{');
 
-    for (size_t n = 0; !status && n < N_MEMBERS; n++) {
-        if (n > 0 && (status = expect(r, ',')))
-            break;
-        if ((status = read_string(r, &name)) || (status = expect(r, ':')))
+    for (size_t n = 0; status == TCE_OK && n < N_MEMBERS; n++) {
+        if (n > 0)
+            status = expect(r, ',');
+        if (status == TCE_OK)
+            status = read_string(r, &name);
+        if (status == TCE_OK)
+            status = expect(r, ':');
+        if (status != TCE_OK)
             break;
         size_t k = 0;
         while (k < N_MEMBERS && strcmp(MEMBERS[k].name, name) != 0)
@@ -278,7 +285,7 @@ static tce_status read_array(reader *r, tce__entry *entry)
         seen[k] = true;
         status = MEMBERS[k].read(r, entry);
     }
-    return status ? status : expect(r, '}');
+    return status != TCE_OK ? status : expect(r, '}');
 }
 
 static tce_status read_metadata(reader *r, tce__header *out)
@@ -286,11 +293,15 @@ static tce_status read_metadata(reader *r, tce__header *out)
     tce_status status = expect(r, '{');
     tce__entry entry = { 0 };
 
-    if (status || take(r, '}'))
+    if (status != TCE_OK || take(r, '}'))
         return status;
     do {
-        if ((status = read_string(r, &entry.name)) || (status = expect(r, ':')) ||
-            (status = read_string(r, &entry.value)))
+        status = read_string(r, &entry.name);
+        if (status == TCE_OK)
+            status = expect(r, ':');
+        if (status == TCE_OK)
+            status = read_string(r, &entry.value);
+        if (status != TCE_OK)
             return status;
         if (out->texts)
             out->texts[out->n_texts] = entry;
@@ -303,9 +314,11 @@ static tce_status read_metadata(reader *r, tce__header *out)
 static tce_status read_member(reader *r, tce__header *out, bool *has_metadata)
 {
     tce__entry entry = { 0 };
-    tce_status status;
 
-    if ((status = read_string(r, &entry.name)) || (status = expect(r, ':')))
+    tce_status status = read_string(r, &entry.name);
+    if (status == TCE_OK)
+        status = expect(r, ':');
+    if (status != TCE_OK)
         return status;
     if (strcmp(entry.name, TCE__STORE_METADATA) == 0) {
         if (*has_metadata)
@@ -313,7 +326,8 @@ static tce_status read_member(reader *r, tce__header *out, bool *has_metadata)
         *has_metadata = true;
         return read_metadata(r, out);
     }
-    if ((status = read_array(r, &entry)))
+    status = read_array(r, &entry);
+    if (status != TCE_OK)
         return status;
     if (out->arrays)
         out->arrays[out->n_arrays] = entry;
@@ -334,10 +348,12 @@ tce_status tce__header_read(const unsigned char *json, size_t size, tce__header 
     r.at++;
     if (!take(&r, '}')) {
         do {
-            if ((status = read_member(&r, out, &has_metadata)))
+            status = read_member(&r, out, &has_metadata);
+            if (status != TCE_OK)
                 return status;
         } while (take(&r, ','));
-        if ((status = expect(&r, '}')))
+        status = expect(&r, '}');
+        if (status != TCE_OK)
             return status;
     }
     skip_blanks(&r);

@@ -43,7 +43,7 @@ tce_status tce__list_reserve(const tce_hooks *hooks, tce__list *list, size_t cap
     /* a new block of pointers, then the old ones into it */
     (void)tce__arena_take(&arena, capacity, sizeof *list->items);
     const tce_status status = tce__block_create(hooks, "tce_store's list", &arena, &unused);
-    if (status)
+    if (status != TCE_OK)
         return status;
     tce__item **items = tce__arena_take(&arena, capacity, sizeof *list->items);
     if (list->n > 0)
@@ -71,7 +71,7 @@ tce_status tce__list_put(const tce_hooks *hooks, tce__list *list, tce__item *ite
     if (list->n == list->capacity) {
         const size_t capacity = list->capacity ? 2 * list->capacity : FIRST_CAPACITY;
         const tce_status status = tce__list_reserve(hooks, list, capacity);
-        if (status)
+        if (status != TCE_OK)
             return status;
     }
     memmove(list->items + at + 1, list->items + at, (list->n - at) * sizeof *list->items);
@@ -109,7 +109,7 @@ tce_status tce__item_create(const tce_hooks *hooks, const tce__item *like, tce__
 
     (void)item_layout(&arena, name_size, like->n_bytes, &name, &data);
     const tce_status status = tce__block_create(hooks, "an array of tce_store", &arena, &unused);
-    if (status)
+    if (status != TCE_OK)
         return status;
 
     tce__item *item = item_layout(&arena, name_size, like->n_bytes, &name, &data);

@@ -58,7 +58,8 @@ static tce_status check_names(tce__entry *entries, size_t n)
 
     sort(entries, n, by_name);
     for (size_t i = 0; i < n; i++) {
-        if ((status = tce__name_check(entries[i].name, TCE_E_CORRUPT)))
+        status = tce__name_check(entries[i].name, TCE_E_CORRUPT);
+        if (status != TCE_OK)
             return status;
         if (i > 0 && strcmp(entries[i - 1].name, entries[i].name) == 0)
             return tce_fail(TCE_E_CORRUPT, "\"%s\" is in the file twice", entries[i].name);
@@ -154,15 +155,16 @@ static tce_status check_offsets(tce__header *header, uint64_t n_data)
 /* Everything the header claims; leaves the entries sorted by name. */
 static tce_status check_header(tce__header *header, uint64_t n_data)
 {
-    tce_status status;
-
-    if ((status = check_names(header->texts, header->n_texts)) || (status = check_format(header)) ||
-        (status = check_names(header->arrays, header->n_arrays)))
-        return status;
-    for (size_t i = 0; i < header->n_arrays; i++)
-        if ((status = check_array(&header->arrays[i])))
-            return status;
-    if ((status = check_offsets(header, n_data)))
+    tce_status status = check_names(header->texts, header->n_texts);
+    if (status == TCE_OK)
+        status = check_format(header);
+    if (status == TCE_OK)
+        status = check_names(header->arrays, header->n_arrays);
+    for (size_t i = 0; status == TCE_OK && i < header->n_arrays; i++)
+        status = check_array(&header->arrays[i]);
+    if (status == TCE_OK)
+        status = check_offsets(header, n_data);
+    if (status != TCE_OK)
         return status;
     sort(header->arrays, header->n_arrays, by_name);
     return TCE_OK;
@@ -174,10 +176,11 @@ static tce_status check_header(tce__header *header, uint64_t n_data)
 static tce_status fill(tce_store *store, const tce__header *header, const unsigned char *data)
 {
     tce__item *item;
-    tce_status status;
 
-    if ((status = tce__list_reserve(&store->hooks, &store->texts, header->n_texts)) ||
-        (status = tce__list_reserve(&store->hooks, &store->arrays, header->n_arrays)))
+    tce_status status = tce__list_reserve(&store->hooks, &store->texts, header->n_texts);
+    if (status == TCE_OK)
+        status = tce__list_reserve(&store->hooks, &store->arrays, header->n_arrays);
+    if (status != TCE_OK)
         return status;
     for (size_t i = 0; i < header->n_texts; i++) {
         const tce__entry *entry = &header->texts[i];
@@ -189,7 +192,8 @@ static tce_status fill(tce_store *store, const tce__header *header, const unsign
             .data = (unsigned char *)(uintptr_t)entry->value,
             .n_bytes = strlen(entry->value),
         };
-        if ((status = tce__item_create(&store->hooks, &like, &item)))
+        status = tce__item_create(&store->hooks, &like, &item);
+        if (status != TCE_OK)
             return status;
         store->texts.items[store->texts.n++] = item;
     }
@@ -203,7 +207,8 @@ static tce_status fill(tce_store *store, const tce__header *header, const unsign
             .type = tce__type_find(entry->value),
         };
         memcpy(like.shape, entry->shape, sizeof like.shape);
-        if ((status = tce__item_create(&store->hooks, &like, &item)))
+        status = tce__item_create(&store->hooks, &like, &item);
+        if (status != TCE_OK)
             return status;
         store->arrays.items[store->arrays.n++] = item;
     }
@@ -230,10 +235,12 @@ static tce_status build(const tce__header *header, const unsigned char *data,
 {
     tce_store *store;
     tce_status status = tce_store_create(hooks, &store);
-    if (status)
+    if (status != TCE_OK)
         return status;
-    if ((status = fill(store, header, data)) ||
-        (status = check_checksum(store, find_text(header, TCE__STORE_CHECKSUM_NAME)))) {
+    status = fill(store, header, data);
+    if (status == TCE_OK)
+        status = check_checksum(store, find_text(header, TCE__STORE_CHECKSUM_NAME));
+    if (status != TCE_OK) {
         tce_store_free(store);
         return status;
     }
@@ -253,7 +260,7 @@ static tce_status scratch_create(const tce_hooks *hooks, size_t count, size_t si
     (void)tce__arena_take(&arena, count, size);
     const tce_status status = tce__block_create(hooks, "scratch for reading a tce_store", &arena,
                                                 &unused);
-    *out = status ? NULL : tce__arena_take(&arena, count, size);
+    *out = status != TCE_OK ? NULL : tce__arena_take(&arena, count, size);
     return status;
 }
 
@@ -263,17 +270,19 @@ static tce_status parse_header(const unsigned char *json, size_t n_json, size_t 
 {
     void *entries;
     tce_status status = tce__header_read(json, n_json, header);
-    if (status)
+    if (status != TCE_OK)
         return status;
 
     status = scratch_create(hooks, header->n_arrays + header->n_texts + 1, sizeof(tce__entry),
                             &entries);
-    if (status)
+    if (status != TCE_OK)
         return status;
     header->arrays = entries;
     header->texts = header->arrays + header->n_arrays;
-    if (!(status = tce__header_read(json, n_json, header)) &&
-        !(status = check_header(header, n_data)))
+    status = tce__header_read(json, n_json, header);
+    if (status == TCE_OK)
+        status = check_header(header, n_data);
+    if (status == TCE_OK)
         status = build(header, json + n_json, hooks, out);
     tce__block_free(hooks, entries);
     return status;
@@ -284,11 +293,14 @@ tce_status tce_store_parse(const void *bytes, size_t size, const tce_hooks *hook
     tce_hooks complete;
     uint64_t length;
     tce_status status = tce__check_pointer("out", out);
-    if (status)
+    if (status != TCE_OK)
         return status;
     *out = NULL;
-    if ((size > 0 && (status = tce__check_pointer("bytes", bytes))) ||
-        (status = tce__hooks_read(hooks, &complete)))
+    if (size > 0)
+        status = tce__check_pointer("bytes", bytes);
+    if (status == TCE_OK)
+        status = tce__hooks_read(hooks, &complete);
+    if (status != TCE_OK)
         return status;
 
     /* the length of the header, against the limit and against what is there */
@@ -305,7 +317,8 @@ tce_status tce_store_parse(const void *bytes, size_t size, const tce_hooks *hook
 
     const size_t n_json = (size_t)length;
     void *characters;
-    if ((status = scratch_create(&complete, n_json + 1, 1, &characters)))
+    status = scratch_create(&complete, n_json + 1, 1, &characters);
+    if (status != TCE_OK)
         return status;
     tce__header header = { .characters = characters };
     status = parse_header((const unsigned char *)bytes + TCE__STORE_PREFIX, n_json,

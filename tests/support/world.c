@@ -114,9 +114,9 @@ static tce_status create_policy(world *w, const tce_hooks *hooks)
     opt.precision = w->options.precision;
     opt.max_batch = WORLD_E;
     opt.pool = w->pool;
-    tce_status st = tce_policy_create(&opt, hooks, &w->policy);
-    if (st != TCE_OK)
-        return st;
+    tce_status status = tce_policy_create(&opt, hooks, &w->policy);
+    if (status != TCE_OK)
+        return status;
     tce_random_start(&random, 0, START_POLICY, 0, 0);
     return tce_policy_start(w->policy, &random);
 }
@@ -133,9 +133,9 @@ static tce_status create_critic_net(world *w, const tce_hooks *hooks)
     opt.precision = w->options.precision;
     opt.max_pass = (int32_t)w->critic.max_rows;
     opt.pool = w->pool;
-    tce_status st = tce_net_create(&opt, hooks, &w->critic.net);
-    if (st != TCE_OK)
-        return st;
+    tce_status status = tce_net_create(&opt, hooks, &w->critic.net);
+    if (status != TCE_OK)
+        return status;
     if (!w->critic.work)
         w->critic.work = memory_doubles(&w->arrays,
                                         tce_net_work_size(w->critic.net, w->critic.max_rows));
@@ -202,9 +202,9 @@ tce_status world_create(world *w, const tce_hooks *hooks)
     };
 
     for (size_t i = 0; i < sizeof creators / sizeof creators[0]; i++) {
-        const tce_status st = creators[i](w, hooks);
-        if (st != TCE_OK)
-            return st;
+        const tce_status status = creators[i](w, hooks);
+        if (status != TCE_OK)
+            return status;
     }
     return TCE_OK;
 }
@@ -246,10 +246,10 @@ static tce_status roll_out(world *w)
     tce_mp_grid grid;
     tce_rollout_paths paths;
 
-    tce_status st = tce_rollout_reset(w->rollout, E, w->iteration, w->contexts, w->init_pos,
+    tce_status status = tce_rollout_reset(w->rollout, E, w->iteration, w->contexts, w->init_pos,
                                       w->init_vel);
-    if (st == TCE_OK)
-        st = factors_predict(w->policy, E, w->contexts, w->old_mean, w->old_L);
+    if (status == TCE_OK)
+        status = factors_predict(w->policy, E, w->contexts, w->old_mean, w->old_L);
     tce_random_start(&random, 0, SAMPLES, w->iteration, 0);
     tce_random_normals(&random, E * WORLD_P, w->params);
     const tce_gauss policy = { .struct_size = sizeof policy,
@@ -258,8 +258,8 @@ static tce_status roll_out(world *w)
                                .n_scales = N,
                                .mean = w->old_mean,
                                .scale = w->old_L };
-    if (st == TCE_OK)
-        st = tce_gauss_sample(&policy, w->params, w->params);
+    if (status == TCE_OK)
+        status = tce_gauss_sample(&policy, w->params, w->params);
 
     grid = TCE_INIT(tce_mp_grid);
     grid.E = E;
@@ -270,8 +270,8 @@ static tce_status roll_out(world *w)
     grid.init_time = &w->init_time;
     grid.init_pos = w->init_pos;
     grid.init_vel = w->init_vel;
-    if (st == TCE_OK)
-        st = tce_mp_trajectory(w->mp, &grid, w->params, w->pos, w->vel, NULL);
+    if (status == TCE_OK)
+        status = tce_mp_trajectory(w->mp, &grid, w->params, w->pos, w->vel, NULL);
 
     /* the first row of the observations is the reset's */
     paths = TCE_INIT(tce_rollout_paths);
@@ -282,11 +282,11 @@ static tce_status roll_out(world *w)
     paths.lengths = w->lengths;
     for (size_t e = 0; e < E; e++)
         memcpy(w->obs + e * (T + 1) * O, w->contexts + e * O, O * sizeof *w->obs);
-    if (st == TCE_OK)
-        st = tce_rollout_run(w->rollout, E, T, w->pos, w->vel, &paths);
+    if (status == TCE_OK)
+        status = tce_rollout_run(w->rollout, E, T, w->pos, w->vel, &paths);
     for (size_t k = 0; k < E * T; k++)
         w->dones[k] |= w->terminated[k];
-    return st;
+    return status;
 }
 
 /* Steps 2 to 6: values, returns, segments with their advantages and old likelihoods. */
@@ -297,21 +297,21 @@ static tce_status evaluate(world *w)
     tce_random random;
 
     /* values are of normalised observations, which nobody needs raw any more */
-    tce_status st = tce_normaliser_update(w->critic.normaliser, E * (T + 1), w->obs, NULL);
-    if (st == TCE_OK)
-        st = tce_normaliser_apply(w->critic.normaliser, E * (T + 1), w->obs, w->obs);
-    if (st == TCE_OK)
-        st = critic_value(&w->critic, E * (T + 1), w->obs, w->values);
-    if (st == TCE_OK)
-        st = tce_returns_gae(E, T, w->rewards, w->values, w->dones, gamma, lambda, w->step_adv,
+    tce_status status = tce_normaliser_update(w->critic.normaliser, E * (T + 1), w->obs, NULL);
+    if (status == TCE_OK)
+        status = tce_normaliser_apply(w->critic.normaliser, E * (T + 1), w->obs, w->obs);
+    if (status == TCE_OK)
+        status = critic_value(&w->critic, E * (T + 1), w->obs, w->values);
+    if (status == TCE_OK)
+        status = tce_returns_gae(E, T, w->rewards, w->values, w->dones, gamma, lambda, w->step_adv,
                              w->returns);
 
     tce_random_start(&random, 0, TIME_POINTS, w->iteration, 0);
-    if (st == TCE_OK)
-        st = tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, WORLD_K, 0, &random, w->pairs,
+    if (status == TCE_OK)
+        status = tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, WORLD_K, 0, &random, w->pairs,
                                       &w->J);
-    if (st == TCE_OK)
-        st = tce_segment_advantage(&(tce_segment_steps){ .struct_size = sizeof(tce_segment_steps),
+    if (status == TCE_OK)
+        status = tce_segment_advantage(&(tce_segment_steps){ .struct_size = sizeof(tce_segment_steps),
                                                          .E = E,
                                                          .T = T,
                                                          .J = w->J,
@@ -324,10 +324,10 @@ static tce_status evaluate(world *w)
                                                          .lengths = w->lengths,
                                                          .out_advantages = w->advantages,
                                                          .out_mask = w->mask });
-    if (st == TCE_OK)
-        st = tce_segment_set_pairs(w->segment, 1, T, w->times, &w->init_time, w->J, w->pairs);
-    if (st == TCE_OK)
-        st = tce_segment_log_prob(w->segment,
+    if (status == TCE_OK)
+        status = tce_segment_set_pairs(w->segment, 1, T, w->times, &w->init_time, w->J, w->pairs);
+    if (status == TCE_OK)
+        status = tce_segment_log_prob(w->segment,
                                   &(tce_segment_paths){ .struct_size = sizeof(tce_segment_paths),
                                                         .E = E,
                                                         .positions = w->pos,
@@ -336,7 +336,7 @@ static tce_status evaluate(world *w)
                                                         .init_pos = w->init_pos,
                                                         .init_vel = w->init_vel,
                                                         .out_log_prob = w->log_prob });
-    return st;
+    return status;
 }
 
 /* Step 7, critic: regression of the steps' values to their returns. */
@@ -345,17 +345,17 @@ static tce_status fit_critic(world *w)
     const size_t E = WORLD_E, T = WORLD_T, O = WORLD_O;
     critic_fit fit = { .n_minibatches = (size_t)w->options.n_minibatches, .clip_norm = 10.0 };
     tce_random random;
-    tce_status st = TCE_OK;
+    tce_status status = TCE_OK;
 
     for (size_t e = 0; e < E; e++)
         memcpy(w->step_obs + e * T * O, w->obs + e * (T + 1) * O, T * O * sizeof *w->obs);
     tce_adam_options_init(&fit.adam, sizeof fit.adam);
     fit.adam.learning_rate = 1e-3 * linear_schedule(w->iteration, 100, 0.01);
     tce_random_start(&random, 0, MINIBATCHES, w->iteration, 0);
-    for (int32_t i = 0; i < w->options.n_epochs && st == TCE_OK; i++)
-        st = critic_fit_epoch(&w->critic, &fit, E * T, w->step_obs, w->returns, &random,
+    for (int32_t i = 0; i < w->options.n_epochs && status == TCE_OK; i++)
+        status = critic_fit_epoch(&w->critic, &fit, E * T, w->step_obs, w->returns, &random,
                               &w->critic_loss);
-    return st;
+    return status;
 }
 
 /* Step 7, policy. */
@@ -393,16 +393,16 @@ static tce_status fit_policy(world *w)
 
 tce_status world_iterate(world *w)
 {
-    tce_status st = roll_out(w);
+    tce_status status = roll_out(w);
 
-    if (st == TCE_OK)
-        st = evaluate(w);
-    if (st == TCE_OK)
-        st = fit_critic(w);
-    if (st == TCE_OK)
-        st = fit_policy(w);
+    if (status == TCE_OK)
+        status = evaluate(w);
+    if (status == TCE_OK)
+        status = fit_critic(w);
+    if (status == TCE_OK)
+        status = fit_policy(w);
     w->iteration++;
-    return st;
+    return status;
 }
 
 /* ---- state ----------------------------------------------------------------------------------- */

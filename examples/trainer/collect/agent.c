@@ -73,15 +73,19 @@ tce_status agent_act(const agent *a, size_t n, const double *obs, double time, d
 static tce_status save_transforms(const agent *a, tce_store *store)
 {
     tce_status status = TCE_OK;
-    if (a->normaliser &&
-        ((status = tce_normaliser_save(a->normaliser, store, "input.normaliser")) ||
-         (status = tce_store_put(store, "input.epsilon", TCE_STORE_F64, 0, NULL, &a->epsilon)) ||
-         (status = tce_store_put(store, "input.clip", TCE_STORE_F64, 0, NULL, &a->clip))))
-        return status;
-    if (a->output != AGENT_PLAIN &&
-        ((status = tce_store_put(store, "output.form", TCE_STORE_I32, 0, NULL, &a->output)) ||
-         (status = tce_store_put(store, "output.low", TCE_STORE_F64, 1, &a->P, a->low)) ||
-         (status = tce_store_put(store, "output.high", TCE_STORE_F64, 1, &a->P, a->high))))
+    if (a->normaliser)
+        status = tce_normaliser_save(a->normaliser, store, "input.normaliser");
+    if (status == TCE_OK && a->normaliser)
+        status = tce_store_put(store, "input.epsilon", TCE_STORE_F64, 0, NULL, &a->epsilon);
+    if (status == TCE_OK && a->normaliser)
+        status = tce_store_put(store, "input.clip", TCE_STORE_F64, 0, NULL, &a->clip);
+    if (status == TCE_OK && a->output != AGENT_PLAIN)
+        status = tce_store_put(store, "output.form", TCE_STORE_I32, 0, NULL, &a->output);
+    if (status == TCE_OK && a->output != AGENT_PLAIN)
+        status = tce_store_put(store, "output.low", TCE_STORE_F64, 1, &a->P, a->low);
+    if (status == TCE_OK && a->output != AGENT_PLAIN)
+        status = tce_store_put(store, "output.high", TCE_STORE_F64, 1, &a->P, a->high);
+    if (status != TCE_OK)
         return status;
     return a->acts ? tce_store_put_text(store, "outputs", "actions")
                    : tce_mp_save(a->mp, store, "mp");
@@ -197,8 +201,10 @@ static tce_status read_output(agent *a, const tce_store *store)
     if (a->output != AGENT_CLIP && a->output != AGENT_TANH)
         return tce_fail(TCE_E_VALUE, "output.form = %d, must be %d or %d", (int)a->output,
                         AGENT_CLIP, AGENT_TANH);
-    if ((status = read_bounds(a, store, "output.low", &a->low)) ||
-        (status = read_bounds(a, store, "output.high", &a->high)))
+    status = read_bounds(a, store, "output.low", &a->low);
+    if (status == TCE_OK)
+        status = read_bounds(a, store, "output.high", &a->high);
+    if (status != TCE_OK)
         return status;
     for (size_t i = 0; i < a->P; i++)
         if (!(a->low[i] < a->high[i]))

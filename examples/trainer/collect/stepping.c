@@ -323,12 +323,18 @@ tce_status stepping_save(const stepping *st, tce_store *store, const char *name)
     tce_status status = put(store, name, "begun", TCE_STORE_I32, 1, 0, &begun);
     if (status != TCE_OK || !begun)
         return status;
-    if ((status = put(store, name, "clock", TCE_STORE_U64, 1, 0, &st->clock)) ||
-        (status = put(store, name, "obs", TCE_STORE_F64, st->N, st->O, st->obs)) ||
-        (status = put(store, name, "numbers", TCE_STORE_U64, st->N, 0, st->numbers)) ||
-        (status = put(store, name, "returns", TCE_STORE_F64, st->N, 0, st->returns)) ||
-        (status = put(store, name, "lengths", TCE_STORE_I32, st->N, 0, st->lengths)) ||
-        (status = put(store, name, "waiting", TCE_STORE_U8, st->N, 0, st->waiting)))
+    status = put(store, name, "clock", TCE_STORE_U64, 1, 0, &st->clock);
+    if (status == TCE_OK)
+        status = put(store, name, "obs", TCE_STORE_F64, st->N, st->O, st->obs);
+    if (status == TCE_OK)
+        status = put(store, name, "numbers", TCE_STORE_U64, st->N, 0, st->numbers);
+    if (status == TCE_OK)
+        status = put(store, name, "returns", TCE_STORE_F64, st->N, 0, st->returns);
+    if (status == TCE_OK)
+        status = put(store, name, "lengths", TCE_STORE_I32, st->N, 0, st->lengths);
+    if (status == TCE_OK)
+        status = put(store, name, "waiting", TCE_STORE_U8, st->N, 0, st->waiting);
+    if (status != TCE_OK)
         return status;
     return put_places(st, store, name);
 }
@@ -370,16 +376,22 @@ static tce_status read_saved(saved *s, const tce_store *store, const char *name)
 {
     const stepping *st = s->st;
     const size_t N = st->N, S = tce_rollout_n_state(st->envs[0]);
-    tce_status status;
-    if ((status = get(store, name, "clock", TCE_STORE_U64, 1, &s->clock)) ||
-        (status = get(store, name, "obs", TCE_STORE_F64, N * st->O, s->obs)) ||
-        (status = get(store, name, "numbers", TCE_STORE_U64, N, s->numbers)) ||
-        (status = get(store, name, "returns", TCE_STORE_F64, N, s->returns)) ||
-        (status = get(store, name, "lengths", TCE_STORE_I32, N, s->lengths)) ||
-        (status = get(store, name, "waiting", TCE_STORE_U8, N, s->waiting)) ||
-        (S > 0 && (status = get(store, name, "states", TCE_STORE_F64, N * S, s->states))) ||
-        (S == 0 &&
-         (status = get(store, name, "taken", TCE_STORE_F64, N * st->T * st->A, s->taken))))
+    tce_status status = get(store, name, "clock", TCE_STORE_U64, 1, &s->clock);
+    if (status == TCE_OK)
+        status = get(store, name, "obs", TCE_STORE_F64, N * st->O, s->obs);
+    if (status == TCE_OK)
+        status = get(store, name, "numbers", TCE_STORE_U64, N, s->numbers);
+    if (status == TCE_OK)
+        status = get(store, name, "returns", TCE_STORE_F64, N, s->returns);
+    if (status == TCE_OK)
+        status = get(store, name, "lengths", TCE_STORE_I32, N, s->lengths);
+    if (status == TCE_OK)
+        status = get(store, name, "waiting", TCE_STORE_U8, N, s->waiting);
+    if (status == TCE_OK && S > 0)
+        status = get(store, name, "states", TCE_STORE_F64, N * S, s->states);
+    if (status == TCE_OK && S == 0)
+        status = get(store, name, "taken", TCE_STORE_F64, N * st->T * st->A, s->taken);
+    if (status != TCE_OK)
         return status;
     for (size_t i = 0; i < N; i++)
         if (s->lengths[i] < 0 || (size_t)s->lengths[i] >= st->T || s->waiting[i] > 1)

@@ -84,7 +84,10 @@ static tce_status check_settings(const tce_store *store, const char *file, const
     tce_status status = run_path(folder, "config.yaml", path);
     if (status == TCE_OK)
         status = run_read_settings(path, METHODS, &s);
-    if (status == TCE_OK && (status = agent_open(&a, store, 1, NULL)) != TCE_OK)
+    if (status != TCE_OK)
+        return status;
+    status = agent_open(&a, store, 1, NULL);
+    if (status != TCE_OK)
         status = tce_fail(status, "%s: %s", file, tce_error_message());
     if (status == TCE_OK)
         status = agent_check_settings(&a, &s, file);

@@ -194,13 +194,15 @@ tce_status gsde_save(const gsde *g, tce_store *store, const char *prefix)
 {
     char name[NAME_SIZE];
     const size_t shape[1] = { g->n };
-    tce_status status;
-    if ((status = tce_store_put(store, part(prefix, "log_std", name), TCE_STORE_F64, 1, shape,
-                                g->log_std)) ||
-        (status = tce_store_put(store, part(prefix, "moment", name), TCE_STORE_F64, 1, shape,
-                                g->moment)) ||
-        (status = tce_store_put(store, part(prefix, "square", name), TCE_STORE_F64, 1, shape,
-                                g->square)))
+    tce_status status = tce_store_put(store, part(prefix, "log_std", name), TCE_STORE_F64, 1, shape,
+                                      g->log_std);
+    if (status == TCE_OK)
+        status = tce_store_put(store, part(prefix, "moment", name), TCE_STORE_F64, 1, shape,
+                               g->moment);
+    if (status == TCE_OK)
+        status = tce_store_put(store, part(prefix, "square", name), TCE_STORE_F64, 1, shape,
+                               g->square);
+    if (status != TCE_OK)
         return status;
     return tce_store_put(store, part(prefix, "steps", name), TCE_STORE_U64, 0, NULL, &g->n_steps);
 }
@@ -208,15 +210,17 @@ tce_status gsde_save(const gsde *g, tce_store *store, const char *prefix)
 tce_status gsde_load(gsde *g, const tce_store *store, const char *prefix)
 {
     char name[NAME_SIZE];
-    tce_status status;
-    if ((status = tce_store_read(store, part(prefix, "log_std", name), TCE_STORE_F64, g->n,
-                                 g->log_std)) ||
-        (status = tce_store_read(store, part(prefix, "moment", name), TCE_STORE_F64, g->n,
-                                 g->moment)) ||
-        (status = tce_store_read(store, part(prefix, "square", name), TCE_STORE_F64, g->n,
-                                 g->square)) ||
-        (status = tce_store_read(store, part(prefix, "steps", name), TCE_STORE_U64, 1,
-                                 &g->n_steps)))
+    tce_status status = tce_store_read(store, part(prefix, "log_std", name), TCE_STORE_F64, g->n,
+                                       g->log_std);
+    if (status == TCE_OK)
+        status = tce_store_read(store, part(prefix, "moment", name), TCE_STORE_F64, g->n,
+                                g->moment);
+    if (status == TCE_OK)
+        status = tce_store_read(store, part(prefix, "square", name), TCE_STORE_F64, g->n,
+                                g->square);
+    if (status == TCE_OK)
+        status = tce_store_read(store, part(prefix, "steps", name), TCE_STORE_U64, 1, &g->n_steps);
+    if (status != TCE_OK)
         return status;
     for (size_t k = 0; k < g->n; k++)
         if (!isfinite(g->log_std[k]) || !isfinite(g->moment[k]) || !(g->square[k] >= 0.0))

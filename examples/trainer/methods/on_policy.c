@@ -620,15 +620,20 @@ tce_status on_policy_save(const void *self, tce_store *store)
     const size_t shape[1] = { l->N };
     const int64_t counters[2] = { l->n_steps, l->total_steps };
     const size_t two[1] = { 2 };
-    tce_status status;
-    if ((status = tce_policy_save(l->mean, store, "policy")) ||
-        (status = tce_net_save(l->critic, store, "critic")) ||
-        (l->seen_obs && (status = tce_normaliser_save(l->seen_obs, store, "observations"))) ||
-        (l->seen_returns && (status = tce_normaliser_save(l->seen_returns, store, "returns"))) ||
-        (l->way.gsde && (status = gsde_save(&l->noise, store, "noise"))) ||
-        (status = tce_store_put(store, "trainer.discounted", TCE_STORE_F64, 1, shape,
-                                l->discounted)) ||
-        (status = tce_store_put(store, "trainer.steps", TCE_STORE_I64, 1, two, counters)))
+    tce_status status = tce_policy_save(l->mean, store, "policy");
+    if (status == TCE_OK)
+        status = tce_net_save(l->critic, store, "critic");
+    if (status == TCE_OK && l->seen_obs)
+        status = tce_normaliser_save(l->seen_obs, store, "observations");
+    if (status == TCE_OK && l->seen_returns)
+        status = tce_normaliser_save(l->seen_returns, store, "returns");
+    if (status == TCE_OK && l->way.gsde)
+        status = gsde_save(&l->noise, store, "noise");
+    if (status == TCE_OK)
+        status = tce_store_put(store, "trainer.discounted", TCE_STORE_F64, 1, shape, l->discounted);
+    if (status == TCE_OK)
+        status = tce_store_put(store, "trainer.steps", TCE_STORE_I64, 1, two, counters);
+    if (status != TCE_OK)
         return status;
     return stepping_save(&l->env, store, "train");
 }
@@ -637,20 +642,26 @@ tce_status on_policy_load(void *self, const tce_store *store)
 {
     on_policy *l = self;
     int64_t counters[2];
-    tce_status status;
-    if ((status = tce_store_read(store, "trainer.steps", TCE_STORE_I64, 2, counters)))
+    tce_status status = tce_store_read(store, "trainer.steps", TCE_STORE_I64, 2, counters);
+    if (status != TCE_OK)
         return status;
     if (counters[0] < 0 || counters[1] < 1)
         return tce_fail(TCE_E_CORRUPT, "trainer.steps = %lld of %lld, no run has them",
                         (long long)counters[0], (long long)counters[1]);
-    if ((status = tce_policy_load(l->mean, store, "policy")) ||
-        (status = tce_net_load(l->critic, store, "critic")) ||
-        (l->seen_obs && (status = tce_normaliser_load(l->seen_obs, store, "observations"))) ||
-        (l->seen_returns && (status = tce_normaliser_load(l->seen_returns, store, "returns"))) ||
-        (l->way.gsde && (status = gsde_load(&l->noise, store, "noise"))) ||
-        (status = tce_store_read(store, "trainer.discounted", TCE_STORE_F64, l->N,
-                                 l->discounted)) ||
-        (status = stepping_load(&l->env, store, "train")))
+    status = tce_policy_load(l->mean, store, "policy");
+    if (status == TCE_OK)
+        status = tce_net_load(l->critic, store, "critic");
+    if (status == TCE_OK && l->seen_obs)
+        status = tce_normaliser_load(l->seen_obs, store, "observations");
+    if (status == TCE_OK && l->seen_returns)
+        status = tce_normaliser_load(l->seen_returns, store, "returns");
+    if (status == TCE_OK && l->way.gsde)
+        status = gsde_load(&l->noise, store, "noise");
+    if (status == TCE_OK)
+        status = tce_store_read(store, "trainer.discounted", TCE_STORE_F64, l->N, l->discounted);
+    if (status == TCE_OK)
+        status = stepping_load(&l->env, store, "train");
+    if (status != TCE_OK)
         return status;
     l->n_steps = counters[0];
     l->total_steps = counters[1];

@@ -85,7 +85,9 @@ static tce_status read_lines(const char *path, FILE *file, table *t)
             status = tce_fail(status, "%s:%zu: %s", path, number, tce_error_message());
         else if (number == 1)
             status = take_header(path, &row, t);
-        else if ((status = grow(path, t, &room)) == TCE_OK)
+        else
+            status = grow(path, t, &room);
+        if (status == TCE_OK && number > 1)
             status = take_row(path, number, &row, t);
     }
     free(line);
