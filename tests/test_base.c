@@ -278,7 +278,8 @@ START_TEST(a_sum_has_the_same_bytes_for_any_number_of_threads)
             sum_job job = { .pool = pool, .fail_at = SIZE_MAX };
             double got;
             ok(tce_pool_run(pool, 1000, 17, add_chunk, &job));
-            tce__parts_sum(NULL, (1000 + 16) / 17, 1, job.parts, &got);
+            const tce__parts chunks = tce__parts_here(NULL, (1000 + 16) / 17);
+            ok(tce__parts_sum(&chunks, 1, job.parts, &got));
             if (n_threads == 1 && repeat == 0)
                 want = got;
             ck_assert_int_eq(memcmp(&got, &want, sizeof got), 0);
@@ -333,7 +334,8 @@ START_TEST(parts_are_added_by_a_binary_tree_on_any_number_of_threads)
     for (int32_t n_threads = 1; n_threads <= 5; n_threads++) {
         tce_pool *pool = new_pool(n_threads);
         memcpy(used, parts, sizeof used);
-        tce__parts_sum_float(pool, PARTS, N, used, got);
+        const tce__parts all = tce__parts_here(pool, PARTS);
+        ok(tce__parts_sum_float(&all, N, used, got));
         ck_assert_int_eq(memcmp(got, want, sizeof got), 0);
         tce_pool_free(pool);
     }

@@ -93,7 +93,7 @@ TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_backward_input(tce_net *ne
  * A loss for tce_net_pass: for rows begin … end-1 of the batch, given out [end-begin, n_out],
  * writes d_out of the same shape (gradient of the total loss) and adds these rows' part to
  * sums [n_sums]: first the loss, then whatever else the caller wants summed. It runs on any worker
- * and may touch only its own rows.
+ * and may touch only its own rows; with a pool of several ranks only those of this one are seen.
  */
 typedef tce_status (*tce_net_loss)(void *context, size_t begin, size_t end, const double *out,
                                    double *d_out, double *sums);

@@ -16,10 +16,36 @@ TCE_BEGIN_C
  */
 typedef struct tce_pool tce_pool;
 
+/*
+ * Experimental: how the processes of one computation, its ranks, exchange bytes (MPI_Alltoallv and
+ * MPI_Allgatherv). Every rank makes the same calls in the same order.
+ *
+ * exchange   piece s of send, send[send_at[s]] … send[send_at[s+1]-1], goes to rank s; what rank s
+ *            sent here becomes piece s of receive. Offsets are [n_ranks + 1]
+ * gather     all[at[s]] … all[at[s+1]-1] is rank s's on entry, and everybody's afterwards
+ */
+typedef tce_status (*tce_pool_exchange)(void *user, const void *send, const size_t *send_at,
+                                        void *receive, const size_t *receive_at);
+typedef tce_status (*tce_pool_gather)(void *user, void *all, const size_t *at);
+
+/*
+ * With n_ranks > 1 the pool spans processes that all do the same work on the same data: passes of
+ * networks over many rows are split among them, everything else is repeated by each. The results
+ * have the same bytes on all ranks, and the bytes of one process. One thread of each process makes
+ * the calls that exchange, in the same order everywhere; the callbacks run in that thread. What runs
+ * inside an item of a pool never exchanges. When a rank fails in a pass that is split, the pass has
+ * the status and message of the lowest failing rank on all of them.
+ */
 typedef struct tce_pool_options {
     size_t struct_size;
-    int32_t n_threads; /* the calling thread counts as one; 0: as many as the machine has cores */
+    /* the calling thread counts as one; 0: as many as there are cores that the process may use */
+    int32_t n_threads;
     int32_t reserved;
+    int32_t rank;               /* experimental: 0 … n_ranks-1 */
+    int32_t n_ranks;            /* experimental: 0 and 1 mean one process, without callbacks */
+    void *user;                 /* experimental: given to the callbacks */
+    tce_pool_exchange exchange; /* experimental */
+    tce_pool_gather gather;     /* experimental */
 } tce_pool_options;
 
 TCE_API void tce_pool_options_init(tce_pool_options *options, size_t struct_size);

@@ -10,6 +10,11 @@
  * of some pool: then it does its chunks in its own thread. So nobody who is waited for ever waits
  * for a pool, and no nesting of pools and threads can lock up.
  */
+#ifdef __linux__
+#define _GNU_SOURCE /* sched_getaffinity */
+#include <sched.h>
+#endif
+
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +22,7 @@
 #include "base/internal.h"
 
 #define MAX_THREADS 1024
+#define MAX_RANKS 65536
 #define FAILURE_SIZE 1024
 /*
  * How often a thread looks for its next call, or for the end of the others, before it sleeps: about
@@ -55,6 +61,7 @@ struct tce_pool {
     pthread_cond_t wake;
     pthread_cond_t done;
     pthread_cond_t idle;
+    tce__ranks ranks;
     pid_t process;   /* that created the pool */
     worker *workers; /* [n_threads - 1] */
     int32_t n_threads;
@@ -73,7 +80,7 @@ struct tce_pool {
  * first.
  */
 typedef struct frame {
-    const tce_pool *pool;
+    const tce_pool *pool; /* whose workers run it; NULL: none, the calling thread does all */
     const struct frame *outer;
     int32_t worker;
 } frame;
@@ -182,9 +189,11 @@ static void wait_for_workers(tce_pool *pool)
 static tce_status run_here(int32_t index, size_t n_items, size_t chunk_size, tce_pool_work work,
                            void *context)
 {
+    const frame here = { .pool = NULL, .outer = innermost, .worker = index };
     tce_status first = TCE_OK;
     char message[FAILURE_SIZE];
 
+    innermost = &here;
     size_t begin = 0;
     for (size_t chunk = 0; begin < n_items; chunk++) {
         const size_t rest = n_items - begin;
@@ -196,6 +205,7 @@ static tce_status run_here(int32_t index, size_t n_items, size_t chunk_size, tce
         }
         begin = end;
     }
+    innermost = here.outer;
     return first == TCE_OK ? TCE_OK : tce_fail(first, "%s", message);
 }
 
@@ -218,8 +228,41 @@ void tce_pool_options_init(tce_pool_options *options, size_t struct_size)
 static tce_pool *layout(tce_pool *pool, tce__arena *arena)
 {
     tce_pool *handle = tce__arena_take(arena, 1, sizeof *handle);
+    const size_t n_ranks = (size_t)pool->ranks.n;
+
     pool->workers = tce__arena_take(arena, (size_t)pool->n_threads, sizeof *pool->workers);
+    pool->ranks.send_at = tce__arena_take(arena, n_ranks + 1, sizeof(size_t));
+    pool->ranks.receive_at = tce__arena_take(arena, n_ranks + 1, sizeof(size_t));
+    pool->ranks.statuses = tce__arena_take(arena, n_ranks, sizeof(int32_t));
+    pool->ranks.message = tce__arena_take(arena, TCE__RANKS_MESSAGE, 1);
     return handle;
+}
+
+static tce_status check_options(const tce_pool_options *o)
+{
+    tce_status status = tce__check_int("n_threads", o->n_threads, 0, MAX_THREADS);
+    if (status == TCE_OK)
+        status = tce__check_int("n_ranks", o->n_ranks, 0, MAX_RANKS);
+    if (status != TCE_OK || o->n_ranks <= 1)
+        return status;
+    status = tce__check_int("rank", o->rank, 0, o->n_ranks - 1);
+    if (status == TCE_OK)
+        status = tce__check_pointer("exchange", (const void *)(uintptr_t)o->exchange);
+    if (status == TCE_OK)
+        status = tce__check_pointer("gather", (const void *)(uintptr_t)o->gather);
+    return status;
+}
+
+/* As many as there are cores that this process may use. */
+static int32_t default_threads(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        cores = CPU_COUNT(&set);
+#endif
+    return cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (int32_t)cores;
 }
 
 tce_status tce_pool_create(const tce_pool_options *options, const tce_hooks *hooks, tce_pool **out)
@@ -232,16 +275,18 @@ tce_status tce_pool_create(const tce_pool_options *options, const tce_hooks *hoo
     tce_pool_options opt = { 0 };
     status = tce__struct_read(options, "tce_pool_options", sizeof opt, &opt);
     if (status == TCE_OK)
-        status = tce__check_int("n_threads", opt.n_threads, 0, MAX_THREADS);
+        status = check_options(&opt);
     if (status != TCE_OK)
         return status;
 
-    if (opt.n_threads == 0) {
-        const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-        opt.n_threads = cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (int32_t)cores;
-    }
-
-    tce_pool pool = { .n_threads = opt.n_threads, .process = getpid() };
+    tce_pool pool = { .n_threads = opt.n_threads > 0 ? opt.n_threads : default_threads(),
+                      .process = getpid() };
+    if (opt.n_ranks > 1)
+        pool.ranks = (tce__ranks){ .rank = opt.rank,
+                                   .n = opt.n_ranks,
+                                   .user = opt.user,
+                                   .exchange = opt.exchange,
+                                   .gather = opt.gather };
     tce__arena arena = { NULL, 0 };
     layout(&pool, &arena);
     status = tce__block_create(hooks, "tce_pool", &arena, &pool.hooks);
@@ -263,7 +308,7 @@ tce_status tce_pool_create(const tce_pool_options *options, const tce_hooks *hoo
         if (error != 0) {
             tce_pool_free(handle);
             return tce_fail(TCE_E_THREAD, "thread %d of %d could not be started: %s", (int)i,
-                            (int)opt.n_threads, strerror(error));
+                            (int)pool.n_threads, strerror(error));
         }
         handle->n_started++;
     }
@@ -296,6 +341,16 @@ void tce_pool_free(tce_pool *pool)
 int32_t tce_pool_n_threads(const tce_pool *pool)
 {
     return pool ? pool->n_threads : 1;
+}
+
+const tce__ranks *tce__pool_ranks(const tce_pool *pool)
+{
+    return pool && pool->ranks.n > 1 ? &pool->ranks : NULL;
+}
+
+int tce__pool_inside(void)
+{
+    return innermost != NULL;
 }
 
 tce_status tce_pool_run(tce_pool *pool, size_t n_items, size_t chunk_size, tce_pool_work work,

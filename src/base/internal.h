@@ -120,6 +120,35 @@ tce_status tce__hooks_read(const tce_hooks *hooks, tce_hooks *out);
 tce_status tce__pool_run_sized(tce_pool *pool, size_t n_multiplications, size_t n_items,
                                size_t chunk_size, tce_pool_work work, void *context);
 
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+/* The other processes that a pool spans, and room for one exchange with them. */
+typedef struct tce__ranks {
+    int32_t rank;
+    int32_t n;
+    void *user;
+    tce_pool_exchange exchange;
+    tce_pool_gather gather;
+    size_t *send_at;    /* [n + 1] */
+    size_t *receive_at; /* [n + 1] */
+    int32_t *statuses;  /* [n] */
+    char *message;      /* [TCE__RANKS_MESSAGE] */
+} tce__ranks;
+
+#define TCE__RANKS_MESSAGE 1024
+
+/* NULL where the pool is of one process. */
+const tce__ranks *tce__pool_ranks(const tce_pool *pool);
+
+/*
+ * Whether the calling thread is inside an item of some pool. Then it must not exchange: other ranks
+ * may work on their items in another order.
+ */
+int tce__pool_inside(void);
+
+/* The status and message of the lowest failing rank; TCE_OK when none failed. */
+tce_status tce__ranks_agree(const tce__ranks *ranks, tce_status status);
+
 /* ---- parts of a batch ------------------------------------------------------------------------ */
 
 /*
@@ -131,14 +160,40 @@ size_t tce__parts_count(size_t n_rows);
 /* The first row of a part; that of part n_parts is n_rows. */
 size_t tce__parts_begin(size_t n_rows, size_t n_parts, size_t part);
 
-/* Calls work for each part, as chunk number `part`. */
-tce_status tce__parts_run(tce_pool *pool, size_t n_parts, tce_pool_work work, void *context);
+/* The parts of one batch, and which of them this process computes. */
+typedef struct tce__parts {
+    tce_pool *pool;
+    const tce__ranks *ranks; /* that split the batch; NULL: all parts are computed here */
+    size_t n_rows;
+    size_t n;     /* parts in all */
+    size_t first; /* this process computes first ... last - 1 */
+    size_t last;
+} tce__parts;
 
 /*
- * parts [n_parts, n] -> out [n], added by a binary tree; the parts are used up. `out` may be the
- * first part.
+ * The parts of n_rows rows, each of which takes row_work multiplications: ranks split them where
+ * that is worth an exchange.
  */
-void tce__parts_sum(tce_pool *pool, size_t n_parts, size_t n, double *parts, double *out);
-void tce__parts_sum_float(tce_pool *pool, size_t n_parts, size_t n, float *parts, float *out);
+tce__parts tce__parts_of(tce_pool *pool, size_t n_rows, size_t row_work);
+
+/* n parts that are computed here. */
+tce__parts tce__parts_here(tce_pool *pool, size_t n);
+
+/*
+ * Calls work for each part of this process, as chunk number `part`; the status is that of all
+ * ranks.
+ */
+tce_status tce__parts_run(const tce__parts *parts, tce_pool_work work, void *context);
+
+/* rows [n_rows] of row_size bytes, of which this process has those of its parts: all of them. */
+tce_status tce__parts_rows(const tce__parts *parts, size_t row_size, void *rows);
+
+/*
+ * x [n_parts, n], of which this process has its parts, -> out [n], added by a binary tree; x is used
+ * up. `out` may be the first part. tce__parts_room: rows that the array x must have.
+ */
+tce_status tce__parts_sum(const tce__parts *parts, size_t n, double *x, double *out);
+tce_status tce__parts_sum_float(const tce__parts *parts, size_t n, float *x, float *out);
+size_t tce__parts_room(const tce_pool *pool, size_t n_parts);
 
 #endif

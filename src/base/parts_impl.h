@@ -1,6 +1,16 @@
+/* Additions of one precision; included by base_parts.c for each. */
+/* sum [n] += part */
+static TCE__VECTOR void ADD_ROW(size_t n, const void *part, void *sum)
+{
+    const REAL *restrict x = part;
+    REAL *restrict y = sum;
+
+    for (size_t i = 0; i < n; i++)
+        y[i] += x[i];
+}
+
 /*
- * Columns first ... last - 1 of a tree, in blocks, as work of a pool; included by base_parts.c for
- * each precision.
+ * Columns first ... last - 1 of a tree, in blocks, as work of a pool.
  */
 static TCE__VECTOR tce_status ADD_COLUMNS(void *context, size_t chunk, size_t first, size_t last,
                                           int32_t worker)

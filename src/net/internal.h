@@ -61,7 +61,7 @@ typedef struct tce__net_kernels {
     void (*backward)(const tce_net *net, size_t n, const void *a, const tce__net_scratch *scratch,
                      const double *d_out, void *gradient, double *d_x);
     void (*average)(size_t n, double share, const void *other, void *x);
-    void (*sum_parts)(tce_pool *pool, size_t n_parts, size_t n, void *parts, void *out);
+    tce_status (*sum_parts)(const tce__parts *parts, size_t n, void *x, void *out);
     double (*sum_of_squares)(size_t n, const void *x);
     void (*scale)(size_t n, double factor, void *x);
     void (*adam)(size_t n, const tce__adam_scalars *s, const void *gradient, void *weights,
@@ -92,6 +92,7 @@ struct tce_net {
     size_t max_pass;   /* most rows of a pass */
     size_t parts_size; /* bytes */
     size_t remembered; /* rows of the last forward, 0 when backward has nothing to stand on */
+    int32_t remembered_split; /* whether ranks split it: each has the activations of its rows */
     int32_t activation;
     int32_t start;
     double gain_hidden;

@@ -115,7 +115,8 @@ tce_status tce__net_plan(const tce_net_options *options, tce_net *out)
     const size_t max_rows = net.max_pass > net.max_batch ? net.max_pass : net.max_batch;
     net.max_rows = smaller(max_rows, TCE__NET_CHUNK_ROWS);
     net.max_parts = tce__parts_count(max_rows);
-    const size_t parts = net.max_parts > 1 ? net.max_parts * net.n_weights * net.kernels->size : 0;
+    const size_t room = net.max_parts > 1 ? tce__parts_room(net.pool, net.max_parts) : 0;
+    const size_t parts = room * net.n_weights * net.kernels->size;
     const size_t start = start_size(options) * sizeof(double);
     net.parts_size = parts > start ? parts : start;
     *out = net;

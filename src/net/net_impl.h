@@ -320,9 +320,9 @@ static TCE__VECTOR void average(size_t n, double share, const void *other, void 
         v[i] = b * v[i] + a * to[i];
 }
 
-static void sum_parts(tce_pool *pool, size_t n_parts, size_t n, void *parts, void *out)
+static tce_status sum_parts(const tce__parts *parts, size_t n, void *x, void *out)
 {
-    SUM_PARTS(pool, n_parts, n, parts, out);
+    return SUM_PARTS(parts, n, x, out);
 }
 
 /* in double, so that squares of floats neither overflow nor vanish */

@@ -4,7 +4,7 @@
  * The rows of a batch are cut into parts, a part into chunks of at most TCE__NET_CHUNK_ROWS rows. A
  * part adds the gradients of its chunks up in its own array, in order; then the parts are added by
  * a binary tree. All of it depends on the number of rows only, so the bytes of every result are the
- * same for any number of threads.
+ * same for any number of threads, and of ranks, each of which computes some of the parts.
  */
 #include <tce/net.h>
 
@@ -18,7 +18,7 @@
 typedef struct job {
     const tce_net *net;
     size_t n;
-    size_t n_parts;
+    tce__parts parts;
     size_t n_sums;
     void *gradients; /* [n_parts, n_weights] of a job that has a gradient */
     tce_status (*work)(const struct job *job, size_t part, size_t begin, size_t end,
@@ -47,8 +47,8 @@ static void *gradient_of(const job *j, size_t part)
 static tce_status run_part(void *context, size_t part, size_t begin, size_t end, int32_t worker)
 {
     const job *j = context;
-    const size_t first = tce__parts_begin(j->n, j->n_parts, part);
-    const size_t n = tce__parts_begin(j->n, j->n_parts, part + 1) - first;
+    const size_t first = tce__parts_begin(j->n, j->parts.n, part);
+    const size_t n = tce__parts_begin(j->n, j->parts.n, part + 1) - first;
     const size_t n_chunks = (n + TCE__NET_CHUNK_ROWS - 1) / TCE__NET_CHUNK_ROWS;
     (void)begin;
     (void)end;
@@ -70,8 +70,15 @@ static tce_status run_part(void *context, size_t part, size_t begin, size_t end,
 
 static tce_status run(job *j)
 {
-    j->n_parts = tce__parts_count(j->n);
-    return tce__parts_run(j->net->pool, j->n_parts, run_part, j);
+    j->parts = tce__parts_of(j->net->pool, j->n, j->net->n_weights);
+    return tce__parts_run(&j->parts, run_part, j);
+}
+
+/* The same, and then rows [n, width] of what it wrote are those of all ranks. */
+static tce_status run_for_rows(job *j, size_t width, double *rows)
+{
+    const tce_status status = run(j);
+    return status == TCE_OK ? tce__parts_rows(&j->parts, width * sizeof *rows, rows) : status;
 }
 
 /*
@@ -89,10 +96,9 @@ static tce_status run_with_gradient(tce_net *net, job *j)
     if (alone) {
         net->spare = net->gradient;
         net->gradient = j->gradients;
-    } else {
-        net->kernels->sum_parts(net->pool, j->n_parts, net->n_weights, net->parts, net->gradient);
+        return TCE_OK;
     }
-    return TCE_OK;
+    return net->kernels->sum_parts(&j->parts, net->n_weights, net->parts, net->gradient);
 }
 
 /* ---- forward and backward -------------------------------------------------------------------- */
@@ -153,7 +159,9 @@ tce_status tce_net_forward(tce_net *net, size_t n, const double *x, double *out)
 
     job j = { .net = net, .n = n, .work = forward_chunk, .input = { x, NULL }, .out = out };
     net->remembered = n;
-    return run(&j);
+    status = run_for_rows(&j, net->n_out, out);
+    net->remembered_split = j.parts.ranks != NULL;
+    return status;
 }
 
 /* Whether there is a forward of n rows to stand on. */
@@ -163,6 +171,11 @@ static tce_status check_remembered(const tce_net *net, size_t n, const char *wha
         return tce_fail(TCE_E_STATE, "%s without a forward since the weights changed", what);
     if (n != net->remembered)
         return tce_fail(TCE_E_SHAPE, "n = %zu rows, the last forward had %zu", n, net->remembered);
+    if (net->remembered_split != (tce__parts_of(net->pool, n, net->n_weights).ranks != NULL))
+        return tce_fail(TCE_E_STATE,
+                        "%s inside an item of a pool after a forward outside, or the other way "
+                        "round: ranks have the activations of their own rows",
+                        what);
     return TCE_OK;
 }
 
@@ -177,7 +190,7 @@ tce_status tce_net_hidden(const tce_net *net, size_t n, double *out)
         return status;
 
     job j = { .net = net, .n = n, .work = hidden_chunk, .out = out };
-    return run(&j);
+    return run_for_rows(&j, net->width[net->n_layers - 1], out);
 }
 
 tce_status tce_net_backward(tce_net *net, size_t n, const double *d_out, double *out_d_x)
@@ -191,7 +204,10 @@ tce_status tce_net_backward(tce_net *net, size_t n, const double *d_out, double 
         return status;
 
     job j = { .net = net, .n = n, .work = backward_chunk, .d_out = d_out, .d_x = out_d_x };
-    return run_with_gradient(net, &j);
+    status = run_with_gradient(net, &j);
+    if (status == TCE_OK && out_d_x)
+        status = tce__parts_rows(&j.parts, net->n_in * sizeof *out_d_x, out_d_x);
+    return status;
 }
 
 tce_status tce_net_backward_input(tce_net *net, size_t n, const double *d_out, double *out_d_x)
@@ -207,7 +223,7 @@ tce_status tce_net_backward_input(tce_net *net, size_t n, const double *d_out, d
         return status;
 
     job j = { .net = net, .n = n, .work = backward_chunk, .d_out = d_out, .d_x = out_d_x };
-    return run(&j);
+    return run_for_rows(&j, net->n_in, out_d_x);
 }
 
 /* ---- outputs alone --------------------------------------------------------------------------- */
@@ -259,7 +275,7 @@ tce_status tce_net_evaluate(const tce_net *net, size_t n, const double *x, doubl
               .input = { x, NULL },
               .work_space = work,
               .out = out };
-    return run(&j);
+    return run_for_rows(&j, net->n_out, out);
 }
 
 /* ---- everything at once, while a chunk is in the cache --------------------------------------- */
@@ -293,9 +309,8 @@ static tce_status pass(tce_net *net, size_t n, tce__net_input input, tce_net_los
               .loss = loss,
               .context = context };
     const tce_status status = run_with_gradient(net, &j);
-    if (status == TCE_OK && out_sums)
-        tce__parts_sum(NULL, j.n_parts, n_sums, net->part_sums, out_sums);
-    return status;
+    return status == TCE_OK && out_sums ? tce__parts_sum(&j.parts, n_sums, net->part_sums, out_sums)
+                                        : status;
 }
 
 static tce_status check_pass(const tce_net *net, size_t n, const double *x)

@@ -256,8 +256,9 @@ static tce_status run_apart(tce__segment_call *call)
         status = set_regulariser(call, call->E);
     if (status == TCE_OK)
         status = tce_pool_run(seg->pool, call->E, chunk_size, episode_work, call);
+    const tce__parts chunks = tce__parts_here(seg->pool, n_chunks);
     if (status == TCE_OK && call->out_d_L && seg->shared_cov)
-        tce__parts_sum(seg->pool, n_chunks, seg->P * seg->P, seg->parts, call->out_d_L);
+        status = tce__parts_sum(&chunks, seg->P * seg->P, seg->parts, call->out_d_L);
     return status;
 }
 

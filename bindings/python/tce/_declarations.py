@@ -233,7 +233,8 @@ class PoolOptions(Struct):
 
     _name_ = "tce_pool_options"
     _fields_ = [
-        ("struct_size", c_size_t), ("n_threads", c_int32), ("reserved", c_int32)]
+        ("struct_size", c_size_t), ("n_threads", c_int32), ("reserved", c_int32), ("rank", c_int32),
+        ("n_ranks", c_int32), ("user", c_void_p), ("exchange", c_void_p), ("gather", c_void_p)]
 
 
 class Random(Struct):
@@ -355,6 +356,8 @@ EnvReport = CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
 EnvTrace = CFUNCTYPE(None, c_void_p, c_char_p, c_int32)
 TasksFunction = CFUNCTYPE(c_void_p, c_void_p, c_void_p)
 NetLoss = CFUNCTYPE(c_int32, c_void_p, c_size_t, c_size_t, c_void_p, c_void_p, c_void_p)
+PoolExchange = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)
+PoolGather = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p)
 PoolWork = CFUNCTYPE(c_int32, c_void_p, c_size_t, c_size_t, c_size_t, c_int32)
 
 # functions that are fields of tce_env_vtable: as callbacks, and as what is called
