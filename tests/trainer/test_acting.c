@@ -279,6 +279,18 @@ START_TEST(the_number_of_environments_does_not_show)
 }
 END_TEST
 
+START_TEST(an_agent_that_acts_is_evaluated_in_more_environments_than_it_was_trained_in)
+{
+    settings s = { .collect = { .environments = 1 } };
+    const agent acts = { .acts = 1 }, plans = { .acts = 0 };
+    ck_assert_int_eq(evaluation_environments(&s, &acts), 16);
+    ck_assert_int_eq(evaluation_environments(&s, &plans), 1);
+    s.collect.environments = 38;
+    ck_assert_int_eq(evaluation_environments(&s, &acts), 38);
+    ck_assert_int_eq(evaluation_environments(&s, &plans), 38);
+}
+END_TEST
+
 typedef struct viewer {
     size_t n;
     double sum;
@@ -412,6 +424,8 @@ int main(void)
     tcase_add_test(property, inputs_are_normalised_and_outputs_kept_in_their_range);
     tcase_add_test(property, an_evaluation_is_what_the_agent_does_in_each_episode);
     tcase_add_test(property, the_number_of_environments_does_not_show);
+    tcase_add_test(property,
+                   an_agent_that_acts_is_evaluated_in_more_environments_than_it_was_trained_in);
     tcase_add_test(property, a_replayed_episode_is_the_one_that_was_evaluated);
     tcase_add_test(property, an_agent_that_acts_comes_back_from_its_file);
     TCase *errors = test_case(suite, "errors", 0);

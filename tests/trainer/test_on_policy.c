@@ -324,6 +324,29 @@ START_TEST(minibatches_are_cut_as_they_are_asked_for)
 }
 END_TEST
 
+/* Lost steps make minibatches smaller, never larger. */
+START_TEST(networks_have_room_for_the_largest_minibatch_and_no_more)
+{
+    const method *way = WAYS[_i];
+    double obs[(N * S + 1) * O] = { 0.0 }, *mean = calloc((N * S + 1) * A, sizeof *mean), std[A];
+    static const struct {
+        const char *word;
+        size_t rows;
+    } CUTS[] = { { "update.minibatches=5", 12 },
+                 { "update.minibatches=50", N },
+                 { "update.batch_size=20", 20 },
+                 { "update.batch_size=1000", N * S } };
+    for (size_t k = 0; k < sizeof CUTS / sizeof CUTS[0]; k++) {
+        const settings s = read_settings(way, CUTS[k].word);
+        on_policy *l = start(way, &s, NULL);
+        ok(tce_policy_predict(l->mean, CUTS[k].rows, obs, mean, std));
+        fails(tce_policy_predict(l->mean, CUTS[k].rows + 1, obs, mean, std), TCE_E_SHAPE, "max_batch");
+        way->destroy(l);
+    }
+    free(mean);
+}
+END_TEST
+
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 START_TEST(a_fault_ends_the_iteration_where_that_is_asked_for)
@@ -346,6 +369,19 @@ START_TEST(a_fault_ends_the_iteration_where_that_is_asked_for)
 }
 END_TEST
 
+START_TEST(deviations_of_trpl_start_above_their_floor)
+{
+    settings s;
+    char *words[] = { "run.method=trpl", "task.name=cart", "policy.initial_std=0.1",
+                      "policy.min_std=0.1" };
+    ok(settings_read(&s, METHODS, NULL, 4, words));
+    fails(settings_check(&s), TCE_E_VALUE,
+          "policy.initial_std = 0.1 must be above policy.min_std = 0.1");
+    ok(settings_override(&s, "policy.min_std=0.09"));
+    ok(settings_check(&s));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("on_policy");
@@ -359,8 +395,12 @@ int main(void)
     tcase_add_loop_test(property, three_threads_give_the_bytes_of_one_and_nothing_is_allocated, 0,
                         N_WAYS);
     tcase_add_test(property, minibatches_are_cut_as_they_are_asked_for);
+    tcase_add_loop_test(property, networks_have_room_for_the_largest_minibatch_and_no_more, 0,
+                        N_WAYS);
 
     tcase_add_loop_test(errors, a_fault_ends_the_iteration_where_that_is_asked_for, 0, N_WAYS);
+
+    tcase_add_test(errors, deviations_of_trpl_start_above_their_floor);
 
     return test_run(suite);
 }

@@ -338,7 +338,9 @@ START_TEST(an_older_checkpoint_keeps_its_rows_until_it_goes)
     /* without it its files go */
     tce_store *now = checkpoint(&k);
     const int before = count_files(NULL);
+    ck_assert(journal_has_old_files(&k.journal));
     journal_trim(&k.journal, journal_rows_of(now));
+    ck_assert(!journal_has_old_files(&k.journal));
     ck_assert_int_lt(count_files(NULL), before);
     ok(journal_load(&old.journal, now));
     check_ring(&old, 77);

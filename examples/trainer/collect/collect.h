@@ -149,6 +149,13 @@ typedef struct episodes_options {
     const char *task_options;
 } episodes_options;
 
+/*
+ * Environments that evaluations with an agent are given. One that acts at every step has so many that
+ * its networks see rows of some length and all threads have work, however few environments train.
+ * Along paths they are those of training.
+ */
+int32_t evaluation_environments(const settings *s, const agent *a);
+
 /* Creates the environments; then, for an agent, the arrays, which are m's to free. */
 tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_pool *pool,
                            const episodes_options *options);

@@ -20,6 +20,9 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Least number of environments that evaluate an agent that acts at every step. */
+#define LEAST_ENVIRONMENTS 16
+
 /* Evaluations key their episodes in a way of their own. */
 static int is_evaluation(const episodes *ep)
 {
@@ -123,6 +126,12 @@ tce_status episodes_allocate(episodes *ep, const agent *a, memory *m)
     for (size_t i = 0; i < ep->T; i++)
         ep->times[i] = ep->spec->dt * (double)(i + 1);
     return TCE_OK;
+}
+
+int32_t evaluation_environments(const settings *s, const agent *a)
+{
+    const int32_t n = s->collect.environments;
+    return a->acts && n < LEAST_ENVIRONMENTS ? LEAST_ENVIRONMENTS : n;
 }
 
 /* Names of metrics are columns of progress.csv; the roll-out has looked at all but their length. */

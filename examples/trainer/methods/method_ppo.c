@@ -65,19 +65,20 @@ static tce_status update(on_policy *l, int64_t i, double *out)
     const int32_t epochs = l->o->epochs;
     double sums[N_COLUMNS] = { 0.0 };
     size_t n = 0, n_last = 0;
-    tce_status status = TCE_OK;
 
     /* at the end of a schedule the width is 0, and no update is made */
     out[COLUMN_WIDTH] = options.ratio_clip;
     if (!(options.ratio_clip > 0.0))
         return TCE_OK;
-    for (int32_t epoch = 0; status == TCE_OK && epoch < epochs; epoch++) {
+    for (int32_t epoch = 0; epoch < epochs; epoch++) {
         const minibatches cut = on_policy_shuffle(l, i, 0, epoch);
-        for (size_t k = 0; status == TCE_OK && k < cut.count; k++) {
+        for (size_t k = 0; k < cut.count; k++) {
             const size_t begin = minibatch_begin(&cut, k), end = minibatch_begin(&cut, k + 1);
             step_report report;
-            status = step_update_run(&l->update, &samples, end - begin, l->rows + begin, &options,
-                                     &report);
+            const tce_status status = step_update_run(&l->update, &samples, end - begin,
+                                                      l->rows + begin, &options, &report);
+            if (status != TCE_OK)
+                return status;
             add_report(&report, epoch == epochs - 1, sums);
             n++;
             n_last += epoch == epochs - 1;
@@ -85,7 +86,7 @@ static tce_status update(on_policy *l, int64_t i, double *out)
     }
     for (size_t c = 0; n > 0 && c < COLUMN_WIDTH; c++)
         out[c] = sums[c] / (double)(c == COLUMN_KL ? n_last : n);
-    return status;
+    return TCE_OK;
 }
 
 /* ---- rows of the registry -------------------------------------------------------------------- */

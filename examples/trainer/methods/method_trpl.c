@@ -134,6 +134,18 @@ static tce_status create(const method_context *c, void **out)
     return on_policy_create(c, &way, out);
 }
 
+/* sigma = softplus(v) + min_std, with a v for which it is initial_std */
+static tce_status check_settings(const settings *s)
+{
+    const on_policy_settings *o = on_policy_settings_of(s);
+    if (o->initial_std > o->min_std)
+        return TCE_OK;
+    return tce_fail(TCE_E_VALUE,
+                    "policy.initial_std = %g must be above policy.min_std = %g, below which no "
+                    "deviation can fall",
+                    o->initial_std, o->min_std);
+}
+
 static void label(const settings *s, char *out, size_t size)
 {
     (void)s;
@@ -167,7 +179,7 @@ static const settings_group *const GROUPS[] = { &SETTINGS_RUN,
                                                 &ON_POLICY_UPDATE,
                                                 NULL };
 
-const method METHOD_TABLE_TRPL = { .settings = { "trpl", GROUPS, DEFAULTS, NULL },
+const method METHOD_TABLE_TRPL = { .settings = { "trpl", GROUPS, DEFAULTS, check_settings },
                                    .phases = ON_POLICY_PHASES,
                                    .label = label,
                                    .create = create,

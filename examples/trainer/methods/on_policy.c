@@ -37,6 +37,12 @@ static const char *const SHARED[N_SHARED] = { "dropped", "steps", "explained_var
 /* Added to variances before their root. */
 #define NORMALISER_EPSILON 1e-8
 
+/* How an epoch cuts n samples. */
+static minibatches cut_of(const on_policy *l, size_t n)
+{
+    return minibatches_of(n, (size_t)l->o->minibatches, (size_t)l->o->batch_size);
+}
+
 /* ---- create ---------------------------------------------------------------------------------- */
 
 static tce_status create_policy(on_policy *l, const tce_hooks *hooks)
@@ -53,7 +59,7 @@ static tce_status create_policy(on_policy *l, const tce_hooks *hooks)
     policy.activation = s->policy.options.activation;
     policy.precision = s->policy.options.precision;
     policy.start = s->policy.options.start;
-    policy.max_batch = (int32_t)(l->n > l->N ? l->n : l->N);
+    policy.max_batch = (int32_t)l->max_rows;
     policy.min_std = l->o->min_std;
     policy.initial_std = l->way.spread == TCE_POLICY_SOFTPLUS ? l->o->initial_std - l->o->min_std
                                                               : l->o->initial_std;
@@ -72,7 +78,7 @@ static tce_status create_critic(on_policy *l, const tce_hooks *hooks)
     net.activation = s->critic.activation;
     net.precision = s->policy.options.precision;
     net.start = s->policy.options.start;
-    net.max_pass = (int32_t)l->n;
+    net.max_pass = (int32_t)l->max_rows;
     net.pool = l->pool;
     return tce_net_create(&net, hooks, &l->critic);
 }
@@ -95,7 +101,7 @@ static tce_status create_projection(on_policy *l, const tce_hooks *hooks)
     tce_trpl_options_init(&options, sizeof options);
     options.kind = l->o->projection;
     options.dim = (int32_t)l->A;
-    options.max_batch = (int32_t)l->n;
+    options.max_batch = (int32_t)l->max_rows;
     options.diagonal = 1;
     return tce_trpl_create(&options, hooks, &l->projection);
 }
@@ -129,10 +135,10 @@ static void take_arrays(on_policy *l, memory *m)
     const gsde_options noise = { l->F, A, l->o->spread, l->o->full_std, l->o->initial_std };
     if (l->way.gsde)
         gsde_take(&l->noise, &noise, m);
-    step_policy_take(&l->actor, m, n > N ? n : N, A, l->F);
-    step_update_take(&l->update, m, n, O, A);
+    step_policy_take(&l->actor, m, l->max_rows, A, l->F);
+    step_update_take(&l->update, m, l->max_rows, O, A);
     if (l->way.projected)
-        trpl_step_take(&l->trpl, m, n, O, A);
+        trpl_step_take(&l->trpl, m, l->max_rows, O, A);
     r->obs = memory_doubles(m, n * O);
     r->actions = memory_doubles(m, n * A);
     r->log_prob = memory_doubles(m, n);
@@ -154,6 +160,7 @@ static void take_arrays(on_policy *l, memory *m)
     l->normals = memory_doubles(m, N * A * (l->way.gsde ? l->F : 1));
     l->matrices = memory_doubles(m, l->way.gsde ? N * l->F * A : 0);
     l->all_values = memory_doubles(m, N * (S + 1));
+    l->work = memory_doubles(m, tce_net_work_size(l->critic, N));
     l->mask = memory_take(m, N, 1);
     l->which = memory_take(m, N, sizeof *l->which);
     l->order = memory_take(m, n, sizeof *l->order);
@@ -171,8 +178,15 @@ static tce_status check_memory(on_policy *l)
              "lower collect.environments = %d, collect.steps = %d or the widths of the networks",
              (int)l->s.collect.environments, (int)l->o->steps);
     memory_hooks(&m, &hooks);
-    const tce_status status = create_handles(&copy, &hooks);
+    tce_status status = create_handles(&copy, &hooks);
+
+    /* a value network of one row tells what its work space takes */
+    copy.max_rows = 1;
+    if (status == TCE_OK)
+        status = create_critic(&copy, NULL);
+    copy.max_rows = l->max_rows;
     take_arrays(&copy, &m);
+    tce_net_free(copy.critic);
     m.bytes += stepping_bytes(&l->env);
     return status == TCE_OK ? memory_check(m.bytes, "this run", remedy) : status;
 }
@@ -226,6 +240,14 @@ static void draw_permutation(void *context, int64_t i, int32_t what, int32_t epo
     tce_random_permutation(&random, n, out);
 }
 
+/* Lost samples only make minibatches smaller. */
+static size_t most_rows(const on_policy *l)
+{
+    const minibatches cut = cut_of(l, l->n);
+    const size_t largest = minibatch_begin(&cut, 1);
+    return largest > l->N ? largest : l->N;
+}
+
 static tce_status create_parts(on_policy *l, const method_context *c)
 {
     const settings *s = &l->s;
@@ -243,6 +265,7 @@ static tce_status create_parts(on_policy *l, const method_context *c)
         return tce_fail(TCE_E_NOMEM,
                         "an iteration has %zu steps, the limit is %d: lower collect.steps", l->n,
                         INT32_MAX);
+    l->max_rows = most_rows(l);
     l->total_steps = l->o->schedule_steps > 0 ? l->o->schedule_steps
                                               : s->run.iterations * (int64_t)l->n;
     status = check_memory(l);
@@ -253,7 +276,6 @@ static tce_status create_parts(on_policy *l, const method_context *c)
     if (status != TCE_OK)
         return status;
     take_arrays(l, &l->arrays);
-    l->work = memory_doubles(&l->arrays, tce_net_work_size(l->critic, l->N));
     if (l->arrays.failed)
         return tce_fail(TCE_E_NOMEM, "no memory for %zu steps: lower collect.steps", l->n);
     l->actor.policy = l->mean;
@@ -549,7 +571,7 @@ minibatches on_policy_shuffle(on_policy *l, int64_t i, int32_t what, int32_t epo
     l->draws.permutation(l->draws.context, i, what, epoch, r->n_valid, l->order);
     for (size_t k = 0; k < r->n_valid; k++)
         l->rows[k] = r->valid[l->order[k]];
-    return minibatches_of(r->n_valid, (size_t)l->o->minibatches, (size_t)l->o->batch_size);
+    return cut_of(l, r->n_valid);
 }
 
 step_samples on_policy_samples(const on_policy *l)

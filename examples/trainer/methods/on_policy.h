@@ -101,6 +101,7 @@ struct on_policy {
     stepping env;
     on_policy_draws draws;
     size_t N, S, O, A, F, n; /* n = N S */
+    size_t max_rows;         /* of a network at once: the largest minibatch, or N */
     tce_policy *mean;        /* of the actor */
     gsde noise;              /* with way.gsde */
     step_policy actor;
@@ -153,6 +154,5 @@ const agent *on_policy_agent(const void *learner);
 tce_status on_policy_iterate(void *learner, int64_t i, progress *out);
 tce_status on_policy_save(const void *learner, tce_store *store);
 tce_status on_policy_load(void *learner, const tce_store *store);
-tce_status on_policy_check(const settings *s);
 
 #endif

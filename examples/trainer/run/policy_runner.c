@@ -54,12 +54,12 @@ tce_status policy_runner_load(policy_runner *p, const char *folder,
 tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *pool)
 {
     const settings *s = &p->s;
-    const int32_t n_envs = s->collect.environments;
-    const episodes_options options = { n_episodes, n_envs, PURPOSE_EVAL_ENV, "",
-                                       s->evaluate.options };
-    tce_status status = agent_open(&p->agent, p->store, n_envs, pool);
+    tce_status status = agent_open(&p->agent, p->store, s->collect.environments, pool);
     if (status != TCE_OK)
         return tce_fail(status, "%s: %s", p->path, tce_error_message());
+    const int32_t n_envs = evaluation_environments(s, &p->agent);
+    const episodes_options options = { n_episodes, n_envs, PURPOSE_EVAL_ENV, "",
+                                       s->evaluate.options };
     if (p->given)
         p->t = *p->given;
     else

@@ -301,7 +301,7 @@ tce_status checkpoint_save(const char *folder, const run_subject *subject, const
     if (status == TCE_OK)
         status = remove_old(folder, mark->iteration, (size_t)subject->s->run.checkpoint_keep,
                             &oldest);
-    if (status == TCE_OK && subject->rows)
+    if (status == TCE_OK && subject->rows && journal_has_old_files(subject->rows))
         remove_rows(folder, subject->rows, oldest);
     return status;
 }

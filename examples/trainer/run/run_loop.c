@@ -250,7 +250,8 @@ static tce_status create_parts(run *r, const method_context *c)
 {
     const settings *s = c->s;
     const method *way = r->subject.way;
-    const episodes_options options = { s->evaluate.episodes, s->collect.environments,
+    const agent *a = way->agent(r->subject.learner);
+    const episodes_options options = { s->evaluate.episodes, evaluation_environments(s, a),
                                        PURPOSE_EVAL_ENV, "eval_", s->evaluate.options };
     const size_t n_phases = method_n_phases(way);
     const char *const *names;
@@ -261,7 +262,7 @@ static tce_status create_parts(run *r, const method_context *c)
     if (status == TCE_OK)
         status = methods_check_metrics(s->methods, r->test.spec);
     if (status == TCE_OK)
-        status = episodes_allocate(&r->test, way->agent(r->subject.learner), &r->arrays);
+        status = episodes_allocate(&r->test, a, &r->arrays);
     for (size_t i = 0; status == TCE_OK && i < r->n_train; i++)
         status = add_column(r, names[i]);
     for (size_t i = 0; status == TCE_OK && i < r->test.M + 2; i++)

@@ -410,6 +410,19 @@ tce_status journal_load(journal *j, const tce_store *store)
     return status;
 }
 
+int journal_has_old_files(const journal *j)
+{
+    DIR *entries = j->n_files > 0 ? opendir(j->folder) : NULL;
+    int found = 0;
+    for (const struct dirent *entry; entries && !found && (entry = readdir(entries)) != NULL;) {
+        const int64_t first = first_of(entry->d_name);
+        found = first >= 0 && first < j->files[0].first;
+    }
+    if (entries)
+        closedir(entries);
+    return found;
+}
+
 void journal_trim(const journal *j, int64_t oldest)
 {
     const int64_t needed = oldest - j->rows->capacity;
