@@ -2,7 +2,7 @@
 #
 #   make train [TASK=reacher5] [METHOD=tce] [SEED=1] [ARGS="run.threads=2 ..."]
 #   MUJOCO_VERSION=3.x.y   another MuJoCo than the first in examples/setup/versions
-#   MUJOCO_DIR=dir         one that is there, with include/ and lib/
+#   MUJOCO_DIR=dir         one that is there, with include/ and lib/; none: the tasks without simulator alone
 
 TASK   ?= reacher5
 METHOD ?= tce
@@ -19,11 +19,15 @@ EMBEDDED_TASKS       := reacher5 point_via swing pendulum context
 
 BIN     := $(BUILD)/bin
 TASKS   := $(BIN)/libtce_tasks.$(SO)
+# the tasks on MuJoCo, which that one loads
+MUJOCO_TASKS := $(if $(filter none,$(MUJOCO_DIR)),,$(BIN)/libtce_tasks_mujoco.$(SO))
 PROGRAM := $(BIN)/tce
 # the trainer for another process, such as Python
 EMBEDDED := $(BIN)/libtce_train.$(SO)
 
 TASK_OBJECTS    := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/tasks/*.c examples/tasks/*/*.c)))
+PLAIN_OBJECTS   := $(patsubst %,$(BUILD)/examples/tasks/%.o,tasks point_via pendulum context shared/plain shared/flat_picture shared/options)
+MUJOCO_OBJECTS  := $(filter-out $(PLAIN_OBJECTS),$(TASK_OBJECTS)) $(BUILD)/examples/tasks/shared/options.o
 # what an exported C file is made of, as text in the program
 TEMPLATES       := $(sort $(wildcard examples/trainer/export/templates/*))
 TEMPLATES_TEXT  := $(BUILD)/examples/trainer/export/templates
@@ -74,10 +78,10 @@ needs-pictures: | needs-train
 COMPILE_TASK = $(CC) $(TCE_CFLAGS) -isystem $(MUJOCO_DIR)/include
 
 .PHONY: program
-program: $(PROGRAM) $(TASKS) $(EMBEDDED) ## the program tce, the task library and the trainer for Python, into build/bin
+program: $(PROGRAM) $(TASKS) $(MUJOCO_TASKS) $(EMBEDDED) ## the program tce, the task libraries and the trainer for Python, into build/bin
 
 # changes only when MuJoCo or the flags do
-$(BUILD)/examples/tasks/flags: FORCE | needs-mujoco
+$(BUILD)/examples/tasks/flags: FORCE | $(if $(MUJOCO_TASKS),needs-mujoco)
 	@mkdir -p $(@D)
 	@line="$(COMPILE_TASK) $$(cat $(MUJOCO_DIR)/version 2>/dev/null)"; [ "$$line" = "$$(cat $@ 2>/dev/null)" ] || echo "$$line" >$@
 
@@ -108,10 +112,15 @@ $(COMPARING): private COMPILE_TASK += -DCOMPARED_MUJOCO=$(COMPARED_MUJOCO)
 # where the tasks find MuJoCo when they are loaded
 MUJOCO_RPATH ?= $(abspath $(MUJOCO_DIR))/lib
 
-$(TASKS): $(TASK_OBJECTS) $(LIBTCE)
+$(TASKS): $(PLAIN_OBJECTS) $(LIBTCE) | $(MUJOCO_TASKS)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(LINK) -shared -o $@ $(TASK_OBJECTS) $(LINK_TCE) -L$(MUJOCO_DIR)/lib -Wl,-rpath,'$(MUJOCO_RPATH)' -lmujoco -lpthread -lm -ldl
+	$(Q)$(LINK) -shared -o $@ $(PLAIN_OBJECTS) $(LINK_TCE) -lpthread -lm -ldl
+
+$(BIN)/libtce_tasks_mujoco.$(SO): $(MUJOCO_OBJECTS) $(LIBTCE)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(LINK) -shared -o $@ $(MUJOCO_OBJECTS) $(LINK_TCE) -L$(MUJOCO_DIR)/lib -Wl,-rpath,'$(MUJOCO_RPATH)' -lmujoco -lpthread -lm -ldl
 
 $(TRAINER_OBJECTS): | needs-train
 
@@ -150,10 +159,13 @@ install-program: program install-library ## program, tasks, settings, models as 
 	    $(INSTALLED)/share/bash-completion/completions $(INSTALLED)/share/zsh/site-functions
 	$(Q)$(LINK) -o $(INSTALLED)/bin/tce $(PROGRAM_OBJECTS) $(call LINK_INSTALLED,$(PREFIX)/bin) $(TRAINER_LIBS) -lpthread -lm
 	$(Q)$(LINK) -shared -o $(DESTDIR)$(PRIVATE)/$(notdir $(EMBEDDED)) $(EMBEDDED_OBJECTS) $(call LINK_INSTALLED,$(PRIVATE)) $(TRAINER_LIBS) -lpthread -lm
-	$(Q)$(LINK) -shared -o $(DESTDIR)$(PRIVATE)/$(notdir $(TASKS)) $(TASK_OBJECTS) $(call LINK_INSTALLED,$(PRIVATE)) \
+	$(Q)$(LINK) -shared -o $(DESTDIR)$(PRIVATE)/$(notdir $(TASKS)) $(PLAIN_OBJECTS) $(call LINK_INSTALLED,$(PRIVATE)) -lpthread -lm -ldl
+ifneq ($(MUJOCO_TASKS),)
+	$(Q)$(LINK) -shared -o $(DESTDIR)$(PRIVATE)/$(notdir $(MUJOCO_TASKS)) $(MUJOCO_OBJECTS) $(call LINK_INSTALLED,$(PRIVATE)) \
 	    -L$(MUJOCO_DIR)/lib $(call find_beside,$(PRIVATE),$(PRIVATE)) -lmujoco -lpthread -lm -ldl
 	$(Q)install -m 755 $(MUJOCO_LIBRARY) $(DESTDIR)$(PRIVATE)/
 	$(Q)install -m 644 $(MUJOCO_DIR)/LICENSE $(INSTALLED)/share/doc/tce/LICENSE.mujoco
+endif
 	$(Q)install -m 644 LICENSE $(INSTALLED)/share/doc/tce/LICENSE
 	$(Q)install -m 644 bindings/python/tce/plot.py $(INSTALLED)/share/tce/
 	$(Q)rm -rf $(INSTALLED)/share/tce/configs && cp -R examples/configs $(INSTALLED)/share/tce/configs
@@ -230,8 +242,8 @@ $(TASK_SUITES): $(TASK_SUPPORT)
 MUJOCO_SUITES := $(BUILD)/tests/tasks/test_mujoco $(BUILD)/tests/tasks/test_model_cache
 $(MUJOCO_SUITES:%=%.o): TEST_CFLAGS += -Iexamples/tasks/shared -isystem $(MUJOCO_DIR)/include
 $(MUJOCO_SUITES:%=%.o): | needs-mujoco
-$(MUJOCO_SUITES): TEST_LIBS += $(TASK_OBJECTS) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -ldl
-$(MUJOCO_SUITES): $(TASK_OBJECTS)
+$(MUJOCO_SUITES): TEST_LIBS += $(MUJOCO_OBJECTS) -L$(MUJOCO_DIR)/lib -Wl,-rpath,$(abspath $(MUJOCO_DIR))/lib -lmujoco -ldl
+$(MUJOCO_SUITES): $(MUJOCO_OBJECTS)
 
 # and this one the formulas of Metaworld's rewards
 $(BUILD)/tests/tasks/test_metaworld: TEST_LIBS += $(BUILD)/tests/replay/metaworld_rewards.o
@@ -282,7 +294,7 @@ $(EPISODES_PROGRAM): $(EPISODES_PROGRAM).o $(LIBTCE)
 
 # Leaks are looked for at the end, when the program has unloaded the tasks, and MuJoCo with them: what these still hold would count as lost, and what is
 # lost would have no names. So they are loaded before and stay, after the sanitizer's own library, which has to be first. $(1): the folder of the build.
-STAYS = env LD_PRELOAD=$$(ldd $(1)/bin/tce | awk '/lib[at]san/ { printf "%s:", $$3 }')$(abspath $(1))/bin/libtce_tasks.so
+STAYS = env LD_PRELOAD=$$(ldd $(1)/bin/tce | awk '/lib[at]san/ { printf "%s:", $$3 }')$(abspath $(1))/bin/libtce_tasks.so:$(abspath $(1))/bin/libtce_tasks_mujoco.so
 
 # suites that load the task library
 LOADING_SUITES := $(filter-out $(MUJOCO_SUITES),$(TASK_SUITES))

@@ -51,7 +51,7 @@ def add_program(package: Path) -> None:
     if named == "none" or not (folder / "tce").exists():
         return
     (package / "bin").mkdir(parents=True, exist_ok=True)
-    for name in ("tce", f"libtce_train.{SUFFIX}", f"libtce_tasks.{SUFFIX}"):
+    for name in ("tce", f"libtce_train.{SUFFIX}", f"libtce_tasks.{SUFFIX}", f"libtce_tasks_mujoco.{SUFFIX}"):
         if (folder / name).exists():
             shutil.copy(folder / name, package / "bin" / name)
     share = package / "share" / "tce"

@@ -409,7 +409,8 @@ def test_without_the_task_library_the_error_says_what_was_tried() -> None:
 def test_a_copy_of_the_library_finds_its_models(tmp_path: Path) -> None:
     copy = tmp_path / "package" / "bin" / "libtce_tasks.so"
     copy.parent.mkdir(parents=True)
-    copy.write_bytes(tce.find_tasks().read_bytes())
+    for library in tce.find_tasks().parent.glob("libtce_tasks*.so"):
+        (copy.parent / library.name).write_bytes(library.read_bytes())
     result = run(
         f"import os; os.chdir({str(tmp_path)!r}); import gymnasium; env = gymnasium.make('tce.gym:tce/HopperJump-v0'); print(env.reset(seed=1)[0].shape)",
         TCE_TASKS=str(copy), PYTHONPATH=str(ROOT / "bindings" / "python"), TCE_LIBRARY=os.path.abspath(tce._library.path))

@@ -101,6 +101,7 @@ def test_compiled_models_are_kept_by_version(tmp_path) -> None:
 
 # ---- where models are looked for -----------------------------------------------------------------
 
+ON_MUJOCO = "libtce_tasks_mujoco.so"
 HOPPER = Path("fancy_gym/envs/mujoco/hopper_jump/assets/hopper_jump.xml")
 
 MAKE = """
@@ -112,12 +113,13 @@ library["hopper_jump"].create()
 
 
 def copied_library(folder: Path) -> Path:
-    """A copy of the task library, in a folder with a model that no task can use in deps/ beside it."""
+    """Copies of the task libraries, in a folder with a model that no task can use in deps/ beside them."""
     library = Path(os.environ.get("TCE_TASKS", ROOT / "build" / "bin" / "libtce_tasks.so"))
     if not library.exists() or not (ROOT / "deps" / HOPPER).exists():
         pytest.skip("make program deps-models first")
     (folder / "deps" / HOPPER).parent.mkdir(parents=True)
     (folder / "deps" / HOPPER).write_text("<mujoco/>")
+    shutil.copy(library.with_name(ON_MUJOCO), folder)
     return Path(shutil.copy(library, folder / "tasks.so"))
 
 
@@ -144,6 +146,7 @@ def test_models_of_another_user_are_not_taken(tmp_path) -> None:
 def test_the_folder_of_the_library_does_not_change_with_the_working_directory(tmp_path) -> None:
     copied_library(tmp_path / "planted")
     (tmp_path / "real").mkdir()
-    shutil.copy(tmp_path / "planted" / "tasks.so", tmp_path / "real" / "tasks.so")
+    for name in ("tasks.so", ON_MUJOCO):
+        shutil.copy(tmp_path / "planted" / name, tmp_path / "real")
     result = make_task("./tasks.so", tmp_path / "planted", cwd=tmp_path / "real")
     assert result.returncode == 0, result.stderr

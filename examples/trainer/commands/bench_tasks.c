@@ -205,9 +205,18 @@ static tce_status measure(task_run *r, tasks_step_cost_function step_cost, int64
     return TCE_OK;
 }
 
-/* The version is the library's, so that of any of its tables. */
-static void print_head(tasks_step_cost_function step_cost, int32_t threads, int64_t rounds)
+/* Of any task on MuJoCo, whose version is that of all; NULL: there is none. */
+static tasks_step_cost_function any_step_cost(const tce_env_library *library)
 {
+    tasks_step_cost_function found = NULL;
+    for (size_t i = 0; !found && i < tce_env_library_n_tasks(library); i++)
+        found = step_cost_of(tce_env_library_at(library, i));
+    return found;
+}
+
+static void print_head(const tce_env_library *library, int32_t threads, int64_t rounds)
+{
+    const tasks_step_cost_function step_cost = any_step_cost(library);
     if (step_cost) {
         tasks_step_cost about;
         step_cost(0, &about);
@@ -257,7 +266,7 @@ int bench_tasks(const settings *s, const char *only, int64_t rounds, int json)
     const int32_t threads = status == TCE_OK ? (int32_t)tce_pool_n_threads(pool) : 0;
 
     if (status == TCE_OK && !json)
-        print_head(step_cost_of(tce_env_library_at(t.library, 0)), threads, rounds);
+        print_head(t.library, threads, rounds);
     for (size_t i = 0; status == TCE_OK && i < tce_env_library_n_tasks(t.library); i++) {
         const tce_env_vtable *vtable = tce_env_library_at(t.library, i);
         if (wanted && vtable != wanted)

@@ -27,8 +27,17 @@ static const char OPTIONS[] =
     "  --limit SECONDS      time that the check of one task may take (default 300)\n"
     "  --help               this\n";
 
-/* width: of the longest name */
-static void print_task(const tce_env_vtable *vtable, int width)
+/* Why a task cannot be used; many may have the reason of the one before, said: [size]. */
+static void print_unavailable(const char *name, int width, char *said, size_t size)
+{
+    const char *reason = tce_error_message();
+    const int same = strcmp(reason, said) == 0;
+    printf("%-*s not available%s%s\n", width, name, same ? ", as above" : ": ", same ? "" : reason);
+    snprintf(said, size, "%s", reason);
+}
+
+/* width: of the longest name; said: the last reason why a task is not available, [size] */
+static void print_task(const tce_env_vtable *vtable, int width, char *said, size_t size)
 {
     void *instance = NULL;
     tce_env_spec spec;
@@ -38,7 +47,7 @@ static void print_task(const tce_env_vtable *vtable, int width)
     if (status == TCE_OK)
         status = vtable->spec(instance, &spec);
     if (status != TCE_OK) {
-        printf("%-*s not available: %s\n", width, vtable->name, tce_error_message());
+        print_unavailable(vtable->name, width, said, size);
     } else {
         printf("%-*s %5d %4d %7d %6d %8g  %s\n", width, vtable->name, (int)spec.n_obs,
                (int)spec.n_dof, (int)spec.n_action, (int)spec.n_steps, spec.dt,
@@ -173,8 +182,9 @@ int cmd_tasks(int argc, char **argv)
     }
     printf("%-*s %5s %4s %7s %6s %8s  %s\n", width, "task", "obs", "dof", "action", "steps", "dt",
            "description");
+    char said[TEXT_SIZE] = "";
     for (size_t i = 0; i < tce_env_library_n_tasks(t.library); i++)
-        print_task(tce_env_library_at(t.library, i), width);
+        print_task(tce_env_library_at(t.library, i), width, said, sizeof said);
     task_close(&t);
     return EXIT_FINE;
 }
