@@ -113,6 +113,8 @@ static const struct {
     { "trpl_step_minibatches", replay_trpl_step_minibatches },
     { "bbrl_clip_updates", replay_bbrl_clip_updates },
     { "policy_action", replay_policy_action },
+    { "vecnormalize", replay_vecnormalize },
+    { "vecnormalize_frozen", replay_vecnormalize_frozen },
 };
 
 /* ---- one case -------------------------------------------------------------------------------- */

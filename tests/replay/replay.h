@@ -310,4 +310,9 @@ void replay_trpl_step_minibatches(replay_case *c);
 void replay_bbrl_clip_updates(replay_case *c);
 void replay_policy_action(replay_case *c);
 
+/* A normaliser with the statistics obs_mean and obs_var [O] of a case. */
+tce_normaliser *replay_normaliser(replay_case *c, size_t O, double epsilon, double clip);
+void replay_vecnormalize(replay_case *c);
+void replay_vecnormalize_frozen(replay_case *c);
+
 #endif

@@ -13,8 +13,7 @@
 /* What both kinds share. */
 typedef struct squashed {
     tce_gauss gaussians;
-    size_t n; /* numbers in a mean */
-    double tolerance;
+    size_t n;                   /* numbers in a mean */
     double *std;                /* [rows, dim] */
     double *d_mean, *d_log_std; /* [rows, dim] */
     double *work;
@@ -26,7 +25,6 @@ static squashed read_gaussians(replay_case *c, const double *log_std)
     squashed s = { .gaussians = { .struct_size = sizeof s.gaussians } };
     replay_shape(c, c->root, "mean", shape);
     s.n = shape[0] * shape[1];
-    s.tolerance = replay_number_or(c, c->root, "tolerance", TOL_NUMBERS);
     if (replay_number(c, c->root, "epsilon") != EPSILON)
         replay_fail(c, "epsilon is not %g", EPSILON);
 
@@ -61,10 +59,10 @@ static void compare_samples(replay_case *c, const squashed *s)
     double *log_prob = replay_zeros(c, g->n);
 
     replay_ok(c, tce_gauss_sample(g, noise, u));
-    replay_compare(c, c->root, "pre_tanh", s->n, u, s->tolerance);
+    replay_compare_rivals(c, c->root, "pre_tanh", s->n, u);
     replay_ok(c, tce_gauss_squash(g, noise, action, log_prob));
-    replay_compare(c, c->root, "action", s->n, action, s->tolerance);
-    replay_compare(c, c->root, "log_prob", g->n, log_prob, s->tolerance);
+    replay_compare_rivals(c, c->root, "action", s->n, action);
+    replay_compare_rivals(c, c->root, "log_prob", g->n, log_prob);
     replay_ok(c, tce_gauss_squash_backward(g, noise, NULL, coefficients, s->work, s->d_mean,
                                            s->d_log_std));
     to_log_std(s);
@@ -78,20 +76,20 @@ void replay_squashed_gaussian(replay_case *c)
     const squashed s = read_gaussians(c, log_std);
     const tce_gauss *const g = &s.gaussians;
     compare_samples(c, &s);
-    replay_compare_gradient(c, c->root, "d_mean", s.n, s.d_mean);
-    replay_compare_gradient(c, c->root, "d_log_std", s.n, s.d_log_std);
+    replay_compare_rivals(c, c->root, "d_mean", s.n, s.d_mean);
+    replay_compare_rivals(c, c->root, "d_log_std", s.n, s.d_log_std);
 
     /* actions that are given */
     const double *action = replay_array(c, c->root, "given_action", s.n);
     const double *coefficients = replay_array(c, c->root, "coefficients", g->n);
     double *log_prob = replay_zeros(c, g->n);
     replay_ok(c, tce_gauss_squash_log_prob(g, action, s.work, log_prob));
-    replay_compare(c, c->root, "given_log_prob", g->n, log_prob, s.tolerance);
+    replay_compare_rivals(c, c->root, "given_log_prob", g->n, log_prob);
     replay_ok(c, tce_gauss_squash_log_prob_backward(g, action, coefficients, s.work, s.d_mean,
                                                     s.d_log_std));
     to_log_std(&s);
-    replay_compare_gradient(c, c->root, "given_d_mean", s.n, s.d_mean);
-    replay_compare_gradient(c, c->root, "given_d_log_std", s.n, s.d_log_std);
+    replay_compare_rivals(c, c->root, "given_d_mean", s.n, s.d_mean);
+    replay_compare_rivals(c, c->root, "given_d_log_std", s.n, s.d_log_std);
 }
 
 /* The head's output is cut to [low, high], and has no gradient outside. */
@@ -106,13 +104,13 @@ void replay_squashed_clipped(replay_case *c)
     double *log_std = replay_zeros(c, n);
     for (size_t i = 0; i < n; i++)
         log_std[i] = fmin(fmax(raw[i], low), high);
-    replay_compare(c, c->root, "log_std", n, log_std, TOL_NUMBERS);
+    replay_compare_rivals(c, c->root, "log_std", n, log_std);
 
     const squashed s = read_gaussians(c, log_std);
     compare_samples(c, &s);
     for (size_t i = 0; i < n; i++)
         if (raw[i] < low || raw[i] > high)
             s.d_log_std[i] = 0.0;
-    replay_compare_gradient(c, c->root, "d_mean", n, s.d_mean);
-    replay_compare_gradient(c, c->root, "d_raw_log_std", n, s.d_log_std);
+    replay_compare_rivals(c, c->root, "d_mean", n, s.d_mean);
+    replay_compare_rivals(c, c->root, "d_raw_log_std", n, s.d_log_std);
 }

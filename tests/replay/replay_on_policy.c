@@ -2,7 +2,7 @@
  * PPO and gSDE: updates on given samples, and whole loops of the trainer's own methods in an
  * environment that plays a tape.
  */
-#include "replay.h"
+#include "replay_tape.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -502,102 +502,6 @@ void replay_gsde_distribution(replay_case *c)
 
 /* ---- whole loops ----------------------------------------------------------------------------- */
 
-/* What all environments of a case play, whatever is done in them. */
-typedef struct tape {
-    size_t N, K, O, A;
-    const double *reset;  /* [N, K+1, O] */
-    const double *obs;    /* [N, K, O] */
-    const double *reward; /* [N, K] */
-    const uint8_t *terminated, *truncated;
-    size_t n_made; /* environments so far */
-    double *bounds;
-} tape;
-
-typedef struct player {
-    tape *tape;
-    size_t number; /* of the environment */
-    size_t k;      /* steps played */
-} player;
-
-static tce_status player_create(void *user, const char *settings, void **out)
-{
-    tape *t = user;
-    player *p = calloc(1, sizeof *p);
-    (void)settings;
-    if (!p)
-        return tce_fail(TCE_E_NOMEM, "no memory");
-    p->tape = t;
-    p->number = t->n_made++ % t->N;
-    *out = p;
-    return TCE_OK;
-}
-
-static tce_status player_spec(void *instance, tce_env_spec *out)
-{
-    const tape *t = ((player *)instance)->tape;
-    out->n_obs = (int32_t)t->O;
-    out->n_action = (int32_t)t->A;
-    out->n_steps = 1000;
-    out->dt = 1.0;
-    out->action_low = t->bounds;
-    out->action_high = t->bounds + t->A;
-    return TCE_OK;
-}
-
-static tce_status player_reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
-                               double *out_vel)
-{
-    const player *p = instance;
-    const tape *t = p->tape;
-    (void)random, (void)out_pos, (void)out_vel;
-    memcpy(out_obs, t->reset + (p->number * (t->K + 1) + p->k) * t->O, t->O * sizeof *out_obs);
-    return TCE_OK;
-}
-
-static tce_status player_step(void *instance, const double *action, double *out_obs,
-                              tce_env_result *out)
-{
-    player *p = instance;
-    const tape *t = p->tape;
-    const size_t i = p->number * t->K + p->k;
-    (void)action;
-    if (p->k == t->K)
-        return tce_fail(TCE_E_ENV, "the tape has ended");
-    memcpy(out_obs, t->obs + i * t->O, t->O * sizeof *out_obs);
-    out->reward = t->reward[i];
-    out->terminated = t->terminated[i];
-    out->truncated = t->truncated[i];
-    p->k++;
-    return TCE_OK;
-}
-
-static const tce_env_vtable PLAYER = { .struct_size = sizeof PLAYER,
-                                       .abi = TCE_ENV_ABI,
-                                       .name = "tape",
-                                       .description = "plays a tape",
-                                       .create = player_create,
-                                       .destroy = free,
-                                       .spec = player_spec,
-                                       .reset = player_reset,
-                                       .step_action = player_step };
-
-static void read_tape(replay_case *c, size_t A, tape *t)
-{
-    size_t shape[REPLAY_MAX_RANK];
-    const json_t *given = replay_object(c, c->root, "tape");
-    replay_shape(c, given, "obs", shape);
-    memset(t, 0, sizeof *t);
-    t->N = shape[0], t->K = shape[1], t->O = shape[2], t->A = A;
-    t->obs = replay_array(c, given, "obs", t->N * t->K * t->O);
-    t->reset = replay_array(c, given, "reset", t->N * (t->K + 1) * t->O);
-    t->reward = replay_array(c, given, "reward", t->N * t->K);
-    t->terminated = replay_flags(c, given, "terminated", t->N * t->K);
-    t->truncated = replay_flags(c, given, "truncated", t->N * t->K);
-    t->bounds = replay_zeros(c, 2 * A);
-    for (size_t d = 0; d < A; d++)
-        t->bounds[d] = -1.0, t->bounds[A + d] = 1.0;
-}
-
 /* Noise and orders of an iteration, as the case gives them. */
 typedef struct given_draws {
     replay_case *c;
@@ -774,13 +678,13 @@ static void run_loop(replay_case *c, const method *way)
 {
     size_t shape[REPLAY_MAX_RANK];
     settings s;
-    tape t;
+    replay_tape t;
     void *learner;
     const json_t *iterations = replay_get(c, c->root, "iterations");
     run_settings(c, way->settings.name, &s);
     replay_shape(c, json_array_get(iterations, 0), "actions", shape);
-    read_tape(c, shape[2], &t);
-    const task playing = { .vtable = &PLAYER, .user = &t };
+    replay_read_tape(c, shape[2], &t);
+    const task playing = { .vtable = &REPLAY_TAPE, .user = &t };
     const method_context context = { &s, &playing, NULL };
     replay_ok(c, way->create(&context, &learner));
     replay_keep(c, learner, free_learner);
@@ -1189,40 +1093,6 @@ void replay_bbrl_clip_updates(replay_case *c)
 
 /* ---- what a trained policy does --------------------------------------------------------------- */
 
-static void free_normaliser(void *n)
-{
-    tce_normaliser_free(n);
-}
-
-/* A normaliser with given statistics, through the state that it saves. */
-static tce_normaliser *given_normaliser(replay_case *c, size_t O, double epsilon, double clip)
-{
-    tce_normaliser_options options;
-    tce_normaliser *out;
-    tce_store *store;
-    const double count = 1.0;
-    const size_t one = 1;
-    tce_normaliser_options_init(&options, sizeof options);
-    options.n_columns = (int32_t)O;
-    options.epsilon = epsilon;
-    options.clip = clip;
-    replay_ok(c, tce_normaliser_create(&options, NULL, &out));
-    replay_keep(c, out, free_normaliser);
-    replay_ok(c, tce_store_create(NULL, &store));
-    tce_status status = tce_store_put(store, "n.mean", TCE_STORE_F64, 1, &O,
-                                      replay_array(c, c->root, "obs_mean", O));
-    if (status == TCE_OK)
-        status = tce_store_put(store, "n.variance", TCE_STORE_F64, 1, &O,
-                               replay_array(c, c->root, "obs_var", O));
-    if (status == TCE_OK)
-        status = tce_store_put(store, "n.count", TCE_STORE_F64, 1, &one, &count);
-    if (status == TCE_OK)
-        status = tce_normaliser_load(out, store, "n");
-    tce_store_free(store);
-    replay_ok(c, status);
-    return out;
-}
-
 void replay_policy_action(replay_case *c)
 {
     size_t shape[REPLAY_MAX_RANK];
@@ -1265,8 +1135,8 @@ void replay_policy_action(replay_case *c)
     a.low = replay_array(c, c->root, "action_low", P);
     a.high = replay_array(c, c->root, "action_high", P);
     if (!squashed)
-        a.normaliser = given_normaliser(c, O, replay_number(c, c->root, "epsilon"),
-                                        replay_number_or(c, c->root, "obs_clip", 0.0));
+        a.normaliser = replay_normaliser(c, O, replay_number(c, c->root, "epsilon"),
+                                         replay_number_or(c, c->root, "obs_clip", 0.0));
     const double *obs = replay_array(c, c->root, "observations", n * O);
     double *action = replay_zeros(c, n * P), *work = replay_zeros(c, agent_work(&a, n));
     replay_ok(c, agent_act(&a, n, obs, 0.0, work, action));

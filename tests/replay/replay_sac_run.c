@@ -6,114 +6,16 @@
 #include <string.h>
 
 #include "methods/off_policy.h"
-#include "replay.h"
 #include "replay_sac.h"
+#include "replay_tape.h"
 
 enum { MOST_STEPS = 1 << 20 };
-
-/* ---- the tape -------------------------------------------------------------------------------- */
-
-/*
- * Step k of environment i shows obs[i, k] and brings reward[i, k]; when that was an end, the
- * environment goes on from reset[i, k + 1].
- */
-typedef struct tape {
-    size_t N, S, O, A; /* environments, steps of each */
-    const double *reset, *obs, *rewards;
-    const uint8_t *terminated, *truncated;
-    const double *low, *high;
-    double *sent; /* [S, N, A] actions that came */
-    size_t made;  /* environments so far */
-} tape;
-
-typedef struct player {
-    tape *tape;
-    size_t i, k;
-} player;
-
-static tce_status create(void *user, const char *settings, void **out)
-{
-    tape *t = user;
-    player *p = malloc(sizeof *p);
-    (void)settings;
-    if (!p)
-        return tce_fail(TCE_E_NOMEM, "no memory for a player");
-    *p = (player){ t, t->made++, 0 };
-    *out = p;
-    return TCE_OK;
-}
-
-static tce_status spec(void *instance, tce_env_spec *out)
-{
-    const tape *t = ((const player *)instance)->tape;
-    out->n_obs = (int32_t)t->O;
-    out->n_action = (int32_t)t->A;
-    out->n_steps = MOST_STEPS;
-    out->dt = 1.0;
-    out->action_low = t->low;
-    out->action_high = t->high;
-    return TCE_OK;
-}
-
-static tce_status reset(void *instance, tce_random *random, double *obs, double *pos, double *vel)
-{
-    const player *p = instance;
-    const tape *t = p->tape;
-    (void)random, (void)pos, (void)vel;
-    memcpy(obs, t->reset + (p->i * (t->S + 1) + p->k) * t->O, t->O * sizeof *obs);
-    return TCE_OK;
-}
-
-static tce_status step_action(void *instance, const double *action, double *obs,
-                              tce_env_result *out)
-{
-    player *p = instance;
-    tape *t = p->tape;
-    const size_t at = p->i * t->S + p->k;
-    if (p->k >= t->S)
-        return tce_fail(TCE_E_ENV, "the tape has only %zu steps", t->S);
-    memcpy(t->sent + (p->k * t->N + p->i) * t->A, action, t->A * sizeof *action);
-    memcpy(obs, t->obs + at * t->O, t->O * sizeof *obs);
-    out->reward = t->rewards[at];
-    out->terminated = t->terminated[at];
-    out->truncated = t->truncated[at];
-    p->k++;
-    return TCE_OK;
-}
-
-static const tce_env_vtable TABLE = { .struct_size = sizeof TABLE,
-                                      .abi = TCE_ENV_ABI,
-                                      .name = "tape",
-                                      .description = "replays recorded steps",
-                                      .create = create,
-                                      .destroy = free,
-                                      .spec = spec,
-                                      .reset = reset,
-                                      .step_action = step_action };
-
-static void read_tape(replay_case *c, size_t N, size_t A, tape *t)
-{
-    const json_t *from = replay_object(c, c->root, "tape");
-    size_t shape[REPLAY_MAX_RANK];
-    replay_shape(c, from, "obs", shape);
-    if (shape[0] != N)
-        replay_fail(c, "the tape has %zu environments, n_env is %zu", shape[0], N);
-    *t = (tape){ .N = N, .S = shape[1], .O = shape[2], .A = A };
-    t->reset = replay_array(c, from, "reset", N * (t->S + 1) * t->O);
-    t->obs = replay_array(c, from, "obs", N * t->S * t->O);
-    t->rewards = replay_array(c, from, "reward", N * t->S);
-    t->terminated = replay_flags(c, from, "terminated", N * t->S);
-    t->truncated = replay_flags(c, from, "truncated", N * t->S);
-    t->low = replay_array(c, c->root, "action_low", A);
-    t->high = replay_array(c, c->root, "action_high", A);
-    t->sent = replay_zeros(c, t->S * N * A);
-}
 
 /* ---- what is drawn --------------------------------------------------------------------------- */
 
 typedef struct given {
     replay_case *c;
-    const tape *t;
+    const replay_tape *t;
     const json_t *iterations;
     const double *warm_up, *noise; /* [steps, N, A] */
     int64_t n_warm_up, n_noise;
@@ -215,20 +117,22 @@ void replay_sac_run(replay_case *c)
     const settings_table table = { .name = "sac" };
     settings *s = replay_block(c, 1, sizeof *s);
     off_policy *l = replay_block(c, 1, sizeof *l);
-    tape *t = replay_block(c, 1, sizeof *t);
+    replay_tape *t = replay_block(c, 1, sizeof *t);
     given *g = replay_block(c, 1, sizeof *g);
     off_policy_options o;
     memset(&o, 0, sizeof o);
     replay_sac_options(c, M, N, 1, &o.sac);
     replay_sac_rates(c, &o.rates);
-    read_tape(c, N, (size_t)o.sac.n_actions, t);
+    replay_read_tape(c, (size_t)o.sac.n_actions, t);
+    if (t->N != N)
+        replay_fail(c, "the tape has %zu environments, n_env is %zu", t->N, N);
     o.steps = steps_of(c, "number_samples", N);
     o.gradient_steps = replay_int(c, c->root, "gradient_steps", 1, 1000);
     o.learning_starts = replay_int(c, c->root, "learning_starts", 0, MOST_STEPS);
     o.replay_size = (size_t)replay_int(c, c->root, "buffer_size", 1, MOST_STEPS);
 
     /* the learner, with the case's weights and numbers */
-    const task from = { .vtable = &TABLE, .user = t };
+    const task from = { .vtable = &REPLAY_TAPE, .user = t };
     const stepping_options envs = { (int32_t)N, PURPOSE_TRAIN_ENV };
     s->table = &table;
     replay_keep(c, l, free_run);
@@ -270,7 +174,7 @@ void replay_sac_run(replay_case *c)
     }
     if (learnt != json_array_size(g->iterations))
         replay_fail(c, "%zu iterations learnt, not %zu", learnt, json_array_size(g->iterations));
-    replay_compare_rivals(c, c->root, "actions_sent", t->S * n, t->sent);
+    replay_compare_rivals(c, c->root, "actions_sent", t->K * n, t->sent);
     compare_buffer(c, l);
     replay_sac_final(c, &l->sac);
 }

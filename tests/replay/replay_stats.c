@@ -9,8 +9,6 @@
 #include "../../examples/trainer/report/stats.h"
 #include "replay.h"
 
-/* Sums of some thousand terms at most, in another order. */
-#define TOL_STATS 1e-10
 /*
  * An interval of draws of one's own lies in the range that the case gives, which is rounded here.
  */
@@ -54,8 +52,8 @@ void replay_gae(replay_case *c)
     }
     double *advantages = replay_zeros(c, n), *returns = replay_zeros(c, n);
     replay_ok(c, tce_returns_gae(E, T, rewards, values, dones, gamma, lambda, advantages, returns));
-    replay_compare(c, c->root, "advantages", n, advantages, TOL_NUMBERS);
-    replay_compare(c, c->root, "returns", n, returns, TOL_NUMBERS);
+    replay_compare_rivals(c, c->root, "advantages", n, advantages);
+    replay_compare_rivals(c, c->root, "returns", n, returns);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
@@ -83,10 +81,10 @@ static void compare_aggregates(replay_case *c, const scores *s)
     const double gap = stats_optimality_gap(s->n, s->x);
     memcpy(s->work, s->x, s->n * sizeof *s->x);
     const double iqm = stats_iqm(s->n, s->work);
-    replay_compare(c, c->root, "mean", 1, &mean, TOL_STATS);
-    replay_compare(c, c->root, "median", 1, &median, TOL_STATS);
-    replay_compare(c, c->root, "optimality_gap", 1, &gap, TOL_STATS);
-    replay_compare(c, c->root, "iqm", 1, &iqm, TOL_STATS);
+    replay_compare_rivals(c, c->root, "mean", 1, &mean);
+    replay_compare_rivals(c, c->root, "median", 1, &median);
+    replay_compare_rivals(c, c->root, "optimality_gap", 1, &gap);
+    replay_compare_rivals(c, c->root, "iqm", 1, &iqm);
 }
 
 /* With the draws of the case: every IQM, its interval, and that of the profile at taus [n_tau]. */
@@ -108,10 +106,10 @@ static void compare_given_draws(replay_case *c, const scores *s, size_t n_tau, c
         stats_resample(s->R, s->K, s->x, runs + i * s->n, s->work);
         values[i] = stats_iqm(s->n, s->work);
     }
-    replay_compare(c, c->root, "bootstrap_iqm", n_draws, values, TOL_STATS);
+    replay_compare_rivals(c, c->root, "bootstrap_iqm", n_draws, values);
     const interval found = stats_interval(n_draws, values, BOOTSTRAP_COVERAGE);
-    replay_compare(c, c->root, "interval_for_indices", 2, (const double[]){ found.low, found.high },
-                   TOL_STATS);
+    replay_compare_rivals(c, c->root, "interval_for_indices", 2,
+                          (const double[]){ found.low, found.high });
 
     double *ends = replay_zeros(c, 2 * n_tau);
     for (size_t t = 0; t < n_tau; t++) {
@@ -123,7 +121,7 @@ static void compare_given_draws(replay_case *c, const scores *s, size_t n_tau, c
         ends[t] = at.low;
         ends[n_tau + t] = at.high;
     }
-    replay_compare(c, c->root, "profile_interval_for_indices", 2 * n_tau, ends, TOL_STATS);
+    replay_compare_rivals(c, c->root, "profile_interval_for_indices", 2 * n_tau, ends);
 }
 
 /* How far a number lies outside of the range [2] under a key. */
@@ -179,8 +177,8 @@ void replay_iqm_bootstrap(replay_case *c)
         profile[t] = stats_profile(s.n, s.x, taus[t]);
         of_means[t] = stats_profile_mean(s.R, s.K, s.x, taus[t]);
     }
-    replay_compare(c, c->root, "profile", n_tau, profile, TOL_STATS);
-    replay_compare(c, c->root, "profile_mean", n_tau, of_means, TOL_STATS);
+    replay_compare_rivals(c, c->root, "profile", n_tau, profile);
+    replay_compare_rivals(c, c->root, "profile_mean", n_tau, of_means);
     if (replay_get(c, c->root, "indices"))
         compare_given_draws(c, &s, n_tau, taus);
     compare_own_draws(c, &s, n_tau, taus);
@@ -195,11 +193,11 @@ void replay_jerk(replay_case *c)
     const double *velocity = replay_array(c, c->root, "velocity", shape[0] * shape[1]);
     smoothness found;
     stats_smoothness(shape[0], shape[1], velocity, replay_number(c, c->root, "dt"), &found);
-    replay_compare(c, c->root, "maximum_jerk", 1, &found.maximum_jerk, TOL_STATS);
-    replay_compare(c, c->root, "mean_squared_jerk", 1, &found.mean_squared_jerk, TOL_STATS);
-    replay_compare(c, c->root, "dimensionless_jerk", 1, &found.dimensionless_jerk, TOL_STATS);
-    replay_compare(c, c->root, "dimensionless_jerk_integral", 1, &found.dimensionless_jerk_integral,
-                   TOL_STATS);
+    replay_compare_rivals(c, c->root, "maximum_jerk", 1, &found.maximum_jerk);
+    replay_compare_rivals(c, c->root, "mean_squared_jerk", 1, &found.mean_squared_jerk);
+    replay_compare_rivals(c, c->root, "dimensionless_jerk", 1, &found.dimensionless_jerk);
+    replay_compare_rivals(c, c->root, "dimensionless_jerk_integral", 1,
+                          &found.dimensionless_jerk_integral);
 }
 
 void replay_correlation(replay_case *c)
@@ -210,5 +208,5 @@ void replay_correlation(replay_case *c)
     const double *samples = replay_array(c, c->root, "samples", S * n);
     double *work = replay_zeros(c, 2 * n), *matrix = replay_zeros(c, n * n);
     correlation_of_samples(S, T, D, samples, work, matrix);
-    replay_compare(c, c->root, "matrix", n * n, matrix, TOL_STATS);
+    replay_compare_rivals(c, c->root, "matrix", n * n, matrix);
 }
