@@ -143,6 +143,7 @@ export TCE_GOLDEN := $(CURDIR)/tests/golden
 export TCE_TEST_BUILD := $(abspath $(BUILD))/tests
 export OPENBLAS_NUM_THREADS := 1
 RUN = JOBS=$(JOBS) sh tests/run.sh
+PYTEST_JOBS = -n $(JOBS) --dist worksteal
 
 $(SUPPORT) $(REPLAY) $(BENCH) $(SUITES:%=%.o): | needs-suites
 
@@ -302,7 +303,7 @@ check-valgrind: suites $(BUILD)/replay ## suites, without the long loops of prop
 
 .PHONY: check-python
 check-python: $(LIBTCE) | $(VENV)/ready ## pytest on bindings/python
-	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/python
+	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q $(PYTEST_JOBS) tests/python
 
 .PHONY: bench
 bench: $(BUILD)/bench | $(VENV)/ready ## speed; beside mp_pytorch and torch after `make deps-peers`

@@ -256,7 +256,7 @@ check-trainer: export TCE_TRAIN := $(abspath $(EMBEDDED))
 check-trainer: program $(TRAINER_SUITES) | $(VENV)/ready needs-pictures needs-models ## the training system: suites, then the program by pytest
 	@failed=0; \
 	 $(RUN) $(TRAINER_SUITES) || failed=1; \
-	 TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/trainer || failed=1; \
+	 TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q $(PYTEST_JOBS) tests/trainer || failed=1; \
 	 exit $$failed
 
 .PHONY: check-kills
