@@ -159,7 +159,7 @@ START_TEST(exact_velocity_and_acceleration_are_derivatives)
 END_TEST
 
 /*
- * x phi_i(x) at scaled time s, written anew from the definition, for a natural phase without delay
+ * x phi_i(x) at scaled time s, written again from the definition, for a natural phase without delay
  */
 static double forcing(const tce_mp_options *o, int i, double s)
 {
@@ -329,7 +329,7 @@ START_TEST(a_batch_gives_each_path_the_bytes_it_has_alone)
             times[i] = 0.3 + 0.002 * (double)(i % T);
 
         /*
-         * three ways to say the same: rows once, rows an episode, and start times of which one
+         * three ways to say the same: rows once, rows per episode, and start times of which one
          * differs
          */
         for (int way = 0; way < 3; way++) {

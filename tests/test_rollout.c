@@ -1098,7 +1098,7 @@ START_TEST(a_lost_environment_stays_lost_while_others_are_stepped)
     ck_assert_double_eq(metrics[1][1], 0.0);
     ck_assert_int_eq(tce_rollout_status(rollout, 1), TCE_E_ENV_NAN);
 
-    /* reset alone, it goes on */
+    /* reset alone, it continues */
     ok(reset_alone(rollout, 1, 1, obs[1], NULL, NULL));
     ok(tce_rollout_status(rollout, 1));
     p.kind = FINE;

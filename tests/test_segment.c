@@ -582,7 +582,7 @@ START_TEST(episodes_with_their_own_grids_add_up)
 }
 END_TEST
 
-/* A kind of batch: shared or contextual covariance, one grid or one an episode. */
+/* A kind of batch: shared or contextual covariance, one grid or one per episode. */
 typedef struct form {
     int32_t shared;
     int32_t grids;

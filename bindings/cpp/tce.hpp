@@ -150,7 +150,7 @@ using store_array = detail::plain<tce_store_array>;
 
 /* ---- random streams and threads ------------------------------------------------------------------------------------ */
 
-/* A random stream, keyed by what it is for. A value: copies go on with the same numbers. */
+/* A random stream, keyed by what it is for. A value: copies continue with the same numbers. */
 class random
 {
 public:

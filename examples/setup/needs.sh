@@ -63,7 +63,7 @@ if [ -n "$install" ] && [ -n "$root" ] && [ -z "$unknown" ] && command -v apt-ge
     mkdir -p deps
     exec 9>deps/apt.lock
     flock 9
-    fetch "the packages$packages" "install these yourself, and go on with NO_DEPS=1" apt_install
+    fetch "the packages$packages" "install these yourself, then continue with NO_DEPS=1" apt_install
     exit
 fi
 
@@ -88,6 +88,6 @@ fi
 if [ -n "$line" ]; then
     echo "missing: $things. Type:  $line" >&2
 else
-    echo "missing: $things. Install what this system calls these (NO_DEPS=1 goes on without)" >&2
+    echo "missing: $things. Install what this system calls these (with NO_DEPS=1 nothing is looked for)" >&2
 fi
 exit 1

@@ -8,7 +8,7 @@
  * substep.
  *     per step (default)      0.005 f(A^2) before the hit, 2 in the step of the hit,
  *                             0.02 f(B^2) while the ball flies, 4 f(miss^2) + [landing x < 0]
- *                             in the step of the landing, 0 afterwards; the track begins anew
+ *                             in the step of the landing, 0 afterwards; the track starts again
  *                             with the hit. 300 steps.
  *     terminal=1              nothing until the ball has landed or 350 steps are over, then
  *                             0.2 f(A^2) without a hit, 2 f(A^2) + f(B^2) without a landing,
@@ -380,7 +380,7 @@ static double excess(const double *pos)
     return (above + below) / N_JOINTS;
 }
 
-/* A step that is not simulated: the time goes on, up to the last step. */
+/* A step that is not simulated: the time runs on to the last step. */
 static void stand_still(table_tennis *env, double *out_obs, tce_env_result *out)
 {
     env->base.step += 1.0;

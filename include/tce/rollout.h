@@ -1,6 +1,6 @@
 /*
  * rollout: many environments of one task on the thread pool. Desired paths or actions go in,
- * transitions come out; it knows no policy.
+ * transitions come out; it needs no policy.
  *
  * Every episode has a random stream of its own, so results do not depend on threads: environment i
  * draws episode k from (seed, purpose, first_env + i, k), or from a stream that the caller keys.

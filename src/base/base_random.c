@@ -2,7 +2,7 @@
  * Random streams: Philox 4x64 with 10 rounds from Random123, keyed by (seed, purpose), counted by
  * (block, a, b, 0).
  */
-/* in plain C where Random123 knows no product of 64 by 64 bits */
+/* in plain C where Random123 has no product of 64 by 64 bits */
 #define R123_USE_MULHILO64_C99 1
 #include <Random123/philox.h>
 

@@ -59,7 +59,7 @@ void tce__solve_lower_vector(tce__trans tl, size_t n, const double *L, size_t ld
 void tce__multiply_lower_vector(tce__trans tl, size_t n, const double *L, size_t ldl, double *x);
 
 /*
- * A = L L' from the lower triangle, in place; the strict upper triangle is left alone. 0, or 1 +
+ * A = L L' from the lower triangle, in place; the strict upper triangle is not touched. 0, or 1 +
  * the row whose pivot is not > 0.
  */
 int tce__cholesky(size_t n, double *A, size_t lda);

@@ -9,7 +9,7 @@
  *     I1(u) = E (I1(a) + (u - a) I0(a)) + int_a^u (u - s) e^{-alpha(u-s)/2} f ds
  *
  * The panels end where the phase, and with it every f_i <= x, is below FORCING_END: beyond it only
- * the decay goes on.
+ * the decay continues.
  */
 #include <float.h>
 #include <string.h>

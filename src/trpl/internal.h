@@ -27,8 +27,8 @@ typedef struct tce__cov {
     double distance; /* to the old covariance, before */
     double eta;      /* KL: eta; W2, Frobenius: omega; 0 inside */
     double step;     /* W2, Frobenius: t = 1 / (1 + omega) */
-    double first;    /* factor of entropy control before; 1: left alone */
-    double after;    /* factor of entropy control after; 1: left alone */
+    double first;    /* factor of entropy control before; 1: unchanged */
+    double after;    /* factor of entropy control after; 1: unchanged */
     int32_t active;  /* outside the bound */
     int32_t scaled_first;
     int32_t scaled_after;

@@ -9,8 +9,8 @@
  *     W2         |S~^-1 (S - S~)|_F^2 = |L~^-1 (S - S~)|_F^2,  d_S = 2 sym(Sigma~^-1 (S - S~))
  *     Frobenius  |L - L~|_F^2,  d_L = 2 (L - L~)
  *
- * The tilde is after entropy control. A covariance that the layer left alone to the bit costs and
- * adds nothing.
+ * The tilde is after entropy control. A covariance that the layer returned unchanged, bit for bit,
+ * costs and adds nothing.
  */
 #include <math.h>
 #include <string.h>

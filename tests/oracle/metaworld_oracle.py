@@ -177,7 +177,7 @@ def cpu(function):
 
 
 def speeds(env, task, bare_env, vector, n, rng, functions, loops):
-    """CPU seconds a step: package, ours with profile 3 and 2, five bare mj_step, those and mj_forward; of a reset of ours."""
+    """CPU seconds per step: package, ours with profile 3 and 2, five bare mj_step, those and mj_forward; of a reset of ours."""
     source = Actions(n, rng)
     actions = np.array([source(None) for _ in range(n)])
     obs, result = np.empty(N_OBS), tce._declarations.EnvResult()

@@ -175,7 +175,7 @@ def test_a_vector_is_what_gymnasium_makes_of_single_environments(name, mode) -> 
     ends = 0
     for step in range(n_steps + 15):
         if step == 10:
-            # one of them starts anew, so that ends come apart
+            # one of them is reset early, so that ends come apart
             mask = np.array([False, True, False])
             assert_same(*(vector.reset(seed=[None, 3, 9], options={"reset_mask": mask.copy()}) for vector in vectors))
         actions = random.uniform(-1.0, 1.0, (n, *vectors[0].single_action_space.shape))
@@ -271,7 +271,7 @@ def test_a_vector_draws_its_environments(name) -> None:
         gymnasium.make_vec(name, num_envs=1, render_mode="human")
 
 
-def test_a_seed_starts_the_history_of_a_vector_anew() -> None:
+def test_a_seed_restarts_the_history_of_a_vector() -> None:
     vector = gymnasium.make_vec("tce/MetaWorld-handle-press-v2", num_envs=2)
     first = vector.reset(seed=3)[0].copy()
     after_another = vector.reset(seed=4)[0].copy()

@@ -3,7 +3,7 @@
  *
  * A family is one file replay_<family>.c of functions that take a case, compute it through libtce's
  * public API, and compare every expected field; the table in replay.c says which kind goes to which
- * function. Everything here that cannot go on (a field is missing or malformed, a call of the
+ * function. Everything here that cannot continue (a field is missing or malformed, a call of the
  * library fails) ends the case by a jump back to its start, so a replay function reads as a
  * straight line. What a case allocates or creates is kept in its list and released when it ends,
  * however it ends.

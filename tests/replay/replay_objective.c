@@ -246,12 +246,12 @@ void replay_objective(replay_case *c)
     double *positions = replay_zeros(c, E * grid.T * D);
     replay_ok(c, tce_mp_trajectory(mp, &grid, params, positions, NULL, NULL));
 
-    /* one grid when all start together, and one factor or one an episode */
+    /* one grid when all start together, and one factor or one per episode */
     const size_t n_starts = grid.n_init_times == 1 ? 1 : replay_distinct_rows(E, 1, grid.init_time);
     const size_t n_rows = grid.n_time_rows == 1 ? 1 : replay_distinct_rows(E, grid.T, grid.times);
     const size_t n_grids = n_starts == 1 && n_rows == 1 ? 1 : E;
     if (n_grids > 1 && (grid.n_init_times == 1 || grid.n_time_rows == 1))
-        replay_fail(c, "\"times\" and \"init_time\" must both have a row an episode");
+        replay_fail(c, "\"times\" and \"init_time\" must both have one row per episode");
     const size_t n_cov = replay_shape(c, c->root, "new_chol", shape) > 2 ? shape[0] : 1;
     const int32_t *pairs = replay_pairs(c, &J);
     const replay_segment_setup setup = { mp,         E, grid.T, n_grids, grid.times, grid.init_time,

@@ -1,6 +1,6 @@
 /*
- * Environments that play what a case has recorded, whatever is done in them: step k of environment i
- * shows obs[i, k] and brings reward[i, k]; when that was an end, the environment goes on from
+ * Environments that play what a case has recorded, whatever is done in them: step k of environment
+ * i shows obs[i, k] and brings reward[i, k]; when that was an end, the environment continues from
  * reset[i, k + 1].
  */
 #ifndef REPLAY_TAPE_H

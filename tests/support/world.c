@@ -24,7 +24,7 @@ enum {
     MINIBATCHES = 6
 };
 
-static const double DT = 0.025; /* seconds a step */
+static const double DT = 0.025; /* seconds per step */
 static const double TAU = 1.0;  /* seconds of the primitive: all T steps */
 
 TOY(plane, "dof=2 steps=40")
@@ -247,7 +247,7 @@ static tce_status roll_out(world *w)
     tce_rollout_paths paths;
 
     tce_status status = tce_rollout_reset(w->rollout, E, w->iteration, w->contexts, w->init_pos,
-                                      w->init_vel);
+                                          w->init_vel);
     if (status == TCE_OK)
         status = factors_predict(w->policy, E, w->contexts, w->old_mean, w->old_L);
     tce_random_start(&random, 0, SAMPLES, w->iteration, 0);
@@ -304,38 +304,39 @@ static tce_status evaluate(world *w)
         status = critic_value(&w->critic, E * (T + 1), w->obs, w->values);
     if (status == TCE_OK)
         status = tce_returns_gae(E, T, w->rewards, w->values, w->dones, gamma, lambda, w->step_adv,
-                             w->returns);
+                                 w->returns);
 
     tce_random_start(&random, 0, TIME_POINTS, w->iteration, 0);
     if (status == TCE_OK)
-        status = tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, WORLD_K, 0, &random, w->pairs,
-                                      &w->J);
+        status = tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, WORLD_K, 0, &random,
+                                          w->pairs, &w->J);
     if (status == TCE_OK)
-        status = tce_segment_advantage(&(tce_segment_steps){ .struct_size = sizeof(tce_segment_steps),
-                                                         .E = E,
-                                                         .T = T,
-                                                         .J = w->J,
-                                                         .kind = TCE_SEGMENT_VALUE,
-                                                         .normalise = 1,
-                                                         .gamma = gamma,
-                                                         .rewards = w->rewards,
-                                                         .values = w->values,
-                                                         .pairs = w->pairs,
-                                                         .lengths = w->lengths,
-                                                         .out_advantages = w->advantages,
-                                                         .out_mask = w->mask });
+        status = tce_segment_advantage(
+            &(tce_segment_steps){ .struct_size = sizeof(tce_segment_steps),
+                                  .E = E,
+                                  .T = T,
+                                  .J = w->J,
+                                  .kind = TCE_SEGMENT_VALUE,
+                                  .normalise = 1,
+                                  .gamma = gamma,
+                                  .rewards = w->rewards,
+                                  .values = w->values,
+                                  .pairs = w->pairs,
+                                  .lengths = w->lengths,
+                                  .out_advantages = w->advantages,
+                                  .out_mask = w->mask });
     if (status == TCE_OK)
         status = tce_segment_set_pairs(w->segment, 1, T, w->times, &w->init_time, w->J, w->pairs);
     if (status == TCE_OK)
-        status = tce_segment_log_prob(w->segment,
-                                  &(tce_segment_paths){ .struct_size = sizeof(tce_segment_paths),
-                                                        .E = E,
-                                                        .positions = w->pos,
-                                                        .mean = w->old_mean,
-                                                        .L = w->old_L,
-                                                        .init_pos = w->init_pos,
-                                                        .init_vel = w->init_vel,
-                                                        .out_log_prob = w->log_prob });
+        status = tce_segment_log_prob(
+            w->segment, &(tce_segment_paths){ .struct_size = sizeof(tce_segment_paths),
+                                              .E = E,
+                                              .positions = w->pos,
+                                              .mean = w->old_mean,
+                                              .L = w->old_L,
+                                              .init_pos = w->init_pos,
+                                              .init_vel = w->init_vel,
+                                              .out_log_prob = w->log_prob });
     return status;
 }
 
@@ -354,7 +355,7 @@ static tce_status fit_critic(world *w)
     tce_random_start(&random, 0, MINIBATCHES, w->iteration, 0);
     for (int32_t i = 0; i < w->options.n_epochs && status == TCE_OK; i++)
         status = critic_fit_epoch(&w->critic, &fit, E * T, w->step_obs, w->returns, &random,
-                              &w->critic_loss);
+                                  &w->critic_loss);
     return status;
 }
 

@@ -318,7 +318,7 @@ static int cached_file(const char *folder, char *out)
 
 /*
  * The reward of a step, from a new environment that is gone again, so that the next one loads its
- * model anew.
+ * model again.
  */
 static double one_step(void)
 {

@@ -1,6 +1,6 @@
 /*
- * Environments stepped by raw actions: what a learner is shown, streams, ends and faults; and that a
- * collection that is interrupted anywhere continues with the same bytes, in every task there is.
+ * Environments stepped by raw actions: what a learner is shown, streams, ends and faults; and that
+ * a collection that is interrupted anywhere continues with the same bytes, in every task there is.
  */
 #include <check.h>
 #include <math.h>
@@ -270,7 +270,7 @@ START_TEST(what_is_seen_is_what_the_environments_did)
 }
 END_TEST
 
-START_TEST(a_lost_step_is_no_transition_and_its_environment_begins_anew)
+START_TEST(a_lost_step_is_no_transition_and_its_environment_begins_again)
 {
     fixture *f = malloc(sizeof *f);
     const stepping_learner learner = learner_of(f);
@@ -504,7 +504,7 @@ int main(void)
     TCase *property = task_case(suite, "property", 300);
 
     tcase_add_test(property, what_is_seen_is_what_the_environments_did);
-    tcase_add_test(property, a_lost_step_is_no_transition_and_its_environment_begins_anew);
+    tcase_add_test(property, a_lost_step_is_no_transition_and_its_environment_begins_again);
     tcase_add_test(property, threads_do_not_show);
     tcase_add_test(property, a_task_without_raw_actions_is_refused);
     tcase_add_loop_test(property, without_states_the_actions_lead_back, 0, 20);

@@ -299,7 +299,7 @@ def test_a_wrong_override_is_named(override, words) -> None:
 
 
 def test_the_page_of_settings_is_the_table() -> None:
-    assert (ROOT / "docs" / "settings.md").read_text() == fine("config", "--markdown"), "make it anew: tce config --markdown >docs/settings.md"
+    assert (ROOT / "docs" / "settings.md").read_text() == fine("config", "--markdown"), "make it again: tce config --markdown >docs/settings.md"
 
 
 def test_every_settings_file_that_is_shipped_loads() -> None:

@@ -309,7 +309,7 @@ static void compare(const export_case *c, const compiled *x, tce_policy *policy,
     ck_assert_int_eq(x->parameters(context, got), 0);
     ASSERT_CLOSE(c, "parameters", P, got, want, tolerance);
 
-    /* what the network gives goes on; a duration that it cannot mean is replaced in both */
+    /* what the network gives is used; a duration that it cannot mean is replaced in both */
     const int lead = c->mp.learn_tau != 0;
     const double tau = c->mp.learn_tau
                            ? (want[0] = got[0] = 1.1 + 0.1 * tce_random_uniform(&random))

@@ -91,7 +91,7 @@ def test_compiled_models_are_kept_by_version(tmp_path) -> None:
     version = shown.split("MuJoCo ")[1].split(",")[0]
     kept, = (tmp_path / "cache").iterdir()
     assert kept.name.startswith(f"hopper_jump.xml-{version}-")
-    # one of another version is left alone, not read
+    # one of another version is not touched, not read
     other = kept.with_name(kept.name.replace(version, "3.0.0"))
     kept.rename(other)
     before = other.stat().st_mtime_ns

@@ -52,7 +52,7 @@ def test_what_is_missing_is_named_with_the_line_of_this_system(tmp_path: Path) -
     other = folder_with(tmp_path / "other", *usual, **there)
     for more in ([], ["--install"]):
         result = needs(*more, *asked, path=other)
-        assert result.returncode == 1 and result.stderr.endswith("Install what this system calls these (NO_DEPS=1 goes on without)\n")
+        assert result.returncode == 1 and result.stderr.endswith("Install what this system calls these (with NO_DEPS=1 nothing is looked for)\n")
 
 
 @pytest.mark.parametrize("target", ["needs-suites", "needs-train", "build/flags"])

@@ -1,7 +1,7 @@
 /*
  * Noise of exploration: Fourier transforms against the direct sum, and streams of coloured noise
- * that depend on seed, environment and chunk alone and go on from a checkpoint with the same bytes.
- * Sequences and moments are compared with those of published code by `make replay`.
+ * that depend on seed, environment and chunk alone and continue from a checkpoint with the same
+ * bytes. Sequences and moments are compared with those of published code by `make replay`.
  */
 #include <check.h>
 #include <math.h>
@@ -160,7 +160,7 @@ START_TEST(an_end_begins_a_chunk_where_chunks_are_by_episode)
     noise_stream_next(&s, step);
     ck_assert_int_eq(s.chunks[0], 2);
     ck_assert_int_eq(s.chunks[1], 1);
-    /* an episode longer than a chunk goes on with a further one */
+    /* an episode longer than a chunk continues with another one */
     for (int t = 0; t < CHUNK; t++)
         noise_stream_next(&s, step);
     ck_assert_int_eq(s.chunks[0], 3);

@@ -339,7 +339,7 @@ def test_points_go_over_all_tasks_where_there_are_several(tmp_path: Path) -> Non
 @pytest.mark.parametrize("text,says", [
     ("", "no points"), ("source,method,environment_steps,y\n", "no points"), ("source,method,y\na,b,1\n", ":1: has no column environment_steps"),
     ("method,environment_steps,y\na,1,1\n", ":1: has no column source"), ("y,source,method,environment_steps\n1,a,b,1\n", ":1: has no column"),
-    ("source,method,environment_steps,y\na,b,1,2\na,b,1\n", ":3: has not 4 fields"),
+    ("source,method,environment_steps,y\na,b,1,2\na,b,1\n", ":3: this line does not have 4 fields"),
     ("source,method,environment_steps,y\na,b,many,2\n", ':2: "many"'), ("source,method,environment_steps,y\na,b,1,nan\n", ":2:")])
 def test_points_that_cannot_be_read(tmp_path: Path, text: str, says: str) -> None:
     run = write_run(tmp_path / "a", [(0, 0), (1000, 0.5)])

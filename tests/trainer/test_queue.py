@@ -34,7 +34,7 @@ Row = Dict[str, str]
 
 
 def library(config: Path) -> List[Any]:
-    """A queue that goes on does not load the library that its folder names."""
+    """A queue that continues does not load the library that its folder names."""
     return ["--task-library", config / "points.so"]
 
 
@@ -175,7 +175,7 @@ def test_lists_need_a_config() -> None:
     assert done.returncode == 2 and "CONFIG" in done.stderr
 
 
-# ---- stopping and going on -----------------------------------------------------------------------
+# ---- stopping and continuing -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number, before", [(signal.SIGINT, listen), (signal.SIGTERM, ignore)])
@@ -386,7 +386,7 @@ def test_a_queue_may_lie_in_a_folder_called_like_an_argument(config: Path, tmp_p
 
 
 def test_a_queue_does_not_need_the_file_of_its_program(config: Path, tmp_path: Path) -> None:
-    """As when the program is built anew meanwhile."""
+    """As when the program is rebuilt meanwhile."""
     folder, program = tmp_path / "queue", tmp_path / "tce"
     shutil.copy(PROGRAM, program)
     command = [program, "train", config, "--seeds", "1-3", "--jobs", 1, "run.iterations=200", "--out", folder]
@@ -465,7 +465,7 @@ def test_several_seeds_run_side_by_side(config: Path, tmp_path: Path) -> None:
 # ---- display -------------------------------------------------------------------------------------
 
 
-def test_what_runs_is_written_anew_on_a_terminal(config: Path, tmp_path: Path) -> None:
+def test_what_runs_is_redrawn_on_a_terminal(config: Path, tmp_path: Path) -> None:
     text = on_a_terminal("train", config, "--task", "all", "--jobs", 2, "run.iterations=1500", "run.checkpoint_every=500", "--out",
                          tmp_path / "queue")
     assert "0 of 3 done, 2 running, 1 waiting" in text and "/1500" in text

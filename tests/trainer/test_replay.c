@@ -273,7 +273,7 @@ START_TEST(rows_come_back_from_every_checkpoint)
         memset(again->rows.ring, 0xee, (size_t)capacity * size);
         ok(journal_load(&again->journal, store));
         check_ring(again, first->rows.written);
-        /* every third time the loaded one goes on in its place */
+        /* every third time the loaded one continues in its place */
         if (turn % 3 == 2) {
             keeper *const other = first;
             first = again;

@@ -199,7 +199,7 @@ static const double FEATURES[HELD_T][HELD_F] = {
 };
 static const double STD[HELD_F][HELD_D] = { { 1.0, 0.2 }, { 0.5, 1.5 }, { 0.8, 0.1 } };
 
-/* A matrix of noise times the features, drawn anew every HELD_EVERY steps. */
+/* A matrix of noise times the features, drawn again every HELD_EVERY steps. */
 static void draw_held(tce_random *random, double *out)
 {
     double matrix[HELD_F * HELD_D];

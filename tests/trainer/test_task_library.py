@@ -133,7 +133,7 @@ def test_a_queue_passes_its_library_on_to_its_runs(config: Path, library: Path, 
     queue = tmp_path / "queue"
     fine("train", config, "--seeds", "1-2", "--jobs", 1, "--task-library", "code/own.so", "--out", queue, cwd=tmp_path)
     assert loaded(library)
-    # one run is lost; the queue does not go on by what its own folder says
+    # one run is lost; the queue does not continue by what its own folder says
     folders = [path for path in queue.iterdir() if path.is_dir()]
     shutil.rmtree(folders[0])
     before = (queue / "queue.csv").read_bytes()

@@ -206,7 +206,7 @@ def test_success_ends_a_run_and_it_stays_ended(tiny: Path, tmp_path: Path) -> No
     assert len(rows(tmp_path / "run")) == 13
 
 
-# ---- stopping and going on -----------------------------------------------------------------------
+# ---- stopping and continuing -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -397,7 +397,7 @@ def test_a_run_that_never_had_a_checkpoint_begins_again(tiny: Path, whole: Path,
     process.kill()
     process.communicate()
     assert not checkpoints(folder)
-    # with rows it is not overwritten by accident, and nothing is there to go on from
+    # with rows it is not overwritten by accident, and there is nothing to continue from
     done = tce("train", tiny, "--out", folder)
     assert done.returncode == 1 and "--resume" in done.stderr
     done = tce("train", "--resume", folder, "run.iterations=12", "run.checkpoint_every=3")

@@ -35,7 +35,7 @@ static uint32_t read_u32(const uint8_t *p)
 }
 
 /*
- * Checks length, type and checksum of the chunk at *at; returns its data and goes on to the next.
+ * Checks length, type and checksum of the chunk at *at; returns its data and moves to the next.
  */
 static const uint8_t *next_chunk(const uint8_t **at, const char *type, uint32_t *size)
 {

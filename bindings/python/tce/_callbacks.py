@@ -192,7 +192,7 @@ class Chunks:
 def call_aside(function: Callable[[Faults], Any], stoppable: bool) -> Any:
     """Runs a long call of C in a thread of its own, while this one, the main thread, can be interrupted.
 
-    A stoppable call ends soon after that and is waited for, until a second interrupt. Another one goes on to its end, and its
+    A stoppable call ends soon after that and is waited for, until a second interrupt. Another one runs to its end, and its
     result is dropped: the exception is raised at once.
     """
     faults = Faults()

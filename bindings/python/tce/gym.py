@@ -162,7 +162,7 @@ class TaskEnv(_Limited, gymnasium.Env[Array, Array]):
         self._instance = Instance(task, settings)
         self.task_spec = self._instance.spec
         self._max_episode_steps = self.task_spec.n_steps
-        # where resets depend on the episodes before, a seed starts that history anew
+        # where resets depend on the episodes before, a seed restarts that history
         self._first = self._instance.get_state() if self.task_spec.carries_state else None
         offered = takes_actions(task, self.task_spec)
         self.control = control or ("action" if offered else "path")

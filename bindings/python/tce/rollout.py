@@ -51,7 +51,7 @@ class Rollout(Handle):
     settings  text for the task's create function, "key=value" lines
     seed, purpose  with an environment's number and an episode's number they key its random stream
     first_env   number of the first environment, where those of one run are split over several Rollouts
-    on_fault  "fail": a fault is raised; "drop": the episode is marked (see :meth:`status`) and the rest goes on
+    on_fault  "fail": a fault is raised; "drop": the episode is marked (see :meth:`status`) and the rest continues
     """
 
     _kind = "rollout"

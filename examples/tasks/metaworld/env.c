@@ -110,8 +110,10 @@ static tce_status open_model(mw_env *env)
         return status;
     const mjModel *m = c->whole;
     if (m->neq != 1 || m->nmocap != 1 || m->nu != 2)
-        return tce_fail(TCE_E_ENV, "%s: %s is not a model of the metaworld that `make deps` fetches; run it again",
-                        env->base.name, env->task->xml);
+        return tce_fail(
+            TCE_E_ENV,
+            "%s: %s is not a model of the metaworld that `make deps` fetches; run it again",
+            env->base.name, env->task->xml);
     const size_t n_pos = 3 * (size_t)m->nbody, n_eq = mjNEQDATA * (size_t)m->neq;
     env->body_pos = malloc(n_pos * sizeof *env->body_pos);
     env->eq_data = malloc(n_eq * sizeof *env->eq_data);
@@ -231,7 +233,7 @@ static void step_after_forward(const mjModel *m, mjData *d, int mocap_body)
     const double time = d->time;
     mj_checkPos(m, d);
     mj_checkVel(m, d);
-    /* a whole step elsewhere, and where MuJoCo has met a bad number and begun anew */
+    /* a whole step elsewhere, and where MuJoCo has met a bad number and reset the data */
     if (mjVERSION_HEADER != COMPARED_MUJOCO || d->time != time) {
         mj_step(m, d);
         return;

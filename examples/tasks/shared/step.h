@@ -20,8 +20,8 @@ void step_checked(const mjModel *model, mjData *data, int n);
 
 /*
  * n times mj_step and nothing else: what is derived (xpos, contacts, qfrc_bias) stays as the last
- * one computed it before it integrated. When a number is bad MuJoCo resets the data and goes on, as
- * the originals of these tasks do.
+ * one computed it before it integrated. When a number is bad MuJoCo resets the data and continues,
+ * as the originals of these tasks do.
  */
 void step_as_original(const mjModel *model, mjData *data, int n);
 

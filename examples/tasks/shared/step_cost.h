@@ -15,7 +15,7 @@ typedef struct tasks_step_cost {
 } tasks_step_cost;
 
 /*
- * measure 1: starts the sums anew; from now on the steps of the tasks are timed. measure 0: no
+ * measure 1: resets the sums; from now on the steps of the tasks are timed. measure 0: no
  * more. *out: the sums until now. Results of tasks do not change. Not during a roll-out.
  */
 typedef void (*tasks_step_cost_function)(int32_t measure, tasks_step_cost *out);

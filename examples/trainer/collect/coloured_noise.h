@@ -46,7 +46,7 @@ typedef struct noise_stream_options {
     double beta;
     size_t chunk; /* its length */
     size_t max_period;
-    int by_episode; /* a new chunk after every end; else chunks go on through episodes */
+    int by_episode; /* a new chunk after every end; else chunks continue through episodes */
     size_t n_envs, n_actions;
     uint64_t seed, purpose; /* of the streams */
     noise_normals normals;  /* NULL: drawn; else given, to repeat recorded noise */

@@ -3,8 +3,8 @@
  * path -> environment; or, for an agent that acts at every step, observation -> action.
  *
  * Episodes run in rounds of N environments. Parameters of episode e in collection k come from the
- * stream (seed, parameters, k, e); resets of evaluations from (seed, purpose, e, k), those of training
- * from (seed, purpose, environment, its episodes so far): nothing depends on threads.
+ * stream (seed, parameters, k, e); resets of evaluations from (seed, purpose, e, k), those of
+ * training from (seed, purpose, environment, its episodes so far): nothing depends on threads.
  */
 #include <math.h>
 #include <stdio.h>
@@ -307,7 +307,7 @@ static tce_status plan_round(episodes *ep, size_t first, size_t n, int explore)
 
 /* ---- at every step --------------------------------------------------------------------------- */
 
-/* Step t of a round: its actions, and what they brought. Returns whether an episode goes on. */
+/* Step t of a round: its actions, and what they brought. Returns whether an episode continues. */
 static tce_status act(episodes *ep, size_t first, size_t n, size_t t, int *out_goes_on)
 {
     const size_t O = ep->O, P = ep->P, T = ep->T;
@@ -528,7 +528,7 @@ tce_status episodes_save(const episodes *ep, tce_store *store, const char *name)
 
 /*
  * There may be another number of environments now, since evaluate.episodes may change: those that
- * there were go on.
+ * there were continue.
  */
 tce_status episodes_load(episodes *ep, const tce_store *store, const char *name)
 {

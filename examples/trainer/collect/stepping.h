@@ -6,9 +6,9 @@
  *     step     every environment, and where an episode ended or was lost its reset, in one pool item
  *     seen     what the step brought
  *
- * Collection continues across iterations: stepping_run takes up the episodes where they are. Episode
- * k of environment i draws from the stream (seed, purpose, i, k), where k counts that environment's
- * own episodes, so that nothing depends on threads or on when other environments end.
+ * Collection continues across iterations: stepping_run takes up the episodes where they are.
+ * Episode k of environment i draws from the stream (seed, purpose, i, k), where k counts that
+ * environment's own episodes, so that nothing depends on threads or on when other environments end.
  */
 #ifndef TRAINER_STEPPING_H
 #define TRAINER_STEPPING_H
@@ -18,9 +18,10 @@
 typedef struct stepping stepping;
 
 /*
- * What one step brought. A step that was lost to a fault is no transition: it has reward 0, terminated
- * 1, and `reached` repeats the observation before. Whatever led to that observation ends there; the
- * lost step itself is left out (masked by on-policy methods, flagged in a replay by others).
+ * What one step brought. A step that was lost to a fault is no transition: it has reward 0,
+ * terminated 1, and `reached` repeats the observation before. Whatever led to that observation ends
+ * there; the lost step itself is left out (masked by on-policy methods, flagged in a replay by
+ * others).
  */
 typedef struct stepping_seen {
     const double *obs;         /* [N, O] that were acted on */
@@ -98,21 +99,22 @@ tce_status stepping_begin(stepping *st, int *out_fresh);
 void stepping_white_noise(const stepping *st, double *out);
 
 /*
- * n_steps steps of all environments. TCE_E_ENV and others: a fault, unless collect.on_fault is drop;
- * then an error only when no environment is left that can be stepped.
+ * n_steps steps of all environments. TCE_E_ENV and others: a fault, unless collect.on_fault is
+ * drop; then an error only when no environment is left that can be stepped.
  */
 tce_status stepping_run(stepping *st, int64_t n_steps, const stepping_learner *learner);
 
 /*
  * Means over the episodes that ended since the last report, as `names` calls them: out [M + 2], NaN
- * when there were none. Counters and sums begin anew.
+ * when there were none. Counters and sums start at 0.
  */
 void stepping_report(stepping *st, double *out);
 
 /*
- * Into a checkpoint and back, under "<name>.…", in mid-episode: from the states of the task, or, where
- * it has none, by the actions since the last reset once more. Once per iteration, after the report.
- * load: TCE_E_STATE: the task does not continue where it was, since it or its options have changed.
+ * Into a checkpoint and back, under "<name>.…", in mid-episode: from the states of the task, or,
+ * where it has none, by the actions since the last reset once more. Once per iteration, after the
+ * report. load: TCE_E_STATE: the task does not continue where it was, since it or its options have
+ * changed.
  */
 tce_status stepping_save(const stepping *st, tce_store *store, const char *name);
 tce_status stepping_load(stepping *st, const tce_store *store, const char *name);

@@ -1,5 +1,5 @@
 /*
- * tce train: a new run, a run that goes on, or a queue of runs, tasks times seeds.
+ * tce train: a new run, a run that continues, or a queue of runs, tasks times seeds.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -196,7 +196,7 @@ static tce_status settings_to_begin(settings *s, const train_options *o)
 }
 
 /*
- * Settings of a run that goes on: its own, with overrides, or those of a CONFIG, which must agree
+ * Settings of a run that continues: its own, with overrides, or those of a CONFIG, which must agree
  * unless the run begins again.
  */
 static tce_status settings_to_resume(settings *s, const train_options *o)
@@ -239,7 +239,7 @@ static void report_end(display *d, const char *folder, const settings *s, const 
     display_note(d, "%s    (tce eval %s%s, tce plot %s%s)", folder, word, library, word, library);
 }
 
-/* What is saved after a failure, and how to go on. */
+/* What is saved after a failure, and how to continue. */
 static int report_failure(display *d, tce_status status, const char *folder, const settings *s,
                           const run_result *r)
 {
@@ -357,7 +357,7 @@ static int work_through(const train_options *o, queue *asked, settings *s)
     return status == TCE_OK ? code : fail();
 }
 
-/* asked: NULL to go on with the queue in o->resume. */
+/* asked: NULL to continue the queue in o->resume. */
 static int train_queue(const train_options *o, queue *asked, settings *s)
 {
     const char *folder = asked ? asked->folder : o->resume;

@@ -17,7 +17,7 @@
 
 /*
  * OpenBLAS has chosen its kernels by now. Where it took old ones the program starts once more and
- * asks for better; where that fails it goes on.
+ * asks for better; where that fails it continues.
  */
 static void restart_for_better_kernels(char **argv)
 {

@@ -17,7 +17,7 @@ typedef struct progress_line {
 
 void progress_line_start(progress_line *p, const char *doing, size_t total, const char *things);
 /*
- * n more are done. Writes the line anew, a few times a second at most and not before the first half
+ * n more are done. Redraws the line, a few times a second at most and not before the first half
  * second is over.
  */
 void progress_line_add(progress_line *p, size_t n);

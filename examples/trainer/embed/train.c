@@ -39,7 +39,7 @@ static int has_run(const tce_train_options *o)
     return o->folder && o->start != TCE_TRAIN_NEW && run_exists(o->folder);
 }
 
-/* What is asked for: the settings of the run, changed by the words, or all of them anew. */
+/* What is asked for: the settings of the run, changed by the words, or all of them again. */
 static tce_status read_asked(const tce_train_options *o, settings *out)
 {
     const settings_source from = { o->n_defaults, o->defaults, o->path,

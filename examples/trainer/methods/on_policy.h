@@ -1,7 +1,7 @@
 /*
- * What PPO, gSDE and step-based TRPL are made of : a Gaussian over actions, a value
- * network, running normalisers, and a roll-out of S steps in N environments that continues where the
- * last one stopped. A method adds its update.
+ * What PPO, gSDE and step-based TRPL are made of: a Gaussian over actions, a value network, running
+ * normalisers, and a roll-out of S steps in N environments that continues where the last one stopped.
+ * A method adds its update.
  *
  * Samples of a roll-out are numbered environment * S + step.
  */

@@ -70,7 +70,7 @@ static const setting_row SOFTPLUS_ROWS[] = {
 
 static const setting_row NOISE_ROWS[] = {
     { "policy", "sde_every", SETTING_INT, OWN(sde_every), "4", 1, 1e9, NULL, 0,
-      "steps of a roll-out after which the noise matrices are drawn anew" },
+      "steps of a roll-out after which the noise matrices are drawn again" },
     { "policy", "spread", SETTING_CHOICE, OWN(spread), "exp", 0, 0, SPREADS, 0,
       "deviations from their logarithms: exp, or expln, which grows slowly above 1" },
     { "policy", "full_std", SETTING_BOOL, OWN(full_std), "true", 0, 1, NULL, 0,

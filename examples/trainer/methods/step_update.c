@@ -1,5 +1,5 @@
 /*
- * Loss of a minibatch A the advantages, normalised over it or not:
+ * Loss of a minibatch. A: its advantages, normalised over it or not.
  *
  *     -mean min(rho A, clip(rho, 1 +- eps) A) - c_H mean entropy + c_V mean (R - V_c)^2
  *     V_c = V_old + clip(V - V_old, +- eps_v);  only the clipped error counts

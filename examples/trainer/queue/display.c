@@ -1,5 +1,5 @@
 /*
- * The line that a run writes anew while it goes, and its plain form.
+ * The line that a run redraws while it trains, and its plain form.
  *
  *     120/200  384k steps  12.3k/s  return -1.23  success 0.85 (eval 0.91)
  *         entropy 3.20  KL 0.050  simulation 40% critic 35% policy 25%  ETA 1:23

@@ -3,8 +3,8 @@
  * process starts, watches, stops and tells.
  *
  * A run is marked as running before its process begins and as done after that has ended: whenever
- * this process is killed, what the queue calls done is done, and what it calls running goes on from
- * its own last checkpoint.
+ * this process is killed, what the queue calls done is done, and what it calls running continues
+ * from its own last checkpoint.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -128,7 +128,7 @@ static void become(const queue_job *j, const work *w, pid_t parent)
     dup2(nothing, STDIN_FILENO);
     dup2(nothing, STDOUT_FILENO);
     dup2(fileno(j->messages), STDERR_FILENO);
-    /* not by its path: all runs are this program's, also when it was built anew or removed since */
+    /* not by its path: all runs are of this program, even if it has been rebuilt or removed since */
     char path[PROGRAM_PATH];
     const char *program = program_file(path);
     if (program)
@@ -316,7 +316,7 @@ static tce_status prepare(work *w)
     return status == TCE_OK ? queue_save(w->q) : status;
 }
 
-/* What failed and how to go on, on stderr. Returns the exit status. */
+/* What failed and how to continue, on stderr. Returns the exit status. */
 static int report(const work *w)
 {
     size_t n[N_QUEUE_STATES] = { 0 };

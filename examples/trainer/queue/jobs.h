@@ -35,7 +35,7 @@ typedef struct jobs_display {
     int quiet, terminal;
     int one_task;          /* then names are seeds */
     size_t width;          /* of the longest name of a task */
-    int n_lines;           /* that stand on the terminal and will be written anew */
+    int n_lines;           /* that stand on the terminal and will be redrawn */
     double started, shown; /* seconds */
     double first_share;    /* of the work, done at the start */
 } jobs_display;

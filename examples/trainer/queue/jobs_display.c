@@ -1,5 +1,5 @@
 /*
- * What a person sees of a queue: a few lines that are written anew on a terminal, a line when a run
+ * What a person sees of a queue: a few lines that are redrawn on a terminal, a line when a run
  * ends, a table at the end.
  *
  *     12 of 150 done, 2 running, 136 waiting  ETA 3:20:11
@@ -49,8 +49,8 @@ static void take_row(job_progress *p, const csv_row *row)
 }
 
 /*
- * A run that goes on cuts its file and writes the same rows again: an offset stays the beginning of
- * a row.
+ * A run that continues cuts its file and writes the same rows again: an offset stays the beginning
+ * of a row.
  */
 void job_progress_update(job_progress *p, const char *folder)
 {

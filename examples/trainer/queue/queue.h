@@ -6,8 +6,8 @@
  *                 it, its folder, why it failed
  *   lock          held by the process that works through the queue
  *
- * Both files are replaced as a whole at every change, so that a queue goes on after any end without
- * being told anything.
+ * Both files are replaced as a whole at every change, so that a queue continues after any
+ * interruption without being told anything.
  */
 #ifndef TRAINER_QUEUE_H
 #define TRAINER_QUEUE_H
@@ -79,9 +79,9 @@ tce_status queue_run_path(const queue *q, const queue_entry *entry, char out[RUN
 /*
  * Writes queue.yaml and queue.csv, runs what is not done, each run as a process of its own, and
  * keeps queue.csv up to date. Shows
- * what is going on, unless quiet; what failed comes on stderr at the end. The folder is locked.
+ * what is running, unless quiet; what failed comes on stderr at the end. The folder is locked.
  * *out: the exit code that tells what has become of the runs. A status other than TCE_OK: the queue
- * itself could not go on.
+ * itself could not continue.
  */
 tce_status jobs_run(queue *q, const settings *s, int quiet, int *out);
 

@@ -1,6 +1,6 @@
 /*
- * A run and its folder: who may write in it, what is written while it goes, and how it goes on
- * after any end.
+ * A run and its folder: who may write in it, what is written while it goes, and how it continues
+ * after any interruption.
  *
  *   config.yaml          effective settings
  *   progress.csv         one row per iteration
@@ -183,7 +183,7 @@ void run_forget_schedule(settings *s);
 tce_status run_settings_agree(const settings *now, const settings *then, const char *path);
 
 /*
- * Settings with which the run in a folder goes on, or begins again: its own with the words
+ * Settings with which the run in a folder continues, or begins again: its own with the words
  * "section.key=value" [n], or those that *asked has already, which must then agree with its own.
  */
 tce_status run_settings_resume(const char *folder, const settings_table *const *methods,

@@ -286,7 +286,7 @@ tce_status run_set_aside(const char *folder, char out[RUN_PATH])
     if (status == TCE_OK)
         status = copy_settings(folder, aside);
 
-    /* checkpoints first: without them nothing can be taken for a run that goes on */
+    /* checkpoints first: without them nothing can be taken for a run that continues */
     for (size_t i = 0; status == TCE_OK && i < sizeof RUN_FILES / sizeof RUN_FILES[0]; i++) {
         status = run_path(folder, RUN_FILES[i], from);
         if (status == TCE_OK)

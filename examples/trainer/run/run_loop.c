@@ -1,8 +1,8 @@
 /*
  * The loop of a run: iterate, evaluate, log, save, until the settings or the observer end it.
  *
- * What is saved and logged depends on the iteration alone, so a run that goes on from a checkpoint
- * repeats what was lost, byte for byte.
+ * What is saved and logged depends on the iteration alone, so a run that continues from a
+ * checkpoint repeats what was lost, byte for byte.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -116,7 +116,7 @@ tce_status tensorboard_open(const char *path, int64_t keep, tensorboard **out)
         return tce_fail(TCE_E_NOMEM, "no memory for the event file");
     snprintf(e->path, sizeof e->path, "%s", path);
 
-    /* a file that is shorter than the mark says is begun anew: it only repeats progress.csv */
+    /* a file that is shorter than the mark says is started again: it only repeats progress.csv */
     tce_status status = file_open(path, O_WRONLY | O_CREAT | O_APPEND, "ab", &e->file);
     if (status == TCE_OK && fseek(e->file, 0, SEEK_END) != 0)
         status = file_fail_write(path, errno);

@@ -8,7 +8,7 @@
  * files are on the disk before the checkpoint is; a process that is killed in between leaves rows
  * that the next one cuts off. A file goes when the oldest checkpoint no longer needs it.
  *
- * A journal knows nothing of what rows mean.
+ * A journal does not know what rows mean.
  */
 #ifndef TRAINER_JOURNAL_H
 #define TRAINER_JOURNAL_H

@@ -12,8 +12,8 @@ enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 enum { PROGRAM_PATH = 4096 };
 
 /*
- * A path that opens the file of the running program, also when it was built anew or removed since,
- * where the system has such a path; NULL when it does not tell.
+ * A path that opens the file of the running program, also when it has been rebuilt or removed
+ * since, where the system has such a path; NULL when it does not tell.
  */
 const char *program_file(char out[PROGRAM_PATH]);
 

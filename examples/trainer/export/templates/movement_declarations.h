@@ -10,8 +10,8 @@ int policy_parameters(const double *context, double *params);
 
 /*
  * Path of params [PARAMS] from init_pos, init_vel [DOF] at init_time (NULL: zeros; a ProMP has no
- * start), at times [T]: pos, vel [T, DOF], or NULL. Starting anew on the way (replanning) is a call
- * with the present time, position and velocity.
+ * start), at times [T]: pos, vel [T, DOF], or NULL. Starting again on the way (replanning) is a
+ * call with the present time, position and velocity.
  * 0, or -1 with nothing written: a number is not finite, a time is beyond the table, tau <= 0, a
  * start velocity before the delay (ProDMP), equal neighbouring times (ProMP).
  */
