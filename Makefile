@@ -260,7 +260,8 @@ check-replay: $(BUILD)/replay ## what replay says of compressed, wrong, unknown 
 	@sh tests/replay/check.sh $(BUILD)/replay
 
 .PHONY: check-docs
-check-docs: $(LIBTCE) | needs-test $(VENV)/ready ## the programs printed in README.md, docs/ and the package's README
+check-docs: $(LIBTCE) | needs-test $(VENV)/ready ## the programs printed in README.md, docs/ and the package's README, and the links of all pages
+	@$(VENV)/bin/python tests/docs/links.py $(sort $(wildcard *.md docs/*.md docs/*/*.md bindings/*/*.md tests/golden/*.md))
 	@CC='$(CC)' LIB='$(abspath $(LIB))' PYTHON='$(CURDIR)/$(VENV)/bin/python' OUT='$(abspath $(BUILD))/docs' JOBS=$(JOBS) \
 	    sh tests/docs/check.sh README.md bindings/python/README.md $(sort $(wildcard docs/*.md docs/*/*.md))
 
