@@ -7,6 +7,9 @@
  *     sparse (default)   -cost;  at the last step also
  *                      -3 D + 10 top - 2 (D at landing, or 5 when it has not landed) + 2 [healthy]
  *     dense (dense=1)    -3 D + 3 z + [healthy] - cost
+ *     markov (markov=1)  as sparse, for step-based methods: the step in which the foot leaves the
+ *                        floor simulates the rest of the episode without torque, pays what its last
+ *                        step would, and ends it.
  * The controller is a = clip(p - q + 0.1 (w - q'), -1, 1) for the desired position p and velocity w
  * of the three joints. The deciding event is that the foot leaves the floor. Heights, distances and
  * contacts are those that the last substep derived before its end, as in the original.
@@ -46,12 +49,13 @@ static const double ACTION_HIGH[N_JOINTS] = { 1.0, 1.0, 1.0 };
 
 typedef struct hopper_jump {
     mujoco_env base;
-    int dense; /* option */
+    int dense, markov; /* options */
     int torso, floor, foot_geom, foot_site;
     hopper_jump_state s;
 } hopper_jump;
 
-static const task_option OPTIONS[] = { TASK_FLAG(hopper_jump, dense, 0) };
+static const task_option OPTIONS[] = { TASK_FLAG(hopper_jump, dense, 0),
+                                       TASK_FLAG(hopper_jump, markov, 0) };
 static const mujoco_part PARTS[] = {
     TASK_PART(hopper_jump, torso, mjOBJ_BODY, "torso"),
     TASK_PART(hopper_jump, floor, mjOBJ_GEOM, "floor"),
@@ -62,6 +66,16 @@ static const char *const METRICS[] = { "max_height",     "goal_dist",    "height
                                        "healthy_reward", "contact_dist", "has_left_floor" };
 /* start angles and the goal: all that changes between episodes */
 static const int32_t CONTEXT[] = { FIRST_JOINT, FIRST_JOINT + 1, FIRST_JOINT + 2, OBS_GOAL };
+
+static tce_status configure(void *instance)
+{
+    const hopper_jump *env = instance;
+    if (env->dense && env->markov)
+        return tce_fail(TCE_E_VALUE,
+                        "hopper_jump: dense=1 pays at every step, and markov=1 for the "
+                        "whole flight at once: give one of them");
+    return TCE_OK;
+}
 
 /* Vector from the goal, on the floor, to the foot. */
 static void foot_from_goal(const hopper_jump *env, double *out)
@@ -148,17 +162,31 @@ static void step(void *instance, const double *action)
     follow_jump(env);
 }
 
+/* The rest of the episode without torque. */
+static void fly_to_the_end(hopper_jump *env)
+{
+    static const double NO_TORQUE[N_JOINTS] = { 0.0 };
+    while (!mujoco_is_last(&env->base)) {
+        step(env, NO_TORQUE);
+        env->base.step += 1.0;
+    }
+}
+
 /* The cost is that of what was asked for. */
 static void reward(void *instance, const double *action, tce_env_result *out)
 {
-    const hopper_jump *env = instance;
+    hopper_jump *env = instance;
     const hopper_jump_state *s = &env->s;
-    const double distance = goal_distance(env);
     double cost = 0.0;
     for (int i = 0; i < N_JOINTS; i++)
         cost += COST_WEIGHT * action[i] * action[i];
     out->event = s->left != 0.0;
     out->reward = -cost;
+    if (env->markov && s->left) {
+        fly_to_the_end(env);
+        out->terminated = 1;
+    }
+    const double distance = goal_distance(env);
     if (env->dense) {
         out->reward = -GOAL_WEIGHT * distance + HEIGHT_WEIGHT * s->height +
                       HEALTHY_DENSE * is_healthy(env) - cost;
@@ -198,6 +226,7 @@ static const mujoco_task HOPPER_JUMP = {
     .sizes = { NQ, NQ, N_JOINTS },
     TASK_OPTIONS(OPTIONS),
     TASK_PARTS(PARTS),
+    .configure = configure,
     .gains = { KP, KD },
     .first_joint = FIRST_JOINT,
     /* from the side, wide enough for every goal and a jump of two metres */

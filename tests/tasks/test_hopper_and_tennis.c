@@ -221,6 +221,40 @@ START_TEST(the_markov_variant_pays_for_the_flight_at_once)
 }
 END_TEST
 
+/* Beside the plain task, which is given no torque from the step on that leaves the floor. */
+START_TEST(the_markov_hopper_flies_within_the_step_in_which_it_leaves_the_floor)
+{
+    static const double NO_TORQUE[HOPPER_NU] = { 0.0 };
+    player plain = open_player(hopper, NULL, 3), markov = open_player(hopper, "markov=1", 3);
+    tce_env_result one = { 0 }, two = { 0 };
+    size_t n = 0;
+    while (n < 250 && !two.terminated) {
+        one = act(&plain, n);
+        two = act(&markov, n);
+        n++;
+        ck_assert_int_eq(one.event, two.event);
+        ck_assert_int_eq(two.terminated, two.event);
+        if (!two.terminated)
+            ck_assert(one.reward == two.reward);
+    }
+    ck_assert_uint_lt(n, 249);
+    const double cost = one.reward;
+    double metrics[2][N_METRICS];
+    ck_assert_mem_eq(plain.obs, markov.obs, (size_t)plain.spec.n_obs * sizeof *plain.obs);
+    for (; n < 250; n++) {
+        tce_env_result result = { 0 };
+        ok(hopper->step_action(plain.env, NO_TORQUE, plain.obs, &result));
+        one = result;
+    }
+    ck_assert_double_eq_tol(two.reward, cost + one.reward, 1e-12);
+    ok(hopper->metrics(plain.env, metrics[0]));
+    ok(hopper->metrics(markov.env, metrics[1]));
+    ck_assert_mem_eq(metrics[0], metrics[1], (size_t)plain.spec.n_metrics * sizeof(double));
+    close_player(&plain);
+    close_player(&markov);
+}
+END_TEST
+
 static void goes_round(const tce_env_vtable *task, size_t before)
 {
     player a = open_player(task, NULL, 5), b = open_player(task, NULL, 6);
@@ -272,6 +306,7 @@ START_TEST(a_wrong_option_is_named)
     task_refuses(hopper, "dense=2", TCE_E_VALUE, "dense");
     task_refuses(tennis, "variant=1", TCE_E_VALUE, "terminal");
     task_refuses(tennis, "terminal=1 markov=1", TCE_E_VALUE, "markov");
+    task_refuses(hopper, "dense=1 markov=1", TCE_E_VALUE, "markov");
 }
 END_TEST
 
@@ -315,6 +350,7 @@ int main(void)
     tcase_add_test(property, a_path_outside_of_the_limits_pays_for_each_step_from_there);
     tcase_add_test(property, a_path_refused_as_a_whole_returns_its_mean_excess);
     tcase_add_test(property, the_markov_variant_pays_for_the_flight_at_once);
+    tcase_add_test(property, the_markov_hopper_flies_within_the_step_in_which_it_leaves_the_floor);
     tcase_add_test(property, a_state_taken_and_put_back_goes_on_to_the_same_bytes);
     tcase_add_test(property, one_thread_and_three_give_the_same_bytes);
 

@@ -31,6 +31,7 @@ static const struct {
     { "box_pushing_sparse", NULL },
     { "hopper_jump", NULL },
     { "hopper_jump", "dense=1" },
+    { "hopper_jump", "markov=1" },
     { "table_tennis", NULL },
     { "table_tennis", "whole_path=1" },
     { "table_tennis", "markov=1" },

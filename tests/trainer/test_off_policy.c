@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "methods/off_policy.h"
+#include "methods/off_policy_settings.h"
 #include "support.h"
 
 /* Seconds a test may take; sanitizers on a busy machine need more than Check's 4. */
@@ -212,6 +213,101 @@ START_TEST(records_are_what_the_step_was)
 }
 END_TEST
 
+/* ---- settings -------------------------------------------------------------------------------- */
+
+static settings read_settings(const char *word)
+{
+    settings s;
+    char *words[] = { "run.method=sac", "run.iterations=5", "collect.rounds=3",
+                      "collect.number_samples=4", (char *)(uintptr_t)word };
+    ok(settings_read(&s, METHODS, NULL, word ? 5 : 4, words));
+    return s;
+}
+
+START_TEST(a_target_entropy_of_0_can_be_asked_for)
+{
+    settings s = read_settings(NULL);
+    ck_assert_double_eq(off_policy_rates(&s, 7).target_entropy, -7.0);
+    s = read_settings("update.target_entropy=-2");
+    ck_assert_double_eq(off_policy_rates(&s, 7).target_entropy, -2.0);
+    s = read_settings("update.target_entropy_auto=false");
+    ck_assert_double_eq(off_policy_rates(&s, 7).target_entropy, 0.0);
+}
+END_TEST
+
+START_TEST(a_temperature_starts_where_it_is_told_and_may_stay_there)
+{
+    const char *const words[] = { "update.entropy_coefficient=auto",
+                                  "update.entropy_coefficient=fixed" };
+    for (int fixed = 0; fixed < 2; fixed++) {
+        off_policy l;
+        off_policy_sum sum = { 0 };
+        settings s = read_settings(words[fixed]);
+        ok(settings_override(&s, "update.alpha=0.2"));
+        start(&l, 0, NULL);
+        const sac_options networks = off_policy_networks(&s);
+        ck_assert_double_eq(networks.first_log_alpha, log(0.2));
+        l.sac.log_alpha = networks.first_log_alpha;
+        l.o.rates.fixed_alpha = off_policy_rates(&s, 1).fixed_alpha;
+        while (sum.n == 0)
+            ok(off_policy_round(&l, &sum));
+        ck_assert_double_eq_tol(sum.report.alpha / (double)sum.n, 0.2, 1e-3);
+        ck_assert_int_eq(l.sac.log_alpha == log(0.2), fixed);
+        off_policy_free(&l);
+    }
+}
+END_TEST
+
+START_TEST(rates_fall_to_0_over_the_run_that_was_begun)
+{
+    settings s = read_settings("update.rate_schedule=linear");
+    const sac_rates first = off_policy_rates(&s, 1);
+    int64_t length = off_policy_schedule(&s, 3 * 4);
+    ck_assert_int_eq(length, 5 * 3 * 4);
+    ck_assert_double_eq(off_policy_rates_at(&first, 15, length).actor.learning_rate,
+                        0.75 * first.actor.learning_rate);
+    ck_assert_double_eq(off_policy_rates_at(&first, 15, length).critic.learning_rate,
+                        0.75 * first.critic.learning_rate);
+    ck_assert_double_eq(off_policy_rates_at(&first, 90, length).actor.learning_rate, 0.0);
+
+    /* a checkpoint keeps the length, whatever the run has become */
+    tce_store *store;
+    ok(tce_store_create(NULL, &store));
+    ok(off_policy_save_schedule(store, length));
+    length = 1000;
+    ok(off_policy_load_schedule(store, &length));
+    ck_assert_int_eq(length, 60);
+    tce_store_free(store);
+
+    ok(settings_override(&s, "update.schedule_steps=7"));
+    ck_assert_int_eq(off_policy_schedule(&s, 12), 7);
+    s = read_settings(NULL);
+    ck_assert_int_eq(off_policy_schedule(&s, 12), 0);
+    ck_assert_double_eq(off_policy_rates_at(&first, 15, 0).actor.learning_rate,
+                        first.actor.learning_rate);
+}
+END_TEST
+
+START_TEST(a_run_at_the_end_of_its_rates_learns_no_more)
+{
+    off_policy l;
+    off_policy_sum sum = { 0 };
+    start(&l, 0, NULL);
+    l.o.schedule_steps = 60;
+    while ((int64_t)l.N * l.steps < 60)
+        ok(off_policy_round(&l, &sum));
+    const size_t n = tce_policy_n_weights(l.sac.actor);
+    double *before = malloc(n * sizeof *before), *after = malloc(n * sizeof *after);
+    tce_policy_get_weights(l.sac.actor, before);
+    ok(off_policy_round(&l, &sum));
+    tce_policy_get_weights(l.sac.actor, after);
+    ck_assert_mem_eq(before, after, n * sizeof *before);
+    free(before);
+    free(after);
+    off_policy_free(&l);
+}
+END_TEST
+
 #ifdef COUNTS_REQUESTS
 START_TEST(rounds_take_no_memory)
 {
@@ -247,6 +343,10 @@ int main(void)
 
     tcase_add_test(property, a_lost_transition_keeps_its_place_and_is_never_drawn);
     tcase_add_test(property, records_are_what_the_step_was);
+    tcase_add_test(property, a_target_entropy_of_0_can_be_asked_for);
+    tcase_add_test(property, a_temperature_starts_where_it_is_told_and_may_stay_there);
+    tcase_add_test(property, rates_fall_to_0_over_the_run_that_was_begun);
+    tcase_add_test(property, a_run_at_the_end_of_its_rates_learns_no_more);
 #ifdef COUNTS_REQUESTS
     TCase *memory = test_case(suite, "memory", TIMEOUT);
     tcase_add_test(memory, rounds_take_no_memory);

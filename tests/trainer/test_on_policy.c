@@ -324,6 +324,83 @@ START_TEST(minibatches_are_cut_as_they_are_asked_for)
 }
 END_TEST
 
+/* A learner of a method after its first iteration with settings, up to three words. */
+static on_policy *iterated(const method *way, const char *const words[3])
+{
+    double values[MOST_COLUMNS];
+    settings s = read_settings(way, NULL);
+    for (int k = 0; k < 3; k++)
+        if (words[k])
+            ok(settings_override(&s, words[k]));
+    on_policy *l = start(way, &s, NULL);
+    iterate(way, l, 1, values);
+    return l;
+}
+
+START_TEST(a_time_limit_is_an_end_where_gamma_is_1_unless_it_is_asked_for)
+{
+    static const char *const GAMMAS[] = { "objective.gamma=0.9", "objective.gamma=1" };
+    static const char *const LIMITS[] = { "collect.time_limit=bootstrap",
+                                          "collect.time_limit=terminal", "collect.time_limit=auto",
+                                          NULL };
+    for (int g = 0; g < 2; g++) {
+        on_policy *l[4];
+        for (int k = 0; k < 4; k++)
+            l[k] = iterated(&METHOD_TABLE_PPO, (const char *const[]){ GAMMAS[g], LIMITS[k], NULL });
+        for (int k = 2; k < 4; k++) {
+            const size_t size = N * S * sizeof(double);
+            ck_assert_mem_eq(l[k]->rollout.rewards, l[g]->rollout.rewards, size);
+            ck_assert_mem_ne(l[k]->rollout.rewards, l[1 - g]->rollout.rewards, size);
+        }
+        for (int k = 0; k < 4; k++)
+            METHOD_TABLE_PPO.destroy(l[k]);
+    }
+}
+END_TEST
+
+START_TEST(returns_that_normalise_rewards_have_a_discount_of_their_own)
+{
+    static const char *const WORDS[3][3] = {
+        { "objective.gamma=0.9" },
+        { "objective.gamma=0.5" },
+        { "objective.gamma=0.9", "normalise.return_discount=0.5" },
+    };
+    double variance[3];
+    for (int k = 0; k < 3; k++) {
+        double mean, count;
+        on_policy *l = iterated(&METHOD_TABLE_PPO, WORDS[k]);
+        tce_normaliser_statistics(l->seen_returns, &mean, &variance[k], &count);
+        METHOD_TABLE_PPO.destroy(l);
+    }
+    ck_assert(variance[2] == variance[1] && variance[2] != variance[0]);
+}
+END_TEST
+
+/* Adam divides a gradient by its own size but for its epsilon, which such a bound falls below. */
+START_TEST(the_norm_of_trpls_gradient_may_be_bounded)
+{
+    static const char *const WORDS[2][3] = { { NULL }, { "update.clip_norm=1e-12" } };
+    on_policy *l[2];
+    size_t n;
+    double *weights[2], moved[2] = { 0.0 };
+    settings s = read_settings(&METHOD_TABLE_TRPL, NULL);
+    on_policy *first = start(&METHOD_TABLE_TRPL, &s, NULL);
+    double *before = weights_of(first, &n);
+    for (int k = 0; k < 2; k++) {
+        l[k] = iterated(&METHOD_TABLE_TRPL, WORDS[k]);
+        weights[k] = weights_of(l[k], &n);
+        for (size_t i = 0; i < tce_policy_n_weights(l[k]->mean); i++)
+            moved[k] += fabs(weights[k][i] - before[i]);
+        METHOD_TABLE_TRPL.destroy(l[k]);
+        free(weights[k]);
+    }
+    ck_assert_double_gt(moved[0], 0.0);
+    ck_assert_double_lt(moved[1], 0.01 * moved[0]);
+    free(before);
+    METHOD_TABLE_TRPL.destroy(first);
+}
+END_TEST
+
 /* Lost steps make minibatches smaller, never larger. */
 START_TEST(networks_have_room_for_the_largest_minibatch_and_no_more)
 {
@@ -340,7 +417,8 @@ START_TEST(networks_have_room_for_the_largest_minibatch_and_no_more)
         const settings s = read_settings(way, CUTS[k].word);
         on_policy *l = start(way, &s, NULL);
         ok(tce_policy_predict(l->mean, CUTS[k].rows, obs, mean, std));
-        fails(tce_policy_predict(l->mean, CUTS[k].rows + 1, obs, mean, std), TCE_E_SHAPE, "max_batch");
+        fails(tce_policy_predict(l->mean, CUTS[k].rows + 1, obs, mean, std), TCE_E_SHAPE,
+              "max_batch");
         way->destroy(l);
     }
     free(mean);
@@ -395,6 +473,9 @@ int main(void)
     tcase_add_loop_test(property, three_threads_give_the_bytes_of_one_and_nothing_is_allocated, 0,
                         N_WAYS);
     tcase_add_test(property, minibatches_are_cut_as_they_are_asked_for);
+    tcase_add_test(property, a_time_limit_is_an_end_where_gamma_is_1_unless_it_is_asked_for);
+    tcase_add_test(property, returns_that_normalise_rewards_have_a_discount_of_their_own);
+    tcase_add_test(property, the_norm_of_trpls_gradient_may_be_bounded);
     tcase_add_loop_test(property, networks_have_room_for_the_largest_minibatch_and_no_more, 0,
                         N_WAYS);
 

@@ -136,22 +136,14 @@ static const settings_group *const PPO_GROUPS[] = { &SETTINGS_RUN,
                                                     &SETTINGS_RETURNS,
                                                     &ON_POLICY_UPDATE,
                                                     &ON_POLICY_CLIP,
+                                                    &ON_POLICY_NORM,
                                                     NULL };
-static const settings_group *const GSDE_GROUPS[] = { &SETTINGS_RUN,
-                                                     &SETTINGS_TASK,
-                                                     &SETTINGS_ENVIRONMENTS,
-                                                     &ON_POLICY_COLLECT,
-                                                     &SETTINGS_EVALUATE,
-                                                     &ON_POLICY_NORMALISE,
-                                                     &SETTINGS_POLICY_NETWORK,
-                                                     &ON_POLICY_POLICY,
-                                                     &ON_POLICY_NOISE,
-                                                     &SETTINGS_CRITIC_NETWORK,
-                                                     &ON_POLICY_CRITIC,
-                                                     &SETTINGS_RETURNS,
-                                                     &ON_POLICY_UPDATE,
-                                                     &ON_POLICY_CLIP,
-                                                     NULL };
+static const settings_group *const GSDE_GROUPS[] = {
+    &SETTINGS_RUN,      &SETTINGS_TASK,           &SETTINGS_ENVIRONMENTS,   &ON_POLICY_COLLECT,
+    &SETTINGS_EVALUATE, &ON_POLICY_NORMALISE,     &SETTINGS_POLICY_NETWORK, &ON_POLICY_POLICY,
+    &ON_POLICY_NOISE,   &SETTINGS_CRITIC_NETWORK, &ON_POLICY_CRITIC,        &SETTINGS_RETURNS,
+    &ON_POLICY_UPDATE,  &ON_POLICY_CLIP,          &ON_POLICY_NORM,          NULL
+};
 
 const method METHOD_TABLE_PPO = { .settings = { "ppo", PPO_GROUPS, DEFAULTS, NULL },
                                   .phases = ON_POLICY_PHASES,

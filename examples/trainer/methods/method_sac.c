@@ -8,6 +8,7 @@
 
 #include "methods/off_policy.h"
 #include "methods/off_policy_settings.h"
+#include "methods/time_limit.h"
 
 static tce_status check_settings(const settings *s)
 {
@@ -64,20 +65,23 @@ static off_policy_options options_of(const learner *l, int coloured)
     const settings *s = &l->s;
     const off_policy_settings *o = off_policy_settings_of(s);
     const stepping *env = &l->run.env;
-    off_policy_options options = { .seed = s->run.seed,
-                                   .steps = o->number_samples / s->collect.environments,
-                                   .gradient_steps = o->gradient_steps,
-                                   .learning_starts = o->learning_starts,
-                                   .time_limit_ends = o->time_limit == OFF_POLICY_TERMINAL,
-                                   .coloured = coloured,
-                                   .replay_size = (size_t)o->replay_size,
-                                   .sac = off_policy_networks(s),
-                                   .rates = off_policy_rates(s, env->A),
-                                   .noise = { .beta = o->noise_beta,
-                                              .chunk = o->noise_chunk > 0 ? (size_t)o->noise_chunk
-                                                                          : env->T,
-                                              .max_period = (size_t)o->noise_max_period,
-                                              .by_episode = o->noise_chunk == 0 } };
+    off_policy_options options = {
+        .seed = s->run.seed,
+        .steps = o->number_samples / s->collect.environments,
+        .gradient_steps = o->gradient_steps,
+        .learning_starts = o->learning_starts,
+        .time_limit_ends = time_limit_ends(o->time_limit, o->gamma),
+        .coloured = coloured,
+        .replay_size = (size_t)o->replay_size,
+        .sac = off_policy_networks(s),
+        .rates = off_policy_rates(s, env->A),
+        .schedule_steps = off_policy_schedule(s, o->number_samples *
+                                                     off_policy_rounds(s, o->number_samples)),
+        .noise = { .beta = o->noise_beta,
+                   .chunk = o->noise_chunk > 0 ? (size_t)o->noise_chunk : env->T,
+                   .max_period = (size_t)o->noise_max_period,
+                   .by_episode = o->noise_chunk == 0 }
+    };
     return options;
 }
 

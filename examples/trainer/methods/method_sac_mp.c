@@ -32,6 +32,8 @@ typedef struct learner {
     size_t E, N, O, P, M, width;  /* M metrics; of a record: context, parameters, target */
     int64_t rounds_done, updates; /* so far */
     int64_t rounds;               /* of an iteration */
+    int64_t round_steps;          /* environment steps of a round */
+    int64_t schedule_steps;       /* over which rates fall to 0; 0: never */
     size_t step;                  /* of environments in the present round */
     double *low, *high;           /* [P] of the parameters */
     double *actions;              /* [E, P] in [-1, 1] */
@@ -180,7 +182,9 @@ static tce_status learn(learner *l, sac_report *out)
     replay_gather(&l->replay, M, l->places, l->O, l->P, b->actions, l->P);
     replay_gather(&l->replay, M, l->places, l->O + l->P, 1, b->rewards, 1);
     l->updates++;
-    return sac_update(&l->sac, &l->rates, out);
+    const sac_rates rates = off_policy_rates_at(&l->rates, l->rounds_done * l->round_steps,
+                                                l->schedule_steps);
+    return sac_update(&l->sac, &rates, out);
 }
 
 static void add_report(const sac_report *r, double *values)
@@ -417,7 +421,9 @@ static tce_status create_parts(learner *l, const method_context *c)
     memcpy(l->columns, l->mp ? l->train.names : l->env.names, (l->M + 2) * sizeof *l->columns);
     memcpy(l->columns + l->M + 2, COLUMNS, N_COLUMNS * sizeof *l->columns);
     const size_t T = l->mp ? l->train.T : 1;
-    l->rounds = off_policy_rounds(&l->s, (int64_t)(l->E * T));
+    l->round_steps = (int64_t)(l->E * T);
+    l->rounds = off_policy_rounds(&l->s, l->round_steps);
+    l->schedule_steps = off_policy_schedule(&l->s, l->rounds * l->round_steps);
     return start(l);
 }
 
@@ -469,6 +475,8 @@ static tce_status save(const void *self, tce_store *store)
         status = l->mp ? episodes_save(&l->train, store, "train.states")
                        : stepping_save(&l->env, store, "env");
     if (status == TCE_OK)
+        status = off_policy_save_schedule(store, l->schedule_steps);
+    if (status == TCE_OK)
         status = tce_store_put(store, "trainer.counters", TCE_STORE_I64, 1, &n, counters);
     return status;
 }
@@ -486,6 +494,8 @@ static tce_status load(void *self, const tce_store *store)
     if (status == TCE_OK)
         status = l->mp ? episodes_load(&l->train, store, "train.states")
                        : stepping_load(&l->env, store, "env");
+    if (status == TCE_OK)
+        status = off_policy_load_schedule(store, &l->schedule_steps);
     if (status != TCE_OK)
         return status;
     l->rounds_done = counters[0];

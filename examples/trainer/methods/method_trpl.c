@@ -152,15 +152,21 @@ static void label(const settings *s, char *out, size_t size)
     snprintf(out, size, "TRPL");
 }
 
-static const char *const DEFAULTS[] = {
-    "policy.activation=tanh",   "critic.activation=tanh",
-    "policy.hidden=[128, 128]", "critic.hidden=[128, 128]",
-    "objective.gamma=0.99",     "collect.environments=16",
-    "normalise.rewards=false",  "normalise.observation_clip=0",
-    "policy.epochs=20",         "policy.learning_rate=5e-5",
-    "update.minibatches=64",    "update.normalise_advantages=rollout",
-    "update.adam_epsilon=1e-8", NULL
-};
+static const char *const DEFAULTS[] = { "policy.activation=tanh",
+                                        "critic.activation=tanh",
+                                        "policy.hidden=[128, 128]",
+                                        "critic.hidden=[128, 128]",
+                                        "objective.gamma=0.99",
+                                        "collect.environments=16",
+                                        "normalise.rewards=false",
+                                        "normalise.observation_clip=0",
+                                        "policy.epochs=20",
+                                        "policy.learning_rate=5e-5",
+                                        "update.minibatches=64",
+                                        "update.normalise_advantages=rollout",
+                                        "update.adam_epsilon=1e-8",
+                                        "update.clip_norm=0",
+                                        NULL };
 
 static const settings_group *const GROUPS[] = { &SETTINGS_RUN,
                                                 &SETTINGS_TASK,
@@ -177,6 +183,7 @@ static const settings_group *const GROUPS[] = { &SETTINGS_RUN,
                                                 &ON_POLICY_PROJECTION,
                                                 &SETTINGS_RETURNS,
                                                 &ON_POLICY_UPDATE,
+                                                &ON_POLICY_NORM,
                                                 NULL };
 
 const method METHOD_TABLE_TRPL = { .settings = { "trpl", GROUPS, DEFAULTS, check_settings },

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "methods/off_policy_settings.h"
 #include "tools/clock.h"
 
 /* ---- what is drawn --------------------------------------------------------------------------- */
@@ -188,7 +189,9 @@ tce_status off_policy_learn(off_policy *l, sac_report *out)
     replay_gather(&l->replay, M, l->places, O + A + 1, O, b->next_obs, O);
     replay_gather(&l->replay, M, l->places, l->width - 1, 1, b->ends, 1);
     l->updates++;
-    return sac_update(&l->sac, &l->o.rates, out);
+    const sac_rates rates = off_policy_rates_at(&l->o.rates, (int64_t)l->N * l->steps,
+                                                l->o.schedule_steps);
+    return sac_update(&l->sac, &rates, out);
 }
 
 static void add(off_policy_sum *sum, const sac_report *r)
@@ -250,6 +253,8 @@ tce_status off_policy_save(const off_policy *l, tce_store *store)
     if (status == TCE_OK && l->o.coloured)
         status = noise_stream_save(&l->noise, store, "noise");
     if (status == TCE_OK)
+        status = off_policy_save_schedule(store, l->o.schedule_steps);
+    if (status == TCE_OK)
         status = tce_store_put(store, "trainer.counters", TCE_STORE_I64, 1, &n, counters);
     return status;
 }
@@ -267,6 +272,8 @@ tce_status off_policy_load(off_policy *l, const tce_store *store)
         status = stepping_load(&l->env, store, "env");
     if (status == TCE_OK && l->o.coloured)
         status = noise_stream_load(&l->noise, store, "noise");
+    if (status == TCE_OK)
+        status = off_policy_load_schedule(store, &l->o.schedule_steps);
     if (status != TCE_OK)
         return status;
     l->steps = counters[0];

@@ -37,8 +37,9 @@ typedef struct off_policy_options {
     int32_t time_limit_ends; /* a truncated step is an end, and not bootstrapped */
     int32_t coloured;        /* normals are those of `noise` */
     size_t replay_size;
-    sac_options sac; /* n_obs, n_actions, max_rows and pool are filled in */
-    sac_rates rates;
+    sac_options sac;            /* n_obs, n_actions, max_rows and pool are filled in */
+    sac_rates rates;            /* at the start */
+    int64_t schedule_steps;     /* over which they fall to 0; 0: never */
     noise_stream_options noise; /* n_envs, n_actions, seed and purpose are filled in */
 } off_policy_options;
 

@@ -6,14 +6,18 @@
 #include <float.h>
 #include <math.h>
 
+#include "methods/schedules.h"
+#include "methods/time_limit.h"
+
 /* an iteration of the default number of rounds has at least so many environment steps */
 #define LEAST_STEPS 1000
 
 #define OWN(field) SETTINGS_OWN(off_policy_settings, field)
 
-static const setting_choice TIME_LIMITS[] = { { "bootstrap", OFF_POLICY_BOOTSTRAP },
-                                              { "terminal", OFF_POLICY_TERMINAL },
-                                              { NULL, 0 } };
+static const setting_choice TEMPERATURES[] = { { "auto", TEMPERATURE_AUTO },
+                                               { "fixed", TEMPERATURE_FIXED },
+                                               { NULL, 0 } };
+static const setting_choice RATE_SCHEDULES[] = { { "constant", 0 }, { "linear", 1 }, { NULL, 0 } };
 
 static const setting_row COLLECT_ROWS[] = {
     { "collect", "number_samples", SETTING_INT, OWN(number_samples), "1", 1, 1e8, NULL, 0,
@@ -23,9 +27,8 @@ static const setting_row COLLECT_ROWS[] = {
       "rounds per iteration; 0: as many as take at least 1,000 environment steps" },
     { "collect", "learning_starts", SETTING_INT64, OWN(learning_starts), "10000", 0, 1e12, NULL, 0,
       "environment steps with uniform actions and without updates" },
-    { "collect", "time_limit", SETTING_CHOICE, OWN(time_limit), "bootstrap", 0, 0, TIME_LIMITS, 0,
-      "an episode that ends because its time is up: the value of its last observation counts, or "
-      "the episode is over" },
+    { "collect", "time_limit", SETTING_CHOICE, OWN(time_limit), "auto", 0, 0, TIME_LIMITS, 0,
+      TIME_LIMIT_HELP },
 };
 static const setting_row EPISODE_ROWS[] = {
     { "collect", "rounds", SETTING_INT, OWN(rounds), "0", 0, 1e9, NULL, 0,
@@ -65,7 +68,17 @@ static const setting_row UPDATE_ROWS[] = {
     { "update", "replay_size", SETTING_INT64, OWN(replay_size), "1000000", 1, 4e9, NULL, 0,
       "transitions kept" },
     { "update", "target_entropy", SETTING_REAL, OWN(target_entropy), "0", -SETTING_ANY, SETTING_ANY,
-      NULL, 0, "entropy that the temperature keeps the policy at; 0: minus the number of actions" },
+      NULL, 0, "entropy that the temperature keeps the policy at" },
+    { "update", "target_entropy_auto", SETTING_BOOL, OWN(target_entropy_auto), "true", 0, 1, NULL,
+      0, "a target_entropy of 0 means minus the number of actions" },
+    { "update", "entropy_coefficient", SETTING_CHOICE, OWN(temperature), "auto", 0, 0, TEMPERATURES,
+      0, "the temperature: auto: it follows the target entropy; fixed: it stays at alpha" },
+    { "update", "alpha", SETTING_REAL, OWN(alpha), "1", SETTING_POSITIVE, SETTING_ANY, NULL, 0,
+      "temperature at the start" },
+    { "update", "rate_schedule", SETTING_CHOICE, OWN(rate_schedule), "constant", 0, 0,
+      RATE_SCHEDULES, 0, "of both learning rates: constant; linear: to 0 at the end of the run" },
+    { "update", "schedule_steps", SETTING_INT64, OWN(schedule_steps), "0", 0, 1e15, NULL, 0,
+      "environment steps that the schedule counts to; 0: all of the run as it was begun" },
     { "update", "adam_epsilon", SETTING_REAL, OWN(adam_epsilon), "1e-8", SETTING_POSITIVE, 1, NULL,
       0, "in Adam's denominator" },
 };
@@ -118,6 +131,7 @@ sac_options off_policy_networks(const settings *s)
                                    .start = s->policy.options.start,
                                    .log_std_low = o->log_std_low,
                                    .log_std_high = o->log_std_high,
+                                   .first_log_alpha = log(o->alpha),
                                    .batch_size = o->batch_size };
     return networks;
 }
@@ -127,14 +141,53 @@ sac_rates off_policy_rates(const settings *s, size_t A)
     const off_policy_settings *o = off_policy_settings_of(s);
     sac_rates rates = { .gamma = o->gamma,
                         .polyak = o->polyak,
-                        .target_entropy = o->target_entropy != 0.0 ? o->target_entropy
-                                                                   : -(double)A };
+                        .fixed_alpha = o->temperature == TEMPERATURE_FIXED,
+                        .target_entropy = o->target_entropy };
+    if (o->target_entropy == 0.0 && o->target_entropy_auto)
+        rates.target_entropy = -(double)A;
     tce_adam_options_init(&rates.actor, sizeof rates.actor);
     rates.actor.epsilon = o->adam_epsilon;
     rates.critic = rates.actor;
     rates.actor.learning_rate = o->policy_rate;
     rates.critic.learning_rate = o->critic_rate;
     return rates;
+}
+
+int64_t off_policy_schedule(const settings *s, int64_t steps_per_iteration)
+{
+    const off_policy_settings *o = off_policy_settings_of(s);
+    if (!o->rate_schedule)
+        return 0;
+    return o->schedule_steps > 0 ? o->schedule_steps : s->run.iterations * steps_per_iteration;
+}
+
+sac_rates off_policy_rates_at(const sac_rates *first, int64_t done, int64_t length)
+{
+    const double factor = linear_schedule((uint64_t)done, (uint64_t)length, 0.0);
+    sac_rates now = *first;
+    now.actor.learning_rate *= factor;
+    now.critic.learning_rate *= factor;
+    return now;
+}
+
+tce_status off_policy_save_schedule(tce_store *store, int64_t length)
+{
+    return length > 0 ? tce_store_put(store, "trainer.schedule", TCE_STORE_I64, 0, NULL, &length)
+                      : TCE_OK;
+}
+
+tce_status off_policy_load_schedule(const tce_store *store, int64_t *length)
+{
+    int64_t then;
+    if (*length == 0)
+        return TCE_OK;
+    const tce_status status = tce_store_read(store, "trainer.schedule", TCE_STORE_I64, 1, &then);
+    if (status == TCE_OK && then < 1)
+        return tce_fail(TCE_E_CORRUPT, "trainer.schedule = %lld, must be positive",
+                        (long long)then);
+    if (status == TCE_OK)
+        *length = then;
+    return status;
 }
 
 int64_t off_policy_rounds(const settings *s, int64_t steps)

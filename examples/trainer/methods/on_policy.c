@@ -438,8 +438,10 @@ static tce_status normalise_rewards(on_policy *l, const stepping_seen *what, dou
     memcpy(out, what->rewards, l->N * sizeof *out);
     if (!l->seen_returns)
         return TCE_OK;
+    const double discount = l->o->return_discount > 0.0 ? l->o->return_discount
+                                                        : l->s.objective.gamma;
     for (size_t e = 0; e < l->N; e++) {
-        l->discounted[e] = l->s.objective.gamma * l->discounted[e] + what->rewards[e];
+        l->discounted[e] = discount * l->discounted[e] + what->rewards[e];
         l->mask[e] = !what->lost[e];
     }
     tce_status status = tce_normaliser_update(l->seen_returns, l->N, l->discounted, l->mask);
@@ -456,7 +458,7 @@ static tce_status bootstrap(on_policy *l, const stepping_seen *what, double *rew
 {
     const size_t O = l->O;
     size_t n = 0;
-    if (l->o->time_limit != TIME_LIMIT_BOOTSTRAP)
+    if (time_limit_ends(l->o->time_limit, l->s.objective.gamma))
         return TCE_OK;
     for (size_t e = 0; e < l->N; e++)
         if (what->truncated[e] && !what->terminated[e]) {

@@ -11,6 +11,7 @@
 #include "collect/stepping.h"
 #include "methods/methods.h"
 #include "methods/step_update.h"
+#include "methods/time_limit.h"
 #include "methods/trpl_step.h"
 
 /* Settings of these methods, in `own`; those of groups that others use too are where they always are. */
@@ -19,6 +20,7 @@ typedef struct on_policy_settings {
     int32_t time_limit; /* TIME_LIMIT_… */
     int32_t normalise_observations, normalise_rewards;
     double observation_clip, reward_clip; /* 0: none */
+    double return_discount;               /* of those that rewards are normalised by; 0: gamma */
     double initial_std, min_std;
     double policy_rate, critic_rate, adam_epsilon;
     int32_t rate_schedule; /* SCHEDULE_… */
@@ -36,12 +38,12 @@ typedef struct on_policy_settings {
 
 /* Of a number over the run: as it is; to 0; over the first quarter to clip_last. */
 enum { SCHEDULE_CONSTANT = 0, SCHEDULE_LINEAR = 1, SCHEDULE_FIRST_QUARTER = 2 };
-enum { TIME_LIMIT_BOOTSTRAP = 0, TIME_LIMIT_TERMINAL = 1 };
 enum { ADVANTAGES_RAW = 0, ADVANTAGES_MINIBATCH = 1, ADVANTAGES_ROLLOUT = 2 };
 
 /* Rows of them, by what they serve. A method lists these among its groups, section by section. */
 extern const settings_group ON_POLICY_COLLECT, ON_POLICY_NORMALISE, ON_POLICY_CRITIC_EPOCHS;
 extern const settings_group ON_POLICY_POLICY, ON_POLICY_CRITIC, ON_POLICY_UPDATE, ON_POLICY_CLIP;
+extern const settings_group ON_POLICY_NORM;
 extern const settings_group ON_POLICY_NOISE, ON_POLICY_SOFTPLUS, ON_POLICY_PROJECTION;
 
 const on_policy_settings *on_policy_settings_of(const settings *s);

@@ -9,9 +9,6 @@
 #define OWN(field) SETTINGS_OWN(on_policy_settings, field)
 #define ANY SETTING_ANY
 
-static const setting_choice TIME_LIMITS[] = { { "bootstrap", TIME_LIMIT_BOOTSTRAP },
-                                              { "terminal", TIME_LIMIT_TERMINAL },
-                                              { NULL, 0 } };
 static const setting_choice RATE_SCHEDULES[] = { { "constant", SCHEDULE_CONSTANT },
                                                  { "linear", SCHEDULE_LINEAR },
                                                  { NULL, 0 } };
@@ -33,9 +30,8 @@ static const setting_choice PROJECTIONS[] = {
 static const setting_row COLLECT_ROWS[] = {
     { "collect", "steps", SETTING_INT, OWN(steps), "1000", 1, 1e8, NULL, 0,
       "steps of each environment per iteration; the next iteration continues where it stopped" },
-    { "collect", "time_limit", SETTING_CHOICE, OWN(time_limit), "bootstrap", 0, 0, TIME_LIMITS, 0,
-      "an episode that ends because its time is up: the value of its last observation counts, or "
-      "the episode is over" },
+    { "collect", "time_limit", SETTING_CHOICE, OWN(time_limit), "auto", 0, 0, TIME_LIMITS, 0,
+      TIME_LIMIT_HELP },
 };
 
 static const setting_row NORMALISE_ROWS[] = {
@@ -47,6 +43,8 @@ static const setting_row NORMALISE_ROWS[] = {
       "by the running variance of discounted returns" },
     { "normalise", "reward_clip", SETTING_REAL, OWN(reward_clip), "10", 0, ANY, NULL, 0,
       "largest normalised reward; 0: no limit" },
+    { "normalise", "return_discount", SETTING_REAL, OWN(return_discount), "0", 0, 1, NULL, 0,
+      "discount of the returns whose variance normalises rewards; 0: objective.gamma" },
 };
 
 static const setting_row POLICY_ROWS[] = {
@@ -100,8 +98,13 @@ static const setting_row CLIP_ROWS[] = {
       "both widths after the first quarter" },
     { "update", "value_coefficient", SETTING_REAL, OWN(value_coefficient), "0.5", 0, ANY, NULL, 0,
       "of the value loss beside the policy's" },
+};
+
+static const setting_row NORM_ROWS[] = {
     { "update", "clip_norm", SETTING_REAL, OWN(max_norm), "0.5", 0, ANY, NULL, 0,
-      "largest norm of the gradient of all weights together; 0: no clip" },
+      "largest norm of the gradient of all weights together, which for trpl are the policy's; 0: "
+      "no "
+      "clip" },
 };
 
 static const setting_row PROJECTION_ROWS[] = {
@@ -143,6 +146,7 @@ const settings_group ON_POLICY_NOISE = GROUP(NOISE_ROWS);
 const settings_group ON_POLICY_CRITIC = GROUP(CRITIC_ROWS);
 const settings_group ON_POLICY_CRITIC_EPOCHS = GROUP(CRITIC_EPOCH_ROWS);
 const settings_group ON_POLICY_CLIP = GROUP(CLIP_ROWS);
+const settings_group ON_POLICY_NORM = GROUP(NORM_ROWS);
 const settings_group ON_POLICY_PROJECTION = GROUP(PROJECTION_ROWS);
 const settings_group ON_POLICY_UPDATE = GROUP(UPDATE_ROWS);
 

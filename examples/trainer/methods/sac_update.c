@@ -63,6 +63,7 @@ static void take_arrays(sac *s, const sac_options *o, memory *m)
     const size_t M = (size_t)o->batch_size, O = (size_t)o->n_obs, A = (size_t)o->n_actions;
     const size_t W = M * (O + A);
     s->M = M, s->O = O, s->A = A;
+    s->first_log_alpha = o->first_log_alpha;
     s->pool = o->pool;
     s->batch = (sac_batch){ .obs = memory_doubles(m, M * O),
                             .actions = memory_doubles(m, M * A),
@@ -154,7 +155,7 @@ tce_status sac_start(sac *s, tce_random *actor, tce_random *critics)
         if (status == TCE_OK && s->target[j])
             status = tce_net_average(s->target[j], s->critic[j], 1.0);
     }
-    s->log_alpha = 0.0;
+    s->log_alpha = s->first_log_alpha;
     memset(s->alpha_moments, 0, sizeof s->alpha_moments);
     s->n_alpha_steps = 0;
     return status;
@@ -219,6 +220,8 @@ tce_status sac_temperature(sac *s, const sac_rates *rates, size_t n, const doubl
     const double gradient = -(mean_of(n, log_prob) + rates->target_entropy);
     *out_loss = s->log_alpha * gradient;
     *out_gradient = gradient;
+    if (rates->fixed_alpha)
+        return TCE_OK;
     const tce_status status = tce_adam_update(&rates->critic, s->n_alpha_steps + 1, 1, &gradient,
                                               &s->log_alpha, &s->alpha_moments[0],
                                               &s->alpha_moments[1]);

@@ -25,6 +25,7 @@ typedef struct sac_options {
     int32_t activation, critic_activation;
     int32_t precision, start;
     double log_std_low, log_std_high;
+    double first_log_alpha;
     int32_t batch_size; /* M */
     int32_t max_rows;   /* most observations that the actor judges at once */
     int32_t bootstrap;  /* 0: every transition ends, there are no targets */
@@ -35,6 +36,7 @@ typedef struct sac_options {
 typedef struct sac_rates {
     tce_adam_options actor, critic; /* critic: of log alpha too */
     double gamma, polyak, target_entropy;
+    int32_t fixed_alpha; /* the temperature does not learn */
 } sac_rates;
 
 /* A minibatch, and the standard normals of its actions. Actions are in [-1, 1]. */
@@ -51,7 +53,7 @@ typedef struct sac_batch {
 typedef struct sac {
     tce_policy *actor;
     tce_net *critic[2], *target[2]; /* targets NULL without bootstrap */
-    double log_alpha;
+    double log_alpha, first_log_alpha;
     double alpha_moments[2]; /* Adam's, of log alpha */
     uint64_t n_alpha_steps;
     size_t M, O, A;
