@@ -372,7 +372,7 @@ START_TEST(raw_numbers_outside_the_limits_have_no_gradient)
     ok(tce_policy_set_weights(policy, weights));
     ok(tce_policy_predict(policy, 1, obs, mean, std));
     for (size_t i = 0; i < P; i++) {
-        ck_assert_double_eq(std[i], exp(WANT[i]));
+        ck_assert_double_eq_tol(std[i], exp(WANT[i]), 1e-15);
         d_std[i] = 1.0 / std[i];
     }
     ok(tce_policy_backward(policy, 1, d_mean, d_std));
@@ -454,6 +454,91 @@ START_TEST(extreme_raw_numbers_stay_finite)
     free(parameters);
     free(obs);
     free(gradient);
+}
+END_TEST
+
+/* ---- softplus and exp ------------------------------------------------------------------------ */
+
+enum { WIDE = 61 };
+
+/* Standard deviations of raw numbers, and their derivatives: both [n], of WIDE rows each time. */
+static void spread_of(int32_t spread, size_t n, const double *raw, double *std, double *slope)
+{
+    const double obs[O] = { 0.0 }, none[WIDE] = { 0.0 };
+    const int32_t hidden[] = { 1 };
+    double mean[WIDE], ones[WIDE];
+    tce_policy_options options = options_of(0, TCE_NET_DOUBLE, 1, NULL);
+    tce_policy *policy;
+
+    options.n_dims = WIDE;
+    options.form = TCE_POLICY_DIAGONAL_SHARED;
+    options.spread = spread;
+    options.min_std = 0.0;
+    options.n_hidden = 1;
+    options.hidden = hidden;
+    ok(tce_policy_create(&options, NULL, &policy));
+    const size_t n_weights = tce_policy_n_weights(policy);
+    double *weights = weights_of(policy);
+    for (size_t i = 0; i < WIDE; i++)
+        ones[i] = 1.0;
+    for (size_t i = 0; i + WIDE <= n; i += WIDE) {
+        memcpy(weights + n_weights - WIDE, raw + i, sizeof ones);
+        ok(tce_policy_set_weights(policy, weights));
+        ok(tce_policy_predict(policy, 1, obs, mean, std + i));
+        ok(tce_policy_backward(policy, 1, none, ones));
+        tce_policy_get_gradient(policy, weights);
+        memcpy(slope + i, weights + n_weights - WIDE, sizeof ones);
+    }
+    tce_policy_free(policy);
+    free(weights);
+}
+
+/* How far x is from `want`, in units of the last place of want. */
+static double distance(double x, long double want)
+{
+    const double size = fabs((double)want);
+    return (double)(fabsl((long double)x - want) / (long double)(nextafter(size, INFINITY) - size));
+}
+
+START_TEST(softplus_and_exp_are_within_two_units_in_the_last_place)
+{
+    enum { N = 300 * WIDE };
+    static double raw[N], std[N], slope[N];
+    tce_random random;
+
+    tce_random_start(&random, 12, 0, 0, 0);
+    for (size_t i = 0; i < N; i++) {
+        const double u = 2.0 * tce_random_uniform(&random) - 1.0;
+        raw[i] = i % 4 == 0 ? 700.0 * u : i % 4 == 1 ? 40.0 * u : i % 4 == 2 ? u : 1e-3 * u;
+    }
+    raw[0] = 0.0;
+    spread_of(TCE_POLICY_SOFTPLUS, N, raw, std, slope);
+    for (size_t i = 0; i < N; i++) {
+        const long double v = raw[i], e = expl(-fabsl(v));
+        const long double want = (v > 0 ? v : 0) + log1pl(e);
+        ck_assert_double_le(distance(std[i], want), 2.0);
+        ck_assert_double_le(distance(slope[i], (v > 0 ? 1 : e) / (1 + e)), 3.0);
+    }
+    spread_of(TCE_POLICY_EXP, N, raw, std, slope);
+    for (size_t i = 0; i < N; i++)
+        ck_assert_double_le(distance(std[i], expl(raw[i])), 2.0);
+    ck_assert_mem_eq(std, slope, sizeof std);
+}
+END_TEST
+
+/* The sums are those of one machine; all others must find them too, as for tanh in test_net.c. */
+START_TEST(softplus_and_exp_have_the_same_bytes_on_every_processor)
+{
+    enum { N = 100 * WIDE };
+    static double raw[N], std[N], slope[N];
+
+    for (size_t i = 0; i < N; i++)
+        raw[i] = ldexp((double)i - N / 2, i % 3 == 0 ? -10 : i % 3 == 1 ? -5 : -20);
+    spread_of(TCE_POLICY_SOFTPLUS, N, raw, std, slope);
+    ck_assert_uint_eq(test_sum_of_bits(N, std), 0x68bad0f4d1bcd214);
+    ck_assert_uint_eq(test_sum_of_bits(N, slope), 0x67e956a82e9434cc);
+    spread_of(TCE_POLICY_EXP, N, raw, std, slope);
+    ck_assert_uint_eq(test_sum_of_bits(N, std), 0x17a9fce9e2b79670);
 }
 END_TEST
 
@@ -848,6 +933,8 @@ int main(void)
     tcase_add_test(property, the_gain_of_the_last_layer_is_an_option);
     tcase_add_test(property, a_deviation_below_min_std_is_set_to_the_least);
     tcase_add_test(property, extreme_raw_numbers_stay_finite);
+    tcase_add_test(property, softplus_and_exp_are_within_two_units_in_the_last_place);
+    tcase_add_test(property, softplus_and_exp_have_the_same_bytes_on_every_processor);
     tcase_add_test(property, one_two_and_five_threads_give_the_same_bytes);
     tcase_add_test(property, the_covariance_vector_is_double_with_float_networks);
     tcase_add_test(property, the_norm_is_of_all_weights_together_and_scaling_scales_them);

@@ -2,6 +2,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/exponential.h"
+
 #define REAL double
 #define LARGEST DBL_MAX
 #define STORE_TYPE TCE_STORE_F64
@@ -11,12 +13,12 @@
 
 /* for tanh, as in net_float.c */
 #define BITS uint64_t
-#define MANTISSA 52
-#define ROUNDER 0x1.8p+52
+#define MANTISSA TCE__MANTISSA
+#define ROUNDER TCE__ROUNDER
 #define TANH_IS_1 20.0
-#define PER_LOG_2 0x1.71547652b82fep+0
-#define LOG_2_HIGH 0x1.62e42fefap-1
-#define LOG_2_LOW 0x1.cf79abc9e3b39p-40
+#define PER_LOG_2 TCE__PER_LOG_2
+#define LOG_2_HIGH TCE__LOG_2_HIGH
+#define LOG_2_LOW TCE__LOG_2_LOW
 #define TANH_P(z)                                                               \
     (-0x1.5555555555555p-2 +                                                    \
      z * (0x1.11111111110b4p-3 +                                                \
@@ -30,17 +32,7 @@
                                              z * (0x1.8a31014ef843ep-14 +       \
                                                   z * (-0x1.14b29c7a55c86p-15 + \
                                                        z * 0x1.f491f84cedfc3p-18)))))))))))
-#define EXP_Q(r)                                                               \
-    (0.5 + r * (0x1.555555555555cp-3 +                                         \
-                r * (0x1.555555555555ep-5 +                                    \
-                     r * (0x1.111111110eb83p-7 +                               \
-                          r * (0x1.6c16c16c1352ep-10 +                         \
-                               r * (0x1.a01a01b3cf5bap-13 +                    \
-                                    r * (0x1.a01a01b46e681p-16 +               \
-                                         r * (0x1.71ddef5db4fe6p-19 +          \
-                                              r * (0x1.27e4befff8d1fp-22 +     \
-                                                   r * (0x1.af6d300ccdd1p-26 + \
-                                                        r * 0x1.1f9e355b46cfep-29))))))))))
+#define EXP_Q tce__exp_q
 #define SQRT sqrt
 
 /* never called with a negative number, so it never sets errno: loops with it vectorise */

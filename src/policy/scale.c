@@ -11,6 +11,9 @@
 
 #include <tce/policy.h>
 
+#include "base/exponential.h"
+#include "base/internal.h"
+
 size_t tce__scale_n_raw(size_t P, int diagonal)
 {
     return diagonal ? P : P * (P + 1) / 2;
@@ -21,34 +24,60 @@ size_t tce__scale_size(size_t P, int diagonal)
     return diagonal ? P : P * P;
 }
 
-/* max(v, 0) + log(1 + e^-|v|): neither end overflows or loses its digits */
-static double softplus(double v)
+/* max(v, 0) + log(1 + e^-|v|) + least: neither end overflows or loses its digits */
+static TCE__VECTOR void softplus(size_t n, double least, const double *restrict v,
+                                 double *restrict out)
 {
-    return fmax(v, 0.0) + log1p(exp(-fabs(v)));
+    for (size_t i = 0; i < n; i++) {
+        const double e = tce__exp(v[i] < 0.0 ? v[i] : -v[i]);
+        out[i] = (v[i] > 0.0 ? v[i] : 0.0) + tce__log_1_plus(e) + least;
+    }
 }
 
-static double softplus_derivative(double v)
+static TCE__VECTOR void softplus_slope(size_t n, const double *restrict v, double *restrict out)
 {
-    const double e = exp(-fabs(v));
-    return (v >= 0.0 ? 1.0 : e) / (1.0 + e);
+    for (size_t i = 0; i < n; i++) {
+        const double e = tce__exp(v[i] < 0.0 ? v[i] : -v[i]);
+        out[i] = (v[i] >= 0.0 ? 1.0 : e) / (1.0 + e);
+    }
 }
 
-static double sigma_of(const tce__spread *s, double v)
+static TCE__VECTOR void exponential(size_t n, double low, double high, const double *restrict v,
+                                    double *restrict out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = tce__exp(v[i] < low ? low : v[i] > high ? high : v[i]);
+}
+
+static TCE__VECTOR void clipped_slope(size_t n, double low, double high, const double *restrict v,
+                                      double *restrict out)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double e = tce__exp(v[i]);
+        out[i] = v[i] >= low && v[i] <= high ? e : 0.0;
+    }
+}
+
+/* [P] standard deviations, or the diagonal of a factor */
+static void spread_forward(const tce__spread *s, size_t P, const double *v, double *sigma)
 {
     if (s->kind == TCE_POLICY_SOFTPLUS)
-        return softplus(v) + s->min_std;
-    if (s->kind == TCE_POLICY_EXP)
-        return exp(v);
-    return exp(v < s->low ? s->low : v > s->high ? s->high : v);
+        softplus(P, s->min_std, v, sigma);
+    else if (s->kind == TCE_POLICY_EXP)
+        exponential(P, -INFINITY, INFINITY, v, sigma);
+    else
+        exponential(P, s->low, s->high, v, sigma);
 }
 
-static double sigma_derivative(const tce__spread *s, double v)
+/* their derivatives, [P] */
+static void spread_slope(const tce__spread *s, size_t P, const double *v, double *slope)
 {
     if (s->kind == TCE_POLICY_SOFTPLUS)
-        return softplus_derivative(v);
-    if (s->kind == TCE_POLICY_EXP)
-        return exp(v);
-    return v >= s->low && v <= s->high ? exp(v) : 0.0;
+        softplus_slope(P, v, slope);
+    else if (s->kind == TCE_POLICY_EXP)
+        exponential(P, -INFINITY, INFINITY, v, slope);
+    else
+        clipped_slope(P, s->low, s->high, v, slope);
 }
 
 double tce__scale_start(const tce__spread *s, double sigma)
@@ -61,15 +90,17 @@ double tce__scale_start(const tce__spread *s, double sigma)
 
 void tce__scale_forward(const tce__spread *s, size_t P, const double *raw, double *scale)
 {
-    const double *lower = raw + P;
+    spread_forward(s, P, raw, scale);
+    if (s->diagonal)
+        return;
 
-    for (size_t i = 0; s->diagonal && i < P; i++)
-        scale[i] = sigma_of(s, raw[i]);
-    for (size_t i = 0; !s->diagonal && i < P; i++) {
+    /* the diagonal lies in the first row until the others have theirs */
+    for (size_t i = P; i-- > 0;) {
+        const double *lower = raw + P + i * (i - 1) / 2;
         double *row = scale + i * P;
+        row[i] = scale[i];
         for (size_t j = 0; j < i; j++)
-            row[j] = *lower++;
-        row[i] = sigma_of(s, raw[i]);
+            row[j] = lower[j];
         for (size_t j = i + 1; j < P; j++)
             row[j] = 0.0;
     }
@@ -80,13 +111,14 @@ void tce__scale_backward(const tce__spread *s, size_t P, const double *raw, cons
 {
     double *d_lower = d_raw + P;
 
+    spread_slope(s, P, raw, d_raw);
     for (size_t i = 0; s->diagonal && i < P; i++)
-        d_raw[i] = d_scale[i] * sigma_derivative(s, raw[i]);
+        d_raw[i] *= d_scale[i];
     for (size_t i = 0; !s->diagonal && i < P; i++) {
         const double *d_row = d_scale + i * P;
         for (size_t j = 0; j < i; j++)
             *d_lower++ = d_row[j];
-        d_raw[i] = d_row[i] * sigma_derivative(s, raw[i]);
+        d_raw[i] *= d_row[i];
     }
 }
 

@@ -126,6 +126,18 @@ double test_difference(size_t n, const double *a, const double *b)
     return largest;
 }
 
+uint64_t test_sum_of_bits(size_t n, const double *x)
+{
+    uint64_t sum = 0xcbf29ce484222325;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        sum = (sum ^ bits) * 0x100000001b3;
+    }
+    return sum;
+}
+
 double test_largest(size_t n, const double *b)
 {
     double largest = 0.0;

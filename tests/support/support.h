@@ -10,6 +10,7 @@
 #define TCE_TESTS_SUPPORT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <check.h>
 
@@ -58,6 +59,12 @@ void test_hooks(test_memory *m, tce_hooks *hooks);
 
 /* max |a - b|; infinity when either has a NaN. */
 double test_difference(size_t n, const double *a, const double *b);
+
+/*
+ * A sum of the bits of x [n] that depends on their order (FNV-1a over 64 bits at a time): equal on
+ * all machines when every number is.
+ */
+uint64_t test_sum_of_bits(size_t n, const double *x);
 
 /* max(1, max |b|), and max |b|. */
 double test_scale(size_t n, const double *b);
