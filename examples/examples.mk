@@ -200,7 +200,7 @@ deps-wheel: $(WHEEL_VENV)/ready ## what `make wheel` needs: zig, OpenBLAS, the s
 	$(call needs,$(WHEEL_NEEDS))
 	$(if $(NO_DEPS),,@sh bindings/python/wheel/sources.sh deps/wheel/sources libyaml zlib)
 
-wheel: $(WHEEL_VENV)/ready | needs-train needs-mujoco ## the Python package libtce for any Linux with glibc 2.28, OpenBLAS inside, into build/wheels
+wheel: $(WHEEL_VENV)/ready | $(if $(INSTALLING),deps-wheel) needs-train needs-mujoco ## the Python package libtce for any Linux with glibc 2.28, OpenBLAS inside, into build/wheels
 	$(call needs,$(WHEEL_NEEDS))
 	@[ -d deps/wheel/sources/zlib ] || { echo "the sources of libyaml and zlib are missing. Type:  make deps-wheel" >&2; exit 1; }
 	@MAKE='$(MAKE)' CC=gcc MUJOCO_DIR='$(MUJOCO_DIR)' sh bindings/python/wheel/build.sh $(BUILD)/wheel $(abspath $(WHEEL_VENV))/bin/python $(WHEELS)
