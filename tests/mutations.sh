@@ -23,7 +23,10 @@ tests_that_fail()
 {
     (cd "$copy" && export TCE_TEST_BUILD="$copy/build/tests" TCE_GOLDEN="$copy/tests/golden" &&
         JOBS=${JOBS:-1} CK_VERBOSITY=normal sh tests/run.sh $(printf 'build/%s ' $suites)) >"$copy/suites.log" 2>&1
-    sed -n 's/^\(tests\/\)\{0,1\}\(test_[a-z_]*\)\.c:[0-9]*:[FE]:[^:]*:\([a-z0-9_]*\):.*/\2: \3/p' "$copy/suites.log" | sort -u
+    # Running suite(s): mp, and below it  <file>:<line>:F:<case>:<test>:<number>: <message>
+    awk '/^Running suite/ { suite = $NF }
+         match($0, /^[a-z_\/.]*\.c:[0-9]*:[FE]:/) { split(substr($0, RLENGTH + 1), word, ":"); print suite ": " word[2] }' "$copy/suites.log" |
+        sort -u
 }
 
 cases_that_fail()

@@ -22,6 +22,11 @@
 
 /* ---- the task: a point mass in the plane, pulled to where it should be ----------------------- */
 
+/*
+ * Not the toy of the other suites: instances are counted, and environments of a given number go
+ * wrong at a given step in every way that there is, with a message and without.
+ */
+
 /* What goes wrong, and where: given to every environment as `user`, which counts itself in. */
 typedef struct plan {
     int n_created, n_destroyed, n_alive;

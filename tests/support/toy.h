@@ -10,6 +10,14 @@
  *     steps=T       of an episode [20], which lasts a second
  *     dof=D         1 or 2 [1]
  *     metric=NAME   of the second metric ["distance"]
+ *     raw=1         takes raw actions alone
+ *     low=A[,B]     least and largest raw actions, in each direction [-1, 1]
+ *     high=A[,B]
+ *     velocity=1    shows its velocity too, between position and goal
+ *     early=N       an episode with a goal beyond 0.6 is over after N steps
+ *     slips=N       an episode with a goal before 0.4 is lost in step N
+ *     lost=N        every N-th step of an instance's life is lost; environment i has lived i steps
+ *     stuck=N       episode N of an instance, from 1, cannot begin
  *
  * It needs nothing of libtce but the header, so that a task library of it links nothing.
  */
@@ -33,17 +41,23 @@ enum {
     TOY_TRAINING = 3 /* purpose of the streams of training */
 };
 
+/* What is in the reward of a step that is lost. */
+#define TOY_LOST_REWARD 1e6
+
 typedef struct toy {
     char fault[TOY_TEXT], metric[TOY_TEXT];
     int D, T;
-    int has_target;
+    int has_target, raw, shows_velocity;
+    int early, slips, lost, stuck; /* 0: never */
     double target;
+    double low[TOY_D], high[TOY_D];
     uint64_t from; /* first episode of "fails" and "gives_nan" */
     double pos[TOY_D], vel[TOY_D], goal[TOY_D];
     double far; /* sum of the distances to the goal so far */
     int step;   /* T: no episode */
     int wrong;  /* this episode is one of "fails", "gives_nan" */
     int n_episodes;
+    int begun, life; /* episodes and steps of the instance */
     tce_random *kept;
     double *kept_obs, *kept_pos; /* of reset */
     double *kept_next;           /* of the step before */
@@ -77,6 +91,25 @@ static int toy_setting(const char *settings, const char *key, char *out)
     return 0;
 }
 
+static void toy_count(const char *settings, const char *key, int *out)
+{
+    char text[TOY_TEXT];
+
+    if (toy_setting(settings, key, text))
+        *out = atoi(text);
+}
+
+/* Numbers between commas, at most one for each direction. */
+static void toy_numbers(const char *settings, const char *key, double *out)
+{
+    char text[TOY_TEXT], *at = text;
+
+    if (!toy_setting(settings, key, text))
+        return;
+    for (int d = 0; d < TOY_D && *at; d++, at += *at == ',')
+        out[d] = strtod(at, &at);
+}
+
 static void toy_read(toy *self, const char *name, const char *settings)
 {
     char text[TOY_TEXT];
@@ -91,10 +124,16 @@ static void toy_read(toy *self, const char *name, const char *settings)
         self->has_target = 1;
         self->target = strtod(text, NULL);
     }
-    if (toy_setting(settings, "steps", text))
-        self->T = atoi(text);
-    if (toy_setting(settings, "dof", text))
-        self->D = atoi(text);
+    toy_count(settings, "steps", &self->T);
+    toy_count(settings, "dof", &self->D);
+    toy_count(settings, "raw", &self->raw);
+    toy_count(settings, "velocity", &self->shows_velocity);
+    toy_count(settings, "early", &self->early);
+    toy_count(settings, "slips", &self->slips);
+    toy_count(settings, "lost", &self->lost);
+    toy_count(settings, "stuck", &self->stuck);
+    toy_numbers(settings, "low", self->low);
+    toy_numbers(settings, "high", self->high);
 }
 
 /* An instance of the task `name`; `more` goes over the settings that the task always has. */
@@ -107,8 +146,13 @@ static tce_status toy_create(const char *name, const char *settings, const char 
     self->D = 1;
     self->T = 20;
     strcpy(self->metric, "distance");
+    for (int d = 0; d < TOY_D; d++) {
+        self->low[d] = -1.0;
+        self->high[d] = 1.0;
+    }
     toy_read(self, name, settings);
     toy_read(self, name, more);
+    self->raw |= is(self, "tracks_no_path");
     if (is(self, "no_instance")) {
         free(self);
         return TCE_E_ENV;
@@ -143,7 +187,7 @@ static void toy_many_names(tce_env_spec *out)
 static tce_status toy_spec(void *instance, tce_env_spec *out)
 {
     static const int32_t GOAL[TOY_D][TOY_D] = { { 1 }, { 2, 3 } }, OTHER[TOY_D] = { 0, 1 };
-    static const double LOW[TOY_D] = { -1.0, -1.0 }, HIGH[TOY_D] = { 1.0, 1.0 };
+    static const int32_t BEYOND[TOY_D][TOY_D] = { { 2 }, { 4, 5 } }; /* the velocity */
     static int n_calls;
     toy *self = instance;
 
@@ -151,8 +195,9 @@ static tce_status toy_spec(void *instance, tce_env_spec *out)
         wait_for_ever();
     if (is(self, "changes_its_spec"))
         n_calls++;
-    out->n_obs = 2 * self->D + (is(self, "changes_its_spec") && n_calls > 3);
-    out->n_dof = is(self, "tracks_no_path") ? 0 : self->D;
+    out->n_obs = (2 + self->shows_velocity) * self->D +
+                 (is(self, "changes_its_spec") && n_calls > 3);
+    out->n_dof = self->raw ? 0 : self->D;
     out->n_action = self->D;
     out->n_steps = is(self, "no_steps") ? 0 : self->T;
     out->n_metrics = TOY_METRICS;
@@ -165,11 +210,15 @@ static tce_status toy_spec(void *instance, tce_env_spec *out)
                      : is(self, "latin_1_name")  ? "h\xf6he"
                                                  : self->metric;
     out->metric_names = self->names;
-    out->context = is(self, "constant_context") ? OTHER : GOAL[self->D - 1];
-    out->action_low = is(self, "no_action_low") ? NULL : LOW;
-    out->action_high = HIGH;
+    out->context = is(self, "constant_context") ? OTHER
+                   : self->shows_velocity       ? BEYOND[self->D - 1]
+                                                : GOAL[self->D - 1];
+    out->action_low = is(self, "no_action_low") ? NULL : self->low;
+    out->action_high = self->high;
     out->carries_state = is(self, "carries_state");
-    out->velocity_end = is(self, "shows_another_velocity") ? self->D : 0;
+    out->velocity_end = self->shows_velocity                 ? 2 * self->D
+                        : is(self, "shows_another_velocity") ? self->D
+                                                             : 0;
     if (is(self, "many_metrics"))
         toy_many_names(out);
     return TCE_OK;
@@ -193,6 +242,8 @@ static void toy_observe(const toy *self, double *out)
     const size_t size = (size_t)self->D * sizeof *out;
 
     memcpy(out, fast ? self->vel : self->pos, size);
+    if (self->shows_velocity)
+        memcpy(out += self->D, self->vel, size);
     if (is(self, "writes_before"))
         out[-1] = self->far;
     if (!is(self, "does_not_write"))
@@ -224,6 +275,10 @@ static tce_status toy_reset(void *instance, tce_random *random, double *out_obs,
         exit(0);
     if (is(self, "hangs_in_reset"))
         wait_for_ever();
+    if (self->begun++ == 0)
+        self->life = (int)random->counter[1];
+    if (self->begun == self->stuck || is(self, "never_begins"))
+        return TCE_E_ENV;
     self->n_episodes += is(self, "carries_state");
     for (int d = 0; d < self->D; d++) {
         self->pos[d] = is(self, "starts_elsewhere") ? 0.7 : 0.0;
@@ -247,7 +302,7 @@ static tce_status toy_reset(void *instance, tce_random *random, double *out_obs,
     self->kept_obs = out_obs;
     self->kept_pos = out_pos;
     toy_observe(self, out_obs);
-    for (int d = 0; d < self->D && !is(self, "tracks_no_path"); d++) {
+    for (int d = 0; d < self->D && !self->raw; d++) {
         out_pos[d] = 0.0;
         out_vel[d] = fast ? 3.0 : 0.0;
     }
@@ -266,6 +321,14 @@ static void toy_write_late(toy *self, double *out_obs)
     self->kept_next = out_obs;
 }
 
+/* Whether the step that is about to be taken is lost. */
+static int toy_loses_step(toy *self)
+{
+    return (self->lost > 0 && ++self->life % self->lost == 0) ||
+           (self->step + 1 == self->slips && self->goal[0] < 0.4) ||
+           (is(self, "fails_midway") && self->step == 3) || (is(self, "fails") && self->wrong);
+}
+
 static tce_status toy_advance(toy *self, const double *pos, double *out_obs, tce_env_result *out)
 {
     const int accepted = is(self, "steps_after_the_end")
@@ -275,8 +338,10 @@ static tce_status toy_advance(toy *self, const double *pos, double *out_obs, tce
 
     if (self->step >= self->T && !accepted)
         return TCE_E_STATE;
-    if ((is(self, "fails_midway") && self->step == 3) || (is(self, "fails") && self->wrong))
+    if (toy_loses_step(self)) {
+        out->reward = TOY_LOST_REWARD;
         return TCE_E_ENV;
+    }
     if (is(self, "draws_in_a_step"))
         self->kept->used++;
     self->step++;
@@ -299,6 +364,7 @@ static tce_status toy_advance(toy *self, const double *pos, double *out_obs, tce
                   : self->wrong                                        ? NAN
                                                                        : -squares;
     out->truncated = self->step == self->T && !is(self, "unmarked");
+    out->terminated = self->step == self->early && self->goal[0] > 0.6;
     out->event = is(self, "forgets_its_event") ? self->step == 3 : self->step >= 3;
     if (is(self, "odd_flags"))
         out->terminated = self->step == self->T ? 7 : 0;
@@ -344,7 +410,7 @@ static tce_status toy_metrics(void *instance, double *out)
 
 /* ---- states and pictures --------------------------------------------------------------------- */
 
-enum { TOY_STATE = 3 * TOY_D + 4 };
+enum { TOY_STATE = 3 * TOY_D + 6 };
 
 static size_t toy_n_state(void *instance)
 {
@@ -364,6 +430,8 @@ static tce_status toy_get_state(void *instance, double *out)
     out[1] = is(self, "state_lacks_something") ? 0.0 : self->far;
     out[2] = self->n_episodes;
     out[3] = self->wrong;
+    out[4] = self->begun;
+    out[5] = self->life;
     return TCE_OK;
 }
 
@@ -382,6 +450,8 @@ static tce_status toy_set_state(void *instance, const double *state, double *out
     self->far = state[1];
     self->n_episodes = (int)state[2];
     self->wrong = (int)state[3];
+    self->begun = (int)state[4];
+    self->life = (int)state[5];
     toy_observe(self, out_obs);
     return TCE_OK;
 }

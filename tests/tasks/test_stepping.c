@@ -12,98 +12,27 @@
 #include "methods/methods.h"
 #include "support.h"
 #include "task_suite.h"
+#include "toy.h"
 
 enum { N = 3, O = 2, A = 1, T = 6 };
 
-/* ---- a task: a counter that actions push; episodes end early, are lost or cannot begin ------- */
+/* ---- tasks: the toy without states, in episodes that may end early, and one without raw actions -- */
 
-typedef struct counter {
-    double start, sum;
-    int step, episode;
-} counter;
+TOY(counter, "raw=1 steps=6 early=3")
+TOY(tracker, "steps=6")
 
-/* What goes wrong: number of an episode, from 1, and of a step in it; 0: nothing. */
-static struct {
-    int lost_episode, lost_step, stuck_episode;
-    double least; /* a start below this cannot begin: with 2 none can */
-} faults;
+static tce_env_vtable counter, tracker;
 
-static tce_status create(void *user, const char *settings, void **out)
+static void make_tables(void)
 {
-    (void)user;
-    (void)settings;
-    *out = calloc(1, sizeof(counter));
-    return *out ? TCE_OK : TCE_E_NOMEM;
+    counter = TOY_counter;
+    counter.n_state = NULL;
+    counter.get_state = NULL;
+    counter.set_state = NULL;
+    tracker = TOY_tracker;
+    tracker.spec = toy_spec_of_tracker;
+    tracker.step_action = NULL;
 }
-
-static tce_status spec(void *instance, tce_env_spec *out)
-{
-    static const double LOW[] = { -1.0 }, HIGH[] = { 1.0 };
-    static const char *const NAMES[] = { "sum" };
-    (void)instance;
-    out->n_obs = O;
-    out->n_action = A;
-    out->n_steps = T;
-    out->n_metrics = 1;
-    out->dt = 0.1;
-    out->metric_names = NAMES;
-    out->action_low = LOW;
-    out->action_high = HIGH;
-    return TCE_OK;
-}
-
-static void observe(const counter *c, double *out)
-{
-    out[0] = c->start;
-    out[1] = c->sum;
-}
-
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
-                        double *out_vel)
-{
-    counter *c = instance;
-    (void)out_pos;
-    (void)out_vel;
-    c->start = tce_random_uniform(random);
-    c->sum = 0.0;
-    c->step = 0;
-    c->episode++;
-    if (c->start < faults.least || c->episode == faults.stuck_episode)
-        return tce_fail(TCE_E_ENV, "stuck");
-    observe(c, out_obs);
-    return TCE_OK;
-}
-
-static tce_status step_action(void *instance, const double *action, double *out_obs,
-                              tce_env_result *out)
-{
-    counter *c = instance;
-    c->step++;
-    if (c->episode == faults.lost_episode && c->step == faults.lost_step)
-        return tce_fail(TCE_E_ENV, "fell over");
-    c->sum += *action * c->step;
-    out->reward = c->sum + c->start;
-    out->terminated = c->start > 0.7 && c->step == 3;
-    observe(c, out_obs);
-    return TCE_OK;
-}
-
-static tce_status metrics_of(void *instance, double *out)
-{
-    *out = ((const counter *)instance)->sum;
-    return TCE_OK;
-}
-
-static const tce_env_vtable COUNTER = { .struct_size = sizeof(tce_env_vtable),
-                                        .abi = TCE_ENV_ABI,
-                                        .name = "counter",
-                                        .description = "adds up what it is given",
-                                        .create = create,
-                                        .destroy = free,
-                                        .spec = spec,
-                                        .reset = reset,
-                                        .step_action = step_action,
-                                        .metrics = metrics_of };
 
 /* ---- a collection, and a learner that writes down what it sees ------------------------------- */
 
@@ -172,7 +101,7 @@ static tce_status note(void *context, const stepping *st, const stepping_seen *w
         sum += (double)(4 * what->terminated[i] + 2 * what->truncated[i] + what->lost[i]) *
                (double)(i + 1);
     f->sums[f->n % 64] = sum;
-    for (size_t i = 0; st->vtable == &COUNTER && f->n < 64 && i < N; i++) {
+    for (size_t i = 0; st->vtable == &counter && f->n < 64 && i < N; i++) {
         record *r = &f->seen[f->n][i];
         memset(r, 0, sizeof *r);
         memcpy(r->obs, what->obs + i * O, sizeof r->obs);
@@ -193,12 +122,12 @@ static stepping_learner learner_of(fixture *f)
     return (stepping_learner){ f, choose, note };
 }
 
-/* Where episode k of environment i starts. */
-static double start_of(const fixture *f, size_t i, uint64_t k)
+/* The twin of environment i at the start of its episode k. */
+static void twin_begins(const fixture *f, void *twin, size_t i, uint64_t k, double *out_obs)
 {
     tce_random random;
     tce_random_start(&random, f->s.run.seed, PURPOSE_TRAIN_ENV, i, k);
-    return tce_random_uniform(&random);
+    ok(counter.reset(twin, &random, out_obs, NULL, NULL));
 }
 
 /* ---- what is seen ---------------------------------------------------------------------------- */
@@ -207,11 +136,10 @@ START_TEST(what_is_seen_is_what_the_environments_did)
 {
     fixture *f = malloc(sizeof *f);
     const stepping_learner learner = learner_of(f);
-    double out[3], returns = 0.0, lengths = 0.0, sums = 0.0;
+    double out[4], returns = 0.0, lengths = 0.0, successes = 0.0, distances = 0.0;
     int n_ended = 0, n_terminated = 0, fresh;
 
-    faults.least = 0.0;
-    begin(f, &COUNTER, NULL, TCE_ROLLOUT_FAIL, NULL);
+    begin(f, &counter, NULL, TCE_ROLLOUT_FAIL, NULL);
     ok(stepping_begin(&f->st, &fresh));
     ck_assert_int_eq(fresh, 1);
     ok(stepping_begin(&f->st, &fresh));
@@ -220,34 +148,39 @@ START_TEST(what_is_seen_is_what_the_environments_did)
     ok(stepping_run(&f->st, 15, &learner));
     ck_assert_uint_eq(f->n, 40);
     for (size_t i = 0; i < N; i++) {
-        double start = start_of(f, i, 0), sum = 0.0, total = 0.0;
+        double obs[O], metrics[2], total = 0.0;
         uint64_t k = 0;
         int step = 0;
+        void *twin;
+        ok(counter.create(NULL, NULL, &twin));
+        twin_begins(f, twin, i, 0, obs);
         for (size_t t = 0; t < f->n; t++) {
             const record *r = &f->seen[t][i];
-            ck_assert_double_eq(r->obs[0], start);
-            ck_assert_double_eq(r->obs[1], sum);
-            sum += r->action * ++step;
-            total += sum + start;
-            ck_assert_double_eq(r->reward, sum + start);
-            ck_assert_double_eq(r->reached[0], start);
-            ck_assert_double_eq(r->reached[1], sum);
-            ck_assert_int_eq(r->terminated, start > 0.7 && step == 3);
+            tce_env_result result = { 0 };
+            ck_assert_mem_eq(r->obs, obs, sizeof obs);
+            ok(counter.step_action(twin, &r->action, obs, &result));
+            total += result.reward;
+            step++;
+            ck_assert_double_eq(r->reward, result.reward);
+            ck_assert_mem_eq(r->reached, obs, sizeof obs);
+            ck_assert_int_eq(r->terminated, result.terminated);
             ck_assert_int_eq(r->truncated, step == T);
             ck_assert_int_eq(r->lost, 0);
             n_terminated += r->terminated;
             if (r->terminated || r->truncated) {
+                ok(counter.metrics(twin, metrics));
                 n_ended++;
                 returns += total;
                 lengths += step;
-                sums += sum;
-                start = start_of(f, i, ++k);
-                sum = total = 0.0;
+                successes += metrics[0];
+                distances += metrics[1];
+                total = 0.0;
                 step = 0;
+                twin_begins(f, twin, i, ++k, obs);
             }
-            ck_assert_double_eq(r->next[0], start);
-            ck_assert_double_eq(r->next[1], sum);
+            ck_assert_mem_eq(r->next, obs, sizeof obs);
         }
+        counter.destroy(twin);
     }
     ck_assert_int_gt(n_terminated, 0);
     ck_assert_int_lt(n_terminated, n_ended);
@@ -256,14 +189,16 @@ START_TEST(what_is_seen_is_what_the_environments_did)
     ck_assert_int_eq(f->st.n_steps, 40 * N);
     ck_assert_int_eq(f->st.n_ended, n_ended);
     ck_assert_str_eq(f->st.names[0], "return");
-    ck_assert_str_eq(f->st.names[1], "sum");
-    ck_assert_str_eq(f->st.names[2], "length");
+    ck_assert_str_eq(f->st.names[1], "success");
+    ck_assert_str_eq(f->st.names[2], "distance");
+    ck_assert_str_eq(f->st.names[3], "length");
     stepping_report(&f->st, out);
     ck_assert_double_eq_tol(out[0], returns / n_ended, 1e-12);
-    ck_assert_double_eq_tol(out[1], sums / n_ended, 1e-12);
-    ck_assert_double_eq_tol(out[2], lengths / n_ended, 1e-12);
+    ck_assert_double_eq_tol(out[1], successes / n_ended, 1e-12);
+    ck_assert_double_eq_tol(out[2], distances / n_ended, 1e-12);
+    ck_assert_double_eq_tol(out[3], lengths / n_ended, 1e-12);
     stepping_report(&f->st, out);
-    ck_assert(isnan(out[0]) && isnan(out[1]) && isnan(out[2]));
+    ck_assert(isnan(out[0]) && isnan(out[1]) && isnan(out[2]) && isnan(out[3]));
     ck_assert_int_eq(f->st.n_steps, 0);
     end(f);
     free(f);
@@ -276,10 +211,8 @@ START_TEST(a_lost_step_is_no_transition_and_its_environment_begins_again)
     const stepping_learner learner = learner_of(f);
     int n_lost = 0;
 
-    faults.lost_episode = 2;
-    faults.lost_step = 2;
-    faults.stuck_episode = 4;
-    begin(f, &COUNTER, NULL, TCE_ROLLOUT_DROP, NULL);
+    const char *const faults = "lost=11 stuck=4";
+    begin(f, &counter, faults, TCE_ROLLOUT_DROP, NULL);
     ok(stepping_run(&f->st, 40, &learner));
     for (size_t i = 0; i < N; i++) {
         int lost = 0;
@@ -293,27 +226,23 @@ START_TEST(a_lost_step_is_no_transition_and_its_environment_begins_again)
             ck_assert(r->terminated && !r->truncated);
             ck_assert_mem_eq(r->reached, r->obs, sizeof r->obs);
         }
-        /* in its second episode, and one where its fourth could not begin */
-        ck_assert_int_eq(lost, 2);
+        /* every eleventh of its life, and one where its fourth episode could not begin */
+        ck_assert_int_eq(lost, (40 + (int)i) / 11 + 1);
         n_lost += lost;
     }
     ck_assert_int_eq(f->st.n_dropped, n_lost);
     end(f);
 
-    begin(f, &COUNTER, NULL, TCE_ROLLOUT_FAIL, NULL);
+    /* the third environment is the oldest */
+    begin(f, &counter, faults, TCE_ROLLOUT_FAIL, NULL);
     const stepping_learner again = learner_of(f);
-    ck_assert_int_eq(stepping_run(&f->st, 40, &again), TCE_E_ENV);
-    ck_assert_ptr_nonnull(strstr(tce_error_message(), "fell over"));
+    fails(stepping_run(&f->st, 40, &again), TCE_E_ENV, "environment 2");
     end(f);
 
     /* when none is left there is an end */
-    memset(&faults, 0, sizeof faults);
-    faults.least = 2.0;
-    begin(f, &COUNTER, NULL, TCE_ROLLOUT_DROP, NULL);
-    ck_assert_int_eq(stepping_run(&f->st, 1, &again), TCE_E_ENV);
-    ck_assert_ptr_nonnull(strstr(tce_error_message(), "stuck"));
+    begin(f, &counter, "fault=never_begins", TCE_ROLLOUT_DROP, NULL);
+    fails(stepping_run(&f->st, 1, &again), TCE_E_ENV, "environment ");
     end(f);
-    memset(&faults, 0, sizeof faults);
     free(f);
 }
 END_TEST
@@ -328,8 +257,8 @@ START_TEST(threads_do_not_show)
     tce_pool_options_init(&options, sizeof options);
     options.n_threads = 3;
     ok(tce_pool_create(&options, NULL, &pool));
-    begin(one, &COUNTER, NULL, TCE_ROLLOUT_FAIL, NULL);
-    begin(many, &COUNTER, NULL, TCE_ROLLOUT_FAIL, pool);
+    begin(one, &counter, NULL, TCE_ROLLOUT_FAIL, NULL);
+    begin(many, &counter, NULL, TCE_ROLLOUT_FAIL, pool);
     ok(stepping_run(&one->st, 60, &first));
     ok(stepping_run(&many->st, 60, &second));
     ck_assert_mem_eq(one->seen, many->seen, 60 * sizeof one->seen[0]);
@@ -341,34 +270,15 @@ START_TEST(threads_do_not_show)
 }
 END_TEST
 
-static tce_status path_spec(void *instance, tce_env_spec *out)
-{
-    const tce_status status = spec(instance, out);
-    out->n_action = 0;
-    out->n_dof = 1;
-    return status;
-}
-
-static tce_status step_along(void *instance, const double *pos, const double *vel, double *out_obs,
-                             tce_env_result *out)
-{
-    (void)vel;
-    return step_action(instance, pos, out_obs, out);
-}
-
 START_TEST(a_task_without_raw_actions_is_refused)
 {
-    tce_env_vtable along = COUNTER;
-    const task t = { .vtable = &along };
+    const task t = { .vtable = &tracker };
     const stepping_options options = { N, PURPOSE_TRAIN_ENV };
     fixture *f = calloc(1, sizeof *f);
 
-    along.spec = path_spec;
-    along.step = step_along;
-    along.step_action = NULL;
     ok(settings_init(&f->s, METHODS, NULL));
-    ck_assert_int_eq(stepping_create(&f->st, &t, &f->s, NULL, &options), TCE_E_UNSUPPORTED);
-    ck_assert_ptr_nonnull(strstr(tce_error_message(), "takes no raw actions"));
+    fails(stepping_create(&f->st, &t, &f->s, NULL, &options), TCE_E_UNSUPPORTED,
+          "takes no raw actions");
     stepping_free(&f->st);
     free(f);
 }
@@ -435,7 +345,7 @@ static void compare_interrupted(const tce_env_vtable *vtable, const char *option
 
 START_TEST(without_states_the_actions_lead_back)
 {
-    compare_interrupted(&COUNTER, NULL, TCE_ROLLOUT_FAIL, 50, 8, (uint64_t)_i);
+    compare_interrupted(&counter, NULL, TCE_ROLLOUT_FAIL, 50, 8, (uint64_t)_i);
 }
 END_TEST
 
@@ -445,22 +355,14 @@ START_TEST(a_task_that_does_not_continue_is_refused)
     const stepping_learner learner = learner_of(f);
     tce_store *store;
 
-    begin(f, &COUNTER, NULL, TCE_ROLLOUT_FAIL, NULL);
+    begin(f, &counter, NULL, TCE_ROLLOUT_FAIL, NULL);
     ok(stepping_run(&f->st, 4, &learner));
     ok(tce_store_create(NULL, &store));
     ok(stepping_save(&f->st, store, "collect"));
 
-    /* another seed begins elsewhere */
-    begin(g, &COUNTER, NULL, TCE_ROLLOUT_FAIL, NULL);
-    end(g);
-    const task t = { .vtable = &COUNTER };
-    const stepping_options options = { .n_envs = N, .purpose = PURPOSE_EVAL_ENV };
-    memset(g, 0, sizeof *g);
-    ok(settings_init(&g->s, METHODS, NULL));
-    ok(stepping_create(&g->st, &t, &g->s, NULL, &options));
-    ok(stepping_allocate(&g->st, &g->arrays));
-    ck_assert_int_eq(stepping_load(&g->st, store, "collect"), TCE_E_STATE);
-    ck_assert_ptr_nonnull(strstr(tce_error_message(), "does not continue where it was"));
+    /* goals lie elsewhere now */
+    begin(g, &counter, "target=0.5", TCE_ROLLOUT_FAIL, NULL);
+    fails(stepping_load(&g->st, store, "collect"), TCE_E_STATE, "does not continue where it was");
     ck_assert_int_eq(g->st.begun, 0);
     end(g);
 
@@ -468,7 +370,7 @@ START_TEST(a_task_that_does_not_continue_is_refused)
     const int32_t lengths[N] = { 1, T, 1 };
     const size_t shape[1] = { N };
     ok(tce_store_put(store, "collect.lengths", TCE_STORE_I32, 1, shape, lengths));
-    begin(g, &COUNTER, NULL, TCE_ROLLOUT_FAIL, NULL);
+    begin(g, &counter, NULL, TCE_ROLLOUT_FAIL, NULL);
     ck_assert_int_eq(stepping_load(&g->st, store, "collect"), TCE_E_CORRUPT);
     end(g);
     end(f);
@@ -503,6 +405,7 @@ int main(void)
     Suite *suite = suite_create("stepping");
     TCase *property = task_case(suite, "property", 300);
 
+    make_tables();
     tcase_add_test(property, what_is_seen_is_what_the_environments_did);
     tcase_add_test(property, a_lost_step_is_no_transition_and_its_environment_begins_again);
     tcase_add_test(property, threads_do_not_show);

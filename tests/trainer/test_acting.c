@@ -9,94 +9,41 @@
 
 #include "methods/methods.h"
 #include "support.h"
+#include "toy.h"
 
-enum { O = 3, A = 2, T = 8, E = 7 };
+enum { A = 2, O = 2 * A, T = 8, E = 7 };
 
 static const double LOW[A] = { -1.0, -0.5 }, HIGH[A] = { 1.0, 2.0 };
 
-/* ---- a task: a point that is pushed; episodes that start far out end early ------------------- */
+/* ---- a task: the toy by raw actions, which have to be in their range ------------------------- */
 
-typedef struct point {
-    double pos[A], start;
-    int step;
-} point;
+TOY(point, "raw=1 dof=2 steps=8 early=5 low=-1,-0.5 high=1,2")
 
-static double fault_above; /* starts above this fail in their third step; 0: none */
-
-static tce_status create(void *user, const char *options, void **out)
+static tce_status step_in_range(void *instance, const double *action, double *out_obs,
+                                tce_env_result *out)
 {
-    (void)user, (void)options;
-    *out = calloc(1, sizeof(point));
-    return *out ? TCE_OK : TCE_E_NOMEM;
-}
-
-static tce_status spec(void *instance, tce_env_spec *out)
-{
-    static const char *const METRICS[] = { "distance" };
-    (void)instance;
-    out->n_obs = O;
-    out->n_action = A;
-    out->n_steps = T;
-    out->n_metrics = 1;
-    out->metric_names = METRICS;
-    out->dt = 0.1;
-    out->action_low = LOW;
-    out->action_high = HIGH;
-    return TCE_OK;
-}
-
-static void observe(const point *p, double *out)
-{
-    memcpy(out, p->pos, sizeof p->pos);
-    out[A] = p->start;
-}
-
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
-                        double *out_vel)
-{
-    point *p = instance;
-    (void)out_pos, (void)out_vel;
-    p->start = tce_random_uniform(random);
     for (int d = 0; d < A; d++)
-        p->pos[d] = p->start * (d + 1);
-    p->step = 0;
-    observe(p, out_obs);
-    return TCE_OK;
-}
-
-static tce_status step_action(void *instance, const double *action, double *out_obs,
-                              tce_env_result *out)
-{
-    point *p = instance;
-    if (++p->step == 3 && fault_above > 0.0 && p->start > fault_above)
-        return tce_fail(TCE_E_ENV, "slipped");
-    for (int d = 0; d < A; d++) {
         ck_assert(action[d] >= LOW[d] && action[d] <= HIGH[d]);
-        p->pos[d] += 0.1 * action[d];
-    }
-    out->reward = -fabs(p->pos[0]) - p->pos[1] * p->pos[1];
-    out->terminated = p->step == 5 && p->start > 0.6;
-    out->event = out->event || p->pos[0] > 1.0;
-    observe(p, out_obs);
-    return TCE_OK;
+    return toy_step_action(instance, action, out_obs, out);
 }
 
-static tce_status metrics_of(void *instance, double *out)
+static tce_env_vtable point;
+
+static void make_table(void)
 {
-    *out = ((const point *)instance)->pos[0];
-    return TCE_OK;
+    point = TOY_point;
+    point.step_action = step_in_range;
 }
 
-static const tce_env_vtable POINT = { .struct_size = sizeof(tce_env_vtable),
-                                      .abi = TCE_ENV_ABI,
-                                      .name = "point",
-                                      .description = "is pushed",
-                                      .create = create,
-                                      .destroy = free,
-                                      .spec = spec,
-                                      .reset = reset,
-                                      .step_action = step_action,
-                                      .metrics = metrics_of };
+/* Its description, which lasts as long as the instance that is returned. */
+static void *describe(tce_env_spec *out)
+{
+    void *instance;
+    *out = (tce_env_spec){ .struct_size = sizeof *out };
+    ok(point.create(NULL, NULL, &instance));
+    ok(point.spec(instance, out));
+    return instance;
+}
 
 /* ---- an agent and its evaluation ------------------------------------------------------------- */
 
@@ -147,13 +94,14 @@ static void make_agent(agent *a, const tce_env_spec *spec_, int32_t output)
     ok(tce_normaliser_update(a->normaliser, 20, seen, NULL));
 }
 
-static void begin(fixture *f, int32_t n_envs, int32_t on_fault)
+static void begin(fixture *f, const char *task_options, int32_t n_envs, int32_t on_fault)
 {
-    const task t = { .vtable = &POINT };
+    const task t = { .vtable = &point };
     const episodes_options options = { E, n_envs, PURPOSE_EVAL_ENV, "eval_", NULL };
     memset(f, 0, sizeof *f);
     ok(settings_init(&f->s, METHODS, NULL));
     f->s.collect.on_fault = on_fault;
+    snprintf(f->s.task.options, sizeof f->s.task.options, "%s", task_options);
     ok(episodes_create(&f->ep, &t, &f->s, NULL, &options));
     make_agent(&f->agent, f->ep.spec, AGENT_CLIP);
     ok(episodes_allocate(&f->ep, &f->agent, &f->arrays));
@@ -187,8 +135,8 @@ START_TEST(inputs_are_normalised_and_outputs_kept_in_their_range)
 {
     enum { N = 9 };
     const int32_t forms[] = { AGENT_CLIP, AGENT_TANH };
-    tce_env_spec of_task = { .struct_size = sizeof of_task };
-    ok(spec(NULL, &of_task));
+    tce_env_spec of_task;
+    void *instance = describe(&of_task);
     for (int k = 0; k < 2; k++) {
         agent a;
         double obs[N * O], out[N * A], want[A];
@@ -210,25 +158,27 @@ START_TEST(inputs_are_normalised_and_outputs_kept_in_their_range)
         free(work);
         agent_close(&a);
     }
+    point.destroy(instance);
 }
 END_TEST
 
 START_TEST(an_evaluation_is_what_the_agent_does_in_each_episode)
 {
     fixture f;
-    double means[3], sum = 0.0;
-    begin(&f, 3, TCE_ROLLOUT_FAIL);
+    void *twin;
+    double means[4], sum = 0.0;
+    ok(point.create(NULL, NULL, &twin));
+    begin(&f, "", 3, TCE_ROLLOUT_FAIL);
     for (uint64_t number = 4; number < 6; number++) {
         ok(episodes_collect(&f.ep, number, 0, NULL, NULL));
         sum = 0.0;
         for (size_t e = 0; e < E; e++) {
-            point p;
-            double obs[O], action[A], total = 0.0, none[1];
+            double obs[O], action[A], metrics[2], total = 0.0;
             tce_random random;
             int over = 0;
             int32_t n = 0;
             tce_random_start(&random, f.s.run.seed, PURPOSE_EVAL_ENV, e, number);
-            ok(reset(&p, &random, obs, none, none));
+            ok(point.reset(twin, &random, obs, NULL, NULL));
             for (size_t t = 0; t < T; t++) {
                 const double *row = f.ep.obs + (e * (T + 1) + t) * O;
                 for (int k = 0; k < O; k++)
@@ -236,7 +186,7 @@ START_TEST(an_evaluation_is_what_the_agent_does_in_each_episode)
                 tce_env_result result = { 0 };
                 if (!over) {
                     act_by_hand(&f.agent, obs, action);
-                    ok(step_action(&p, action, obs, &result));
+                    ok(point.step_action(twin, action, obs, &result));
                     over = result.terminated || t == T - 1;
                     total += result.reward;
                     n++;
@@ -246,7 +196,9 @@ START_TEST(an_evaluation_is_what_the_agent_does_in_each_episode)
             }
             ck_assert_int_eq(f.ep.lengths[e], n);
             ck_assert_double_eq_tol(f.ep.returns[e], total, 1e-12);
-            ck_assert_double_eq_tol(f.ep.results[e], p.pos[0], 1e-12);
+            ok(point.metrics(twin, metrics));
+            for (int m = 0; m < 2; m++)
+                ck_assert_double_eq_tol(f.ep.results[2 * e + m], metrics[m], 1e-12);
             sum += total;
         }
         episodes_report(&f.ep, means);
@@ -255,6 +207,7 @@ START_TEST(an_evaluation_is_what_the_agent_does_in_each_episode)
     double velocity[T];
     ck_assert_int_eq(episodes_desired_velocity(&f.ep, 0, velocity), 0);
     ck_assert_int_eq(episodes_measured_velocity(&f.ep, 0, velocity), 0);
+    point.destroy(twin);
     end(&f);
 }
 END_TEST
@@ -262,10 +215,10 @@ END_TEST
 START_TEST(the_number_of_environments_does_not_show)
 {
     fixture one, many;
-    begin(&one, 1, TCE_ROLLOUT_FAIL);
+    begin(&one, "", 1, TCE_ROLLOUT_FAIL);
     ok(episodes_collect(&one.ep, 2, 0, NULL, NULL));
     for (int32_t n_envs = 2; n_envs <= E; n_envs++) {
-        begin(&many, n_envs, TCE_ROLLOUT_FAIL);
+        begin(&many, "", n_envs, TCE_ROLLOUT_FAIL);
         ok(episodes_collect(&many.ep, 2, 0, NULL, NULL));
         for (size_t e = 0; e < E; e++) {
             ck_assert_mem_eq(one.ep.obs + e * (T + 1) * O, many.ep.obs + e * (T + 1) * O,
@@ -299,7 +252,7 @@ typedef struct viewer {
 static tce_status look(void *context, void *instance, size_t t, double reward)
 {
     viewer *v = context;
-    ck_assert_int_eq(((const point *)instance)->step, (int)t);
+    ck_assert_int_eq(((const toy *)instance)->step, (int)t);
     v->n++;
     v->sum += reward;
     return TCE_OK;
@@ -310,8 +263,8 @@ START_TEST(a_replayed_episode_is_the_one_that_was_evaluated)
     fixture f;
     double work[O + 1];
     void *instance = NULL;
-    begin(&f, 3, TCE_ROLLOUT_FAIL);
-    ok(create(NULL, NULL, &instance));
+    begin(&f, "", 3, TCE_ROLLOUT_FAIL);
+    ok(point.create(NULL, NULL, &instance));
     ok(episodes_collect(&f.ep, 2, 0, NULL, NULL));
     for (size_t e = 0; e < E; e++) {
         viewer v = { 0 };
@@ -319,7 +272,7 @@ START_TEST(a_replayed_episode_is_the_one_that_was_evaluated)
         ck_assert_uint_eq(v.n, (size_t)f.ep.lengths[e] + 1);
         ck_assert_double_eq_tol(v.sum, f.ep.returns[e], 1e-12);
     }
-    free(instance);
+    point.destroy(instance);
     end(&f);
 }
 END_TEST
@@ -328,12 +281,11 @@ START_TEST(a_lost_episode_is_left_out_or_an_error)
 {
     fixture f;
     size_t n_lost = 0;
-    fault_above = 0.5;
-    begin(&f, 3, TCE_ROLLOUT_DROP);
+    begin(&f, "slips=3", 3, TCE_ROLLOUT_DROP);
     ok(episodes_collect(&f.ep, 2, 0, NULL, NULL));
     for (size_t e = 0; e < E; e++) {
         const double *obs = f.ep.obs + e * (T + 1) * O;
-        const int lost = obs[A] > fault_above;
+        const int lost = obs[A] < 0.4; /* the goal */
         ck_assert_int_eq(f.ep.lengths[e] == 0, lost);
         for (size_t t = 0; lost && t < T; t++) {
             ck_assert_double_eq(f.ep.rewards[e * T + t], 0.0);
@@ -345,11 +297,9 @@ START_TEST(a_lost_episode_is_left_out_or_an_error)
     ck_assert_uint_lt(n_lost, E);
     ck_assert_uint_eq(f.ep.n_dropped, n_lost);
     end(&f);
-    begin(&f, 3, TCE_ROLLOUT_FAIL);
-    ck_assert_int_eq(episodes_collect(&f.ep, 2, 0, NULL, NULL), TCE_E_ENV);
-    ck_assert_ptr_nonnull(strstr(tce_error_message(), "slipped"));
+    begin(&f, "slips=3", 3, TCE_ROLLOUT_FAIL);
+    fails(episodes_collect(&f.ep, 2, 0, NULL, NULL), TCE_E_ENV, "environment ");
     end(&f);
-    fault_above = 0.0;
 }
 END_TEST
 
@@ -380,11 +330,11 @@ START_TEST(an_agent_that_acts_comes_back_from_its_file)
     static const int32_t FORM = 7;
     static const double NUMBERS[] = { 0.0, 0.0, 0.0 }, HIGH_TOO_LOW[] = { 1.0, -0.5 },
                         INFINITE[] = { -1.0, -INFINITY };
-    tce_env_spec of_task = { .struct_size = sizeof of_task };
-    ok(spec(NULL, &of_task));
+    tce_env_spec of_task;
+    void *instance = describe(&of_task);
     for (int32_t form = AGENT_CLIP; form <= AGENT_TANH; form++) {
         agent a, back;
-        double obs[O] = { 0.3, -2.0, 0.7 }, out[2][A], work[64];
+        double obs[O] = { 0.3, -2.0, 0.7, 0.1 }, out[2][A], work[64];
         make_agent(&a, &of_task, form);
         ck_assert_uint_le(agent_work(&a, 1), 64);
         tce_store *store = store_of(&a);
@@ -414,11 +364,13 @@ START_TEST(an_agent_that_acts_comes_back_from_its_file)
     refused(&a, "input.normaliser.mean", TCE_STORE_F64, 2, NUMBERS, TCE_E_SHAPE, "mean");
     refused(&a, "input.clip", TCE_STORE_F64, 1, &INFINITE[0], TCE_E_VALUE, "clip");
     agent_close(&a);
+    point.destroy(instance);
 }
 END_TEST
 
 int main(void)
 {
+    make_table();
     Suite *suite = suite_create("acting");
     TCase *property = test_case(suite, "property", 0);
     tcase_add_test(property, inputs_are_normalised_and_outputs_kept_in_their_range);

@@ -9,116 +9,12 @@
 
 #include "methods/methods.h"
 #include "support.h"
+#include "toy.h"
 
-enum { O = 5, D = 2, T = 6, E = 5, N = 2, VELOCITY = 2 };
+enum { D = 2, O = 3 * D, T = 6, E = 5, N = 2 };
 
-/* ---- a task whose resets depend on the episodes before --------------------------------------- */
-
-typedef struct walker {
-    double n_before; /* episodes that were begun in this instance */
-    double pos[D], vel[D], goal;
-    int32_t step;
-} walker;
-
-static tce_status create(void *user, const char *options, void **out)
-{
-    (void)user, (void)options;
-    *out = calloc(1, sizeof(walker));
-    return *out ? TCE_OK : TCE_E_NOMEM;
-}
-
-static tce_status spec(void *instance, tce_env_spec *out)
-{
-    static const char *const METRICS[] = { "goal" };
-    static const int32_t CONTEXT[] = { 4, 0 };
-    (void)instance;
-    out->n_obs = O;
-    out->n_dof = D;
-    out->n_steps = T;
-    out->n_metrics = 1;
-    out->metric_names = METRICS;
-    out->n_context = 2;
-    out->context = CONTEXT;
-    out->dt = 0.1;
-    out->carries_state = 1;
-    out->velocity_end = VELOCITY + D;
-    return TCE_OK;
-}
-
-static void observe(const walker *w, double *out)
-{
-    memcpy(out, w->pos, sizeof w->pos);
-    memcpy(out + VELOCITY, w->vel, sizeof w->vel);
-    out[4] = w->goal;
-}
-
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
-                        double *out_vel)
-{
-    walker *w = instance;
-    w->goal = tce_random_uniform(random) + w->n_before;
-    w->n_before += 1.0;
-    w->step = 0;
-    for (int d = 0; d < D; d++) {
-        out_pos[d] = w->pos[d] = 0.25 * d;
-        out_vel[d] = w->vel[d] = 0.0;
-    }
-    observe(w, out_obs);
-    return TCE_OK;
-}
-
-static tce_status step(void *instance, const double *pos, const double *vel, double *out_obs,
-                       tce_env_result *out)
-{
-    walker *w = instance;
-    memcpy(w->pos, pos, sizeof w->pos);
-    memcpy(w->vel, vel, sizeof w->vel);
-    out->reward = w->goal - w->pos[0];
-    /* one that begins with a goal far away ends early */
-    out->terminated = ++w->step == T - 2 && w->goal > 2.0;
-    observe(w, out_obs);
-    return TCE_OK;
-}
-
-static tce_status metrics_of(void *instance, double *out)
-{
-    *out = ((const walker *)instance)->goal;
-    return TCE_OK;
-}
-
-static size_t n_state(void *instance)
-{
-    (void)instance;
-    return 1;
-}
-
-static tce_status get_state(void *instance, double *out)
-{
-    *out = ((const walker *)instance)->n_before;
-    return TCE_OK;
-}
-
-static tce_status set_state(void *instance, const double *state, double *out_obs)
-{
-    walker *w = instance;
-    w->n_before = *state;
-    observe(w, out_obs);
-    return TCE_OK;
-}
-
-static const tce_env_vtable WALKER = { .struct_size = sizeof(tce_env_vtable),
-                                       .abi = TCE_ENV_ABI,
-                                       .name = "walker",
-                                       .description = "goes where it is told",
-                                       .create = create,
-                                       .destroy = free,
-                                       .spec = spec,
-                                       .reset = reset,
-                                       .step = step,
-                                       .metrics = metrics_of,
-                                       .n_state = n_state,
-                                       .get_state = get_state,
-                                       .set_state = set_state };
+/* A task whose resets depend on the episodes before; some end two steps early. */
+TOY(walker, "dof=2 steps=6 velocity=1 early=4 fault=carries_state")
 
 /* ---- a collection ---------------------------------------------------------------------------- */
 
@@ -132,7 +28,7 @@ typedef struct fixture {
 /* Environments, an agent with an untrained policy, and arrays. */
 static void begin(fixture *f, int mask_context, int time_input)
 {
-    const task t = { .vtable = &WALKER };
+    const task t = { .vtable = &TOY_walker };
     const episodes_options options = { E, N, PURPOSE_EVAL_ENV, "eval_", NULL };
     const int32_t hidden = 4;
     tce_mp_options mp;
@@ -144,7 +40,7 @@ static void begin(fixture *f, int mask_context, int time_input)
     agent_describe(&f->agent, f->ep.spec, "walker", mask_context, time_input);
     tce_mp_options_init(&mp, sizeof mp);
     mp.n_dof = D;
-    mp.dt = 0.1;
+    mp.dt = f->ep.spec->dt;
     ok(tce_mp_create(&mp, NULL, &f->agent.mp));
     f->agent.P = tce_mp_n_params(f->agent.mp);
     tce_policy_options_init(&policy, sizeof policy);
@@ -168,12 +64,17 @@ static void end(fixture *f)
 
 START_TEST(an_agent_sees_the_context_or_all_and_the_time)
 {
-    const double obs[O] = { 1.0, 2.0, 3.0, 4.0, 5.0 };
+    static const int32_t CONTEXT[] = { 4, 0 };
+    const double obs[O] = { 1.0, 2.0, 3.0, 4.0, 5.0, 6.0 };
     double in[O + 1];
     fixture f;
+    agent masked;
     begin(&f, 1, 1); /* a masked context has no time */
-    ck_assert_uint_eq(f.agent.O_net, 2);
-    agent_input(&f.agent, obs, 0.5, in);
+    tce_env_spec spec = *f.ep.spec;
+    spec.context = CONTEXT;
+    agent_describe(&masked, &spec, "walker", 1, 1);
+    ck_assert_uint_eq(masked.O_net, 2);
+    agent_input(&masked, obs, 0.5, in);
     ck_assert_double_eq(in[0], 5.0);
     ck_assert_double_eq(in[1], 1.0);
     end(&f);
@@ -228,19 +129,23 @@ END_TEST
 START_TEST(a_collection_tells_of_its_episodes)
 {
     fixture f;
-    double means[3], velocity[T * D], sum = 0.0;
+    double means[4], velocity[T * D], sum = 0.0, lengths = 0.0;
     begin(&f, 0, 0);
     ok(episodes_collect(&f.ep, 3, 0, NULL, NULL));
     episodes_report(&f.ep, means);
     ck_assert_str_eq(f.ep.names[0], "eval_return");
-    ck_assert_str_eq(f.ep.names[1], "eval_goal");
-    ck_assert_str_eq(f.ep.names[2], "eval_length");
-    for (size_t e = 0; e < E; e++)
+    ck_assert_str_eq(f.ep.names[1], "eval_success");
+    ck_assert_str_eq(f.ep.names[2], "eval_distance");
+    ck_assert_str_eq(f.ep.names[3], "eval_length");
+    for (size_t e = 0; e < E; e++) {
+        const double goal = f.ep.obs[e * (T + 1) * O + 2 * D];
+        ck_assert_int_eq(f.ep.lengths[e], goal > 0.6 ? T - 2 : T);
         sum += f.ep.returns[e];
+        lengths += f.ep.lengths[e];
+    }
+    ck_assert(lengths > E * (T - 2) && lengths < E * T);
     ck_assert_double_eq_tol(means[0], sum / E, 1e-12);
-    /* the last episode is the third of its environment, and ends two steps early */
-    ck_assert_int_eq(f.ep.lengths[E - 1], T - 2);
-    ck_assert_double_eq_tol(means[2], T - 2.0 / E, 1e-12);
+    ck_assert_double_eq_tol(means[3], lengths / E, 1e-12);
 
     /* the walker does what it is told: a step later, what is measured is what was desired */
     double measured[T * D];
@@ -313,10 +218,10 @@ START_TEST(an_evaluation_depends_on_its_number_and_on_none_before)
     }
     ck_assert_mem_eq(obs[0], obs[1], n * sizeof(double));
 
-    /* the first episode of the second environment */
+    /* the first episode of the second environment, which adds 0.001 to its goal */
     tce_random random;
     tce_random_start(&random, f.s.run.seed, PURPOSE_EVAL_ENV, 1, 3);
-    ck_assert_double_eq(obs[0][(T + 1) * O + 4], tce_random_uniform(&random));
+    ck_assert_double_eq_tol(obs[0][(T + 1) * O + 2 * D], toy_draw(&random, 0) + 0.001, 1e-15);
     free(obs[0]);
     free(obs[1]);
     end(&f);
@@ -333,7 +238,7 @@ typedef struct viewer {
 static tce_status look(void *context, void *instance, size_t t, double reward)
 {
     viewer *v = context;
-    ck_assert_int_eq(((const walker *)instance)->step, (int32_t)t);
+    ck_assert_int_eq(((const toy *)instance)->step, (int)t);
     ck_assert_uint_eq(v->n_seen++, t);
     v->sum += reward;
     return TCE_OK;
@@ -345,7 +250,7 @@ START_TEST(a_replayed_episode_is_the_one_that_was_collected)
     double work[O + 2 * D];
     void *instance = NULL;
     begin(&f, 0, 0);
-    ok(create(NULL, NULL, &instance));
+    ok(TOY_walker.create(NULL, NULL, &instance));
     for (uint64_t number = 0; number < 2; number++) {
         ok(episodes_collect(&f.ep, number, 0, NULL, NULL));
         /* in any order: each begins with the state before the collection */
@@ -357,7 +262,7 @@ START_TEST(a_replayed_episode_is_the_one_that_was_collected)
             ck_assert_double_eq(v.sum, f.ep.returns[e]);
         }
     }
-    free(instance);
+    TOY_walker.destroy(instance);
     end(&f);
 }
 END_TEST
@@ -374,10 +279,10 @@ START_TEST(a_viewer_that_fails_ends_the_replay)
     double work[O + 2 * D];
     void *instance = NULL;
     begin(&f, 0, 0);
-    ok(create(NULL, NULL, &instance));
+    ok(TOY_walker.create(NULL, NULL, &instance));
     ok(episodes_collect(&f.ep, 0, 0, NULL, NULL));
     fails(collect_replay(&f.ep, 0, instance, work, refuse, NULL), TCE_E_IO, "no more film");
-    free(instance);
+    TOY_walker.destroy(instance);
     end(&f);
 }
 END_TEST

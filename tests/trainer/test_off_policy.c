@@ -8,106 +8,18 @@
 
 #include "methods/off_policy.h"
 #include "methods/off_policy_settings.h"
+#include "requests.h"
 #include "support.h"
+#include "toy.h"
 
 /* Seconds a test may take; sanitizers on a busy machine need more than Check's 4. */
 #define TIMEOUT 120
 
-/* ---- requests for memory, where the C library lets a program count them ---------------------- */
+/* A motor that burns out in every seventh step of its life. */
+enum { O = 2, A = 1, N = 3, BAD = 7 };
+TOY(motor, "raw=1 steps=9 lost=7 low=-2 high=4")
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define COUNTS_REQUESTS 1
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *block, size_t size);
-static size_t n_requests;
-
-void *malloc(size_t size)
-{
-    __atomic_add_fetch(&n_requests, 1, __ATOMIC_RELAXED);
-    return __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    __atomic_add_fetch(&n_requests, 1, __ATOMIC_RELAXED);
-    return __libc_calloc(n, size);
-}
-
-void *realloc(void *block, size_t size)
-{
-    __atomic_add_fetch(&n_requests, 1, __ATOMIC_RELAXED);
-    return __libc_realloc(block, size);
-}
-#endif
-
-/* ---- a task whose motor burns out in every seventh step -------------------------------------- */
-
-enum { O = 2, A = 1, N = 3, T = 9, BAD = 7 };
-#define FAULT_REWARD 1e6
-
-typedef struct motor {
-    int step, life;
-} motor;
-
-static motor motors[N];
-static size_t n_motors;
-
-static tce_status create(void *user, const char *given, void **out)
-{
-    (void)user, (void)given;
-    motors[n_motors % N] = (motor){ 0, (int)(n_motors % N) };
-    *out = &motors[n_motors++ % N];
-    return TCE_OK;
-}
-
-static void destroy(void *instance)
-{
-    (void)instance;
-}
-
-static tce_status spec(void *instance, tce_env_spec *out)
-{
-    static const double low[A] = { -2.0 }, high[A] = { 4.0 };
-    (void)instance;
-    out->n_obs = O, out->n_action = A, out->n_steps = T, out->dt = 0.1;
-    out->action_low = low, out->action_high = high;
-    return TCE_OK;
-}
-
-static tce_status reset(void *instance, tce_random *random, double *obs, double *pos, double *vel)
-{
-    motor *m = instance;
-    (void)pos, (void)vel;
-    m->step = 0;
-    obs[0] = tce_random_uniform(random), obs[1] = 0.0;
-    return TCE_OK;
-}
-
-static tce_status step_action(void *instance, const double *action, double *obs,
-                              tce_env_result *out)
-{
-    motor *m = instance;
-    m->step++;
-    out->reward = FAULT_REWARD;
-    if (++m->life % BAD == 0)
-        return tce_fail(TCE_E_ENV, "the motor burnt out");
-    obs[0] = action[0], obs[1] = 0.1 * m->step;
-    out->reward = -fabs(action[0]);
-    return TCE_OK;
-}
-
-static const tce_env_vtable MOTOR = { .struct_size = sizeof MOTOR,
-                                      .abi = TCE_ENV_ABI,
-                                      .name = "motor",
-                                      .description = "a motor that burns out",
-                                      .create = create,
-                                      .destroy = destroy,
-                                      .spec = spec,
-                                      .reset = reset,
-                                      .step_action = step_action };
-
-/* ---- a run of it ----------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------- */
 
 static const int32_t HIDDEN[] = { 8, 8 };
 static const settings_table TABLE = { .name = "sac" };
@@ -139,7 +51,7 @@ static off_policy_options options_of(int coloured)
 static void start(off_policy *l, int coloured, tce_pool *pool)
 {
     static settings s;
-    const task from = { .vtable = &MOTOR };
+    const task from = { .vtable = &TOY_motor };
     const stepping_options envs = { N, PURPOSE_TRAIN_ENV };
     const off_policy_options o = options_of(coloured);
     memset(l, 0, sizeof *l);
@@ -147,7 +59,6 @@ static void start(off_policy *l, int coloured, tce_pool *pool)
     s.table = &TABLE;
     s.run.seed = 3;
     s.collect.on_fault = TCE_ROLLOUT_DROP;
-    n_motors = 0;
     ok(stepping_create(&l->env, &from, &s, pool, &envs));
     ok(off_policy_create(l, &o));
 }
@@ -162,7 +73,7 @@ static size_t count_lost(const off_policy *l)
             double record[2 * O + A + 3];
             replay_gather(&l->replay, 1, &place, 0, l->width + 1, record, l->width + 1);
             n += record[l->width] == 0.0;
-            ck_assert_double_ne(record[O + A], FAULT_REWARD);
+            ck_assert_double_ne(record[O + A], TOY_LOST_REWARD);
         }
     return n;
 }
@@ -201,12 +112,14 @@ START_TEST(records_are_what_the_step_was)
     ok(off_policy_round(&l, &sum));
     for (uint32_t i = 0; i < N; i++) {
         const replay_place place = { 1, i };
-        double r[2 * O + A + 2];
+        double r[2 * O + A + 3];
         replay_gather(&l.replay, 1, &place, 0, l.width, r, l.width);
         const double sent = -2.0 + 0.5 * (r[O] + 1.0) * 6.0;
         ck_assert_double_le(fabs(r[O]), 1.0);
-        ck_assert_double_eq_tol(r[O + A], -fabs(sent), 1e-6);
-        ck_assert_double_eq_tol(r[O + A + 1], sent, 1e-6);
+        /* position and goal, action, reward, the next position and goal */
+        const double *next = r + O + A + 1, far = next[0] - r[1];
+        ck_assert_double_eq_tol(next[0], r[0] + 0.01 * sent, 1e-6);
+        ck_assert_double_eq_tol(r[O + A], -far * far, 1e-6);
         ck_assert_double_eq(r[l.width - 1], 0.0);
     }
     off_policy_free(&l);
@@ -322,11 +235,11 @@ START_TEST(rounds_take_no_memory)
         start(&l, coloured, pool);
         for (int k = 0; k < 20; k++)
             ok(off_policy_round(&l, &sum));
-        const size_t before = __atomic_load_n(&n_requests, __ATOMIC_RELAXED);
+        const size_t before = n_requests();
         tce_status status = TCE_OK;
         for (int k = 0; status == TCE_OK && k < 50; k++)
             status = off_policy_round(&l, &sum);
-        const size_t after = __atomic_load_n(&n_requests, __ATOMIC_RELAXED);
+        const size_t after = n_requests();
         ok(status);
         ck_assert_uint_eq(after, before);
         off_policy_free(&l);

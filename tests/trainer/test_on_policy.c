@@ -9,112 +9,22 @@
 #include <string.h>
 
 #include "methods/on_policy.h"
+#include "requests.h"
 #include "support.h"
+#include "toy.h"
 
 /* Seconds a test may take; sanitizers on a busy machine need more than Check's 4. */
 #define TIMEOUT 120
 
-/* ---- requests for memory, where the C library lets a program count them ---------------------- */
-
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define COUNTS_REQUESTS 1
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *block, size_t size);
-static size_t n_requests;
-
-void *malloc(size_t size)
-{
-    __atomic_add_fetch(&n_requests, 1, __ATOMIC_RELAXED);
-    return __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    __atomic_add_fetch(&n_requests, 1, __ATOMIC_RELAXED);
-    return __libc_calloc(n, size);
-}
-
-void *realloc(void *block, size_t size)
-{
-    __atomic_add_fetch(&n_requests, 1, __ATOMIC_RELAXED);
-    return __libc_realloc(block, size);
-}
-#endif
-
-/* ---- a task: a cart on a rail, whose motor burns out now and then ------------------------------ */
-
-enum { O = 2, A = 2, T = 9, N = 4, S = 14 };
-#define FAULT_REWARD 1e6
-
-typedef struct cart {
-    double x;
-    int step, life, broken_every;
-} cart;
-
-static int broken_every; /* steps of an environment's life; 0: never */
-
-static tce_status create(void *user, const char *given, void **out)
-{
-    (void)user, (void)given;
-    cart *c = calloc(1, sizeof *c);
-    *out = c;
-    if (!c)
-        return TCE_E_NOMEM;
-    c->broken_every = broken_every;
-    return TCE_OK;
-}
-
-static tce_status spec(void *instance, tce_env_spec *out)
-{
-    static const double low[A] = { -1.0, -1.0 }, high[A] = { 1.0, 1.0 };
-    (void)instance;
-    out->n_obs = O, out->n_action = A, out->n_steps = T, out->dt = 0.1;
-    out->action_low = low, out->action_high = high;
-    return TCE_OK;
-}
-
-static tce_status reset(void *instance, tce_random *random, double *obs, double *pos, double *vel)
-{
-    cart *c = instance;
-    (void)pos, (void)vel;
-    c->step = 0;
-    c->x = 2.0 * tce_random_uniform(random) - 1.0;
-    obs[0] = c->x, obs[1] = 0.0;
-    return TCE_OK;
-}
-
-static tce_status step_action(void *instance, const double *action, double *obs,
-                              tce_env_result *out)
-{
-    cart *c = instance;
-    c->step++;
-    out->reward = FAULT_REWARD;
-    if (c->broken_every > 0 && ++c->life % c->broken_every == 0)
-        return tce_fail(TCE_E_ENV, "the motor burnt out");
-    c->x += 0.3 * action[0] + 0.1 * action[1];
-    obs[0] = c->x, obs[1] = 0.1 * c->step;
-    out->reward = -fabs(c->x);
-    out->terminated = fabs(c->x) > 2.0;
-    return TCE_OK;
-}
-
-static const tce_env_vtable CART = { .struct_size = sizeof CART,
-                                     .abi = TCE_ENV_ABI,
-                                     .name = "cart",
-                                     .description = "a cart on a rail",
-                                     .create = create,
-                                     .destroy = free,
-                                     .spec = spec,
-                                     .reset = reset,
-                                     .step_action = step_action };
+enum { A = 2, N = 4, S = 14 };
+TOY(cart, "raw=1 dof=2 steps=9 early=4")
 
 /* ---- learners -------------------------------------------------------------------------------- */
 
 static const method *const WAYS[] = { &METHOD_TABLE_PPO, &METHOD_TABLE_GSDE, &METHOD_TABLE_TRPL };
 enum { N_WAYS = 3, MOST_COLUMNS = 32 };
 
-static settings read_settings(const method *way, const char *more)
+static settings read_settings(const method *way, const char *task_options, const char *more)
 {
     settings s;
     char method_word[32];
@@ -130,12 +40,13 @@ static settings read_settings(const method *way, const char *more)
                       (char *)(uintptr_t)more };
     snprintf(method_word, sizeof method_word, "run.method=%s", way->settings.name);
     ok(settings_read(&s, METHODS, NULL, more ? 10 : 9, words));
+    snprintf(s.task.options, sizeof s.task.options, "%s", task_options);
     return s;
 }
 
 static on_policy *start(const method *way, const settings *s, tce_pool *pool)
 {
-    static const task from = { .vtable = &CART };
+    static const task from = { .vtable = &TOY_cart };
     const method_context context = { s, &from, pool };
     void *learner;
     ok(way->create(&context, &learner));
@@ -193,8 +104,7 @@ START_TEST(a_lost_step_is_no_sample_and_what_led_to_it_is_bootstrapped)
 {
     const method *way = WAYS[_i];
     double values[MOST_COLUMNS];
-    broken_every = 6;
-    const settings s = read_settings(way, "update.normalise_advantages=none");
+    const settings s = read_settings(way, "lost=6", "update.normalise_advantages=none");
     on_policy *l = start(way, &s, NULL);
     const step_rollout *r = &l->rollout;
     const double gamma = s.objective.gamma;
@@ -219,7 +129,6 @@ START_TEST(a_lost_step_is_no_sample_and_what_led_to_it_is_bootstrapped)
         ck_assert_double_eq(column(l, values, "dropped"), (double)n_lost);
     }
     way->destroy(l);
-    broken_every = 0;
 }
 END_TEST
 
@@ -228,7 +137,7 @@ START_TEST(a_clip_of_width_0_makes_no_update)
     const method *way = WAYS[_i];
     double values[MOST_COLUMNS];
     size_t n;
-    settings s = read_settings(way, "update.clip_schedule=linear");
+    settings s = read_settings(way, "", "update.clip_schedule=linear");
     s.run.iterations = 2;
     on_policy *l = start(way, &s, NULL);
     double *first = weights_of(l, &n);
@@ -255,7 +164,7 @@ START_TEST(an_interrupted_run_continues_as_if_it_had_not_been)
     const method *way = WAYS[_i];
     double values[2][MOST_COLUMNS];
     tce_store *store;
-    settings s = read_settings(way, "normalise.rewards=true");
+    settings s = read_settings(way, "", "normalise.rewards=true");
     on_policy *l = start(way, &s, NULL);
     iterate(way, l, 1, values[0]);
     iterate(way, l, 2, values[0]);
@@ -284,7 +193,7 @@ START_TEST(three_threads_give_the_bytes_of_one_and_nothing_is_allocated)
     double values[MOST_COLUMNS];
     tce_pool_options options;
     tce_pool *pool;
-    const settings s = read_settings(way, NULL);
+    const settings s = read_settings(way, "", NULL);
     tce_pool_options_init(&options, sizeof options);
     options.n_threads = 3;
     ok(tce_pool_create(&options, NULL, &pool));
@@ -298,9 +207,9 @@ START_TEST(three_threads_give_the_bytes_of_one_and_nothing_is_allocated)
     /* asserts ask for memory themselves */
     double seconds[8] = { 0.0 };
     progress made = { .values = values, .seconds = seconds };
-    const size_t before = n_requests;
+    const size_t before = n_requests();
     const tce_status status = way->iterate(three, 3, &made);
-    const size_t after = n_requests;
+    const size_t after = n_requests();
     ok(status);
     ck_assert_uint_eq(after, before);
 #endif
@@ -432,18 +341,16 @@ START_TEST(a_fault_ends_the_iteration_where_that_is_asked_for)
     const method *way = WAYS[_i];
     double values[MOST_COLUMNS], seconds[8] = { 0.0 };
     size_t n;
-    broken_every = 6;
-    const settings s = read_settings(way, "collect.on_fault=fail");
+    const settings s = read_settings(way, "lost=6", "collect.on_fault=fail");
     on_policy *l = start(way, &s, NULL);
     progress made = { .values = values, .seconds = seconds };
     double *before = weights_of(l, &n);
-    fails(way->iterate(l, 1, &made), TCE_E_ENV, "the motor burnt out");
+    fails(way->iterate(l, 1, &made), TCE_E_ENV, "environment ");
     double *after = weights_of(l, &n);
     ck_assert_mem_eq(before, after, n * sizeof *before);
     free(before);
     free(after);
     way->destroy(l);
-    broken_every = 0;
 }
 END_TEST
 
