@@ -1,7 +1,8 @@
 /*
- * Exported C against the library: every kind of primitive and network is exported, compiled with
- * all warnings as errors, loaded, and must give the library's numbers for contexts, paths, new
- * starts and single times; and refuse what the library refuses.
+ * Exported C against the library: every kind of primitive, network, normaliser and range of actions
+ * is exported, compiled with all warnings as errors, loaded, and must give the library's numbers for
+ * contexts, paths, new starts and single times, or for observations; and refuse what the library
+ * refuses.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -11,6 +12,7 @@
 
 #include <check.h>
 
+#include "collect/agent.h"
 #include "export/c_file.h"
 #include "export/export_c.h"
 #include "support.h"
@@ -23,7 +25,7 @@
 #define FLOAT_TOLERANCE 1e-6
 #define DOUBLE_TOLERANCE 1e-12
 
-enum { D = 3, O = 6, T = 23, MAX_P = 64 };
+enum { D = 3, O = 6, T = 23, A = 4, MAX_P = 64 };
 
 static char folder[TEST_FOLDER];
 
@@ -36,13 +38,50 @@ typedef struct export_case {
     int32_t context[O]; /* entries of the observation, n_context of them */
     size_t n_context;
     int time_input;
+    int acts;       /* A actions; no primitive */
+    int normalised; /* 1; 2: and clipped */
+    int32_t output; /* AGENT_… */
     double weights_scales[TCE_MP_MAX_BASIS];
 } export_case;
 
 static const int32_t HIDDEN[] = { 24, 16 };
 
-/* Case i of N_CASES; each differs from the first in what its label says. */
-enum { N_CASES = 25 };
+/*
+ * Case i of N_CASES; each differs from the first in what its label says. Those from FIRST_STEPS on
+ * act at every step.
+ */
+enum { FIRST_STEPS = 27, N_CASES = 34 };
+
+/* As SAC has it. */
+static void set_spread_on_body(export_case *c, int shared_body)
+{
+    c->policy.form = TCE_POLICY_DIAGONAL_CONTEXTUAL;
+    c->policy.spread = TCE_POLICY_EXP_CLIPPED;
+    c->policy.shared_body = shared_body;
+    c->policy.activation = TCE_NET_RELU;
+    c->output = AGENT_TANH;
+}
+
+static void set_steps_case(int i, export_case *c)
+{
+    if (i < 0)
+        return;
+    c->acts = 1;
+    c->policy.form = TCE_POLICY_DIAGONAL_SHARED;
+    c->normalised = i == 1 ? 2 : i == 2 || i == 6;
+    c->output = i == 1 || i == 2 ? AGENT_CLIP : AGENT_PLAIN;
+    if (i == 1)
+        c->policy.activation = TCE_NET_TANH;
+    if (i >= 3 && i <= 5)
+        set_spread_on_body(c, i < 5);
+    c->time_input = i == 5;
+    if (i == 6) {
+        c->policy.n_hidden = 0;
+        c->n_context = 2;
+        c->context[0] = 4;
+        c->context[1] = 1;
+    }
+}
 
 static void set_case(int i, export_case *c)
 {
@@ -72,6 +111,15 @@ static void set_case(int i, export_case *c)
         "dmp",
         "dmp, rhythmic",
         "promp, smooth, one basis function",
+        "squashed, mean and spread on one body",
+        "normalised, clipped inputs, time input",
+        "steps, double",
+        "steps, normalised and clipped, clipped actions, tanh, float",
+        "steps, normalised, clipped actions, double",
+        "steps, squashed, mean and spread on one body, float",
+        "steps, squashed, mean and spread on one body, double",
+        "steps, squashed, two networks, time input, double",
+        "steps, context mask, normalised, no hidden layer",
     };
     memset(c, 0, sizeof *c);
     c->label = LABELS[i];
@@ -84,7 +132,8 @@ static void set_case(int i, export_case *c)
     c->mp.goal_scale = 0.4;
     c->policy.n_hidden = 2;
     c->policy.hidden = HIDDEN;
-    c->policy.precision = i == 0 || i == 3 ? TCE_NET_FLOAT : TCE_NET_DOUBLE;
+    const int is_float = i == 0 || i == 3 || i == FIRST_STEPS + 1 || i == FIRST_STEPS + 3;
+    c->policy.precision = is_float ? TCE_NET_FLOAT : TCE_NET_DOUBLE;
 
     switch (i) {
     case 2:
@@ -179,42 +228,104 @@ static void set_case(int i, export_case *c)
         c->mp.phase = TCE_MP_PHASE_SMOOTH;
         c->mp.n_basis = 1;
         break;
+    case 25:
+        set_spread_on_body(c, 1);
+        break;
+    case 26:
+        c->time_input = 1;
+        c->normalised = 2;
+        break;
     default:
+        set_steps_case(i - FIRST_STEPS, c);
         break;
     }
 }
 
-/* A policy with weights as large as trained ones, in the layout of an exported run. */
-static tce_store *make_store(const export_case *c, tce_policy **policy, tce_mp **mp)
+/* of action i mod A */
+static const double LOW[A] = { -1.0, -0.3, 0.1, -2.0 }, HIGH[A] = { 1.0, 0.2, 0.4, 3.0 };
+
+/* Statistics of rows around 1 with deviations around 2. */
+static tce_normaliser *make_normaliser(const export_case *c, size_t n)
 {
-    tce_store *store = NULL;
+    enum { ROWS = 50 };
+    tce_normaliser *normaliser = NULL;
+    tce_normaliser_options o;
+    tce_normaliser_options_init(&o, sizeof o);
+    o.n_columns = (int32_t)n;
+    o.clip = c->normalised == 2 ? 1.2 : 0.0;
+    ok(tce_normaliser_create(&o, NULL, &normaliser));
+    double rows[ROWS * (O + 1)];
+    tce_random random;
+    tce_random_start(&random, 6, 0, 0, 0);
+    tce_random_normals(&random, ROWS * n, rows);
+    for (size_t i = 0; i < ROWS * n; i++)
+        rows[i] = 1.0 + 2.0 * rows[i];
+    ok(tce_normaliser_update(normaliser, ROWS, rows, NULL));
+    return normaliser;
+}
+
+/* Its parts are free_agent's to free. */
+static void make_agent(const export_case *c, agent *a)
+{
     tce_policy_options o = c->policy;
-    ck_assert_msg(tce_mp_create(&c->mp, NULL, mp) == TCE_OK, "%s: %s", c->label,
-                  tce_error_message());
-    o.n_obs = c->n_context ? (int32_t)c->n_context : O + c->time_input;
-    o.n_dims = (int32_t)tce_mp_n_params(*mp);
-    ok(tce_policy_create(&o, NULL, policy));
-    const size_t n = tce_policy_n_weights(*policy);
+    memset(a, 0, sizeof *a);
+    if (!c->acts)
+        ck_assert_msg(tce_mp_create(&c->mp, NULL, &a->mp) == TCE_OK, "%s: %s", c->label,
+                      tce_error_message());
+    a->acts = c->acts;
+    a->O = O;
+    a->T = T;
+    a->D = D;
+    a->dt = 0.05;
+    a->n_context = c->n_context ? c->n_context : O;
+    a->context = c->n_context ? c->context : NULL;
+    a->time_input = c->time_input;
+    a->O_net = a->n_context + (size_t)c->time_input;
+    a->P = c->acts ? A : tce_mp_n_params(a->mp);
+    a->task = "any */ task";
+    a->output = c->output;
+    o.n_obs = (int32_t)a->O_net;
+    o.n_dims = (int32_t)a->P;
+    ok(tce_policy_create(&o, NULL, &a->policy));
+    if (c->normalised) {
+        a->normaliser = make_normaliser(c, a->O_net);
+        a->epsilon = 1e-8;
+        a->clip = c->normalised == 2 ? 1.2 : 0.0;
+    }
+}
+
+static void free_agent(agent *a)
+{
+    tce_policy_free(a->policy);
+    tce_mp_free(a->mp);
+    tce_normaliser_free(a->normaliser);
+}
+
+/* A policy with weights as large as trained ones, in the layout of an exported run. */
+static tce_store *make_store(const export_case *c, agent *a)
+{
+    static double low[MAX_P], high[MAX_P];
+    tce_store *store = NULL;
+    make_agent(c, a);
+    ck_assert_uint_le(a->P, MAX_P);
+    for (size_t p = 0; p < a->P; p++) {
+        low[p] = LOW[p % A];
+        high[p] = HIGH[p % A];
+    }
+    a->low = low;
+    a->high = high;
+
+    const size_t n = tce_policy_n_weights(a->policy);
     double *parameters = malloc(n * sizeof *parameters);
     tce_random random;
     tce_random_start(&random, 5, 0, 0, 0);
     tce_random_normals(&random, n, parameters);
     for (size_t i = 0; i < n; i++)
         parameters[i] *= 0.3;
-    ok(tce_policy_set_weights(*policy, parameters));
+    ok(tce_policy_set_weights(a->policy, parameters));
     free(parameters);
-
-    const int32_t shape[4] = { O, o.n_obs, T, D };
-    const size_t four = 4;
-    const double dt = 0.05;
     ok(tce_store_create(NULL, &store));
-    ok(tce_policy_save(*policy, store, "policy"));
-    ok(tce_mp_save(*mp, store, "mp"));
-    ok(tce_store_put_text(store, "task", "any */ task"));
-    ok(tce_store_put(store, "input.shape", TCE_STORE_I32, 1, &four, shape));
-    ok(tce_store_put(store, "input.dt", TCE_STORE_F64, 0, NULL, &dt));
-    if (c->n_context)
-        ok(tce_store_put(store, "input.context", TCE_STORE_I32, 1, &c->n_context, c->context));
+    ok(agent_save(a, store));
     return store;
 }
 
@@ -228,6 +339,7 @@ typedef struct compiled {
                       const double *, double *, double *);
     int (*query)(double, const double *, double, const double *, const double *, double *,
                  double *);
+    int (*action)(const double *, double *); /* of steps; the three above are of movements */
     int (*self_test)(double *);
 } compiled;
 
@@ -257,18 +369,22 @@ static void *symbol(const compiled *c, const char *name)
     return s;
 }
 
-static void load(compiled *c)
+static void load(compiled *c, int acts)
 {
     char path[160];
     ck_assert_int_eq(run("%s -O2 " STRICT " -fPIC -shared -o arm.so arm.c -lm", "${CC:-cc}"), 0);
     snprintf(path, sizeof path, "%s/arm.so", folder);
     c->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     ck_assert_msg(c->library != NULL, "%s", dlerror());
-    *(void **)&c->context_size = symbol(c, "arm_context_size");
+    *(void **)&c->self_test = symbol(c, "arm_self_test");
+    *(void **)&c->context_size = symbol(c, acts ? "arm_observation_size" : "arm_context_size");
+    if (acts) {
+        *(void **)&c->action = symbol(c, "arm_action");
+        return;
+    }
     *(void **)&c->parameters = symbol(c, "arm_parameters");
     *(void **)&c->trajectory = symbol(c, "arm_trajectory");
     *(void **)&c->query = symbol(c, "arm_query");
-    *(void **)&c->self_test = symbol(c, "arm_self_test");
 }
 
 static double difference(size_t n, const double *got, const double *want)
@@ -289,23 +405,50 @@ static double difference(size_t n, const double *got, const double *want)
 
 /* ---- golden ---------------------------------------------------------------------------------- */
 
-/* Contexts, then the paths of the mean from three starts, as trajectory and one by one. */
-static void compare(const export_case *c, const compiled *x, tce_policy *policy, const tce_mp *mp,
-                    uint64_t seed)
+/* What the policy sees at a time of a drawn observation, and what the library makes of it, out [P]. */
+static void draw_inputs(const agent *a, tce_random *random, double time, double *inputs,
+                        double *out)
 {
-    const double tolerance = c->policy.precision == TCE_NET_FLOAT ? FLOAT_TOLERANCE
-                                                                  : DOUBLE_TOLERANCE;
-    const size_t P = tce_mp_n_params(mp);
-    double context[O + 1] = { 0 }, want[MAX_P], got[MAX_P],
-                       *factor = malloc(P * P * sizeof *factor);
+    double obs[O];
+    double *work = malloc(agent_work(a, 1) * sizeof *work);
+    tce_random_normals(random, O, obs);
+    for (int i = 0; a->normaliser && i < O; i++)
+        obs[i] = 1.0 + 2.0 * obs[i];
+    agent_input(a, obs, time, inputs);
+    ok(agent_act(a, 1, obs, time, work, out));
+    free(work);
+}
+
+static double tolerance_of(const export_case *c)
+{
+    return c->policy.precision == TCE_NET_FLOAT ? FLOAT_TOLERANCE : DOUBLE_TOLERANCE;
+}
+
+static void compare_actions(const export_case *c, const compiled *x, const agent *a, uint64_t seed)
+{
+    double inputs[O + 1], want[A], got[A];
+    tce_random random;
+    tce_random_start(&random, seed, 1, 0, 0);
+    for (int t = 0; t < 5; t++) {
+        draw_inputs(a, &random, 0.05 * t, inputs, want);
+        ck_assert_int_eq(x->action(inputs, got), 0);
+        ASSERT_CLOSE(c, "action", A, got, want, tolerance_of(c));
+    }
+}
+
+/* Contexts, then the paths of the mean from three starts, as trajectory and one by one. */
+static void compare_movements(const export_case *c, const compiled *x, const agent *a,
+                              uint64_t seed)
+{
+    const double tolerance = tolerance_of(c);
+    const tce_mp *mp = a->mp;
+    const size_t P = a->P;
+    double context[O + 1] = { 0 }, want[MAX_P], got[MAX_P];
     double start_pos[D], start_vel[D], times[T];
     double pos[T * D], vel[T * D], want_pos[T * D], want_vel[T * D];
     tce_random random;
     tce_random_start(&random, seed, 1, 0, 0);
-    ck_assert_uint_le(P, MAX_P);
-    tce_random_normals(&random, x->context_size(), context);
-    ok(tce_policy_predict(policy, 1, context, want, factor));
-    free(factor);
+    draw_inputs(a, &random, 0.0, context, want);
     ck_assert_int_eq(x->parameters(context, got), 0);
     ASSERT_CLOSE(c, "parameters", P, got, want, tolerance);
 
@@ -353,23 +496,21 @@ START_TEST(exported_c_gives_the_numbers_of_the_library)
 {
     export_case c;
     compiled x;
-    tce_policy *policy = NULL;
-    tce_mp *mp = NULL;
+    agent a;
     double error = -1.0;
     set_case(_i, &c);
     test_make_folder("export", folder);
-    tce_store *store = make_store(&c, &policy, &mp);
+    tce_store *store = make_store(&c, &a);
     write_source(store, "arm");
-    load(&x);
+    load(&x, c.acts);
 
     ck_assert_msg(x.self_test(&error) == 0, "%s: self-test off by %g", c.label, error);
-    ck_assert_uint_eq(x.context_size(), c.n_context ? c.n_context : O);
+    ck_assert_uint_eq(x.context_size(), c.acts ? a.O_net : a.n_context);
     for (uint64_t seed = 0; seed < 20; seed++)
-        compare(&c, &x, policy, mp, seed);
+        (c.acts ? compare_actions : compare_movements)(&c, &x, &a, seed);
 
     dlclose(x.library);
-    tce_policy_free(policy);
-    tce_mp_free(mp);
+    free_agent(&a);
     tce_store_free(store);
     test_remove_folder(folder);
 }
@@ -380,14 +521,18 @@ END_TEST
 static tce_store *export_case_to(int i, const char *name)
 {
     export_case c;
-    tce_policy *policy = NULL;
-    tce_mp *mp = NULL;
+    agent a;
     set_case(i, &c);
-    tce_store *store = make_store(&c, &policy, &mp);
+    tce_store *store = make_store(&c, &a);
     write_source(store, name);
-    tce_policy_free(policy);
-    tce_mp_free(mp);
+    free_agent(&a);
     return store;
+}
+
+/* The template that a case is made of. */
+static const char *template_of(int i)
+{
+    return i < FIRST_STEPS ? "movement_policy.c" : "step_policy.c";
 }
 
 static int there_is(const char *program)
@@ -436,11 +581,11 @@ START_TEST(templates_compile_as_they_are)
     write_parts(store);
     tce_store_free(store);
     ck_assert_int_eq(
-        run("${CC:-cc} " STRICT " -I. -fsyntax-only " TEMPLATES "/%s", "movement_policy.c"), 0);
+        run("${CC:-cc} " STRICT " -I. -fsyntax-only " TEMPLATES "/%s", template_of(_i)), 0);
     ck_assert_int_eq(run("for file in " TEMPLATES "/%s policy.c; do ${CC:-cc} -std=c99 -I. -E -P "
                          "-DPOLICY_MAIN \"$file\" | tr -s '[:space:]' '\\n' >tokens; "
                          "[ -f first ] || mv tokens first; done; cmp first tokens",
-                         "movement_policy.c"),
+                         template_of(_i)),
                      0);
     test_remove_folder(folder);
 }
@@ -459,10 +604,11 @@ START_TEST(program_is_clean_under_the_sanitizers)
 }
 END_TEST
 
+/* of a movement, and of a step in float, whose tolerance is wider */
 START_TEST(self_test_notices_one_changed_weight)
 {
     test_make_folder("export", folder);
-    tce_store_free(export_case_to(1, "arm"));
+    tce_store_free(export_case_to(_i == 0 ? 1 : FIRST_STEPS + 3, "arm"));
     ck_assert_int_eq(
         run("awk '{ print; if (%s) { getline; sub(/[0-9]+/, \"7\"); print } }' arm.c >bad.c",
             "/arm_weights\\[[0-9]/"),
@@ -498,7 +644,7 @@ START_TEST(what_the_library_refuses_is_refused_and_nothing_is_written)
     compiled x;
     test_make_folder("export", folder);
     tce_store_free(export_case_to(11, "arm")); /* a delay, a table */
-    load(&x);
+    load(&x, 0);
     for (int i = 0; i < MAX_P; i++)
         params[i] = 0.1;
     pos[0] = vel[0] = 42.0;
@@ -515,13 +661,41 @@ START_TEST(what_the_library_refuses_is_refused_and_nothing_is_written)
 
     /* a DMP: before its start, and so far behind it that integrating would take minutes */
     tce_store_free(export_case_to(22, "arm"));
-    load(&x);
+    load(&x, 0);
     params[2] = 0.1;
     ck_assert_int_eq(x.query(0.3, params, 0.4, NULL, NULL, pos, vel), -1);
     ck_assert_int_eq(x.query(1.8e9, params, 0.0, NULL, NULL, pos, vel), -1);
     ck_assert_int_eq(x.query(1.8e9, params, 1.8e9 - 1.0, NULL, NULL, NULL, NULL), 0);
     ck_assert_double_eq(pos[0], 42.0);
     ck_assert_double_eq(vel[0], 42.0);
+    dlclose(x.library);
+    test_remove_folder(folder);
+}
+END_TEST
+
+START_TEST(an_observation_that_is_not_finite_gives_no_action)
+{
+    double observation[O] = { 0 }, action[A] = { 42.0, 42.0, 42.0, 42.0 };
+    compiled x;
+    test_make_folder("export", folder);
+    tce_store_free(export_case_to(FIRST_STEPS + 1, "arm"));
+    load(&x, 1);
+    observation[2] = NAN;
+    ck_assert_int_eq(x.action(observation, action), -1);
+    observation[2] = -INFINITY;
+    ck_assert_int_eq(x.action(observation, action), -1);
+    observation[2] = 1e300; /* far away, but clipped */
+    for (int i = 0; i < A; i++)
+        ck_assert_double_eq(action[i], 42.0);
+    ck_assert_int_eq(x.action(observation, action), 0);
+    dlclose(x.library);
+
+    /* a network that overflows in float */
+    tce_store_free(export_case_to(FIRST_STEPS + 3, "arm"));
+    load(&x, 1);
+    action[0] = 42.0;
+    ck_assert_int_eq(x.action(observation, action), -1);
+    ck_assert_double_eq(action[0], 42.0);
     dlclose(x.library);
     test_remove_folder(folder);
 }
@@ -579,9 +753,10 @@ int main(void)
     tcase_add_loop_test(property, every_compiler_takes_it_without_a_warning, 0, N_CASES);
     tcase_add_loop_test(property, templates_compile_as_they_are, 0, N_CASES);
     tcase_add_loop_test(property, program_is_clean_under_the_sanitizers, 11, N_CASES);
-    tcase_add_test(property, self_test_notices_one_changed_weight);
+    tcase_add_loop_test(property, self_test_notices_one_changed_weight, 0, 2);
     tcase_add_test(property, two_policies_live_in_one_program_and_the_file_is_its_own_header);
     tcase_add_test(errors, what_the_library_refuses_is_refused_and_nothing_is_written);
+    tcase_add_test(errors, an_observation_that_is_not_finite_gives_no_action);
     tcase_add_test(errors, a_store_without_a_policy_is_refused);
     tcase_add_test(errors, templates_that_leave_a_question_open_are_refused);
     tcase_add_test(errors, names_that_c_does_not_take_are_refused);

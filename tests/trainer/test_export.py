@@ -81,6 +81,57 @@ def test_both_exports_give_the_numbers_of_the_trainers_policy(run: Any) -> None:
             np.testing.assert_allclose(vel, want[1][0], rtol=0, atol=tolerance * max(1.0, np.abs(want[1]).max()))
 
 
+# methods that act at every step, and one whose parameters are squashed; on tasks without a simulator
+STEPS = {
+    "ppo": ["task.name=pendulum", "run.method=ppo", "collect.environments=2", "collect.steps=40", "update.minibatches=2", "critic.hidden=[8]"],
+    "gsde": ["task.name=pendulum", "run.method=gsde", "collect.environments=2", "collect.steps=40", "update.minibatches=2", "critic.hidden=[8]",
+             "policy.precision=double"],
+    "sac": ["task.name=pendulum", "run.method=sac", "collect.rounds=20", "update.batch_size=8", "update.replay_size=200", "critic.hidden=[8]"],
+    "sac_mp": ["task.name=point_via", "run.method=sac_mp", "mp.tau=1", "collect.episodes=8", "collect.environments=4", "collect.rounds=1",
+               "update.gradient_steps=2", "update.batch_size=8", "update.replay_size=200", "critic.hidden=[8]", "policy.precision=double"],
+}
+
+
+@pytest.mark.parametrize("method", STEPS)
+def test_exported_policy_of_any_method_acts_as_the_trainers(method: str, tmp_path: Path) -> None:
+    tce_py = pytest.importorskip("tce")
+    folder = tmp_path / "run"
+    result = tce("train", "--quiet", "--out", folder, "run.iterations=2", "run.threads=1", "policy.hidden=[32, 32]", "evaluate.episodes=2",
+                 *STEPS[method])
+    assert result.returncode == 0, result.stderr
+    result = tce("export", folder, "--c", "arm")
+    assert result.returncode == 0, result.stderr
+    subprocess.run(["cc", *STRICT, "-O2", "-fPIC", "-shared", "-o", folder / "arm.so", folder / "export" / "arm.c", "-lm"], check=True)
+    arm = ctypes.CDLL(str(folder / "arm.so"))
+    assert arm.arm_self_test(None) == 0
+
+    # the exported store is the policy too
+    act = arm.arm_parameters if method == "sac_mp" else arm.arm_action
+    tolerance = 1e-12 if "policy.precision=double" in STEPS[method] else 1e-5
+    random = np.random.default_rng(3)
+    for file in (folder, folder / "export" / "policy.safetensors"):
+        agent = tce_py.load(file)
+        for _ in range(10):
+            obs = doubles(random.normal(size=agent.n_context))
+            got = np.zeros(agent.n_params)
+            assert act(pointer(obs), pointer(got)) == 0
+            np.testing.assert_allclose(got, agent.act(obs), rtol=0, atol=tolerance)
+    if method != "sac_mp":
+        bad = doubles(np.full(agent.n_context, np.nan))
+        assert act(pointer(bad), pointer(got)) == -1
+
+
+def test_policy_made_in_python_is_exported(tmp_path: Path) -> None:
+    tce_py = pytest.importorskip("tce")
+    mp = tce_py.ProMP(n_dof=2, n_basis=4, tau=1.0)
+    policy = tce_py.Policy(n_obs=3, n_dims=mp.n_params, hidden=[8], random=tce_py.Random(1))
+    tce_py.save_policy(tmp_path / "mine.safetensors", policy, mp, n_steps=20, dt=0.05, task="mine")
+    result = tce("export", tmp_path / "mine.safetensors", "--c", "arm", "--out", tmp_path)
+    assert result.returncode == 0, result.stderr
+    subprocess.run(["cc", *STRICT, "-DARM_MAIN", "-o", tmp_path / "arm", tmp_path / "arm.c", "-lm"], check=True)
+    assert "self-test passed" in subprocess.run([tmp_path / "arm"], capture_output=True, text=True, check=True).stdout
+
+
 def test_program_made_of_the_export_passes_and_prints_the_path(run: Any) -> None:
     folder, _ = run
     program = folder / "robot" / "arm"

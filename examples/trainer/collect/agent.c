@@ -155,6 +155,11 @@ static tce_status read_normaliser(agent *a, const tce_store *store)
     tce_normaliser_options options;
     if (tce_store_get(store, "input.normaliser.mean", &found) != TCE_OK)
         return TCE_OK;
+    if (found.rank != 1 || found.shape[0] != a->O_net)
+        return tce_fail(TCE_E_SHAPE,
+                        "input.normaliser.mean is not a list of %zu numbers, one for each input of "
+                        "the policy: they do not belong together",
+                        a->O_net);
     tce_status status = tce_store_read(store, "input.epsilon", TCE_STORE_F64, 1, &a->epsilon);
     if (status == TCE_OK)
         status = tce_store_read(store, "input.clip", TCE_STORE_F64, 1, &a->clip);

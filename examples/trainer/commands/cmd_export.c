@@ -122,7 +122,7 @@ static int export_to(const tce_store *store, const char *file, const char *folde
     free(text);
     if (status != TCE_OK)
         return fail();
-    printf("%s  for libtce: tce_policy_create_from, tce_mp_create_from\n", path);
+    printf("%s  for libtce and Python: tce_policy_create_from, tce.load\n", path);
     printf("%s  C99 without dependencies\n", c_path);
     return EXIT_FINE;
 }

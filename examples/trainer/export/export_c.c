@@ -1,8 +1,10 @@
 /*
- * Writes a trained policy as one C99 file: the template movement_policy.c with the sizes, weights
- * and tables of this policy, and what libtce computes as a test.
+ * Writes a trained policy as one C99 file: the template movement_policy.c, or step_policy.c for one
+ * that acts at every step, with the sizes, weights and tables of this policy, and what libtce
+ * computes as a test.
  */
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,79 +14,100 @@
 
 /* ---- parts of the file ----------------------------------------------------------------------- */
 
-/* A comment. The task's name goes into it: only what cannot end it. */
-static tce_status write_origin(const exported *x)
+/* Which numbers of the task's observations the function takes. */
+static void write_inputs(const exported *x)
 {
     const agent *f = &x->agent;
     FILE *out = x->c.out;
-    fprintf(out, "/*\n * Made by tce export, libtce %s; task ", tce_version_string());
-    for (const char *c = f->task; *c; c++)
-        fputc(isalnum((unsigned char)*c) || *c == '_' || *c == '-' ? *c : '.', out);
-    fputs(".\n", out);
+    const char *const what = f->acts ? "Observation" : "Context";
+    const char *const when = f->acts ? "the observation" : "the first observation of an episode";
     if (f->context) {
-        fprintf(out, " * Context: %zu of the %zu numbers of the first observation of an episode:",
-                f->n_context, f->O);
+        fprintf(out, " * %s: %zu of the %zu numbers of %s:", what, f->n_context, f->O, when);
         for (size_t i = 0; i < f->n_context; i++)
             fprintf(out, "%s%d", i % 20 == 19 ? "\n * " : " ", (int)f->context[i]);
-        fputs(" (from 0).\n */\n", out);
+        fputs(" (from 0).\n", out);
     } else {
-        fprintf(out, " * Context: the first observation of an episode, %zu numbers.\n */\n",
-                f->n_context);
+        fprintf(out, " * %s: %s, %zu numbers.\n", what, when, f->n_context);
     }
+    if (f->acts && f->time_input)
+        fputs(" * One more follows: the time since the episode began, in seconds.\n", out);
+}
+
+/* A comment. The task's name goes into it: only what cannot end it. */
+static tce_status write_origin(const exported *x)
+{
+    FILE *out = x->c.out;
+    fprintf(out, "/*\n * Made by tce export, libtce %s; task ", tce_version_string());
+    for (const char *c = x->agent.task; *c; c++)
+        fputc(isalnum((unsigned char)*c) || *c == '_' || *c == '-' ? *c : '.', out);
+    fputs(".\n", out);
+    write_inputs(x);
+    fputs(" */\n", out);
     return TCE_OK;
 }
 
 static tce_status write_sizes(const exported *x)
 {
+    if (x->agent.acts) {
+        c_file_int(&x->c, "OBSERVATION", x->agent.O_net);
+        c_file_int(&x->c, "ACTION", x->agent.P);
+        return TCE_OK;
+    }
     c_file_int(&x->c, "CONTEXT", x->agent.n_context);
     c_file_int(&x->c, "DOF", x->basis.D);
     c_file_int(&x->c, "PARAMS", x->basis.P);
     return TCE_OK;
 }
 
-/* Layer l: weights [out, in], then biases [out]. */
-static tce_status read_layer(const exported *x, size_t l, double *weights)
-{
-    const size_t in = x->width[l], out = x->width[l + 1];
-    char name[64];
-    snprintf(name, sizeof name, "policy.mean.layers.%zu.weight", l);
-    const tce_status status = tce_store_read(x->store, name, TCE_STORE_F64, in * out, weights);
-    snprintf(name, sizeof name, "policy.mean.layers.%zu.bias", l);
-    return status == TCE_OK ? tce_store_read(x->store, name, TCE_STORE_F64, out, weights + in * out)
-                            : status;
-}
-
 static tce_status write_network(const exported *x)
 {
-    size_t n = 0, widest = 0;
+    const export_network *n = &x->network;
+    size_t widest = 0;
     double widths[MAX_LAYERS + 1];
-    for (size_t l = 0; l <= x->n_layers; l++) {
-        widest = x->width[l] > widest ? x->width[l] : widest;
-        widths[l] = (double)x->width[l];
-        n += l < x->n_layers ? (x->width[l] + 1) * x->width[l + 1] : 0;
+    for (size_t l = 0; l <= n->n_layers; l++) {
+        widest = n->width[l] > widest ? n->width[l] : widest;
+        widths[l] = (double)n->width[l];
     }
-    int failed = 0;
-    double *weights = array_of_doubles(n, &failed);
-    if (failed)
-        return tce_fail(TCE_E_NOMEM, "no memory for %zu weights", n);
+    c_file_int(&x->c, "LAYERS", n->n_layers);
+    c_file_int(&x->c, "INPUTS", n->width[0]);
+    c_file_int(&x->c, "WIDEST", widest);
+    c_file_array(&x->c, "int", "widths", n->n_layers + 1, widths);
+    fputs("/* layer by layer: weights [out, in], then biases [out] */\n", x->c.out);
+    c_file_array(&x->c, n->precision == TCE_NET_FLOAT ? "float" : "double", "weights", n->n_weights,
+                 n->weights);
+    return TCE_OK;
+}
 
-    tce_status status = TCE_OK;
-    size_t at = 0;
-    for (size_t l = 0; status == TCE_OK && l < x->n_layers; l++) {
-        status = read_layer(x, l, weights + at);
-        at += (x->width[l] + 1) * x->width[l + 1];
+/* input_std: sqrt(variance + epsilon), what the normaliser divides by */
+static tce_status write_normaliser(const exported *x)
+{
+    const agent *a = &x->agent;
+    int failed = 0;
+    double *mean = array_of_doubles(a->O_net, &failed);
+    double *std = array_of_doubles(a->O_net, &failed);
+    if (!failed) {
+        tce_normaliser_statistics(a->normaliser, mean, std, NULL);
+        for (size_t i = 0; i < a->O_net; i++)
+            std[i] = sqrt(std[i] + a->epsilon);
+        c_file_array(&x->c, "double", "input_mean", a->O_net, mean);
+        c_file_array(&x->c, "double", "input_std", a->O_net, std);
+        if (a->clip > 0.0)
+            c_file_real(&x->c, "LARGEST", a->clip);
     }
-    if (status == TCE_OK) {
-        c_file_int(&x->c, "LAYERS", x->n_layers);
-        c_file_int(&x->c, "INPUTS", x->width[0]);
-        c_file_int(&x->c, "WIDEST", widest);
-        c_file_array(&x->c, "int", "widths", x->n_layers + 1, widths);
-        fputs("/* layer by layer: weights [out, in], then biases [out] */\n", x->c.out);
-        c_file_array(&x->c, x->precision == TCE_NET_FLOAT ? "float" : "double", "weights", n,
-                     weights);
+    free(mean);
+    free(std);
+    return failed ? tce_fail(TCE_E_NOMEM, "no memory for a normaliser of %zu inputs", a->O_net)
+                  : TCE_OK;
+}
+
+static tce_status write_transforms(const exported *x)
+{
+    const agent *a = &x->agent;
+    if (a->output != AGENT_PLAIN) {
+        c_file_array(&x->c, "double", "low", a->P, a->low);
+        c_file_array(&x->c, "double", "high", a->P, a->high);
     }
-    free(weights);
-    return status;
+    return a->normaliser ? write_normaliser(x) : TCE_OK;
 }
 
 /* Centres and widths. */
@@ -124,6 +147,8 @@ static tce_status write_primitive(const exported *x)
 {
     const export_basis *b = &x->basis;
     const tce_mp_options *o = &b->options;
+    if (x->agent.acts)
+        return TCE_OK;
     c_file_int(&x->c, "LEAD", b->lead);
     c_file_int(&x->c, "COLUMNS", b->C);
     c_file_real(&x->c, "TAU", o->tau);
@@ -149,14 +174,14 @@ static tce_status write_choices(const exported *x)
     return TCE_OK;
 }
 
-const char *const EXPORT_PARTS[] = { "choices",   "origin", "sizes", "network",
-                                     "primitive", "test",   NULL };
+const char *const EXPORT_PARTS[] = { "choices",    "origin",    "sizes", "network",
+                                     "transforms", "primitive", "test",  NULL };
 
 static tce_status write_part(const void *user, const char *part)
 {
-    static tce_status (*const WRITE[])(const exported *x) = { write_choices,   write_origin,
-                                                              write_sizes,     write_network,
-                                                              write_primitive, export_test };
+    static tce_status (*const WRITE[])(
+        const exported *x) = { write_choices,    write_origin,    write_sizes, write_network,
+                               write_transforms, write_primitive, export_test };
     for (size_t i = 0; EXPORT_PARTS[i]; i++)
         if (strcmp(part, EXPORT_PARTS[i]) == 0)
             return WRITE[i](user);
@@ -165,33 +190,21 @@ static tce_status write_part(const void *user, const char *part)
 
 /* ---- the policy ------------------------------------------------------------------------------ */
 
-/* Sizes of the mean's network. */
-static tce_status read_network(exported *x)
-{
-    tce_store_array array = TCE_INIT(tce_store_array);
-    char name[64];
-    for (x->n_layers = 0;; x->n_layers++) {
-        snprintf(name, sizeof name, "policy.mean.layers.%zu.weight", x->n_layers);
-        if (tce_store_get(x->store, name, &array) != TCE_OK)
-            break;
-        if (x->n_layers == MAX_LAYERS)
-            return tce_fail(TCE_E_UNSUPPORTED, "the policy has more than %d layers", MAX_LAYERS);
-        x->width[x->n_layers] = array.shape[1];
-        x->width[x->n_layers + 1] = array.shape[0];
-        x->precision = array.type == TCE_STORE_F64 ? TCE_NET_DOUBLE : TCE_NET_FLOAT;
-    }
-    return tce_store_read(x->store, "policy.mean.activation", TCE_STORE_I32, 1, &x->activation);
-}
-
 static void choose(exported *x)
 {
+    const agent *a = &x->agent;
+    const export_network *n = &x->network;
     const tce_mp_options *o = &x->basis.options;
     const int rhythmic = o->phase == TCE_MP_PHASE_RHYTHMIC;
     const c_choice choices[] = {
-        { "FLOAT", x->precision == TCE_NET_FLOAT },
-        { "RELU", x->activation == TCE_NET_RELU },
-        { "LEAKY_RELU", x->activation == TCE_NET_LEAKY_RELU },
-        { "TANH", x->activation == TCE_NET_TANH },
+        { "FLOAT", n->precision == TCE_NET_FLOAT },
+        { "RELU", n->activation == TCE_NET_RELU },
+        { "LEAKY_RELU", n->activation == TCE_NET_LEAKY_RELU },
+        { "TANH", n->activation == TCE_NET_TANH },
+        { "NORMALISER", a->normaliser != NULL },
+        { "INPUT_CLIP", a->clip > 0.0 },
+        { "CLIP", a->output == AGENT_CLIP },
+        { "SQUASH", a->output == AGENT_TANH },
         { "PRODMP", o->kind == TCE_MP_PRODMP },
         { "PROMP", o->kind == TCE_MP_PROMP },
         { "TABLE", o->basis == TCE_MP_BASIS_TABLE },
@@ -208,20 +221,6 @@ static void choose(exported *x)
     memcpy(x->choices, choices, sizeof choices);
 }
 
-/* What the C file knows to compute: a movement from the mean of a policy as it is. */
-static tce_status check_exportable(const agent *a)
-{
-    if (a->acts)
-        return tce_fail(TCE_E_UNSUPPORTED,
-                        "this policy acts at every step; a C file is written for policies that "
-                        "plan movements");
-    if (a->output != AGENT_PLAIN || a->normaliser)
-        return tce_fail(TCE_E_UNSUPPORTED,
-                        "this policy transforms its inputs or outputs; a C file is written for "
-                        "policies whose mean is the parameters of a movement");
-    return TCE_OK;
-}
-
 /* Handles, sizes and numbers of the policy in a store. close_policy also after a failure. */
 static tce_status open_policy(exported *x, const tce_store *store, const char *name, FILE *out)
 {
@@ -234,10 +233,8 @@ static tce_status open_policy(exported *x, const tce_store *store, const char *n
     x->c.user = x;
     tce_status status = agent_open(&x->agent, store, 1, NULL);
     if (status == TCE_OK)
-        status = check_exportable(&x->agent);
-    if (status == TCE_OK)
-        status = read_network(x);
-    if (status == TCE_OK)
+        status = export_network_read(&x->network, store, x->agent.P);
+    if (status == TCE_OK && !x->agent.acts)
         status = export_basis_make(&x->basis, x->agent.mp);
     if (status == TCE_OK)
         choose(x);
@@ -247,6 +244,7 @@ static tce_status open_policy(exported *x, const tce_store *store, const char *n
 static void close_policy(exported *x)
 {
     export_basis_free(&x->basis);
+    export_network_free(&x->network);
     agent_close(&x->agent);
 }
 
@@ -267,7 +265,7 @@ tce_status export_c(const tce_store *store, const char *name, FILE *out)
     exported x;
     tce_status status = open_policy(&x, store, name, out);
     if (status == TCE_OK)
-        status = c_file_template(&x.c, "movement_policy.c");
+        status = c_file_template(&x.c, x.agent.acts ? "step_policy.c" : "movement_policy.c");
     close_policy(&x);
     return status;
 }

@@ -1,5 +1,5 @@
 /*
- * A trained policy as one self-contained C99 file: network, primitive, test vector.
+ * A trained policy as one self-contained C99 file: normaliser, network, primitive or action, test.
  */
 #ifndef TRAINER_EXPORT_C_H
 #define TRAINER_EXPORT_C_H
@@ -12,7 +12,7 @@
 int export_name_is_fine(const char *name);
 
 /*
- * Writes the policy in a store (what a method's export_policy put there) as C. TCE_E_NOT_FOUND,
+ * Writes the policy in a store (what agent_save put there) as C. TCE_E_NOT_FOUND, TCE_E_SHAPE,
  * TCE_E_VALUE: not such a store. Whether `out` could be written is the caller's to ask.
  */
 tce_status export_c(const tce_store *store, const char *name, FILE *out);

@@ -32,23 +32,45 @@ typedef struct export_basis {
 tce_status export_basis_make(export_basis *b, const tce_mp *mp);
 void export_basis_free(export_basis *b);
 
+/* ---- the network of the mean: export_network.c ----------------------------------------------- */
+
+enum { MAX_LAYERS = 65 };
+
+typedef struct export_network {
+    int32_t activation, precision;
+    size_t n_layers, width[MAX_LAYERS + 2];
+    size_t n_weights;
+    double *weights; /* layer by layer: [out, in], then biases [out] */
+} export_network;
+
+/* Its first n_outputs outputs. Allocates; free in any case. */
+tce_status export_network_read(export_network *n, const tce_store *store, size_t n_outputs);
+void export_network_free(export_network *n);
+
+/*
+ * By how much rounding moves the outputs for inputs [width[0]], as standard deviations out
+ * [n_outputs]: by that much do two programs differ that add in different orders.
+ */
+tce_status export_network_rounding(const export_network *n, const double *inputs, double *out);
+
 /* ---- the policy ------------------------------------------------------------------------------ */
 
-enum { MAX_LAYERS = 65, N_CHOICES = 15 };
+enum { N_CHOICES = 19 };
 
 typedef struct exported {
     c_file c;
     const tce_store *store;
-    export_basis basis;
+    export_basis basis; /* zeros where the policy acts at every step */
+    export_network network;
     agent agent;
-    int32_t activation, precision;
-    size_t n_layers, width[MAX_LAYERS + 1];
     c_choice choices[N_CHOICES + 1];
 } exported;
 
 /* ---- what libtce computes, for the self-test: export_test.c ---------------------------------- */
 
-/* Draws a context and parameters, lets the library compute, writes all of it. */
+/*
+ * Draws a context and parameters, or observations, lets the library compute, and writes all of it.
+ */
 tce_status export_test(const exported *x);
 
 #endif

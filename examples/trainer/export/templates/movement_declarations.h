@@ -3,8 +3,8 @@ size_t policy_n_dof(void);
 size_t policy_n_params(void);
 
 /*
- * Mean of the policy: context [CONTEXT] -> params [PARAMS]. 0, or -1 when the context is not
- * finite.
+ * What the policy does without noise: context [CONTEXT] -> params [PARAMS]. 0, or -1 with nothing
+ * written: the context, or what becomes of it, is not finite.
  */
 int policy_parameters(const double *context, double *params);
 

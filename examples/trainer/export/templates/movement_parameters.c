@@ -19,9 +19,10 @@ int policy_parameters(const double *context, double *params)
     if (!policy_all_finite(POLICY_CONTEXT, context))
         return -1;
     for (int i = 0; i < POLICY_INPUTS; i++)
-        a[i] = i < POLICY_CONTEXT ? (policy_real)context[i] : 0;
-    policy_network(a);
+        a[i] = (policy_real)policy_input(i, i < POLICY_CONTEXT ? context[i] : 0.0);
+    if (policy_network(a) != 0)
+        return -1;
     for (int i = 0; i < POLICY_PARAMS; i++)
-        params[i] = a[i];
+        params[i] = policy_output(i, a[i]);
     return 0;
 }

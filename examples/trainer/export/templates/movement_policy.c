@@ -38,6 +38,8 @@ extern "C" {
 
 #include "network.c"
 
+#include "transforms.c"
+
 #include "movement_parameters.c"
 
 #include "clock.c"
@@ -49,6 +51,8 @@ extern "C" {
 #else
 #include "dmp.c"
 #endif
+
+#include "difference.c"
 
 #include "movement_test.c"
 

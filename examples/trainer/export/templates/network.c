@@ -27,9 +27,9 @@ static policy_real policy_activation(policy_real z)
 
 /*
  * a [WIDEST]: inputs, then outputs. z = W a + b, layer by layer, sums in double; a = activation(z)
- * but for the last.
+ * but for the last. 0, or -1 when a sum is not finite.
  */
-static void policy_network(policy_real *a)
+static int policy_network(policy_real *a)
 {
     policy_real z[POLICY_WIDEST];
     const policy_real *W = policy_weights;
@@ -40,9 +40,12 @@ static void policy_network(policy_real *a)
             for (int i = 0; i < in; i++)
                 sum += (double)W[o * in + i] * a[i];
             z[o] = (policy_real)sum;
+            if (!isfinite(z[o]))
+                return -1;
         }
         for (int o = 0; o < out; o++)
             a[o] = l + 1 < POLICY_LAYERS ? policy_activation(z[o]) : z[o];
         W += out * in + out;
     }
+    return 0;
 }
