@@ -14,10 +14,11 @@ from typing import Any, Dict, List
 import pytest
 from running import PROGRAM, ROOT, compile_tasks, environment, folder_of_libtce, tce
 
-COMMANDS = ["train", "eval", "plot", "export", "bench", "tasks", "config"]
+COMMANDS = ["init", "train", "eval", "plot", "export", "bench", "tasks", "config"]
 
 # what the help of a command has to name
 OPTIONS = {
+    "init": ["LIBRARY", "TASK", "--method"],
     "train": ["CONFIG", "--task", "--seed", "--seeds", "--jobs", "--out", "--threads", "--resume", "--restart", "--steps", "--quiet",
               "--task-library"],
     "eval": ["RUN", "--episodes", "--video", "--task-library"],
@@ -129,10 +130,10 @@ def test_help_has_every_setting_with_its_default(command: str) -> None:
         # methods may mean different things by a key: the default method's line comes first
         line = next(line for line in text.splitlines() if line.startswith(f"  {key} "))
         assert "[" in line and "]" in line
-        if key in ("run.seed", "policy.epochs", "projection.kind"):
+        if key in ("run.seed", "policy.epochs", "projection.kind", "mp.n_basis"):
             assert f"[{value}]" in line
         if key == "policy.hidden":
-            assert f"[{value}; sac: [256, 256]; pink: [256, 256]" in line
+            assert "[by the task; ppo: [128, 128]" in line and "; sac_mp: [256, 256]]" in line
 
 
 def test_version() -> None:
@@ -310,6 +311,52 @@ def test_every_settings_file_that_is_shipped_loads() -> None:
 # ---- tasks and completion --------------------------------------------------------------------------
 
 
+def test_a_settings_file_that_is_shipped_leaves_nothing_to_its_task() -> None:
+    """What it trains is the same whatever later versions suggest; a task that is not there cannot be asked."""
+    for path in sorted((ROOT / "examples" / "configs").glob("*/*.yaml")):
+        done = tce("config", path, "task.name=nowhere")
+        assert done.returncode == 0 and not done.stderr, f"{path}: {done.stderr}"
+
+
+# ---- settings for a task of one's own -----------------------------------------------------------------
+
+
+def test_a_toy_is_learnt_with_the_settings_that_init_prints(tmp_path) -> None:
+    library, config = tmp_path / "good.so", tmp_path / "mine.yaml"
+    compile_tasks(library, first=ROOT / "tests" / "toys" / "good.c")
+    said = tce("init", library, "point")
+    assert said.returncode == 0, said.stderr
+    assert "# point: episodes of 20 steps of 0.05 s" in said.stdout and "tau: 1  # the whole episode" in said.stdout
+    config.write_text(said.stdout, encoding="utf-8")
+    done = tce("train", config, "run.stop_success=0.95", "run.threads=1", "--quiet", "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    table = list(csv.DictReader(open(tmp_path / "run" / "progress.csv", encoding="utf-8")))
+    assert float(table[-1]["eval_success"]) >= 0.95 and len(table) <= 41
+    # a file with the names alone means the same
+    bare = tmp_path / "bare.yaml"
+    bare.write_text(f"task: {{name: point, library: {library}}}\n", encoding="utf-8")
+    without = [line.partition(" #")[0] for line in tce("config", config).stdout.splitlines()]
+    assert [line.partition(" #")[0] for line in tce("config", bare).stdout.splitlines()] == without
+
+
+def test_init_says_what_is_missing(tmp_path) -> None:
+    for words, says in ((["init"], "name a task"), (["init", "point_vai"], "point_via"), (["init", tmp_path / "no.so", "a"], "no.so"),
+                        (["init", "point_via", "--method", "tec"], "must be one of tce")):
+        done = tce(*words)
+        assert done.returncode != 0 and says in done.stderr, done.stderr
+
+
+def test_each_task_of_a_queue_has_what_suits_it(tmp_path) -> None:
+    config = tmp_path / "bare.yaml"
+    config.write_text("run: {iterations: 1, threads: 1}\ncollect: {episodes: 2}\npolicy: {epochs: 1}\ncritic: {epochs: 1}\n"
+                      "evaluate: {episodes: 1}\n", encoding="utf-8")
+    done = tce("train", config, "--task", "point_via,swing", "--jobs", 2, "--quiet", "--out", tmp_path / "queue")
+    assert done.returncode == 0, done.stderr
+    assert "# tau: by the task" in (tmp_path / "queue" / "queue.yaml").read_text(encoding="utf-8")
+    found = {path.parent.name.partition("__")[0]: path.read_text(encoding="utf-8") for path in (tmp_path / "queue").glob("*/config.yaml")}
+    assert "tau: 1 " in found["point_via"] and "tau: 2 " in found["swing"]
+
+
 def test_tasks_are_listed_with_their_sizes() -> None:
     lines = fine("tasks").splitlines()
     found = {line.split()[0]: line.split()[1:6] for line in lines if line and not line.startswith(" ")}
@@ -431,7 +478,7 @@ def test_completion_for_zsh_is_a_function_file(tmp_path) -> None:
     script = tmp_path / "_tce"
     script.write_text(fine("completion", "zsh"))
     text = script.read_text()
-    assert text.startswith("#compdef tce\n") and " policy.epochs=" in text and "compadd -- train " in text
+    assert text.startswith("#compdef tce\n") and " policy.epochs=" in text and "compadd -- init train " in text
     zsh = shutil.which("zsh")
     if zsh is None:
         pytest.skip("no zsh")

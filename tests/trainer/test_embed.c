@@ -24,7 +24,6 @@ static const char *const WORDS[] = {
     "critic.epochs=2",     "critic.minibatches=2", "objective.time_points=5"
 };
 #define N_WORDS (sizeof WORDS / sizeof WORDS[0])
-static const char *const DEFAULTS[] = { "mp.tau=1.0", "run.iterations=77" };
 
 static char folder[TEST_FOLDER];
 static tce_env_library *library;
@@ -59,9 +58,7 @@ static tce_train_options options_of(const char *path, int32_t start)
                                 .start = start,
                                 .has_config = 1,
                                 .n_words = N_WORDS,
-                                .words = WORDS,
-                                .n_defaults = 2,
-                                .defaults = DEFAULTS };
+                                .words = WORDS };
 }
 
 /* Trains in a folder. Returns the status. */

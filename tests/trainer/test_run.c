@@ -293,7 +293,7 @@ START_TEST(only_an_empty_folder_is_discarded)
     int lock;
     ok(settings_init(&s, METHODS, NULL));
     ok(run_lock(folder, &lock));
-    ok(run_write_settings(folder, "config.yaml", &s));
+    ok(run_write_settings(folder, &s));
     run_folder_discard(folder);
     ck_assert_int_eq(run_exists(folder), 1);
     ck_assert_int_eq(unlink(in_folder("config.yaml")), 0);
@@ -677,7 +677,7 @@ START_TEST(a_queue_comes_back_as_it_was)
              "environment 0, \"reset\"\nand more");
     q.entries[2].state = QUEUE_RUNNING;
     ok(queue_save(&q));
-    ok(run_write_settings(folder, "queue.yaml", &s));
+    ok(run_write_shared_settings(folder, &s));
     ck_assert_int_eq(queue_exists(folder), 1);
 
     ok(queue_load(&other, folder, METHODS, &read));
@@ -702,7 +702,7 @@ START_TEST(a_queue_of_a_newer_program_is_refused)
     settings s;
     queue q;
     ok(settings_init(&s, METHODS, NULL));
-    ok(run_write_settings(folder, "queue.yaml", &s));
+    ok(run_write_shared_settings(folder, &s));
     FILE *file = fopen(in_folder("queue.csv"), "w");
     ck_assert_ptr_nonnull(file);
     fputs("# tce queue 9, jobs 0\nanything\n", file);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "methods/methods.h"
+#include "settings/suggest.h"
 #include "support.h"
 
 /* Writes text to a new file and returns its name. */
@@ -62,7 +63,7 @@ START_TEST(a_file_sets_its_keys_and_leaves_the_others)
     ck_assert_double_eq(s.mp_weights_scale.v[1], 2.5);
     ck_assert_int_eq(s.mp.relative_goal, 1);
     ck_assert_str_eq(s.task.options, "a=1 b=2");
-    ck_assert_int_eq(s.policy.epochs, 50);
+    ck_assert_int_eq(s.policy.epochs, 30);
 }
 END_TEST
 
@@ -368,7 +369,68 @@ START_TEST(a_method_brings_its_own_keys_and_defaults)
     ck_assert_ptr_null(strstr(text, "objective:"));
     ok(settings_read_record(&again, WITH_SEARCH, path));
     remove(path);
+    memcpy(again.origin, s.origin, sizeof s.origin); /* a file gives every key */
     ck_assert_int_eq(memcmp(&s, &again, sizeof s), 0);
+}
+END_TEST
+
+START_TEST(a_task_suggests_what_nobody_has_set)
+{
+    tce_env_spec spec = TCE_INIT(tce_env_spec);
+    settings s;
+    spec.n_obs = 40;
+    spec.n_dof = 7;
+    spec.n_steps = 1000;
+    spec.dt = 0.002;
+    ok(load(&s, "mp:\n  delay: 0.5\n  n_basis: 10\ncritic:\n  hidden: [9]\n"));
+    ck_assert_int_eq(settings_need_task(&s), 1);
+    ok(settings_suggest(&s, &spec));
+    ck_assert_int_eq(settings_need_task(&s), 0);
+    ck_assert_double_eq(s.mp.tau, 1.5);
+    ck_assert_int_eq(s.collect.episodes, 160); /* twice 77 parameters, in rounds of 32 */
+    ck_assert_int_eq(s.collect.environments, 32);
+    ck_assert_int_eq(s.critic.minibatches, 64);
+    ck_assert_int_eq(s.objective.time_points, 10);
+    ck_assert_int_eq(s.policy.hidden.v[1], 128);
+    ck_assert_int_eq(s.critic.hidden.n, 1);
+    const setting_row *tau = settings_find_row(s.table, "mp", "tau");
+    ck_assert_ptr_nonnull(strstr(settings_reason(&s, tau), "the whole episode"));
+    ck_assert_ptr_null(settings_reason(&s, settings_find_row(s.table, "mp", "n_basis")));
+
+    /* a short task; keys that hang together */
+    spec.n_steps = 4;
+    ok(load(&s, "run:\n  method: bbrl\ncollect:\n  episodes: 50\nmp:\n  tau: 3\n"));
+    ok(settings_suggest(&s, &spec));
+    ck_assert_double_eq(s.mp.tau, 3.0);
+    ck_assert_int_eq(s.collect.environments, 25);
+    ck_assert_int_eq(s.critic.minibatches, 1);
+
+    /* methods of steps have other keys */
+    ok(load(&s, "run:\n  method: ppo\n"));
+    const int32_t environments = s.collect.environments;
+    ok(settings_suggest(&s, &spec));
+    ck_assert_int_eq(s.collect.environments, environments);
+}
+END_TEST
+
+START_TEST(settings_for_several_tasks_leave_open_what_each_suggests)
+{
+    settings s;
+    char text[1 << 14] = "";
+    ok(load(&s, "collect:\n  episodes: 48\n"));
+    FILE *file = tmpfile();
+    ck_assert_ptr_nonnull(file);
+    settings_dump_shared(&s, file);
+    rewind(file);
+    ck_assert_uint_gt(fread(text, 1, sizeof text - 1, file), 0);
+    fclose(file);
+    ck_assert_ptr_nonnull(strstr(text, "\n  episodes: 48"));
+    ck_assert_ptr_nonnull(strstr(text, "\n  # tau: by the task"));
+    ck_assert_ptr_null(strstr(text, "\n  tau:"));
+    const char *path = file_with(text);
+    ok(settings_read_record(&s, METHODS, path));
+    remove(path);
+    ck_assert_int_eq(settings_need_task(&s), 1);
 }
 END_TEST
 
@@ -469,6 +531,8 @@ int main(void)
     tcase_add_test(golden, a_method_brings_its_own_keys_and_defaults);
     tcase_add_test(golden, the_method_of_the_command_line_is_known_before_the_file_is_read);
     tcase_add_test(golden, a_table_may_have_any_number_of_keys);
+    tcase_add_test(golden, a_task_suggests_what_nobody_has_set);
+    tcase_add_test(golden, settings_for_several_tasks_leave_open_what_each_suggests);
     TCase *property = test_case(suite, "property", 60);
     tcase_add_test(property, texts_come_back_from_a_file_or_are_refused_by_the_name_of_their_key);
     tcase_add_loop_test(property, a_dump_reads_back_to_the_same_settings, 0, 20);

@@ -15,8 +15,6 @@ from .env import EnvSpec, Task, TaskLibrary, find_tasks
 from .errors import LibraryError, NotFoundError
 from .python_env import Env, GymTask, PythonTask, task_name
 
-# the trainer's own default of objective.time_points
-TIME_POINTS = 25
 
 EXPECTED = (
     "expected the name of one of the project's tasks, a tce.Task, an environment derived from tce.Env or gymnasium.Env (the class, an "
@@ -38,16 +36,6 @@ class Source:
     def spec(self, settings: Optional[str] = None) -> EnvSpec:
         with self.task.create(settings) as instance:
             return instance.spec
-
-    def defaults(self, settings: Optional[str] = None) -> List[str]:
-        """Settings that a task in Python suggests: the movement is as long as the episode, whose steps are enough for all time points."""
-        if not self.in_python:
-            return []
-        spec = self.spec(settings)
-        words = [f"mp.tau={spec.n_steps * spec.dt!r}"]
-        if spec.n_steps < TIME_POINTS:
-            words.append(f"objective.time_points={max(2, spec.n_steps // 2)}")
-        return words
 
 
 def import_name(name: str) -> Any:

@@ -67,9 +67,8 @@ class TrainOptions(Struct):
     _name_ = "tce_train_options"
     _fields_ = [
         ("struct_size", c_size_t), ("task", c_void_p), ("folder", c_char_p), ("start", c_int32),
-        ("has_config", c_int32), ("path", c_char_p), ("n_words", c_size_t), ("words", c_void_p),
-        ("n_defaults", c_size_t), ("defaults", c_void_p), ("context", c_void_p), ("note", c_void_p),
-        ("warn", c_void_p), ("advance", c_void_p)]
+        ("has_config", c_int32), ("path", c_char_p), ("n_words", c_size_t), ("words", c_void_p), ("spec", c_void_p),
+        ("context", c_void_p), ("note", c_void_p), ("warn", c_void_p), ("advance", c_void_p)]
 
 
 class TrainResult(Struct):

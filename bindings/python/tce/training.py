@@ -28,7 +28,7 @@ from ._train_declarations import (
     TrainResult, TrainStanding)
 from ._tasks import check_workers, start_workers, task_of
 from ._train_library import trainer
-from ._workers import Workers
+from ._workers import Workers, raw_spec
 from .agent import Agent
 from .errors import E_STATE, StateError
 
@@ -270,10 +270,10 @@ class Run:
         self._options = next((word.partition("=")[2] for word in reversed(words) if word.startswith("task.options=")), None)
         self._task = task_of(source, None)
         options = given.options(words)
-        defaults = _texts(source.defaults(self._options))
+        # what defaults are chosen from; a task in C tells C
+        spec = byref(raw_spec(source.spec(self._options))) if source.in_python else None
         entries = {name: TrainOptionsCallbacks[name](getattr(self, "_on_" + name)) for name in ("note", "warn", "advance")}
-        options.n_defaults = len(defaults)
-        options.point(task=byref(self._task), defaults=defaults, **entries)
+        options.point(task=byref(self._task), spec=spec, **entries)
         handle = c_void_p()
         trainer().tce_train_create(byref(options), byref(handle))
         assert handle.value is not None
@@ -513,7 +513,7 @@ def train(
                 gymnasium.Env (the class, an instance that was not used yet, or a function that makes one), or a Gymnasium id
     method      "tce", "bbrl", "ppo", …, as `tce train` has them; by default that of the settings, or "tce"
     config      settings: a file, task/method as the program takes it, or a dict {"run": {"iterations": 50}} or {"run.iterations": 50}.
-                Of an environment in Python the movement is as long as the episode (mp.tau) unless this says otherwise
+                What it leaves open has defaults that suit the task, as `tce init` prints them
     seed        of every random stream; by default that of the settings, or 1
     out         the run folder; by default runs/<task>__<method>__<seed>__<time>
     callback    called after each iteration with its number and the numbers measured in it, by name; returning True stops the run. What it

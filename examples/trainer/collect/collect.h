@@ -63,6 +63,14 @@ const char *task_library_words(const settings *s, char *out, size_t size);
 tce_status task_lookup(const settings *s, const task *t, const char *name,
                        const tce_env_vtable **out);
 
+/* What an instance of the task says of itself. Its pointers are gone: sizes alone stay. */
+tce_status task_read_spec(const task *t, const settings *s, tce_env_spec *out);
+/*
+ * Gives keys of the settings that nobody has set, and whose default depends on the task, their
+ * values: an instance of the task tells its spec.
+ */
+tce_status task_suggest(const task *t, settings *s);
+
 #define TASK_NAME 128
 
 /* Names of tasks that a library has. */

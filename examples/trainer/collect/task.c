@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collect/collect.h"
+#include "settings/suggest.h"
 #include "tools/program.h"
 #include "tools/shell.h"
 #include "tools/words.h"
@@ -105,6 +106,35 @@ void task_close(task *t)
 {
     tce_env_library_free(t->library);
     memset(t, 0, sizeof *t);
+}
+
+tce_status task_read_spec(const task *t, const settings *s, tce_env_spec *out)
+{
+    void *instance = NULL;
+    *out = TCE_INIT(tce_env_spec);
+    tce_status status = t->vtable->create(t->user, s->task.options, &instance);
+    if (status == TCE_OK)
+        status = t->vtable->spec(instance, out);
+    if (status == TCE_OK && (out->n_steps < 1 || !(out->dt > 0.0)))
+        status = tce_fail(TCE_E_ENV,
+                          "%s: %d steps of %g s, both must be above 0; `tce tasks --check` says "
+                          "more",
+                          s->task.name, (int)out->n_steps, out->dt);
+    if (instance)
+        t->vtable->destroy(instance);
+    out->metric_names = NULL;
+    out->context = NULL;
+    out->action_low = out->action_high = NULL;
+    return status;
+}
+
+tce_status task_suggest(const task *t, settings *s)
+{
+    tce_env_spec spec;
+    if (!settings_need_task(s))
+        return TCE_OK;
+    const tce_status status = task_read_spec(t, s, &spec);
+    return status == TCE_OK ? settings_suggest(s, &spec) : status;
 }
 
 /* ---- lists of tasks -------------------------------------------------------------------------- */

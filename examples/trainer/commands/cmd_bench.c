@@ -367,6 +367,10 @@ int cmd_bench(int argc, char **argv)
         status = task_open(&s, &t);
     if (status != TCE_OK)
         return fail();
+    if (task_suggest(&t, &s) != TCE_OK) {
+        task_close(&t);
+        return fail();
+    }
 
     const int result = run_bench(&s, &t, o.iterations, o.json);
     task_close(&t);

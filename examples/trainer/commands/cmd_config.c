@@ -57,8 +57,11 @@ int cmd_config(int argc, char **argv)
     settings s;
     if (settings_from_arguments(&s, argc - optind, argv + optind) != TCE_OK)
         return fail();
+    if (settings_for_task(&s) != TCE_OK)
+        fprintf(stderr, "tce: warning: defaults that depend on the task are left open: %s\n",
+                tce_error_message());
     printf("# libtce %s\n", tce_version_string());
-    settings_dump(&s, stdout);
+    settings_dump_shared(&s, stdout);
     return EXIT_FINE;
 }
 

@@ -181,12 +181,19 @@ static tce_status override_all(settings *s, const train_options *o)
     return status == TCE_OK ? settings_check(s) : status;
 }
 
+/* Settings of a run that begins. */
+static tce_status settings_of_arguments(settings *s, const train_options *o)
+{
+    const tce_status status = settings_from_arguments(s, o->n, o->arguments);
+    return status == TCE_OK ? settings_for_task(s) : status;
+}
+
 /* A run that its queue begins has the queue's entropy schedule, whenever it begins. */
 static tce_status settings_to_begin(settings *s, const train_options *o)
 {
     const char *config = o->arguments[0], *name = strrchr(config, '/');
     settings own;
-    tce_status status = settings_from_arguments(s, o->n, o->arguments);
+    tce_status status = settings_of_arguments(s, o);
     if (status != TCE_OK || strcmp(name ? name + 1 : config, "queue.yaml") != 0)
         return status;
     status = run_read_settings(config, METHODS, &own);
@@ -211,9 +218,8 @@ static tce_status settings_to_resume(settings *s, const train_options *o)
                                      "CONFIG to begin with",
                                      o->resume);
     if (has_config && o->restart)
-        return settings_from_arguments(s, o->n, o->arguments);
-    const tce_status status = has_config ? settings_from_arguments(&asked, o->n, o->arguments)
-                                         : TCE_OK;
+        return settings_of_arguments(s, o);
+    const tce_status status = has_config ? settings_of_arguments(&asked, o) : TCE_OK;
     return status == TCE_OK
                ? run_settings_resume(o->resume, METHODS, o->restart, has_config ? &asked : NULL,
                                      (size_t)o->n, (const char *const *)o->arguments, s)
@@ -416,8 +422,7 @@ static int start_run(const train_options *o)
     settings s;
     display d;
     char folder[RUN_PATH];
-    tce_status status = o->resume ? settings_to_resume(&s, o)
-                                  : settings_from_arguments(&s, o->n, o->arguments);
+    tce_status status = o->resume ? settings_to_resume(&s, o) : settings_of_arguments(&s, o);
     if (status == TCE_OK)
         status = blas_begin();
     if (status != TCE_OK)

@@ -10,9 +10,12 @@
 
 #include "commands/commands.h"
 #include "methods/methods.h"
+#include "settings/suggest.h"
 #include "tools/words.h"
 
 const command COMMANDS[] = {
+    { "init", cmd_init, "[LIBRARY] TASK [section.key=value ...] [--method NAME]",
+      "print settings to begin with for a task of your own" },
     { "train", cmd_train, "CONFIG [section.key=value ...] [options]",
       "train a policy; leaves a run folder" },
     { "eval", cmd_eval, "RUN [options]", "run the mean policy of a run; videos and pictures" },
@@ -161,4 +164,17 @@ tce_status settings_from_arguments(settings *s, int n, char *const *arguments)
         status = settings_name_library(s, library);
     }
     return status == TCE_OK ? settings_check(s) : status;
+}
+
+tce_status settings_for_task(settings *s)
+{
+    task t;
+    if (!settings_need_task(s))
+        return TCE_OK;
+    tce_status status = task_open(s, &t);
+    if (status != TCE_OK)
+        return status;
+    status = task_suggest(&t, s);
+    task_close(&t);
+    return status;
 }

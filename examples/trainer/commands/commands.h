@@ -24,6 +24,7 @@ const command *find_command(const char *name);
 /* What `tce --help` shows. Returns EXIT_FINE. */
 int print_overview(FILE *out);
 
+int cmd_init(int argc, char **argv);
 int cmd_train(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_plot(int argc, char **argv);
@@ -61,6 +62,9 @@ int print_help(const char *command, const char *options_text, int with_settings)
  * CONFIG is a file of a run folder or a queue.
  */
 tce_status settings_from_arguments(settings *s, int n, char *const *arguments);
+
+/* The same settings with defaults that suit their task, which is opened where a key waits for it. */
+tce_status settings_for_task(settings *s);
 
 /* Whether a word of a command line is a CONFIG, not section.key=value. */
 int is_config(const char *word);

@@ -11,6 +11,7 @@
 #include "methods/methods.h"
 #include "report/plot.h"
 #include "run/run.h"
+#include "settings/suggest.h"
 
 struct tce_train {
     settings s;
@@ -42,8 +43,7 @@ static int has_run(const tce_train_options *o)
 /* What is asked for: the settings of the run, changed by the words, or all of them again. */
 static tce_status read_asked(const tce_train_options *o, settings *out)
 {
-    const settings_source from = { o->n_defaults, o->defaults, o->path,
-                                   o->n_words,    o->words,    "config" };
+    const settings_source from = { o->path, o->n_words, o->words, "config" };
     if (has_run(o) && !o->has_config && !o->path)
         return run_settings_resume(o->folder, METHODS, o->start == TCE_TRAIN_RESTART, NULL,
                                    o->n_words, o->words, out);
@@ -56,6 +56,8 @@ static tce_status read_settings(const tce_train_options *o, tce_train *t)
     tce_status status = read_asked(o, &asked);
     if (status == TCE_OK)
         status = settings_check(&asked);
+    if (status == TCE_OK)
+        status = o->spec ? settings_suggest(&asked, o->spec) : task_suggest(&t->t, &asked);
     if (status == TCE_OK && has_run(o) && o->start == TCE_TRAIN_RESUME &&
         (o->has_config || o->path))
         return run_settings_resume(o->folder, METHODS, 0, &asked, 0, NULL, &t->s);

@@ -134,8 +134,8 @@ typedef struct tce_train_options {
     const char *path; /* a YAML file, or NULL */
     size_t n_words;   /* over it */
     const char *const *words; /* [n_words] "section.key=value" */
-    size_t n_defaults;        /* under it: what the task suggests */
-    const char *const *defaults;
+    /* the task's, from which defaults are chosen; NULL: an instance tells it */
+    const tce_env_spec *spec;
     /* called by the thread that trains; NULL: not */
     void *context;
     void (*note)(void *context, const char *sentence);

@@ -162,7 +162,11 @@ static const settings_group *const GROUPS[] = {
     &SETTINGS_POLICY, &SETTINGS_CRITIC, &SETTINGS_PROJECTION, &SETTINGS_SCHEDULE, NULL
 };
 
-const method METHOD_TABLE_BBRL = { .settings = { "bbrl", GROUPS, NULL, NULL },
+/* one value per episode, which depends on its context alone */
+static const char *const DEFAULTS[] = { "collect.mask_context=true", "collect.time_input=false",
+                                        "critic.epochs=30", "projection.coefficient=10", NULL };
+
+const method METHOD_TABLE_BBRL = { .settings = { "bbrl", GROUPS, DEFAULTS, NULL },
                                    .phases = EPISODIC_PHASES,
                                    .plans = 1,
                                    .label = label,

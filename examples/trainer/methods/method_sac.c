@@ -261,9 +261,13 @@ static void label_pink(const settings *s, char *out, size_t size)
         snprintf(out, size, "SAC beta %g", beta);
 }
 
-static const char *const DEFAULTS[] = { "policy.hidden=[256, 256]", "policy.activation=relu",
-                                        "critic.activation=relu",   "policy.start=fan_in",
-                                        "collect.environments=1",   NULL };
+static const char *const DEFAULTS[] = { "policy.hidden=[256, 256]",
+                                        "critic.hidden=[256, 256]",
+                                        "policy.activation=relu",
+                                        "critic.activation=relu",
+                                        "policy.start=fan_in",
+                                        "collect.environments=1",
+                                        NULL };
 
 static const settings_group *const SAC_GROUPS[] = {
     &SETTINGS_RUN,      &SETTINGS_TASK,           &SETTINGS_ENVIRONMENTS, &OFF_POLICY_COLLECT,

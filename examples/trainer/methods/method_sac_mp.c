@@ -521,11 +521,12 @@ static tce_status check_settings(const settings *s)
     return off_policy_check(s);
 }
 
-static const char *const DEFAULTS[] = {
-    "policy.hidden=[256, 256]",  "policy.activation=relu",    "critic.activation=relu",
-    "policy.start=fan_in",       "collect.mask_context=true", "collect.time_input=false",
-    "update.gradient_steps=152", "update.replay_size=100000", NULL
-};
+static const char *const DEFAULTS[] = { "policy.hidden=[256, 256]",  "critic.hidden=[256, 256]",
+                                        "policy.activation=relu",    "critic.activation=relu",
+                                        "policy.start=fan_in",       "collect.mask_context=true",
+                                        "collect.time_input=false",  "collect.episodes=152",
+                                        "collect.environments=38",   "update.gradient_steps=152",
+                                        "update.replay_size=100000", NULL };
 
 static const settings_group *const GROUPS[] = { &SETTINGS_RUN,
                                                 &SETTINGS_TASK,

@@ -349,7 +349,7 @@ tce_status jobs_run(queue *q, const settings *s, int quiet, int *out)
     if (status == TCE_OK)
         status = temporary_open(&w.failures);
     if (status == TCE_OK)
-        status = run_write_settings(q->folder, "queue.yaml", s);
+        status = run_write_shared_settings(q->folder, s);
     if (status == TCE_OK)
         status = prepare(&w);
     *out = EXIT_FAILED;

@@ -81,8 +81,9 @@ tce_status run_read_settings(const char *path, const settings_table *const *meth
 /* Writes folder/name, complete or not at all: whoever reads it sees the old content or the new. */
 tce_status run_replace(const char *folder, const char *name,
                        void (*write)(FILE *file, const void *content), const void *content);
-/* The settings, in this way. */
-tce_status run_write_settings(const char *folder, const char *name, const settings *s);
+/* The settings, in this way: of a run, or those that the runs of a queue share. */
+tce_status run_write_settings(const char *folder, const settings *s);
+tce_status run_write_shared_settings(const char *folder, const settings *s);
 
 /*
  * The folder belongs to this process until run_unlock or its death, also by kill -9. TCE_E_STATE,

@@ -120,16 +120,27 @@ tce_status run_replace(const char *folder, const char *name,
 /* How a file tells the length of an entropy schedule that is no setting (run_keep_schedule). */
 #define SCHEDULE_REMARK "# entropy schedule: %" PRId64 " iterations, as the run began"
 
-static void write_settings(FILE *file, const void *content)
+static void put_settings(FILE *file, const settings *given,
+                         void (*dump)(const settings *s, FILE *out))
 {
-    settings s = *(const settings *)content;
+    settings s = *given;
     fprintf(file, "# libtce %s\n", tce_version_string());
     if (blas_kernels())
         fprintf(file, "# kernels: %s\n", blas_kernels());
     if (s.schedule.entropy_from_run)
         fprintf(file, SCHEDULE_REMARK "\n", s.schedule.entropy_iterations);
     run_forget_schedule(&s);
-    settings_dump(&s, file);
+    dump(&s, file);
+}
+
+static void write_settings(FILE *file, const void *content)
+{
+    put_settings(file, content, settings_dump);
+}
+
+static void write_shared_settings(FILE *file, const void *content)
+{
+    put_settings(file, content, settings_dump_shared);
 }
 
 /* The remark, among the lines before the first setting. */
@@ -147,9 +158,14 @@ static void read_schedule(FILE *file, settings *s)
         }
 }
 
-tce_status run_write_settings(const char *folder, const char *name, const settings *s)
+tce_status run_write_settings(const char *folder, const settings *s)
 {
-    return run_replace(folder, name, write_settings, s);
+    return run_replace(folder, "config.yaml", write_settings, s);
+}
+
+tce_status run_write_shared_settings(const char *folder, const settings *s)
+{
+    return run_replace(folder, "queue.yaml", write_shared_settings, s);
 }
 
 tce_status run_read_settings(const char *path, const settings_table *const *methods, settings *out)

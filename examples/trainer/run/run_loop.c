@@ -215,7 +215,7 @@ static tce_status prepare(run *r, run_start start)
         status = run_log_open(&r->log, r->folder, r->subject.way->phases, fresh ? NULL : &r->mark,
                               columns, &cut_short);
     if (status == TCE_OK)
-        status = run_write_settings(r->folder, "config.yaml", r->s);
+        status = run_write_settings(r->folder, r->s);
     free(columns);
     if (status == TCE_OK && cut_short)
         messages_warn(

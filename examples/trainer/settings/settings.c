@@ -9,12 +9,10 @@
 
 #include "settings/settings_entries.h"
 #include "settings/settings_values.h"
+#include "settings/suggest.h"
 #include "tools/words.h"
 
 #define COMMAND_LINE "command line"
-
-/* Of an entry that is a default of the task: the file and the user come after it. */
-#define LINE_OF_DEFAULT (-1)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
@@ -35,6 +33,24 @@ int settings_has_row(const settings_table *table, const setting_row *row)
             if (&(*group)->rows[i] == row)
                 return 1;
     return 0;
+}
+
+const setting_row *settings_find_row(const settings_table *table, const char *section,
+                                     const char *key)
+{
+    const setting_row *row;
+    for (size_t i = 0; (row = settings_row(table, i)) != NULL; i++)
+        if (strcmp(row->section, section) == 0 && strcmp(row->key, key) == 0)
+            return row;
+    return NULL;
+}
+
+size_t settings_row_index(const settings_table *table, const setting_row *row)
+{
+    size_t i = 0;
+    while (settings_row(table, i) != row)
+        i++;
+    return i;
 }
 
 /* Whether a table before number m has the row. */
@@ -119,33 +135,41 @@ const char *settings_methods_of(const settings_table *const *methods, const sett
     return out;
 }
 
-const char *settings_default(const settings_table *const *methods, const setting_row *row,
-                             char *out, size_t size)
+/* The default of a row with one method. */
+static const char *default_with(const settings_table *table, const setting_row *row)
 {
     char name[160];
     const size_t length = (size_t)snprintf(name, sizeof name, "%s.%s=", row->section, row->key);
-    size_t used = (size_t)snprintf(out, size, "%s",
-                                   row->type == SETTING_METHOD ? methods[0]->name : row->start);
-    for (size_t m = 0; methods[m]; m++)
-        for (const char *const *word = methods[m]->defaults; word && *word; word++)
-            if (strncmp(*word, name, length) == 0 && strcmp(*word + length, row->start) != 0 &&
-                settings_has_row(methods[m], row) && used < size)
-                used += (size_t)snprintf(out + used, size - used, "; %s: %s", methods[m]->name,
-                                         *word + length);
+    if (settings_by_task(table, row))
+        return "by the task";
+    for (const char *const *word = table->defaults; word && *word; word++)
+        if (strncmp(*word, name, length) == 0)
+            return *word + length;
+    return row->start;
+}
+
+const char *settings_default(const settings_table *const *methods, const setting_row *row,
+                             char *out, size_t size)
+{
+    const char *usual = NULL;
+    size_t used = 0;
+    if (row->type == SETTING_METHOD)
+        usual = methods[0]->name;
+    for (size_t m = 0; methods[m] && used < size; m++) {
+        const char *own = default_with(methods[m], row);
+        if (!settings_has_row(methods[m], row) || row->type == SETTING_METHOD)
+            continue;
+        if (usual && strcmp(own, usual) != 0)
+            used += (size_t)snprintf(out + used, size - used, "; %s: %s", methods[m]->name, own);
+        else if (!usual)
+            used = (size_t)snprintf(out, size, "%s", usual = own);
+    }
+    if (row->type == SETTING_METHOD)
+        snprintf(out, size, "%s", usual);
     return out;
 }
 
 /* ---- looking up ------------------------------------------------------------------------------ */
-
-static const setting_row *find_row(const settings_table *table, const char *section,
-                                   const char *key)
-{
-    const setting_row *row;
-    for (size_t i = 0; (row = settings_row(table, i)) != NULL; i++)
-        if (strcmp(row->section, section) == 0 && strcmp(row->key, key) == 0)
-            return row;
-    return NULL;
-}
 
 static int has_section(const settings_table *table, const char *section)
 {
@@ -170,7 +194,7 @@ static tce_status fail_foreign(const settings *s, const char *section, const cha
 {
     char names[TEXT_SIZE];
     for (size_t m = 0; s->methods[m]; m++) {
-        const setting_row *row = find_row(s->methods[m], section, key);
+        const setting_row *row = settings_find_row(s->methods[m], section, key);
         if (row)
             return tce_fail(TCE_E_NOT_FOUND, "%s: %s has no %s.%s: it belongs to %s", where,
                             s->table->name, section, key,
@@ -259,8 +283,12 @@ static tce_status fail_assignment(const settings_table *const *methods, const ch
 tce_status settings_set(settings *s, const char *section, const char *key, const char *text,
                         const char *where)
 {
-    const setting_row *row = find_row(s->table, section, key);
-    return row ? setting_parse(s, row, text, where) : fail_unknown(s, section, key, where);
+    const setting_row *row = settings_find_row(s->table, section, key);
+    const tce_status status = row ? setting_parse(s, row, text, where)
+                                  : fail_unknown(s, section, key, where);
+    if (status == TCE_OK)
+        s->origin[settings_row_index(s->table, row)] = ORIGIN_GIVEN;
+    return status;
 }
 
 tce_status settings_name_library(settings *s, const char *path)
@@ -292,7 +320,7 @@ tce_status settings_name_library(settings *s, const char *path)
 /* A key that the user gave on the command line. */
 static tce_status set_by_user(settings *s, const setting_entry *entry, const char *text)
 {
-    const setting_row *row = find_row(s->table, entry->section, entry->key);
+    const setting_row *row = settings_find_row(s->table, entry->section, entry->key);
     if (row && row->flags & SETTING_PLACE)
         return settings_name_library(s, text);
     return settings_set(s, entry->section, entry->key, text, entry->where);
@@ -374,7 +402,9 @@ static tce_status start(settings *s, const settings_table *const *methods,
         if (row->offset > sizeof *s || setting_size(row) > sizeof *s - row->offset)
             return tce_fail(TCE_E_VALUE, "%s: %s.%s lies beyond the %d bytes for own settings",
                             where, row->section, row->key, OWN_SIZE);
-        status = setting_parse(s, row, row->start, where);
+        status = i < MAX_ROWS
+                     ? setting_parse(s, row, row->start, where)
+                     : tce_fail(TCE_E_VALUE, "%s has more than %d rows", table->name, MAX_ROWS);
     }
     for (const char *const *word = table->defaults; status == TCE_OK && word && *word; word++) {
         setting_entry entry;
@@ -383,6 +413,7 @@ static tce_status start(settings *s, const settings_table *const *methods,
                      ? settings_set(s, entry.section, entry.key, value, where)
                      : tce_fail(TCE_E_VALUE, "%s: \"%s\" is not section.key=value", where, *word);
     }
+    memset(s->origin, ORIGIN_DEFAULT, sizeof s->origin);
     return status;
 }
 
@@ -403,29 +434,17 @@ static const setting_entry *find_entry(const setting_entries *e, const char *sec
     return NULL;
 }
 
-/* The number of a row in its table. */
-static size_t row_index(const settings_table *table, const setting_row *row)
-{
-    size_t i = 0;
-    while (settings_row(table, i) != row)
-        i++;
-    return i;
-}
-
 /* Sets one key. seen [n rows]: the keys that the file had before. */
 static tce_status apply_entry(settings *s, const setting_entry *entry, unsigned char *seen)
 {
-    const setting_row *row = find_row(s->table, entry->section, entry->key);
+    const setting_row *row = settings_find_row(s->table, entry->section, entry->key);
     if (!entry->key[0])
         return any_has_section(s->methods, entry->section)
                    ? TCE_OK
                    : fail_section(s, entry->section, entry->where);
-    if (entry->line == LINE_OF_DEFAULT)
-        return row ? settings_set(s, entry->section, entry->key, entry->text, entry->where)
-                   : TCE_OK;
     if (!entry->line)
         return set_by_user(s, entry, entry->text);
-    if (row && seen[row_index(s->table, row)]++)
+    if (row && seen[settings_row_index(s->table, row)]++)
         return tce_fail(TCE_E_VALUE, "%s: %s.%s is set twice, keep one", entry->where,
                         entry->section, entry->key);
     /* the command line may have chosen another method */
@@ -457,16 +476,14 @@ static tce_status apply(settings *s, const settings_table *const *methods, const
     return status;
 }
 
-/* line: 0, or LINE_OF_DEFAULT. */
 static tce_status add_word(setting_entries *e, const settings_table *const *methods,
-                           const char *word, const char *where, int line)
+                           const char *word, const char *where)
 {
     setting_entry entry;
     const char *value;
     if (!split_assignment(word, &entry, &value))
         return fail_assignment(methods, word, where);
     snprintf(entry.where, sizeof entry.where, "%s", where);
-    entry.line = line;
     entry.text = (char *)value;
     return entries_add(e, &entry);
 }
@@ -476,12 +493,10 @@ tce_status settings_read_from(settings *s, const settings_table *const *methods,
 {
     setting_entries e = { 0 };
     tce_status status = TCE_OK;
-    for (size_t i = 0; status == TCE_OK && i < from->n_defaults; i++)
-        status = add_word(&e, methods, from->defaults[i], "default", LINE_OF_DEFAULT);
-    if (status == TCE_OK && from->path)
+    if (from->path)
         status = entries_read(&e, from->path);
     for (size_t i = 0; status == TCE_OK && i < from->n; i++)
-        status = add_word(&e, methods, from->words[i], from->where, 0);
+        status = add_word(&e, methods, from->words[i], from->where);
     if (status == TCE_OK)
         status = apply(s, methods, &e);
     entries_free(&e);
@@ -491,7 +506,7 @@ tce_status settings_read_from(settings *s, const settings_table *const *methods,
 tce_status settings_read(settings *s, const settings_table *const *methods, const char *path,
                          size_t n, char *const *words)
 {
-    const settings_source from = { 0, NULL, path, n, (const char *const *)words, COMMAND_LINE };
+    const settings_source from = { path, n, (const char *const *)words, COMMAND_LINE };
     return settings_read_from(s, methods, &from);
 }
 
@@ -519,7 +534,16 @@ tce_status settings_check(const settings *s)
     return status == TCE_OK && s->table->check ? s->table->check(s) : status;
 }
 
-void settings_dump(const settings *s, FILE *out)
+void settings_put(const setting_row *row, const char *text, const char *comment, FILE *out)
+{
+    const char *quote = row->type == SETTING_TEXT ? "'" : "";
+    fprintf(out, "  %s: %s", row->key, quote);
+    for (const char *c = text; *c; c++)
+        fprintf(out, *c == '\'' ? "''" : "%c", *c);
+    fprintf(out, "%s  # %s\n", quote, comment);
+}
+
+static void dump(const settings *s, int shared, FILE *out)
 {
     const char *section = "";
     const setting_row *row;
@@ -530,13 +554,19 @@ void settings_dump(const settings *s, FILE *out)
             fprintf(out, "%s%s:\n", i ? "\n" : "", section);
         }
         settings_text(s, row, text, sizeof text);
-        if (row->type == SETTING_TEXT) {
-            fprintf(out, "  %s: '", row->key);
-            for (const char *c = text; *c; c++)
-                fprintf(out, *c == '\'' ? "''" : "%c", *c);
-            fprintf(out, "'  # %s\n", row->help);
-        } else {
-            fprintf(out, "  %s: %s  # %s\n", row->key, text, row->help);
-        }
+        if (shared && s->origin[i] == ORIGIN_DEFAULT && settings_by_task(s->table, row))
+            fprintf(out, "  # %s: by the task; %s\n", row->key, row->help);
+        else
+            settings_put(row, text, row->help, out);
     }
+}
+
+void settings_dump(const settings *s, FILE *out)
+{
+    dump(s, 0, out);
+}
+
+void settings_dump_shared(const settings *s, FILE *out)
+{
+    dump(s, 1, out);
 }

@@ -20,6 +20,9 @@
 #define TEXT_SIZE 1024
 #define MAX_LIST 64
 
+/* Most rows of a table. */
+#define MAX_ROWS 1024
+
 /* Bytes for the values of rows that a method has of its own. */
 #define OWN_SIZE 4096
 
@@ -38,6 +41,9 @@ enum { CRITIC_GAE = 0, CRITIC_MONTE_CARLO = 1 };
 
 /* Schedule of the entropy bound. */
 enum { ENTROPY_NONE = 0, ENTROPY_LINEAR = 1, ENTROPY_EXPONENTIAL = 2 };
+
+/* Where the value of a key comes from: its row, the task (settings/suggest.h), a file or the user. */
+enum { ORIGIN_DEFAULT = 0, ORIGIN_TASK = 1, ORIGIN_GIVEN = 2 };
 
 typedef struct settings_table settings_table;
 
@@ -124,6 +130,7 @@ typedef struct settings {
         /* no setting: entropy_iterations is the run.iterations that the run began with */
         int32_t entropy_from_run;
     } schedule;
+    unsigned char origin[MAX_ROWS]; /* ORIGIN_… of row i of the table */
     /* the method's own */
     union {
         unsigned char bytes[OWN_SIZE];
@@ -212,6 +219,11 @@ const setting_row *settings_row(const settings_table *table, size_t i);
 /* Whether it is one of the table's. */
 int settings_has_row(const settings_table *table, const setting_row *row);
 
+/* The row of a key, or NULL; and the number of a row that the table has. */
+const setting_row *settings_find_row(const settings_table *table, const char *section,
+                                     const char *key);
+size_t settings_row_index(const settings_table *table, const setting_row *row);
+
 /* Row i of all tables, each row once and section by section, or NULL behind the last one. */
 const setting_row *settings_any_row(const settings_table *const *methods, size_t i);
 /* Whether a row before row i has its key: methods may mean different things by one key. */
@@ -239,9 +251,6 @@ tce_status settings_read(settings *s, const settings_table *const *methods, cons
 
 /* Where settings come from. Starts as { 0 }. */
 typedef struct settings_source {
-    size_t
-        n_defaults; /* what the task suggests: words under the file, of keys that the method has */
-    const char *const *defaults;
     const char *path; /* a YAML file; NULL: none */
     size_t n;         /* words over the file */
     const char *const *words;
@@ -287,6 +296,11 @@ tce_status settings_check(const settings *s);
 
 /* Writes all keys of the method as YAML that settings_read reads back to the same values. */
 void settings_dump(const settings *s, FILE *out);
+/* The same for several tasks: keys whose default depends on the task and is not chosen are remarks. */
+void settings_dump_shared(const settings *s, FILE *out);
+
+/* A line of such a file: a key of a section, its value as text, and a remark. */
+void settings_put(const setting_row *row, const char *text, const char *comment, FILE *out);
 
 /* One key's value as text, as it would stand in a file. */
 void settings_text(const settings *s, const setting_row *row, char *out, size_t size);

@@ -12,7 +12,7 @@
 typedef struct setting_entry {
     char section[64], key[64]; /* key "": a section of a file that is named, with keys or without */
     char where[WHERE_SIZE];    /* begins a message */
-    int line;                  /* of a file; 0: a word of the user; -1: a default of the task */
+    int line;                  /* of a file; 0: a word of the user */
     char *text;
 } setting_entry;
 

@@ -1,6 +1,6 @@
 /*
- * Groups of settings that methods share, one row per key. Defaults are those of Box Pushing in the
- * paper's runs; the presets in examples/configs say what differs.
+ * Groups of settings that methods share, one row per key. Defaults suit small tasks, and some wait
+ * for the task (suggest.c); the presets in examples/configs set all that the paper's tasks need.
  */
 #include "settings/settings.h"
 
@@ -69,7 +69,7 @@ static const setting_row RUN_ROWS[] = {
     { "run", "method", SETTING_METHOD, 0, "", 0, 0, NULL, SETTING_CADENCE, "training method" },
     { "run", "seed", SETTING_UINT64, AT(run.seed), "1", 0, 1.8e19, NULL, SETTING_CADENCE,
       "seed of every random stream" },
-    { "run", "iterations", SETTING_INT64, AT(run.iterations), "7500", 1, 1e12, NULL,
+    { "run", "iterations", SETTING_INT64, AT(run.iterations), "400", 1, 1e12, NULL,
       SETTING_FREE | SETTING_CADENCE, "iterations of the whole run" },
     { "run", "steps", SETTING_INT64, AT(run.steps), "0", 0, 1e15, NULL,
       SETTING_FREE | SETTING_CADENCE,
@@ -101,9 +101,9 @@ static const setting_row TASK_ROWS[] = {
 };
 
 static const setting_row COLLECT_ROWS[] = {
-    { "collect", "episodes", SETTING_INT, AT(collect.episodes), "152", 1, 1e6, NULL, 0,
+    { "collect", "episodes", SETTING_INT, AT(collect.episodes), "64", 1, 1e6, NULL, 0,
       "episodes per iteration" },
-    { "collect", "environments", SETTING_INT, AT(collect.environments), "38", 1, 1e5, NULL, 0,
+    { "collect", "environments", SETTING_INT, AT(collect.environments), "32", 1, 1e5, NULL, 0,
       "environments; episodes run in rounds of these" },
     { "collect", "on_fault", SETTING_CHOICE, AT(collect.on_fault), "fail", 0, 0, ON_FAULT,
       SETTING_FREE,
@@ -124,7 +124,7 @@ static const setting_row EVALUATE_ROWS[] = {
       SETTING_FREE | SETTING_CADENCE,
       "iterations between evaluations of the mean policy; 0: only before the first and after the "
       "last" },
-    { "evaluate", "episodes", SETTING_INT, AT(evaluate.episodes), "152", 1, 1e6, NULL,
+    { "evaluate", "episodes", SETTING_INT, AT(evaluate.episodes), "100", 1, 1e6, NULL,
       SETTING_FREE | SETTING_CADENCE, "episodes of an evaluation" },
     { "evaluate", "options", SETTING_TEXT, AT(evaluate.options), "", 0, 0, NULL, SETTING_FREE,
       "options of the task for evaluations alone, after task.options" },
@@ -133,11 +133,11 @@ static const setting_row EVALUATE_ROWS[] = {
 static const setting_row MP_ROWS[] = {
     { "mp", "kind", SETTING_CHOICE, AT(mp.kind), "prodmp", 0, 0, PRIMITIVES, 0,
       "movement primitive" },
-    { "mp", "n_basis", SETTING_INT, AT(mp.n_basis), "8", 1, TCE_MP_MAX_BASIS, NULL, 0,
-      "basis functions of a degree of freedom; tce_mp_options and Python: 5" },
+    { "mp", "n_basis", SETTING_INT, AT(mp.n_basis), "5", 1, TCE_MP_MAX_BASIS, NULL, 0,
+      "basis functions of a degree of freedom" },
     { "mp", "n_basis_outside", SETTING_INT, AT(mp.n_basis_outside), "0", 0, TCE_MP_MAX_BASIS, NULL,
       0, "centres outside the movement, on each side" },
-    { "mp", "tau", SETTING_REAL, AT(mp.tau), "2.0", SETTING_POSITIVE, ANY, NULL, 0,
+    { "mp", "tau", SETTING_REAL, AT(mp.tau), "1", SETTING_POSITIVE, ANY, NULL, 0,
       "duration, s; a movement that ends before the episode rests at its goal; tce_mp_options and "
       "Python: 1" },
     { "mp", "delay", SETTING_REAL, AT(mp.delay), "0", 0, ANY, NULL, 0,
@@ -150,11 +150,11 @@ static const setting_row MP_ROWS[] = {
       "decay of the phase" },
     { "mp", "basis_bandwidth_factor", SETTING_REAL, AT(mp.basis_bandwidth_factor), "3", 0, ANY,
       NULL, 0, "width of the basis functions" },
-    { "mp", "weights_scale", SETTING_REALS, AT(mp_weights_scale), "0.3", -ANY, ANY, NULL, 0,
+    { "mp", "weights_scale", SETTING_REALS, AT(mp_weights_scale), "0.5", -ANY, ANY, NULL, 0,
       "scale of the weights; one number, or one per basis function; tce_mp_options and Python: 1" },
-    { "mp", "goal_scale", SETTING_REAL, AT(mp.goal_scale), "0.3", -ANY, ANY, NULL, 0,
+    { "mp", "goal_scale", SETTING_REAL, AT(mp.goal_scale), "0.5", -ANY, ANY, NULL, 0,
       "scale of the goal; tce_mp_options and Python: 1" },
-    { "mp", "relative_goal", SETTING_BOOL, AT(mp.relative_goal), "false", 0, 1, NULL, 0,
+    { "mp", "relative_goal", SETTING_BOOL, AT(mp.relative_goal), "true", 0, 1, NULL, 0,
       "the goal counts from the start position" },
     { "mp", "auto_scale_basis", SETTING_BOOL, AT(mp.auto_scale_basis), "true", 0, 1, NULL, 0,
       "each basis function scaled to a maximum of 1" },
@@ -176,7 +176,7 @@ static const setting_row MP_ROWS[] = {
 static const setting_row POLICY_ROWS[] = {
     { "policy", "covariance", SETTING_CHOICE, AT(policy.options.form), "full", 0, 0, COVARIANCES, 0,
       "one covariance for all contexts, one for each, or a diagonal one" },
-    { "policy", "hidden", SETTING_INTS, AT(policy.hidden), "[128, 128]", 1, 65536, NULL, 0,
+    { "policy", "hidden", SETTING_INTS, AT(policy.hidden), "[64, 64]", 1, 65536, NULL, 0,
       "widths of the hidden layers" },
     { "policy", "activation", SETTING_CHOICE, AT(policy.options.activation), "leaky_relu", 0, 0,
       ACTIVATIONS, 0, "of the hidden layers" },
@@ -188,13 +188,13 @@ static const setting_row POLICY_ROWS[] = {
       "least diagonal entry of the Cholesky factor" },
     { "policy", "initial_std", SETTING_REAL, AT(policy.options.initial_std), "0.99", 1e-12, ANY,
       NULL, 0, "its start, without min_std" },
-    { "policy", "learning_rate", SETTING_REAL, AT(policy.adam.learning_rate), "3e-4", 0, ANY, NULL,
+    { "policy", "learning_rate", SETTING_REAL, AT(policy.adam.learning_rate), "1e-3", 0, ANY, NULL,
       0, "of Adam" },
     { "policy", "l2", SETTING_REAL, AT(policy.adam.l2), "5e-5", 0, ANY, NULL, 0,
       "weight decay, added to the gradient" },
     { "policy", "clip_norm", SETTING_REAL, AT(policy.clip_norm), "0", 0, ANY, NULL, 0,
       "largest gradient norm; 0: no clip" },
-    { "policy", "epochs", SETTING_INT, AT(policy.epochs), "50", 0, 1e6, NULL, 0,
+    { "policy", "epochs", SETTING_INT, AT(policy.epochs), "30", 0, 1e6, NULL, 0,
       "updates per iteration, each on the whole batch" },
     { "policy", "entropy_coefficient", SETTING_REAL, AT(policy.entropy_coefficient), "0", 0, ANY,
       NULL, 0, "bonus on the entropy of the projected policy" },
@@ -203,7 +203,7 @@ static const setting_row POLICY_ROWS[] = {
 };
 
 static const setting_row CRITIC_ROWS[] = {
-    { "critic", "hidden", SETTING_INTS, AT(critic.hidden), "[256, 256]", 1, 65536, NULL, 0,
+    { "critic", "hidden", SETTING_INTS, AT(critic.hidden), "[64, 64]", 1, 65536, NULL, 0,
       "widths of the hidden layers" },
     { "critic", "activation", SETTING_CHOICE, AT(critic.activation), "leaky_relu", 0, 0,
       ACTIVATIONS, 0, "of the hidden layers" },
@@ -213,7 +213,7 @@ static const setting_row CRITIC_ROWS[] = {
       "weight decay, added to the gradient" },
     { "critic", "clip_norm", SETTING_REAL, AT(critic.clip_norm), "0", 0, ANY, NULL, 0,
       "largest gradient norm; 0: no clip" },
-    { "critic", "epochs", SETTING_INT, AT(critic.epochs), "50", 0, 1e6, NULL, 0,
+    { "critic", "epochs", SETTING_INT, AT(critic.epochs), "10", 0, 1e6, NULL, 0,
       "passes over all steps per iteration" },
     { "critic", "minibatches", SETTING_INT, AT(critic.minibatches), "1", 1, 1e6, NULL, 0,
       "Adam steps per pass" },
@@ -233,18 +233,18 @@ static const setting_row PROJECTION_ROWS[] = {
       "trust region" },
     { "projection", "mean_bound", SETTING_REAL, AT(projection.bounds.mean), "0.05", 0, ANY, NULL, 0,
       "of the mean" },
-    { "projection", "cov_bound", SETTING_REAL, AT(projection.bounds.cov), "0.0005", 0, ANY, NULL, 0,
+    { "projection", "cov_bound", SETTING_REAL, AT(projection.bounds.cov), "0.005", 0, ANY, NULL, 0,
       "of the covariance" },
     { "projection", "coefficient", SETTING_REAL, AT(projection.coefficient), "1", 0, ANY, NULL, 0,
       "of the trust-region regression loss" },
     { "projection", "ratio_clip", SETTING_REAL, AT(projection.ratio_clip), "0", 0, 1, NULL, 0,
       "PPO-style clipping of the ratio, with kind none; 0: none" },
-    { "projection", "entropy", SETTING_CHOICE, AT(projection.options.entropy), "at_least", 0, 0,
+    { "projection", "entropy", SETTING_CHOICE, AT(projection.options.entropy), "none", 0, 0,
       ENTROPIES, 0, "entropy control" },
     { "projection", "entropy_first", SETTING_BOOL, AT(projection.options.entropy_first), "false", 0,
       1, NULL, 0, "before the trust region instead of after it" },
-    { "projection", "entropy_schedule", SETTING_CHOICE, AT(projection.entropy_schedule), "linear",
-      0, 0, SCHEDULES, 0, "of the entropy bound over the run" },
+    { "projection", "entropy_schedule", SETTING_CHOICE, AT(projection.entropy_schedule), "none", 0,
+      0, SCHEDULES, 0, "of the entropy bound over the run" },
     { "projection", "entropy_target", SETTING_REAL, AT(projection.entropy_target), "0", -ANY, ANY,
       NULL, 0, "value at the end of the schedule: total (linear), or per dimension (exponential)" },
     { "projection", "entropy_temperature", SETTING_REAL, AT(projection.entropy_temperature), "0.7",
@@ -258,7 +258,7 @@ static const setting_row RETURNS_ROWS[] = {
 };
 
 static const setting_row SEGMENTS_ROWS[] = {
-    { "objective", "time_points", SETTING_INT, AT(objective.time_points), "25", 2, 1e6, NULL, 0,
+    { "objective", "time_points", SETTING_INT, AT(objective.time_points), "10", 2, 1e6, NULL, 0,
       "time points of an episode; segments lie between them" },
     { "objective", "selection", SETTING_CHOICE, AT(objective.selection), "interval", 0, 0,
       SELECTIONS, 0, "how they are chosen" },
@@ -270,7 +270,7 @@ static const setting_row SEGMENTS_ROWS[] = {
 
 static const setting_row SCHEDULE_ROWS[] = {
     { "schedule", "learning_rate_iterations", SETTING_INT64, AT(schedule.learning_rate_iterations),
-      "10000", 0, 1e12, NULL, 0, "learning rates fall over these; 0: constant" },
+      "0", 0, 1e12, NULL, 0, "learning rates fall over these; 0: constant" },
     { "schedule", "learning_rate_last", SETTING_REAL, AT(schedule.learning_rate_last), "0.01", 0, 1,
       NULL, 0, "of the learning rates, what is left after these iterations" },
     { "schedule", "entropy_iterations", SETTING_INT64, AT(schedule.entropy_iterations), "0", 0,
