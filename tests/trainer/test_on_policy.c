@@ -16,7 +16,7 @@
 /* Seconds a test may take; sanitizers on a busy machine need more than Check's 4. */
 #define TIMEOUT 120
 
-enum { A = 2, N = 4, S = 14 };
+enum { A = 2, O = 2 * A, N = 4, S = 14 };
 TOY(cart, "raw=1 dof=2 steps=9 early=4")
 
 /* ---- learners -------------------------------------------------------------------------------- */
@@ -237,7 +237,7 @@ END_TEST
 static on_policy *iterated(const method *way, const char *const words[3])
 {
     double values[MOST_COLUMNS];
-    settings s = read_settings(way, NULL);
+    settings s = read_settings(way, "", NULL);
     for (int k = 0; k < 3; k++)
         if (words[k])
             ok(settings_override(&s, words[k]));
@@ -292,7 +292,7 @@ START_TEST(the_norm_of_trpls_gradient_may_be_bounded)
     on_policy *l[2];
     size_t n;
     double *weights[2], moved[2] = { 0.0 };
-    settings s = read_settings(&METHOD_TABLE_TRPL, NULL);
+    settings s = read_settings(&METHOD_TABLE_TRPL, "", NULL);
     on_policy *first = start(&METHOD_TABLE_TRPL, &s, NULL);
     double *before = weights_of(first, &n);
     for (int k = 0; k < 2; k++) {
@@ -323,7 +323,7 @@ START_TEST(networks_have_room_for_the_largest_minibatch_and_no_more)
                  { "update.batch_size=20", 20 },
                  { "update.batch_size=1000", N * S } };
     for (size_t k = 0; k < sizeof CUTS / sizeof CUTS[0]; k++) {
-        const settings s = read_settings(way, CUTS[k].word);
+        const settings s = read_settings(way, "", CUTS[k].word);
         on_policy *l = start(way, &s, NULL);
         ok(tce_policy_predict(l->mean, CUTS[k].rows, obs, mean, std));
         fails(tce_policy_predict(l->mean, CUTS[k].rows + 1, obs, mean, std), TCE_E_SHAPE,
