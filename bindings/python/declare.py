@@ -1,5 +1,5 @@
 """Writes tce/_declarations.py from the public headers (constants, structs, callbacks and functions), tce/_train_declarations.py from the
-header of the trainer's library, and tce/_primitives.py from the settings files of published runs (their movement primitives).
+header of the trainer's library, and tce/_primitives.py from the settings files of the project's tasks (their movement primitives).
 
     python3 declare.py           writes all three
     python3 declare.py --check   exit status 1 when one is not what the headers and the settings files say
@@ -21,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 HEADERS = sorted((HERE.parent.parent / "include" / "tce").glob("*.h"))
 TRAINER = [HERE.parent.parent / "examples" / "trainer" / "embed" / "train.h"]
 CONFIGS = HERE.parent.parent / "examples" / "configs"
+SETTINGS = HERE.parent.parent / "examples" / "trainer" / "settings" / "settings_groups.c"
 
 # C types by value, and what arrays of them are in an argument list; every other pointer is Pointer
 SCALARS = {
@@ -203,24 +204,29 @@ def declared(headers: Headers) -> str:
     return "\n".join(lines + ["}", ""])
 
 
+def primitive_defaults() -> Dict[str, str]:
+    """What the section mp has where a settings file says nothing and tce.ProDMP would have something else, as the help of these keys tells."""
+    rows = re.sub(r'"\s*\n\s*"', "", SETTINGS.read_text(encoding="utf-8"))
+    return dict(re.findall(r'\{ "mp", "(\w+)", SETTING_\w+, AT\([\w.]+\), "([^"]*)"[^{}]*tce_mp_options and Python', rows))
+
+
 def primitive(path: Path) -> Dict[str, Any]:
-    """The section mp of a settings file."""
+    """The section mp of a settings file, over the defaults; a dt of 0 is the task's."""
     lines = path.read_text(encoding="utf-8").splitlines()
     section = itertools.takewhile(lambda line: line.startswith(" "), lines[lines.index("mp:") + 1:])
     pairs = (line.partition("#")[0].partition(":") for line in section)
-    return {key.strip(): json.loads(value) for key, _, value in pairs}
+    texts = {**primitive_defaults(), **{key.strip(): value.strip() for key, _, value in pairs}}
+    values = {key: json.loads(text) for key, text in texts.items()}
+    return {key: value for key, value in values.items() if (key, value) != ("dt", 0)}
 
 
 def primitives() -> str:
     lines = [
-        '"""Movement primitives of published runs, by the folder in examples/configs whose tce.yaml has them in its section mp.', "",
+        '"""Movement primitives of the settings in examples/configs, by the folder whose tce.yaml has them in its section mp.', "",
         'Made by declare.py: do not edit."""', "", "from typing import Any, Dict", "", "PRODMP: Dict[str, Dict[str, Any]] = {"]
     for path in sorted(CONFIGS.glob("*/tce.yaml")):
-        found = primitive(path)
-        # the project's own small tasks leave most of it, dt as well, to the defaults of the trainer
-        if "dt" in found:
-            lines += [f'    "{path.parent.name}": {{'] + wrapped([f'"{key}": {value!r}' for key, value in found.items()], " " * 8)
-            lines[-1] = lines[-1].rstrip(",") + "},"
+        lines += [f'    "{path.parent.name}": {{'] + wrapped([f'"{key}": {value!r}' for key, value in primitive(path).items()], " " * 8)
+        lines[-1] = lines[-1].rstrip(",") + "},"
     return "\n".join(lines + ["}", ""])
 
 

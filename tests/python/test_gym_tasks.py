@@ -117,14 +117,37 @@ def test_settings_and_primitive_can_be_given() -> None:
         gymnasium.make("tce/HopperJump-v0", settings="densely=1")
 
 
-def test_a_primitive_is_that_of_the_published_run() -> None:
-    assert sorted(PRODMP) == ["box_pushing_dense", "box_pushing_sparse", "hopper_jump", "metaworld", "table_tennis"]
+def test_a_primitive_is_that_of_the_settings_of_its_task() -> None:
+    folders = {path.parent.name for path in (ROOT / "examples" / "configs").glob("*/tce.yaml")}
+    assert set(PRODMP) == folders and {"reacher5", "metaworld", "point_via"} <= folders
     options = gymnasium.make("tce_ProDMP/TableTennis-v0").unwrapped.mp.options
     assert (options.n_basis, options.tau, options.delay, options.relative_goal) == (3, 0.75, 0.3, 1)
     options = gymnasium.make("tce_ProDMP/MetaWorld-reach-v2").unwrapped.mp.options
     assert (options.n_basis, options.tau, options.basis_bandwidth_factor, options.goal_scale) == (8, 5.0, 5.0, 0.1)
     options = gymnasium.make("tce_ProDMP/Reacher5-v0").unwrapped.mp.options
-    assert options.n_basis == 5
+    assert (options.n_basis, options.tau, options.dt, options.goal_scale, options.alpha) == (3, 1.5, 0.02, 0.5, 10.0)
+
+
+@pytest.mark.parametrize("task, name", [("reacher5", "Reacher5"), ("swing", "Swing"), ("hopper_jump", "HopperJump")])
+def test_a_trained_policy_fits_the_id_of_its_task(tmp_path: Path, task: str, name: str) -> None:
+    words = [
+        "run.iterations=1", "collect.episodes=8", "collect.environments=4", "evaluate.episodes=2", "policy.hidden=[8]", "critic.hidden=[8]",
+        "policy.epochs=1", "critic.epochs=1", "critic.minibatches=1"]
+    program = os.environ.get("TCE_PROGRAM", str(ROOT / "build" / "bin" / "tce"))
+    subprocess.run([program, "train", f"{task}/tce", *words, "--quiet", "--out", str(tmp_path / "run")], check=True, cwd=ROOT, timeout=120)
+    agent = tce.load(tmp_path / "run")
+    # TCE's policies see all of an observation, those of black-box methods the context alone
+    env = gymnasium.make(f"tce_ProDMP/{name}-v0", full=agent.context is None).unwrapped
+    for field in ("n_basis", "tau", "delay", "dt", "alpha", "weights_scale", "goal_scale", "relative_goal"):
+        assert getattr(agent.mp.options, field) == getattr(env.mp.options, field), field
+
+    # the path that the policy plans is the one that the environment runs for its action
+    context, start = env.reset(seed=3)
+    plan = agent.plan(context, start["position"], start["velocity"])
+    *_, info = env.step(agent.act(context))
+    n = info["trajectory_length"]
+    np.testing.assert_array_equal(info["positions"], plan.pos[:n])
+    np.testing.assert_array_equal(info["velocities"], plan.vel[:n])
 
 
 # ---- many at once -------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Movement primitives of published runs, by the folder in examples/configs whose tce.yaml has them in its section mp.
+"""Movement primitives of the settings in examples/configs, by the folder whose tce.yaml has them in its section mp.
 
 Made by declare.py: do not edit."""
 
@@ -6,23 +6,26 @@ from typing import Any, Dict
 
 PRODMP: Dict[str, Dict[str, Any]] = {
     "box_pushing_dense": {
-        "n_basis": 8, "tau": 2.0, "dt": 0.02, "table_length": 5, "alpha": 10, "alpha_phase": 3,
-        "basis_bandwidth_factor": 3, "weights_scale": 0.3, "goal_scale": 0.3, "relative_goal": False,
-        "auto_scale_basis": True},
+        "n_basis": 8, "tau": 2.0, "dt": 0.02, "alpha": 10, "weights_scale": 0.3, "goal_scale": 0.3, "table_length": 5,
+        "alpha_phase": 3, "basis_bandwidth_factor": 3, "relative_goal": False, "auto_scale_basis": True},
     "box_pushing_sparse": {
-        "n_basis": 8, "tau": 2.0, "dt": 0.02, "table_length": 5, "alpha": 10, "alpha_phase": 3,
-        "basis_bandwidth_factor": 3, "weights_scale": 0.3, "goal_scale": 0.3, "relative_goal": False,
-        "auto_scale_basis": True},
+        "n_basis": 8, "tau": 2.0, "dt": 0.02, "alpha": 10, "weights_scale": 0.3, "goal_scale": 0.3, "table_length": 5,
+        "alpha_phase": 3, "basis_bandwidth_factor": 3, "relative_goal": False, "auto_scale_basis": True},
     "hopper_jump": {
-        "n_basis": 3, "tau": 0.8, "dt": 0.008, "table_length": 5, "alpha": 10, "alpha_phase": 3,
-        "basis_bandwidth_factor": 3, "weights_scale": 1, "goal_scale": 1, "relative_goal": False,
-        "auto_scale_basis": True},
+        "n_basis": 3, "tau": 0.8, "dt": 0.008, "alpha": 10, "weights_scale": 1, "goal_scale": 1, "table_length": 5,
+        "alpha_phase": 3, "basis_bandwidth_factor": 3, "relative_goal": False, "auto_scale_basis": True},
     "metaworld": {
-        "n_basis": 8, "tau": 5.0, "dt": 0.0125, "table_length": 5, "alpha": 10, "alpha_phase": 3,
-        "basis_bandwidth_factor": 5, "weights_scale": 0.1, "goal_scale": 0.1, "relative_goal": True,
+        "n_basis": 8, "tau": 5.0, "dt": 0.0125, "alpha": 10, "weights_scale": 0.1, "goal_scale": 0.1,
+        "table_length": 5, "alpha_phase": 3, "basis_bandwidth_factor": 5, "relative_goal": True,
         "auto_scale_basis": True},
+    "point_via": {
+        "n_basis": 3, "tau": 1.0, "alpha": 10, "weights_scale": 0.5, "goal_scale": 0.5},
+    "reacher5": {
+        "n_basis": 3, "tau": 1.5, "alpha": 10, "weights_scale": 0.5, "goal_scale": 0.5, "relative_goal": True},
+    "swing": {
+        "n_basis": 3, "tau": 1.5, "alpha": 10, "weights_scale": 0.5, "goal_scale": 0.5, "relative_goal": True},
     "table_tennis": {
-        "n_basis": 3, "tau": 0.75, "delay": 0.3, "dt": 0.008, "table_length": 5, "alpha": 25, "alpha_phase": 3,
-        "basis_bandwidth_factor": 3, "weights_scale": 0.7, "goal_scale": 0.1, "relative_goal": True,
+        "n_basis": 3, "tau": 0.75, "dt": 0.008, "alpha": 25, "weights_scale": 0.7, "goal_scale": 0.1, "delay": 0.3,
+        "table_length": 5, "alpha_phase": 3, "basis_bandwidth_factor": 3, "relative_goal": True,
         "auto_scale_basis": True},
 }

@@ -71,19 +71,18 @@ def takes_actions(task: Task, spec: EnvSpec) -> bool:
 
 
 def primitive(task: Task, spec: EnvSpec, mp: Union[Dict[str, Any], MovementPrimitive, None]) -> Tuple[MovementPrimitive, Array]:
-    """The task's ProDMP, with keywords of ``mp`` before the published ones, or the primitive itself; and the times of an episode's steps.
+    """The task's ProDMP, with keywords of ``mp`` before those of its settings, or the primitive itself; and the times of an episode's steps.
 
-    Where none is published it has 5 basis functions and is as long as the episode.
+    The project's own tasks have the primitive that ``tce train TASK/tce`` trains. Any other has 5 basis functions and is as long as the episode.
     """
     times: Array = spec.dt * np.arange(1, spec.n_steps + 1, dtype=np.float64)
     if isinstance(mp, MovementPrimitive):
         if mp.n_dof != spec.n_dof:
             raise ValueError(f"mp: the primitive has {mp.n_dof} degrees of freedom, {task.name} has {spec.n_dof}")
         return mp, times
-    other = {"n_basis": 5, "tau": spec.n_steps * spec.dt, "dt": spec.dt}
-    published = PRODMP.get("metaworld" if task.name.startswith(METAWORLD) else task.name, other)
-    keywords = {**published, **(mp or {})}
-    return ProDMP(n_dof=spec.n_dof, **keywords), times
+    other = {"n_basis": 5, "tau": spec.n_steps * spec.dt}
+    own = PRODMP.get("metaworld" if task.name.startswith(METAWORLD) else task.name, other)
+    return ProDMP(n_dof=spec.n_dof, **{"dt": spec.dt, **own, **(mp or {})}), times
 
 
 def parameter_box(mp: MovementPrimitive, spec: EnvSpec, bound: float) -> Box:
@@ -217,7 +216,7 @@ class EpisodeEnv(TaskEnv):
 
     The path starts where the episode does; the task's own controller tracks it. The observation is what episodic methods see of the task's, at the
     start and at the end; with ``full=True`` it is all of the task's. ``mp`` is a primitive, or has keywords of :class:`tce.ProDMP` that are to
-    differ from the published ones. ``info`` after step: the metrics,
+    differ from those of the task's settings. ``info`` after step: the metrics,
     "event", "trajectory_length" n, and for each of the n steps "positions", "velocities" (desired, [n, D]), "step_observations" [n, O] and
     "step_rewards" [n].
 
