@@ -163,6 +163,91 @@ def peer_epoch() -> Callable[[], object]:
     return call
 
 
+# ---- from Python --------------------------------------------------------------------------------------
+
+# of a call from Python, beyond what C takes
+PYTHON_MICROSECONDS = 10.0
+
+
+def python_calls() -> Dict[str, Callable[[], object]]:
+    """Small calls of the package, which take next to no time in C."""
+    import numpy as np
+    import tce
+
+    mean, near, chol, wide = np.zeros((1, 3)), 0.1 * np.ones((1, 3)), 0.9 * np.eye(3)[None], np.eye(3)[None].copy()
+    projection = tce.Projection("kl", 3, 0.1, 0.1)
+    mp = tce.ProDMP(n_dof=2, n_basis=3, dt=0.01)
+    params, start = np.zeros(mp.n_params), np.zeros(2)
+    policy, obs = tce.Policy(4, 3, "full", [8], random=1), np.zeros((1, 4))
+    return {
+        "projection of 3 numbers": lambda: projection.project(near, chol, mean, wide),
+        "log-likelihood of 3 numbers": lambda: tce.gauss.log_prob(near, mean, wide),
+        "single-step query": lambda: mp.query(0.5, params, 0.0, start, start), "policy": lambda: policy.predict(obs)}
+
+
+def in_c(call: Callable[[], object]) -> float:
+    """Seconds that the C functions of a call take: its arguments are kept, and given again without any conversion."""
+    import ctypes
+
+    from tce import _library
+    from tce._declarations import FUNCTIONS
+
+    lib, raw, seen, plain = _library.lib, ctypes.CDLL(_library.path), [], {}
+
+    def keep(name):
+        def recorded(*arguments):
+            seen.append((name, arguments))
+            return plain[name](*arguments)
+        return recorded
+
+    for name in FUNCTIONS:
+        plain[name] = getattr(lib, name)
+        setattr(lib, name, keep(name))
+    call()
+    for name, function in plain.items():
+        setattr(lib, name, function)
+
+    def converted(value, kind):
+        if hasattr(value, "ctypes"):
+            return ctypes.c_void_p(value.ctypes.data)
+        if hasattr(value, "_obj"):
+            return ctypes.c_void_p(ctypes.addressof(value._obj))
+        value = getattr(value, "_as_parameter_", value)
+        if value is None or isinstance(value, ctypes.c_void_p):
+            return ctypes.c_void_p(value.value if value is not None else None)
+        return kind(value)
+
+    total = 0.0
+    for name, arguments in seen:
+        function = getattr(raw, name)
+        ready = [converted(value, kind) for value, kind in zip(arguments, FUNCTIONS[name][1])]
+        total += of_many(lambda: function(*ready))
+    return total
+
+
+def of_many(call: Callable[[], object], n: int = 1000) -> float:
+    """The same as turn for calls that are shorter than the clock's steps: the least mean of n of them."""
+    def round_() -> float:
+        before = time.process_time()
+        for _ in range(n):
+            call()
+        return (time.process_time() - before) / n
+
+    return min(round_() for _ in range(15))
+
+
+def python_rows(table: "Table") -> None:
+    try:
+        calls = python_calls()
+    except ImportError as reason:
+        print(f"bench: no rows of Python: {reason}", file=sys.stderr)
+        return
+    for name, call in calls.items():
+        whole = of_many(call)
+        beyond = whole - in_c(call)
+        table.add(f"Python beyond C: {name}", duration(beyond), target=f"< {PYTHON_MICROSECONDS:g} us", met=beyond < 1e-6 * PYTHON_MICROSECONDS)
+
+
 def find_peers() -> Dict[str, Callable[[], object]]:
     """What is installed here; empty without torch."""
     try:
@@ -260,6 +345,7 @@ def main() -> int:
     table.against(f"network epoch {ROWS} x {INPUTS}-{WIDTH}-{WIDTH}-1, float (torch)", ours["epoch"], theirs.get("epoch"), 1)
     table.add("  share of this machine's sgemm rate", f"{100 * rate:.0f} %", target=">= 70 %", met=rate >= 0.7)
     table.add("  sgemm 1024 x 1024 x 1024", f"{SGEMM_FLOPS / ours['sgemm'] / 1e9:.0f} GFLOP/s")
+    python_rows(table)
     table.show()
     if not peers:
         print("(no peers installed: make deps-peers)")

@@ -62,8 +62,48 @@ def test_results_can_be_written_into_given_arrays(mp) -> None:
     for wrong in (np.empty((3, 5, 2), np.float32), np.empty((3, 2, 5)).transpose(0, 2, 1), fixed, [[0.0]]):
         with pytest.raises(ValueError, match="out: expected"):
             mp.trajectory(params, times, out=(wrong, vel))
-    with pytest.raises(ValueError, match=r"out: shape \[3, 5\], expected \[E=3, T=5, D=2\]"):
+    with pytest.raises(ValueError, match=r"out: shape \[3, 5\], expected \[3, 5, 2\]"):
         mp.trajectory(params, times, out=(np.empty((3, 5)), vel))
+
+
+def results():
+    """Calls that take out=, with what they give without."""
+    random = np.random.default_rng(1)
+    mp = tce.ProDMP(n_dof=2, n_basis=3, tau=1.0, dt=0.02)
+    P = mp.n_params
+    params, times, chol = random.normal(size=(3, P)), np.linspace(0.1, 1, 5), np.tril(0.1 * random.normal(size=(P, P)), -1) + np.eye(P)
+    paths, means = mp.trajectory(params, times).pos, random.normal(size=(3, P))
+    projection = tce.Projection("kl", P, 0.01, 0.001)
+    objective = tce.SegmentObjective(mp, times, [[0, 2], [2, 4]])
+    policy, net = tce.Policy(4, P, random=1), tce.Net(4, 3, [8], random=1)
+    obs, normaliser = random.normal(size=(3, 4)), tce.Normaliser(4)
+    normaliser.update(obs)
+    one = [params, times, 0.0, None, None]
+    segment = [paths, means, chol, None, None]
+    calls = {
+        "acceleration": (mp.acceleration, one), "mp.backward": (mp.backward, [*one, np.ones((3, 5, 2))]),
+        "covariance": (mp.covariance, [times, chol]), "log_prob": (tce.gauss.log_prob, [params, means, chol]),
+        "sample": (tce.gauss.sample, [params, chol, 7]), "project": (projection.project, [params, chol, means, np.eye(P)]),
+        "trpl.backward": (projection.backward, [params, chol]), "segment.log_prob": (objective.log_prob, segment),
+        "surrogate": (objective.surrogate, [*segment, np.zeros((3, 2)), np.ones((3, 2))]), "predict": (policy.predict, [obs]),
+        "policy.mean": (policy.mean, [obs]), "forward": (net.forward, [obs]), "net.backward": (net.backward, [np.ones((3, 3))]),
+        "backward_input": (net.backward_input, [np.ones((3, 3))]), "apply": (normaliser.apply, [obs])}
+    return [pytest.param(*call, id=name) for name, call in calls.items()]
+
+
+@pytest.mark.parametrize("function, arguments", results())
+def test_large_results_are_written_where_they_are_wanted(function, arguments) -> None:
+    want = function(*arguments)
+    arrays = [want] if isinstance(want, np.ndarray) else [part for part in want if isinstance(part, np.ndarray)]
+    out = [np.full_like(array, np.nan) for array in arrays]
+    got = function(*arguments, out=out[0] if isinstance(want, np.ndarray) else tuple(out))
+    parts = [got] if isinstance(got, np.ndarray) else [part for part in got if isinstance(part, np.ndarray)]
+    for array, part, wanted in zip(out, parts, arrays):
+        assert part is array
+        np.testing.assert_array_equal(array, wanted)
+    wrong = [array[..., :1].copy() for array in out]
+    with pytest.raises(ValueError, match="out: shape .*, expected "):
+        function(*arguments, out=wrong[0] if isinstance(want, np.ndarray) else tuple(wrong))
 
 
 def test_projection_inputs_are_passed_where_they_lie(monkeypatch) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import pickle
+import re
 import threading
 
 import numpy as np
@@ -122,3 +124,56 @@ def test_messages_belong_to_their_thread() -> None:
     for thread in threads:
         thread.join()
     assert not failures
+
+
+# ---- in the names that Python has -----------------------------------------------------------------------------
+
+MAKERS = {
+    "ProDMP": (tce.ProDMP, {}), "ProMP": (tce.ProMP, {}), "DMP": (tce.DMP, {}),
+    "Projection": (tce.Projection, {"kind": "kl", "dim": 2, "mean_bound": 0.1, "cov_bound": 0.1}),
+    "Net": (tce.Net, {"n_in": 2, "n_out": 1}), "Policy": (tce.Policy, {"n_obs": 2, "n_dims": 2, "spread": "exp_clipped"}),
+    "Normaliser": (tce.Normaliser, {"n_columns": 2}), "Pool": (tce.Pool, {}),
+    "SegmentObjective": (tce.SegmentObjective, {"mp": tce.ProDMP(), "times": [0.1, 0.2], "pairs": [[0, 1]]})}
+
+
+def options():
+    """Every option of every handle that is a number, with how it is made."""
+    for kind, (make, given) in MAKERS.items():
+        for name, parameter in inspect.signature(make.__init__).parameters.items():
+            if any(word in str(parameter.annotation) for word in ("int", "float", "ArrayLike", "Sequence[int]")) and name not in ("mp", "times", "pairs"):
+                yield pytest.param(make, given, name, id=f"{kind}-{name}")
+
+
+@pytest.mark.parametrize("make, given, name", options())
+def test_a_wrong_option_is_named_as_python_names_it(make, given, name) -> None:
+    value = inspect.signature(make.__init__).parameters[name].annotation
+    wrong = [[-7], [2**31]] if "Sequence[int]" in value else [-7.5, float("nan"), float("inf"), -(2**31)]
+    said = []
+    for one in wrong:
+        try:
+            make(**{**given, name: one})
+        except (ValueError, MemoryError) as reason:
+            said.append(str(reason))
+    if name in ("goal_scale", "weights_scale", "gain_hidden", "gain_out", "log_std_low", "log_std_high", "max_batch"):
+        assert said  # a negative one may have a meaning
+    elif not (make is tce.ProMP and name in ("alpha", "alpha_phase")):  # which it does not use
+        assert len(said) >= 2
+    for sentence in said:
+        assert re.search(rf"(?<![\w.]){name}(?![\w(])", sentence) and "options" not in sentence, sentence
+
+
+def test_factors_and_deviations_are_named_as_they_were_given() -> None:
+    mean, good, zero = np.zeros((1, 2)), np.eye(2), np.zeros((2, 2))
+    deviations = [1.0, -1.0]
+    projection = tce.Projection("kl", 2, 0.1, 0.1)
+    calls = [
+        ("chol[0,0]", lambda: projection.project(mean, zero, mean, good)), ("old_chol[0,0]", lambda: projection.project(mean, good, mean, zero)),
+        ("chol[0,0]", lambda: tce.gauss.entropy(zero)), ("std[1]", lambda: tce.gauss.entropy(std=deviations)),
+        ("other_chol[0,0]", lambda: tce.gauss.kl(mean, good, mean, zero)), ("other_std[1]", lambda: tce.gauss.kl(mean, None, mean, std=[1, 1], other_std=deviations)),
+        ("chol[0,0]", lambda: tce.ProDMP(n_basis=1).condition([(0.5, 1.0, 0.1)], [0.0, 0.0], zero)),
+        ("chol[0,0]", lambda: tce.SegmentObjective(tce.ProDMP(n_basis=1), [0.1, 0.2], [[0, 1]]).log_prob(np.zeros((1, 2, 1)), mean, zero))]
+    for name, call in calls:
+        with pytest.raises(tce.NumericalError) as caught:
+            call()
+        sentence = caught.value.message.replace("chol[0,0,0]", "chol[0,0]").replace("std[0,1]", "std[1]")
+        assert sentence.startswith(name), sentence

@@ -51,21 +51,71 @@ def test_an_environment_outlives_its_closed_library(tasks, order) -> None:
 
 
 def handles():
-    mp = tce.ProDMP(n_dof=1)
+    """One of each kind of handle, with a text that says how it was made and a result that tells whether another one is the same."""
+    mp = tce.ProDMP(n_dof=1, phase="natural", weights_scale=[1.0, 2.0, 3.0], n_basis=3)
+    random = np.random.default_rng(1)
+    obs, eye = random.normal(size=(5, 2)), np.eye(2)
+    projection = tce.Projection("kl", 2, 0.1, cov_bound=0.2, entropy="at_least")
+    projection.bounds = 0.3, 0.4
+    normaliser = tce.Normaliser(2, divisor="rows_less_one", clip=1.5)
+    normaliser.update(obs)
+    net, policy = tce.Net(2, 1, [4], random=3), tce.Policy(2, 3, "contextual", [4], random=tce.Random(3))
+    net.pass_mse(obs, obs[:, :1])
+    net.adam_step(learning_rate=0.1)
+    store = tce.Store({"a": obs})
+    store["note"] = "text"
+    saved = tce.Store()
+    policy.save(saved, "p")
+    mp.save(saved, "mp")
+    objective = tce.SegmentObjective(mp, [0.1, 0.2, 0.3], [[0, 2]], reg=1e-3)
+
+    def trained(net):
+        net.pass_mse(obs, obs[:, :1])
+        net.adam_step(learning_rate=0.1)
+        return net.weights
+
     return [
-        mp, tce.Store(), tce.Pool(2), tce.Net(2, 1, [4]), tce.Policy(2, 3), tce.Normaliser(2),
-        tce.Projection("kl", 2, 0.1, 0.1), tce.SegmentObjective(mp, [0.1, 0.2, 0.3], [[0, 2]])]
+        (mp, "ProDMP(n_dof=1, phase='natural', weights_scale=[1.0, 2.0, 3.0], n_basis=3)", lambda x: x.trajectory(np.ones((1, 4)), [0.3]).pos),
+        (tce.MovementPrimitive.from_store(saved, "mp"), "MovementPrimitive(kind='prodmp', n_basis=3)", lambda x: x.trajectory(np.ones((1, 4)), [0.3]).pos),
+        (store, "Store(a)", lambda x: [x["a"].sum(), len(x["note"])]), (tce.Pool(2), "Pool(n_threads=2)", lambda x: x.n_threads),
+        (net, "Net(n_in=2, n_out=1, hidden=[4])", trained), (tce.Net(2, 1), "Net(n_in=2, n_out=1)", lambda x: x.n_weights),
+        (policy, "Policy(n_obs=2, n_dims=3, form='contextual', hidden=[4])", lambda x: x.predict(obs).chol),
+        (tce.Policy.from_store(saved, "p"), "Policy(n_obs=2, n_dims=3)", lambda x: x.predict(obs).chol),
+        (normaliser, "Normaliser(n_columns=2, divisor='rows_less_one', clip=1.5)", lambda x: x.apply(obs)),
+        (projection, "Projection(kind='kl', dim=2, mean_bound=0.3, cov_bound=0.4, entropy='at_least')",
+         lambda x: x.project(obs, eye, 0.1 * obs, 2.0 * eye, entropy_bound=-3.0).chol),
+        (objective, f"SegmentObjective(mp={mp!r}, times=[0.1, 0.2, 0.3], pairs=[[0, 2]], reg=0.001)",
+         lambda x: x.log_prob(np.ones((2, 3, 1)), np.ones((2, 4)), np.eye(4)))]
 
 
-@pytest.mark.parametrize("handle", handles(), ids=lambda handle: type(handle).__name__)
-def test_a_handle_is_not_copied_or_pickled(handle) -> None:
-    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match=f"^{type(handle).__name__} cannot be copied or pickled: it is a handle of the C library"):
-            duplicate(handle)
+@pytest.mark.parametrize("handle, text, result", handles(), ids=lambda value: type(value).__name__ if isinstance(value, tce._handle.Handle) else "")
+def test_a_handle_says_how_it_was_made_and_is_copied_whole(handle, text, result) -> None:
+    assert repr(handle) == text
+    others = [pickle.loads(pickle.dumps(handle)), copy.copy(handle), copy.deepcopy(handle)]
+    want = result(handle)
+    for other in others:
+        assert repr(other) == text and other._owned is not handle._owned
+        np.testing.assert_array_equal(result(other), want)
+        other.close()
+        assert repr(other).endswith("closed)")
+        with pytest.raises(ValueError, match="is closed"):
+            pickle.dumps(other)
+    np.testing.assert_array_equal(result(handle) if not isinstance(handle, tce.Net) else want, want)
 
 
-def test_environments_are_not_copied_or_pickled(tasks) -> None:
+def test_objects_that_are_pickled_together_share_what_they_shared() -> None:
+    pool = tce.Pool(2)
+    net, policy = pickle.loads(pickle.dumps((tce.Net(2, 1, pool=pool, random=1), tce.Policy(2, 1, pool=pool, random=1))))
+    assert net.pool is policy.pool and net.pool is not pool
+    assert "pool=Pool(n_threads=2)" in repr(net)
+
+
+def test_a_task_is_found_again_and_environments_are_not_copied(tasks) -> None:
     task = tce.TaskLibrary(tasks)["point"]
+    other = pickle.loads(pickle.dumps(task))
+    assert other.name == "point" and other.create().reset(tce.Random(3)).obs.tolist() == task.create().reset(tce.Random(3)).obs.tolist()
+    assert repr(tce.TaskLibrary(tasks)) == f"TaskLibrary(path={str(tasks)!r})" and repr(task.create()) == "Instance(task=Task('point'))"
+    assert repr(tce.Rollout(task, 2)) == "Rollout(task=Task('point'), n_envs=2)" and "state" in repr(tce.Random(1))
     for thing in (task.create(), tce.Rollout(task, 2)):
         for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError, match="cannot be copied or pickled"):

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal, get_args, get_origin
 
 import pytest
 
@@ -52,10 +53,11 @@ def test_declarations_are_those_of_the_headers_and_settings_files() -> None:
 @pytest.mark.parametrize("source, before, after", [
     ("include/tce/mp.h", "double goal_scale;", "double goal_scale, twice;"),
     ("examples/trainer/embed/train.h", "int32_t has_seed;", "int64_t has_seed;"),
+    ("examples/trainer/settings/settings_groups.c", 'AT(mp.alpha), "10"', 'AT(mp.alpha), "11"'),
     ("examples/configs/hopper_jump/tce.yaml", "\n  tau: 0.8\n", "\n  tau: 0.9\n")])
 def test_a_source_of_declarations_that_changed_is_noticed(tmp_path, source, before, after) -> None:
     bindings = Path("bindings") / "python"
-    for folder in ("include/tce", "examples/configs", "examples/trainer/embed"):
+    for folder in ("include/tce", "examples/configs", "examples/trainer/embed", "examples/trainer/settings"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / bindings / "tce").mkdir(parents=True)
     for name in ("declare.py", "tce/_declarations.py", "tce/_train_declarations.py", "tce/_primitives.py"):
@@ -70,7 +72,8 @@ def test_a_source_of_declarations_that_changed_is_noticed(tmp_path, source, befo
 
 def test_functions_that_return_a_status_raise() -> None:
     for name, (result, _) in _declarations.FUNCTIONS.items():
-        assert (inspect.unwrap(getattr(_library.lib, name)).errcheck is not None) == (result is Status), name
+        function = getattr(_library.lib, name)
+        assert inspect.getclosurevars(function).nonlocals["raises"] == (result is Status), name
     informing = {"tce_fail", "tce_rollout_status"}
     statuses = [name for name, (result, _) in _declarations.FUNCTIONS.items() if result is Status]
     assert len(statuses) > 60 and not informing & set(statuses)
@@ -85,6 +88,25 @@ def test_every_choice_of_the_headers_has_its_name() -> None:
     for constant, name in named.items():
         short = re.sub(r"^([FIU])\D*", r"\1", name.upper()) if constant.startswith("TCE_STORE_") else name.upper()
         assert short in constant, (constant, name)
+
+
+def test_type_checkers_know_every_choice() -> None:
+    tables = [list(table) for fields in _choices.FIELDS.values() for table in fields.values()] + [list(table) for table in _choices.ARGUMENTS.values()]
+    known = {name: list(get_args(kind)) for name, kind in vars(_choices).items() if get_origin(kind) is Literal}
+    for name, words in known.items():
+        assert words in tables or name == "Method", name
+    signatures = [
+        inspect.signature(function) for function in (
+            tce.ProDMP.__init__, tce.Projection.__init__, tce.Net.__init__, tce.Policy.__init__, tce.Normaliser.__init__, tce.Rollout.__init__,
+            tce.segment.advantage, tce.segment.choose_pairs, tce.train)]
+    used = {annotation for signature in signatures for p in signature.parameters.values() for annotation in re.findall(r"\w+", str(p.annotation))}
+    assert set(known) <= used
+
+
+def test_type_checkers_know_every_method(tmp_path: Path) -> None:
+    with pytest.raises(tce.ArgumentError, match="must be one of ") as caught:
+        tce.Run("Pendulum-v1", "none", out=tmp_path / "run")  # type: ignore[arg-type]
+    assert caught.value.message.rpartition("must be one of ")[2] == ", ".join(get_args(_choices.Method))
 
 
 def test_everything_exported_exists() -> None:

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Tuple, Type
+from typing import Any, Dict, Literal, Mapping, Tuple, Type
 
 from . import _declarations as c
 from ._pointers import Struct
+
+# what a type checker knows of them, in signatures
+Activation = Literal["relu", "leaky_relu", "tanh", "linear"]
+Precision = Literal["float", "double"]
+FirstWeights = Literal["orthogonal", "fan_in"]
+PolicyForm = Literal["full", "contextual", "diagonal", "diagonal_contextual"]
+Spread = Literal["softplus", "exp", "exp_clipped"]
+Divisor = Literal["rows", "rows_less_one"]
+Phase = Literal["natural", "smooth", "rhythmic"]
+Basis = Literal["table", "exact"]
+ProjectionKind = Literal["kl", "w2", "frobenius", "identity"]
+EntropyControl = Literal["none", "at_least", "equal"]
+SegmentKind = Literal["value", "sum", "reward"]
+PairSelection = Literal["interval", "random"]
+OnFault = Literal["fail", "drop"]
+Method = Literal["tce", "bbrl", "ppo", "gsde", "trpl", "sac", "pink", "sac_mp"]
 
 _ACTIVATIONS = {
     "relu": c.TCE_NET_RELU, "leaky_relu": c.TCE_NET_LEAKY_RELU, "tanh": c.TCE_NET_TANH, "linear": c.TCE_NET_LINEAR}

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import ctypes
 import difflib
 import functools
+import inspect
 from ctypes import byref, c_double, c_int32, c_uint64, c_void_p
-from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, NoReturn, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, Optional, Tuple, Type, TypeVar, cast
+
+import numpy as np
 
 from ._arrays import integer, number
 from ._callbacks import in_callback
@@ -20,6 +24,8 @@ from ._pointers import AnyStruct, Struct
 RANGES = {c_int32: (-(2**31), 2**31 - 1), c_uint64: (0, 2**64 - 1)}
 
 Self = TypeVar("Self", bound="Handle")
+Init = TypeVar("Init", bound=Callable[..., None])
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
 class Owned(c_void_p):
@@ -103,6 +109,25 @@ class Handle:
     def _title(self) -> str:
         return type(self).__name__
 
+    # ---- as text, and as a copy ---------------------------------------------------------------------------
+
+    _arguments: Optional[Dict[str, Any]] = None  # of the constructor, as they were given
+
+    def _shown(self) -> Dict[str, Any]:
+        """What :func:`repr` names."""
+        return self._arguments or {}
+
+    def __repr__(self) -> str:
+        words = [f"{name}={brief(value)}" for name, value in self._shown().items()]
+        return f"{type(self).__name__}({', '.join(words + (['closed'] if self._owned is None else []))})"
+
+    def _content(self) -> Any:
+        """What there is beside the arguments, for :meth:`_restore`; None: nothing."""
+        return None
+
+    def _restore(self, content: Any) -> None:
+        """Takes the content of another handle with the same arguments."""
+
     def _check_open(self) -> Owned:
         """The C handle; ValueError when it is closed."""
         owned = self._owned
@@ -122,10 +147,60 @@ class Handle:
     def __exit__(self, *unused: Any) -> None:
         self.close()
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(
-            f"{self._title} cannot be copied or pickled: it is a handle of the C library. Make another one with the same "
-            "arguments; where there is a method save, a tce.Store carries the state over.")
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        self._check_open()
+        if self._arguments is None:
+            raise TypeError(
+                f"{self._title} cannot be copied or pickled: it is a handle of the C library. Make another one with the same arguments.")
+        return remade, (type(self), self._arguments, self._content())
+
+
+def remade(kind: Type[Self], arguments: Dict[str, Any], content: Any) -> Self:
+    """A handle that was pickled or copied."""
+    handle = kind(**arguments)
+    if content is not None:
+        handle._restore(content)
+    return handle
+
+
+def brief(value: Any) -> str:
+    """A value in one line: of arrays, those that are not short by their shape."""
+    if isinstance(value, np.ndarray):
+        return repr(value.tolist()) if value.size <= 8 else f"<array {list(value.shape)}>"
+    if isinstance(value, (list, tuple)) and len(value) > 8:
+        return f"<{type(value).__name__} of {len(value)}>"
+    return repr(value)
+
+
+def hinted(function: AnyFunction) -> AnyFunction:
+    """A method that names the nearest keyword for a wrong one."""
+    names = list(inspect.signature(function).parameters)[1:]
+
+    @functools.wraps(function)
+    def call(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        unknown(function.__name__, keywords, names)
+        return function(self, *arguments, **keywords)
+
+    return cast(AnyFunction, call)
+
+
+def constructor(function: Init) -> Init:
+    """An ``__init__`` that keeps its arguments, for texts and copies, and names the nearest keyword for a wrong one.
+
+    Random sources are left out: what was drawn from them is content.
+    """
+    signature = inspect.signature(function)
+    names = list(signature.parameters)[1:]
+
+    @functools.wraps(function)
+    def init(self: Any, *arguments: Any, **keywords: Any) -> None:
+        unknown(type(self).__name__, keywords, names)
+        function(self, *arguments, **keywords)
+        given = {**dict(zip(names, arguments)), **keywords}
+        given.pop("random", None)
+        self._arguments = {name: copy.copy(value) if isinstance(value, (np.ndarray, list)) else value for name, value in given.items()}
+
+    return cast(Init, init)
 
 
 class Growing(Handle):
@@ -146,9 +221,14 @@ class Growing(Handle):
     def _require(self, n: int, **others: int) -> None:
         """Room for n rows and these other options, with the lock held. When a new C handle cannot be made the present one stays."""
         present = self._check_open()
-        room = getattr(self._options, self._room)
-        if n <= room and all(getattr(self._options, name) == value for name, value in others.items()):
-            return
+        options = self._options
+        room = getattr(options, self._room)
+        for name, value in others.items():
+            if getattr(options, name) != value:
+                break
+        else:
+            if n <= room:
+                return
         options = self._options.changed(**{self._room: max(n, room)}, **others)
         fresh = self._make(options)
         if self._owned is present:  # else it was closed meanwhile

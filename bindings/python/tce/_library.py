@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-import functools
 import os
+import re
 import sys
 from ctypes import c_char_p, c_int32
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from . import _kernels
-from ._declarations import FUNCTIONS, TCE_VERSION_MAJOR, TCE_VERSION_MINOR, TCE_VERSION_PATCH
+from ._declarations import FUNCTIONS, TCE_GAUSS_DIAGONAL, TCE_VERSION_MAJOR, TCE_VERSION_MINOR, TCE_VERSION_PATCH, Gauss
 from ._pointers import Status
 from .errors import error
 
@@ -57,42 +57,59 @@ def _load() -> Tuple[ctypes.CDLL, str]:
         + f"\nInstall the package with `pip install ./bindings/python`, or set TCE_LIBRARY to {SONAME}.")
 
 
-def _status_error(status: int) -> Exception:
+# What C calls otherwise than Python: fields of options and bounds, factors, the second Gaussian.
+_RENAMED = (
+    (re.compile(r"(?<![\w.])(?:tce_\w+_)?options\.(?=[a-z])"), ""),
+    (re.compile(r"(?<![\w.])bounds\.(mean|cov)\b"), r"\1_bound"),
+    (re.compile(r"(?<![\w.])(old_|d_|out_)?L(?=\[| =| overflowed)"), r"\1chol"),
+    (re.compile(r"(?<![\w.])other\.(?=[a-z])"), "other_"),
+    (re.compile(r"(?<![\w.])weights_scales(?=\[)"), "weights_scale"))
+
+
+def renamed(message: str, arguments: Sequence[Any] = ()) -> str:
+    """A message of C in the names that Python has for the arguments of that call."""
+    for pattern, name in _RENAMED:
+        message = pattern.sub(name, message)
+    for argument in arguments:
+        gauss = getattr(argument, "_obj", None)
+        if isinstance(gauss, Gauss):
+            return re.sub(r"(?<![\w.])(other_)?scale(?=\[| =)", r"\1std" if gauss.form == TCE_GAUSS_DIAGONAL else r"\1chol", message)
+    return message
+
+
+def _status_error(status: int, arguments: Sequence[Any] = ()) -> Exception:
     """The exception for a status that a call in this thread has just returned."""
     name = lib.tce_status_name(status) or b"?"
     message = lib.tce_error_message() or b""
-    return error(status, name.decode("utf-8", "replace"), message.decode("utf-8", "replace"))
+    return error(status, name.decode("utf-8", "replace"), renamed(message.decode("utf-8", "replace"), arguments))
 
 
-def _check(status: int, function: Any, arguments: Any) -> int:
-    if status != 0:
-        raise _status_error(status)
-    return status
-
-
-def _plain(function: Any) -> Callable[..., Any]:
-    """The function, raising what an argument itself raised (a closed handle) where ctypes has an ArgumentError of its own."""
-
-    @functools.wraps(function)
-    def call(*arguments: Any) -> Any:
-        try:
-            return function(*arguments)
-        except ctypes.ArgumentError as reason:
-            wrapped = reason
+def _argument_fault(arguments: Sequence[Any], reason: Exception) -> Exception:
+    """What an argument itself raised (a closed handle) where ctypes has an ArgumentError of its own."""
+    try:
         for argument in arguments:
             getattr(argument, "_as_parameter_", None)
-        raise wrapped
-
-    return call
+    except ValueError as own:
+        return own
+    return reason
 
 
 def declare(function: Any, result: Any, arguments: List[Any]) -> Callable[..., Any]:
     """A C function with its types, which raises where it returns a status."""
     function.argtypes = arguments
     function.restype = c_int32 if result is Status else result
-    if result is Status:
-        function.errcheck = _check
-    return _plain(function)
+    raises = result is Status
+
+    def call(*given: Any) -> Any:
+        try:
+            value = function(*given)
+        except ctypes.ArgumentError as reason:
+            raise _argument_fault(given, reason) from None
+        if raises and value != 0:
+            raise _status_error(value, given)
+        return value
+
+    return call
 
 
 def _declare_all(library: ctypes.CDLL) -> None:

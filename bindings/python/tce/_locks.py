@@ -54,6 +54,9 @@ class Turn(Gate):
         self._title, self._lost = title, False
 
     def __enter__(self) -> None:
+        if self._owner is None and not self._lost and not self._owned():
+            super().__enter__()
+            return
         if self._owned() and (self._owner is None or self._inside is present_call()):
             self._abandon()
         owner = self._owner

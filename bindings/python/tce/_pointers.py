@@ -39,15 +39,18 @@ class Data:
     @classmethod
     def from_param(cls, value: Any) -> Any:
         """What ctypes passes for an argument of this type."""
+        if type(value) is ndarray and value.dtype is cls.dtype and value.flags.carray:
+            return memory(value)
         if not isinstance(value, ndarray):
             return c_void_p.from_param(value)
-        if value.dtype is not cls.dtype or not value.flags.c_contiguous:
-            cls.check(value)
+        cls.check(value)
         return memory(value) if value.flags.writeable else c_void_p(value.ctypes.data)
 
     @classmethod
     def address(cls, value: ndarray) -> int:
         """The address of an array, for a field of a struct."""
+        if value.dtype is cls.dtype and value.flags.carray:
+            return addressof(memory(value))
         cls.check(value)
         return addressof(memory(value)) if value.flags.writeable else value.ctypes.data
 
@@ -93,12 +96,12 @@ class Struct(ctypes.Structure):
 
     def point(self, **targets: Any) -> None:
         """Makes fields point to arrays, handles or ctypes objects (None: NULL), which live as long as this struct."""
-        kept = self.__dict__.setdefault("_kept", {})
+        kept, arrays = self.__dict__.setdefault("_kept", {}), self._arrays_
         for field, target in targets.items():
             if target is None:
                 address = None
             elif isinstance(target, ndarray):
-                address = self._arrays_.get(field, Data).address(target)
+                address = (arrays[field] if field in arrays else Data).address(target)
             else:
                 # of a handle, the C handle: it stays when the Python object is closed
                 target = getattr(target, "_as_parameter_", target)

@@ -8,13 +8,18 @@ import inspect
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from ._control import Controller
 from .env import EnvSpec, Task, TaskLibrary, find_tasks
 from .errors import LibraryError, NotFoundError
 from .python_env import Env, GymTask, PythonTask, task_name
 
+if TYPE_CHECKING:
+    import gymnasium
+
+# what training takes as a task
+TaskLike = Union[str, Task, Env, Callable[..., Any], "gymnasium.Env[Any, Any]"]
 
 EXPECTED = (
     "expected the name of one of the project's tasks, a tce.Task, an environment derived from tce.Env or gymnasium.Env (the class, an "

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._arrays import AnyArray, Array, Shapes, file_name, integer, number, text
 from ._callbacks import Group, call
@@ -17,7 +18,7 @@ from ._control import Controller
 from ._declarations import MpOptions
 from ._handle import Owned, make, struct
 from ._library import lib
-from ._sources import Source, source_of
+from ._sources import Source, TaskLike, source_of
 from ._train_declarations import TrainParts, TrainPlayerOptions, TrainSizes
 from ._tasks import start_workers, task_of
 from ._train_library import trainer
@@ -97,7 +98,7 @@ class Agent:
             raise UnsupportedError(E_UNSUPPORTED, "TCE_E_UNSUPPORTED", "this policy acts at every step and plans no paths: act(obs) gives its action")
         return self._mp
 
-    def _observations(self, obs: Any) -> Tuple[Array, bool]:
+    def _observations(self, obs: ArrayLike) -> Tuple[Array, bool]:
         """Observations [n, O] of one or of several, and whether there were several; what the policy does not see may be missing."""
         array = np.asarray(obs, np.float64)
         rows = array.reshape(1, -1) if array.ndim == 1 else array
@@ -108,7 +109,7 @@ class Agent:
             rows = whole
         return np.ascontiguousarray(rows), array.ndim != 1
 
-    def _outputs(self, obs: Any, time: float) -> Array:
+    def _outputs(self, obs: ArrayLike, time: float) -> Array:
         rows, several = self._observations(obs)
         out = np.empty((len(rows), self.n_params))
         for first in range(0, len(rows), BATCH):
@@ -116,7 +117,7 @@ class Agent:
             trainer().tce_train_agent_act(self._handle, len(part), part, time, out[first: first + BATCH])
         return out if several else out[0]
 
-    def parameters(self, obs: Any) -> Array:
+    def parameters(self, obs: ArrayLike) -> Array:
         """Parameters of the primitive that the mean policy chooses: [P] for the first observation [O] of an episode, [n, P] for [n, O].
 
         What the policy sees of observations, [C] or [n, C], is taken as well.
@@ -124,13 +125,13 @@ class Agent:
         self.mp
         return self._outputs(obs, 0.0)
 
-    def act(self, obs: Any, time: float = 0.0) -> Array:
+    def act(self, obs: ArrayLike, time: float = 0.0) -> Array:
         """The action in an environment of :meth:`env`: the parameters of a whole episode; of a policy that acts at every step, the action of
         the step at that time of the episode, in seconds. Shapes as for :meth:`parameters`.
         """
         return self._outputs(obs, time)
 
-    def plan(self, obs: Any, position: Any = None, velocity: Any = None) -> DesiredPath:
+    def plan(self, obs: ArrayLike, position: Optional[ArrayLike] = None, velocity: Optional[ArrayLike] = None) -> DesiredPath:
         """The desired path (pos, vel), [T, D] each or [n, T, D], from where the joints are: ``position``, ``velocity`` [D] or [n, D] (zeros)."""
         params = np.atleast_2d(self.parameters(obs))
         shapes = Shapes(n=len(params), D=self.n_dof)
@@ -169,7 +170,7 @@ class Agent:
         return found[1].replace("''", "'") if found else ""
 
     def evaluate(
-        self, n: int = 200, *, task: Any = None, seed: Optional[int] = None, threads: int = 0, controller: Optional[Controller] = None,
+        self, n: int = 200, *, task: Optional[TaskLike] = None, seed: Optional[int] = None, threads: int = 0, controller: Optional[Controller] = None,
         metrics: Union[Sequence[str], Mapping[str, str]] = (), n_steps: Optional[int] = None, dt: Optional[float] = None, workers: int = 0,
     ) -> Evaluation:
         """n episodes of the mean policy on resets that training never saw: those that ``tce eval`` plays with this seed (by default the run's).
@@ -203,7 +204,7 @@ class Agent:
         return Evaluation(returns, lengths, found)
 
     def env(
-        self, task: Any = None, *, controller: Optional[Controller] = None, metrics: Union[Sequence[str], Mapping[str, str]] = (),
+        self, task: Optional[TaskLike] = None, *, controller: Optional[Controller] = None, metrics: Union[Sequence[str], Mapping[str, str]] = (),
         n_steps: Optional[int] = None, dt: Optional[float] = None, **keywords: Any,
     ) -> Any:
         """A Gymnasium environment whose action is what :meth:`act` gives: a step is a whole episode, unless the policy acts at every step.

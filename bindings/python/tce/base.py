@@ -6,7 +6,7 @@ import contextlib
 import copy
 import ctypes
 from ctypes import byref, c_int32
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Dict, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from ._arrays import Array, integer
 from ._callbacks import Chunks, in_callback
 from ._declarations import PoolOptions, PoolWork
 from ._declarations import Random as RandomState
-from ._handle import Handle, fill, make, struct
+from ._handle import Handle, constructor, fill, make, struct
 from ._library import lib, openblas_function
 from ._locks import Gate
 
@@ -81,6 +81,9 @@ class Random:
         """A stream that continues with the same numbers."""
         return copy.copy(self)
 
+    def __repr__(self) -> str:
+        return f"Random(<state {self.state.hex()}>)"
+
     def __getstate__(self) -> bytes:
         return self.state
 
@@ -115,12 +118,16 @@ class Pool(Handle):
 
     _kind = "pool"
 
+    @constructor
     def __init__(self, n_threads: int = 0) -> None:
         super().__init__()
         self._gate = self._serving = Gate()
         options = struct(PoolOptions)
         fill(options, {"n_threads": n_threads})
         self._owned = self._own(make(lib.tce_pool_create, byref(options), None))
+
+    def _shown(self) -> Dict[str, Any]:
+        return {} if self._owned is None else {"n_threads": self.n_threads}
 
     @property
     def n_threads(self) -> int:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._arrays import AnyArray, Array, Shapes, file_name, integer, text
 from ._callbacks import Group, call
@@ -107,8 +108,18 @@ class Task:
         """One environment, to be stepped directly."""
         return Instance(self, settings)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not self.library_path:
+            raise TypeError(f"the task {self.name} cannot be copied or pickled: make it again where it is needed")
+        return task_of_library, (self.library_path, self.name)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
+
+
+def task_of_library(path: str, name: str) -> Task:
+    """A task of a library that is opened for it."""
+    return TaskLibrary(path)[name]
 
 
 class Instance(Handle):
@@ -138,6 +149,9 @@ class Instance(Handle):
     @property
     def _title(self) -> str:
         return f"the environment of {self.task.name}"
+
+    def _shown(self) -> Dict[str, Any]:
+        return {"task": self.task}
 
     def _call(self, name: str, *arguments: Any) -> Any:
         with self._lock:
@@ -176,12 +190,12 @@ class Instance(Handle):
         self.running = not (terminated or truncated)
         return StepResult(obs, result.reward, terminated, truncated, bool(result.event))
 
-    def step(self, pos: Any, vel: Any) -> StepResult:
+    def step(self, pos: ArrayLike, vel: ArrayLike) -> StepResult:
         """Tracks a desired position and velocity [D] for one step."""
         shapes = Shapes(D=self.spec.n_dof)
         return self._step("step", shapes.finite("pos", pos, "D"), shapes.finite("vel", vel, "D"))
 
-    def step_action(self, action: Any) -> StepResult:
+    def step_action(self, action: ArrayLike) -> StepResult:
         """One step with a raw action [A]."""
         return self._step("step_action", Shapes(A=self.spec.n_action).finite("action", action, "A"))
 
@@ -199,11 +213,11 @@ class Instance(Handle):
         self._call("get_state", out)
         return out
 
-    def set_state(self, state: Any) -> Array:
+    def set_state(self, state: ArrayLike) -> Array:
         """Puts a state back; the observation is returned."""
-        state = Shapes(N=self._call("n_state")).array("state", state, "N")
+        numbers = Shapes(N=self._call("n_state")).array("state", state, "N")
         obs = np.empty(self.spec.n_obs)
-        self._call("set_state", state, obs)
+        self._call("set_state", numbers, obs)
         self._count, self.running = None, True
         return obs
 
@@ -300,6 +314,7 @@ class TaskLibrary(Handle, Mapping[str, Task]):
         super().__init__()
         self.path = os.fspath(find_tasks() if path is None else path)
         self._owned = self._own(_open_library(self.path))
+        self._arguments = {"path": self.path}
 
     def __getitem__(self, name: str) -> Task:
         library = self._check_open()
@@ -320,3 +335,5 @@ class TaskLibrary(Handle, Mapping[str, Task]):
         library = self._check_open()  # loaded until the names are copied
         tables = [EnvVtable.from_address(lib.tce_env_library_at(library, i)) for i in range(len(self))]
         return iter([table.name.decode() for table in tables])
+
+    __repr__ = Handle.__repr__

@@ -96,11 +96,6 @@ def parameter_box(mp: MovementPrimitive, spec: EnvSpec, bound: float) -> Box:
     return Box(low, high, (mp.n_params,), np.float64)
 
 
-def context_of(spec: EnvSpec, obs: Array) -> Array:
-    """The entries that episodic methods see."""
-    return obs[..., list(spec.context)] if spec.context else obs
-
-
 def render_modes(task: Task, render_mode: Optional[str]) -> List[str]:
     """What the task offers; ValueError for a mode that it does not."""
     modes = ["rgb_array"] if task._table.render else []
@@ -532,7 +527,7 @@ class EpisodeVectorEnv(_Vector):
 
     def __init__(
         self, task: Task, num_envs: int = 1, settings: Optional[str] = None, *, mp: Optional[Dict[str, Any]] = None,
-        bound: float = PARAMETER_BOUND, threads: int = 0,
+        bound: float = PARAMETER_BOUND, full: bool = False, threads: int = 0,
         autoreset_mode: Union[str, AutoresetMode] = AutoresetMode.SAME_STEP, render_mode: Optional[str] = None,
         width: int = 640, height: int = 480, max_episode_steps: Optional[int] = None,
     ) -> None:
@@ -540,11 +535,12 @@ class EpisodeVectorEnv(_Vector):
         self._max_episode_steps = 1
         self._check_limit(max_episode_steps)
         self.mp, self._times = primitive(task, self.task_spec, mp)
+        self._context = [] if full else list(self.task_spec.context)
         self._spaces(
-            unbounded(len(self.task_spec.context) or self.task_spec.n_obs), parameter_box(self.mp, self.task_spec, bound))
+            unbounded(len(self._context) or self.task_spec.n_obs), parameter_box(self.mp, self.task_spec, bound))
 
     def _observation(self, obs: Array) -> Array:
-        return context_of(self.task_spec, obs).copy()
+        return obs[..., self._context] if self._context else obs.copy()
 
     def _check_mask(self, which: AnyArray) -> None:
         if self._waiting.any() and which.size < self.num_envs:

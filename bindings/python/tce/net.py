@@ -7,11 +7,13 @@ from ctypes import byref, c_double
 from typing import Any, Callable, Optional, Sequence, Tuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ._arrays import AnyArray, Array, Shapes, integer, number, text
+from ._arrays import AnyArray, Array, Inputs, Shapes, integer, number, output, text
 from ._callbacks import Chunks
+from ._choices import Activation, FirstWeights, Precision
 from ._declarations import TCE_NET_MAX_SUMS, AdamOptions, NetLoss, NetOptions
-from ._handle import Growing, Owned, fill, struct, unknown
+from ._handle import Growing, Owned, constructor, fill, hinted, struct
 from ._library import lib
 from .base import Pool, RandomSource, random_stream
 from .errors import E_STATE, StateError
@@ -20,16 +22,23 @@ from .store import Store
 STATE = b"state"  # where a store has it on the way to a larger handle
 
 
-def adam(**keywords: Any) -> Any:
-    """Adam's options: learning_rate, l2, beta1, beta2, epsilon."""
-    unknown("adam", keywords, [field[0] for field in AdamOptions._fields_[1:]])
+# the arrays of a pass, and of the way back
+_FORWARD = Inputs("I O", x="N I")
+_BACKWARD = Inputs("I O", d_out="N O")
+
+
+def adam(
+    learning_rate: Optional[float] = None, l2: Optional[float] = None, beta1: Optional[float] = None, beta2: Optional[float] = None,
+    epsilon: Optional[float] = None,
+) -> AdamOptions:
+    """Adam's options; None: the library's default."""
     options = struct(AdamOptions)
-    fill(options, keywords)
+    fill(options, {"learning_rate": learning_rate, "l2": l2, "beta1": beta1, "beta2": beta2, "epsilon": epsilon})
     return options
 
 
-def widths(hidden: Sequence[int]) -> AnyArray:
-    return np.array([integer("hidden", h, 1, 2**31 - 1) for h in hidden], np.int32)
+def widths(hidden: Sequence[int], name: str = "hidden") -> AnyArray:
+    return np.array([integer(name, h, 1, 2**31 - 1) for h in hidden], np.int32)
 
 
 class Trained(Growing):
@@ -64,6 +73,18 @@ class Trained(Growing):
                 E_STATE, "TCE_E_STATE", f"this {type(self).__name__} has no weights yet: make it with random=, for example "
                 "random=tce.Random(1), or call start or load, or assign weights")
 
+    def _content(self) -> Any:
+        """All state, as a store has it; None: no weights yet."""
+        if not self._started:
+            return None
+        with Store() as state:
+            self.save(state, STATE.decode())
+            return state.to_bytes()
+
+    def _restore(self, content: Any) -> None:
+        with Store.parse(content) as state:
+            self.load(state, STATE.decode())
+
     def start(self, random: RandomSource) -> None:
         """Draws the first weights and clears Adam."""
         with self._lock:
@@ -84,10 +105,10 @@ class Trained(Growing):
         return out
 
     @weights.setter
-    def weights(self, value: Any) -> None:
-        value = Shapes(N=self.n_weights).array("weights", value, "N")
+    def weights(self, value: ArrayLike) -> None:
+        weights = Shapes(N=self.n_weights).array("weights", value, "N")
         with self._lock:
-            self._function("set_weights")(self, value)
+            self._function("set_weights")(self, weights)
             self._started = True
 
     def save(self, store: Store, prefix: str) -> None:
@@ -111,9 +132,10 @@ class Net(Trained):
 
     _kind = "net"
 
+    @constructor
     def __init__(
-        self, n_in: int, n_out: int, hidden: Sequence[int] = (128, 128), *, activation: str = "leaky_relu",
-        precision: str = "float", start: str = "orthogonal", gain_hidden: Optional[float] = None,
+        self, n_in: int, n_out: int, hidden: Sequence[int] = (128, 128), *, activation: Activation = "leaky_relu",
+        precision: Precision = "float", start: FirstWeights = "orthogonal", gain_hidden: Optional[float] = None,
         gain_out: Optional[float] = None, max_batch: int = 1, pool: Optional[Pool] = None,
         random: Optional[RandomSource] = None,
     ) -> None:
@@ -127,35 +149,32 @@ class Net(Trained):
         self._width = int(hidden[-1]) if len(hidden) else self.n_in
         self._rows_forward = 0
 
-    def forward(self, x: Any) -> Array:
-        """Outputs [n, n_out] of x [n, n_in]; remembers the batch for :meth:`backward`."""
+    def forward(self, x: ArrayLike, out: Optional[Array] = None) -> Array:
+        """Outputs [n, n_out] of x [n, n_in]; remembers the batch for :meth:`backward`. ``out``: an array [n, n_out] to write into."""
         self._need_weights()
-        shapes = Shapes(I=self.n_in, O=self.n_out)
-        x = shapes.array("x", x, "N I")
-        out = shapes.empty("N O")
+        sizes, (rows,) = _FORWARD((self.n_in, self.n_out), x)
+        n = sizes["N"]
+        out = output(out, n, self.n_out)
         with self._lock:
-            self._require(shapes["N"])
-            lib.tce_net_forward(self, shapes["N"], x, out)
-            self._rows_forward = shapes["N"]
+            self._require(n)
+            lib.tce_net_forward(self, n, rows, out)
+            self._rows_forward = n
         return out
 
-    def backward(self, d_out: Any) -> Array:
-        """Gradient to x [n, n_in] from d_out [n, n_out] of the last forward; keeps the gradient of the weights."""
-        shapes = Shapes(I=self.n_in, O=self.n_out)
-        d_out = shapes.array("d_out", d_out, "N O")
-        d_x = shapes.empty("N I")
+    def _back(self, function: Callable[..., Any], d_out: ArrayLike, out: Optional[Array]) -> Array:
+        sizes, (gradient,) = _BACKWARD((self.n_in, self.n_out), d_out)
+        d_x = output(out, sizes["N"], self.n_in)
         with self._lock:
-            lib.tce_net_backward(self, shapes["N"], d_out, d_x)
+            function(self, sizes["N"], gradient, d_x)
         return d_x
 
-    def backward_input(self, d_out: Any) -> Array:
+    def backward(self, d_out: ArrayLike, out: Optional[Array] = None) -> Array:
+        """Gradient to x [n, n_in] from d_out [n, n_out] of the last forward; keeps the gradient of the weights. ``out``: an array to write into."""
+        return self._back(lib.tce_net_backward, d_out, out)
+
+    def backward_input(self, d_out: ArrayLike, out: Optional[Array] = None) -> Array:
         """The same, while the gradient of the weights stays as it is."""
-        shapes = Shapes(I=self.n_in, O=self.n_out)
-        d_out = shapes.array("d_out", d_out, "N O")
-        d_x = shapes.empty("N I")
-        with self._lock:
-            lib.tce_net_backward_input(self, shapes["N"], d_out, d_x)
-        return d_x
+        return self._back(lib.tce_net_backward_input, d_out, out)
 
     @property
     def hidden(self) -> Array:
@@ -176,20 +195,23 @@ class Net(Trained):
             raise ValueError(f"rows: not all are in 0 … {n - 1}")
         return np.require(chosen, np.uint32, ["C", "A"]), chosen.size
 
-    def pass_mse(self, x: Any, target: Any, rows: Any = None) -> float:
-        """Mean of squares to target [n, n_out] and the gradient of the weights, in one pass over the batch."""
+    def pass_mse(self, x: ArrayLike, target: ArrayLike, rows: Optional[ArrayLike] = None) -> float:
+        """Mean of squares of the outputs for x [n, n_in] to target [n, n_out] and the gradient of the weights, in one pass over the batch.
+
+        rows: which of the n take part, in this order; None: all.
+        """
         self._need_weights()
         shapes = Shapes(I=self.n_in, O=self.n_out)
-        x = shapes.array("x", x, "N I")
-        target = shapes.array("target", target, "N O")
-        rows, n = self._rows(rows, shapes["N"])
+        inputs, targets = shapes.array("x", x, "N I"), shapes.array("target", target, "N O")
+        chosen, n = self._rows(rows, shapes["N"])
         loss = c_double()
         with self._lock:
-            lib.tce_net_pass_mse(self, n, x, target, rows, byref(loss))
+            lib.tce_net_pass_mse(self, n, inputs, targets, chosen, byref(loss))
         return loss.value
 
     def pass_loss(
-        self, x: Any, loss: Callable[[int, int, Array], Tuple[Array, Any]], rows: Any = None, n_sums: Optional[int] = None,
+        self, x: ArrayLike, loss: Callable[[int, int, Array], Tuple[ArrayLike, Any]], rows: Optional[ArrayLike] = None,
+        n_sums: Optional[int] = None,
     ) -> Any:
         """The same with any loss: ``loss(begin, end, out) -> (d_out, part)`` for rows begin … end-1 of the batch.
 
@@ -197,8 +219,8 @@ class Net(Trained):
         """
         self._need_weights()
         shapes = Shapes(I=self.n_in)
-        x = shapes.array("x", x, "N I")
-        rows, n = self._rows(rows, shapes["N"])
+        inputs = shapes.array("x", x, "N I")
+        chosen, n = self._rows(rows, shapes["N"])
         many = 1 if n_sums is None else integer("n_sums", n_sums, 1, TCE_NET_MAX_SUMS)
         chunks = Chunks()
 
@@ -219,7 +241,7 @@ class Net(Trained):
         callback = NetLoss(call)
         result = np.empty(many)
         with self._lock:
-            chunks.call(lib.tce_net_pass, self, n, x, rows, callback, None, many, result)
+            chunks.call(lib.tce_net_pass, self, n, inputs, chosen, callback, None, many, result)
         return float(result[0]) if n_sums is None else result
 
     @property
@@ -241,10 +263,15 @@ class Net(Trained):
         with self._lock:
             lib.tce_net_scale_gradient(self, number("factor", factor))
 
-    def adam_step(self, **options: Any) -> None:
-        """One Adam step on the present gradient; options as in :func:`adam`."""
+    @hinted
+    def adam_step(
+        self, *, learning_rate: Optional[float] = None, l2: Optional[float] = None, beta1: Optional[float] = None,
+        beta2: Optional[float] = None, epsilon: Optional[float] = None,
+    ) -> None:
+        """One Adam step on the present gradient, l2 being the weight decay in it. None: 1e-3, 0, 0.9, 0.999, 1e-8."""
+        options = adam(learning_rate, l2, beta1, beta2, epsilon)
         with self._lock:
-            lib.tce_net_adam_step(self, byref(adam(**options)))
+            lib.tce_net_adam_step(self, byref(options))
 
     def average(self, other: "Net", share: float) -> None:
         """weights <- (1 - share) weights + share other's: a target that follows another network."""

@@ -6,10 +6,12 @@ from ctypes import byref, c_double
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._arrays import Array, Shapes, text
+from ._choices import Divisor
 from ._declarations import NormaliserOptions
-from ._handle import Handle, fill, make, struct
+from ._handle import Handle, constructor, fill, make, struct
 from ._library import lib
 from .store import Store
 
@@ -31,8 +33,9 @@ class Normaliser(Handle):
 
     _kind = "normaliser"
 
+    @constructor
     def __init__(
-        self, n_columns: int, *, divisor: str = "rows", centre: bool = True, epsilon: Optional[float] = None,
+        self, n_columns: int, *, divisor: Divisor = "rows", centre: bool = True, epsilon: Optional[float] = None,
         clip: Optional[float] = None, first_count: Optional[float] = None,
     ) -> None:
         super().__init__()
@@ -43,22 +46,30 @@ class Normaliser(Handle):
         self._owned = self._own(make(self._function("create"), byref(options), None))
         self.n_columns = int(n_columns)
 
-    def update(self, x: Any, mask: Any = None) -> None:
+    def _content(self) -> Any:
+        with Store() as state:
+            self.save(state, "state")
+            return state.to_bytes()
+
+    def _restore(self, content: Any) -> None:
+        with Store.parse(content) as state:
+            self.load(state, "state")
+
+    def update(self, x: ArrayLike, mask: Optional[ArrayLike] = None) -> None:
         """Takes rows x [n, n_columns] into the statistics; with mask [n] only those where it is not 0."""
         shapes = Shapes(C=self.n_columns)
-        x = shapes.array("x", x, "N C")
-        if mask is not None:
-            mask = shapes.flags("mask", mask, "N")
+        rows = shapes.array("x", x, "N C")
+        chosen = None if mask is None else shapes.flags("mask", mask, "N")
         with self._lock:
-            lib.tce_normaliser_update(self, shapes["N"], x, mask)
+            lib.tce_normaliser_update(self, shapes["N"], rows, chosen)
 
-    def apply(self, x: Any) -> Array:
-        """The normalised rows."""
+    def apply(self, x: ArrayLike, out: Optional[Array] = None) -> Array:
+        """The normalised rows of x [n, n_columns]; ``out``: an array of this size to write into, which may be x."""
         shapes = Shapes(C=self.n_columns)
-        x = shapes.array("x", x, "N C")
-        out = shapes.empty("N C")
+        rows = shapes.array("x", x, "N C")
+        out = shapes.output("out", out, "N C")
         with self._lock:
-            lib.tce_normaliser_apply(self, shapes["N"], x, out)
+            lib.tce_normaliser_apply(self, shapes["N"], rows, out)
         return out
 
     @property

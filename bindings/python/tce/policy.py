@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from ctypes import byref
-from typing import Any, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ._arrays import Array, Shapes, deviations, factor_gradient, integer, number, one_factor, text
+from ._arrays import Array, Inputs, Shapes, deviations, factor_gradient, integer, number, one_factor, output, outputs, text
+from ._choices import Activation, FirstWeights, PolicyForm, Precision, Spread
 from ._declarations import TCE_POLICY_DIAGONAL_SHARED, PolicyOptions
-from ._handle import Handle, Owned, fill, make, struct
+from ._handle import Handle, Owned, constructor, fill, hinted, make, struct
 from ._library import lib
 from .base import Pool, RandomSource
 from .gauss import DiagonalGaussian, Gaussian
 from .net import STATE, Trained, adam, widths
 from .store import Store
+
+
+_CONTEXTS = Inputs("O", obs="N O")
 
 
 class Policy(Trained):
@@ -28,11 +33,12 @@ class Policy(Trained):
 
     _kind = "policy"
 
+    @constructor
     def __init__(
-        self, n_obs: int, n_dims: int, form: str = "full", hidden: Sequence[int] = (128, 128), *,
-        activation: str = "leaky_relu", precision: str = "float", start: str = "orthogonal",
-        cov_hidden: Optional[Sequence[int]] = None, cov_activation: Optional[str] = None,
-        spread: str = "softplus", shared_body: bool = False, min_std: Optional[float] = None,
+        self, n_obs: int, n_dims: int, form: PolicyForm = "full", hidden: Sequence[int] = (128, 128), *,
+        activation: Activation = "leaky_relu", precision: Precision = "float", start: FirstWeights = "orthogonal",
+        cov_hidden: Optional[Sequence[int]] = None, cov_activation: Optional[Activation] = None,
+        spread: Spread = "softplus", shared_body: bool = False, min_std: Optional[float] = None,
         initial_std: Optional[float] = None, log_std_low: Optional[float] = None, log_std_high: Optional[float] = None,
         gain_out: Optional[float] = None, max_batch: int = 1, pool: Optional[Pool] = None, random: Optional[RandomSource] = None,
     ) -> None:
@@ -45,7 +51,7 @@ class Policy(Trained):
         options.point(hidden=widths(hidden), pool=pool)
         if cov_hidden is not None:
             options.n_cov_hidden = len(cov_hidden)
-            options.point(cov_hidden=widths(cov_hidden))
+            options.point(cov_hidden=widths(cov_hidden, "cov_hidden"))
         super().__init__(options, pool, random)
         self.n_obs, self.n_dims = int(n_obs), int(n_dims)
         self._diagonal = form.startswith("diagonal")
@@ -65,6 +71,17 @@ class Policy(Trained):
         policy.n_dims = int(lib.tce_policy_n_dims(policy))
         return policy
 
+    def _shown(self) -> Dict[str, Any]:
+        return super()._shown() or {"n_obs": self.n_obs, "n_dims": self.n_dims}
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self._arguments is not None:
+            return super().__reduce_ex__(protocol)
+        self._check_open()
+        store = Store()
+        self.save(store, "policy")
+        return Policy.from_store, (store, "policy", self._options.max_batch, self.pool)
+
     def _make(self, options: Any) -> Owned:
         if not isinstance(options, _Restored):
             return super()._make(options)
@@ -81,43 +98,42 @@ class Policy(Trained):
         """Whether scales are standard deviations."""
         return self._diagonal
 
-    def predict(self, obs: Any) -> Union[Gaussian, DiagonalGaussian]:
+    def predict(self, obs: ArrayLike, out: Optional[Tuple[Array, Array]] = None) -> Union[Gaussian, DiagonalGaussian]:
         """Means [n, P] and factors [1 or n, P, P], or standard deviations [1 or n, P] in the diagonal forms, for contexts [n, n_obs].
 
-        Remembers the batch for :meth:`backward`.
+        Remembers the batch for :meth:`backward`. ``out``: two arrays of these sizes to write into.
         """
         self._need_weights()
-        shapes = Shapes(O=self.n_obs, P=self.n_dims)
-        obs = shapes.array("obs", obs, "N O")
-        mean = shapes.empty("N P")
-        count = self.n_factors(shapes["N"])
-        scale = np.empty((count, self.n_dims) if self.diagonal else (count, self.n_dims, self.n_dims))
+        sizes, (rows,) = _CONTEXTS((self.n_obs,), obs)
+        n, P = sizes["N"], self.n_dims
+        count = self.n_factors(n)
+        mean, scale = outputs(out, (n, P), (count, P) if self._diagonal else (count, P, P))
         with self._lock:
-            self._require(shapes["N"])
-            lib.tce_policy_predict(self, shapes["N"], obs, mean, scale)
-        return DiagonalGaussian(mean, scale) if self.diagonal else Gaussian(mean, scale)
+            self._require(n)
+            lib.tce_policy_predict(self, n, rows, mean, scale)
+        return DiagonalGaussian(mean, scale) if self._diagonal else Gaussian(mean, scale)
 
-    def mean(self, obs: Any) -> Array:
-        """The means [n, P] alone; any number of contexts, and :meth:`backward` is still of the last :meth:`predict`."""
+    def mean(self, obs: ArrayLike, out: Optional[Array] = None) -> Array:
+        """The means [n, P] alone for contexts [n, n_obs]; any number of them, and :meth:`backward` is still of the last :meth:`predict`."""
         self._need_weights()
-        shapes = Shapes(O=self.n_obs, P=self.n_dims)
-        obs = shapes.array("obs", obs, "N O")
-        mean = shapes.empty("N P")
-        work = np.empty(lib.tce_policy_work_size(self, shapes["N"]))
+        sizes, (rows,) = _CONTEXTS((self.n_obs,), obs)
+        n = sizes["N"]
+        mean = output(out, n, self.n_dims)
+        work = np.empty(lib.tce_policy_work_size(self, n))
         with self._lock:
-            lib.tce_policy_mean(self, shapes["N"], obs, work, mean)
+            lib.tce_policy_mean(self, n, rows, work, mean)
         return mean
 
-    def backward(self, d_mean: Any, d_scale: Any) -> None:
-        """Gradients of the weights of a loss from its gradients to the last prediction."""
+    def backward(self, d_mean: ArrayLike, d_scale: ArrayLike) -> None:
+        """Gradients of the weights of a loss from its gradients to the last prediction, d_mean [n, P] and d_scale, shaped like its scale."""
         shapes = Shapes(P=self.n_dims)
-        d_mean = shapes.array("d_mean", d_mean, "N P")
-        scale = deviations if self.diagonal else factor_gradient
-        d_scale, n_cov = scale(shapes, "d_scale", d_scale, episodes="N")
+        mean = shapes.array("d_mean", d_mean, "N P")
+        kind = deviations if self._diagonal else factor_gradient
+        scale, n_cov = kind(shapes, "d_scale", d_scale, episodes="N")
         if n_cov != self.n_factors(shapes["N"]):
             raise ValueError(f"d_scale: {n_cov} scales, expected {self.n_factors(shapes['N'])}")
         with self._lock:
-            lib.tce_policy_backward(self, shapes["N"], d_mean, d_scale)
+            lib.tce_policy_backward(self, shapes["N"], mean, scale)
 
     @property
     def gradient_norm(self) -> float:
@@ -130,17 +146,22 @@ class Policy(Trained):
         with self._lock:
             lib.tce_policy_scale_gradient(self, number("factor", factor))
 
-    def adam_step(self, **options: Any) -> None:
-        """One Adam step on the present gradient; options as in :func:`tce.net.adam`."""
+    @hinted
+    def adam_step(
+        self, *, learning_rate: Optional[float] = None, l2: Optional[float] = None, beta1: Optional[float] = None,
+        beta2: Optional[float] = None, epsilon: Optional[float] = None,
+    ) -> None:
+        """One Adam step on the present gradient, l2 being the weight decay in it. None: 1e-3, 0, 0.9, 0.999, 1e-8."""
+        options = adam(learning_rate, l2, beta1, beta2, epsilon)
         with self._lock:
-            lib.tce_policy_adam_step(self, byref(adam(**options)))
+            lib.tce_policy_adam_step(self, byref(options))
 
-    def set_covariance(self, scale: Any) -> None:
+    def set_covariance(self, scale: ArrayLike) -> None:
         """Overwrites the shared scale: a factor [P, P] or [1, P, P], or standard deviations [P] or [1, P] in the diagonal form."""
         shapes = Shapes(P=self.n_dims)
-        scale = shapes.array("scale", scale, "P", "1 P") if self.diagonal else one_factor(shapes, "chol", scale)
+        shared = shapes.array("scale", scale, "P", "1 P") if self._diagonal else one_factor(shapes, "chol", scale)
         with self._lock:
-            lib.tce_policy_set_covariance(self, scale)
+            lib.tce_policy_set_covariance(self, shared)
 
     @property
     def gradient(self) -> Array:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ctypes import byref
-from typing import Any, List, NamedTuple, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._arrays import Array, Shapes, number
 from ._declarations import ReturnsStats
@@ -20,7 +21,7 @@ class Returns(NamedTuple):
     returns: Array
 
 
-def gae(rewards: Any, values: Any, ends: Any, gamma: float, lam: float) -> Returns:
+def gae(rewards: ArrayLike, values: ArrayLike, ends: ArrayLike, gamma: float, lam: float) -> Returns:
     """Generalised advantage estimation: (advantages, returns), each [E, T].
 
     rewards and ends are [E, T], values [E, T+1]. ends: 1 where an episode was terminated or truncated;
@@ -32,7 +33,7 @@ def gae(rewards: Any, values: Any, ends: Any, gamma: float, lam: float) -> Retur
     return Returns(advantages, returns)
 
 
-def monte_carlo(rewards: Any, values: Any, ends: Any, gamma: float) -> Returns:
+def monte_carlo(rewards: ArrayLike, values: ArrayLike, ends: ArrayLike, gamma: float) -> Returns:
     """Monte-Carlo returns: (advantages, returns), each [E, T]; shapes as in :func:`gae`."""
     shapes, arrays = _steps(rewards, values, ends)
     advantages, returns = shapes.empty("E T"), shapes.empty("E T")
@@ -52,22 +53,20 @@ def values_of(shapes: Shapes, values: Any) -> Array:
     return Shapes(E=shapes["E"], N=shapes["T"] + 1).array("values [E, N = T+1]", values, "E N")
 
 
-def normalise(x: Any, mask: Any = None) -> Array:
-    """A copy of x minus its mean, over its sample std + 1e-8; entries with mask 0 take no part."""
+def normalise(x: ArrayLike, mask: Optional[ArrayLike] = None) -> Array:
+    """A copy of x, of any shape, minus its mean, over its sample std + 1e-8; entries with mask 0, shaped like x, take no part."""
     out = np.array(x, np.float64, order="C")
-    if mask is not None:
-        mask = Shapes().flags("mask", mask, " ".join(map(str, out.shape)))
-    lib.tce_returns_normalise(out.size, mask, out)
+    chosen = None if mask is None else Shapes().flags("mask", mask, " ".join(map(str, out.shape)))
+    lib.tce_returns_normalise(out.size, chosen, out)
     return out
 
 
-def to_event(rewards: Any, events: Any) -> Array:
-    """A copy of rewards [E, T] with all of them moved to the deciding event."""
+def to_event(rewards: ArrayLike, events: ArrayLike) -> Array:
+    """A copy of rewards [E, T] with all of them moved to the deciding event, the first step where events [E, T] is not 0."""
     shapes = Shapes()
     out = np.array(rewards, np.float64, order="C")
     shapes.match("rewards", out, "E T")
-    events = shapes.flags("events", events, "E T")
-    lib.tce_returns_to_event(shapes["E"], shapes["T"], events, out)
+    lib.tce_returns_to_event(shapes["E"], shapes["T"], shapes.flags("events", events, "E T"), out)
     return out
 
 
@@ -94,16 +93,16 @@ class Surrogate(NamedTuple):
     stats: SurrogateStats
 
 
-def surrogate(log_prob: Any, log_prob_old: Any, advantages: Any, clip: float = 0.0, mask: Any = None) -> Surrogate:
-    """Surrogate loss of any log-likelihoods: (loss, d_log_prob, stats). clip 0: no clipping."""
-    log_prob = Shapes().array("log_prob", log_prob, *(" ".join("ABCD"[:n]) for n in range(1, 5)))
-    shape = " ".join(map(str, log_prob.shape))
+def surrogate(
+    log_prob: ArrayLike, log_prob_old: ArrayLike, advantages: ArrayLike, clip: float = 0.0, mask: Optional[ArrayLike] = None
+) -> Surrogate:
+    """Surrogate loss -mean(ratio * advantage) of any log-likelihoods, all arrays of one shape with 1 to 4 axes. clip 0: no clipping."""
+    now = Shapes().array("log_prob", log_prob, *(" ".join("ABCD"[:n]) for n in range(1, 5)))
+    shape = " ".join(map(str, now.shape))
     shapes = Shapes()
-    log_prob_old = shapes.array("log_prob_old", log_prob_old, shape)
-    advantages = shapes.array("advantages", advantages, shape)
-    if mask is not None:
-        mask = shapes.flags("mask", mask, shape)
+    old, gains = shapes.array("log_prob_old", log_prob_old, shape), shapes.array("advantages", advantages, shape)
+    chosen = None if mask is None else shapes.flags("mask", mask, shape)
     stats = struct(ReturnsStats)
-    out = np.empty_like(log_prob)
-    lib.tce_returns_surrogate(log_prob.size, log_prob, log_prob_old, advantages, mask, number("clip", clip), byref(stats), out)
+    out = np.empty_like(now)
+    lib.tce_returns_surrogate(now.size, now, old, gains, chosen, number("clip", clip), byref(stats), out)
     return Surrogate(stats.loss, out, read_stats(stats))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from ctypes import byref
 from functools import partial
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import AnyArray, Array, Shapes, integer, text
 from ._callbacks import Faults, Group, call, call_aside, in_main_thread
+from ._choices import OnFault
 from ._declarations import EnvResult, RolloutOptions, RolloutPaths
 from ._declarations import EnvSpec as EnvSpecStruct
 from ._declarations import Random as RandomState
@@ -58,7 +59,7 @@ class Rollout(Handle):
 
     def __init__(
         self, task: Task, n_envs: int = 1, *, settings: Optional[str] = None, seed: int = 0, purpose: int = 0,
-        first_env: int = 0, on_fault: str = "fail", pool: Optional[Pool] = None,
+        first_env: int = 0, on_fault: OnFault = "fail", pool: Optional[Pool] = None,
     ) -> None:
         super().__init__()
         self.task, self.pool = task, pool
@@ -76,6 +77,9 @@ class Rollout(Handle):
         self.spec = read_spec(EnvSpecStruct.from_address(lib.tce_rollout_spec(self)))
         self.n_envs = int(options.n_envs)
         self._first: Optional[Array] = None
+
+    def _shown(self) -> Dict[str, Any]:
+        return {"task": self.task, "n_envs": self.n_envs}
 
     def _run(self, function: Callable[..., Any], *arguments: Any, faults: Optional[Faults] = None) -> Any:
         """A call that may run Python environments: their exceptions become causes, an interrupt is raised itself."""
@@ -124,35 +128,46 @@ class Rollout(Handle):
         self._first[chosen] = obs
         return Start(obs, pos, vel)
 
-    def run(self, pos: Any, vel: Any) -> Paths:
-        """Runs the episodes of the last :meth:`reset` along desired paths pos, vel [n, T, D]."""
+    def run(self, pos: ArrayLike, vel: ArrayLike, out: Optional[Paths] = None) -> Paths:
+        """Runs the episodes of the last :meth:`reset` along desired paths pos, vel [n, T, D].
+
+        ``out``: what a call with the same sizes returned, whose arrays are written again.
+        """
         if self.spec.n_dof == 0:
             raise UnsupportedError(
                 E_UNSUPPORTED, "TCE_E_UNSUPPORTED", f"{self.task.name} tracks no desired paths: call step with raw actions")
-        shapes = Shapes(D=self.spec.n_dof, O=self.spec.n_obs, M=len(self.spec.metric_names))
-        pos = shapes.array("pos", pos, "N T D")
-        vel = shapes.array("vel", vel, "N T D")
+        shapes = Shapes(D=self.spec.n_dof)
+        desired, speeds = shapes.array("pos", pos, "N T D"), shapes.array("vel", vel, "N T D")
         n, T = shapes["N"], shapes["T"]
-        obs = np.empty((n, T + 1, self.spec.n_obs))
-        paths = Paths(
-            obs, shapes.empty("N T"), *(np.empty((n, T), np.uint8) for _ in range(3)),
-            np.empty(n, np.int32), shapes.empty("N M"))
+        paths = self._paths(n, T) if out is None else out
+        if out is not None:
+            self._check_paths(out, n, T)
         if self._first is not None and len(self._first) >= n:
-            obs[:, 0] = self._first[:n]
+            paths.obs[:, 0] = self._first[:n]
         raw = struct(RolloutPaths)
-        raw.point(
-            obs=obs, rewards=paths.rewards, terminated=paths.terminated, truncated=paths.truncated,
-            events=paths.events, lengths=paths.lengths, metrics=paths.metrics if paths.metrics.size else None)
-        self._run_long(n * T, lib.tce_rollout_run, self, n, T, pos, vel, byref(raw))
+        raw.point(**{name: array if array.size else None for name, array in paths._asdict().items()})
+        self._run_long(n * T, lib.tce_rollout_run, self, n, T, desired, speeds, byref(raw))
         return paths
 
-    def step(self, actions: Any) -> Steps:
+    def _paths(self, n: int, T: int) -> Paths:
+        flags = [np.empty((n, T), np.uint8) for _ in range(3)]
+        return Paths(
+            np.empty((n, T + 1, self.spec.n_obs)), np.empty((n, T)), *flags, np.empty(n, np.int32), np.empty((n, len(self.spec.metric_names))))
+
+    def _check_paths(self, out: Paths, n: int, T: int) -> None:
+        """ValueError unless these are the arrays of a result for n paths of T steps."""
+        for name, given, wanted in zip(Paths._fields, out, self._paths(n, T)):
+            flags = getattr(given, "flags", None)
+            if flags is None or given.dtype != wanted.dtype or given.shape != wanted.shape or not (flags.c_contiguous and flags.writeable):
+                raise ValueError(f"out: {name} has to be a C-contiguous array {list(wanted.shape)} of {wanted.dtype} that can be written")
+
+    def step(self, actions: ArrayLike) -> Steps:
         """One step with raw actions [n, A]: obs [n, O] and a structured array [n] with the fields reward,
         terminated, truncated and event. Environments that ended are not reset."""
         shapes = Shapes(A=self.spec.n_action, O=self.spec.n_obs)
-        actions = shapes.array("actions", actions, "N A")
+        given = shapes.array("actions", actions, "N A")
         obs, results = shapes.empty("N O"), np.zeros(shapes["N"], RESULT)
-        self._run(lib.tce_rollout_step, self, shapes["N"], actions, obs, results)
+        self._run(lib.tce_rollout_step, self, shapes["N"], given, obs, results)
         return Steps(obs, results)
 
     def metrics(self, n: Optional[int] = None) -> Array:

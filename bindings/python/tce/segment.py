@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from ctypes import byref, c_size_t
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import Array, Shapes, factor, integer, number
-from ._choices import argument
+from ._arrays import Array, Inputs, Shapes, check_lower, integer, number, output, outputs
+from ._choices import PairSelection, SegmentKind, argument
 from ._declarations import ReturnsStats, SegmentOptions, SegmentPaths, SegmentSteps
-from ._handle import Growing, Owned, fill, struct
+from ._handle import Growing, Owned, constructor, fill, struct
 from ._library import lib
 from .base import Pool, RandomSource, random_stream
 from .mp import MovementPrimitive
 from .returns import SurrogateStats, read_stats, values_of
 
 
+# the arrays of a call
+_PATHS = Inputs(
+    "P D T J", positions="E T D", mean="E P", chol="P P or 1 P P or E P P", init_pos="E D or None", init_vel="E D or None",
+    log_prob_old="E J or None", advantages="E J or None")
+# the same where each episode has times of its own
+_OWN_PATHS = Inputs(
+    "P D T J E", positions="E T D", mean="E P", chol="P P or 1 P P or E P P", init_pos="E D or None", init_vel="E D or None",
+    log_prob_old="E J or None", advantages="E J or None")
+
+
 def choose_pairs(
-    T: int, K: int, random: Optional[RandomSource] = None, *, first: Optional[int] = None, selection: str = "interval"
+    T: int, K: int, random: Optional[RandomSource] = None, *, first: Optional[int] = None, selection: PairSelection = "interval"
 ) -> NDArray[np.int32]:
     """Consecutive pairs [J, 2] of about K time points among T steps.
 
@@ -48,8 +58,8 @@ class SegmentAdvantages(NamedTuple):
 
 
 def advantage(
-    rewards: Any, values: Any, pairs: Any, gamma: float = 1.0, normalise: bool = True, *, kind: str = "value",
-    step_advantages: Any = None, lengths: Any = None,
+    rewards: Optional[ArrayLike], values: Optional[ArrayLike], pairs: ArrayLike, gamma: float = 1.0, normalise: bool = True, *,
+    kind: SegmentKind = "value", step_advantages: Optional[ArrayLike] = None, lengths: Optional[ArrayLike] = None,
 ) -> SegmentAdvantages:
     """Segment advantages and their mask, each [E, J].
 
@@ -58,28 +68,25 @@ def advantage(
     episode really took; segments beyond them have mask 0. What a kind does not use may be None.
     """
     shapes = Shapes()
-    rewards = shapes.optional("rewards", rewards, "E T")
-    step_advantages = shapes.optional("step_advantages", step_advantages, "E T")
+    given = {
+        "rewards": shapes.optional("rewards", rewards, "E T"), "step_advantages": shapes.optional("step_advantages", step_advantages, "E T")}
     if rewards is None and step_advantages is None:
         raise ValueError("rewards: needed, or step_advantages")
-    values = None if values is None else values_of(shapes, values)
-    pairs = shapes.integers("pairs", pairs, "J 2")
-    if lengths is not None:
-        lengths = shapes.integers("lengths", lengths, "E")
+    seen = None if values is None else values_of(shapes, values)
+    chosen = shapes.integers("pairs", pairs, "J 2")
+    taken = None if lengths is None else shapes.integers("lengths", lengths, "E")
     out = shapes.empty("E J")
     mask = np.empty(out.shape, np.uint8)
     steps = struct(SegmentSteps)
     fill(steps, {"kind": kind, "normalise": bool(normalise), "gamma": gamma})
     steps.E, steps.T, steps.J = shapes["E"], shapes["T"], shapes["J"]
-    steps.point(
-        rewards=rewards, values=values, step_advantages=step_advantages, pairs=pairs, lengths=lengths,
-        out_advantages=out, out_mask=mask)
+    steps.point(**given, values=seen, pairs=chosen, lengths=taken, out_advantages=out, out_mask=mask)
     lib.tce_segment_advantage(byref(steps))
     return SegmentAdvantages(out, mask)
 
 
 class SegmentSurrogate(NamedTuple):
-    """The surrogate loss of segments, its gradients, the log-likelihoods [E, J] it was computed from, and what else was found."""
+    """The surrogate loss of segments, its gradients d_mean [E, P] and d_chol, shaped like chol, the log-likelihoods [E, J], and what else was found."""
 
     loss: float
     d_mean: Array
@@ -105,22 +112,24 @@ class SegmentObjective(Growing):
     _kind = "segment"
     _room = "max_episodes"
 
+    @constructor
     def __init__(
-        self, mp: MovementPrimitive, times: Any, pairs: Any, init_time: Any = 0.0, *, reg: Optional[float] = None,
+        self, mp: MovementPrimitive, times: ArrayLike, pairs: ArrayLike, init_time: ArrayLike = 0.0, *, reg: Optional[float] = None,
         pool: Optional[Pool] = None,
     ) -> None:
         self.mp = mp
         self.pool = pool
         shapes = Shapes(P=mp.n_params, D=mp.n_dof)
-        times = shapes.array("times", times, "T", "E T")
+        grids = shapes.array("times", times, "T", "E T")
         starts = shapes.array("init_time", np.atleast_1d(np.asarray(init_time, np.float64)), "1", "E")
         self._pairs = shapes.integers("pairs", pairs, "J 2").copy()
 
         # one grid for all episodes, or one each
         n = shapes.known.get("E", 1)
-        self._times = np.array(np.broadcast_to(times, (n, shapes["T"])), order="C")
+        self._times = np.array(np.broadcast_to(grids, (n, shapes["T"])), order="C")
         self._starts = np.array(np.broadcast_to(starts, (n,)), order="C")
-        self._shapes = shapes.known
+        self._sizes = tuple(shapes.known[letter] for letter in "PDTJE" if letter in shapes.known)
+        self._inputs = _OWN_PATHS if "E" in shapes.known else _PATHS
         # with room for one episode per row of times, so that wrong times or pairs are reported here
         options = struct(SegmentOptions)
         fill(options, {
@@ -131,54 +140,58 @@ class SegmentObjective(Growing):
     def _make(self, options: Any) -> Owned:
         fresh = super()._make(options)
         lib.tce_segment_set_pairs(
-            fresh, self._starts.size, self._shapes["T"], self._times, self._starts, self._shapes["J"], self._pairs)
+            fresh, self._starts.size, self._times.shape[1], self._times, self._starts, len(self._pairs), self._pairs)
         return fresh
 
-    def _paths(
-        self, positions: Any, mean: Any, chol: Any, init_pos: Any, init_vel: Any
-    ) -> Tuple[Shapes, SegmentPaths, Array, int]:
-        """Sizes, the struct of a call, chol as an array, and how many factors it has."""
-        shapes = Shapes(**self._shapes)
-        positions = shapes.array("positions", positions, "E T D")
-        mean = shapes.array("mean", mean, "E P")
-        chol, n_cov = factor(shapes, "chol", chol)
-        init_pos = shapes.optional("init_pos", init_pos, "E D")
-        init_vel = shapes.optional("init_vel", init_vel, "E D")
+    def _paths(self, *given: Any) -> Tuple[Dict[str, int], SegmentPaths, Sequence[Any], int]:
+        """Sizes, the struct of a call, its arrays, and how many factors there are."""
+        sizes, arrays = self._inputs(self._sizes, *given)
+        positions, mean, chol, init_pos, init_vel, _, _ = arrays
+        check_lower("chol", chol)
         paths = struct(SegmentPaths)
-        paths.E = shapes["E"]
+        paths.E = sizes["E"]
         paths.point(positions=positions, mean=mean, L=chol, init_pos=init_pos, init_vel=init_vel)
-        return shapes, paths, chol, n_cov
+        return sizes, paths, arrays, 1 if chol.ndim == 2 else len(chol)
 
-    def log_prob(self, positions: Any, mean: Any, chol: Any, init_pos: Any = None, init_vel: Any = None) -> Array:
-        """Log-likelihoods [E, J] of the segments of paths positions [E, T, D] under N(mean [E, P], chol)."""
-        shapes, paths, _, n_cov = self._paths(positions, mean, chol, init_pos, init_vel)
-        out = shapes.empty("E J")
+    def log_prob(
+        self, positions: ArrayLike, mean: ArrayLike, chol: ArrayLike, init_pos: Optional[ArrayLike] = None,
+        init_vel: Optional[ArrayLike] = None, out: Optional[Array] = None,
+    ) -> Array:
+        """Log-likelihoods [E, J] of the segments of paths positions [E, T, D] under N(mean [E, P], chol).
+
+        chol [P, P], [1, P, P] or [E, P, P]; init_pos, init_vel [E, D]: where the paths start (None: zeros). ``out``: an array [E, J]
+        to write into.
+        """
+        sizes, paths, _, n_cov = self._paths(positions, mean, chol, init_pos, init_vel, None, None)
+        out = output(out, sizes["E"], sizes["J"])
         paths.point(out_log_prob=out)
         with self._lock:
-            self._require(shapes["E"], shared_cov=int(n_cov == 1))
+            self._require(sizes["E"], shared_cov=int(n_cov == 1))
             lib.tce_segment_log_prob(self, byref(paths))
         return out
 
     def surrogate(
-        self, positions: Any, mean: Any, chol: Any, init_pos: Any, init_vel: Any, log_prob_old: Any,
-        advantages: Any, clip: float = 0.0, mask: Any = None,
+        self, positions: ArrayLike, mean: ArrayLike, chol: ArrayLike, init_pos: Optional[ArrayLike], init_vel: Optional[ArrayLike],
+        log_prob_old: ArrayLike, advantages: ArrayLike, clip: float = 0.0, mask: Optional[ArrayLike] = None,
+        out: Optional[Tuple[Array, Array, Array]] = None,
     ) -> SegmentSurrogate:
         """The loss -mean(ratio * advantage), clipped when clip > 0, with d_mean [E, P], d_chol shaped like chol, log_prob [E, J], stats.
 
-        log_prob_old and advantages are [E, J]; segments with mask 0 take no part.
+        log_prob_old and advantages are [E, J]; segments with mask [E, J] 0 take no part. The rest as of :meth:`log_prob`.
+        ``out``: three arrays for d_mean, d_chol and log_prob.
         """
-        shapes, paths, chol, n_cov = self._paths(positions, mean, chol, init_pos, init_vel)
-        log_prob_old = shapes.array("log_prob_old", log_prob_old, "E J")
-        advantages = shapes.array("advantages", advantages, "E J")
-        if mask is not None:
-            mask = shapes.flags("mask", mask, "E J")
+        for name, value in (("log_prob_old", log_prob_old), ("advantages", advantages)):
+            if value is None:
+                raise TypeError(f"give {name}")
+        sizes, paths, arrays, n_cov = self._paths(positions, mean, chol, init_pos, init_vel, log_prob_old, advantages)
+        n, J = sizes["E"], sizes["J"]
+        flags = None if mask is None else Shapes(E=n, J=J).flags("mask", mask, "E J")
         stats = struct(ReturnsStats)
-        log_prob, d_mean, d_chol = shapes.empty("E J"), shapes.empty("E P"), np.empty_like(chol)
+        d_mean, d_chol, log_prob = outputs(out, arrays[1].shape, arrays[2].shape, (n, J))
         paths.clip = number("clip", clip)
         paths.point(
-            log_prob_old=log_prob_old, advantages=advantages, mask=mask, out_log_prob=log_prob, out_d_mean=d_mean,
-            out_d_L=d_chol)
+            log_prob_old=arrays[5], advantages=arrays[6], mask=flags, out_log_prob=log_prob, out_d_mean=d_mean, out_d_L=d_chol)
         with self._lock:
-            self._require(shapes["E"], shared_cov=int(n_cov == 1))
+            self._require(n, shared_cov=int(n_cov == 1))
             lib.tce_segment_surrogate(self, byref(paths), byref(stats))
         return SegmentSurrogate(stats.loss, d_mean, d_chol, log_prob, read_stats(stats))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import tempfile
 from ctypes import byref
 from typing import Any, Iterator, List, Mapping, Optional, Union
 
@@ -53,6 +54,17 @@ class Store(Handle, Mapping[str, Any]):
         """Writes the file; on any failure the old one is still there, whole."""
         with self._lock:
             lib.tce_store_save(self, file_name(path))
+
+    def to_bytes(self) -> bytes:
+        """What :meth:`save` would write, for :meth:`parse`."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "store")
+            self.save(path)
+            with open(path, "rb") as file:
+                return file.read()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return Store.parse, (self.to_bytes(),)
 
     def __setitem__(self, name: str, value: Any) -> None:
         key = text("name", name)
@@ -116,4 +128,4 @@ class Store(Handle, Mapping[str, Any]):
         return iter(names)
 
     def __repr__(self) -> str:
-        return f"Store({', '.join(self)})"
+        return f"Store({'closed' if self._owned is None else ', '.join(self)})"

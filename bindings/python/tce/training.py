@@ -20,9 +20,10 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from ._callbacks import Faults, Group, call, user_code
+from ._choices import Method
 from ._control import Controller
 from ._handle import Owned
-from ._sources import Source, config_path, source_of
+from ._sources import Source, TaskLike, config_path, source_of
 from ._train_declarations import (
     TCE_TRAIN_ABANDON, TCE_TRAIN_NEW, TCE_TRAIN_RESTART, TCE_TRAIN_RESUME, TCE_TRAIN_STOP, TrainOptions, TrainOptionsCallbacks,
     TrainResult, TrainStanding)
@@ -224,7 +225,7 @@ class Run:
     """
 
     def __init__(
-        self, task: Any, method: Optional[str] = None, config: Config = None, *, seed: Optional[int] = None,
+        self, task: TaskLike, method: Optional[Method] = None, config: Config = None, *, seed: Optional[int] = None,
         out: Union[str, "os.PathLike[str]", None] = None, callback: Optional[Callback] = None, resume: bool = False, restart: bool = False,
         controller: Optional[Controller] = None, metrics: Union[Sequence[str], Mapping[str, str]] = (), n_steps: Optional[int] = None,
         dt: Optional[float] = None, workers: int = 0, progress: bool = True,
@@ -502,7 +503,7 @@ class _Interrupts:
 
 
 def train(
-    task: Any, method: Optional[str] = None, config: Config = None, *, seed: Optional[int] = None, out: Union[str, "os.PathLike[str]", None] = None,
+    task: TaskLike, method: Optional[Method] = None, config: Config = None, *, seed: Optional[int] = None, out: Union[str, "os.PathLike[str]", None] = None,
     callback: Optional[Callback] = None, resume: bool = False, restart: bool = False, controller: Optional[Controller] = None,
     metrics: Union[Sequence[str], Mapping[str, str]] = (), n_steps: Optional[int] = None, dt: Optional[float] = None,
     workers: int = 0, progress: bool = True,

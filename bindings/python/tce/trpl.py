@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from ctypes import byref, c_double
 from math import inf
-from typing import Any, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ._arrays import Array, Shapes, check_lower, deviations, factor, integer, number
-from ._choices import argument
+from ._arrays import Array, Inputs, Shapes, check_lower, integer, number, outputs
+from ._choices import EntropyControl, ProjectionKind
 from ._declarations import TrplBounds, TrplOptions
-from ._handle import Growing, fill, struct, unknown
+from ._handle import Growing, constructor, fill, struct
 from ._library import lib
 from .base import Pool
 from .errors import E_STATE, StateError
 from .gauss import DiagonalGaussian, Gaussian, GaussianGradient
 
 
+# the arrays of a projection, with factors and with standard deviations
+_FACTORS = Inputs(
+    "P", mean="E P", old_mean="E P", chol="P P or 1 P P or E P P", old_chol="P P or 1 P P or E P P")
+_DEVIATIONS = Inputs("P", mean="E P", old_mean="E P", chol="P or 1 P or E P", old_chol="P or 1 P or E P")
+
+
 class Distances(NamedTuple):
-    """What the last projection measured; covariance numbers are [1] when the covariance is shared."""
+    """What the last projection measured: mean [E], cov and eta (the multiplier of the covariance) [E], or [1] when the covariance is shared."""
 
     mean: Array
     cov: Array
@@ -34,7 +41,7 @@ class Bounds(NamedTuple):
 
 
 class Regression(NamedTuple):
-    """The trust-region regression loss and its gradients."""
+    """The trust-region regression loss and its gradients d_mean [E, P] and d_chol, shaped like chol."""
 
     loss: float
     d_mean: Array
@@ -58,12 +65,11 @@ class Projection(Growing):
 
     _kind = "trpl"
 
+    @constructor
     def __init__(
-        self, kind: str, dim: int, mean_bound: float, cov_bound: float, *, diagonal: bool = False,
-        entropy: str = "none", entropy_first: bool = False, pool: Optional[Pool] = None, **other: Any,
+        self, kind: ProjectionKind, dim: int, mean_bound: float, cov_bound: float, *, diagonal: bool = False,
+        entropy: EntropyControl = "none", entropy_first: bool = False, pool: Optional[Pool] = None,
     ) -> None:
-        unknown("Projection", other, ("kind", "dim", "mean_bound", "cov_bound", "diagonal", "entropy",
-                                      "entropy_first", "pool"))
         self.kind = kind
         self.dim = integer("dim", dim, 1, 2**31 - 1)
         self.pool = pool
@@ -74,8 +80,20 @@ class Projection(Growing):
             "kind": kind, "entropy": entropy, "dim": dim, "diagonal": bool(diagonal), "entropy_first": bool(entropy_first)})
         options.point(pool=pool)
         super().__init__(options, pool)
+        self._diagonal, self._controlled = bool(diagonal), bool(options.entropy)
+        self._inputs = _DEVIATIONS if diagonal else _FACTORS
+        self._bounds, self._asked = struct(TrplBounds), struct(TrplBounds)
         self.bounds = Bounds(mean_bound, cov_bound)
         self._last: Optional[Tuple[int, Tuple[int, ...], Tuple[int, ...]]] = None
+
+    def _shown(self) -> Dict[str, Any]:
+        return {**super()._shown(), **self.bounds._asdict()}
+
+    def _content(self) -> Any:
+        return tuple(self.bounds)
+
+    def _restore(self, content: Any) -> None:
+        self.bounds = content
 
     @property
     def bounds(self) -> Bounds:
@@ -84,43 +102,47 @@ class Projection(Growing):
 
     @bounds.setter
     def bounds(self, value: Tuple[float, float]) -> None:
-        bounds = struct(TrplBounds)
-        bounds.mean, bounds.cov = number("mean_bound", value[0]), number("cov_bound", value[1])
-        if not (0.0 < bounds.mean < inf and 0.0 < bounds.cov < inf):
-            raise ValueError(f"mean_bound = {bounds.mean}, cov_bound = {bounds.cov}: must be finite and > 0")
-        self._bounds = bounds
+        mean, cov = number("mean_bound", value[0]), number("cov_bound", value[1])
+        if not (0.0 < mean < inf and 0.0 < cov < inf):
+            raise ValueError(f"mean_bound = {mean}, cov_bound = {cov}: must be finite and > 0")
+        self._bounds.mean, self._bounds.cov = mean, cov
 
     def project(
-        self, mean: Any, chol: Any, old_mean: Any, old_chol: Any, entropy_bound: Optional[float] = None
+        self, mean: ArrayLike, chol: ArrayLike, old_mean: ArrayLike, old_chol: ArrayLike, entropy_bound: Optional[float] = None,
+        out: Optional[Tuple[Array, Array]] = None,
     ) -> Union[Gaussian, DiagonalGaussian]:
         """Projects (mean [E, P], chol) into the trust region around the old ones.
 
         chol and old_chol are lower Cholesky factors (``np.linalg.cholesky`` of a covariance), [1, P, P] or [P, P] (one
-        covariance for all) or [E, P, P]. The result has the shape of chol; where only one of the two is shared, that one
-        serves every row and the result is [E, P, P].
+        covariance for all) or [E, P, P]; with ``diagonal`` standard deviations, [1, P] or [P] or [E, P]. The result has the shape of
+        chol; where only one of the two is shared, that one serves every row and the result is [E, P, P].
+        ``out``: two arrays for the result, which may be mean and chol themselves.
         """
-        shapes = Shapes(P=self.dim)
-        mean = shapes.array("mean", mean, "E P")
-        old_mean = shapes.array("old_mean", old_mean, "E P")
-        scale = deviations if self._options.diagonal else factor
-        chol, n_cov = scale(shapes, "chol", chol)
-        old_chol, n_old = scale(shapes, "old_chol", old_chol)
-        given = chol.shape
+        sizes, arrays = self._inputs((self.dim,), mean, old_mean, chol, old_chol)
+        new, old, scale, old_scale = arrays
+        given: Tuple[int, ...] = scale.shape
+        n, shared = sizes["E"], 1 if self._diagonal else 2
+        if not self._diagonal:
+            check_lower("chol", scale)
+            check_lower("old_chol", old_scale)
+        n_cov = 1 if scale.ndim == shared else scale.shape[0]
+        n_old = 1 if old_scale.ndim == shared else old_scale.shape[0]
         if n_old > n_cov:
-            chol, n_cov = self._repeat(chol, old_chol.shape), n_old
+            scale, n_cov = self._repeat(scale, old_scale.shape), n_old
         if n_cov > n_old:
-            old_chol = self._repeat(old_chol, chol.shape)
-        if self._options.entropy and entropy_bound is None:
+            old_scale = self._repeat(old_scale, scale.shape)
+        if self._controlled and entropy_bound is None:
             raise ValueError("entropy_bound: needed with entropy control")
-        bounds = self._bounds.changed(entropy=0.0 if entropy_bound is None else number("entropy_bound", entropy_bound))
-        out_mean, out_chol = np.empty_like(mean), np.empty_like(chol)
+        entropy = 0.0 if entropy_bound is None else number("entropy_bound", entropy_bound)
+        out_mean, out_chol = outputs(out, new.shape, scale.shape)
         with self._lock:
             self._last = None
-            self._require(shapes["E"], shared_cov=int(n_cov == 1))
-            lib.tce_trpl_project(
-                self, shapes["E"], mean, chol, old_mean, old_chol, byref(bounds), out_mean, out_chol)
-            self._last = shapes["E"], chol.shape, given
-        return DiagonalGaussian(out_mean, out_chol) if self._options.diagonal else Gaussian(out_mean, out_chol)
+            self._require(n, shared_cov=int(n_cov == 1))
+            bounds = self._asked
+            bounds.mean, bounds.cov, bounds.entropy = self._bounds.mean, self._bounds.cov, entropy
+            lib.tce_trpl_project(self, n, new, scale, old, old_scale, byref(bounds), out_mean, out_chol)
+            self._last = n, scale.shape, given
+        return DiagonalGaussian(out_mean, out_chol) if self._diagonal else Gaussian(out_mean, out_chol)
 
     def _repeat(self, chol: Array, shape: Tuple[int, ...]) -> Array:
         """A shared factor for every row."""
@@ -137,33 +159,38 @@ class Projection(Growing):
             raise StateError(E_STATE, "TCE_E_STATE", f"{what} needs a project before it")
         return self._last
 
-    def backward(self, d_mean: Any = None, d_chol: Any = None) -> GaussianGradient:
-        """Gradients to the mean and chol of the last :meth:`project` from those to its results (None: zeros)."""
+    def backward(
+        self, d_mean: Optional[ArrayLike] = None, d_chol: Optional[ArrayLike] = None, out: Optional[Tuple[Array, Array]] = None
+    ) -> GaussianGradient:
+        """Gradients to the mean [E, P] and chol of the last :meth:`project` from those to its results, shaped like these (None: zeros).
+
+        ``out``: two arrays to write into, shaped like its results.
+        """
         n, shape, given = self._projected("backward")
         shapes = Shapes(E=n, P=self.dim)
-        d_mean = shapes.array("d_mean", np.zeros((n, self.dim)) if d_mean is None else d_mean, "E P")
-        d_chol = shapes.array("d_chol", np.zeros(shape) if d_chol is None else d_chol, " ".join(map(str, shape)))
-        out_mean, out_chol = np.empty_like(d_mean), np.empty_like(d_chol)
+        mean = shapes.array("d_mean", np.zeros((n, self.dim)) if d_mean is None else d_mean, "E P")
+        chol = shapes.array("d_chol", np.zeros(shape) if d_chol is None else d_chol, " ".join(map(str, shape)))
+        out_mean, out_chol = outputs(out, mean.shape, chol.shape)
         with self._lock:
-            lib.tce_trpl_backward(self, n, d_mean, d_chol, out_mean, out_chol)
+            lib.tce_trpl_backward(self, n, mean, chol, out_mean, out_chol)
         return GaussianGradient(out_mean, self._gather(out_chol, given))
 
     def regression(
-        self, mean: Any, chol: Any, coefficient: float = 1.0, with_cov: bool = True
+        self, mean: ArrayLike, chol: ArrayLike, coefficient: float = 1.0, with_cov: bool = True
     ) -> Regression:
-        """Trust-region regression loss of the last :meth:`project` and its gradients to mean and chol."""
+        """Trust-region regression loss of the last :meth:`project` and its gradients to mean [E, P] and chol, which is shaped as it was there."""
         n, shape, given = self._projected("regression")
         shapes = Shapes(E=n, P=self.dim)
-        mean = shapes.array("mean", mean, "E P")
-        chol = shapes.array("chol", chol, " ".join(map(str, given)))
-        if not self._options.diagonal:
-            check_lower("chol", chol)
+        new = shapes.array("mean", mean, "E P")
+        scale = shapes.array("chol", chol, " ".join(map(str, given)))
+        if not self._diagonal:
+            check_lower("chol", scale)
         if shape != given:
-            chol = self._repeat(chol, shape)
-        d_mean, d_chol, loss = np.zeros_like(mean), np.zeros_like(chol), c_double()
+            scale = self._repeat(scale, shape)
+        d_mean, d_chol, loss = np.zeros_like(new), np.zeros_like(scale), c_double()
         with self._lock:
             lib.tce_trpl_regression_add(
-                self, n, mean, chol, number("coefficient", coefficient), int(bool(with_cov)), byref(loss), d_mean, d_chol)
+                self, n, new, scale, number("coefficient", coefficient), int(bool(with_cov)), byref(loss), d_mean, d_chol)
         return Regression(loss.value, d_mean, self._gather(d_chol, given))
 
     def distances(self) -> Distances:
