@@ -212,7 +212,7 @@ train: program | $(VENV)/drawing $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,needs
 # ---- tests -------------------------------------------------------------------------------------------
 
 PARTS := $(filter-out check-python,$(PARTS)) check-san-trainer check-fuzz check-learn check-trainer check-install-program check-python
-LONG_PARTS += check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-aarch64 check-exported check-macos
+LONG_PARTS += check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-aarch64 check-old-x86 check-exported check-macos
 
 # cases of tasks
 replay: export TCE_TASKS := $(abspath $(TASKS))
@@ -360,6 +360,14 @@ check-aarch64: | needs-models ## suites, cases and two iterations of the reacher
 	@CK_TIMEOUT_MULTIPLIER=50 LIMIT=3600 TCE_TEST_BUILD=$(abspath $(BUILD))/aarch64/tests WRAP='$(AARCH64_RUN)' \
 	    $(RUN) $(SUITES:$(BUILD)/%=$(BUILD)/aarch64/%)
 	@TCE_TASKS=$(abspath $(BUILD))/aarch64/bin/libtce_tasks.so sh tests/machines/aarch64.sh $(BUILD)/aarch64 '$(AARCH64_RUN)' $(FILES)
+
+# functions are compiled twice, and the processor that OpenBLAS and the loader see decides
+OLD_X86_SUITES := $(BUILD)/tests/test_net $(BUILD)/tests/test_policy
+
+.PHONY: check-old-x86
+check-old-x86: $(OLD_X86_SUITES) ## networks and policies have the same bytes on an x86-64 without AVX2, emulated by qemu-user
+	$(call needs,command:qemu-x86_64)
+	@OPENBLAS_CORETYPE=Nehalem CASES=property LIMIT=1200 CK_TIMEOUT_MULTIPLIER=20 WRAP='qemu-x86_64 -cpu Nehalem' $(RUN) $(OLD_X86_SUITES)
 
 EXPORTED_NEEDS := command:qemu-aarch64 command:aarch64-linux-gnu-gcc package:libc6-dev-arm64-cross \
                   command:arm-linux-gnueabihf-gcc package:libc6-dev-armhf-cross \

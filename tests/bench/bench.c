@@ -31,6 +31,9 @@ enum {
     ROWS = 15200, /* E * T observations */
     INPUTS = 29,
     WIDTH = 256,
+    SMALL_ROWS = 128, /* of a minibatch of PPO and SAC */
+    SMALL_INPUTS = 3,
+    SMALL_WIDTH = 64,
     SGEMM = 1024,    /* size of the sgemm that stands for the machine's rate */
     MAX_CALLS = 4096 /* most calls in one measurement */
 };
@@ -46,11 +49,12 @@ static struct {
     tce_trpl *project_batch;
     tce_trpl *project_one;
     tce_net *net;
+    tce_net *small[2], *wide[2]; /* with relu or linear, and with tanh */
     tce_mp_grid grid;
     double *times, *params, *init_pos, *init_vel, *pos, *vel, *acc;
     double *mean, *L, *old_mean, *old_L, *out_mean, *out_L, *d_mean, *d_L;
     double *log_prob, *advantages;
-    double *x, *target;
+    double *x, *target, *out_x;
     double *S, *C; /* [P, P]: a symmetric matrix, and its eigenvectors */
     float *fA, *fC;
     double init_time;
@@ -144,6 +148,33 @@ static void epoch(void)
     must(tce_net_adam_step(data.net, &adam));
 }
 
+static void small_pass(tce_net *net)
+{
+    double loss;
+    must(tce_net_pass_mse(net, SMALL_ROWS, data.x, data.target, NULL, &loss));
+}
+
+static void pass_relu(void)
+{
+    small_pass(data.small[0]);
+}
+
+static void pass_tanh(void)
+{
+    small_pass(data.small[1]);
+}
+
+/* one number in, WIDTH activations: little else is done */
+static void activations_linear(void)
+{
+    must(tce_net_forward(data.wide[0], SMALL_ROWS, data.x, data.out_x));
+}
+
+static void activations_tanh(void)
+{
+    must(tce_net_forward(data.wide[1], SMALL_ROWS, data.x, data.out_x));
+}
+
 /* LAPACK's symmetric eigensolver with vectors, which a projection without its own dual would need */
 static void eigen(void)
 {
@@ -192,6 +223,10 @@ static const measurement MEASUREMENTS[] = {
       "KL, n = 63, with gradient, 152 means, shared covariance" },
     { "eigen", eigen, 1, "LAPACK's dsyevd, 63 x 63, with vectors" },
     { "epoch", epoch, 1, "float, 15200 x 29 -> 256 -> 256 -> 1: forward, backward, Adam" },
+    { "pass_relu", pass_relu, 10, "float, 128 x 3 -> 64 -> 64 -> 1 with relu: forward, backward" },
+    { "pass_tanh", pass_tanh, 10, "the same with tanh" },
+    { "activations_linear", activations_linear, 10, "float, 128 x 1 -> 256 -> 1, linear: forward" },
+    { "activations_tanh", activations_tanh, 10, "the same with tanh" },
     { "sgemm", sgemm, 1, "1024 x 1024 x 1024" },
 };
 
@@ -334,18 +369,32 @@ static tce_trpl *set_up_projection(int32_t max_batch)
     return trpl;
 }
 
-static void set_up_net(tce_random *random)
+static tce_net *network(tce_random *random, int32_t rows, int32_t inputs, int32_t n_hidden,
+                        int32_t width, int32_t activation)
 {
-    const int32_t hidden[2] = { WIDTH, WIDTH };
+    const int32_t hidden[2] = { width, width };
     tce_net_options options;
+    tce_net *net;
 
     tce_net_options_init(&options, sizeof options);
-    options.n_in = INPUTS;
-    options.n_hidden = 2;
+    options.n_in = inputs;
+    options.n_hidden = n_hidden;
     options.hidden = hidden;
-    options.max_batch = ROWS;
-    must(tce_net_create(&options, NULL, &data.net));
-    must(tce_net_start(data.net, random));
+    options.activation = activation;
+    options.max_batch = rows;
+    must(tce_net_create(&options, NULL, &net));
+    must(tce_net_start(net, random));
+    return net;
+}
+
+static void set_up_net(tce_random *random)
+{
+    data.net = network(random, ROWS, INPUTS, 2, WIDTH, TCE_NET_LEAKY_RELU);
+    data.small[0] = network(random, SMALL_ROWS, SMALL_INPUTS, 2, SMALL_WIDTH, TCE_NET_RELU);
+    data.small[1] = network(random, SMALL_ROWS, SMALL_INPUTS, 2, SMALL_WIDTH, TCE_NET_TANH);
+    data.wide[0] = network(random, SMALL_ROWS, 1, 1, WIDTH, TCE_NET_LINEAR);
+    data.wide[1] = network(random, SMALL_ROWS, 1, 1, WIDTH, TCE_NET_TANH);
+    data.out_x = allocate(SMALL_ROWS, sizeof(double));
     data.x = normals(random, (size_t)ROWS * INPUTS, 1.0);
     data.target = normals(random, ROWS, 1.0);
 }
@@ -377,12 +426,16 @@ static void tear_down(void)
     void *blocks[] = { data.times,    data.params,     data.init_pos, data.init_vel, data.pos,
                        data.vel,      data.acc,        data.mean,     data.L,        data.old_mean,
                        data.old_L,    data.out_mean,   data.out_L,    data.d_mean,   data.d_L,
-                       data.log_prob, data.advantages, data.x,        data.target,   data.S,
-                       data.C,        data.fA,         data.fC };
+                       data.log_prob, data.advantages, data.x,        data.target,   data.out_x,
+                       data.S,        data.C,          data.fA,       data.fC };
 
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
         free(blocks[i]);
     tce_net_free(data.net);
+    for (int i = 0; i < 2; i++) {
+        tce_net_free(data.small[i]);
+        tce_net_free(data.wide[i]);
+    }
     tce_trpl_free(data.project_one);
     tce_trpl_free(data.project_batch);
     tce_segment_free(data.segment);

@@ -36,6 +36,10 @@ SGEMM_FLOPS = 2.0 * 1024**3
 # a projection's limit in symmetric eigensystems of its own size, by LAPACK in the same run, so that it holds on any machine
 PROJECTION_EIGEN = 1.0
 
+# numbers that a measurement of activations takes tanh of, and the limit for each with AVX2
+ACTIVATIONS = 128 * 256
+TANH_SECONDS = 2.5e-9
+
 TURN_SECONDS = 0.05
 
 
@@ -313,7 +317,8 @@ def main() -> int:
 
     peers = find_peers()
     server = Server(options.program)
-    names = ["trajectory", "query", "segment", "projection", "projection_batch", "eigen", "epoch", "sgemm"]
+    names = ["trajectory", "query", "segment", "projection", "projection_batch", "eigen", "epoch", "pass_relu", "pass_tanh", "activations_linear",
+             "activations_tanh", "sgemm"]
     samples: Dict[str, List[float]] = {name: [] for name in names}
     peer_samples: Dict[str, List[float]] = {name: [] for name in peers}
     for call in peers.values():
@@ -345,6 +350,11 @@ def main() -> int:
     table.against(f"network epoch {ROWS} x {INPUTS}-{WIDTH}-{WIDTH}-1, float (torch)", ours["epoch"], theirs.get("epoch"), 1)
     table.add("  share of this machine's sgemm rate", f"{100 * rate:.0f} %", target=">= 70 %", met=rate >= 0.7)
     table.add("  sgemm 1024 x 1024 x 1024", f"{SGEMM_FLOPS / ours['sgemm'] / 1e9:.0f} GFLOP/s")
+    number = statistics.median(
+        (t - r) / ACTIVATIONS for t, r in zip(samples["activations_tanh"], samples["activations_linear"]))
+    table.add("tanh of a number, float", duration(number), target="< 2.5 ns", met=number < TANH_SECONDS)
+    ratio = statistics.median(t / r for t, r in zip(samples["pass_tanh"], samples["pass_relu"]))
+    table.add("pass 128 x 3-64-64-1, tanh (relu)", duration(ours["pass_tanh"]), duration(ours["pass_relu"]), f"{ratio:.2f} of relu")
     python_rows(table)
     table.show()
     if not peers:
