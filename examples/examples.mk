@@ -186,7 +186,7 @@ uninstall-program:
 check-install-program: program | needs-models ## an installed copy by itself: commands of the docs from an empty folder, also after it was moved
 	@MAKE='$(MAKE)' BUILD='$(BUILD)' sh tests/install/check_program.sh
 
-# ---- a wheel for any Linux -----------------------------------------------------------------------------
+# ---- Python packages: a source distribution, and a wheel for any Linux -----------------------------------------------------------------------------
 
 WHEEL_VENV := deps/venv-wheel
 WHEELS     ?= $(BUILD)/wheels
@@ -205,6 +205,14 @@ wheel: $(WHEEL_VENV)/ready | $(if $(INSTALLING),deps-wheel) needs-train needs-mu
 	@[ -d deps/wheel/sources/zlib ] || { echo "the sources of libyaml and zlib are missing. Type:  make deps-wheel" >&2; exit 1; }
 	@MAKE='$(MAKE)' CC=gcc MUJOCO_DIR='$(MUJOCO_DIR)' sh bindings/python/wheel/build.sh $(BUILD)/wheel $(abspath $(WHEEL_VENV))/bin/python $(WHEELS)
 
+.PHONY: sdist check-sdist
+sdist: $(VENV)/ready ## the Python package with all sources, into build/wheels
+	@mkdir -p $(WHEELS)
+	@cd bindings/python && $(abspath $(VENV))/bin/python -c 'from setuptools import build_meta; build_meta.build_sdist("$(abspath $(WHEELS))")' >/dev/null
+
+check-sdist: sdist ## it builds without network, and trains from an empty folder
+	@sh tests/machines/sdist.sh $(WHEELS)/libtce-$(VERSION).tar.gz $(VENV)/bin/python
+
 .PHONY: train
 train: program | $(VENV)/drawing $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,needs-models) ## trains TASK (reacher5) with METHOD (tce) and SEED (1); further words in ARGS
 	@OPENBLAS_NUM_THREADS=1 $(PROGRAM) train examples/configs/$(TASK)/$(METHOD).yaml --seed $(SEED) $(ARGS)
@@ -212,7 +220,7 @@ train: program | $(VENV)/drawing $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,needs
 # ---- tests -------------------------------------------------------------------------------------------
 
 PARTS := $(filter-out check-python,$(PARTS)) check-san-trainer check-fuzz check-learn check-trainer check-install-program check-python
-LONG_PARTS += check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-aarch64 check-old-x86 check-exported check-macos
+LONG_PARTS += check-sdist check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-aarch64 check-old-x86 check-exported check-macos
 
 # cases of tasks
 replay: export TCE_TASKS := $(abspath $(TASKS))

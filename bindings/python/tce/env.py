@@ -302,6 +302,16 @@ def _open_library(path: str) -> int:
     return make(lib.tce_env_library_open, file_name(path), None)
 
 
+def load_mujoco(tasks: Path) -> None:
+    """Loads the MuJoCo of the package mujoco where it is not installed beside this package, whose tasks look for it there alone."""
+    package = Path(__file__).resolve().parent
+    found = importlib.util.find_spec("mujoco") if tasks.parent == package / "bin" and not (package.parent / "mujoco").exists() else None
+    for folder in (found.submodule_search_locations or []) if found else []:
+        for library in Path(folder).glob("libmujoco.*"):
+            with contextlib.suppress(OSError):  # then the tasks say what they lack
+                ctypes.CDLL(str(library))
+
+
 class TaskLibrary(Handle, Mapping[str, Task]):
     """The tasks of a shared object, by name; by default the project's own. Tasks and environments keep their library loaded.
 
@@ -312,7 +322,10 @@ class TaskLibrary(Handle, Mapping[str, Task]):
 
     def __init__(self, path: Union[str, "os.PathLike[str]", None] = None) -> None:
         super().__init__()
-        self.path = os.fspath(find_tasks() if path is None else path)
+        if path is None:
+            path = find_tasks()
+            load_mujoco(path)
+        self.path = os.fspath(path)
         self._owned = self._own(_open_library(self.path))
         self._arguments = {"path": self.path}
 
