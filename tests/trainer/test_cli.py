@@ -19,7 +19,7 @@ COMMANDS = ["init", "train", "eval", "plot", "export", "bench", "tasks", "config
 # what the help of a command has to name
 OPTIONS = {
     "init": ["LIBRARY", "TASK", "--method"],
-    "train": ["CONFIG", "--task", "--seed", "--seeds", "--jobs", "--out", "--threads", "--resume", "--restart", "--steps", "--quiet",
+    "train": ["CONFIG", "--task", "--seed", "--seeds", "--jobs", "--out", "--threads", "--resume", "--restart", "--steps", "--init-from", "--quiet",
               "--task-library"],
     "eval": ["RUN", "--episodes", "--video", "--task-library"],
     "plot": ["RUN", "--task-library"],

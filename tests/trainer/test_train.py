@@ -82,6 +82,35 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
+# ---- starting from another run -------------------------------------------------------------------
+
+
+def test_a_run_starts_from_the_policy_of_another(tiny: Path, whole: Path, tmp_path: Path) -> None:
+    words = ["run.iterations=1", "policy.epochs=0", "evaluate.episodes=20", "--seed", 9]
+    new, other = tmp_path / "new", tmp_path / "other"
+    done = tce("train", tiny, "--init-from", whole, *words, "--out", new)
+    assert done.returncode == 0, done.stderr
+    assert f"init_from: '{whole}'" in (new / "config.yaml").read_text(encoding="utf-8")
+    # without an update it does what the other one does, and a run of its own does not
+    assert tce("train", tiny, *words, "--out", other).returncode == 0
+    said = [tce("eval", run, "--episodes", 20, "--seed", 5).stdout.partition("\n")[2] for run in (whole, new, other)]
+    assert said[0] == said[1] != said[2]
+    # its record repeats it, and so does the policy file
+    for i, again in enumerate(([new / "config.yaml"], [tiny, "--init-from", whole / "policy.safetensors", *words])):
+        assert tce("train", *again, "--out", tmp_path / f"again{i}").returncode == 0
+        assert (tmp_path / f"again{i}" / "progress.csv").read_bytes() == (new / "progress.csv").read_bytes()
+
+
+def test_a_run_that_does_not_fit_is_no_start(tiny: Path, whole: Path, tmp_path: Path) -> None:
+    for words, says in ((["mp.n_basis=3"], "outputs"), (["mp.alpha=5"], "set mp.alpha='10'"), (["policy.hidden=[9]"], "policy"),
+                        (["collect.time_input=false"], "set collect.mask_context and collect.time_input"),
+                        (["task.name=swing"], "numbers in an observation")):
+        done = tce("train", tiny, *words, "--init-from", whole, "--out", tmp_path / "no")
+        assert done.returncode == 1 and "cannot start from" in done.stderr and says in done.stderr, done.stderr
+    done = tce("train", tiny, "--init-from", tmp_path / "nowhere", "--out", tmp_path / "no")
+    assert done.returncode == 2 and "no such run folder" in done.stderr
+
+
 # ---- the run folder ------------------------------------------------------------------------------
 
 

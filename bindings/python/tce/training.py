@@ -506,7 +506,7 @@ def train(
     task: TaskLike, method: Optional[Method] = None, config: Config = None, *, seed: Optional[int] = None, out: Union[str, "os.PathLike[str]", None] = None,
     callback: Optional[Callback] = None, resume: bool = False, restart: bool = False, controller: Optional[Controller] = None,
     metrics: Union[Sequence[str], Mapping[str, str]] = (), n_steps: Optional[int] = None, dt: Optional[float] = None,
-    workers: int = 0, progress: bool = True,
+    workers: int = 0, progress: bool = True, init_from: Union[str, "os.PathLike[str]", Agent, Run, None] = None,
 ) -> Run:
     """Trains a policy in this process and leaves the run folder that ``tce train`` leaves; ``tce eval``, ``plot`` and ``export`` take it.
 
@@ -526,6 +526,8 @@ def train(
     n_steps, dt  steps of an episode and seconds per step of a Gymnasium environment that does not tell them
     workers     processes that have the environments of a task in Python; 0: this one. The bytes are the same for any number
     progress    shows how far the run is
+    init_from   a run folder, a policy file, a :class:`tce.Agent` or a :class:`Run` whose policy and normaliser a new run starts from. Sizes,
+                inputs and primitive must be the same; config.yaml records where they came from
 
     Ctrl-C stops the run after the iteration, saved; a second one abandons the iteration and raises KeyboardInterrupt. Environments in Python
     are used by the calling thread alone. To stop a run from another thread, make it yourself: ``run = tce.Run(…)``, ``run.train()`` in one

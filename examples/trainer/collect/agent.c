@@ -337,12 +337,12 @@ tce_status agent_check_task(const agent *a, const tce_env_spec *spec, const char
     return TCE_OK;
 }
 
-tce_status agent_check_settings(const agent *a, const settings *s, const char *path)
+int agent_other_primitive(const agent *a, const settings *s, primitive_difference *out)
 {
     settings now = *s, then = *s;
     setting_doubles *scales = &then.mp_weights_scale;
     if (a->acts)
-        return TCE_OK;
+        return 0;
     tce_mp_get_options(a->mp, &then.mp);
     if (then.mp.weights_scales) {
         /* a longer list is in no settings, and the file's may be anything */
@@ -358,14 +358,22 @@ tce_status agent_check_settings(const agent *a, const settings *s, const char *p
         const setting_row *row = &SETTINGS_MP.rows[i];
         if (!settings_has_row(s->table, row))
             continue;
-        char of_policy[4 * TEXT_SIZE], of_settings[4 * TEXT_SIZE];
-        settings_text(&then, row, of_policy, sizeof of_policy);
-        settings_text(&now, row, of_settings, sizeof of_settings);
-        if (strcmp(of_policy, of_settings) != 0)
-            return tce_fail(TCE_E_VALUE,
-                            "%s: the policy has %s.%s = %s, but config.yaml has %s: one of the two "
-                            "files has been changed, or is from another run",
-                            path, row->section, row->key, of_policy, of_settings);
+        settings_text(&then, row, out->of_policy, sizeof out->of_policy);
+        settings_text(&now, row, out->of_settings, sizeof out->of_settings);
+        out->row = row;
+        if (strcmp(out->of_policy, out->of_settings) != 0)
+            return 1;
     }
-    return TCE_OK;
+    return 0;
+}
+
+tce_status agent_check_settings(const agent *a, const settings *s, const char *path)
+{
+    primitive_difference d;
+    if (!agent_other_primitive(a, s, &d))
+        return TCE_OK;
+    return tce_fail(TCE_E_VALUE,
+                    "%s: the policy has %s.%s = %s, but config.yaml has %s: one of the two "
+                    "files has been changed, or is from another run",
+                    path, d.row->section, d.row->key, d.of_policy, d.of_settings);
 }

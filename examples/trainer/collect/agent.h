@@ -87,6 +87,15 @@ void agent_close(agent *a);
  */
 tce_status agent_check_task(const agent *a, const tce_env_spec *spec, const char *task);
 
+/* A setting of its primitive that is another than a run's, both as texts. */
+typedef struct primitive_difference {
+    const setting_row *row;
+    char of_policy[4 * TEXT_SIZE], of_settings[4 * TEXT_SIZE];
+} primitive_difference;
+
+/* Whether the primitive of an agent from a file is another than that of settings; the first key. */
+int agent_other_primitive(const agent *a, const settings *s, primitive_difference *out);
+
 /*
  * TCE_E_VALUE: the primitive of an agent from a file is not that of a run's settings, where the
  * method has one. path: of that file, for the message.

@@ -1,6 +1,8 @@
 /*
  * tce train: a new run, a run that continues, or a queue of runs, tasks times seeds.
  */
+#define _XOPEN_SOURCE 700 /* realpath */
+
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -34,6 +36,7 @@ static const char OPTIONS[] =
     "  --resume DIR    continue the run or the queue in DIR; CONFIG is not needed then\n"
     "  --restart       with --resume of a run: begin again. What is there is moved to "
     "DIR/before-restart-<n> first, nothing is lost\n"
+    "  --init-from RUN start from the policy and normaliser of another run (run.init_from)\n"
     "  --quiet         only warnings and errors\n"
     "  --help          this, and every setting\n"
     "\n"
@@ -44,7 +47,7 @@ static const char OPTIONS[] =
     "\n"
     "Ctrl-C finishes the iteration and saves; a second one ends at once.\n";
 
-enum { SEED, THREADS, STEPS, LIBRARY, TASK, N_OVERRIDES };
+enum { SEED, THREADS, STEPS, LIBRARY, INIT, TASK, N_OVERRIDES };
 
 typedef struct train_options {
     const char *out, *resume, *seeds, *tasks;
@@ -60,6 +63,19 @@ typedef struct train_options {
 static void add_override(train_options *o, int slot, const char *key, const char *value)
 {
     snprintf(o->storage[slot], sizeof o->storage[slot], "%s=%s", key, value);
+}
+
+/* --init-from RUN: where it lies is known in any working directory. Returns as take_option. */
+static int add_init(train_options *o, const char *run)
+{
+    char *path = realpath(run, NULL);
+    if (!path || strlen(path) >= TEXT_SIZE) {
+        free(path);
+        return fail_usage("train", "--init-from %s: no such run folder or policy file", run);
+    }
+    add_override(o, INIT, "run.init_from", path);
+    free(path);
+    return -1;
 }
 
 static int read_jobs(const char *text, int *out)
@@ -83,6 +99,7 @@ static const struct option LONG[] = {
     { "help", no_argument, NULL, 'h' },
     { "task-library", required_argument, NULL, 'L' },
     { "restart", no_argument, NULL, 'R' },
+    { "init-from", required_argument, NULL, 'i' },
     { 0 },
 };
 
@@ -102,6 +119,8 @@ static int take_option(train_options *o, int c, char **argv)
     case 'L':
         add_override(o, LIBRARY, "task.library", optarg);
         break;
+    case 'i':
+        return add_init(o, optarg);
     case 'T':
         o->tasks = optarg;
         break;
@@ -141,6 +160,8 @@ static int check_options(const train_options *o, const char *config)
         return fail_usage("train", "--restart goes with --resume DIR, the run that begins again");
     if (o->seeds && o->storage[SEED][0])
         return fail_usage("train", "--seeds tells the seeds already: leave --seed away");
+    if (o->storage[INIT][0] && !config)
+        return fail_usage("train", "--init-from goes with a CONFIG, of the run that begins");
     if (!config && !o->resume)
         return fail_usage("train", "name a settings file, for instance reacher5/tce");
     if ((o->seeds || o->tasks) && (!config || !is_config(config)))

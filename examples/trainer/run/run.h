@@ -94,6 +94,13 @@ void run_unlock(int lock);
 /* The other process that has the folder, or 0. */
 long run_lock_holder(const char *folder);
 
+/*
+ * The policy and normaliser of run.init_from into those of an agent that was just made; Adam starts
+ * anew. TCE_E_SHAPE, TCE_E_VALUE: they are not of the same sizes, inputs or primitive; the message
+ * says which.
+ */
+tce_status run_init(const settings *s, const agent *to);
+
 /* ---- logs ------------------------------------------------------------------------------------ */
 
 /* How far the logs had come at a checkpoint. */

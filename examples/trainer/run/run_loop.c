@@ -223,6 +223,8 @@ static tce_status prepare(run *r, run_start start)
             "%s/progress.csv is shorter than it was at the checkpoint: earlier rows are missing",
             r->folder);
 
+    if (status == TCE_OK && fresh && r->s->run.init_from[0])
+        status = run_init(r->s, r->subject.way->agent(r->subject.learner));
     if (status == TCE_OK && fresh) {
         clear_row(r);
         status = evaluate(r, 0);

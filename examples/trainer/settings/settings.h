@@ -62,6 +62,7 @@ typedef struct settings {
         double stop_success;      /* ends the run when an evaluation reaches it; 0: never */
         int32_t checkpoint_every; /* iterations */
         int32_t checkpoint_keep;
+        char init_from[TEXT_SIZE]; /* run folder or policy file to start from; empty: none */
     } run;
     struct {
         char name[TEXT_SIZE];

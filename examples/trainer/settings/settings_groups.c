@@ -83,6 +83,9 @@ static const setting_row RUN_ROWS[] = {
       SETTING_FREE | SETTING_CADENCE, "iterations between checkpoints" },
     { "run", "checkpoint_keep", SETTING_INT, AT(run.checkpoint_keep), "2", 2, 1000, NULL,
       SETTING_FREE | SETTING_CADENCE, "checkpoints kept" },
+    { "run", "init_from", SETTING_TEXT, AT(run.init_from), "", 0, 0, NULL, SETTING_FREE,
+      "run folder or policy file whose policy and normaliser the run starts from; empty: from new "
+      "weights" },
 };
 
 static const setting_row TASK_ROWS[] = {
