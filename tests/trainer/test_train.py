@@ -203,13 +203,13 @@ def test_many_metrics_with_long_names_are_columns_and_the_steps_are_counted(tiny
     names = [f"{'m' * 88}{i:02d}" for i in range(80)]
     assert [float(table[-1][name]) for name in names] == [float(i) for i in range(80)]
     assert [float(table[0]["eval_" + name]) for name in names] == [float(i) for i in range(80)]
-    assert table[-1]["critic_loss"] and table[-1]["entropy"] and table[-1]["steps"] == "80"
+    assert table[-1]["critic_loss"] and table[-1]["entropy"] and table[-1]["dropped"] == "0"
 
 
 def test_no_metric_of_a_task_takes_the_place_of_a_column_of_the_run(tiny: Path, whole: Path, tmp_path: Path, faulty: Path) -> None:
     arguments = [tiny, f"task.library={faulty}", "task.name=named", "run.iterations=1", "--out", tmp_path / "run"]
     own = [name for name in rows(whole)[0] if name not in ("success", "via_distance", "goal_distance")]
-    assert {"iteration", "env_steps", "return", "length", "dropped", "steps", "critic_loss", "entropy", "eval_return"} <= set(own)
+    assert {"iteration", "env_steps", "return", "length", "dropped", "critic_loss", "entropy", "eval_return"} <= set(own)
     for name in own:
         done = tce("train", *arguments, f"task.options=metric={name}")
         assert done.returncode == 1 and f'"{name}" is a name that training logs' in done.stderr, (name, done.stderr)
@@ -657,6 +657,14 @@ def test_training_that_diverges_says_so_and_what_to_lower(tiny: Path, tmp_path: 
     done = tce("train", tiny, setting, "--out", tmp_path / "run")
     assert done.returncode == 1, done.stdout
     assert re.search(r"training diverged in iteration \d+: .*; lower .*" + re.escape(setting.split("=")[0]), done.stderr), done.stderr
+
+
+def test_what_to_lower_are_settings_of_the_method(tmp_path: Path) -> None:
+    words = ["run.method=sac", "task.name=reacher5", "collect.learning_starts=100", "policy.hidden=[8]", "critic.hidden=[8]",
+             "update.batch_size=16", "update.replay_size=1000", "run.iterations=2", "evaluate.episodes=2"]
+    done = tce("train", *words, "critic.learning_rate=1e300", "--out", tmp_path / "run")
+    assert done.returncode == 1, done.stdout
+    assert done.stderr.rstrip().endswith("; lower policy.learning_rate or critic.learning_rate"), done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")

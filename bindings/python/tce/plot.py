@@ -48,7 +48,8 @@ NAMES = {
 # numbers of the update, not of episodes
 OF_THE_UPDATE = {
     "entropy", "kl_mean", "kl_cov", "critic_loss", "policy_loss", "trust_region_loss", "policy_gradient_norm", "ratio_max",
-    "approx_kl", "fraction_clipped", "dropped", "steps"}
+    "approx_kl", "fraction_clipped", "value_loss", "ratio_clip", "explained_variance", "std", "updates", "alpha_loss", "alpha", "value",
+    "dropped"}
 
 RATES = {"success", "hit_ball", "ball_returned_success", "has_left_floor"}
 

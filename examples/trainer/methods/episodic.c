@@ -16,8 +16,6 @@
 const char *const EPISODIC_PHASES[] = { "simulation", "critic", "policy", NULL };
 const char *const EPISODIC_COLUMNS[] = { "return",
                                          "length",
-                                         "dropped",
-                                         "steps",
                                          "critic_loss",
                                          "entropy",
                                          "kl_mean",
@@ -108,15 +106,13 @@ static void take_columns(learner *l)
 {
     const episodes *ep = &l->train;
     const size_t n_episodes = ep->M + 2;
-    l->critic_column = n_episodes + 2;
+    l->critic_column = n_episodes;
     l->policy_column = l->critic_column + 1;
     l->n_columns = l->policy_column + POLICY_COLUMNS;
     l->columns = memory_take(&l->arrays, l->n_columns, sizeof *l->columns);
     if (!l->columns)
         return;
     memcpy(l->columns, ep->names, n_episodes * sizeof *l->columns);
-    l->columns[n_episodes] = "dropped";
-    l->columns[n_episodes + 1] = "steps";
     l->columns[l->critic_column] = "critic_loss";
     memcpy(l->columns + l->policy_column, POLICY_COLUMN_NAMES, POLICY_COLUMNS * sizeof *l->columns);
 }
@@ -217,8 +213,6 @@ tce_status episodic_collect(learner *l, int64_t i, after_round hook, progress *o
     out->episodes = (int64_t)ep->E;
     out->dropped = (int64_t)ep->n_dropped;
     episodes_report(ep, out->values);
-    out->values[l->critic_column - 2] = (double)ep->n_dropped;
-    out->values[l->critic_column - 1] = (double)ep->n_steps;
     return TCE_OK;
 }
 

@@ -33,8 +33,6 @@ typedef struct learner {
 } learner;
 
 enum {
-    COLUMN_DROPPED,
-    COLUMN_STEPS,
     COLUMN_UPDATES,
     COLUMN_CRITIC_LOSS,
     COLUMN_POLICY_LOSS,
@@ -44,10 +42,9 @@ enum {
     COLUMN_VALUE,
     N_COLUMNS
 };
-static const char *const COLUMNS[N_COLUMNS + 1] = { "dropped",     "steps",       "updates",
-                                                    "critic_loss", "policy_loss", "alpha_loss",
-                                                    "alpha",       "entropy",     "value",
-                                                    NULL };
+static const char *const COLUMNS[N_COLUMNS + 1] = { "updates",    "critic_loss", "policy_loss",
+                                                    "alpha_loss", "alpha",       "entropy",
+                                                    "value",      NULL };
 enum { PHASE_SIMULATION, PHASE_UPDATE };
 static const char *const PHASES[] = { "simulation", "update", NULL };
 
@@ -206,8 +203,6 @@ static void report(learner *l, const off_policy_sum *sum, progress *out)
     out->dropped = env->n_dropped;
     out->seconds[PHASE_SIMULATION] = sum->simulation;
     out->seconds[PHASE_UPDATE] = sum->update;
-    own_values[COLUMN_DROPPED] = (double)env->n_dropped;
-    own_values[COLUMN_STEPS] = (double)env->n_steps;
     own_values[COLUMN_UPDATES] = (double)sum->n;
     stepping_report(env, out->values);
     if (sum->n == 0)

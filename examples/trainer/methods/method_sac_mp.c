@@ -47,8 +47,6 @@ typedef struct learner {
 } learner;
 
 enum {
-    COLUMN_DROPPED,
-    COLUMN_STEPS,
     COLUMN_UPDATES,
     COLUMN_CRITIC_LOSS,
     COLUMN_POLICY_LOSS,
@@ -58,10 +56,9 @@ enum {
     COLUMN_VALUE,
     N_COLUMNS
 };
-static const char *const COLUMNS[N_COLUMNS + 1] = { "dropped",     "steps",       "updates",
-                                                    "critic_loss", "policy_loss", "alpha_loss",
-                                                    "alpha",       "entropy",     "value",
-                                                    NULL };
+static const char *const COLUMNS[N_COLUMNS + 1] = { "updates",    "critic_loss", "policy_loss",
+                                                    "alpha_loss", "alpha",       "entropy",
+                                                    "value",      NULL };
 enum { PHASE_SIMULATION, PHASE_UPDATE };
 static const char *const PHASES[] = { "simulation", "update", NULL };
 
@@ -239,8 +236,6 @@ static tce_status iterate(void *self, int64_t i, progress *out)
     for (size_t c = 0; n_reported > 0 && c < l->M + 2; c++)
         out->values[c] = l->reported[c] / (double)n_reported;
     double *values = out->values + l->M + 2;
-    values[COLUMN_DROPPED] = (double)out->dropped;
-    values[COLUMN_STEPS] = (double)out->env_steps;
     values[COLUMN_UPDATES] = sums[COLUMN_UPDATES];
     for (int c = COLUMN_CRITIC_LOSS; sums[COLUMN_UPDATES] > 0.0 && c < N_COLUMNS; c++)
         values[c] = sums[c] / sums[COLUMN_UPDATES];

@@ -19,9 +19,8 @@ size_t method_n_phases(const method *way)
 }
 
 /* Columns of any run; a '*' stands for the rest of a name. */
-static const char *const OF_A_RUN[] = {
-    "iteration", "env_steps", "return", "length", "eval_*", NULL
-};
+static const char *const OF_A_RUN[] = { "iteration", "env_steps", "dropped", "return",
+                                        "length",    "eval_*",    NULL };
 
 /* Adds a name once. */
 static size_t add_name(const char *name, size_t n, size_t room, const char **out)

@@ -14,9 +14,7 @@
 #include "tools/clock.h"
 
 const char *const ON_POLICY_PHASES[] = { "simulation", "acting", "update", NULL };
-const char *const ON_POLICY_COLUMNS[] = { "dropped",
-                                          "steps",
-                                          "entropy",
+const char *const ON_POLICY_COLUMNS[] = { "entropy",
                                           "value_loss",
                                           "policy_loss",
                                           "policy_gradient_norm",
@@ -31,8 +29,8 @@ const char *const ON_POLICY_COLUMNS[] = { "dropped",
                                           NULL };
 
 /* Numbers that every on-policy method logs, after those of the task. */
-enum { COLUMN_DROPPED, COLUMN_STEPS, COLUMN_EXPLAINED, COLUMN_STD, N_SHARED };
-static const char *const SHARED[N_SHARED] = { "dropped", "steps", "explained_variance", "std" };
+enum { COLUMN_EXPLAINED, COLUMN_STD, N_SHARED };
+static const char *const SHARED[N_SHARED] = { "explained_variance", "std" };
 
 /* Added to variances before their root. */
 #define NORMALISER_EPSILON 1e-8
@@ -625,8 +623,6 @@ tce_status on_policy_iterate(void *self, int64_t i, progress *out)
     out->env_steps = l->env.n_steps;
     out->episodes = l->env.n_ended;
     out->dropped = l->env.n_dropped;
-    shared[COLUMN_DROPPED] = (double)l->env.n_dropped;
-    shared[COLUMN_STEPS] = (double)l->env.n_steps;
     shared[COLUMN_EXPLAINED] = explained_variance(&l->rollout);
     shared[COLUMN_STD] = mean_std(l);
     stepping_report(&l->env, out->values);

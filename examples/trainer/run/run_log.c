@@ -25,14 +25,16 @@
  */
 static long timing_length(FILE *file, int64_t iteration)
 {
-    char line[512];
+    char *line = NULL;
+    size_t size = 0;
     long length = 0;
     rewind(file);
-    for (size_t row = 0; fgets(line, sizeof line, file) && strchr(line, '\n'); row++) {
+    for (size_t row = 0; getline(&line, &size, file) > 0 && strchr(line, '\n'); row++) {
         if (row > 0 && strtoll(line, NULL, 10) > iteration)
             break;
         length = ftell(file);
     }
+    free(line);
     return length;
 }
 

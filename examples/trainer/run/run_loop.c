@@ -5,6 +5,7 @@
  * checkpoint repeats what was lost, byte for byte.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +19,11 @@ typedef struct run {
     const char *folder;
     const settings *s;
     run_subject subject;
-    episodes test;   /* of the subject */
-    memory arrays;   /* of these, and the two below */
-    metrics m;       /* the row of an iteration: columns of the method, then of the evaluation */
-    size_t n_train;  /* columns of the method */
-    double *seconds; /* [phases] in this iteration */
+    episodes test;       /* of the subject */
+    memory arrays;       /* of these, and the two below */
+    metrics m;           /* the row of an iteration: columns of training, then of the evaluation */
+    size_t n_train;      /* columns of training: those of the method, and dropped episodes */
+    double *seconds;     /* [phases] in this iteration */
     double *all_seconds; /* [phases] since the start */
     const run_observer *observer;
     run_log log;
@@ -110,19 +111,38 @@ static void clear_row(run *r)
     memset(r->seconds, 0, method_n_phases(r->subject.way) * sizeof *r->seconds);
 }
 
+/* The settings of a method that calm its training: "policy.learning_rate or critic.learning_rate". */
+static const char *calming_settings(const settings_table *table, char *out, size_t size)
+{
+    const setting_row *found[8], *row;
+    size_t n = 0;
+    for (size_t i = 0; n < 8 && (row = settings_row(table, i)) != NULL; i++)
+        if (strcmp(row->key, "learning_rate") == 0 || strcmp(row->key, "initial_std") == 0)
+            found[n++] = row;
+    out[0] = '\0';
+    for (size_t k = 0; k < n; k++) {
+        const size_t used = strlen(out);
+        snprintf(out + used, size - used, "%s%s.%s",
+                 k == 0      ? ""
+                 : k + 1 < n ? ", "
+                             : " or ",
+                 found[k]->section, found[k]->key);
+    }
+    return out;
+}
+
 /*
  * After a failure of an iteration: numbers that are not finite, or matrices that are no longer
  * positive definite, are what training that diverges leaves.
  */
-static tce_status explain(tce_status status, int64_t i)
+static tce_status explain(const run *r, tce_status status, int64_t i)
 {
+    char remedies[256];
     if (status != TCE_E_VALUE && status != TCE_E_NOT_PD && status != TCE_E_NO_CONVERGE &&
         status != TCE_E_NOT_FINITE && status != TCE_E_SINGULAR)
         return status;
-    return tce_fail(status,
-                    "training diverged in iteration %lld: %s; lower policy.learning_rate, "
-                    "critic.learning_rate or policy.initial_std",
-                    (long long)i, tce_error_message());
+    return tce_fail(status, "training diverged in iteration %lld: %s; lower %s", (long long)i,
+                    tce_error_message(), calming_settings(r->s->table, remedies, sizeof remedies));
 }
 
 /* One iteration with all that follows it. */
@@ -139,7 +159,8 @@ static tce_status advance(run *r)
     if (status == TCE_OK)
         status = check_wanted(r);
     if (status != TCE_OK)
-        return explain(status, i);
+        return explain(r, status, i);
+    r->m.values[r->n_train - 1] = (double)made.dropped;
     r->mark.iteration = i;
     r->mark.env_steps += made.env_steps;
     for (size_t k = 0; way->phases[k]; k++)
@@ -149,7 +170,7 @@ static tce_status advance(run *r)
     r->mark.eval_success = NAN;
     if (evaluated) {
         const double evaluation = now_seconds();
-        status = explain(evaluate(r, (uint64_t)i), i);
+        status = explain(r, evaluate(r, (uint64_t)i), i);
         spent.evaluation = now_seconds() - evaluation;
         r->mark.eval_success = metrics_get(&r->m, "eval_success");
     }
@@ -257,7 +278,8 @@ static tce_status create_parts(run *r, const method_context *c)
                                        PURPOSE_EVAL_ENV, "eval_", s->evaluate.options };
     const size_t n_phases = method_n_phases(way);
     const char *const *names;
-    r->n_train = way->columns(r->subject.learner, &names);
+    const size_t n_own = way->columns(r->subject.learner, &names);
+    r->n_train = n_own + 1;
     r->seconds = memory_doubles(&r->arrays, n_phases);
     r->all_seconds = memory_doubles(&r->arrays, n_phases);
     tce_status status = episodes_create(&r->test, c->t, s, c->pool, &options);
@@ -265,8 +287,10 @@ static tce_status create_parts(run *r, const method_context *c)
         status = methods_check_metrics(s->methods, r->test.spec);
     if (status == TCE_OK)
         status = episodes_allocate(&r->test, a, &r->arrays);
-    for (size_t i = 0; status == TCE_OK && i < r->n_train; i++)
+    for (size_t i = 0; status == TCE_OK && i < n_own; i++)
         status = add_column(r, names[i]);
+    if (status == TCE_OK)
+        status = add_column(r, "dropped");
     for (size_t i = 0; status == TCE_OK && i < r->test.M + 2; i++)
         status = add_column(r, r->test.names[i]);
     return status;
