@@ -1,6 +1,6 @@
 /*
- * ranks: pools that span processes. The processes are threads here, each with a pool of its own, and
- * bytes go from one to the other by a barrier.
+ * ranks: pools that span processes. The processes are threads here, each with a pool of its own,
+ * and bytes go from one to the other by a barrier.
  */
 #include <check.h>
 #include <pthread.h>

@@ -148,7 +148,7 @@ using rollout_options = detail::options<tce_rollout_options, tce_rollout_options
 using rollout_paths = detail::plain<tce_rollout_paths>;
 using store_array = detail::plain<tce_store_array>;
 
-/* ---- random streams and threads ------------------------------------------------------------------------------------ */
+/* ---- random streams and threads -------------------------------------------------------------- */
 
 /* A random stream, keyed by what it is for. A value: copies continue with the same numbers. */
 class random

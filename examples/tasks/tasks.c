@@ -1,7 +1,7 @@
 /*
- * What libtce_tasks.so exports: the list of all tasks. Those on MuJoCo are in a library of their own
- * beside it. Where that one does not load, as it needs MuJoCo, the others work all the same, and
- * tables under the names of the rest say what is missing.
+ * What libtce_tasks.so exports: the list of all tasks. Those on MuJoCo are in a library of their
+ * own beside it. Where that one does not load, as it needs MuJoCo, the others work all the same,
+ * and tables under the names of the rest say what is missing.
  */
 #define _GNU_SOURCE /* dladdr */
 

@@ -32,9 +32,9 @@ typedef tce_status (*tce_pool_gather)(void *user, void *all, const size_t *at);
  * With n_ranks > 1 the pool spans processes that all do the same work on the same data: passes of
  * networks over many rows are split among them, everything else is repeated by each. The results
  * have the same bytes on all ranks, and the bytes of one process. One thread of each process makes
- * the calls that exchange, in the same order everywhere; the callbacks run in that thread. What runs
- * inside an item of a pool never exchanges. When a rank fails in a pass that is split, the pass has
- * the status and message of the lowest failing rank on all of them.
+ * the calls that exchange, in the same order everywhere; the callbacks run in that thread. What
+ * runs inside an item of a pool never exchanges. When a rank fails in a pass that is split, the
+ * pass has the status and message of the lowest failing rank on all of them.
  */
 typedef struct tce_pool_options {
     size_t struct_size;

@@ -29,8 +29,8 @@ TCE_API TCE_NODISCARD tce_status tce_returns_gae(size_t E, size_t T, const doubl
                                                  double *out_advantages, double *out_returns);
 
 /*
- * Monte-Carlo returns R_t, with V_T after the last step, and advantages A_t = R_t - V_t; same shapes
- * and statuses.   Since 0.2.
+ * Monte-Carlo returns R_t, with V_T after the last step, and advantages A_t = R_t - V_t; same
+ * shapes and statuses.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_returns_monte_carlo(size_t E, size_t T, const double *rewards,
                                                          const double *values, const uint8_t *ends,

@@ -31,8 +31,8 @@ enum { BLOCK = 512, COLUMNS = 4096 };
 #define MOST_PARTS 64
 
 /*
- * A batch is split among ranks from so many multiplications on: half a millisecond of a core, beside
- * four messages of some 10 us each.
+ * A batch is split among ranks from so many multiplications on: half a millisecond of a core,
+ * beside four messages of some 10 us each.
  */
 #define WORTH_SENDING ((size_t)1 << 22)
 

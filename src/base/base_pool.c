@@ -31,9 +31,9 @@
 #define LOOKS 600
 
 /*
- * Work of fewer multiplications than this, in small matrices a tenth of a millisecond, is done sooner
- * by the calling thread alone: handing over costs more than it saves (measured on the segment
- * objective, which hands over four times).
+ * Work of fewer multiplications than this, in small matrices a tenth of a millisecond, is done
+ * sooner by the calling thread alone: handing over costs more than it saves (measured on the
+ * segment objective, which hands over four times).
  */
 #define WORTH_WAKING 65536
 
@@ -384,7 +384,9 @@ tce_status tce_pool_run(tce_pool *pool, size_t n_items, size_t chunk_size, tce_p
         return status;
     }
 
-    /* publish the call when the last one's stragglers are gone, help with it, wait for the others */
+    /*
+     * publish the call when the last one's stragglers are gone, help with it, wait for the others
+     */
     pool->running = 1;
     wait_for_workers(pool);
     const pool_call next = { .work = work,

@@ -189,8 +189,8 @@ tce_status tce__parts_run(const tce__parts *parts, tce_pool_work work, void *con
 tce_status tce__parts_rows(const tce__parts *parts, size_t row_size, void *rows);
 
 /*
- * x [n_parts, n], of which this process has its parts, -> out [n], added by a binary tree; x is used
- * up. `out` may be the first part. tce__parts_room: rows that the array x must have.
+ * x [n_parts, n], of which this process has its parts, -> out [n], added by a binary tree; x is
+ * used up. `out` may be the first part. tce__parts_room: rows that the array x must have.
  */
 tce_status tce__parts_sum(const tce__parts *parts, size_t n, double *x, double *out);
 tce_status tce__parts_sum_float(const tce__parts *parts, size_t n, float *x, float *out);

@@ -1,7 +1,7 @@
 /*
- * Whether the BLAS multiplies correctly: C = op(A) op(B) beside plain loops, for sizes below, at and
- * above those of its kernels. There have been builds whose dgemm was wrong on one kind of processor
- * alone, silently.
+ * Whether the BLAS multiplies correctly: C = op(A) op(B) beside plain loops, for sizes below, at
+ * and above those of its kernels. There have been builds whose dgemm was wrong on one kind of
+ * processor alone, silently.
  *
  * The entries are small integers, so that every sum is exact in float too, in any order, with or
  * without fused multiply-add: the results have to be equal.

@@ -1,6 +1,6 @@
 /*
- * What the files of net share, and what policy uses of it: the handle, the kernels of one precision,
- * the place of a network inside another handle's block.
+ * What the files of net share, and what policy uses of it: the handle, the kernels of one
+ * precision, the place of a network inside another handle's block.
  *
  * A batch of n rows is cut into parts, which run on the pool, and a part into chunks of nearly
  * equal size. Both depend on n only. Within a chunk the activations lie layer after layer: [rows,

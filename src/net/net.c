@@ -111,7 +111,9 @@ tce_status tce__net_plan(const tce_net_options *options, tce_net *out)
             net.n_weights += width * (width_of(options, l - 1) + 1);
     }
 
-    /* the largest chunk and the most parts of any batch; start and training take turns in `parts` */
+    /*
+     * the largest chunk and the most parts of any batch; start and training take turns in `parts`
+     */
     const size_t max_rows = net.max_pass > net.max_batch ? net.max_pass : net.max_batch;
     net.max_rows = smaller(max_rows, TCE__NET_CHUNK_ROWS);
     net.max_parts = tce__parts_count(max_rows);

@@ -14,7 +14,9 @@
 
 /* ---- parts and chunks ------------------------------------------------------------------------ */
 
-/* What a call does with the batch: `work` for each chunk, and the arrays it needs, NULL where not. */
+/*
+ * What a call does with the batch: `work` for each chunk, and the arrays it needs, NULL where not.
+ */
 typedef struct job {
     const tce_net *net;
     size_t n;

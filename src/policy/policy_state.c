@@ -3,8 +3,8 @@
  * "<prefix>.covariance", or, when shared, the raw vector "<prefix>.covariance.raw" with its Adam;
  * "<prefix>.form" (form, start) and "<prefix>.std" (min_std, initial_std). Where the spread is not
  * softplus, or mean and spread share a body: "<prefix>.spread" (spread, shared_body) and
- * "<prefix>.log_std" (log_std_low, log_std_high); where the last layer starts with another gain than
- * 0.01: "<prefix>.gain".
+ * "<prefix>.log_std" (log_std_low, log_std_high); where the last layer starts with another gain
+ * than 0.01: "<prefix>.gain".
  */
 #include <tce/policy.h>
 

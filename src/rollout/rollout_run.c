@@ -1,8 +1,8 @@
 /*
  * Environments at work: reset, whole episodes along desired paths, single steps. Environment i is
  * one item of the pool, so a whole episode runs in one thread and nothing that it writes is shared;
- * each of its episodes has a random stream of its own. Both make the bytes independent of the number
- * of threads.
+ * each of its episodes has a random stream of its own. Both make the bytes independent of the
+ * number of threads.
  *
  * An episode is over after n_steps steps, whether or not the task says so; one that ends earlier
  * has to say so.

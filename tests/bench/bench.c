@@ -8,7 +8,8 @@
  *                              its median seconds: lets bench.py and bench_rl.py take turns with
  *                              the peers. Also "product M N K": floats, [M, N] = [M, K] [K, N]
  *
- * The machine's own rates (dsyevd, sgemm) are measured beside, through LAPACK and the library's linalg.
+ * The machine's own rates (dsyevd, sgemm) are measured beside, through LAPACK and the library's
+ * linalg.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,7 +176,9 @@ static void activations_tanh(void)
     must(tce_net_forward(data.wide[1], SMALL_ROWS, data.x, data.out_x));
 }
 
-/* LAPACK's symmetric eigensolver with vectors, which a projection without its own dual would need */
+/*
+ * LAPACK's symmetric eigensolver with vectors, which a projection without its own dual would need
+ */
 static void eigen(void)
 {
     static double work[1 + 6 * P + 2 * P * P];

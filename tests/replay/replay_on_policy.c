@@ -459,7 +459,10 @@ void replay_gsde_distribution(replay_case *c)
     gsde_deviations(&g, n, z, sigma);
     const double *given = replay_array(c, c->root, "action", n * A);
     for (size_t k = 0; k < n * A; k++) {
-        /* without features there is no noise, and the density is that of an action of the case's own */
+        /*
+         * without features there is no noise, and the density is that of an action of the case's
+         * own
+         */
         u[k] = noise[k] != 0.0 ? mean[k] + noise[k] : given[k];
         action[k] = squash ? tanh(u[k]) : u[k];
     }
@@ -1091,7 +1094,9 @@ void replay_bbrl_clip_updates(replay_case *c)
     clipped_critic_epochs(c, shape[0], contexts);
 }
 
-/* ---- what a trained policy does --------------------------------------------------------------- */
+/*
+ * ---- what a trained policy does ---------------------------------------------------------------
+ */
 
 void replay_policy_action(replay_case *c)
 {

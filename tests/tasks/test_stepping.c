@@ -16,7 +16,10 @@
 
 enum { N = 3, O = 2, A = 1, T = 6 };
 
-/* ---- tasks: the toy without states, in episodes that may end early, and one without raw actions -- */
+/*
+ * ---- tasks: the toy without states, in episodes that may end early, and one without raw actions
+ * --
+ */
 
 TOY(counter, "raw=1 steps=6 early=3")
 TOY(tracker, "steps=6")

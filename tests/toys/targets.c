@@ -1,8 +1,9 @@
 /*
  * Tasks for the tests of training: the toy with a target of its own for each. Three have names that
- * begin alike. "gives_nan" and "fails" go wrong in training, in environment 0, from the episode that
- * the options name ("from=12"), else from the first; the others fail when the options name them
- * ("fails=family_two"). "unmarked" is family_one, but its last step does not say that it is one.
+ * begin alike. "gives_nan" and "fails" go wrong in training, in environment 0, from the episode
+ * that the options name ("from=12"), else from the first; the others fail when the options name
+ * them ("fails=family_two"). "unmarked" is family_one, but its last step does not say that it is
+ * one.
  */
 #include "support/toy.h"
 

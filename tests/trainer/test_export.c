@@ -1,8 +1,8 @@
 /*
  * Exported C against the library: every kind of primitive, network, normaliser and range of actions
- * is exported, compiled with all warnings as errors, loaded, and must give the library's numbers for
- * contexts, paths, new starts and single times, or for observations; and refuse what the library
- * refuses.
+ * is exported, compiled with all warnings as errors, loaded, and must give the library's numbers
+ * for contexts, paths, new starts and single times, or for observations; and refuse what the
+ * library refuses.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -405,7 +405,9 @@ static double difference(size_t n, const double *got, const double *want)
 
 /* ---- golden ---------------------------------------------------------------------------------- */
 
-/* What the policy sees at a time of a drawn observation, and what the library makes of it, out [P]. */
+/*
+ * What the policy sees at a time of a drawn observation, and what the library makes of it, out [P].
+ */
 static void draw_inputs(const agent *a, tce_random *random, double time, double *inputs,
                         double *out)
 {

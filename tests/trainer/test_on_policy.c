@@ -1,6 +1,6 @@
 /*
- * PPO, gSDE and step-based TRPL beside their cases: steps that are lost, a clip of width 0, runs that
- * are interrupted in mid-episode, threads, no allocation while they run.
+ * PPO, gSDE and step-based TRPL beside their cases: steps that are lost, a clip of width 0, runs
+ * that are interrupted in mid-episode, threads, no allocation while they run.
  */
 #include <check.h>
 #include <math.h>

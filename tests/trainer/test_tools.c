@@ -271,7 +271,9 @@ START_TEST(a_message_without_memory_says_so_and_so_does_the_one_around_it)
 }
 END_TEST
 
-/* ---- kernels of OpenBLAS ---------------------------------------------------------------------- */
+/*
+ * ---- kernels of OpenBLAS ----------------------------------------------------------------------
+ */
 
 START_TEST(only_kernels_older_than_the_processor_are_replaced)
 {

@@ -267,7 +267,9 @@ static int try_found(model_job *job, const char *folder, uid_t library_owner)
     return 0;
 }
 
-/* $XDG_DATA_HOME/tce/models, by default ~/.local/share/tce/models; 0 when there is no such folder. */
+/*
+ * $XDG_DATA_HOME/tce/models, by default ~/.local/share/tce/models; 0 when there is no such folder.
+ */
 static int user_models(char *out)
 {
     const char *data = getenv("XDG_DATA_HOME");

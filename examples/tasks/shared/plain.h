@@ -10,7 +10,9 @@
 
 #include "options.h"
 
-/* An instance of `size` bytes, zeros but for its option, read from `settings`. free() destroys it. */
+/*
+ * An instance of `size` bytes, zeros but for its option, read from `settings`. free() destroys it.
+ */
 tce_status plain_create(const char *task, size_t size, const char *settings,
                         const task_option *option, void **out);
 

@@ -1,7 +1,7 @@
 /*
  * What a policy sees of a task and does in it, and the sizes of a trained one, each against the
- * others: outputs of the network = parameters of the primitive or numbers of an action, inputs = what
- * is taken of the observation and the time, degrees of freedom = those of the task.
+ * others: outputs of the network = parameters of the primitive or numbers of an action, inputs =
+ * what is taken of the observation and the time, degrees of freedom = those of the task.
  */
 #include "collect/agent.h"
 

@@ -39,8 +39,8 @@ typedef struct agent {
 
 /*
  * What an agent sees of a task; the rest stays 0: policy, primitive, normaliser, outputs, P and
- * contextual. mask_context: only the entries that the task calls context; else time_input adds the time. spec and task must outlive
- * *out.
+ * contextual. mask_context: only the entries that the task calls context; else time_input adds the
+ * time. spec and task must outlive *out.
  */
 void agent_describe(agent *out, const tce_env_spec *spec, const char *task, int mask_context,
                     int time_input);

@@ -114,8 +114,9 @@ typedef struct episodes {
     /* NULL, or [E, P] taken instead of drawing: to repeat recorded episodes. The caller's. */
     const double *given_params;
     /*
-     * NULL, or what draws in place of the policy's distribution when exploring: outputs of the policy
-     * for episodes first … first + n - 1, of which `inputs` has the rows, into their rows of params
+     * NULL, or what draws in place of the policy's distribution when exploring: outputs of the
+     * policy for episodes first … first + n - 1, of which `inputs` has the rows, into their rows of
+     * params
      */
     tce_status (*draw)(void *context, struct episodes *ep, size_t first, size_t n);
     void *draw_context;
@@ -135,8 +136,8 @@ typedef struct episodes {
     double *results;              /* [E, M] metrics of the task */
     double *returns;              /* [E] undiscounted */
     /*
-     * [N, numbers of a state], where a task carries them: of the environments before the collection,
-     * which in evaluations are those that they were made with
+     * [N, numbers of a state], where a task carries them: of the environments before the
+     * collection, which in evaluations are those that they were made with
      */
     double *states;
     const char **names; /* [M + 2]: return, the task's metrics, length, with the prefix */
@@ -158,9 +159,9 @@ typedef struct episodes_options {
 } episodes_options;
 
 /*
- * Environments that evaluations with an agent are given. One that acts at every step has so many that
- * its networks see rows of some length and all threads have work, however few environments train.
- * Along paths they are those of training.
+ * Environments that evaluations with an agent are given. One that acts at every step has so many
+ * that its networks see rows of some length and all threads have work, however few environments
+ * train. Along paths they are those of training.
  */
 int32_t evaluation_environments(const settings *s, const agent *a);
 
@@ -183,9 +184,10 @@ typedef tce_status (*after_round)(void *context, const episodes *ep, size_t firs
 
 /*
  * Collects E episodes with the agent's policy, drawn (explore) or with its mean; one that acts at
- * every step has its mean here, and explores in stepping.h. `number` counts collections and keys the
- * random streams: episode e of an evaluation draws from (seed, purpose, e, number), whatever the
- * number of environments; of training, environment i from (seed, purpose, i, its episodes so far).
+ * every step has its mean here, and explores in stepping.h. `number` counts collections and keys
+ * the random streams: episode e of an evaluation draws from (seed, purpose, e, number), whatever
+ * the number of environments; of training, environment i from (seed, purpose, i, its episodes so
+ * far).
  */
 tce_status episodes_collect(episodes *ep, uint64_t number, int explore, after_round hook,
                             void *context);
@@ -211,8 +213,8 @@ typedef tce_status (*replay_seen)(void *context, void *instance, size_t t, doubl
 
 /*
  * Episode e of the last collection once more, in another instance of its task: the same reset, the
- * same path or actions. Where a task carries state from episode to episode, those of the same environment
- * before it are run first, unseen. work [O + 2 D].
+ * same path or actions. Where a task carries state from episode to episode, those of the same
+ * environment before it are run first, unseen. work [O + 2 D].
  */
 tce_status collect_replay(const episodes *ep, size_t e, void *instance, double *work,
                           replay_seen seen, void *context);

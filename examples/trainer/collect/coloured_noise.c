@@ -79,7 +79,9 @@ void noise_sequence(const noise_spectrum *n, const double *real, const double *i
         out[t] *= unit;
 }
 
-/* cov(l) = (1 / (C scale)^2) sum over k of m_k 2 s_k^2 cos(2 pi k l / C), m_k how often X_k counts */
+/*
+ * cov(l) = (1 / (C scale)^2) sum over k of m_k 2 s_k^2 cos(2 pi k l / C), m_k how often X_k counts
+ */
 double noise_autocovariance(const noise_spectrum *n, size_t lag)
 {
     double sum = 0.0;
@@ -128,7 +130,9 @@ tce_status noise_stream_create(noise_stream *s, const noise_stream_options *opti
     return TCE_OK;
 }
 
-/* The present chunk of an environment: rows of its actions after each other in one random stream. */
+/*
+ * The present chunk of an environment: rows of its actions after each other in one random stream.
+ */
 static void draw(noise_stream *s, size_t env)
 {
     const noise_stream_options *o = &s->options;

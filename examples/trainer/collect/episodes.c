@@ -333,7 +333,9 @@ static tce_status act(episodes *ep, size_t first, size_t n, size_t t, int *out_g
     return status;
 }
 
-/* Steps t … T - 1 of a round whose episodes are over: as the last step left them, without reward. */
+/*
+ * Steps t … T - 1 of a round whose episodes are over: as the last step left them, without reward.
+ */
 static void fill_rest(episodes *ep, size_t first, size_t n, size_t t)
 {
     const size_t O = ep->O, T = ep->T;

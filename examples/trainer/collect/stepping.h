@@ -3,7 +3,8 @@
  * all of them.
  *
  *     choose   observations [N, O] -> actions [N, A]
- *     step     every environment, and where an episode ended or was lost its reset, in one pool item
+ *     step     every environment, and where an episode ended or was lost its reset, in one pool
+ *              item
  *     seen     what the step brought
  *
  * Collection continues across iterations: stepping_run takes up the episodes where they are.
@@ -61,7 +62,9 @@ struct stepping {
     double *returns;   /* [N] so far, undiscounted */
     int32_t *lengths;  /* [N] steps of the present episodes so far */
     uint8_t *waiting;  /* [N] the last reset failed: the next step is lost and resets again */
-    /* [N, T, A] of the present episodes, where the task has no states to continue from; else NULL */
+    /*
+     * [N, T, A] of the present episodes, where the task has no states to continue from; else NULL
+     */
     double *taken;
 
     /* of a step; those of an episode's end hold where `ended` */

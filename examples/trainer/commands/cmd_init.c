@@ -1,6 +1,6 @@
 /*
- * tce init: settings for a task to begin with, as YAML: what its spec suggests, with the reason, and
- * the keys that are worth trying first when it does not learn.
+ * tce init: settings for a task to begin with, as YAML: what its spec suggests, with the reason,
+ * and the keys that are worth trying first when it does not learn.
  */
 #include <getopt.h>
 #include <stdio.h>

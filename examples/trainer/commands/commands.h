@@ -63,7 +63,9 @@ int print_help(const char *command, const char *options_text, int with_settings)
  */
 tce_status settings_from_arguments(settings *s, int n, char *const *arguments);
 
-/* The same settings with defaults that suit their task, which is opened where a key waits for it. */
+/*
+ * The same settings with defaults that suit their task, which is opened where a key waits for it.
+ */
 tce_status settings_for_task(settings *s);
 
 /* Whether a word of a command line is a CONFIG, not section.key=value. */

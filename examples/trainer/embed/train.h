@@ -3,9 +3,9 @@
  * struct begins with its size only so that the bindings can be checked against it.
  *
  * A run writes the folder that `tce train` writes. Nothing here prints, exits, installs a handler
- * of signals or keeps a static: a process may train again and again, and in several threads at once,
- * each in a folder of its own. BLAS is the caller's to set to one thread. Failures are statuses of
- * libtce with its message.
+ * of signals or keeps a static: a process may train again and again, and in several threads at
+ * once, each in a folder of its own. BLAS is the caller's to set to one thread. Failures are
+ * statuses of libtce with its message.
  */
 #ifndef TRAINER_TRAIN_H
 #define TRAINER_TRAIN_H
@@ -39,7 +39,9 @@ typedef struct tce_train_task {
  */
 typedef struct tce_train_workers tce_train_workers;
 
-/* What a worker is asked to do. A request is four int32: what, environment, T, bytes that follow. */
+/*
+ * What a worker is asked to do. A request is four int32: what, environment, T, bytes that follow.
+ */
 enum {
     TCE_TRAIN_ASK_CREATE = 1, /* the settings follow; the memory's descriptor comes with it */
     TCE_TRAIN_ASK_DESTROY = 2,
@@ -54,8 +56,8 @@ enum {
  */
 
 /*
- * Where things are in the memory of an environment, in bytes: for both sides, and its size. T is the
- * spec's n_steps.
+ * Where things are in the memory of an environment, in bytes: for both sides, and its size. T is
+ * the spec's n_steps.
  */
 typedef struct tce_train_layout {
     size_t struct_size;

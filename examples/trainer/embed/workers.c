@@ -1,7 +1,7 @@
 /*
  * Environments in other processes, as a task: requests and answers go through a socket per worker,
- * arrays through memory that both processes have. No thread needs anything but this file to wait for
- * an answer, so an interpreter in this process is not in the way of its pool.
+ * arrays through memory that both processes have. No thread needs anything but this file to wait
+ * for an answer, so an interpreter in this process is not in the way of its pool.
  *
  * A path is one request: it is sent when the path is known, and the steps of the roll-out then read
  * what has come of it. The worker stops where the episode ends or fails, as the roll-out does.

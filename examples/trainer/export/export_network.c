@@ -1,9 +1,10 @@
 /*
- * The network of a policy's mean, out of its store. Where mean and spread are two heads on one body,
- * the last layer has both: the mean's are its first rows.
+ * The network of a policy's mean, out of its store. Where mean and spread are two heads on one
+ * body, the last layer has both: the mean's are its first rows.
  *
- * How far two ways of adding its sums may lie apart: a sum of n products in an arithmetic of relative
- * error u goes off by about u sqrt(n sum (W a)^2), and what the layers before went off adds to it,
+ * How far two ways of adding its sums may lie apart: a sum of n products in an arithmetic of
+ * relative error u goes off by about u sqrt(n sum (W a)^2), and what the layers before went off
+ * adds to it,
  *
  *     variance(z) = sum W^2 variance(a) + u^2 n (sum (W a)^2 + b^2),
  *

@@ -1,7 +1,7 @@
 /*
  * Numbers of an exported policy's self-test: what libtce computes for one drawn context, and for
- * two paths of the same drawn parameters, from rest at time 0 and on the way from a drawn state; or,
- * of a policy that acts at every step, for drawn observations.
+ * two paths of the same drawn parameters, from rest at time 0 and on the way from a drawn state;
+ * or, of a policy that acts at every step, for drawn observations.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #define TEST_OBSERVATIONS 4
 #define TEST_SEED 20
 /*
- * Of what the C file computes, relative to max(1, size), unless the network's rounding, which sums in
- * another order, needs more.
+ * Of what the C file computes, relative to max(1, size), unless the network's rounding, which sums
+ * in another order, needs more.
  */
 #define FLOAT_TOLERANCE 1e-6
 #define DOUBLE_TOLERANCE 1e-12

@@ -50,9 +50,10 @@ typedef struct critic_fit {
 
 /*
  * One epoch of regression of normalised inputs x [n, n_inputs] to target [n]: an Adam step on the
- * mean of squares of each minibatch, of which the clipped ones have no gradient. With more than one the rows are permuted by `random` first,
- * and the first n mod n_minibatches parts are one longer. out_loss: mean over the rows, before each
- * step. TCE_E_NOT_FINITE: the gradient of a minibatch; the steps before it are done.
+ * mean of squares of each minibatch, of which the clipped ones have no gradient. With more than one
+ * the rows are permuted by `random` first, and the first n mod n_minibatches parts are one longer.
+ * out_loss: mean over the rows, before each step. TCE_E_NOT_FINITE: the gradient of a minibatch;
+ * the steps before it are done.
  */
 tce_status critic_fit_epoch(critic *c, const critic_fit *fit, size_t n, const double *x,
                             const double *target, tce_random *random, double *out_loss);

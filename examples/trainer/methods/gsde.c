@@ -61,7 +61,9 @@ void gsde_refresh(gsde *g)
         g->variance[k] = g->std[k] * g->std[k];
 }
 
-/* q of n <= GSDE_BLOCK rows, features first: the rows are side by side, each sum in the order of f */
+/*
+ * q of n <= GSDE_BLOCK rows, features first: the rows are side by side, each sum in the order of f
+ */
 static void add_block(const gsde *g, size_t n, const double *hidden)
 {
     const size_t F = g->o.F, A = g->o.A;

@@ -47,7 +47,10 @@ static step_update_options options_of(const on_policy *l)
     return u;
 }
 
-/* Adds what a minibatch found to the columns, which are means over all; the divergence's last epoch. */
+/*
+ * Adds what a minibatch found to the columns, which are means over all; the divergence's last
+ * epoch.
+ */
 static void add_report(const step_report *r, int last_epoch, double *sums)
 {
     sums[COLUMN_POLICY_LOSS] += r->policy_loss;

@@ -69,7 +69,9 @@ static int warming_up(const learner *l)
     return l->rounds_done * (int64_t)l->E < l->o->learning_starts;
 }
 
-/* outputs [n, P] of episodes first … first + n - 1 of the round, and their actions, which are kept */
+/*
+ * outputs [n, P] of episodes first … first + n - 1 of the round, and their actions, which are kept
+ */
 static tce_status draw(learner *l, size_t first, size_t n, const double *inputs, double *out)
 {
     const uint64_t purpose = warming_up(l) ? PURPOSE_WARM_UP : PURPOSE_PARAMETERS;

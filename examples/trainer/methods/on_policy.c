@@ -354,7 +354,9 @@ static tce_status see(const on_policy *l, size_t n, const double *obs, double *o
     return TCE_OK;
 }
 
-/* Observations [N, O] enter the statistics, but for those of environments that could not be reset. */
+/*
+ * Observations [N, O] enter the statistics, but for those of environments that could not be reset.
+ */
 static tce_status take_in(on_policy *l, const double *obs)
 {
     if (!l->seen_obs)

@@ -1,7 +1,7 @@
 /*
  * What PPO, gSDE and step-based TRPL are made of: a Gaussian over actions, a value network, running
- * normalisers, and a roll-out of S steps in N environments that continues where the last one stopped.
- * A method adds its update.
+ * normalisers, and a roll-out of S steps in N environments that continues where the last one
+ * stopped. A method adds its update.
  *
  * Samples of a roll-out are numbered environment * S + step.
  */
@@ -14,7 +14,10 @@
 #include "methods/time_limit.h"
 #include "methods/trpl_step.h"
 
-/* Settings of these methods, in `own`; those of groups that others use too are where they always are. */
+/*
+ * Settings of these methods, in `own`; those of groups that others use too are where they always
+ * are.
+ */
 typedef struct on_policy_settings {
     int32_t steps;      /* S */
     int32_t time_limit; /* TIME_LIMIT_… */
@@ -61,7 +64,9 @@ typedef struct on_policy_draws {
     void *context;
     /* standard normals of step `step` of iteration i */
     void (*normals)(void *context, int64_t i, int64_t step, size_t n, double *out);
-    /* order of samples in epoch `epoch` of iteration i; what: 0 policy (and critic), 1 critic alone */
+    /*
+     * order of samples in epoch `epoch` of iteration i; what: 0 policy (and critic), 1 critic alone
+     */
     void (*permutation)(void *context, int64_t i, int32_t what, int32_t epoch, size_t n,
                         uint32_t *out);
 } on_policy_draws;

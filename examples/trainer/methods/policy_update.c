@@ -102,8 +102,8 @@ static tce_status add_entropy_bonus(policy_update *u, size_t n, double bonus)
 }
 
 /*
- * Back through the projection; the regression loss acts on the network's own output. d_mean and d_L in
- * place.
+ * Back through the projection; the regression loss acts on the network's own output. d_mean and d_L
+ * in place.
  */
 static tce_status project_back(policy_update *u, size_t n, const policy_update_options *options,
                                double *out_regression)

@@ -78,8 +78,8 @@ typedef struct policy_report {
 } policy_report;
 
 /*
- * How large an update is. Contextual scales are one per row; of a diagonal policy they are deviations
- * or diagonal factors.
+ * How large an update is. Contextual scales are one per row; of a diagonal policy they are
+ * deviations or diagonal factors.
  */
 typedef struct policy_update_sizes {
     size_t max_rows, n_scales, P;

@@ -5,9 +5,10 @@
  *     L_alpha = -log alpha mean(log pi + H),   y = r + (1 - end) gamma (min_j Q'_j - alpha log pi')
  *     L_Q = 1/2 sum_j mean (Q_j - y)^2,        L_pi = mean(alpha log pi - min_j Q_j)
  *
- * The actor is a squashed Gaussian with its mean and log sigma as two heads on one body; two critics
- * see [o, a], and where there is something to bootstrap from, targets follow them. No settings, no
- * files, no allocation after sac_create. The critics are two items of one call of the pool.
+ * The actor is a squashed Gaussian with its mean and log sigma as two heads on one body; two
+ * critics see [o, a], and where there is something to bootstrap from, targets follow them. No
+ * settings, no files, no allocation after sac_create. The critics are two items of one call of the
+ * pool.
  *
  * Shapes: M rows of a minibatch, O inputs of the actor, A actions.
  */

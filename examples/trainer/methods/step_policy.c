@@ -1,6 +1,6 @@
 /*
- * Densities and entropies are those of tce_gauss in its diagonal form, with one scale for all rows or
- * one per row.
+ * Densities and entropies are those of tce_gauss in its diagonal form, with one scale for all rows
+ * or one per row.
  */
 #include "methods/step_policy.h"
 

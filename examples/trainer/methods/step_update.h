@@ -1,6 +1,6 @@
 /*
- * Minibatch updates of step-based methods, on what a roll-out left behind: of PPO [rivals 2.2], which
- * gSDE shares, and of a value network alone.
+ * Minibatch updates of step-based methods, on what a roll-out left behind: of PPO [rivals 2.2],
+ * which gSDE shares, and of a value network alone.
  */
 #ifndef TRAINER_STEP_UPDATE_H
 #define TRAINER_STEP_UPDATE_H

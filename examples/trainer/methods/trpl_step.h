@@ -28,8 +28,8 @@ tce_status trpl_step_gradient(trpl_step *t, const step_samples *s, size_t n, con
                               policy_gradient *out);
 
 /*
- * Set variance: the policy takes over the projected deviations. After the last gradient of n samples,
- * whose arrays are still there.
+ * Set variance: the policy takes over the projected deviations. After the last gradient of n
+ * samples, whose arrays are still there.
  */
 tce_status trpl_step_settle(trpl_step *t, size_t n, const step_samples *s,
                             const policy_update_options *o);

@@ -17,8 +17,8 @@ typedef struct value_report {
 } value_report;
 
 /*
- * Mean of (target - V)^2 over n samples, those of `rows` unless NULL; V within clip of the old value
- * where clip > 0. The gradient of `coefficient` times it waits in the network.
+ * Mean of (target - V)^2 over n samples, those of `rows` unless NULL; V within clip of the old
+ * value where clip > 0. The gradient of `coefficient` times it waits in the network.
  */
 tce_status value_gradient(tce_net *net, const value_samples *s, size_t n, const uint32_t *rows,
                           double coefficient, double clip, value_report *out);

@@ -128,7 +128,9 @@ static void become(const queue_job *j, const work *w, pid_t parent)
     dup2(nothing, STDIN_FILENO);
     dup2(nothing, STDOUT_FILENO);
     dup2(fileno(j->messages), STDERR_FILENO);
-    /* not by its path: all runs are of this program, even if it has been rebuilt or removed since */
+    /*
+     * not by its path: all runs are of this program, even if it has been rebuilt or removed since
+     */
     char path[PROGRAM_PATH];
     const char *program = program_file(path);
     if (program)

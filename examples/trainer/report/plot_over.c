@@ -51,7 +51,8 @@ static tce_status copy_point(const char *path, size_t number, char *line, const 
     char *fields[MAX_FIELDS];
     double steps, value;
     if (csv_split(line, MAX_FIELDS, fields) != h->n)
-        return tce_fail(TCE_E_CORRUPT, "%s:%zu: this line does not have %zu fields", path, number, h->n);
+        return tce_fail(TCE_E_CORRUPT, "%s:%zu: this line does not have %zu fields", path, number,
+                        h->n);
     if (!read_number(fields[h->at[STEPS]], &steps) || !read_number(fields[h->n - 1], &value))
         return tce_fail(TCE_E_CORRUPT, "%s:%zu: \"%s\" and \"%s\" must be numbers", path, number,
                         fields[h->at[STEPS]], fields[h->n - 1]);

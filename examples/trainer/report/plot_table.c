@@ -66,7 +66,8 @@ static tce_status take_row(const char *path, size_t number, const csv_row *row, 
             return tce_fail(TCE_E_CORRUPT, "%s:%zu: \"%s\" is not a number", path, number,
                             row->fields[i]);
     if (row->n != t->n_columns)
-        return tce_fail(TCE_E_CORRUPT, "%s:%zu: this line does not have %zu fields", path, number, t->n_columns);
+        return tce_fail(TCE_E_CORRUPT, "%s:%zu: this line does not have %zu fields", path, number,
+                        t->n_columns);
     t->n_rows++;
     return TCE_OK;
 }

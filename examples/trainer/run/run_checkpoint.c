@@ -2,8 +2,8 @@
  * Checkpoints: one store with the method's state, where the run and its logs stood, and the
  * settings.
  *
- * The file version is in "run.format". Settings are kept as lines "section.key=value". Threads and places of files are left out: the
- * same run has the same bytes whoever ran it.
+ * The file version is in "run.format". Settings are kept as lines "section.key=value". Threads and
+ * places of files are left out: the same run has the same bytes whoever ran it.
  */
 #include <dirent.h>
 #include <errno.h>

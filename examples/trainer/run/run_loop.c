@@ -111,7 +111,9 @@ static void clear_row(run *r)
     memset(r->seconds, 0, method_n_phases(r->subject.way) * sizeof *r->seconds);
 }
 
-/* The settings of a method that calm its training: "policy.learning_rate or critic.learning_rate". */
+/*
+ * The settings of a method that calm its training: "policy.learning_rate or critic.learning_rate".
+ */
 static const char *calming_settings(const settings_table *table, char *out, size_t size)
 {
     const setting_row *found[8], *row;

@@ -42,7 +42,9 @@ enum { CRITIC_GAE = 0, CRITIC_MONTE_CARLO = 1 };
 /* Schedule of the entropy bound. */
 enum { ENTROPY_NONE = 0, ENTROPY_LINEAR = 1, ENTROPY_EXPONENTIAL = 2 };
 
-/* Where the value of a key comes from: its row, the task (settings/suggest.h), a file or the user. */
+/*
+ * Where the value of a key comes from: its row, the task (settings/suggest.h), a file or the user.
+ */
 enum { ORIGIN_DEFAULT = 0, ORIGIN_TASK = 1, ORIGIN_GIVEN = 2 };
 
 typedef struct settings_table settings_table;
@@ -297,7 +299,9 @@ tce_status settings_check(const settings *s);
 
 /* Writes all keys of the method as YAML that settings_read reads back to the same values. */
 void settings_dump(const settings *s, FILE *out);
-/* The same for several tasks: keys whose default depends on the task and is not chosen are remarks. */
+/*
+ * The same for several tasks: keys whose default depends on the task and is not chosen are remarks.
+ */
 void settings_dump_shared(const settings *s, FILE *out);
 
 /* A line of such a file: a key of a section, its value as text, and a remark. */

@@ -225,7 +225,9 @@ static tce_status append_rows(journal *j)
     return status;
 }
 
-/* Files of the list that the present rows do not need any more; their time on the disk is trim's. */
+/*
+ * Files of the list that the present rows do not need any more; their time on the disk is trim's.
+ */
 static void forget_old(journal *j)
 {
     const int64_t oldest = j->rows->written - j->rows->capacity;
