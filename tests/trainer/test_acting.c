@@ -368,6 +368,57 @@ START_TEST(an_agent_that_acts_comes_back_from_its_file)
 }
 END_TEST
 
+START_TEST(a_policy_says_how_it_explored)
+{
+    enum { F = 6 };
+    static const double STD[F * A] = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8 };
+    static const double BETA = 11.0;
+    static const int32_t NUMBERS[2] = { 0, 4 };
+    static const int64_t CHUNK = 1;
+    const size_t shapes[2][2] = { { F, A + 1 }, { F - 1, A } };
+    const exploration held = { .form = EXPLORATION_HELD, .every = 3, .n_features = F, .std = STD };
+    const exploration coloured = {
+        .form = EXPLORATION_COLOURED, .beta = 0.5, .chunk = 20, .max_period = 7
+    };
+    tce_env_spec of_task;
+    void *instance = describe(&of_task);
+    agent a, back;
+    make_agent(&a, &of_task, AGENT_CLIP);
+
+    a.exploration = held;
+    tce_store *store = store_of(&a);
+    ok(agent_open(&back, store, 1, NULL));
+    ck_assert_int_eq(back.exploration.form, EXPLORATION_HELD);
+    ck_assert_int_eq(back.exploration.every, 3);
+    ck_assert_uint_eq(back.exploration.n_features, F);
+    ck_assert_mem_eq(back.exploration.std, STD, sizeof STD);
+    agent_close(&back);
+    for (int k = 0; k < 2; k++) {
+        const double numbers[F * (A + 1)] = { 0.0 };
+        ok(tce_store_put(store, "exploration.std", TCE_STORE_F64, 2, shapes[k], numbers));
+        fails(agent_open(&back, store, 1, NULL), TCE_E_SHAPE, "matrix of 6 times 2 numbers");
+        agent_close(&back);
+    }
+    tce_store_free(store);
+    refused(&a, "exploration.every", TCE_STORE_I32, 1, &NUMBERS[0], TCE_E_VALUE, "every = 0");
+    refused(&a, "exploration.form", TCE_STORE_I32, 1, &NUMBERS[1], TCE_E_VALUE, "form = 4");
+
+    a.exploration = coloured;
+    store = store_of(&a);
+    ok(agent_open(&back, store, 1, NULL));
+    ck_assert_int_eq(back.exploration.form, EXPLORATION_COLOURED);
+    ck_assert_double_eq(back.exploration.beta, 0.5);
+    ck_assert_int_eq(back.exploration.chunk, 20);
+    ck_assert_int_eq(back.exploration.max_period, 7);
+    agent_close(&back);
+    tce_store_free(store);
+    refused(&a, "exploration.beta", TCE_STORE_F64, 1, &BETA, TCE_E_VALUE, "beta = 11");
+    refused(&a, "exploration.chunk", TCE_STORE_I64, 1, &CHUNK, TCE_E_VALUE, "chunk = 1");
+    agent_close(&a);
+    point.destroy(instance);
+}
+END_TEST
+
 int main(void)
 {
     make_table();
@@ -380,6 +431,7 @@ int main(void)
                    an_agent_that_acts_is_evaluated_in_more_environments_than_it_was_trained_in);
     tcase_add_test(property, a_replayed_episode_is_the_one_that_was_evaluated);
     tcase_add_test(property, an_agent_that_acts_comes_back_from_its_file);
+    tcase_add_test(property, a_policy_says_how_it_explored);
     TCase *errors = test_case(suite, "errors", 0);
     tcase_add_test(errors, a_lost_episode_is_left_out_or_an_error);
 

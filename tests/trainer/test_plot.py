@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 import pytest
-from running import folder_of_libtce
+from running import edit_checkpoint, folder_of_libtce
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("TCE_PROGRAM", ROOT / "build" / "bin" / "tce"))
@@ -119,6 +119,48 @@ def test_correlation_is_a_correlation_matrix(trained: Path, tmp_path: Path) -> N
     assert np.linalg.eigvalsh(matrix).min() > -1e-6
     # neighbouring times of a joint move together
     assert matrix[10, 11] > 0.9
+
+
+ACTING = {
+    "ppo": ["collect.environments=2", "collect.steps=40", "update.minibatches=2"],
+    "gsde": ["collect.environments=2", "collect.steps=40", "update.minibatches=2", "policy.sde_every=8"],
+    "pink": ["collect.rounds=2", "update.batch_size=4", "update.replay_size=100", "noise.chunk=60"],
+}
+
+
+@pytest.mark.parametrize("method", ACTING)
+def test_correlation_of_steps_is_that_of_their_noise(method: str, tmp_path: Path) -> None:
+    done = tce("train", "--quiet", "--out", tmp_path / "run", "task.name=pendulum", f"run.method={method}", "run.iterations=1", "evaluate.episodes=2", "policy.hidden=[4]",
+               "critic.hidden=[4]", *ACTING[method])
+    assert done.returncode == 0, done.stderr
+    assert tce("plot", tmp_path / "run", "--out", tmp_path, "--episodes", 2, "--no-pictures").returncode == 0
+    file, = tmp_path.glob("correlation_pendulum_*.csv")
+    assert "dof=1 steps=200 " in file.read_text().splitlines()[0] and " of=actions " in file.read_text().splitlines()[0]
+    matrix = np.loadtxt(file, delimiter=",")
+    np.testing.assert_array_equal(np.diag(matrix), 1)
+    np.testing.assert_array_equal(matrix, matrix.T)
+    step = np.arange(200)
+    if method == "ppo":
+        np.testing.assert_array_equal(matrix, np.eye(200))
+    elif method == "gsde":
+        # the matrix of the noise is kept for eight steps, and the features change little from one to the next
+        together = step[:, None] // 8 == step // 8
+        assert not matrix[~together].any()
+        assert matrix[together].all() and np.median(np.diag(matrix, 1)[step[:-1] % 8 < 7]) > 0.9
+    else:
+        lags = np.abs(step[:, None] - step)
+        np.testing.assert_array_equal(matrix, matrix[0][lags])
+        assert 0.3 < matrix[0, 1] < 1 and (np.diff(matrix[0, :6]) < 0).all() and not matrix[lags >= 60].any()
+
+
+def test_an_old_policy_of_steps_has_no_correlation_and_says_why(tmp_path: Path) -> None:
+    done = tce("train", "--quiet", "--out", tmp_path / "run", "task.name=pendulum", "run.method=ppo", "run.iterations=1", "evaluate.episodes=2", "policy.hidden=[4]",
+               "critic.hidden=[4]", *ACTING["ppo"])
+    assert done.returncode == 0, done.stderr
+    edit_checkpoint(tmp_path / "run" / "policy.safetensors", without="exploration.form")
+    done = tce("plot", tmp_path / "run", "--out", tmp_path, "--episodes", 2, "--no-pictures")
+    assert done.returncode == 0 and "does not say how the policy explored" in done.stderr
+    assert not list(tmp_path.glob("correlation_*.csv"))
 
 
 def test_smoothness_does_not_depend_on_threads(trained: Path, tmp_path: Path) -> None:

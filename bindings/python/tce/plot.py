@@ -375,8 +375,9 @@ def draw_correlation(plt: Any, path: Path) -> Any:
     for spine in axes.spines.values():
         spine.set_visible(True)
     duration = steps * float(fields["dt"])
-    axes.set_xlabel(f"degree of freedom (each tile: {duration:g} s)")
-    axes.set_ylabel("degree of freedom")
+    what = "action" if fields.get("of") == "actions" else "degree of freedom"
+    axes.set_xlabel(f"{what} (each tile: {duration:g} s)")
+    axes.set_ylabel(what)
     axes.set_title(f"{fields['task']}, {method}", loc="left", color="#222222")
     bar = figure.colorbar(image, ax=axes, ticks=[-1, -0.5, 0, 0.5, 1], fraction=0.05, pad=0.02, aspect=28)
     bar.set_label("correlation")

@@ -87,8 +87,10 @@ static tce_status save_transforms(const agent *a, tce_store *store)
         status = tce_store_put(store, "output.high", TCE_STORE_F64, 1, &a->P, a->high);
     if (status != TCE_OK)
         return status;
-    return a->acts ? tce_store_put_text(store, "outputs", "actions")
-                   : tce_mp_save(a->mp, store, "mp");
+    if (!a->acts)
+        return tce_mp_save(a->mp, store, "mp");
+    status = exploration_save(&a->exploration, a->P, store);
+    return status == TCE_OK ? tce_store_put_text(store, "outputs", "actions") : status;
 }
 
 tce_status agent_save(const agent *a, tce_store *store)
@@ -281,6 +283,8 @@ tce_status agent_open(agent *out, const tce_store *store, int32_t max_batch, tce
         out->P = out->mp ? tce_mp_n_params(out->mp) : tce_policy_n_dims(out->policy);
         status = read_output(out, store);
     }
+    if (status == TCE_OK && out->acts)
+        status = exploration_load(&out->exploration, out->P, store);
     if (status == TCE_E_NOT_FOUND)
         return tce_fail(status, "not a trained policy, as a run's policy.safetensors is: %s",
                         tce_error_message());

@@ -13,6 +13,7 @@
 
 #include <tce/tce.h>
 
+#include "collect/exploration.h"
 #include "settings/settings.h"
 
 /* What becomes of an output x, with its bounds: x, clip(x), low + (tanh(x) + 1)/2 (high - low). */
@@ -32,8 +33,9 @@ typedef struct agent {
     size_t n_context;           /* inputs that come from the observation */
     /* [n_context] their places in it, the spec's or the store's; NULL: the whole observation */
     const int32_t *context;
-    int time_input;   /* the last input is the time */
-    int contextual;   /* one covariance per context */
+    int time_input;          /* the last input is the time */
+    exploration exploration; /* in training, where it acts */
+    int contextual;          /* one covariance per context */
     const char *task; /* its name, the settings' or the store's; "" when the store has none */
 } agent;
 

@@ -98,6 +98,15 @@ static tce_status check_memory(const learner *l, const off_policy_options *optio
     return status == TCE_OK ? memory_check(m.bytes, "this run", remedy) : status;
 }
 
+static exploration exploration_of(const off_policy_options *o)
+{
+    const exploration e = { .form = o->coloured ? EXPLORATION_COLOURED : EXPLORATION_WHITE,
+                            .beta = o->noise.beta,
+                            .chunk = (int64_t)o->noise.chunk,
+                            .max_period = (int64_t)o->noise.max_period };
+    return e;
+}
+
 /* Actions are squashed into the task's range, which must have an end. */
 static tce_status describe_agent(learner *l)
 {
@@ -147,6 +156,7 @@ static tce_status create_parts(learner *l, const method_context *c, int coloured
     if (status != TCE_OK)
         return status;
     l->agent.policy = l->run.sac.actor;
+    l->agent.exploration = exploration_of(&options);
     l->rounds = off_policy_rounds(&l->s, off_policy_settings_of(&l->s)->number_samples);
     return take_columns(l);
 }

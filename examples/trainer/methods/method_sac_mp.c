@@ -293,6 +293,7 @@ static tce_status create_actions(learner *l)
                             l->s.task.name);
     agent_describe(&l->agent, spec, l->s.task.name, 0, 0);
     l->agent.acts = 1;
+    l->agent.exploration.form = EXPLORATION_WHITE;
     l->P = l->env.A;
     l->M = l->env.M;
     return TCE_OK;

@@ -202,6 +202,16 @@ static tce_status start_weights(on_policy *l)
     return status;
 }
 
+/* The noise of explore. */
+static exploration exploration_of(const on_policy *l)
+{
+    const exploration white = { .form = EXPLORATION_WHITE };
+    const exploration held = {
+        .form = EXPLORATION_HELD, .every = l->o->sde_every, .n_features = l->F, .std = l->noise.std
+    };
+    return l->way.gsde ? held : white;
+}
+
 static tce_status take_columns(on_policy *l)
 {
     const size_t n_task = l->env.M + 2;
@@ -293,6 +303,7 @@ static tce_status create_parts(on_policy *l, const method_context *c)
     l->agent.normaliser = l->seen_obs;
     l->agent.epsilon = NORMALISER_EPSILON;
     l->agent.clip = l->o->observation_clip;
+    l->agent.exploration = exploration_of(l);
     status = take_columns(l);
     return status == TCE_OK ? start_weights(l) : status;
 }

@@ -151,6 +151,15 @@ tce_status plot_write_policies(const plot_data *data, const char *folder, const 
                                int32_t n_episodes, tce_pool *pool);
 
 /*
+ * correlation_<task>_<method>.csv: of the positions that the policy of a run asks for, or, where it
+ * acts at every step, of its exploration noise along the first episode that p has played.
+ * TCE_E_UNSUPPORTED: positions are not linear in the parameters, or there are too many of them.
+ * TCE_E_NOT_FOUND: an older policy file, which does not say how the policy explored.
+ */
+tce_status plot_write_correlation(const char *folder, const plot_group *g, const plotted_run *run,
+                                  const policy_runner *p);
+
+/*
  * Draws every CSV file in a folder that there is a picture for and lists the pictures on stdout,
  * unless quiet. Failures as plot_run.
  */

@@ -1,11 +1,10 @@
 /*
- * What trained policies do: smoothness of their movements and correlation of their actions.
+ * What trained policies do: smoothness of their movements, and files of what they tried.
  *
  * The mean policy of each run is taken for n episodes on resets that training never saw. Two
  * velocities are judged: the desired one (of the primitive) and, where the task shows it in its
  * observation, the measured one, which is what papers report.
  */
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,42 +103,6 @@ static void write_report(FILE *file, FILE *out, const plot_group *g, const repor
     }
 }
 
-/* ---- correlation ----------------------------------------------------------------------------- */
-
-/* correlation_<task>_<method>.csv, other characters than letters and digits as '_'. */
-static void correlation_name(const plot_group *g, const plotted_run *run, char *out, size_t size)
-{
-    snprintf(out, size, "correlation_%.100s_%s.csv", run->s.task.name, g->label);
-    for (char *c = out; *c; c++)
-        if (!isalnum((unsigned char)*c) && strcmp(c, ".csv") != 0)
-            *c = '_';
-}
-
-static tce_status write_correlation(const char *folder, const plot_group *g, const plotted_run *run,
-                                    const policy_runner *p)
-{
-    const size_t T = p->ep.T, n = p->ep.D * T;
-    char name[256];
-    correlation_name(g, run, name, sizeof name);
-    double *matrix = calloc(n * n, sizeof *matrix);
-    if (!matrix)
-        return tce_fail(TCE_E_NOMEM, "no memory for a matrix of %zu actions", n);
-    FILE *file = NULL;
-    tce_status status = action_correlation(p->agent.mp, T, p->ep.times, p->ep.factor, matrix);
-    if (status == TCE_OK)
-        status = plot_open(folder, name, &file);
-    if (status == TCE_OK) {
-        fprintf(file, "# dof=%zu steps=%zu dt=%.17g task=%s method=%s\n", p->ep.D, T,
-                p->ep.spec->dt, run->s.task.name, g->label);
-        for (size_t i = 0; i < n; i++)
-            for (size_t j = 0; j < n; j++)
-                fprintf(file, "%.9g%c", matrix[i * n + j], j + 1 < n ? ',' : '\n');
-        status = plot_close(folder, name, file);
-    }
-    free(matrix);
-    return status;
-}
-
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 static void warn(const plot_data *data, const plotted_run *run, const char *what)
@@ -163,7 +126,7 @@ static void report_group(const plot_data *data, const plot_group *g, const char 
             status = play(data, &p, r);
         if (status != TCE_OK)
             warn(data, run, "smoothness");
-        else if (!drawn && write_correlation(folder, g, run, &p) != TCE_OK)
+        else if (!drawn && plot_write_correlation(folder, g, run, &p) != TCE_OK)
             warn(data, run, "correlation matrix");
         drawn |= status == TCE_OK;
         policy_runner_close(&p);

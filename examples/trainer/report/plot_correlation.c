@@ -1,0 +1,149 @@
+/*
+ * Correlation of what a trained policy tried in training, as a file: of the positions that it asked
+ * for where it plans movements; else of its noise along one episode of its mean [rivals 10.3].
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/coloured_noise.h"
+#include "report/plot.h"
+#include "tools/memory.h"
+
+/* rows of a matrix; its file has about ten bytes per number */
+#define MAX_ROWS 5000
+
+/* correlation_<task>_<method>.csv, other characters than letters and digits as '_'. */
+static void correlation_name(const plot_group *g, const plotted_run *run, char *out, size_t size)
+{
+    snprintf(out, size, "correlation_%.100s_%s.csv", run->s.task.name, g->label);
+    for (char *c = out; *c; c++)
+        if (!isalnum((unsigned char)*c) && strcmp(c, ".csv") != 0)
+            *c = '_';
+}
+
+/* ---- along an episode ------------------------------------------------------------------------ */
+
+/* Last hidden layer at each of T steps of episode e: features [T, F]. work: agent_work(a, 1) + 2 P */
+static tce_status read_features(const policy_runner *p, size_t e, size_t T, double *work,
+                                double *features)
+{
+    const agent *a = &p->agent;
+    const size_t F = a->exploration.n_features;
+    double *mean = work + a->O_net, *std = mean + a->P;
+    tce_status status = TCE_OK;
+    for (size_t t = 0; status == TCE_OK && t < T; t++) {
+        agent_input(a, p->ep.obs + (e * (p->ep.T + 1) + t) * a->O, a->dt * (double)t, work);
+        status = agent_normalise(a, 1, work);
+        if (status == TCE_OK)
+            status = tce_policy_predict(a->policy, 1, work, mean, std);
+        if (status == TCE_OK)
+            status = tce_policy_hidden(a->policy, 1, features + t * F);
+    }
+    return status;
+}
+
+static tce_status correlate_held(const policy_runner *p, size_t e, size_t T, memory *m,
+                                 double *matrix)
+{
+    const agent *a = &p->agent;
+    const exploration *x = &a->exploration;
+    double *work = memory_doubles(m, a->O_net + 2 * a->P);
+    double *features = memory_doubles(m, T * x->n_features);
+    if (m->failed)
+        return tce_fail(TCE_E_NOMEM, "no memory for the features of %zu steps", T);
+    const tce_status status = read_features(p, e, T, work, features);
+    if (status == TCE_OK)
+        correlation_held(T, a->P, x->n_features, features, x->std, (size_t)x->every, matrix);
+    return status;
+}
+
+/* Numbers of different chunks are independent. */
+static tce_status correlate_coloured(const policy_runner *p, size_t T, memory *m, double *matrix)
+{
+    const exploration *x = &p->agent.exploration;
+    const size_t chunk = (size_t)x->chunk;
+    noise_spectrum spectrum;
+    const tce_status status = noise_spectrum_create(&spectrum, x->beta, chunk,
+                                                    (size_t)x->max_period, m);
+    double *covariance = memory_doubles(m, T);
+    if (status == TCE_OK && m->failed)
+        return tce_fail(TCE_E_NOMEM, "no memory for the noise of %zu steps", T);
+    for (size_t lag = 0; status == TCE_OK && lag < T; lag++)
+        covariance[lag] = lag < chunk ? noise_autocovariance(&spectrum, lag) : 0.0;
+    if (status == TCE_OK)
+        correlation_of_lags(T, p->agent.P, covariance, matrix);
+    return status;
+}
+
+/* Of the noise along T steps of episode e: matrix [P T, P T] */
+static tce_status correlate_steps(const policy_runner *p, size_t e, size_t T, double *matrix)
+{
+    memory m = { 0 };
+    tce_status status = TCE_OK;
+    switch (p->agent.exploration.form) {
+    case EXPLORATION_WHITE:
+        correlation_white(T, p->agent.P, matrix);
+        break;
+    case EXPLORATION_HELD:
+        status = correlate_held(p, e, T, &m, matrix);
+        break;
+    case EXPLORATION_COLOURED:
+        status = correlate_coloured(p, T, &m, matrix);
+        break;
+    default:
+        status = tce_fail(TCE_E_NOT_FOUND,
+                          "%s does not say how the policy explored: an older version wrote it; a "
+                          "checkpoint of this version will",
+                          p->path);
+    }
+    memory_free(&m);
+    return status;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static tce_status write_matrix(const char *folder, const plot_group *g, const plotted_run *run,
+                               const policy_runner *p, size_t T, const double *matrix)
+{
+    const size_t D = p->agent.acts ? p->agent.P : p->ep.D, n = D * T;
+    char name[256];
+    FILE *file = NULL;
+    correlation_name(g, run, name, sizeof name);
+    const tce_status status = plot_open(folder, name, &file);
+    if (status != TCE_OK)
+        return status;
+    fprintf(file, "# dof=%zu steps=%zu dt=%.17g of=%s task=%s method=%s\n", D, T, p->ep.spec->dt,
+            p->agent.acts ? "actions" : "positions", run->s.task.name, g->label);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            fprintf(file, "%.9g%c", matrix[i * n + j], j + 1 < n ? ',' : '\n');
+    return plot_close(folder, name, file);
+}
+
+tce_status plot_write_correlation(const char *folder, const plot_group *g, const plotted_run *run,
+                                  const policy_runner *p)
+{
+    size_t e = 0;
+    while (p->agent.acts && e + 1 < p->ep.E && p->ep.lengths[e] == 0)
+        e++;
+    const size_t T = p->agent.acts ? (size_t)p->ep.lengths[e] : p->ep.T;
+    const size_t n = T * (p->agent.acts ? p->agent.P : p->ep.D);
+    if (n > MAX_ROWS)
+        return tce_fail(
+            TCE_E_UNSUPPORTED,
+            "an episode has %zu numbers to correlate, the limit is %d: the matrix would "
+            "fill the disk",
+            n, MAX_ROWS);
+    int failed = 0;
+    double *matrix = array_of_doubles(n * n, &failed);
+    tce_status status = failed ? tce_fail(TCE_E_NOMEM, "no memory for a matrix of %zu actions", n)
+                        : p->agent.acts
+                            ? correlate_steps(p, e, T, matrix)
+                            : action_correlation(p->agent.mp, T, p->ep.times, p->ep.factor, matrix);
+    if (status == TCE_OK)
+        status = write_matrix(folder, g, run, p, T, matrix);
+    free(matrix);
+    return status;
+}
