@@ -22,6 +22,7 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 1)
 PYTHON  ?= python3
 VENV    := deps/venv
 PEERS_VENV := deps/venv-peers
+SITE_VENV  := deps/venv-site
 # stable-baselines3 and rltools
 RL_VENV    ?= deps/venv-rl
 
@@ -358,15 +359,19 @@ $(VENV)/ready: tests/python/source.txt $(VENV)/wheels
 $(PEERS_VENV)/ready: tests/bench/requirements.txt tests/python/requirements.txt | $(VENV)/ready
 	$(call wheels,$(PEERS_VENV),$^,deps-peers)
 
+$(SITE_VENV)/ready: docs/site/requirements.txt $(if $(INSTALLING),| needs-venv)
+	$(call wheels,$(SITE_VENV),$<,deps-site)
+
 $(RL_VENV)/ready: tests/bench/rl.txt tests/python/requirements.txt | $(VENV)/ready
 	$(call wheels,$(RL_VENV),$^,deps-peers-rl)
 
-.PHONY: deps deps-drawing deps-python deps-peers deps-peers-rl deps-fuzz deps-long
+.PHONY: deps deps-drawing deps-python deps-site deps-peers deps-peers-rl deps-fuzz deps-long
 deps: needs-test $(VENV)/ready ## installs what is missing: Debian packages when root, wheels, MuJoCo and models into deps/
 deps-drawing: $(VENV)/drawing
 deps-python: $(VENV)/ready ## the part of it that plots and Python's tests need
 deps-peers: $(PEERS_VENV)/ready ## mp_pytorch and torch, which `make bench` compares with; gigabytes
 deps-peers-rl: $(RL_VENV)/ready ## stable-baselines3 and rltools, which `make bench-rl` compares with; gigabytes
+deps-site: $(SITE_VENV)/ready ## mkdocs, which `make site` builds the pages with
 deps-fuzz: needs-fuzz ## what `make fuzz` needs
 deps-long: deps deps-fuzz ## what `make test-long` needs: also cross compilers, emulators, zig
 
@@ -398,6 +403,11 @@ uninstall-library: ## removes what install wrote
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/include/tce $(DESTDIR)$(LIBDIR)/cmake/tce
 	$(Q)rm -f $(DESTDIR)$(LIBDIR)/libtce.a $(DESTDIR)$(LIBDIR)/$(notdir $(LIBTCE)) $(DESTDIR)$(LIBDIR)/$(SONAME) \
 	    $(DESTDIR)$(LIBDIR)/$(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/pkgconfig/tce.pc
+
+.PHONY: site
+site: | $(SITE_VENV)/ready ## the pages as a web site: build/site/html/index.html
+	$(Q)NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/python docs/site/build.py $(BUILD)/site
+	@echo "$(BUILD)/site/html/index.html"
 
 .PHONY: format
 format: ## lays out the C and C++ sources by .clang-format (clang-format 14)

@@ -32,6 +32,7 @@ TESTS = Path(__file__).resolve().parents[1]
 FOLDERS = ("machines", "python", "bench", "oracle")
 FILES = [path for folder in FOLDERS for path in sorted((TESTS / folder).glob("*.txt"))]
 FILES.append(TESTS.parent / "bindings" / "python" / "wheel" / "wheel.txt")
+FILES.append(TESTS.parent / "docs" / "site" / "requirements.txt")
 
 OLDEST = 11  # minor version of Python
 MACHINES = ("x86_64", "aarch64")
