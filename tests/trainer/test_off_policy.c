@@ -3,6 +3,7 @@
  */
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,9 @@
 /* A motor that burns out in every seventh step of its life. */
 enum { O = 2, A = 1, N = 3, BAD = 7 };
 TOY(motor, "raw=1 steps=9 lost=7 low=-2 high=4")
+/* For SAC on primitives: an episode of one action, and one along a path. */
+TOY(motor_once, "raw=1 steps=1 lost=7 low=-2 high=4")
+TOY(motor_path, "steps=9 lost=29")
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
@@ -123,6 +127,90 @@ START_TEST(records_are_what_the_step_was)
         ck_assert_double_eq(r[l.width - 1], 0.0);
     }
     off_policy_free(&l);
+}
+END_TEST
+
+/* ---- methods --------------------------------------------------------------------------------- */
+
+enum { MOST_COLUMNS = 32 };
+
+static const struct {
+    const method *way;
+    const tce_env_vtable *table;
+    const char *words[3];
+} RUNS[] = {
+    { &METHOD_TABLE_SAC, &TOY_motor, { "collect.number_samples=6" } },
+    { &METHOD_TABLE_PINK, &TOY_motor, { "collect.number_samples=6", "noise.chunk=20" } },
+    { &METHOD_TABLE_SAC_MP, &TOY_motor_once, { "collect.episodes=6" } },
+    { &METHOD_TABLE_SAC_MP,
+      &TOY_motor_path,
+      { "collect.episodes=6", "mp.n_basis=2", "mp.tau=0.9" } },
+};
+enum { N_RUNS = sizeof RUNS / sizeof RUNS[0], FIRST_ON_EPISODES = 2 };
+
+/* A learner of RUNS[i], in rounds of six steps or episodes, four of which are an iteration. */
+static void *learner_of(int i, const char *on_fault, tce_pool *pool)
+{
+    static settings s;
+    char method_word[32];
+    char *words[] = { method_word,
+                      "collect.environments=3",
+                      "collect.rounds=4",
+                      "collect.learning_starts=12",
+                      "policy.hidden=[8, 8]",
+                      "critic.hidden=[8, 8]",
+                      "update.gradient_steps=2",
+                      "update.batch_size=8",
+                      "update.replay_size=60" };
+    const task from = { .vtable = RUNS[i].table };
+    const method_context context = { &s, &from, pool };
+    void *learner;
+    snprintf(method_word, sizeof method_word, "run.method=%s", RUNS[i].way->settings.name);
+    ok(settings_read(&s, METHODS, NULL, sizeof words / sizeof words[0], words));
+    for (int k = 0; k < 3; k++)
+        if (RUNS[i].words[k])
+            ok(settings_override(&s, RUNS[i].words[k]));
+    ok(settings_override(&s, on_fault));
+    ok(RUNS[i].way->create(&context, &learner));
+    return learner;
+}
+
+START_TEST(a_fault_ends_the_iteration_where_that_is_asked_for)
+{
+    const method *way = RUNS[_i].way;
+    double values[MOST_COLUMNS], seconds[8] = { 0.0 };
+    void *l = learner_of(_i, "collect.on_fault=fail", NULL);
+    progress made = { .values = values, .seconds = seconds };
+    fails(way->iterate(l, 1, &made), TCE_E_ENV, "environment ");
+    way->destroy(l);
+}
+END_TEST
+
+/* Learnt, their reward of 1e6 would be a loss of 1e7 and more. */
+START_TEST(lost_episodes_are_counted_and_never_learnt)
+{
+    const method *way = RUNS[_i].way;
+    const char *const *names;
+    void *l = learner_of(_i, "collect.on_fault=drop", NULL);
+    const size_t n = way->columns(l, &names);
+    int64_t n_dropped = 0;
+    ck_assert_uint_le(n, MOST_COLUMNS);
+    for (int64_t i = 1; i <= 6; i++) {
+        double values[MOST_COLUMNS], seconds[8] = { 0.0 };
+        progress made = { .values = values, .seconds = seconds };
+        for (size_t k = 0; k < n; k++)
+            values[k] = NAN;
+        ok(way->iterate(l, i, &made));
+        n_dropped += made.dropped;
+        for (size_t k = 0; k < n; k++) {
+            if (strcmp(names[k], "dropped") == 0)
+                ck_assert_double_eq(values[k], (double)made.dropped);
+            if (strcmp(names[k], "critic_loss") == 0 && i > 1)
+                ck_assert(values[k] >= 0.0 && values[k] < 1e4);
+        }
+    }
+    ck_assert_int_gt(n_dropped, 0);
+    way->destroy(l);
 }
 END_TEST
 
@@ -247,6 +335,30 @@ START_TEST(rounds_take_no_memory)
     }
 }
 END_TEST
+
+START_TEST(iterations_on_whole_episodes_take_no_memory)
+{
+    const method *way = RUNS[_i].way;
+    double values[MOST_COLUMNS], seconds[8];
+    progress made = { .values = values, .seconds = seconds };
+    tce_pool_options options;
+    tce_pool *pool;
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = 2;
+    ok(tce_pool_create(&options, NULL, &pool));
+    void *l = learner_of(_i, "collect.on_fault=drop", pool);
+    ok(way->iterate(l, 1, &made));
+    const size_t before = n_requests();
+    tce_status status = TCE_OK;
+    for (int64_t i = 2; status == TCE_OK && i <= 8; i++)
+        status = way->iterate(l, i, &made);
+    const size_t after = n_requests();
+    ok(status);
+    ck_assert_uint_eq(after, before);
+    way->destroy(l);
+    tce_pool_free(pool);
+}
+END_TEST
 #endif
 
 int main(void)
@@ -256,6 +368,7 @@ int main(void)
 
     tcase_add_test(property, a_lost_transition_keeps_its_place_and_is_never_drawn);
     tcase_add_test(property, records_are_what_the_step_was);
+    tcase_add_loop_test(property, lost_episodes_are_counted_and_never_learnt, 0, N_RUNS);
     tcase_add_test(property, a_target_entropy_of_0_can_be_asked_for);
     tcase_add_test(property, a_temperature_starts_where_it_is_told_and_may_stay_there);
     tcase_add_test(property, rates_fall_to_0_over_the_run_that_was_begun);
@@ -263,6 +376,10 @@ int main(void)
 #ifdef COUNTS_REQUESTS
     TCase *memory = test_case(suite, "memory", TIMEOUT);
     tcase_add_test(memory, rounds_take_no_memory);
+    tcase_add_loop_test(memory, iterations_on_whole_episodes_take_no_memory, FIRST_ON_EPISODES,
+                        N_RUNS);
 #endif
+    TCase *errors = test_case(suite, "errors", TIMEOUT);
+    tcase_add_loop_test(errors, a_fault_ends_the_iteration_where_that_is_asked_for, 0, N_RUNS);
     return test_run(suite);
 }

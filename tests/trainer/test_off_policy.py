@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from running import LONG, ROOT, begin, content, rows, tce
+from running import LONG, ROOT, begin, content, rows, tce, wait_until
 
 CONFIGS = ROOT / "examples" / "configs"
 
@@ -83,6 +83,22 @@ def test_one_thread_and_two_leave_the_same_bytes(method: str, tmp_path: Path) ->
     two = train(settings(tmp_path, method, 2), tmp_path / "two")
     for name in ("progress.csv", "policy.safetensors"):
         assert (one / name).read_bytes() == (two / name).read_bytes()
+
+
+@pytest.mark.parametrize("method", ["sac", "sac_mp", "ppo"])
+def test_ctrl_c_saves_and_the_run_goes_on_to_the_same_bytes(method: str, tmp_path: Path) -> None:
+    on_policy = ["collect.steps=30", "policy.hidden=[8, 8]", "critic.hidden=[8, 8]", "policy.epochs=2"]
+    config = CONFIGS / "pendulum" / "ppo.yaml" if method == "ppo" else settings(tmp_path, method)
+    words = ["run.iterations=400", "run.checkpoint_every=100", "evaluate.every=200", "evaluate.episodes=3", *(on_policy if method == "ppo" else [])]
+    whole = train(config, tmp_path / "whole", *words)
+    folder = tmp_path / "run"
+    process = begin("train", config, "--quiet", "--out", folder, *words)
+    wait_until(lambda: (folder / "progress.csv").exists() and (folder / "progress.csv").stat().st_size > 2000)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=120)
+    assert process.returncode == 130 and 0 < len(rows(folder)) < 401
+    assert tce("train", "--quiet", "--resume", folder).returncode == 0
+    assert content(folder) == content(whole)
 
 
 def test_pink_noise_is_another_run_than_white(tmp_path: Path) -> None:
