@@ -14,14 +14,15 @@ from typing import Any, Dict, List
 import pytest
 from running import PROGRAM, ROOT, compile_tasks, environment, folder_of_libtce, tce
 
-COMMANDS = ["init", "train", "eval", "plot", "export", "bench", "tasks", "config"]
+COMMANDS = ["init", "train", "fit", "eval", "plot", "export", "bench", "tasks", "config"]
 
 # what the help of a command has to name
 OPTIONS = {
     "init": ["LIBRARY", "TASK", "--method"],
     "train": ["CONFIG", "--task", "--seed", "--seeds", "--jobs", "--out", "--threads", "--resume", "--restart", "--steps", "--init-from", "--quiet",
               "--task-library"],
-    "eval": ["RUN", "--episodes", "--video", "--task-library"],
+    "fit": ["DEMOS", "CONFIG", "--out", "--task-library"],
+    "eval": ["RUN", "--episodes", "--video", "--paths", "--task-library"],
     "plot": ["RUN", "--task-library"],
     "export": ["RUN"],
     "bench": ["CONFIG", "--task-library"],
@@ -478,7 +479,7 @@ def test_completion_for_zsh_is_a_function_file(tmp_path) -> None:
     script = tmp_path / "_tce"
     script.write_text(fine("completion", "zsh"))
     text = script.read_text()
-    assert text.startswith("#compdef tce\n") and " policy.epochs=" in text and "compadd -- init train " in text
+    assert text.startswith("#compdef tce\n") and " policy.epochs=" in text and "compadd -- init train fit " in text
     zsh = shutil.which("zsh")
     if zsh is None:
         pytest.skip("no zsh")

@@ -23,6 +23,7 @@ from .errors import (
     ArgumentError, CorruptError, EnvironmentFault, FileError, LibraryError, NotFoundError, NumericalError,
     OutOfMemoryError, StateError, TceError, ThreadError, UnsupportedError, VersionError)
 from .gauss import DiagonalGaussian, Gaussian, GaussianGradient, KL, LogProbGradient
+from .imitation import Imitation, imitate
 from .mp import DMP, Blended, MovementPrimitive, PathCovariance, Plan, ProDMP, ProMP, Trajectory, Via, blend
 from .net import Net
 from .normaliser import Normaliser, Statistics
@@ -43,14 +44,14 @@ __version__ = f"{_declarations.TCE_VERSION_MAJOR}.{_declarations.TCE_VERSION_MIN
 __all__ = [
     "Agent", "ArgumentError", "Blended", "Bounds", "CorruptError", "DMP", "DesiredPath", "DiagonalGaussian",
     "Distances", "Env", "EnvSpec", "EnvironmentFault", "EpisodeEnv", "EpisodeVectorEnv", "Evaluation",
-    "FileError", "Gaussian", "GaussianGradient", "GymTask", "Instance", "KL", "LibraryError", "LogProbGradient",
+    "FileError", "Gaussian", "GaussianGradient", "GymTask", "Imitation", "Instance", "KL", "LibraryError", "LogProbGradient",
     "MovementPrimitive", "Net", "Normaliser", "NotFoundError", "NumericalError", "OutOfMemoryError",
     "PathCovariance", "Paths", "Plan", "Policy", "Pool", "ProDMP", "ProMP", "Projection", "PythonTask",
     "Random", "Regression", "Returns", "Rollout", "Run", "SegmentAdvantages", "SegmentObjective",
     "SegmentSurrogate", "Start", "StateError", "Statistics", "StepResult", "Steps", "Store", "Surrogate",
     "SurrogateStats", "Task", "TaskEnv", "TaskLibrary", "TaskVectorEnv", "TceError", "ThreadError",
     "Trajectory", "UnsupportedError", "VersionError", "Via", "better_blas_kernels", "blas_kernels",
-    "blas_threads", "blend", "check_env", "episode_env", "find_tasks", "gauss", "gym_env", "load", "returns",
+    "blas_threads", "blend", "check_env", "episode_env", "find_tasks", "gauss", "gym_env", "imitate", "load", "returns",
     "save_policy", "segment", "set_blas_threads", "train", "version"]
 
 

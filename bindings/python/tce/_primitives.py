@@ -6,26 +6,26 @@ from typing import Any, Dict
 
 PRODMP: Dict[str, Dict[str, Any]] = {
     "box_pushing_dense": {
-        "n_basis": 8, "tau": 2.0, "dt": 0.02, "alpha": 10, "weights_scale": 0.3, "goal_scale": 0.3, "table_length": 5,
+        "tau": 2.0, "dt": 0.02, "alpha": 10, "weights_scale": 0.3, "goal_scale": 0.3, "n_basis": 8, "table_length": 5,
         "alpha_phase": 3, "basis_bandwidth_factor": 3, "relative_goal": False, "auto_scale_basis": True},
     "box_pushing_sparse": {
-        "n_basis": 8, "tau": 2.0, "dt": 0.02, "alpha": 10, "weights_scale": 0.3, "goal_scale": 0.3, "table_length": 5,
+        "tau": 2.0, "dt": 0.02, "alpha": 10, "weights_scale": 0.3, "goal_scale": 0.3, "n_basis": 8, "table_length": 5,
         "alpha_phase": 3, "basis_bandwidth_factor": 3, "relative_goal": False, "auto_scale_basis": True},
     "hopper_jump": {
-        "n_basis": 3, "tau": 0.8, "dt": 0.008, "alpha": 10, "weights_scale": 1, "goal_scale": 1, "table_length": 5,
+        "tau": 0.8, "dt": 0.008, "alpha": 10, "weights_scale": 1, "goal_scale": 1, "n_basis": 3, "table_length": 5,
         "alpha_phase": 3, "basis_bandwidth_factor": 3, "relative_goal": False, "auto_scale_basis": True},
     "metaworld": {
-        "n_basis": 8, "tau": 5.0, "dt": 0.0125, "alpha": 10, "weights_scale": 0.1, "goal_scale": 0.1,
+        "tau": 5.0, "dt": 0.0125, "alpha": 10, "weights_scale": 0.1, "goal_scale": 0.1, "n_basis": 8,
         "table_length": 5, "alpha_phase": 3, "basis_bandwidth_factor": 5, "relative_goal": True,
         "auto_scale_basis": True},
     "point_via": {
-        "n_basis": 3, "tau": 1.0, "alpha": 10, "weights_scale": 0.5, "goal_scale": 0.5},
+        "tau": 1.0, "alpha": 10, "weights_scale": 0.5, "goal_scale": 0.5, "n_basis": 3, "relative_goal": False},
     "reacher5": {
-        "n_basis": 3, "tau": 1.5, "alpha": 10, "weights_scale": 0.5, "goal_scale": 0.5, "relative_goal": True},
+        "tau": 1.5, "alpha": 10, "weights_scale": 0.5, "goal_scale": 0.5, "n_basis": 3, "relative_goal": True},
     "swing": {
-        "n_basis": 3, "tau": 1.5, "alpha": 10, "weights_scale": 0.5, "goal_scale": 0.5, "relative_goal": True},
+        "tau": 1.5, "alpha": 10, "weights_scale": 0.5, "goal_scale": 0.5, "n_basis": 3, "relative_goal": True},
     "table_tennis": {
-        "n_basis": 3, "tau": 0.75, "dt": 0.008, "alpha": 25, "weights_scale": 0.7, "goal_scale": 0.1, "delay": 0.3,
+        "tau": 0.75, "dt": 0.008, "alpha": 25, "weights_scale": 0.7, "goal_scale": 0.1, "n_basis": 3, "delay": 0.3,
         "table_length": 5, "alpha_phase": 3, "basis_bandwidth_factor": 3, "relative_goal": True,
         "auto_scale_basis": True},
 }

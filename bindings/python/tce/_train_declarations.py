@@ -81,6 +81,25 @@ class TrainResult(Struct):
         ("reserved", c_int32)]
 
 
+class TrainDemos(Struct):
+    """tce_train_demos"""
+
+    _name_ = "tce_train_demos"
+    _fields_ = [
+        ("struct_size", c_size_t), ("n", c_size_t), ("T", c_size_t), ("D", c_size_t), ("O", c_size_t),
+        ("n_rows", c_void_p), ("times", c_void_p), ("pos", c_void_p), ("obs", c_void_p)]
+    _arrays_ = {
+        "n_rows": Int32, "times": Float64, "pos": Float64, "obs": Float64}
+
+
+class TrainImitation(Struct):
+    """tce_train_imitation"""
+
+    _name_ = "tce_train_imitation"
+    _fields_ = [
+        ("struct_size", c_size_t), ("path_error", c_double), ("parameter_error", c_double), ("std", c_double)]
+
+
 class TrainSizes(Struct):
     """tce_train_sizes"""
 
@@ -149,6 +168,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tce_train_settings": (c_char_p, [Pointer]),
     "tce_train_run": (Status, [Pointer, Pointer, Pointer]),
     "tce_train_stop": (None, [Pointer, c_int32]),
+    "tce_train_imitate": (Status, [Pointer, Pointer, Pointer]),
     "tce_train_curve": (Status, [c_char_p]),
     "tce_train_agent_open": (Status, [c_char_p, c_int32, Pointer]),
     "tce_train_agent_free": (None, [Pointer]),

@@ -25,7 +25,7 @@ from ._control import Controller
 from ._handle import Owned
 from ._sources import Source, TaskLike, config_path, source_of
 from ._train_declarations import (
-    TCE_TRAIN_ABANDON, TCE_TRAIN_NEW, TCE_TRAIN_RESTART, TCE_TRAIN_RESUME, TCE_TRAIN_STOP, TrainOptions, TrainOptionsCallbacks,
+    TCE_TRAIN_ABANDON, TCE_TRAIN_NEW, TCE_TRAIN_RESTART, TCE_TRAIN_RESUME, TCE_TRAIN_STOP, TrainDemos, TrainImitation, TrainOptions, TrainOptionsCallbacks,
     TrainResult, TrainStanding)
 from ._tasks import check_workers, start_workers, task_of
 from ._train_library import trainer
@@ -33,7 +33,11 @@ from ._workers import Workers, raw_spec
 from .agent import Agent
 from .errors import E_STATE, StateError
 
+# a run folder, a policy file, or the object that has one
+Start = Union[str, "os.PathLike[str]", Agent, "Run", None]
 Callback = Callable[[int, Dict[str, float]], Any]
+# a run folder, a policy file, or the object that has one
+Start = Union[str, "os.PathLike[str]", Agent, "Run", None]
 Config = Union[str, "os.PathLike[str]", Mapping[str, Any], None]
 
 # runs a script without its folder, or the working directory, among the places of modules
@@ -228,12 +232,15 @@ class Run:
         self, task: TaskLike, method: Optional[Method] = None, config: Config = None, *, seed: Optional[int] = None,
         out: Union[str, "os.PathLike[str]", None] = None, callback: Optional[Callback] = None, resume: bool = False, restart: bool = False,
         controller: Optional[Controller] = None, metrics: Union[Sequence[str], Mapping[str, str]] = (), n_steps: Optional[int] = None,
-        dt: Optional[float] = None, workers: int = 0, progress: bool = True,
+        dt: Optional[float] = None, workers: int = 0, progress: bool = True, init_from: Start = None,
     ) -> None:
         words = words_of(config) if isinstance(config, Mapping) else []
         path = None if config is None or isinstance(config, Mapping) else config_path(config)
         words += [f"run.seed={seed}"] if seed is not None else []
         words += [f"run.method={method}"] if method is not None else []
+        if init_from is not None:
+            begin = init_from.folder if isinstance(init_from, (Agent, Run)) else os.fspath(init_from)
+            words.append(f"run.init_from={os.path.abspath(begin or init_from._file)}")  # type: ignore[union-attr]
 
         def make_source(episodic: bool) -> Source:
             return source_of(task, controller=controller, metrics=metrics, n_steps=n_steps, dt=dt, episodic=episodic)
@@ -375,6 +382,20 @@ class Run:
             self.interrupted = bool(result.interrupted)
             del held
 
+    def _imitate(self, demos: TrainDemos, out: TrainImitation) -> None:
+        """Fits a policy to demonstrations instead of training."""
+        self._done = True
+
+        def fit() -> None:
+            trainer().tce_train_imitate(self._handle, byref(demos), byref(out))
+
+        with _Reserved(self):
+            if self._here:
+                with self.task._creating(self._group):
+                    call(self._group, fit)
+            else:
+                fit()
+
     def _draw(self) -> None:
         """curve.csv and, where there is matplotlib, curve.png, as the program leaves them."""
         trainer().tce_train_curve(self.folder.encode())
@@ -506,7 +527,7 @@ def train(
     task: TaskLike, method: Optional[Method] = None, config: Config = None, *, seed: Optional[int] = None, out: Union[str, "os.PathLike[str]", None] = None,
     callback: Optional[Callback] = None, resume: bool = False, restart: bool = False, controller: Optional[Controller] = None,
     metrics: Union[Sequence[str], Mapping[str, str]] = (), n_steps: Optional[int] = None, dt: Optional[float] = None,
-    workers: int = 0, progress: bool = True, init_from: Union[str, "os.PathLike[str]", Agent, Run, None] = None,
+    workers: int = 0, progress: bool = True, init_from: Start = None,
 ) -> Run:
     """Trains a policy in this process and leaves the run folder that ``tce train`` leaves; ``tce eval``, ``plot`` and ``export`` take it.
 
@@ -535,5 +556,5 @@ def train(
     """
     run = Run(
         task, method, config, seed=seed, out=out, callback=callback, resume=resume, restart=restart, controller=controller, metrics=metrics,
-        n_steps=n_steps, dt=dt, workers=workers, progress=progress)
+        n_steps=n_steps, dt=dt, workers=workers, progress=progress, init_from=init_from)
     return run.train()

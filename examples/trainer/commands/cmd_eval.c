@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "commands/commands.h"
+#include "commands/demos.h"
 #include "commands/video.h"
 #include "methods/methods.h"
 #include "report/stats.h"
@@ -32,6 +33,8 @@ static const char OPTIONS[] = "  --episodes N        episodes [200]\n"
                               "run folder names is not loaded\n"
                               "  --python NAME       the run's environment in Python, "
                               "module:name or a Gymnasium id\n"
+                              "  --paths FILE.csv    desired paths and first observations, as "
+                              "`tce fit` takes them\n"
                               "  --video FILE.mp4    film the first episodes\n"
                               "  --video-episodes N  how many [5]\n"
                               "  --picture FILE.png  the last state of the first episode\n"
@@ -39,7 +42,7 @@ static const char OPTIONS[] = "  --episodes N        episodes [200]\n"
                               "  --help              this\n";
 
 typedef struct eval_options {
-    const char *folder, *video, *picture, *library;
+    const char *folder, *video, *picture, *library, *paths;
     int32_t episodes, video_episodes, threads; /* threads -1: the run's */
     int32_t width, height;
     uint64_t seed;
@@ -219,6 +222,8 @@ static tce_status evaluate(policy_runner *p, const eval_options *asked, tce_pool
     progress_line_end(&played);
     if (status == TCE_OK)
         status = print_report(p);
+    if (status == TCE_OK && o->paths)
+        status = demos_write(o->paths, &p->ep);
     if (status == TCE_OK && (o->video || o->picture))
         status = film_episodes(p, o);
     if (status == TCE_OK && asked->video && !o->video) {
@@ -250,6 +255,7 @@ static int read_options(int argc, char **argv, eval_options *o)
                                           { "size", required_argument, NULL, 'z' },
                                           { "help", no_argument, NULL, 'h' },
                                           { "task-library", required_argument, NULL, 'l' },
+                                          { "paths", required_argument, NULL, 'P' },
                                           { 0 } };
     *o = (eval_options){ .episodes = DEFAULT_EPISODES, .video_episodes = 5, .threads = -1 };
     o->width = 960;
@@ -270,6 +276,9 @@ static int read_options(int argc, char **argv, eval_options *o)
             continue;
         case 'p':
             o->picture = optarg;
+            continue;
+        case 'P':
+            o->paths = optarg;
             continue;
         case 'l':
             o->library = optarg;

@@ -18,6 +18,8 @@ const command COMMANDS[] = {
       "print settings to begin with for a task of your own" },
     { "train", cmd_train, "CONFIG [section.key=value ...] [options]",
       "train a policy; leaves a run folder" },
+    { "fit", cmd_fit, "DEMOS CONFIG [section.key=value ...] [options]",
+      "fit a policy to demonstrated paths, for a run to start from" },
     { "eval", cmd_eval, "RUN [options]", "run the mean policy of a run; videos and pictures" },
     { "plot", cmd_plot, "RUN ... [options]", "curves, statistics and smoothness of runs" },
     { "export", cmd_export, "RUN [options]",

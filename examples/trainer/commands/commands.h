@@ -26,6 +26,7 @@ int print_overview(FILE *out);
 
 int cmd_init(int argc, char **argv);
 int cmd_train(int argc, char **argv);
+int cmd_fit(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_plot(int argc, char **argv);
 int cmd_bench(int argc, char **argv);

@@ -10,6 +10,7 @@
 #include "embed/embed.h"
 #include "methods/methods.h"
 #include "report/plot.h"
+#include "run/imitate.h"
 #include "run/run.h"
 #include "settings/suggest.h"
 
@@ -187,6 +188,26 @@ tce_status tce_train_run(tce_train *train, const tce_train_task *task, tce_train
                                .eval_success = r.eval_success,
                                .eval_return = r.eval_return,
                                .interrupted = r.interrupted };
+    return status;
+}
+
+tce_status tce_train_imitate(tce_train *train, const tce_train_demos *demos,
+                             tce_train_imitation *out)
+{
+    const demonstrations given = { .n = demos->n,
+                                   .T = demos->T,
+                                   .D = demos->D,
+                                   .O = demos->O,
+                                   .n_rows = demos->n_rows,
+                                   .times = demos->times,
+                                   .pos = demos->pos,
+                                   .obs = demos->obs };
+    imitation done;
+    const tce_status status = run_imitate(train->folder, &train->s, &train->t, &given, &done);
+    *out = (tce_train_imitation){ .struct_size = sizeof *out,
+                                  .path_error = done.path_error,
+                                  .parameter_error = done.parameter_error,
+                                  .std = done.std };
     return status;
 }
 

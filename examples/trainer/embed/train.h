@@ -188,6 +188,36 @@ TCE_API TCE_NODISCARD tce_status tce_train_run(tce_train *train, const tce_train
 /* TCE_TRAIN_STOP or TCE_TRAIN_ABANDON, from any thread; a wish never becomes smaller. */
 TCE_API void tce_train_stop(tce_train *train, int32_t wish);
 
+/* Demonstrated paths; each begins with its start position. */
+typedef struct tce_train_demos {
+    size_t struct_size;
+    size_t n; /* paths */
+    size_t T; /* rows of the longest */
+    size_t D;
+    size_t O;
+    const int32_t *n_rows; /* [n] rows of each path, at least 2 */
+    const double *times;   /* [n, T] seconds since the reset, increasing */
+    const double *pos;     /* [n, T, D] */
+    const double *obs;     /* [n, O] first observations; NULL: the paths suit every context */
+} tce_train_demos;
+
+/* How well a policy was fitted to demonstrations. */
+typedef struct tce_train_imitation {
+    size_t struct_size;
+    double path_error;      /* root mean square of fitted minus given positions */
+    double parameter_error; /* of predicted minus fitted parameters of paths left out of the fit */
+    double std;             /* geometric mean of the policy's standard deviations */
+} tce_train_imitation;
+
+/*
+ * Instead of training: fits a policy to demonstrations and leaves config.yaml and policy.safetensors
+ * in the folder, for run.init_from. TCE_E_UNSUPPORTED: the method has no Gaussian over the
+ * parameters of a primitive with one covariance for all contexts. TCE_E_SHAPE: sizes of another
+ * task. TCE_E_STATE: the folder has a run.
+ */
+TCE_API TCE_NODISCARD tce_status tce_train_imitate(tce_train *train, const tce_train_demos *demos,
+                                                   tce_train_imitation *out);
+
 /* Writes curve.csv into a run folder: what its picture shows. */
 TCE_API TCE_NODISCARD tce_status tce_train_curve(const char *folder);
 
