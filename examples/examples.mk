@@ -14,8 +14,9 @@ MUJOCO_DIR     ?= deps/mujoco-$(MUJOCO_VERSION)
 TRAIN_NEEDS    := module:yaml-0.1 module:zlib
 PICTURE_NEEDS  := package:libegl1 package:libgl1-mesa-dri command:ffmpeg
 
-# tasks whose models are compiled in
-EMBEDDED_TASKS       := reacher5 point_via swing pendulum context
+# tasks without simulator, and those that need no fetched model: their own is compiled in
+PLAIN_TASKS    := $(shell sed -n '/define TASKS_PLAIN/,/^$$/s/.* X(\([a-z0-9_]*\)).*/\1/p' examples/tasks/tasks.h)
+EMBEDDED_TASKS := $(PLAIN_TASKS) $(basename $(notdir $(wildcard examples/tasks/*.xml)))
 
 BIN     := $(BUILD)/bin
 TASKS   := $(BIN)/libtce_tasks.$(SO)
@@ -26,7 +27,7 @@ PROGRAM := $(BIN)/tce
 EMBEDDED := $(BIN)/libtce_train.$(SO)
 
 TASK_OBJECTS    := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/tasks/*.c examples/tasks/*/*.c)))
-PLAIN_OBJECTS   := $(patsubst %,$(BUILD)/examples/tasks/%.o,tasks point_via pendulum context shared/plain shared/flat_picture shared/options)
+PLAIN_OBJECTS   := $(patsubst %,$(BUILD)/examples/tasks/%.o,tasks $(PLAIN_TASKS) shared/plain shared/flat_picture shared/options)
 MUJOCO_OBJECTS  := $(filter-out $(PLAIN_OBJECTS),$(TASK_OBJECTS)) $(BUILD)/examples/tasks/shared/options.o
 # what an exported C file is made of, as text in the program
 TEMPLATES       := $(sort $(wildcard examples/trainer/export/templates/*))

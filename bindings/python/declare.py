@@ -1,8 +1,9 @@
 """Writes tce/_declarations.py from the public headers (constants, structs, callbacks and functions), tce/_train_declarations.py from the
-header of the trainer's library, and tce/_primitives.py from the settings files of the project's tasks (their movement primitives).
+header of the trainer's library, tce/_primitives.py from the settings files of the project's tasks (their movement primitives),
+and tce/_own_tasks.py from the list of tasks.
 
-    python3 declare.py           writes all three
-    python3 declare.py --check   exit status 1 when one is not what the headers and the settings files say
+    python3 declare.py           writes all four
+    python3 declare.py --check   exit status 1 when one is not what its sources say
 
 Headers and settings files are plain enough to be read line by line: comments are removed, every struct has one field per
 declaration, every function is marked TCE_API or TCE_API_EXPERIMENTAL, a section of settings has one key per line.
@@ -22,6 +23,7 @@ HEADERS = sorted((HERE.parent.parent / "include" / "tce").glob("*.h"))
 TRAINER = [HERE.parent.parent / "examples" / "trainer" / "embed" / "train.h"]
 CONFIGS = HERE.parent.parent / "examples" / "configs"
 SETTINGS = HERE.parent.parent / "examples" / "trainer" / "settings" / "settings_groups.c"
+TASKS = HERE.parent.parent / "examples" / "tasks"
 
 # C types by value, and what arrays of them are in an argument list; every other pointer is Pointer
 SCALARS = {
@@ -230,18 +232,32 @@ def primitives() -> str:
     return "\n".join(lines + ["}", ""])
 
 
+def tasks() -> str:
+    """Tasks without simulator say whether they follow paths in the line that makes their table; all on MuJoCo do."""
+    lines = [
+        '"""Tasks of the project, those of Metaworld apart, and whether they follow desired paths. Made by declare.py: do not edit."""', "",
+        "from typing import Dict", "", "OWN_TASKS: Dict[str, bool] = {"]
+    listed = (TASKS / "tasks.h").read_text(encoding="utf-8").replace("\\\n", " ")
+    for simulator, names in re.findall(r"#define TASKS_(PLAIN|MUJOCO)\(X\)(.*)", listed):
+        for name in re.findall(r"X\((\w+)\)", names):
+            follows = simulator == "MUJOCO" or "PLAIN_PATHS" in (TASKS / f"{name}.c").read_text(encoding="utf-8")
+            lines.append(f'    "{name}": {follows},')
+    return "\n".join(lines + ["}", ""])
+
+
 def main() -> int:
     stale = False
     made = {
         "_declarations.py": declarations("The public headers", HEADERS),
         "_train_declarations.py": declarations("The trainer's library", TRAINER),
-        "_primitives.py": primitives()}
+        "_primitives.py": primitives(),
+        "_own_tasks.py": tasks()}
     for name, text in made.items():
         target = HERE / "tce" / name
         if "--check" not in sys.argv[1:]:
             target.write_text(text, encoding="utf-8")
         elif not target.exists() or target.read_text(encoding="utf-8") != text:
-            print(f"{name} is not what the headers and settings files say: run bindings/python/declare.py", file=sys.stderr)
+            print(f"{name} is not what its sources say: run bindings/python/declare.py", file=sys.stderr)
             stale = True
     return int(stale)
 

@@ -14,7 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "shared/flat_picture.h"
 #include "shared/plain.h"
 #include "tasks.h"
 
@@ -37,12 +36,14 @@ enum { N_OBS = 3 };
 #define SPEED_STEP 0.4
 
 typedef struct pendulum {
+    plain_env base;
     double state[N_STATE];
     int grid; /* option */
 } pendulum;
 
 static const double ACTION_LOW[] = { -MAX_TORQUE };
 static const double ACTION_HIGH[] = { MAX_TORQUE };
+static const task_option OPTION = TASK_FLAG(pendulum, grid, 0);
 
 static double clip(double x, double most)
 {
@@ -58,40 +59,8 @@ static double wrap(double angle)
     return rest - PI;
 }
 
-static tce_status create(void *user, const char *settings, void **out)
+static void reset(void *instance, tce_random *random)
 {
-    static const task_option OPTION = TASK_FLAG(pendulum, grid, 0);
-    const tce_status status = plain_create("pendulum", sizeof(pendulum), settings, &OPTION, out);
-    (void)user;
-    if (status == TCE_OK)
-        ((pendulum *)*out)->state[STEP] = N_STEPS;
-    return status;
-}
-
-static tce_status spec(void *instance, tce_env_spec *out)
-{
-    (void)instance;
-    out->n_obs = N_OBS;
-    out->n_action = 1;
-    out->n_steps = N_STEPS;
-    out->dt = DT;
-    out->action_low = ACTION_LOW;
-    out->action_high = ACTION_HIGH;
-    return TCE_OK;
-}
-
-static void observe(const double *s, double *out)
-{
-    out[0] = cos(s[ANGLE]);
-    out[1] = sin(s[ANGLE]);
-    out[2] = s[SPEED];
-}
-
-static tce_status reset(void *instance, tce_random *random, double *out_obs, double *out_pos,
-                        double *out_vel)
-{
-    (void)out_pos; /* no desired paths */
-    (void)out_vel;
     pendulum *env = instance;
     double *s = env->state;
     if (env->grid) {
@@ -102,43 +71,29 @@ static tce_status reset(void *instance, tce_random *random, double *out_obs, dou
         s[ANGLE] = PI * (2.0 * tce_random_uniform(random) - 1.0);
         s[SPEED] = 2.0 * tce_random_uniform(random) - 1.0;
     }
-    s[STEP] = 0.0;
-    observe(s, out_obs);
-    return TCE_OK;
 }
 
-static tce_status step_action(void *instance, const double *action, double *out_obs,
-                              tce_env_result *out)
+static void observe(const void *instance, double *out)
+{
+    const double *s = ((const pendulum *)instance)->state;
+    out[0] = cos(s[ANGLE]);
+    out[1] = sin(s[ANGLE]);
+    out[2] = s[SPEED];
+}
+
+static void step(void *instance, const double *action, tce_env_result *out)
 {
     double *s = ((pendulum *)instance)->state;
-    const tce_status status = task_check_running("pendulum", s[STEP] >= N_STEPS);
-    if (status != TCE_OK)
-        return status;
     const double u = clip(action[0], MAX_TORQUE), q = wrap(s[ANGLE]), w = s[SPEED];
     const double pull = 1.5 * GRAVITY / LENGTH * sin(s[ANGLE]);
     const double push = 3.0 / (MASS * LENGTH * LENGTH) * u;
 
-    memset(out, 0, sizeof *out);
     out->reward = -(q * q + SPEED_COST * w * w + TORQUE_COST * u * u);
     s[SPEED] = clip(w + (pull + push) * DT, MAX_SPEED);
     s[ANGLE] += s[SPEED] * DT;
-    s[STEP] += 1.0;
-    out->truncated = s[STEP] >= N_STEPS;
-    observe(s, out_obs);
-    return TCE_OK;
 }
 
-PLAIN_STATE(pendulum)
-
-static tce_status set_state(void *instance, const double *state, double *out_obs)
-{
-    double *s = ((pendulum *)instance)->state;
-    memcpy(s, state, N_STATE * sizeof *s);
-    observe(s, out_obs);
-    return TCE_OK;
-}
-
-static tce_status render(void *instance, int32_t width, int32_t height, uint8_t *rgb)
+static size_t draw(const void *instance, flat_shape *out)
 {
     const double *s = ((const pendulum *)instance)->state;
     const double x = -LENGTH * sin(s[ANGLE]), y = LENGTH * cos(s[ANGLE]);
@@ -147,13 +102,25 @@ static tce_status render(void *instance, int32_t width, int32_t height, uint8_t 
         { { 0.0, 0.0 }, { x, y }, 0.08, { 0.13, 0.42, 0.72 }, 1.0 },
         { { 0.0, 0.0 }, { 0.0, 0.0 }, 0.04, { 0.25, 0.25, 0.28 }, 1.0 },
     };
-    flat_picture_draw(sizeof shapes / sizeof shapes[0], shapes, 1.35 * LENGTH, width, height, rgb);
-    return TCE_OK;
+    memcpy(out, shapes, sizeof shapes);
+    return sizeof shapes / sizeof shapes[0];
 }
 
-const tce_env_vtable TASK_pendulum = {
-    PLAIN_ENTRIES,
-    .name = "pendulum",
-    .description = "swing a rod up and balance it, by its torque alone (Gymnasium's Pendulum-v1)",
-    .render = render,
+static const plain_task PENDULUM = {
+    PLAIN_STRUCT(pendulum, STEP),
+    .spec = { .n_obs = N_OBS,
+              .n_action = 1,
+              .n_steps = N_STEPS,
+              .dt = DT,
+              .action_low = ACTION_LOW,
+              .action_high = ACTION_HIGH },
+    .option = &OPTION,
+    .view = 1.35 * LENGTH,
+    .reset = reset,
+    .observe = observe,
+    .step = step,
+    .draw = draw,
 };
+
+PLAIN_TASK(pendulum, "swing a rod up and balance it, by its torque alone (Gymnasium's Pendulum-v1)",
+           &PENDULUM, PLAIN_ACTIONS, PLAIN_PICTURE);

@@ -54,13 +54,15 @@ def test_declarations_are_those_of_the_headers_and_settings_files() -> None:
     ("include/tce/mp.h", "double goal_scale;", "double goal_scale, twice;"),
     ("examples/trainer/embed/train.h", "int32_t has_seed;", "int64_t has_seed;"),
     ("examples/trainer/settings/settings_groups.c", 'AT(mp.alpha), "10"', 'AT(mp.alpha), "11"'),
-    ("examples/configs/hopper_jump/tce.yaml", "\n  tau: 0.8\n", "\n  tau: 0.9\n")])
+    ("examples/configs/hopper_jump/tce.yaml", "\n  tau: 0.8\n", "\n  tau: 0.9\n"),
+    ("examples/tasks/tasks.h", "X(swing) ", "X(reacher5) "),
+    ("examples/tasks/point_via.c", "PLAIN_PATHS, ", "")])
 def test_a_source_of_declarations_that_changed_is_noticed(tmp_path, source, before, after) -> None:
     bindings = Path("bindings") / "python"
-    for folder in ("include/tce", "examples/configs", "examples/trainer/embed", "examples/trainer/settings"):
+    for folder in ("include/tce", "examples/configs", "examples/trainer/embed", "examples/trainer/settings", "examples/tasks"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / bindings / "tce").mkdir(parents=True)
-    for name in ("declare.py", "tce/_declarations.py", "tce/_train_declarations.py", "tce/_primitives.py"):
+    for name in ("declare.py", "tce/_declarations.py", "tce/_train_declarations.py", "tce/_primitives.py", "tce/_own_tasks.py"):
         shutil.copyfile(ROOT / bindings / name, tmp_path / bindings / name)
     check = [sys.executable, str(tmp_path / bindings / "declare.py"), "--check"]
     assert subprocess.run(check).returncode == 0
@@ -116,3 +118,28 @@ def test_everything_exported_exists() -> None:
     assert tce.version().startswith(tce.__version__.rpartition(".")[0])
     with pytest.raises(AttributeError):
         tce.nothing
+
+
+PLUMBING = re.compile(r"#include |(MUJOCO|PLAIN)_TASK")
+FUNCTION = re.compile(r"static (tce_status|void|size_t) (create|destroy|spec|n_state|get_state|set_state|render)\(")
+
+
+def plumbing(source: str) -> float:
+    """The share of lines of code that every task would have to repeat: docs/inside/add-a-task.md says which these are."""
+    lines = [line for line in re.sub(r"/\*.*?\*/", "", source, flags=re.S).splitlines() if line.strip()]
+    n, until = 0, ""
+    for line in lines:
+        if not until and (PLUMBING.match(line) or FUNCTION.match(line)):
+            until = "}" if FUNCTION.match(line) else ";" if "_TASK" in line else "\n"
+        n += bool(until)
+        if until == "\n" or (until and line.rstrip().endswith(until) and (until == ";" or line == "}")):
+            until = ""
+    return n / len(lines)
+
+
+def test_a_task_is_hardly_plumbing() -> None:
+    tasks = ROOT / "examples" / "tasks"
+    sources = {path.name: path.read_text(encoding="utf-8") for path in sorted(tasks.glob("*.c"))}
+    shares = {name: plumbing(source) for name, source in sources.items() if re.search("^(MUJOCO|PLAIN)_TASK", source, flags=re.M)}
+    assert len(shares) >= 8 and max(shares.values()) < 0.15, shares
+    assert plumbing('#include <math.h>\n\nstatic void render(void)\n{\n    x;\n}\n\nint y;\nPLAIN_TASK(a,\n    b);\n') == 7 / 8

@@ -14,25 +14,17 @@
 /* Seconds a test may take: a model to compile where there is no cache yet. */
 #define TIMEOUT 120
 
-enum { N_METAWORLD = 50 };
+enum { N_METAWORLD = 50, MOST_TASKS = 80 };
 
+/* Options that change how episodes run and end; without options every task is inspected. */
 static const struct {
     const char *task, *options;
 } VARIANTS[] = {
-    { "reacher5", NULL },
-    { "point_via", NULL },
-    { "swing", NULL },
-    { "pendulum", NULL },
     { "pendulum", "grid=1" },
-    { "context", NULL },
     { "context", "grid=1" },
-    { "box_pushing_dense", NULL },
     { "box_pushing_dense", "random_start=0" },
-    { "box_pushing_sparse", NULL },
-    { "hopper_jump", NULL },
     { "hopper_jump", "dense=1" },
     { "hopper_jump", "markov=1" },
-    { "table_tennis", NULL },
     { "table_tennis", "whole_path=1" },
     { "table_tennis", "markov=1" },
     { "table_tennis", "terminal=1" },
@@ -52,30 +44,26 @@ START_TEST(a_task_with_these_options_keeps_the_contract)
 }
 END_TEST
 
-START_TEST(a_metaworld_task_keeps_the_contract_in_both_profiles)
+START_TEST(every_task_keeps_the_contract)
 {
-    int n = 0;
-
-    for (size_t i = 0; i < tce_env_library_n_tasks(task_library); i++) {
-        const tce_env_vtable *task = tce_env_library_at(task_library, i);
-        if (!is_metaworld(task) || n++ != _i)
-            continue;
+    const tce_env_vtable *task = tce_env_library_at(task_library, (size_t)_i);
+    if (!task)
+        return;
+    if (is_metaworld(task))
         task_inspect(task, "profile=2");
-        task_inspect(task, "profile=3");
-    }
-    ck_assert_int_eq(n, N_METAWORLD);
+    task_inspect(task, is_metaworld(task) ? "profile=3" : NULL);
 }
 END_TEST
 
 START_TEST(no_task_is_left_out)
 {
-    for (size_t i = 0; i < tce_env_library_n_tasks(task_library); i++) {
-        const tce_env_vtable *task = tce_env_library_at(task_library, i);
-        int found = is_metaworld(task);
-        for (size_t k = 0; k < N_VARIANTS; k++)
-            found |= strcmp(VARIANTS[k].task, task->name) == 0;
-        ck_assert_msg(found, "%s is not inspected", task->name);
-    }
+    const size_t n = tce_env_library_n_tasks(task_library);
+    int n_metaworld = 0;
+
+    for (size_t i = 0; i < n; i++)
+        n_metaworld += is_metaworld(tce_env_library_at(task_library, i));
+    ck_assert_int_eq(n_metaworld, N_METAWORLD);
+    ck_assert_uint_le(n, MOST_TASKS);
 }
 END_TEST
 
@@ -85,8 +73,7 @@ int main(void)
     TCase *property = task_case(suite, "property", TIMEOUT);
 
     tcase_add_loop_test(property, a_task_with_these_options_keeps_the_contract, 0, N_VARIANTS);
-    tcase_add_loop_test(property, a_metaworld_task_keeps_the_contract_in_both_profiles, 0,
-                        N_METAWORLD);
+    tcase_add_loop_test(property, every_task_keeps_the_contract, 0, MOST_TASKS);
     tcase_add_test(property, no_task_is_left_out);
 
     return test_run(suite);

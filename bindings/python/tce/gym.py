@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode
 
 from ._arrays import AnyArray, Array, Shapes, integer
 from ._control import PD, Controller
+from ._own_tasks import OWN_TASKS
 from ._primitives import PRODMP
 from .base import Pool, Random
 from .env import EnvSpec, Instance, StepResult, Task, TaskLibrary
@@ -28,9 +29,6 @@ Library = Union[str, "os.PathLike[str]", TaskLibrary, None]
 Seeds = Union[int, Sequence[Optional[int]], None]
 Box = gymnasium.spaces.Box
 
-# ids that exist whether or not the task library is there: making one says what is missing
-OWN_TASKS = ("box_pushing_dense", "box_pushing_sparse", "hopper_jump", "table_tennis", "reacher5", "point_via", "swing")
-STEP_TASKS = ("pendulum", "context")  # these track no desired paths
 METAWORLD = "metaworld_"
 # Bound of a primitive's parameters, in standard deviations of an untrained policy, which has mean 0 and standard deviation 1. Of what
 # the trained policies of docs/runs draw, 0.04 percent at most lies beyond it.
@@ -625,8 +623,8 @@ def _register_own() -> None:
     try:
         register()
     except (NotFoundError, LibraryError):
-        for task in OWN_TASKS + STEP_TASKS:
-            register_task(None, task, "tce", paths=task in OWN_TASKS)
+        for task, follows_paths in OWN_TASKS.items():
+            register_task(None, task, "tce", paths=follows_paths)
 
 
 _register_own()
