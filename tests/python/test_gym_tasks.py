@@ -349,7 +349,7 @@ def test_parameters_have_finite_bounds() -> None:
     paths = []
     for scale in (0.1, 1.0):
         env.reset(seed=1)
-        paths.append(env.step(np.full(12, scale))[4]["positions"])
+        paths.append(env.step(np.full(8, scale))[4]["positions"])
     assert np.abs(paths[1] - paths[0]).max() > 0.1
     # learnt times lie within the episode, and every draw of the space can be run
     env = gymnasium.make("tce_ProDMP/PointVia-v0", mp={"learn_tau": True, "learn_delay": True})

@@ -12,14 +12,14 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, get_args
 
 import numpy as np
 import pytest
 
 import tce
 from shared import ROOT
-from tce import _sources, training
+from tce import _choices, _sources, training
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -388,6 +388,12 @@ def made_here() -> Point:
 
 def of_gymnasium() -> Slider:
     return Slider()
+
+
+def test_type_checkers_know_every_method(tmp_path: Path) -> None:
+    with pytest.raises(tce.ArgumentError, match="must be one of ") as caught:
+        tce.Run("Pendulum-v1", "none", out=tmp_path / "run")  # type: ignore[arg-type]
+    assert caught.value.message.rpartition("must be one of ")[2] == ", ".join(get_args(_choices.Method))
 
 
 @pytest.mark.parametrize("given, keywords, name, record", [

@@ -151,7 +151,7 @@ START_TEST(a_collection_tells_of_its_episodes)
     double measured[T * D];
     episodes_desired_velocity(&f.ep, 0, velocity);
     ck_assert_int_eq(episodes_measured_velocity(&f.ep, 0, measured), 1);
-    ck_assert_mem_eq(measured, velocity, sizeof measured);
+    ck_assert_mem_eq(measured, velocity, (size_t)f.ep.lengths[0] * D * sizeof *measured);
     end(&f);
 }
 END_TEST

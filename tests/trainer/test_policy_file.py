@@ -94,7 +94,7 @@ WRONG = [
     ("full", "mp.dt", np.array(0.5), "the policy has mp.dt = 0.5, but config.yaml has 0.02", False),
     ("full", "mp.table_length", integer(7), "the policy has mp.table_length = 7, but config.yaml has 5", False),
     ("full", "mp.auto_scale_basis", integer(0), "the policy has mp.auto_scale_basis = false, but config.yaml has true", False),
-    ("full", "mp.weights_scales", np.array([0.3, 0.3, 0.4]), "the policy has mp.weights_scale = [0.3, 0.3, 0.4], but config.yaml has 0.3", False),
+    ("full", "mp.weights_scales", np.array([0.3, 0.3, 0.4]), "the policy has mp.weights_scale = [0.3, 0.3, 0.4], but config.yaml has 0.5", False),
 ]
 
 

@@ -158,7 +158,7 @@ static const setting_row MP_ROWS[] = {
     { "mp", "goal_scale", SETTING_REAL, AT(mp.goal_scale), "0.5", -ANY, ANY, NULL, 0,
       "scale of the goal; tce_mp_options and Python: 1" },
     { "mp", "relative_goal", SETTING_BOOL, AT(mp.relative_goal), "true", 0, 1, NULL, 0,
-      "the goal counts from the start position" },
+      "the goal counts from the start position; tce_mp_options and Python: false" },
     { "mp", "auto_scale_basis", SETTING_BOOL, AT(mp.auto_scale_basis), "true", 0, 1, NULL, 0,
       "each basis function scaled to a maximum of 1" },
     { "mp", "disable_goal", SETTING_BOOL, AT(mp.disable_goal), "false", 0, 1, NULL, 0,
