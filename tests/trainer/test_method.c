@@ -1,7 +1,8 @@
 /*
- * A method that the program has never heard of: one row beside those of the registry, with a
- * policy of its own size, a setting of its own and a column of its own. It trains, is checkpointed
- * and resumed, evaluated, plotted and exported by the commands as they are.
+ * Two methods that the program has never heard of, each a row beside those of the registry, with a
+ * policy of its own size, a setting of its own and a column of its own. The commands train,
+ * checkpoint, resume, evaluate, plot and export them as they are. The first uses what episodic
+ * methods share; the second uses nothing of it, and has a replay.
  */
 /* before Check, which has a macro of the name of one of its functions */
 #include "commands/commands.h"
@@ -13,20 +14,81 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "methods/methods.h"
+#include "methods/episodic.h"
 #include "methods/replay.h"
 #include "support.h"
 #include "tools/csv.h"
 
-/* ---- the method: weights shrink, whatever the episodes bring --------------------------------- */
+static void label(const settings *s, char *out, size_t size)
+{
+    snprintf(out, size, "%s", s->table->name);
+}
+
+/* ---- shrink: weights shrink, whatever the episodes bring ------------------------------------- */
 
 typedef struct shrink_settings {
     double share; /* of the weights that stays in an iteration */
 } shrink_settings;
 
+static tce_status create_shrink(const method_context *c, void **out)
+{
+    static const char *const OWN_COLUMNS[] = { "largest_weight", NULL };
+    learner *l = NULL;
+    const tce_status status = episodic_create(c, &(episodic_options){ .columns = OWN_COLUMNS }, &l);
+    if (status == TCE_OK)
+        l->own = memory_doubles(&l->arrays, tce_policy_n_weights(l->agent.policy));
+    *out = l;
+    return status;
+}
+
+static tce_status iterate_shrink(void *self, int64_t i, progress *out)
+{
+    learner *l = self;
+    const double share = ((const shrink_settings *)(const void *)l->s.own.bytes)->share;
+    double *weights = l->own, largest = 0.0;
+    const tce_status status = episodic_collect(l, i, NULL, out);
+    if (status != TCE_OK)
+        return status;
+    tce_policy_get_weights(l->agent.policy, weights);
+    for (size_t k = 0; k < tce_policy_n_weights(l->agent.policy); k++)
+        largest = fmax(largest, fabs(weights[k] *= share));
+    out->values[l->own_column] = largest;
+    return tce_policy_set_weights(l->agent.policy, weights);
+}
+
+static const setting_row SHARE = { "shrink",
+                                   "share",
+                                   SETTING_REAL,
+                                   SETTINGS_OWN(shrink_settings, share),
+                                   "0.5",
+                                   0,
+                                   1,
+                                   NULL,
+                                   0,
+                                   "of the weights that stays in an iteration" };
+static const settings_group SHRINK_OWN = { 1, &SHARE, NULL };
+static const settings_group *const SHRINK_GROUPS[] = {
+    &SETTINGS_RUN,      &SETTINGS_TASK, &SETTINGS_COLLECT,
+    &SETTINGS_EVALUATE, &SETTINGS_MP,   &SETTINGS_POLICY,
+    &SETTINGS_CRITIC,   &SHRINK_OWN,    NULL
+};
+static const char *const SHRINK_DEFAULTS[] = { "mp.n_basis=2", "policy.hidden=[3]", NULL };
+static const method SHRINK = { .settings = { "shrink", SHRINK_GROUPS, SHRINK_DEFAULTS, NULL },
+                               EPISODIC_ROW,
+                               .label = label,
+                               .create = create_shrink,
+                               .destroy = episodic_destroy,
+                               .iterate = iterate_shrink };
+
+/* ---- bare: the same without anything that methods share, and with a replay ------------------- */
+
+typedef struct bare_settings {
+    double share; /* of the weights that stays in an iteration */
+} bare_settings;
+
 enum { N_PAST = 3 };
 
-typedef struct shrink {
+typedef struct bare {
     double share;
     agent agent;
     episodes ep;
@@ -35,11 +97,11 @@ typedef struct shrink {
     double *weights;
     replay past; /* a return and a weight per iteration */
     uint64_t seed;
-} shrink;
+} bare;
 
 static void destroy(void *learner)
 {
-    shrink *l = learner;
+    bare *l = learner;
     if (!l)
         return;
     episodes_free(&l->ep);
@@ -58,9 +120,9 @@ static tce_status create(const method_context *c, void **out)
     tce_mp_options mp;
     tce_policy_options policy;
     tce_random random;
-    shrink *l = *out = calloc(1, sizeof *l);
+    bare *l = *out = calloc(1, sizeof *l);
     ck_assert_ptr_nonnull(l);
-    l->share = ((const shrink_settings *)(const void *)s->own.bytes)->share;
+    l->share = ((const bare_settings *)(const void *)s->own.bytes)->share;
     ok(episodes_create(&l->ep, c->t, s, c->pool, &options));
     agent_describe(&l->agent, l->ep.spec, s->task.name, 1, 0);
     tce_mp_options_init(&mp, sizeof mp);
@@ -95,18 +157,18 @@ static tce_status create(const method_context *c, void **out)
 
 static size_t columns(const void *learner, const char *const **names)
 {
-    const shrink *l = learner;
+    const bare *l = learner;
     *names = l->columns;
     return l->ep.M + 4;
 }
 
 static const agent *agent_of(const void *learner)
 {
-    return &((const shrink *)learner)->agent;
+    return &((const bare *)learner)->agent;
 }
 
 /* What it keeps of the past, and the mean of eight draws from it. */
-static double draw_past(shrink *l, int64_t i, double result, double weight)
+static double draw_past(bare *l, int64_t i, double result, double weight)
 {
     replay_place places[8];
     double values[8], sum = 0.0;
@@ -122,12 +184,12 @@ static double draw_past(shrink *l, int64_t i, double result, double weight)
 
 static journal_rows *rows_of(void *learner)
 {
-    return &((shrink *)learner)->past.rows;
+    return &((bare *)learner)->past.rows;
 }
 
 static tce_status iterate(void *learner, int64_t i, progress *out)
 {
-    shrink *l = learner;
+    bare *l = learner;
     const size_t n = tce_policy_n_weights(l->agent.policy);
     double largest = 0.0;
     const tce_status status = episodes_collect(&l->ep, (uint64_t)i, 1, NULL, NULL);
@@ -148,43 +210,37 @@ static tce_status iterate(void *learner, int64_t i, progress *out)
 
 static tce_status save(const void *learner, tce_store *store)
 {
-    return tce_policy_save(agent_of(learner)->policy, store, "shrinking");
+    return tce_policy_save(agent_of(learner)->policy, store, "bare");
 }
 
 static tce_status load(void *learner, const tce_store *store)
 {
-    return tce_policy_load(agent_of(learner)->policy, store, "shrinking");
-}
-
-static void label(const settings *s, char *out, size_t size)
-{
-    (void)s;
-    snprintf(out, size, "Shrinking");
+    return tce_policy_load(agent_of(learner)->policy, store, "bare");
 }
 
 static const char *const PHASES[] = { "waiting", NULL };
-static const setting_row ROWS[] = { { "shrink", "share", SETTING_REAL,
-                                      SETTINGS_OWN(shrink_settings, share), "0.5", 0, 1, NULL, 0,
+static const setting_row ROWS[] = { { "bare", "share", SETTING_REAL,
+                                      SETTINGS_OWN(bare_settings, share), "0.5", 0, 1, NULL, 0,
                                       "of the weights that stays in an iteration" } };
 static const settings_group OWN = { 1, ROWS, NULL };
 static const settings_group *const GROUPS[] = {
     &SETTINGS_RUN, &SETTINGS_TASK, &SETTINGS_COLLECT, &SETTINGS_EVALUATE, &OWN, NULL
 };
-static const method SHRINK = { .settings = { "shrink", GROUPS, NULL, NULL },
-                               .phases = PHASES,
-                               .label = label,
-                               .create = create,
-                               .destroy = destroy,
-                               .columns = columns,
-                               .agent = agent_of,
-                               .iterate = iterate,
-                               .rows = rows_of,
-                               .save = save,
-                               .load = load };
+static const method BARE = { .settings = { "bare", GROUPS, NULL, NULL },
+                             .phases = PHASES,
+                             .label = label,
+                             .create = create,
+                             .destroy = destroy,
+                             .columns = columns,
+                             .agent = agent_of,
+                             .iterate = iterate,
+                             .rows = rows_of,
+                             .save = save,
+                             .load = load };
 
 /* Instead of the program's. */
 const settings_table *const METHODS[] = { &METHOD_TABLE_TCE.settings, &METHOD_TABLE_BBRL.settings,
-                                          &SHRINK.settings, NULL };
+                                          &SHRINK.settings, &BARE.settings, NULL };
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 
@@ -244,12 +300,22 @@ static void check_same_bytes(const char *path, const char *other)
     fclose(b);
 }
 
-/* Trains into a folder for some iterations; the task library is the one that TCE_TASKS names. */
-static void train(const char *out, const char *iterations)
+/* The methods under test; loops of tests count through them. */
+static const char *const NAMES[] = { "shrink", "bare" };
+enum { N_NAMES = sizeof NAMES / sizeof *NAMES };
+
+/*
+ * Trains a method into a folder for some iterations; the task library is the one that TCE_TASKS
+ * names.
+ */
+static void train(const char *name, const char *out, const char *iterations)
 {
+    char method_word[64], share_word[64];
+    snprintf(method_word, sizeof method_word, "run.method=%s", name);
+    snprintf(share_word, sizeof share_word, "%s.share=0.25", name);
     const char *const words[] = { "train",
-                                  "run.method=shrink",
-                                  "shrink.share=0.25",
+                                  method_word,
+                                  share_word,
                                   "task.name=point_via",
                                   "collect.episodes=5",
                                   "collect.environments=3",
@@ -302,14 +368,17 @@ static void check_column(const char *path)
 
 START_TEST(a_new_method_trains_and_resumes_to_the_same_bytes)
 {
+    static const char *const TIMINGS[] = {
+        "iteration,simulation,critic,policy,evaluation,total\n1,",
+        "iteration,waiting,evaluation,total\n1,0.250000,"
+    };
     static char whole[MAX_TEXT];
-    train("one", "run.iterations=3");
+    train(NAMES[_i], "one", "run.iterations=3");
     check_column("one/progress.csv");
     ck_assert_ptr_nonnull(strstr(text_of("one/config.yaml"), "  share: 0.25"));
-    const char *timing = text_of("one/timing.csv");
-    ck_assert_int_eq(strncmp(timing, "iteration,waiting,evaluation,total\n1,0.250000,", 46), 0);
+    ck_assert_int_eq(strncmp(text_of("one/timing.csv"), TIMINGS[_i], strlen(TIMINGS[_i])), 0);
 
-    train("two", "run.iterations=2");
+    train(NAMES[_i], "two", "run.iterations=2");
     resume("two", "run.iterations=3");
     snprintf(whole, sizeof whole, "%s", text_of("one/progress.csv"));
     ck_assert_str_eq(text_of("two/progress.csv"), whole);
@@ -323,8 +392,8 @@ START_TEST(a_method_with_a_replay_resumes_to_the_same_bytes)
     static char whole[MAX_TEXT];
     static const char CHECKPOINT[] = "checkpoints/ckpt-00000009.safetensors";
     char one[100], two[100];
-    train("one", "run.iterations=9");
-    train("two", "run.iterations=2");
+    train("bare", "one", "run.iterations=9");
+    train("bare", "two", "run.iterations=2");
     resume("two", "run.iterations=5");
     resume("two", "run.iterations=6");
     resume("two", "run.iterations=9");
@@ -350,6 +419,10 @@ END_TEST
 START_TEST(a_new_method_is_evaluated_plotted_and_exported)
 {
     const char *library = getenv("TCE_TASKS");
+    char method_word[64], evaluation[64], row[64];
+    snprintf(method_word, sizeof method_word, "run.method=%s", NAMES[_i]);
+    snprintf(evaluation, sizeof evaluation, "point_via, %s, seed", NAMES[_i]);
+    snprintf(row, sizeof row, "point_via,%s,1,2,", NAMES[_i]);
     const char *const evaluated[] = { "eval",           "one",   "--episodes", "4",
                                       "--task-library", library, NULL };
     const char *const plotted[] = { "plot",       "one", "--out",         "plots",
@@ -357,25 +430,27 @@ START_TEST(a_new_method_is_evaluated_plotted_and_exported)
                                     library,      NULL };
     const char *const exported[] = { "export", "one", NULL };
     const char *const timed[] = { "bench",
-                                  "run.method=shrink",
+                                  method_word,
                                   "task.name=point_via",
                                   "collect.episodes=4",
+                                  "collect.environments=2",
                                   "--iterations",
                                   "1",
                                   "--json",
                                   "--task-library",
                                   library,
                                   NULL };
-    train("one", "run.iterations=1");
+    train(NAMES[_i], "one", "run.iterations=1");
     ck_assert_int_eq(run(cmd_eval, evaluated), EXIT_FINE);
-    ck_assert_ptr_nonnull(strstr(text_of("printed"), "point_via, shrink, seed"));
+    ck_assert_ptr_nonnull(strstr(text_of("printed"), evaluation));
     ck_assert_ptr_nonnull(strstr(text_of("printed"), "smoothness, measured velocities"));
     ck_assert_int_eq(run(cmd_plot, plotted), EXIT_FINE);
-    ck_assert_ptr_nonnull(strstr(text_of("plots/smoothness.csv"), "point_via,Shrinking,1,2,"));
+    ck_assert_ptr_nonnull(strstr(text_of("plots/smoothness.csv"), row));
     ck_assert_int_eq(run(cmd_export, exported), EXIT_FINE);
     ck_assert_ptr_nonnull(strstr(text_of("one/export/policy.c"), "task point_via"));
     ck_assert_int_eq(run(cmd_bench, timed), EXIT_FINE);
-    ck_assert_ptr_nonnull(strstr(text_of("printed"), "\"waiting\": 0.25,"));
+    ck_assert_ptr_nonnull(
+        strstr(text_of("printed"), _i == 0 ? "\"simulation\": " : "\"waiting\": 0.25,"));
     ck_assert_ptr_nonnull(strstr(text_of("printed"), "\"replay_same\": true"));
 }
 END_TEST
@@ -396,9 +471,9 @@ int main(void)
     Suite *suite = suite_create("method");
     TCase *property = test_case(suite, "property", 120);
     tcase_add_checked_fixture(property, make_folder, remove_folder);
-    tcase_add_test(property, a_new_method_trains_and_resumes_to_the_same_bytes);
+    tcase_add_loop_test(property, a_new_method_trains_and_resumes_to_the_same_bytes, 0, N_NAMES);
     tcase_add_test(property, a_method_with_a_replay_resumes_to_the_same_bytes);
-    tcase_add_test(property, a_new_method_is_evaluated_plotted_and_exported);
+    tcase_add_loop_test(property, a_new_method_is_evaluated_plotted_and_exported, 0, N_NAMES);
     TCase *errors = test_case(suite, "errors", 0);
     tcase_add_test(errors, a_setting_of_a_new_method_is_no_other_methods);
 

@@ -97,24 +97,30 @@ static tce_status check_memory(learner *l, tce_pool *pool, const episodic_option
     if (status == TCE_OK)
         status = policy_learner_measure(s, pool, l->agent.O_net, sizes->P, sizes->policy_batch, &m);
     if (status == TCE_OK)
-        status = options->measure(l, pool, sizes->P, &m);
+        status = options->measure ? options->measure(l, pool, sizes->P, &m) : TCE_OK;
     return status == TCE_OK ? memory_check(m.bytes, "this run", remedy) : status;
 }
 
 /* Names of what an iteration logs. */
-static void take_columns(learner *l)
+static void take_columns(learner *l, const char *const *own)
 {
     const episodes *ep = &l->train;
     const size_t n_episodes = ep->M + 2;
+    size_t n_own = 0;
+    while (own && own[n_own])
+        n_own++;
     l->critic_column = n_episodes;
     l->policy_column = l->critic_column + 1;
-    l->n_columns = l->policy_column + POLICY_COLUMNS;
+    l->own_column = l->policy_column + POLICY_COLUMNS;
+    l->n_columns = l->own_column + n_own;
     l->columns = memory_take(&l->arrays, l->n_columns, sizeof *l->columns);
     if (!l->columns)
         return;
     memcpy(l->columns, ep->names, n_episodes * sizeof *l->columns);
     l->columns[l->critic_column] = "critic_loss";
     memcpy(l->columns + l->policy_column, POLICY_COLUMN_NAMES, POLICY_COLUMNS * sizeof *l->columns);
+    if (n_own > 0)
+        memcpy(l->columns + l->own_column, own, n_own * sizeof *l->columns);
 }
 
 /* Environments first: they tell the sizes of everything else. */
@@ -125,7 +131,7 @@ static tce_status create_parts(learner *l, const method_context *c, const episod
                                      PURPOSE_TRAIN_ENV, "", NULL };
     tce_status status = episodes_create(&l->train, c->t, s, c->pool, &train);
     if (status == TCE_OK)
-        status = options->check(s, l->train.spec);
+        status = (options->check ? options->check : primitive_check)(s, l->train.spec);
     if (status == TCE_OK)
         status = check_minibatches(s, options->step_values ? l->train.E * l->train.T : l->train.E);
     if (status == TCE_OK)
@@ -155,7 +161,7 @@ static tce_status create_parts(learner *l, const method_context *c, const episod
     if (status != TCE_OK)
         return status;
     l->agent.policy = l->policy.update.policy;
-    take_columns(l);
+    take_columns(l, options->columns);
     return l->arrays.failed ? tce_fail(TCE_E_NOMEM, "no memory for %zu columns", l->n_columns)
                             : TCE_OK;
 }

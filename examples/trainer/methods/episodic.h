@@ -26,17 +26,18 @@ typedef struct learner {
     episodes train;
     const char **columns; /* [n_columns]: those of the episodes, dropped, steps, critic, policy */
     size_t n_columns;
-    size_t critic_column, policy_column; /* where theirs begin */
-    void *own;                           /* the method's, from arrays */
+    size_t critic_column, policy_column, own_column; /* where theirs begin */
+    void *own;                                       /* the method's, from arrays */
 } learner;
 
-/* How the parts of a method differ. */
+/* How the parts of a method differ; all zero for one that adds nothing. */
 typedef struct episodic_options {
     int step_values; /* the critic judges every state, not only the first of each episode */
-    /* What the settings cannot mean for a task. */
+    /* What the settings cannot mean for a task; NULL: what its primitive cannot follow. */
     tce_status (*check)(const settings *s, const tce_env_spec *spec);
-    /* Counts the memory of the method's own data, for P parameters. */
+    /* Counts the memory of the method's own data, for P parameters; NULL: it has none. */
     tce_status (*measure)(const learner *l, tce_pool *pool, size_t P, memory *m);
+    const char *const *columns; /* names of its own numbers, up to NULL; or NULL */
 } episodic_options;
 
 tce_status episodic_create(const method_context *c, const episodic_options *options, learner **out);
@@ -51,11 +52,16 @@ tce_status episodic_train_critic(learner *l, int64_t i, size_t n, const double *
 tce_status episodic_train_policy(learner *l, int64_t i, surrogate loss, void *likelihood,
                                  progress *out);
 
-/* Entries of a method table; destroy frees all but the handles in `own`. */
+/* Frees all but the handles in `own`. */
 void episodic_destroy(void *learner);
 size_t episodic_columns(const void *learner, const char *const **names);
 const agent *episodic_agent(const void *learner);
 tce_status episodic_save(const void *learner, tce_store *store);
 tce_status episodic_load(void *learner, const tce_store *store);
+
+/* What the rows of these methods have alike. */
+#define EPISODIC_ROW                                                                             \
+    .phases = EPISODIC_PHASES, .plans = 1, .columns = episodic_columns, .agent = episodic_agent, \
+    .save = episodic_save, .load = episodic_load
 
 #endif

@@ -50,7 +50,7 @@ static tce_status measure(const learner *l, tce_pool *pool, size_t P, memory *m)
 
 static tce_status create(const method_context *c, void **out)
 {
-    const episodic_options options = { 0, primitive_check, measure };
+    const episodic_options options = { .measure = measure };
     learner *l = NULL;
     const tce_status status = episodic_create(c, &options, &l);
     *out = NULL;
@@ -167,14 +167,9 @@ static const char *const DEFAULTS[] = { "collect.mask_context=true", "collect.ti
                                         "critic.epochs=30", "projection.coefficient=10", NULL };
 
 const method METHOD_TABLE_BBRL = { .settings = { "bbrl", GROUPS, DEFAULTS, NULL },
-                                   .phases = EPISODIC_PHASES,
-                                   .plans = 1,
+                                   EPISODIC_ROW,
                                    .label = label,
                                    .create = create,
                                    .destroy = episodic_destroy,
                                    .own_columns = EPISODIC_COLUMNS,
-                                   .columns = episodic_columns,
-                                   .agent = episodic_agent,
-                                   .iterate = iterate,
-                                   .save = episodic_save,
-                                   .load = episodic_load };
+                                   .iterate = iterate };

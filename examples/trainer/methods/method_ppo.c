@@ -149,24 +149,10 @@ static const settings_group *const GSDE_GROUPS[] = {
 };
 
 const method METHOD_TABLE_PPO = { .settings = { "ppo", PPO_GROUPS, DEFAULTS, NULL },
-                                  .phases = ON_POLICY_PHASES,
+                                  ON_POLICY_ROW,
                                   .label = label_ppo,
-                                  .create = create_ppo,
-                                  .destroy = on_policy_destroy,
-                                  .own_columns = ON_POLICY_COLUMNS,
-                                  .columns = on_policy_columns,
-                                  .agent = on_policy_agent,
-                                  .iterate = on_policy_iterate,
-                                  .save = on_policy_save,
-                                  .load = on_policy_load };
+                                  .create = create_ppo };
 const method METHOD_TABLE_GSDE = { .settings = { "gsde", GSDE_GROUPS, DEFAULTS, NULL },
-                                   .phases = ON_POLICY_PHASES,
+                                   ON_POLICY_ROW,
                                    .label = label_gsde,
-                                   .create = create_gsde,
-                                   .destroy = on_policy_destroy,
-                                   .own_columns = ON_POLICY_COLUMNS,
-                                   .columns = on_policy_columns,
-                                   .agent = on_policy_agent,
-                                   .iterate = on_policy_iterate,
-                                   .save = on_policy_save,
-                                   .load = on_policy_load };
+                                   .create = create_gsde };

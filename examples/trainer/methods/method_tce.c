@@ -101,7 +101,7 @@ static tce_status create_data(learner *l, tce_pool *pool)
 
 static tce_status create(const method_context *c, void **out)
 {
-    const episodic_options options = { 1, check, measure };
+    const episodic_options options = { .step_values = 1, .check = check, .measure = measure };
     learner *l = NULL;
     tce_status status = episodic_create(c, &options, &l);
     if (status == TCE_OK)
@@ -287,14 +287,9 @@ static const settings_group *const GROUPS[] = { &SETTINGS_RUN,           &SETTIN
                                                 &SETTINGS_SCHEDULE,      NULL };
 
 const method METHOD_TABLE_TCE = { .settings = { "tce", GROUPS, NULL, check_settings },
-                                  .phases = EPISODIC_PHASES,
-                                  .plans = 1,
+                                  EPISODIC_ROW,
                                   .label = label,
                                   .create = create,
                                   .destroy = destroy,
                                   .own_columns = EPISODIC_COLUMNS,
-                                  .columns = episodic_columns,
-                                  .agent = episodic_agent,
-                                  .iterate = iterate,
-                                  .save = episodic_save,
-                                  .load = episodic_load };
+                                  .iterate = iterate };

@@ -187,13 +187,6 @@ static const settings_group *const GROUPS[] = { &SETTINGS_RUN,
                                                 NULL };
 
 const method METHOD_TABLE_TRPL = { .settings = { "trpl", GROUPS, DEFAULTS, check_settings },
-                                   .phases = ON_POLICY_PHASES,
+                                   ON_POLICY_ROW,
                                    .label = label,
-                                   .create = create,
-                                   .destroy = on_policy_destroy,
-                                   .own_columns = ON_POLICY_COLUMNS,
-                                   .columns = on_policy_columns,
-                                   .agent = on_policy_agent,
-                                   .iterate = on_policy_iterate,
-                                   .save = on_policy_save,
-                                   .load = on_policy_load };
+                                   .create = create };

@@ -153,7 +153,6 @@ double on_policy_done(const on_policy *l);
 minibatches on_policy_shuffle(on_policy *l, int64_t i, int32_t what, int32_t epoch);
 step_samples on_policy_samples(const on_policy *l);
 
-/* Entries of a method table. */
 tce_status on_policy_create(const method_context *c, const on_policy_way *way, void **out);
 void on_policy_destroy(void *learner);
 size_t on_policy_columns(const void *learner, const char *const **names);
@@ -161,5 +160,11 @@ const agent *on_policy_agent(const void *learner);
 tce_status on_policy_iterate(void *learner, int64_t i, progress *out);
 tce_status on_policy_save(const void *learner, tce_store *store);
 tce_status on_policy_load(void *learner, const tce_store *store);
+
+/* What the rows of these methods have alike. */
+#define ON_POLICY_ROW                                                                           \
+    .phases = ON_POLICY_PHASES, .destroy = on_policy_destroy, .own_columns = ON_POLICY_COLUMNS, \
+    .columns = on_policy_columns, .agent = on_policy_agent, .iterate = on_policy_iterate,       \
+    .save = on_policy_save, .load = on_policy_load
 
 #endif
