@@ -27,7 +27,7 @@ tce_status protobuf_check(const protobuf *m, const char *what)
                      : TCE_OK;
 }
 
-static void put(protobuf *m, const void *bytes, size_t n)
+void protobuf_append(protobuf *m, const void *bytes, size_t n)
 {
     if (m->failed || n == 0)
         return;
@@ -52,7 +52,7 @@ static void put_varint(protobuf *m, uint64_t value)
     for (; value > 0x7f; value >>= 7)
         bytes[n++] = (uint8_t)(value | 0x80);
     bytes[n++] = (uint8_t)value;
-    put(m, bytes, n);
+    protobuf_append(m, bytes, n);
 }
 
 /* The n lowest bytes of a value, lowest first. */
@@ -61,7 +61,7 @@ static void put_little(protobuf *m, uint64_t value, size_t n)
     uint8_t bytes[8];
     for (size_t i = 0; i < n; i++)
         bytes[i] = (uint8_t)(value >> 8 * i);
-    put(m, bytes, n);
+    protobuf_append(m, bytes, n);
 }
 
 static void put_key(protobuf *m, uint32_t field, unsigned kind)
@@ -95,7 +95,7 @@ void protobuf_bytes(protobuf *m, uint32_t field, const void *bytes, size_t n)
 {
     put_key(m, field, LENGTH);
     put_varint(m, n);
-    put(m, bytes, n);
+    protobuf_append(m, bytes, n);
 }
 
 void protobuf_text(protobuf *m, uint32_t field, const char *text)

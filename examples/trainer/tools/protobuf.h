@@ -26,6 +26,9 @@ void protobuf_free(protobuf *m);
 /* TCE_E_NOMEM when a field found no place; `what` the message is, as in "an event". */
 tce_status protobuf_check(const protobuf *m, const char *what);
 
+/* Bytes as they are: fields that were written elsewhere, or the numbers of a list. */
+void protobuf_append(protobuf *m, const void *bytes, size_t n);
+
 /* int32, int64, uint64, bool and enum of the .proto file. */
 void protobuf_int(protobuf *m, uint32_t field, int64_t value);
 void protobuf_float(protobuf *m, uint32_t field, float value);
