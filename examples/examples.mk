@@ -32,7 +32,8 @@ MUJOCO_OBJECTS  := $(filter-out $(PLAIN_OBJECTS),$(TASK_OBJECTS)) $(BUILD)/examp
 # what an exported C file is made of, as text in the program
 TEMPLATES       := $(sort $(wildcard examples/trainer/export/templates/*))
 TEMPLATES_TEXT  := $(BUILD)/examples/trainer/export/templates
-TRAINER_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/trainer/*/*.c))) $(TEMPLATES_TEXT).o
+# all but the one file that calls MPI
+TRAINER_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/ranks_mpi.c,$(sort $(wildcard examples/trainer/*/*.c)))) $(TEMPLATES_TEXT).o
 # rooms that another process has too
 SHARED_ROOMS     := tools settings collect methods run report
 EMBEDDED_OBJECTS := $(filter $(foreach room,$(SHARED_ROOMS) embed,$(BUILD)/examples/trainer/$(room)/%.o),$(TRAINER_OBJECTS))
@@ -49,7 +50,7 @@ LINK_TCE     = -L$(LIB) $(call find_beside,$(@D),$(LIB)) -ltce
 # ---- MuJoCo ------------------------------------------------------------------------------------------
 
 .PHONY: needs-mujoco needs-models needs-train needs-pictures
-deps: needs-mujoco needs-models needs-train needs-pictures
+deps: needs-mujoco needs-models needs-train needs-pictures needs-mpi
 
 # unpacked by the Python of the virtual environment
 needs-mujoco: $(if $(INSTALLING),| $(VENV)/drawing)
@@ -144,6 +145,41 @@ $(PROGRAM): $(PROGRAM_OBJECTS) $(LIBTCE)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LINK) -o $@ $(PROGRAM_OBJECTS) $(LINK_TCE) $(TRAINER_LIBS) -lpthread -lm
 
+# ---- many processes: the same program over MPI -----------------------------------------------------------
+
+# MPICC chooses the implementation; MPIRUN starts what it has built
+MPICC       ?= mpicc
+MPIRUN      ?= $(subst mpicc,mpirun,$(MPICC))
+MPI_PROGRAM ?= $(BIN)/tce-mpi
+MPI_RANKS   := $(MPI_PROGRAM).o
+MPI_NEEDS    = command:$(firstword $(MPICC)) command:$(firstword $(MPIRUN))
+COMPILE_MPI  = $(MPICC) $(TCE_CFLAGS)
+
+.PHONY: mpi needs-mpi
+mpi: $(MPI_PROGRAM) program ## the program tce-mpi, for runs on many machines: MPICC=mpicc chooses the MPI, `mpirun -n 8 build/bin/tce-mpi train ...`
+
+needs-mpi: | needs-build
+	$(call needs,$(MPI_NEEDS))
+
+$(MPI_PROGRAM).flags: FORCE | needs-mpi
+	@mkdir -p $(@D)
+	@line="$(COMPILE_MPI) $$($(MPICC) -show 2>/dev/null)"; [ "$$line" = "$$(cat $@ 2>/dev/null)" ] || echo "$$line" >$@
+
+$(MPI_RANKS): examples/trainer/tools/ranks_mpi.c $(MPI_PROGRAM).flags
+	$(call say,CC,$<)
+	$(Q)$(COMPILE_MPI) -Iexamples/trainer -MMD -MP -c -o $@ $<
+
+$(MPI_PROGRAM): $(filter-out %/ranks_one.o,$(PROGRAM_OBJECTS)) $(MPI_RANKS) $(LIBTCE)
+	$(call say,LD,$@)
+	$(Q)$(MPICC) $(SAN) $(COUNT) $(LDFLAGS) -o $@ $(filter-out %/ranks_one.o,$(PROGRAM_OBJECTS)) $(MPI_RANKS) $(LINK_TCE) $(TRAINER_LIBS) -lpthread -lm
+
+# what ranks do for each other, without a run
+$(MPI_PROGRAM)-test: $(BUILD)/tests/mpi/ranks.o $(BUILD)/examples/trainer/tools/ranks.o $(BUILD)/examples/trainer/tools/clock.o $(MPI_RANKS) $(LIBTCE)
+	$(call say,LD,$@)
+	$(Q)$(MPICC) $(SAN) $(COUNT) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LINK_TCE)
+
+-include $(MPI_PROGRAM).d $(BUILD)/tests/mpi/ranks.d
+
 # ---- install -----------------------------------------------------------------------------------------
 
 # beside each other: the tasks, the MuJoCo that they were built with, the trainer for Python
@@ -221,7 +257,7 @@ train: program | $(VENV)/drawing $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,needs
 # ---- tests -------------------------------------------------------------------------------------------
 
 PARTS := $(filter-out check-python,$(PARTS)) check-san-trainer check-fuzz check-learn check-trainer check-install-program check-python
-LONG_PARTS += check-sdist check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-aarch64 check-old-x86 check-exported check-macos
+LONG_PARTS += check-sdist check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-ranks check-mpich check-aarch64 check-old-x86 check-exported check-macos
 
 # cases of tasks
 replay: export TCE_TASKS := $(abspath $(TASKS))
@@ -259,6 +295,9 @@ $(BUILD)/tests/tasks/test_metaworld: TEST_LIBS += $(BUILD)/tests/replay/metaworl
 $(BUILD)/tests/tasks/test_metaworld: $(BUILD)/tests/replay/metaworld_rewards.o
 
 .PHONY: check-trainer
+check-trainer check-ranks: export TCE_MPI := $(abspath $(MPI_PROGRAM))
+check-trainer check-ranks: export TCE_MPIRUN := $(MPIRUN)
+check-trainer: $(MPI_PROGRAM) $(MPI_PROGRAM)-test
 check-trainer: export TCE_PROGRAM := $(abspath $(PROGRAM))
 check-trainer: export TCE_TASKS := $(abspath $(TASKS))
 check-trainer: export TCE_TRAIN := $(abspath $(EMBEDDED))
@@ -267,6 +306,15 @@ check-trainer: program $(TRAINER_SUITES) | $(VENV)/ready needs-pictures needs-mo
 	 $(RUN) $(TRAINER_SUITES) || failed=1; \
 	 TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q $(PYTEST_JOBS) tests/trainer || failed=1; \
 	 exit $$failed
+
+.PHONY: check-ranks check-mpich
+check-ranks: export TCE_PROGRAM := $(abspath $(PROGRAM))
+check-ranks: export TCE_TEST_LONG := 1
+check-ranks: program $(MPI_PROGRAM) $(MPI_PROGRAM)-test | $(VENV)/ready ## every method on 1 to 4 ranks and 1 and 2 threads, and 25 kills: the bytes of one process
+	@$(VENV)/bin/python -m pytest -q tests/trainer/test_ranks.py
+
+check-mpich: ## the same with MPICH
+	@$(MAKE) MPICC=mpicc.mpich MPI_PROGRAM=$(BIN)/tce-mpich check-ranks
 
 .PHONY: check-kills
 check-kills: export TCE_PROGRAM := $(abspath $(PROGRAM))
