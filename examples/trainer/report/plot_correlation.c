@@ -12,7 +12,7 @@
 #include "tools/memory.h"
 
 /* rows of a matrix; its file has about ten bytes per number */
-#define MAX_ROWS 5000
+#define MOST_ROWS 5000
 
 /* correlation_<task>_<method>.csv, other characters than letters and digits as '_'. */
 static void correlation_name(const plot_group *g, const plotted_run *run, char *out, size_t size)
@@ -130,12 +130,12 @@ tce_status plot_write_correlation(const char *folder, const plot_group *g, const
         e++;
     const size_t T = p->agent.acts ? (size_t)p->ep.lengths[e] : p->ep.T;
     const size_t n = T * (p->agent.acts ? p->agent.P : p->ep.D);
-    if (n > MAX_ROWS)
+    if (n > MOST_ROWS)
         return tce_fail(
             TCE_E_UNSUPPORTED,
             "an episode has %zu numbers to correlate, the limit is %d: the matrix would "
             "fill the disk",
-            n, MAX_ROWS);
+            n, MOST_ROWS);
     int failed = 0;
     double *matrix = array_of_doubles(n * n, &failed);
     tce_status status = failed ? tce_fail(TCE_E_NOMEM, "no memory for a matrix of %zu actions", n)
