@@ -20,7 +20,7 @@ COMMANDS = ["init", "train", "fit", "eval", "plot", "export", "bench", "tasks", 
 OPTIONS = {
     "init": ["LIBRARY", "TASK", "--method"],
     "train": ["CONFIG", "--task", "--seed", "--seeds", "--jobs", "--out", "--threads", "--resume", "--restart", "--steps", "--init-from", "--quiet",
-              "--task-library"],
+              "--task-library", "--array"],
     "fit": ["DEMOS", "CONFIG", "--out", "--task-library"],
     "eval": ["RUN", "--episodes", "--video", "--paths", "--task-library"],
     "plot": ["RUN", "--task-library"],

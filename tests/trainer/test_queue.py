@@ -462,6 +462,148 @@ def test_several_seeds_run_side_by_side(config: Path, tmp_path: Path) -> None:
         assert f"seed {seed} done" in done.stdout and str(found[0]) in done.stdout
 
 
+# ---- parts, on several machines at once ------------------------------------------------------------
+
+
+def part(number: int, count: int, *arguments: Any) -> List[Any]:
+    return ["train", *arguments, "--array", f"{number}/{count}"]
+
+
+def test_parts_that_run_at_the_same_time_are_the_whole_queue(whole: Path, config: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "queue"
+    shared = [config, "--task", "all", "--seeds", "1-2", "--jobs", 1, "--resume", folder]
+    processes = [begin(*part(number, 4, *shared)) for number in (1, 2, 3, 4)]
+    for number, process in enumerate(processes, 1):
+        out, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+        assert f"part {number} of 4: {2 if number < 3 else 1} runs in" in out
+    names = {f"{task}__tce__{seed}" for task in FAMILY for seed in "12"}
+    files = {"queue.csv", "queue.yaml", "lock", *(f"queue-{number}-of-4.csv" for number in (1, 2, 3, 4))}
+    assert {path.name for path in folder.iterdir()} == names | files
+    assert [(row["task"], row["seed"]) for row in queue(folder)] == [(task, seed) for seed in "12" for task in FAMILY]
+    assert all_content(folder) == all_content(whole)
+
+    # whoever is left over has nothing to do; the whole queue takes over what the parts have written
+    assert "part 7 of 7 has no runs" in tce(*part(7, 7, "--resume", folder, *library(config))).stdout
+    before = {name: times(folder / name) for name in names}
+    done = tce("train", "--resume", folder, *library(config))
+    assert done.returncode == 0 and "6 of 6 done" in done.stdout, done.stderr
+    assert {name: times(folder / name) for name in names} == before
+    assert {path.name for path in folder.iterdir()} == names | {"queue.csv", "queue.yaml", "lock"}
+    assert [row["state"] for row in queue(folder)] == ["done"] * 6
+
+
+def test_parts_are_stopped_and_divided_anew(config: Path, tmp_path: Path) -> None:
+    shared = [config, "--task", "all", "--seeds", "1-2", "--jobs", 1, "run.iterations=200", "run.checkpoint_every=50"]
+    assert tce("train", *shared, "--out", tmp_path / "whole").returncode == 0
+    folder = tmp_path / "queue"
+    processes = [begin(*part(number, 2, *shared, "--resume", folder)) for number in (1, 2)]
+    wait_until(lambda: len([p for p in folder.glob("*/progress.csv") if p.stat().st_size > 2000]) >= 2)
+    processes[0].send_signal(signal.SIGTERM)
+    processes[1].kill()
+    _, said = processes[0].communicate(timeout=60)
+    processes[1].communicate(timeout=60)
+    assert processes[0].returncode == 130
+    assert f"continue with:  tce train --resume {folder} --array 1/2 --task-library" in said
+
+    for number in (1, 2, 3):
+        done = tce(*part(number, 3, "--resume", folder, *library(config)))
+        assert done.returncode == 0 and "2 of 2 done" in done.stdout, done.stderr
+    assert all_content(folder) == all_content(tmp_path / "whole")
+
+
+def test_kills_of_parts_lose_nothing(config: Path, tmp_path: Path) -> None:
+    shared = [config, "--task", "all", "--seeds", "1-2", "--jobs", 1, "run.iterations=150", "run.checkpoint_every=5"]
+    assert tce("train", *shared, "--out", tmp_path / "whole").returncode == 0
+    folder, draw = tmp_path / "queue", random.Random(11)
+    n_killed = 0
+    while n_killed < (40 if LONG else 6):
+        shutil.rmtree(folder, ignore_errors=True)
+        left = {1, 2}
+        while left:
+            processes = {number: begin(*part(number, 2, *shared, "--resume", folder)) for number in left}
+            time.sleep(draw.uniform(0.0, 0.8))
+            for process in processes.values():
+                if draw.random() < 0.7:
+                    n_killed += process.poll() is None
+                    process.kill()
+            for number, process in processes.items():
+                _, said = process.communicate(timeout=120)
+                assert process.returncode in (0, -signal.SIGKILL), said
+                left -= {number} if process.returncode == 0 else set()
+        assert all_content(folder) == all_content(tmp_path / "whole")
+
+
+def test_a_part_has_one_process_and_the_whole_queue_none(config: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "queue"
+    shared = [config, "--task", "all", "run.iterations=1000000", "--resume", folder]
+    first = begin(*part(1, 2, *shared))
+    wait_until(lambda: (folder / "queue-1-of-2.csv").exists() and "running" in (folder / "queue-1-of-2.csv").read_text())
+    for arguments in (part(1, 2, *shared), ["train", *shared]):
+        second = tce(*arguments)
+        assert second.returncode == 1 and f"process {first.pid}" in second.stderr, second.stderr
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("said", ["0/2", "3/2", "1/0", "2", "x", "1/2x", "1/10001", "-1/2", "1/ 2", ""])
+def test_a_part_that_there_cannot_be(config: Path, tmp_path: Path, said: str) -> None:
+    done = tce("train", config, "--task", "all", "--resume", tmp_path / "queue", f"--array={said}")
+    assert done.returncode == 2 and f"--array {said}, must be i/n" in done.stderr and "e.g. 3/8" in done.stderr, done.stderr
+    assert not (tmp_path / "queue").exists()
+
+
+def test_parts_need_a_queue_and_its_folder(config: Path, tmp_path: Path) -> None:
+    for arguments in (["--task", "all"], ["--task", "all", "--out", tmp_path / "queue"]):
+        done = tce(*part(1, 2, config, *arguments), cwd=tmp_path)
+        assert done.returncode == 2 and "--array goes with --resume DIR" in done.stderr, done.stderr
+    done = tce(*part(1, 2, config, "--resume", tmp_path / "run"))
+    assert done.returncode == 2 and "--array goes with --seeds" in done.stderr, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_of_another_queue_is_refused(whole: Path, config: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path / "queue")
+    other = (whole / "queue.csv").read_text().splitlines()
+    (tmp_path / "queue" / "queue-2-of-3.csv").write_text("\n".join([*other[:2], other[4]]) + "\n")
+    done = tce("train", "--resume", tmp_path / "queue", *library(config))
+    assert done.returncode == 1 and "queue-2-of-3.csv has the run family_three_far" in done.stderr, done.stderr
+
+
+def test_cores_are_those_that_the_process_may_use(config: Path, tmp_path: Path) -> None:
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("a process cannot be bound to cores here")
+    one = {min(os.sched_getaffinity(0))}
+    done = tce("train", config, "--seeds", "1-2", "run.iterations=1", "--out", tmp_path / "queue",
+               preexec_fn=lambda: os.sched_setaffinity(0, one))
+    assert "2 runs in" in done.stdout and ", 1 at once with 1 thread each" in done.stdout, done.stderr
+
+
+WITHOUT_LOCKS = """
+#include <errno.h>
+int fcntl(int file, int command, ...);
+int fcntl(int file, int command, ...)
+{
+    (void)file;
+    errno = ENOLCK;
+    return command == 5 || command == 6 || command == 7 ? -1 : 0; /* F_GETLK, F_SETLK, F_SETLKW */
+}
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/exe"), reason="needs the numbers of Linux")
+def test_without_locks_on_the_file_system_parts_work_and_say_so(whole: Path, config: Path, tmp_path: Path) -> None:
+    """As on Lustre without the mount option flock."""
+    source, shim, folder = tmp_path / "shim.c", tmp_path / "shim.so", tmp_path / "queue"
+    source.write_text(WITHOUT_LOCKS, encoding="utf-8")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), str(source)], check=True)
+    for number in (1, 2):
+        done = tce(*part(number, 2, config, "--task", "all", "--seeds", "1-2", "--resume", folder), env={"LD_PRELOAD": str(shim)})
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("has no locks: see to it that no other process works in this folder") == 3, done.stderr
+    assert all_content(folder) == all_content(whole)
+
+
 # ---- display -------------------------------------------------------------------------------------
 
 

@@ -668,7 +668,7 @@ START_TEST(a_queue_comes_back_as_it_was)
     const uint64_t seeds[] = { 5, UINT64_MAX };
     ok(settings_init(&s, METHODS, NULL));
     s.policy.epochs = 17;
-    ok(queue_create(&q, folder, &s, &tasks, 2, seeds));
+    ok(queue_create(&q, folder, &s, &tasks, 2, seeds, 1));
     ck_assert_uint_eq(q.n, 4);
     ck_assert_int_eq(queue_exists(folder), 0);
     q.n_jobs = 3;
@@ -677,7 +677,7 @@ START_TEST(a_queue_comes_back_as_it_was)
              "environment 0, \"reset\"\nand more");
     q.entries[2].state = QUEUE_RUNNING;
     ok(queue_save(&q));
-    ok(run_write_shared_settings(folder, &s));
+    ok(run_write_shared_settings(folder, "", &s));
     ck_assert_int_eq(queue_exists(folder), 1);
 
     ok(queue_load(&other, folder, METHODS, &read));
@@ -702,7 +702,7 @@ START_TEST(a_queue_of_a_newer_program_is_refused)
     settings s;
     queue q;
     ok(settings_init(&s, METHODS, NULL));
-    ok(run_write_shared_settings(folder, &s));
+    ok(run_write_shared_settings(folder, "", &s));
     FILE *file = fopen(in_folder("queue.csv"), "w");
     ck_assert_ptr_nonnull(file);
     fputs("# tce queue 9, jobs 0\nanything\n", file);

@@ -23,6 +23,8 @@ static const char OPTIONS[] =
     "  --seed N        run.seed\n"
     "  --seeds LIST    a queue with each of these seeds, e.g. 1-5,25\n"
     "  --jobs N        runs of a queue at once; default: one per core\n"
+    "  --array I/N     only every N-th run of a queue, from the I-th on: N processes on as many "
+    "machines share the queue in --resume DIR\n"
     "  --task-library FILE\n"
     "                  task.library: a library of your own tasks; one that only a run folder names "
     "is not loaded\n"
@@ -52,7 +54,8 @@ enum { SEED, THREADS, STEPS, LIBRARY, INIT, TASK, N_OVERRIDES };
 typedef struct train_options {
     const char *out, *resume, *seeds, *tasks;
     int n_jobs, quiet, restart;
-    int n; /* CONFIG and overrides, those of the options last */
+    queue_part part; /* --array */
+    int n;           /* CONFIG and overrides, those of the options last */
     char **arguments;
     char storage[N_OVERRIDES][TEXT_SIZE + 64]; /* overrides made of options */
 } train_options;
@@ -94,6 +97,7 @@ static const struct option LONG[] = {
     { "resume", required_argument, NULL, 'r' },
     { "seeds", required_argument, NULL, 'S' },
     { "jobs", required_argument, NULL, 'j' },
+    { "array", required_argument, NULL, 'a' },
     { "task", required_argument, NULL, 'T' },
     { "quiet", no_argument, NULL, 'q' },
     { "help", no_argument, NULL, 'h' },
@@ -145,6 +149,10 @@ static int take_option(train_options *o, int c, char **argv)
         if (!read_jobs(optarg, &o->n_jobs))
             return fail_usage("train", "--jobs %s, must be a whole number from 1 to 1024", optarg);
         break;
+    case 'a':
+        if (queue_part_parse(optarg, &o->part) != TCE_OK)
+            return fail_usage("train", "%s", tce_error_message());
+        break;
     default:
         return fail_option("train", argv, LONG, 1);
     }
@@ -158,6 +166,11 @@ static int check_options(const train_options *o, const char *config)
         return fail_usage("train", "--resume names the run folder already: leave --out away");
     if (o->restart && !o->resume)
         return fail_usage("train", "--restart goes with --resume DIR, the run that begins again");
+    if (o->part.count && !o->resume)
+        return fail_usage("train", "--array goes with --resume DIR, the folder of the queue, which "
+                                   "all parts name alike; it need not be there yet");
+    if (o->part.count && o->restart)
+        return fail_usage("train", "--restart goes with a run, --array with a queue");
     if (o->seeds && o->storage[SEED][0])
         return fail_usage("train", "--seeds tells the seeds already: leave --seed away");
     if (o->storage[INIT][0] && !config)
@@ -377,9 +390,16 @@ static int work_through(const train_options *o, queue *asked, settings *s)
     if (status == TCE_OK && o->n_jobs)
         chosen->n_jobs = o->n_jobs;
     run_keep_schedule(s, s);
-    int code = EXIT_FAILED;
+    if (status == TCE_OK && o->part.count && !there)
+        status = queue_begin_parts(chosen, o->part, s);
     if (status == TCE_OK)
+        queue_take_part(chosen, o->part);
+    int code = EXIT_FINE;
+    if (status == TCE_OK && chosen->n > 0)
         status = jobs_run(chosen, s, o->quiet, &code);
+    else if (status == TCE_OK && !o->quiet)
+        printf("part %d of %d has no runs: the queue in %s has fewer\n", o->part.number,
+               o->part.count, chosen->folder);
     queue_free(&q);
     return status == TCE_OK ? code : fail();
 }
@@ -397,7 +417,10 @@ static int train_queue(const train_options *o, queue *asked, settings *s)
     signals_enter_folder();
     if (asked && folder_make(folder) != TCE_OK)
         return fail();
-    if (run_lock(folder, &lock) != TCE_OK) {
+    const tce_status locked = o->part.count
+                                  ? run_lock_share(folder, queue_part_share(o->part), &lock)
+                                  : run_lock(folder, &lock);
+    if (locked != TCE_OK) {
         code = fail();
     } else if (run_exists(folder) || (!o->resume && queue_exists(folder))) {
         fprintf(stderr, "tce: %s has a %s already: %schoose another --out\n", folder,
@@ -405,7 +428,9 @@ static int train_queue(const train_options *o, queue *asked, settings *s)
                 run_exists(folder) ? "" : "continue it with --resume, or ");
     } else {
         code = work_through(o, asked, s);
-        queue_discard(folder);
+        /* that of a part may just have come into being for another one */
+        if (o->part.count == 0)
+            queue_discard(folder);
     }
     run_unlock(lock);
     return code;
@@ -429,7 +454,7 @@ static int start_queue(const train_options *o, settings *s, const char *prefix, 
         run_folder_unique("runs", stem, folder, sizeof folder);
 
     const tce_status status = queue_create(&asked, folder, s, tasks, n_seeds,
-                                           seeds ? seeds : &s->run.seed);
+                                           seeds ? seeds : &s->run.seed, o->part.count == 0);
     const int code = status == TCE_OK ? train_queue(o, &asked, s) : fail();
     queue_free(&asked);
     free(seeds);
@@ -451,6 +476,9 @@ static int start_run(const train_options *o)
     if (o->n_jobs)
         return fail_usage("train",
                           "--jobs goes with --seeds, several tasks, or a queue that is resumed");
+    if (o->part.count)
+        return fail_usage("train",
+                          "--array goes with --seeds, several tasks, or a queue that is resumed");
     run_keep_schedule(&s, &s);
     display_init(&d, o->quiet);
     if (o->resume || o->out)

@@ -315,7 +315,11 @@ static tce_status prepare(work *w)
         }
         job_progress_update(&j->progress, j->folder);
     }
-    return status == TCE_OK ? queue_save(w->q) : status;
+    if (status == TCE_OK)
+        status = queue_save(w->q);
+    if (status == TCE_OK && w->q->part.count == 0)
+        queue_remove_parts(w->q);
+    return status;
 }
 
 /* What failed and how to continue, on stderr. Returns the exit status. */
@@ -327,18 +331,30 @@ static int report(const work *w)
     print_failures(w);
     if (n[QUEUE_DONE] == w->q->n)
         return EXIT_FINE;
-    char library[SHELL_WORD + 32], word[SHELL_WORD];
-    fprintf(stderr, "tce: %zu of %zu runs are not done; continue with:  tce train --resume %s%s\n",
-            w->q->n - n[QUEUE_DONE], w->q->n, shell_word(w->q->folder, word, sizeof word),
+    char library[SHELL_WORD + 32], word[SHELL_WORD], part[64] = "";
+    if (w->q->part.count)
+        snprintf(part, sizeof part, " --array %d/%d", w->q->part.number, w->q->part.count);
+    fprintf(stderr,
+            "tce: %zu of %zu runs are not done; continue with:  tce train --resume %s%s%s\n",
+            w->q->n - n[QUEUE_DONE], w->q->n, shell_word(w->q->folder, word, sizeof word), part,
             task_library_words(w->s, library, sizeof library));
     return n[QUEUE_FAILED] ? EXIT_FAILED : EXIT_INTERRUPTED;
 }
 
+static void print_plan(const work *w)
+{
+    char part[64] = "";
+    if (w->q->part.count)
+        snprintf(part, sizeof part, "part %d of %d: ", w->q->part.number, w->q->part.count);
+    printf("%s%zu runs in %s, %zu at once with %d thread%s each\n", part, w->q->n, w->q->folder,
+           w->n_jobs, w->threads, w->threads > 1 ? "s" : "");
+}
+
 tce_status jobs_run(queue *q, const settings *s, int quiet, int *out)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
-    const int n_jobs = q->n_jobs ? q->n_jobs : (int)cores;
-    const int share = cores > n_jobs ? (int)(cores / n_jobs) : 1;
+    const int cores = program_cores();
+    const int n_jobs = q->n_jobs ? q->n_jobs : cores;
+    const int share = cores > n_jobs ? cores / n_jobs : 1;
     work w = { q,
                s,
                calloc(q->n, sizeof(queue_job)),
@@ -351,14 +367,13 @@ tce_status jobs_run(queue *q, const settings *s, int quiet, int *out)
     if (status == TCE_OK)
         status = temporary_open(&w.failures);
     if (status == TCE_OK)
-        status = run_write_shared_settings(q->folder, s);
+        status = queue_save_settings(q, s);
     if (status == TCE_OK)
         status = prepare(&w);
     *out = EXIT_FAILED;
     if (status == TCE_OK) {
         if (!quiet)
-            printf("%zu runs in %s, %d at once with %d thread%s each\n", q->n, q->folder, n_jobs,
-                   w.threads, w.threads > 1 ? "s" : "");
+            print_plan(&w);
         jobs_display_init(&w.display, s, q->n, w.jobs, quiet);
         status = watch(&w);
         jobs_display_table(&w.display);

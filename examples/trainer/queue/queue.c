@@ -127,7 +127,7 @@ static tce_status allocate(queue *q, const char *folder, size_t n)
 }
 
 tce_status queue_create(queue *q, const char *folder, const settings *s, const task_list *tasks,
-                        size_t n_seeds, const uint64_t *seeds)
+                        size_t n_seeds, const uint64_t *seeds, int stamped)
 {
     const tce_status status = allocate(q, folder, tasks->n * n_seeds);
     if (status != TCE_OK)
@@ -140,8 +140,12 @@ tce_status queue_create(queue *q, const char *folder, const settings *s, const t
             memcpy(entry->task, tasks->names[k], sizeof entry->task);
             snprintf(own.task.name, sizeof own.task.name, "%s", entry->task);
             entry->seed = own.run.seed = seeds[i];
-            run_folder_name(&own, folder, path, sizeof path);
-            snprintf(entry->folder, sizeof entry->folder, "%s", path + strlen(folder) + 1);
+            if (stamped) {
+                run_folder_name(&own, folder, path, sizeof path);
+                snprintf(entry->folder, sizeof entry->folder, "%s", path + strlen(folder) + 1);
+            } else {
+                run_name(&own, entry->folder, sizeof entry->folder);
+            }
         }
     return TCE_OK;
 }
@@ -183,7 +187,34 @@ static void write_rows(FILE *file, const void *content)
 
 tce_status queue_save(const queue *q)
 {
-    return run_replace(q->folder, "queue.csv", write_rows, q);
+    char name[QUEUE_FILE];
+    queue_file_name(q->part, name);
+    return run_replace(q->folder, name, write_rows, q);
+}
+
+/* As what a process writes files that those of other parts may write too. */
+static void writer_of(queue_part part, char out[QUEUE_FILE])
+{
+    out[0] = '\0';
+    if (part.count)
+        snprintf(out, QUEUE_FILE, "%d-of-%d", part.number, part.count);
+}
+
+tce_status queue_save_settings(const queue *q, const settings *s)
+{
+    char writer[QUEUE_FILE];
+    writer_of(q->part, writer);
+    return run_write_shared_settings(q->folder, writer, s);
+}
+
+tce_status queue_begin_parts(const queue *q, queue_part part, const settings *s)
+{
+    char writer[QUEUE_FILE];
+    writer_of(part, writer);
+    /* who finds the list finds the settings */
+    const tce_status status = run_write_shared_settings(q->folder, writer, s);
+    return status == TCE_OK ? run_replace_as(q->folder, "queue.csv", writer, write_rows, q)
+                            : status;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -250,7 +281,7 @@ static tce_status check_folders(const queue *q, const char *path)
     return status;
 }
 
-static tce_status read_rows(queue *q, const char *path, FILE *file)
+static tce_status read_file(queue *q, const char *path, FILE *file)
 {
     char line[4 * QUEUE_TEXT];
     int format = 0;
@@ -280,6 +311,20 @@ static tce_status read_rows(queue *q, const char *path, FILE *file)
     return q->n ? check_folders(q, path) : tce_fail(TCE_E_CORRUPT, "%s has no runs", path);
 }
 
+tce_status queue_read_rows(queue *q, const char *name)
+{
+    char path[RUN_PATH];
+    FILE *file;
+    tce_status status = run_path(q->folder, name, path);
+    if (status == TCE_OK)
+        status = file_open(path, O_RDONLY, "r", &file);
+    if (status != TCE_OK)
+        return status;
+    status = read_file(q, path, file);
+    fclose(file);
+    return status;
+}
+
 tce_status queue_load(queue *q, const char *folder, const settings_table *const *methods,
                       settings *s)
 {
@@ -290,15 +335,9 @@ tce_status queue_load(queue *q, const char *folder, const settings_table *const 
     if (status == TCE_OK)
         status = run_read_settings(path, methods, s);
     if (status == TCE_OK)
-        status = run_path(folder, "queue.csv", path);
-    if (status == TCE_OK) {
-        FILE *file;
-        status = file_open(path, O_RDONLY, "r", &file);
-        if (status == TCE_OK) {
-            status = read_rows(q, path, file);
-            fclose(file);
-        }
-    }
+        status = queue_read_rows(q, "queue.csv");
+    if (status == TCE_OK)
+        status = queue_merge_parts(q);
     if (status != TCE_OK)
         queue_free(q);
     return status;

@@ -4,10 +4,13 @@
  *   queue.yaml    the settings that all of them share
  *   queue.csv     one row per run, in the order in which they begin: task, seed, what has become of
  *                 it, its folder, why it failed
- *   lock          held by the process that works through the queue
+ *   lock          held by the process that works through the queue, or shared by those that work
+ *                 through its parts
+ *   queue-<i>-of-<n>.csv   the rows of a part, kept by the process that works through it
  *
- * Both files are replaced as a whole at every change, so that a queue continues after any
- * interruption without being told anything.
+ * The files are replaced as a whole at every change, so that a queue continues after any
+ * interruption without being told anything. What they say of a run saves work, but nothing depends
+ * on it: a run that is begun again although it is done ends at once.
  */
 #ifndef TRAINER_QUEUE_H
 #define TRAINER_QUEUE_H
@@ -16,6 +19,7 @@
 
 #define MAX_QUEUE 10000
 #define QUEUE_TEXT 512
+#define QUEUE_FILE 64
 
 enum {
     QUEUE_WAITING = 0,
@@ -35,9 +39,19 @@ typedef struct queue_entry {
     char message[QUEUE_TEXT]; /* of a failure; else empty */
 } queue_entry;
 
+/*
+ * Every count-th run, from the number-th on. Processes on several machines can work through the
+ * parts of a queue at the same time: none changes a file that another one writes. queue.csv is
+ * written by whoever comes first, and whoever else finds none yet writes the same bytes.
+ */
+typedef struct queue_part {
+    int number, count; /* 1 … count; 0 of 0: the whole queue */
+} queue_part;
+
 typedef struct queue {
     char folder[RUN_PATH];
     int n_jobs; /* at once; 0: as many as there are cores */
+    queue_part part;
     size_t n;
     queue_entry *entries; /* [n] */
 } queue;
@@ -47,10 +61,11 @@ tce_status seeds_parse(const char *text, uint64_t **out, size_t *n);
 
 /*
  * Every task with the first seed, then with the next: what is there early says something about all
- * tasks. Nothing is written yet.
+ * tasks. Nothing is written yet. stamped: names of folders end in the time, so that they are new;
+ * else they follow from task, method and seed alone, and all who create this queue name them alike.
  */
 tce_status queue_create(queue *q, const char *folder, const settings *s, const task_list *tasks,
-                        size_t n_seeds, const uint64_t *seeds);
+                        size_t n_seeds, const uint64_t *seeds, int stamped);
 
 /* Whether the folder has a queue. */
 int queue_exists(const char *folder);
@@ -59,14 +74,36 @@ int queue_exists(const char *folder);
 void queue_discard(const char *folder);
 
 /*
- * Both files. TCE_E_NOT_FOUND, TCE_E_CORRUPT with the line, TCE_E_IO, TCE_E_NOMEM, or what is wrong
+ * All files; where several tell of a run, the newest is right. TCE_E_NOT_FOUND, TCE_E_CORRUPT with the line, TCE_E_IO, TCE_E_NOMEM, or what is wrong
  * with the settings.
  */
 tce_status queue_load(queue *q, const char *folder, const settings_table *const *methods,
                       settings *s);
-/* queue.csv. */
+/* queue.csv, or the file of the part that the queue was reduced to. */
 tce_status queue_save(const queue *q);
+/* queue.yaml. */
+tce_status queue_save_settings(const queue *q, const settings *s);
 void queue_free(queue *q);
+
+/* "3/8" -> a part. */
+tce_status queue_part_parse(const char *text, queue_part *out);
+/*
+ * queue.yaml and queue.csv of a queue that will be worked through in parts, by the process that
+ * will take this one.
+ */
+tce_status queue_begin_parts(const queue *q, queue_part part, const settings *s);
+/* Leaves the runs of the part in the queue; there may be none. Nothing is written. */
+void queue_take_part(queue *q, queue_part part);
+/* Parts whose numbers or counts differ have different shares of the folder's lock. */
+int64_t queue_part_share(queue_part part);
+/* "queue-3-of-8.csv"; of the whole "queue.csv". */
+void queue_file_name(queue_part part, char out[QUEUE_FILE]);
+/* Overwrites what queue.csv says of runs by what files of parts say that are as new or newer. */
+tce_status queue_merge_parts(queue *q);
+/* Removes the files of parts: queue.csv, which was saved, has all that they say. */
+void queue_remove_parts(const queue *q);
+/* Reads the rows of one file. The folder and entries [MAX_QUEUE] of q are there. */
+tce_status queue_read_rows(queue *q, const char *name);
 
 /* "waiting", "running", "done", "stopped", "failed" */
 const char *queue_state_name(int state);

@@ -27,6 +27,9 @@
 
 /* ---- folder ---------------------------------------------------------------------------------- */
 
+/* <task>__<method>__<seed> */
+void run_name(const settings *s, char *out, size_t size);
+
 /*
  * parent/<task>__<method>__<seed>__<YYYYmmdd-HHMMSS>, not there yet: a number is added when it is.
  */
@@ -81,18 +84,28 @@ tce_status run_read_settings(const char *path, const settings_table *const *meth
 /* Writes folder/name, complete or not at all: whoever reads it sees the old content or the new. */
 tce_status run_replace(const char *folder, const char *name,
                        void (*write)(FILE *file, const void *content), const void *content);
+/* The same as one of several writers: see file_replace_as. */
+tce_status run_replace_as(const char *folder, const char *name, const char *writer,
+                          void (*write)(FILE *file, const void *content), const void *content);
 /* The settings, in this way: of a run, or those that the runs of a queue share. */
 tce_status run_write_settings(const char *folder, const settings *s);
-tce_status run_write_shared_settings(const char *folder, const settings *s);
+tce_status run_write_shared_settings(const char *folder, const char *writer, const settings *s);
 
 /*
  * The folder belongs to this process until run_unlock or its death, also by kill -9. TCE_E_STATE,
- * with the other one's number, when another process has it.
+ * with the other one's number, when another process has it. *out is RUN_NO_LOCK where the file
+ * system has no locks: then nobody else must work in the folder.
  */
 tce_status run_lock(const char *folder, int *out);
+/* The same for one share of a folder, 0, 1, …: other shares may belong to other processes. */
+tce_status run_lock_share(const char *folder, int64_t share, int *out);
 void run_unlock(int lock);
-/* The other process that has the folder, or 0. */
+/* The other process that has the folder or a share of it, RUN_LOCK_REMOTE, or 0. */
 long run_lock_holder(const char *folder);
+
+#define RUN_NO_LOCK (-1)
+/* A process on another machine, whose number the file system does not tell. */
+#define RUN_LOCK_REMOTE (-1L)
 
 /*
  * The policy and normaliser of run.init_from into those of an agent that was just made; Adam starts

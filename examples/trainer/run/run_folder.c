@@ -44,10 +44,15 @@ void run_folder_unique(const char *parent, const char *stem, char *out, size_t s
     }
 }
 
+void run_name(const settings *s, char *out, size_t size)
+{
+    snprintf(out, size, "%s__%s__%" PRIu64, s->task.name, s->table->name, s->run.seed);
+}
+
 void run_folder_name(const settings *s, const char *parent, char *out, size_t size)
 {
     char stem[2 * TEXT_SIZE];
-    snprintf(stem, sizeof stem, "%s__%s__%" PRIu64, s->task.name, s->table->name, s->run.seed);
+    run_name(s, stem, sizeof stem);
     run_folder_unique(parent, stem, out, size);
 }
 
@@ -112,9 +117,15 @@ void run_folder_discard(const char *folder)
 tce_status run_replace(const char *folder, const char *name,
                        void (*write)(FILE *file, const void *content), const void *content)
 {
+    return run_replace_as(folder, name, "", write, content);
+}
+
+tce_status run_replace_as(const char *folder, const char *name, const char *writer,
+                          void (*write)(FILE *file, const void *content), const void *content)
+{
     char path[RUN_PATH];
     const tce_status status = run_path(folder, name, path);
-    return status == TCE_OK ? file_replace(path, write, content) : status;
+    return status == TCE_OK ? file_replace_as(path, writer, write, content) : status;
 }
 
 /* How a file tells the length of an entropy schedule that is no setting (run_keep_schedule). */
@@ -163,9 +174,9 @@ tce_status run_write_settings(const char *folder, const settings *s)
     return run_replace(folder, "config.yaml", write_settings, s);
 }
 
-tce_status run_write_shared_settings(const char *folder, const settings *s)
+tce_status run_write_shared_settings(const char *folder, const char *writer, const settings *s)
 {
-    return run_replace(folder, "queue.yaml", write_shared_settings, s);
+    return run_replace_as(folder, "queue.yaml", writer, write_shared_settings, s);
 }
 
 tce_status run_read_settings(const char *path, const settings_table *const *methods, settings *out)

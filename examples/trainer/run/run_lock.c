@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,23 +14,41 @@
 /* Neither through a link nor waiting. */
 #define OPEN_LOCK (O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK)
 
-static struct flock whole_file(void)
+/* length 0: to the end of the file, however long it becomes */
+static struct flock range_of(off_t first, off_t length)
 {
-    struct flock whole;
-    memset(&whole, 0, sizeof whole);
-    whole.l_type = F_WRLCK;
-    whole.l_whence = SEEK_SET;
-    return whole;
+    struct flock range;
+    memset(&range, 0, sizeof range);
+    range.l_type = F_WRLCK;
+    range.l_whence = SEEK_SET;
+    range.l_start = first;
+    range.l_len = length;
+    return range;
 }
 
-/* Who has the open file, or 0. */
-static long holder(int file)
+/* Who has any of the range, or 0. */
+static long holder(int file, struct flock range)
 {
-    struct flock whole = whole_file();
-    return fcntl(file, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK ? (long)whole.l_pid : 0;
+    if (fcntl(file, F_GETLK, &range) != 0 || range.l_type == F_UNLCK)
+        return 0;
+    return range.l_pid > 0 ? (long)range.l_pid : RUN_LOCK_REMOTE;
 }
 
-tce_status run_lock(const char *folder, int *out)
+/* By the process's number, which says nothing on a machine where there is no such process. */
+static tce_status fail_in_use(const char *folder, long other)
+{
+    if (other <= 0 || (kill((pid_t)other, 0) != 0 && errno == ESRCH))
+        return tce_fail(TCE_E_STATE,
+                        "%s is in use by a process on another machine: wait for it, stop it, or "
+                        "choose another --out",
+                        folder);
+    return tce_fail(
+        TCE_E_STATE,
+        "%s is in use by process %ld: wait for it, stop it (kill %ld), or choose another --out",
+        folder, other, other);
+}
+
+static tce_status lock_range(const char *folder, struct flock range, int *out)
 {
     char path[RUN_PATH];
     const tce_status status = run_path(folder, "lock", path);
@@ -44,20 +63,29 @@ tce_status run_lock(const char *folder, int *out)
         return file_fail_write(path, ENXIO);
     }
 
-    struct flock whole = whole_file();
-    if (fcntl(file, F_SETLK, &whole) == 0) {
-        *out = file;
+    *out = file;
+    if (fcntl(file, F_SETLK, &range) == 0)
         return TCE_OK;
-    }
     const int error = errno;
-    const long other = holder(file);
+    const long other = holder(file, range);
     close(file);
+    *out = RUN_NO_LOCK;
+    /* Lustre without the mount option flock, NFS without its lock service */
+    if (error == ENOSYS || error == ENOLCK || error == EOPNOTSUPP)
+        return TCE_OK;
     if (error != EACCES && error != EAGAIN)
         return tce_fail(TCE_E_IO, "cannot lock %s: %s", path, strerror(error));
-    return tce_fail(
-        TCE_E_STATE,
-        "%s is in use by process %ld: wait for it, stop it (kill %ld), or choose another --out",
-        folder, other, other);
+    return fail_in_use(folder, other);
+}
+
+tce_status run_lock(const char *folder, int *out)
+{
+    return lock_range(folder, range_of(0, 0), out);
+}
+
+tce_status run_lock_share(const char *folder, int64_t share, int *out)
+{
+    return lock_range(folder, range_of((off_t)share, 1), out);
 }
 
 void run_unlock(int lock)
@@ -70,7 +98,7 @@ long run_lock_holder(const char *folder)
 {
     char path[RUN_PATH];
     const int file = run_path(folder, "lock", path) == TCE_OK ? open(path, OPEN_LOCK) : -1;
-    const long other = file < 0 ? 0 : holder(file);
+    const long other = file < 0 ? 0 : holder(file, range_of(0, 0));
     run_unlock(file);
     return other;
 }

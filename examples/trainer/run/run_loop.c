@@ -394,6 +394,12 @@ tce_status run_carry_out(const run_plan *plan, run_result *out)
         status = run_lock(folder, &lock);
     if (status != TCE_OK)
         return status;
+    if (lock == RUN_NO_LOCK)
+        messages_warn(
+            &plan->observer->say,
+            "the file system of %s has no locks: see to it that no other process works in "
+            "this folder",
+            folder);
     if (plan->start == RUN_NEW && run_find_state(folder, plan->s->methods) > RUN_BEGUN) {
         char word[SHELL_WORD];
         status = tce_fail(

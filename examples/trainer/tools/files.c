@@ -81,20 +81,21 @@ int file_sync(FILE *file)
     return fsync(fileno(file)) == 0 ? 0 : errno;
 }
 
-/* <folder>/.<name>.tmp for <folder>/<name> */
-static tce_status temporary_name(const char *path, char out[FILE_PATH])
+/* <folder>/.<name>.tmp for <folder>/<name>, or <folder>/.<name>.<writer>.tmp */
+static tce_status temporary_name(const char *path, const char *writer, char out[FILE_PATH])
 {
     const char *slash = strrchr(path, '/');
     const int length = slash ? (int)(slash - path) + 1 : 0;
-    const int n = snprintf(out, FILE_PATH, "%.*s.%s.tmp", length, path, path + length);
+    const int n = snprintf(out, FILE_PATH, "%.*s.%s%s%s.tmp", length, path, path + length,
+                           *writer ? "." : "", writer);
     return n < 0 || n >= FILE_PATH ? file_fail_write(path, ENAMETOOLONG) : TCE_OK;
 }
 
-tce_status file_replace(const char *path, void (*write)(FILE *file, const void *content),
-                        const void *content)
+tce_status file_replace_as(const char *path, const char *writer,
+                           void (*write)(FILE *file, const void *content), const void *content)
 {
     char temporary[FILE_PATH];
-    tce_status status = temporary_name(path, temporary);
+    tce_status status = temporary_name(path, writer, temporary);
     if (status != TCE_OK)
         return status;
     /* what a killed process left there, and never through a link */
@@ -115,6 +116,12 @@ tce_status file_replace(const char *path, void (*write)(FILE *file, const void *
         return TCE_OK;
     unlink(temporary);
     return file_fail_write(path, error);
+}
+
+tce_status file_replace(const char *path, void (*write)(FILE *file, const void *content),
+                        const void *content)
+{
+    return file_replace_as(path, "", write, content);
 }
 
 tce_status folder_sync(const char *folder)

@@ -28,6 +28,12 @@ int file_sync(FILE *file);
  */
 tce_status file_replace(const char *path, void (*write)(FILE *file, const void *content),
                         const void *content);
+/*
+ * The same where several processes may write the file at the same time, each under a name of its
+ * own, which follows from its work: what one left when it was killed, its successor takes away.
+ */
+tce_status file_replace_as(const char *path, const char *writer,
+                           void (*write)(FILE *file, const void *content), const void *content);
 
 /* The entries of a folder go to the disk: what was created or renamed in it. TCE_E_IO. */
 tce_status folder_sync(const char *folder);

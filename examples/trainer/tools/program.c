@@ -1,6 +1,11 @@
 /*
  * The running program, as the system knows it.
  */
+#ifdef __linux__
+#define _GNU_SOURCE /* sched_getaffinity */
+#include <sched.h>
+#endif
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,4 +62,15 @@ void program_folder(char *out, size_t size)
     char *slash = strrchr(out, '/');
     if (slash)
         *slash = '\0';
+}
+
+int program_cores(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        cores = CPU_COUNT(&set);
+#endif
+    return cores > 1 ? (int)cores : 1;
 }

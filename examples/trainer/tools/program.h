@@ -20,4 +20,7 @@ const char *program_file(char out[PROGRAM_PATH]);
 /* Folder of the running program, without the last slash; "." when the system does not tell. */
 void program_folder(char *out, size_t size);
 
+/* How many cores this process may use: taskset and batch systems leave it fewer than there are. */
+int program_cores(void);
+
 #endif
