@@ -14,6 +14,9 @@
 #include "methods/on_policy.h"
 #include "methods/schedules.h"
 
+/* Of what a case may have of anything that is counted. */
+#define MOST (1 << 20)
+
 /* ---- networks -------------------------------------------------------------------------------- */
 
 /* A policy and a value network with the weights of a case. */
@@ -48,6 +51,16 @@ static memory *case_memory(replay_case *c)
     memory *m = replay_block(c, 1, sizeof *m);
     replay_keep(c, m, free_arrays);
     return m;
+}
+
+/* The noise of gSDE that a case has: whether it is expln, and its deviations [F, A], or [F, 1]. */
+static gsde_options noise_options(replay_case *c, const json_t *weights, size_t F, size_t A)
+{
+    size_t shape[REPLAY_MAX_RANK];
+    replay_shape(c, weights, "log_std", shape);
+    const int full = replay_int_or(c, c->root, "full_std", shape[1] == A);
+    return (gsde_options){ F, A, replay_int_or(c, c->root, "expln", 0) ? GSDE_EXPLN : GSDE_EXP,
+                           full, 1.0 };
 }
 
 static void create_networks(replay_case *c, const json_t *weights, size_t max_rows, int with_noise,
@@ -85,8 +98,7 @@ static void create_networks(replay_case *c, const json_t *weights, size_t max_ro
 
     n->arrays = case_memory(c);
     if (with_noise) {
-        const json_t *expln = replay_get(c, c->root, "expln");
-        const gsde_options o = { n->F, n->A, json_is_true(expln) ? GSDE_EXPLN : GSDE_EXP, 1, 1.0 };
+        const gsde_options o = noise_options(c, weights, n->F, n->A);
         gsde_take(&n->noise, &o, n->arrays);
     }
     step_policy_take(&n->actor, n->arrays, max_rows, n->A, n->F);
@@ -170,7 +182,7 @@ static step_update_options update_options(replay_case *c, int normalise)
         .critic_clip = replay_number_or(c, c->root, "value_clip", 0.0),
         .value_coefficient = replay_number_or(c, c->root, "value_coefficient", 0.5),
         .entropy_coefficient = replay_number(c, c->root, "entropy_coefficient"),
-        .max_norm = replay_number(c, c->root, "max_gradient_norm"),
+        .max_norm = replay_number_or(c, c->root, "max_gradient_norm", 0.0),
         .normalise_advantages = normalise
     };
     tce_adam_options_init(&o.policy_adam, sizeof o.policy_adam);
@@ -207,6 +219,12 @@ static step_update create_update(replay_case *c, networks *n, size_t max_rows)
     return u;
 }
 
+/* A field that counts, which a case may leave out. */
+static int32_t count_or(replay_case *c, const char *key, int32_t otherwise)
+{
+    return replay_get(c, c->root, key) ? replay_int(c, c->root, key, 1, MOST) : otherwise;
+}
+
 /* Shuffled minibatches of given samples. */
 static void minibatch_updates(replay_case *c, int with_noise)
 {
@@ -226,8 +244,8 @@ static void minibatch_updates(replay_case *c, int with_noise)
                                    .advantages = replay_array(c, c->root, "advantages", rows),
                                    .returns = replay_array(c, c->root, "returns", rows) };
     const step_update_options options = update_options(c, 1);
-    const minibatches cut = minibatches_of(rows, 1,
-                                           (size_t)replay_int(c, c->root, "batch_size", 1, 1000));
+    const minibatches cut = minibatches_of(rows, (size_t)count_or(c, "minibatches", 1),
+                                           (size_t)count_or(c, "batch_size", 0));
     step_update update = create_update(c, &n, rows);
     const json_t *epochs = replay_get(c, c->root, "epochs");
     for (size_t e = 0; e < json_array_size(epochs); e++) {
@@ -316,7 +334,7 @@ static step_samples judge_samples(replay_case *c, networks *n, size_t E, size_t 
 static void check_matrices(replay_case *c, const networks *n, size_t E, size_t T)
 {
     size_t shape[REPLAY_MAX_RANK];
-    const size_t every = (size_t)replay_int(c, c->root, "sde_sample_freq", 1, 1000);
+    const size_t every = (size_t)replay_int(c, c->root, "sde_sample_freq", 1, MOST);
     const size_t size = n->F * n->A;
     replay_shape(c, c->root, "exploration_matrices", shape);
     const double *matrices = replay_array(c, c->root, "exploration_matrices",
@@ -537,7 +555,7 @@ static void given_permutation(void *context, int64_t i, int32_t what, int32_t ep
         out[k] = (uint32_t)json_integer_value(json_array_get(order, k));
 }
 
-enum { N_WORDS = 32, WORD = 160 };
+enum { N_WORDS = 40, WORD = 160 };
 
 typedef struct words {
     size_t n;
@@ -564,6 +582,30 @@ static void say_layers(replay_case *c, words *w, const char *key, const replay_l
     say(c, w, key, "[%s]", text);
 }
 
+/* A schedule as a case writes it: "lin_0.4", "constant 0.2", "0.3 to 0.01 over the first quarter". */
+typedef struct written_schedule {
+    const char *kind;  /* as the settings call it */
+    const char *first; /* its first number */
+} written_schedule;
+
+static written_schedule read_schedule(replay_case *c, const char *key)
+{
+    static const char LINEAR[] = "lin_", CONSTANT[] = "constant ";
+    const char *text = replay_text(c, c->root, key);
+    if (text && strncmp(text, LINEAR, sizeof LINEAR - 1) == 0)
+        return (written_schedule){ "linear", text + sizeof LINEAR - 1 };
+    if (text && strncmp(text, CONSTANT, sizeof CONSTANT - 1) == 0)
+        return (written_schedule){ "constant", text + sizeof CONSTANT - 1 };
+    if (text && strstr(text, "quarter"))
+        return (written_schedule){ "first_quarter", "0.3" };
+    replay_fail(c, "\"%s\" is a schedule that is unknown", key);
+}
+
+static const char *yes_or_no(int x)
+{
+    return x ? "true" : "false";
+}
+
 /* The settings that a case's fields are. */
 static void run_settings(replay_case *c, const char *method, settings *s)
 {
@@ -571,13 +613,10 @@ static void run_settings(replay_case *c, const char *method, settings *s)
     replay_layers policy, critic;
     const json_t *weights = replay_object(c, c->root, "weights");
     const json_t *first = json_array_get(replay_get(c, c->root, "iterations"), 0);
-    const char *clip = replay_text(c, c->root, "clip_schedule");
-    const char *rate = replay_text(c, c->root, "learning_rate_schedule");
-    const int quarter = clip != NULL && strstr(clip, "quarter") != NULL;
-    const int linear = rate != NULL && strncmp(rate, "lin_", 4) == 0;
-    if (clip == NULL || rate == NULL || (!quarter && strncmp(clip, "lin_", 4) != 0) ||
-        (!linear && strncmp(rate, "constant ", 9) != 0))
-        replay_fail(c, "a schedule that is unknown");
+    const written_schedule clip = read_schedule(c, "clip_schedule");
+    const written_schedule rate = read_schedule(c, "learning_rate_schedule");
+    const char *time_limit = replay_text(c, c->root, "time_limit");
+    const double bound = replay_number_or(c, c->root, "normaliser_clip", 0.0);
     replay_read_layers(c, weights, "policy", &policy);
     replay_read_layers(c, weights, "critic", &critic);
     say(c, &w, "run.method", "%s", method);
@@ -586,35 +625,41 @@ static void run_settings(replay_case *c, const char *method, settings *s)
     say_layers(c, &w, "critic.hidden", &critic);
     say(c, &w, "policy.activation", "%s", replay_text(c, c->root, "activation"));
     say(c, &w, "critic.activation", "%s", replay_text(c, c->root, "activation"));
-    say(c, &w, "collect.environments", "%d", (int)replay_int(c, c->root, "n_env", 1, 1000));
-    say(c, &w, "collect.steps", "%d", (int)replay_int(c, c->root, "n_step", 1, 1000));
+    say(c, &w, "collect.environments", "%d", (int)replay_int(c, c->root, "n_env", 1, MOST));
+    say(c, &w, "collect.steps", "%d", (int)replay_int(c, c->root, "n_step", 1, MOST));
+    say(c, &w, "collect.time_limit", "%s", time_limit ? time_limit : "bootstrap");
     say(c, &w, "objective.gamma", "%.17g", replay_number(c, c->root, "gamma"));
     say(c, &w, "objective.lambda", "%.17g", replay_number(c, c->root, "lam"));
     say(c, &w, "normalise.observations", "%s",
-        replay_int_or(c, c->root, "normalise_observations", 0) ? "true" : "false");
+        yes_or_no(replay_int_or(c, c->root, "normalise_observations", 0)));
     say(c, &w, "normalise.rewards", "%s",
-        replay_int_or(c, c->root, "normalise_rewards", 0) ? "true" : "false");
-    say(c, &w, "normalise.observation_clip", "%.17g", replay_number(c, c->root, "normaliser_clip"));
-    say(c, &w, "normalise.reward_clip", "%.17g", replay_number(c, c->root, "normaliser_clip"));
-    say(c, &w, "update.batch_size", "%d", (int)replay_int(c, c->root, "batch_size", 1, 1000));
+        yes_or_no(replay_int_or(c, c->root, "normalise_rewards", 0)));
+    say(c, &w, "normalise.observation_clip", "%.17g", bound);
+    say(c, &w, "normalise.reward_clip", "%.17g", bound);
+    say(c, &w, "update.batch_size", "%d", (int)replay_int(c, c->root, "batch_size", 1, MOST));
     say(c, &w, "update.adam_epsilon", "%.17g", replay_number(c, c->root, "adam_epsilon"));
-    say(c, &w, "update.clip_norm", "%.17g", replay_number(c, c->root, "max_gradient_norm"));
-    say(c, &w, "update.value_coefficient", "%.17g", replay_number(c, c->root, "value_coefficient"));
+    say(c, &w, "update.clip_norm", "%.17g", replay_number_or(c, c->root, "max_gradient_norm", 0.0));
+    say(c, &w, "update.value_coefficient", "%.17g",
+        replay_number_or(c, c->root, "value_coefficient", 0.5));
     say(c, &w, "policy.entropy_coefficient", "%.17g",
         replay_number(c, c->root, "entropy_coefficient"));
-    say(c, &w, "update.schedule_steps", "%d",
-        (int)replay_int(c, c->root, "total_steps", 1, 1 << 20));
-    say(c, &w, "update.clip_schedule", "%s", quarter ? "first_quarter" : "linear");
-    say(c, &w, "update.ratio_clip", "%s", quarter ? "0.3" : clip + 4);
-    say(c, &w, "update.critic_clip", "%s", quarter ? "0.3" : clip + 4);
-    say(c, &w, "update.rate_schedule", "%s", linear ? "linear" : "constant");
-    say(c, &w, "policy.learning_rate", "%s", linear ? rate + 4 : rate + 9);
-    say(c, &w, "critic.learning_rate", "%s", linear ? rate + 4 : rate + 9);
+    say(c, &w, "update.schedule_steps", "%.0f", replay_number(c, c->root, "total_steps"));
+    say(c, &w, "update.clip_schedule", "%s", clip.kind);
+    say(c, &w, "update.ratio_clip", "%s", clip.first);
+    say(c, &w, "update.critic_clip", "%s",
+        json_is_null(json_object_get(first, "value_clip")) ? "0" : clip.first);
+    say(c, &w, "update.rate_schedule", "%s", rate.kind);
+    say(c, &w, "policy.learning_rate", "%s", rate.first);
+    say(c, &w, "critic.learning_rate", "%s", rate.first);
     say(c, &w, "policy.epochs", "%zu", json_array_size(replay_get(c, first, "permutations")));
-    if (strcmp(method, "gsde") == 0)
+    if (strcmp(method, "gsde") == 0) {
+        const gsde_options noise = noise_options(c, weights, 0, policy.n_out);
         say(c, &w, "policy.sde_every", "%d",
-            (int)replay_int(c, c->root, "sde_sample_freq", 1, 1000));
-    replay_ok(c, settings_read(s, METHODS, NULL, w.n, w.list));
+            (int)replay_int(c, c->root, "sde_sample_freq", 1, MOST));
+        say(c, &w, "policy.spread", "%s", noise.spread == GSDE_EXPLN ? "expln" : "exp");
+        say(c, &w, "policy.full_std", "%s", yes_or_no(noise.full_std));
+    }
+    replay_ok(c, settings_read(s, METHODS, NULL, (int)w.n, w.list));
 }
 
 static void free_learner(void *l)
@@ -666,10 +711,14 @@ static void compare_normalisers(replay_case *c, const on_policy *l)
 {
     const json_t *after = replay_object(c, c->root, "normaliser_after");
     double *mean = replay_zeros(c, l->O), *variance = replay_zeros(c, l->O), count;
-    tce_normaliser_statistics(l->seen_obs, mean, variance, &count);
-    replay_compare_rivals(c, after, "obs_mean", l->O, mean);
-    replay_compare_rivals(c, after, "obs_var", l->O, variance);
-    replay_compare_rivals(c, after, "obs_count", 1, &count);
+    if (l->seen_obs) {
+        tce_normaliser_statistics(l->seen_obs, mean, variance, &count);
+        replay_compare_rivals(c, after, "obs_mean", l->O, mean);
+        replay_compare_rivals(c, after, "obs_var", l->O, variance);
+        replay_compare_rivals(c, after, "obs_count", 1, &count);
+    }
+    if (!l->seen_returns)
+        return;
     tce_normaliser_statistics(l->seen_returns, mean, variance, &count);
     replay_compare_rivals(c, after, "return_mean", 1, mean);
     replay_compare_rivals(c, after, "return_var", 1, variance);
@@ -693,7 +742,7 @@ static void run_loop(replay_case *c, const method *way)
     replay_keep(c, learner, free_learner);
     on_policy *l = learner;
     given_draws given = { c, iterations,
-                          l->way.gsde ? replay_int(c, c->root, "sde_sample_freq", 1, 1000) : 0 };
+                          l->way.gsde ? replay_int(c, c->root, "sde_sample_freq", 1, MOST) : 0 };
     l->draws = (on_policy_draws){ &given, given_normals, given_permutation };
 
     set_weights(c, replay_object(c, c->root, "weights"), l->mean, l->way.gsde ? &l->noise : NULL,
@@ -704,7 +753,8 @@ static void run_loop(replay_case *c, const method *way)
         replay_ok(c, way->iterate(learner, (int64_t)i + 1, &made));
         compare_iteration(c, json_array_get(iterations, i), l, values);
     }
-    compare_normalisers(c, l);
+    if (replay_get(c, c->root, "normaliser_after"))
+        compare_normalisers(c, l);
 }
 
 void replay_ppo_run(replay_case *c)
@@ -923,7 +973,7 @@ void replay_trpl_step_minibatches(replay_case *c)
     s.advantages = advantages;
     s.returns = replay_array(c, c->root, "returns", rows);
     const minibatches cut = minibatches_of(
-        rows, (size_t)replay_int(c, c->root, "minibatches", 1, 1000), 0);
+        rows, (size_t)replay_int(c, c->root, "minibatches", 1, MOST), 0);
     const json_t *epochs = replay_get(c, c->root, "epochs");
     for (size_t e = 0; e < json_array_size(epochs); e++)
         for (size_t k = 0; k < cut.count; k++) {
@@ -1103,8 +1153,7 @@ void replay_policy_action(replay_case *c)
     size_t shape[REPLAY_MAX_RANK];
     agent a;
     replay_layers layers;
-    const char *method = replay_text(c, c->root, "method");
-    const int squashed = method != NULL && strcmp(method, "sac") == 0;
+    const int squashed = replay_get(c, c->root, "body") != NULL;
     if (squashed) {
         /* body and mean head of a policy, one after the other */
         json_t *all = json_deep_copy(replay_get(c, c->root, "body"));

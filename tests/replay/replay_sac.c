@@ -150,8 +150,8 @@ void replay_sac_options(replay_case *c, size_t batch_size, size_t max_rows, int 
                           .critic_activation = replay_activation(c),
                           .precision = TCE_NET_DOUBLE,
                           .start = TCE_NET_FAN_IN,
-                          .log_std_low = -20.0,
-                          .log_std_high = 2.0,
+                          .log_std_low = replay_number_or(c, c->root, "log_std_low", -20.0),
+                          .log_std_high = replay_number_or(c, c->root, "log_std_high", 2.0),
                           .batch_size = (int32_t)batch_size,
                           .max_rows = (int32_t)max_rows,
                           .bootstrap = bootstrap };
@@ -186,6 +186,7 @@ void replay_sac_rates(replay_case *c, sac_rates *out)
     out->gamma = replay_number_or(c, c->root, "gamma", 1.0);
     out->polyak = replay_number_or(c, c->root, "polyak", 0.0);
     out->target_entropy = replay_number(c, c->root, "target_entropy");
+    out->fixed_alpha = replay_int_or(c, c->root, "fixed_alpha", 0);
 }
 
 void replay_sac_final(replay_case *c, sac *s)
@@ -260,12 +261,24 @@ static void compare_gradients(replay_case *c, const json_t *step, const sac *s)
     }
 }
 
+/* What both critics say of n samples. */
+static void compare_pair(replay_case *c, const json_t *step, const char *key, size_t n,
+                         const double *const *q)
+{
+    double *both = replay_zeros(c, 2 * n);
+    for (size_t j = 0; j < 2; j++)
+        memcpy(both + j * n, q[j], n * sizeof *both);
+    replay_compare_rivals(c, step, key, 2 * n, both);
+}
+
 static void compare_actions(replay_case *c, const json_t *step, const sac *s)
 {
     replay_compare_rivals(c, step, "policy_action", s->M * s->A, s->policy_actions);
     replay_compare_rivals(c, step, "policy_log_prob", s->M, s->log_prob);
+    compare_pair(c, step, "policy_q", s->M, (const double *const *)s->policy_q);
     if (!s->target[0])
         return;
+    compare_pair(c, step, "target_q", s->M, (const double *const *)s->next_q);
     replay_compare_rivals(c, step, "next_action", s->M * s->A, s->next_actions);
     replay_compare_rivals(c, step, "next_log_prob", s->M, s->next_log_prob);
 }
@@ -333,10 +346,6 @@ void replay_sac_mp_updates(replay_case *c)
         replay_compare_rivals(c, step, "parameters", M * s->A, params);
         replay_ok(c, sac_update(s, &rates, &made));
         compare_actions(c, step, s);
-        double *q = replay_zeros(c, 2 * M);
-        for (size_t j = 0; j < 2; j++)
-            memcpy(q + j * M, s->policy_q[j], M * sizeof *q);
-        replay_compare_rivals(c, step, "policy_q", 2 * M, q);
         replay_sac_report(c, step, s, &made);
         compare_gradients(c, step, s);
     }

@@ -74,12 +74,16 @@ static void free_run(void *l)
     off_policy_free(l);
 }
 
-/* numbers first … of all records, [N, rows, n] */
+/* Numbers first … of all records, [N, rows, n]: of the filled rows, or of all with zeros in others. */
 static void compare_ring(replay_case *c, const off_policy *l, const char *key, size_t first,
                          size_t n)
 {
     const json_t *buffer = replay_object(c, c->root, "buffer");
-    const size_t rows = replay_filled(&l->replay), N = l->N;
+    const size_t N = l->N;
+    size_t shape[REPLAY_MAX_RANK];
+    replay_shape(c, buffer, key, shape);
+    const size_t rows = shape[1] == replay_filled(&l->replay) ? shape[1]
+                                                              : (size_t)l->replay.rows.capacity;
     double *got = replay_zeros(c, N * rows * n);
     for (size_t i = 0; i < N; i++)
         for (size_t row = 0; row < rows; row++) {
@@ -105,15 +109,28 @@ static void compare_buffer(replay_case *c, const off_policy *l)
     compare_ring(c, l, "stored_end", l->width - 1, 1);
 }
 
-static int64_t steps_of(replay_case *c, const char *key, size_t N)
+/* Rows [N, A] of a list that may be empty. */
+static const double *read_rows(replay_case *c, const char *key, size_t n, int64_t *out_rows)
 {
-    return replay_int(c, c->root, key, 1, MOST_STEPS) / (int32_t)N;
+    const size_t rows = json_array_size(replay_list(c, c->root, key));
+    *out_rows = (int64_t)rows;
+    return replay_array(c, c->root, key, rows * n);
+}
+
+/* What a step of an environment beyond its time is. */
+static int ends_at_time_limit(replay_case *c)
+{
+    const char *time_limit = replay_text(c, c->root, "time_limit");
+    const int ends = time_limit != NULL && strcmp(time_limit, "terminal") == 0;
+    if (time_limit != NULL && !ends && strcmp(time_limit, "bootstrap") != 0)
+        replay_fail(c, "time_limit is \"%s\", must be \"bootstrap\" or \"terminal\"", time_limit);
+    return ends;
 }
 
 void replay_sac_run(replay_case *c)
 {
-    const size_t N = (size_t)replay_int(c, c->root, "n_env", 1, 1000);
-    const size_t M = (size_t)replay_int(c, c->root, "batch_size", 1, 10000);
+    const size_t N = (size_t)replay_int(c, c->root, "n_env", 1, MOST_STEPS);
+    const size_t M = (size_t)replay_int(c, c->root, "batch_size", 1, MOST_STEPS);
     const settings_table table = { .name = "sac" };
     settings *s = replay_block(c, 1, sizeof *s);
     off_policy *l = replay_block(c, 1, sizeof *l);
@@ -126,8 +143,9 @@ void replay_sac_run(replay_case *c)
     replay_read_tape(c, (size_t)o.sac.n_actions, t);
     if (t->N != N)
         replay_fail(c, "the tape has %zu environments, n_env is %zu", t->N, N);
-    o.steps = steps_of(c, "number_samples", N);
-    o.gradient_steps = replay_int(c, c->root, "gradient_steps", 1, 1000);
+    o.steps = replay_int(c, c->root, "number_samples", 1, MOST_STEPS) / (int32_t)N;
+    o.gradient_steps = replay_int(c, c->root, "gradient_steps", 1, MOST_STEPS);
+    o.time_limit_ends = ends_at_time_limit(c);
     o.learning_starts = replay_int(c, c->root, "learning_starts", 0, MOST_STEPS);
     o.replay_size = (size_t)replay_int(c, c->root, "buffer_size", 1, MOST_STEPS);
 
@@ -139,25 +157,20 @@ void replay_sac_run(replay_case *c)
     replay_ok(c, stepping_create(&l->env, &from, s, NULL, &envs));
     replay_ok(c, off_policy_create(l, &o));
     replay_sac_weights(c, &l->sac);
-    size_t warm[REPLAY_MAX_RANK], noise[REPLAY_MAX_RANK];
-    replay_shape(c, c->root, "warm_up_actions", warm);
-    replay_shape(c, c->root, "acting_noise", noise);
     const size_t n = N * l->A;
     *g = (given){ .c = c,
                   .t = t,
                   .iterations = replay_list(c, c->root, "iterations"),
-                  .warm_up = replay_array(c, c->root, "warm_up_actions", warm[0] * n),
-                  .noise = replay_array(c, c->root, "acting_noise", noise[0] * n),
-                  .n_warm_up = (int64_t)warm[0],
-                  .n_noise = (int64_t)noise[0],
                   .per_iteration = o.gradient_steps,
                   .M = M };
+    g->warm_up = read_rows(c, "warm_up_actions", n, &g->n_warm_up);
+    g->noise = read_rows(c, "acting_noise", n, &g->n_noise);
     l->draws = (off_policy_draws){ g, warm_up, normals, minibatch };
 
     /* rounds, of which an entry of "iterations" is one that learns */
-    const int64_t total = steps_of(c, "total_steps", N);
+    const int64_t total = replay_int(c, c->root, "total_steps", 1, MOST_STEPS);
     size_t learnt = 0;
-    while (l->steps < total) {
+    while (l->steps * (int64_t)N < total) {
         off_policy_sum sum = { 0 };
         const int64_t before = l->updates;
         replay_ok(c, off_policy_collect(l, &sum));
@@ -174,7 +187,7 @@ void replay_sac_run(replay_case *c)
     }
     if (learnt != json_array_size(g->iterations))
         replay_fail(c, "%zu iterations learnt, not %zu", learnt, json_array_size(g->iterations));
-    replay_compare_rivals(c, c->root, "actions_sent", t->K * n, t->sent);
+    replay_compare_rivals(c, c->root, "actions_sent", (size_t)l->steps * n, t->sent);
     compare_buffer(c, l);
     replay_sac_final(c, &l->sac);
 }

@@ -3,9 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than any tape has: its ends are those that it recorded. */
-#define MOST_STEPS (1 << 20)
-
 typedef struct player {
     replay_tape *tape;
     size_t i, k; /* number of the environment; steps played */
@@ -28,7 +25,7 @@ static tce_status spec(void *instance, tce_env_spec *out)
     const replay_tape *t = ((const player *)instance)->tape;
     out->n_obs = (int32_t)t->O;
     out->n_action = (int32_t)t->A;
-    out->n_steps = MOST_STEPS;
+    out->n_steps = (int32_t)t->K + 1; /* never reached: the ends are those that the tape recorded */
     out->dt = 1.0;
     out->action_low = t->low;
     out->action_high = t->high;
