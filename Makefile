@@ -80,7 +80,7 @@ LINK_LIBTCE = -shared $(if $(MACOS),-Wl$(comma)-install_name$(comma)@rpath/$(SON
 comma := ,
 space := $(subst ,, )
 
-# ---- quiet output: one short line a file, nothing under make -s, everything with V=1 ------------------
+# ---- quiet output: one short line per file, nothing under make -s, everything with V=1 ------------------
 
 SILENT := $(findstring s,$(firstword -$(MAKEFLAGS)))
 Q      := $(if $(V),,@)

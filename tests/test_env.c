@@ -146,11 +146,12 @@ static const struct {
       "metric_names[0] and [1] are both \"distance\": give each metric a name of its own" },
     { "comma_in_a_name", TCE_ENV_FAULT, "metric_names[1] = \"distance, m\" has a comma" },
     { "reserved_name", TCE_ENV_FAULT,
-      "metric_names[1] = \"return\" is a name that training logs a number of its own under: rename "
+      "metric_names[1] = \"return\" is a name that the program keeps for its own numbers: rename "
       "the metric in the task" },
-    { "eval_name", TCE_ENV_FAULT, "metric_names[1] = \"eval_distance\" is a name that training" },
+    { "eval_name", TCE_ENV_FAULT,
+      "metric_names[1] = \"eval_distance\" is a name that the program" },
     { "latin_1_name", TCE_ENV_FAULT,
-      "metric_names[1] is no printable UTF-8 text of at most 255 bytes: choose another name" },
+      "metric_names[1] is not a printable UTF-8 text of at most 255 bytes: choose another name" },
     { "writes_beyond", TCE_ENV_FAULT,
       "reset writes beyond its observation: room is for n_obs = 2 numbers" },
     { "writes_before", TCE_ENV_FAULT,
@@ -346,14 +347,14 @@ START_TEST(a_table_without_a_required_entry_is_refused)
     table.name = "";
     fails(tce_env_check(&table), TCE_E_ARGUMENT, "name");
     table.name = "a/b";
-    fails(tce_env_check(&table), TCE_E_ARGUMENT, "task \"a/b\": a name has letters");
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "task \"a/b\": a name has English letters");
     table.name = "..";
     fails(tce_env_check(&table), TCE_E_ARGUMENT, "begins with neither . nor -: rename the task");
     table.name = "-x";
     fails(tce_env_check(&table), TCE_E_ARGUMENT, "task \"-x\"");
     table.name = "gr\xc3\xb6\xc3\x9f"
                  "e";
-    fails(tce_env_check(&table), TCE_E_ARGUMENT, "letters of English");
+    fails(tce_env_check(&table), TCE_E_ARGUMENT, "English letters");
     table.name = "Point_2.5-v0";
     ok(tce_env_check(&table));
     table = point;

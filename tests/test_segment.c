@@ -461,7 +461,7 @@ START_TEST(likelihood_is_that_of_the_dense_gaussian)
     batch *const b = create_batch((uint64_t)_i, 0.0);
     tce_segment *const seg = create_segment(b->mp, 1, 1, 1e-4, NULL, NULL);
 
-    /* one segment a call, so that the regulariser is its own */
+    /* one segment per call, so that the regulariser is its own */
     for (size_t j = 0; j < J; j++) {
         double got[E], want[E];
         ok(tce_segment_set_pairs(seg, 1, T, b->times, b->init_time, 1, b->pairs + 2 * j));

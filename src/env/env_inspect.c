@@ -440,8 +440,8 @@ static void check_reserved(tce__inspection *in)
             if (is_start ? strncmp(name, reserved, length - 1) == 0 : strcmp(name, reserved) == 0)
                 (void)tce__inspect_say(
                     in, TCE__INSPECT_RESERVED, TCE_ENV_FAULT,
-                    "metric_names[%d] = \"%.60s\" is a name that training logs a number of its own "
-                    "under: rename the metric in the task",
+                    "metric_names[%d] = \"%.60s\" is a name that the program keeps for its own "
+                    "numbers: rename the metric in the task",
                     (int)i, name);
         }
 }

@@ -59,7 +59,8 @@ static tce_status read_tables(const char *path, void *object, const tce_env_vtab
     void *symbol = dlsym(object, SYMBOL);
     if (!symbol)
         return tce_fail(TCE_E_LIBRARY,
-                        "\"%s\" is no task library: it does not export the function " SYMBOL, path);
+                        "\"%s\" is not a task library: it does not export the function " SYMBOL,
+                        path);
 
     /* POSIX lets an object pointer carry a function's address, ISO C has no cast for it */
     memcpy(&list_tasks, &symbol, sizeof list_tasks);

@@ -61,7 +61,7 @@ static tce_status check_metric_names(const tce_env_spec *spec)
                             (int)i);
         if (tce__name_check(name, TCE_E_VALUE) != TCE_OK)
             return tce_fail(TCE_E_VALUE,
-                            "metric_names[%d] is no printable UTF-8 text of at most %d bytes: "
+                            "metric_names[%d] is not a printable UTF-8 text of at most %d bytes: "
                             "choose another name",
                             (int)i, TCE__STORE_MAX_NAME);
         if (strpbrk(name, ",\""))

@@ -210,7 +210,7 @@ static void adjoint(const tce_mp *mp, const lanes *path, double init_time, size_
             d_y[j] -= d_bracket * alpha * beta;
             d_z[j] -= d_bracket * alpha;
 
-            /* what the outputs at this time ask for; the start is none of them */
+            /* gradients of the outputs at this time; the start is not an output */
             d_y[j] += d_pos && i > 0 ? d_pos[(i - 1) * mp->D + j] : 0.0;
             d_z[j] += d_vel && i > 0 ? d_vel[(i - 1) * mp->D + j] / path->tau : 0.0;
         }

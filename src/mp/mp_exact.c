@@ -28,7 +28,7 @@ static const double WEIGHT[NODES / 2] = {
     0.16007832854334622633, 0.10693932599531843096, 0.04717533638651182719,
 };
 
-/* a forcing that adds less than this to a path of size 1 is none */
+/* a forcing that adds less than this to a path of size 1 counts as zero */
 static const double FORCING_END = 1e-18;
 
 /* distance of two centres in scaled time */

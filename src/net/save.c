@@ -159,7 +159,7 @@ tce_status tce__net_saved_shape(const tce_store *store, const char *prefix, tce_
     if (status != TCE_OK)
         return status;
 
-    /* widths, layer by layer until there is none; load checks that they fit each other */
+    /* the width of every layer that is in the store; load checks that they fit each other */
     shape.precision = array.type == TCE_STORE_F32 ? TCE_NET_FLOAT : TCE_NET_DOUBLE;
     size_t l = 0;
     do {

@@ -280,8 +280,8 @@ static tce_status read_options(const tce_store *store, const char *prefix, tce__
         return tce_fail(TCE_E_VALUE, "%s was saved with form %d and a shared body", prefix,
                         (int)opt->form);
     if (opt->shared_body && mean->n_out % 2 != 0)
-        return tce_fail(TCE_E_SHAPE, "%s has %d outputs, which are no two heads", prefix,
-                        (int)mean->n_out);
+        return tce_fail(TCE_E_SHAPE, "%s has %d outputs, which cannot be divided into two heads",
+                        prefix, (int)mean->n_out);
     return TCE_OK;
 }
 

@@ -19,7 +19,7 @@
 #include "segment/internal.h"
 
 /*
- * Time points a thread takes at once: rows enough for a matrix product, chunks enough for the
+ * Time points that a thread takes at once: rows enough for a matrix product, chunks enough for the
  * threads.
  */
 #define POINTS_A_CHUNK 8

@@ -224,7 +224,8 @@ static tce_status check_checksum(const tce_store *store, const char *expected)
     tce__store_checksum(store, digits);
     if (strcmp(digits, expected) != 0)
         return tce_fail(TCE_E_CORRUPT,
-                        "the file is damaged: its content has the checksum %s, not its own",
+                        "the file is damaged: the checksum of its content is %s, not the one that "
+                        "the file states",
                         digits);
     return TCE_OK;
 }

@@ -1,7 +1,7 @@
 /*
  * Replays case files through libtce:  replay a.json b.json.gz …
  *
- * A file is a JSON list of cases or one case, plain or compressed by gzip. One line a case:
+ * A file is a JSON list of cases or one case, plain or compressed by gzip. One line per case:
  * file:index kind note, largest difference (as the tolerance measures it), tolerance, ok or FAIL
  * with the field or the reason; last line "N passed, N failed". Exit status 1 when anything failed,
  * 2 without files. An unknown kind fails. Case formats: docs/inside/replay.md.

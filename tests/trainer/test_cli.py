@@ -156,7 +156,7 @@ def test_an_unknown_option_is_wrong_usage(command: str) -> None:
 
 
 @pytest.mark.parametrize("words, says", [
-    (["train", "reacher5/tce", "--iterations", "3"], "--iterations is no option but a setting: write run.iterations=3\n"),
+    (["train", "reacher5/tce", "--iterations", "3"], "--iterations is a setting, not an option: write run.iterations=3\n"),
     (["train", "--iterations=3", "reacher5/tce"], "write run.iterations=3\n"),
     (["train", "reacher5/tce", "--iterations"], "write run.iterations=...\n"),
     (["train", "reacher5/tce", "--iterations", "many"], "write run.iterations=...\n"),
@@ -386,7 +386,7 @@ def test_tasks_that_keep_the_contract_pass_the_check(broken) -> None:
     ("no_steps", "n_steps = 0, must be in 1"),
     ("same_names", "give each metric a name of its own"),
     ("reserved_name", "rename the metric in the task"),
-    ("latin_1_name", "is no printable UTF-8 text"),
+    ("latin_1_name", "is not a printable UTF-8 text"),
     ("writes_beyond", "give the right n_obs in spec, or write fewer"),
     ("writes_before", "begin at index 0"),
     ("keeps_its_observation", "do not keep pointers to arguments"),

@@ -298,7 +298,7 @@ def test_tasks_with_fewer_runs_and_methods_with_other_tasks_are_told(tmp_path: P
     runs = write_tasks(tmp_path / "runs", {"tce": {"near": [0.8, 1.0, 0.1], "far": [0.2, 0.4]}, "bbrl": {"near": [0.5], "wide": [0.1]}})
     done = numbers(runs, "--out", tmp_path)
     assert done.returncode == 0
-    assert "the first 2 of each count, 1 are left out" in done.stderr
+    assert "use the first 2 of each task and leave out 1" in done.stderr
     assert "not every method has runs of far" in done.stderr
     rows = table(tmp_path / "summary.csv")
     assert [(row["task"], row["method"], row["runs"]) for row in rows] == [
@@ -315,7 +315,7 @@ def test_runs_that_have_only_begun_are_left_out(tmp_path: Path) -> None:
     assert [row["runs"] for row in table(tmp_path / "summary.csv")] == ["1"]
     for arguments in ([empty], [tmp_path / "runs" / "b", tmp_path / "runs" / "a"]):
         done = numbers(*arguments, "--out", tmp_path)
-        assert done.returncode == 1 and "train on" in done.stderr
+        assert done.returncode == 1 and "train longer" in done.stderr
 
 
 def test_runs_of_queues_in_a_folder_are_found(tmp_path: Path) -> None:
@@ -522,7 +522,7 @@ def test_failures_are_said(tmp_path: Path) -> None:
             (2, "at least 0 and below 1", [run, "--smooth", "1"]),
             (2, "at least 0 and below 1", [run, "--smooth", "much"]),
             (2, "at least 0 and below 1", [run, "--smooth", "nan"]),
-            (2, "leave --x away", [run, "--x", "iteration", "--over", run]),
+            (2, "leave out --x", [run, "--x", "iteration", "--over", run]),
             (1, "cannot read", [run, "--over", tmp_path / "nowhere"]),
             (1, "--x", [run, "--x", "height"]),
             (1, "--hold", [run, late]),

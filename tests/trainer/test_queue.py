@@ -556,9 +556,9 @@ def test_a_part_that_there_cannot_be(config: Path, tmp_path: Path, said: str) ->
 def test_parts_need_a_queue_and_its_folder(config: Path, tmp_path: Path) -> None:
     for arguments in (["--task", "all"], ["--task", "all", "--out", tmp_path / "queue"]):
         done = tce(*part(1, 2, config, *arguments), cwd=tmp_path)
-        assert done.returncode == 2 and "--array goes with --resume DIR" in done.stderr, done.stderr
+        assert done.returncode == 2 and "--array needs --resume DIR" in done.stderr, done.stderr
     done = tce(*part(1, 2, config, "--resume", tmp_path / "run"))
-    assert done.returncode == 2 and "--array goes with --seeds" in done.stderr, done.stderr
+    assert done.returncode == 2 and "--array needs a queue: --seeds" in done.stderr, done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -611,5 +611,5 @@ def test_what_runs_is_redrawn_on_a_terminal(config: Path, tmp_path: Path) -> Non
     text = on_a_terminal("train", config, "--task", "all", "--jobs", 2, "run.iterations=1500", "run.checkpoint_every=500", "--out",
                          tmp_path / "queue")
     assert "0 of 3 done, 2 running, 1 waiting" in text and "/1500" in text
-    assert "\033[3A\033[J" in text  # three lines taken back: the numbers, and one a run
+    assert "\033[3A\033[J" in text  # three lines taken back: the numbers, and one line per run
     assert "ETA" in text and "success" in text

@@ -212,7 +212,7 @@ def test_no_metric_of_a_task_takes_the_place_of_a_column_of_the_run(tiny: Path, 
     assert {"iteration", "env_steps", "return", "length", "dropped", "critic_loss", "entropy", "eval_return"} <= set(own)
     for name in own:
         done = tce("train", *arguments, f"task.options=metric={name}")
-        assert done.returncode == 1 and f'"{name}" is a name that training logs' in done.stderr, (name, done.stderr)
+        assert done.returncode == 1 and f'"{name}" is a name that the program keeps' in done.stderr, (name, done.stderr)
         assert "rename the metric in the task" in done.stderr and not (tmp_path / "run").exists()
     done = tce("train", *arguments, "task.options=metric=returned")
     assert done.returncode == 0 and rows(tmp_path / "run")[1]["returned"], done.stderr

@@ -56,9 +56,9 @@ def _train(words: List[str]) -> int:
     parser.add_argument("--quiet", action="store_true", help="only warnings and errors")
     options = parser.parse_intermixed_args(words)
     if options.resume and options.out:
-        parser.error("--resume names the run folder already: leave --out away")
+        parser.error("--resume already names the run folder: leave out --out")
     if options.restart and not options.resume:
-        parser.error("--restart goes with --resume DIR, the run that begins again")
+        parser.error("--restart needs --resume DIR, the run that is to begin again")
     given = list(options.words)
     path: Optional[str] = given.pop(0) if given and "=" not in given[0] else None
     for key, value in (("run.seed", options.seed), ("run.threads", options.threads), ("run.steps", options.steps)):

@@ -485,7 +485,7 @@ class TaskVectorEnv(_Vector):
 
     ``autoreset_mode``: with NEXT_STEP an environment that has ended is reset by the next step, which ignores its action and
     brings reward 0; with SAME_STEP at once, and what it ended with is in infos["final_obs"] and ["final_info"]; with
-    DISABLED by the caller, with a reset_mask. ``threads`` 0: one a processor.
+    DISABLED by the caller, with a reset_mask. ``threads`` 0: one per processor.
     """
 
     def __init__(

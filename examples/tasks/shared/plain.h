@@ -27,7 +27,7 @@ typedef struct plain_task {
     void (*reset)(void *env, tce_random *random);
     void (*observe)(const void *env, double *out);
     /*
-     * A step under an action, and what it brought: it is counted already, and *out is 0 but
+     * A step under an action, and its result: the step is counted already, and *out is 0 but
      * `truncated` at the last step.
      */
     void (*step)(void *env, const double *action, tce_env_result *out);

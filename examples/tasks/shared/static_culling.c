@@ -173,7 +173,7 @@ static int was_clear(const static_culling *c)
     return 1;
 }
 
-/* After a bad number MuJoCo resets the data: then positions tell nothing of where they were. */
+/* Whether MuJoCo has reset the data after a bad number: the positions before that are lost. */
 static int was_reset(const mjData *data)
 {
     return data->warning[mjWARN_BADQPOS].number + data->warning[mjWARN_BADQVEL].number +

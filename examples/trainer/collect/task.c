@@ -232,7 +232,7 @@ tce_status task_list_parse(task_list *out, const settings *s, const char *prefix
         const size_t length = strcspn(at, ",");
         if (length == 0 || length >= sizeof asked) {
             status = tce_fail(TCE_E_VALUE,
-                              "--task %s, must be names with commas between them, or all", text);
+                              "--task %s: must be task names separated by commas, or all", text);
             break;
         }
         snprintf(asked, sizeof asked, "%.*s", (int)length, at);

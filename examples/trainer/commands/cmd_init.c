@@ -115,7 +115,8 @@ static int read_arguments(int argc, char **argv, init_options *o)
 {
     const int two = optind + 1 < argc && !strchr(argv[optind + 1], '=');
     if (optind == argc)
-        return fail_usage("init", "name a task, and before it the library that it is in");
+        return fail_usage(
+            "init", "name a task; if it is in a library of your own, name the library before it");
     o->library = two ? argv[optind] : NULL;
     o->task = argv[optind + two];
     o->words = argv + optind + two + 1;

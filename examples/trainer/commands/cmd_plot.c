@@ -58,7 +58,7 @@ typedef struct plot_options {
     const char **over; /* [n_over] files of points */
 } plot_options;
 
-/* A whole number in 0 … most; -1 when the text is none. */
+/* A whole number in 0 … most; -1 when the text is anything else. */
 static int32_t read_count(const char *text, long most)
 {
     char *end = NULL;
@@ -67,7 +67,7 @@ static int32_t read_count(const char *text, long most)
     return errno || end == text || *end || value < 0 || value > most ? -1 : (int32_t)value;
 }
 
-/* A number in 0 … 1 without 1; -1 when the text is none. */
+/* A number of at least 0 and below 1; -1 when the text is anything else. */
 static double read_weight(const char *text)
 {
     char *end = NULL;
@@ -102,15 +102,15 @@ static void warn_of_aggregates(const plot_data *data)
         const plot_group *g = &data->aggregates.list[i];
         if (g->n_left_out > 0)
             fprintf(stderr,
-                    "tce plot: the tasks of %s have not as many runs each: over all tasks the "
-                    "first %zu of each count, %zu are left out\n",
+                    "tce plot: the tasks of %s do not all have the same number of runs: the "
+                    "figures over all tasks use the first %zu of each task and leave out %zu\n",
                     g->label, g->R, g->n_left_out);
     }
     const char *lonely = plot_lonely_task(data);
     if (lonely)
         fprintf(stderr,
-                "tce plot: not every method has runs of %s: over all tasks the methods cannot be "
-                "compared\n",
+                "tce plot: not every method has runs of %s: the methods cannot be compared over "
+                "all tasks\n",
                 lonely);
 }
 
@@ -231,7 +231,7 @@ static int take_option(plot_arguments *a, int c, char **argv)
 static int check_option(const plot_arguments *a, int c)
 {
     if ((c == 'e' && a->options.n_episodes < 0) || a->options.n_threads < 0)
-        return fail_usage("plot", "\"%s\" must be a whole number, 0 or more, and not that large",
+        return fail_usage("plot", "\"%s\" must be a whole number, at least 0, and not so large",
                           optarg);
     if (a->smooth < 0.0)
         return fail_usage("plot", "--smooth \"%s\" must be a number of at least 0 and below 1",
@@ -265,7 +265,7 @@ static int read_arguments(int argc, char **argv, plot_arguments *a)
         return fail_usage("plot", "--metric: a name of %zu characters is too long",
                           strlen(a->metric));
     if (o->n_over > 0 && strcmp(a->x_name, "env_steps") != 0)
-        return fail_usage("plot", "--over has environment steps: leave --x away");
+        return fail_usage("plot", "--over has points over environment steps: leave out --x");
     return o->out[0] ? EXIT_FINE : fail_usage("plot", "--out is empty");
 }
 

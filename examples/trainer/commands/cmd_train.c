@@ -163,18 +163,18 @@ static int take_option(train_options *o, int c, char **argv)
 static int check_options(const train_options *o, const char *config)
 {
     if (o->resume && o->out)
-        return fail_usage("train", "--resume names the run folder already: leave --out away");
+        return fail_usage("train", "--resume already names the run folder: leave out --out");
     if (o->restart && !o->resume)
-        return fail_usage("train", "--restart goes with --resume DIR, the run that begins again");
+        return fail_usage("train", "--restart needs --resume DIR, the run that is to begin again");
     if (o->part.count && !o->resume)
-        return fail_usage("train", "--array goes with --resume DIR, the folder of the queue, which "
-                                   "all parts name alike; it need not be there yet");
+        return fail_usage("train", "--array needs --resume DIR, the folder of the queue, which "
+                                   "all parts name alike; it need not exist yet");
     if (o->part.count && o->restart)
-        return fail_usage("train", "--restart goes with a run, --array with a queue");
+        return fail_usage("train", "--restart is for a single run, --array for a queue");
     if (o->seeds && o->storage[SEED][0])
-        return fail_usage("train", "--seeds tells the seeds already: leave --seed away");
+        return fail_usage("train", "--seeds already names the seeds: leave out --seed");
     if (o->storage[INIT][0] && !config)
-        return fail_usage("train", "--init-from goes with a CONFIG, of the run that begins");
+        return fail_usage("train", "--init-from needs a CONFIG, for the run that begins");
     if (!config && !o->resume)
         return fail_usage("train", "name a settings file, for instance reacher5/tce");
     if ((o->seeds || o->tasks) && (!config || !is_config(config)))
@@ -247,9 +247,9 @@ static tce_status settings_to_resume(settings *s, const train_options *o)
     if (!run_exists(o->resume))
         return has_config ? settings_to_begin(s, o)
                           : tce_fail(TCE_E_NOT_FOUND,
-                                     "%s has neither config.yaml nor queue.csv, so it is no run "
-                                     "folder and no queue: name one, or also a "
-                                     "CONFIG to begin with",
+                                     "%s has neither config.yaml nor queue.csv, so it is neither "
+                                     "a run folder nor a queue: name another folder, or add a "
+                                     "CONFIG to begin a run there",
                                      o->resume);
     if (has_config && o->restart)
         return settings_of_arguments(s, o);
@@ -410,10 +410,11 @@ static int train_queue(const train_options *o, queue *asked, settings *s)
     const char *folder = asked ? asked->folder : o->resume;
     int lock = -1, code = EXIT_FAILED;
     if (o->restart)
-        return fail_usage("train",
-                          "--restart goes with a run, and %s is a queue: name one of its runs, or "
-                          "begin the queue in another folder",
-                          folder);
+        return fail_usage(
+            "train",
+            "--restart is for a single run, and %s is a queue: name one of its runs, or "
+            "begin the queue in another folder",
+            folder);
     signals_enter_folder();
     if (asked && folder_make(folder) != TCE_OK)
         return fail();
@@ -475,10 +476,10 @@ static int start_run(const train_options *o)
         return fail();
     if (o->n_jobs)
         return fail_usage("train",
-                          "--jobs goes with --seeds, several tasks, or a queue that is resumed");
+                          "--jobs needs a queue: --seeds, several tasks, or --resume of a queue");
     if (o->part.count)
         return fail_usage("train",
-                          "--array goes with --seeds, several tasks, or a queue that is resumed");
+                          "--array needs a queue: --seeds, several tasks, or --resume of a queue");
     run_keep_schedule(&s, &s);
     display_init(&d, o->quiet);
     if (o->resume || o->out)

@@ -27,7 +27,7 @@ const command COMMANDS[] = {
     { "bench", cmd_bench, "[CONFIG] [options]", "time an iteration and its parts" },
     { "tasks", cmd_tasks,
       "[--task-library FILE] [--check [--limit SECONDS] [LIBRARY][:TASK] [task.options=...]]",
-      "list the tasks there are, or check them" },
+      "list the tasks, or check them" },
     { "config", cmd_config, "[CONFIG] [section.key=value ...]", "print the effective settings" },
     { "completion", cmd_completion, "bash|zsh", "print a completion script for the shell" },
 };
@@ -83,7 +83,7 @@ static int fail_unknown_option(const char *command_name, const char *name, const
     char spelt[TEXT_SIZE];
     nearest options;
     if (with_settings && settings_spell(METHODS, name, value, spelt, sizeof spelt) > 0)
-        return fail_usage(command_name, "--%s is no option but a setting: write %s", name, spelt);
+        return fail_usage(command_name, "--%s is a setting, not an option: write %s", name, spelt);
     nearest_start(&options, name);
     for (; known->name; known++)
         nearest_try(&options, known->name);

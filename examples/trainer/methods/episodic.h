@@ -33,7 +33,7 @@ typedef struct learner {
 /* How the parts of a method differ; all zero for one that adds nothing. */
 typedef struct episodic_options {
     int step_values; /* the critic judges every state, not only the first of each episode */
-    /* What the settings cannot mean for a task; NULL: what its primitive cannot follow. */
+    /* Refuses settings that make no sense for a task; NULL: primitive_check does. */
     tce_status (*check)(const settings *s, const tce_env_spec *spec);
     /* Counts the memory of the method's own data, for P parameters; NULL: it has none. */
     tce_status (*measure)(const learner *l, tce_pool *pool, size_t P, memory *m);

@@ -66,8 +66,8 @@ tce_status methods_check_metrics(const settings_table *const *methods, const tce
             reserved |= is_among(((const method *)methods[m])->own_columns, name);
         if (reserved)
             return tce_fail(TCE_E_VALUE,
-                            "metric_names[%d] = \"%s\" is a name that training logs a number of "
-                            "its own under: rename the metric in the task",
+                            "metric_names[%d] = \"%s\" is a name that the program keeps for its "
+                            "own numbers: rename the metric in the task",
                             (int)i, name);
     }
     return TCE_OK;

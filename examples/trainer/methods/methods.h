@@ -20,8 +20,8 @@ typedef struct progress {
     int64_t env_steps; /* environment steps taken */
     int64_t episodes;  /* that were collected, dropped ones among them */
     int64_t dropped;   /* lost to a fault */
-    double *values;    /* [columns] numbers to log; NaN, as they come: not measured */
-    double *seconds;   /* [phases] spent; 0, as they come: none */
+    double *values;    /* [columns] numbers to log; they start as NaN, which means not measured */
+    double *seconds;   /* [phases] spent; they start as 0 */
 } progress;
 
 typedef struct method {

@@ -43,7 +43,7 @@ typedef struct on_policy_settings {
 enum { SCHEDULE_CONSTANT = 0, SCHEDULE_LINEAR = 1, SCHEDULE_FIRST_QUARTER = 2 };
 enum { ADVANTAGES_RAW = 0, ADVANTAGES_MINIBATCH = 1, ADVANTAGES_ROLLOUT = 2 };
 
-/* Rows of them, by what they serve. A method lists these among its groups, section by section. */
+/* Rows of these settings, in groups by purpose. A method lists those that it has. */
 extern const settings_group ON_POLICY_COLLECT, ON_POLICY_NORMALISE, ON_POLICY_CRITIC_EPOCHS;
 extern const settings_group ON_POLICY_POLICY, ON_POLICY_CRITIC, ON_POLICY_UPDATE, ON_POLICY_CLIP;
 extern const settings_group ON_POLICY_NORM;

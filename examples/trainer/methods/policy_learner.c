@@ -110,9 +110,10 @@ tce_status policy_learner_load(policy_learner *pl, const tce_store *store)
      * NaN before the first iteration; P standard deviations are numbers, whose logarithms are small
      */
     if (status == TCE_OK && fabs(initial_entropy) > MOST_ENTROPY * (double)pl->P)
-        return tce_fail(TCE_E_CORRUPT,
-                        "trainer.initial_entropy = %g, no policy of %zu parameters has it",
-                        initial_entropy, pl->P);
+        return tce_fail(
+            TCE_E_CORRUPT,
+            "trainer.initial_entropy = %g: no policy of %zu parameters has this entropy",
+            initial_entropy, pl->P);
     if (status == TCE_OK)
         status = tce_policy_load(pl->update.policy, store, "policy");
     if (status == TCE_OK)

@@ -62,7 +62,7 @@ static int is_trusted(const char *path)
     return self && stat(self, &program) == 0 && file.st_uid == program.st_uid;
 }
 
-/* A file of the source tree around the program, and of nobody else's; 0 when there is none. */
+/* Path of a file in the source tree around the program; 0: missing, or another user's. */
 static int find_in_tree(const char *name, char *out, size_t size)
 {
     char folder[TEXT_SIZE];

@@ -132,8 +132,8 @@ static tce_status add_run(plot_data *data, const char *folder, const char *label
     if (!found_there)
         return tce_fail(
             TCE_E_NOT_FOUND,
-            "%s has no measurement of %s yet: train on, or choose another with --metric", folder,
-            data->metric);
+            "%s has no measurement of %s yet: train longer, or choose another with --metric",
+            folder, data->metric);
     messages_warn(&data->say, "%s has no measurement of %s yet: left out", folder, data->metric);
     return TCE_OK;
 }
@@ -387,10 +387,11 @@ static tce_status form(const plot_data *data, int pool, int hold, plot_groups *o
 tce_status plot_form_groups(plot_data *data, int hold)
 {
     if (data->n_runs == 0)
-        return tce_fail(TCE_E_NOT_FOUND,
-                        "none of the runs has a measurement of %s yet: train on, or choose another "
-                        "with --metric",
-                        data->metric);
+        return tce_fail(
+            TCE_E_NOT_FOUND,
+            "none of the runs has a measurement of %s yet: train longer, or choose another "
+            "with --metric",
+            data->metric);
     const tce_status status = form(data, 0, hold, &data->tasks);
     return status == TCE_OK ? form(data, 1, hold, &data->aggregates) : status;
 }

@@ -237,7 +237,7 @@ typedef struct run_result {
 
 /* How a run begins in its folder. */
 typedef enum run_start {
-    RUN_NEW,    /* there is none yet, or none that got anywhere */
+    RUN_NEW,    /* there is no run yet, or one that completed no iteration */
     RUN_RESUME, /* from its last checkpoint; from the beginning when there never was one */
     RUN_RESTART /* from the beginning; what is there is set aside first */
 } run_start;

@@ -78,7 +78,7 @@ typedef struct settings {
         char options[TEXT_SIZE]; /* "key=value key=value" for the task */
     } task;
     struct {
-        int32_t episodes;        /* an iteration */
+        int32_t episodes;        /* per iteration */
         int32_t environments;    /* run at once; episodes are whole rounds of these */
         int32_t on_fault;        /* TCE_ROLLOUT_… */
         int32_t reward_to_event; /* move rewards to the deciding event */

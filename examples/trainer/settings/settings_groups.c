@@ -327,7 +327,7 @@ static tce_status check_projection(const settings *s)
     if (s->policy.set_variance && clipped)
         return tce_fail(
             TCE_E_UNSUPPORTED,
-            "policy.set_variance goes with a projection, not with projection.ratio_clip");
+            "policy.set_variance needs a projection: it does not work with projection.ratio_clip");
     return TCE_OK;
 }
 

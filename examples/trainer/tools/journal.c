@@ -74,7 +74,7 @@ static tce_status file_path(const journal *j, int64_t first, char out[FILE_PATH]
     return n < 0 || n >= FILE_PATH ? file_fail_write(j->folder, ENAMETOOLONG) : TCE_OK;
 }
 
-/* The first row of a file of the journal by its name; -1: it is none. */
+/* The first row of a file of the journal, which is part of its name; -1: another file. */
 static int64_t first_of(const char *name)
 {
     const size_t prefix = strlen(PREFIX);
@@ -327,7 +327,7 @@ static tce_status read_list(journal *j, const tce_store *store, int64_t *written
         return status;
     const size_t n = files.shape[0];
     if (files.rank != 2 || files.shape[1] != 2 || n > MOST_FILES)
-        return tce_fail(TCE_E_CORRUPT, "journal.files is no list of files");
+        return tce_fail(TCE_E_CORRUPT, "journal.files is not a list of files");
 
     ranges = calloc(2 * n + 1, sizeof *ranges);
     sums = calloc(n + 1, sizeof *sums);

@@ -52,7 +52,7 @@ void ranks_abort(ranks *r, int code);
 
 /*
  * Asked while a rank waits for others: once it returns not 0, the ranks have been told to end.
- * A rank that waits on says so on stderr: one that died cannot.
+ * A rank that still waits says so on stderr; one that has died cannot.
  */
 void ranks_watch(ranks *r, int (*told_to_end)(void));
 
