@@ -197,7 +197,7 @@ suites: $(SUITES) $(TOYS)
 # python comes last: pytest's own summary ends the output
 PARTS := check check-headers check-map check-layers check-versions check-replay replay check-abi check-install check-docs check-examples \
          check-san check-tsan check-python
-LONG_PARTS := check-valgrind check-tsan-all
+LONG_PARTS := check-valgrind check-tsan-all check-torch
 
 .PHONY: test
 test: | deps ## everything that takes minutes; what CI runs
@@ -307,9 +307,19 @@ check-valgrind: suites $(BUILD)/replay ## suites, without the long loops of prop
 check-python: $(LIBTCE) | $(VENV)/ready ## pytest on bindings/python
 	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q $(PYTEST_JOBS) tests/python
 
+# PyPI's torch comes with gigabytes for GPUs, Debian's is small
+TORCH_PYTHON ?= $(if $(wildcard $(PEERS_VENV)/ready),$(PEERS_VENV)/bin/python,/usr/bin/python3)
+
+.PHONY: check-torch
+check-torch: $(LIBTCE) ## tce.torch: gradcheck, under Debian's torch or that of `make deps-peers`
+	@$(TORCH_PYTHON) -c 'import torch, numpy, pytest' 2>/dev/null || \
+	    { echo "$(TORCH_PYTHON) lacks torch, numpy or pytest. Type:  make deps-torch" >&2; exit 1; }
+	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(TORCH_PYTHON) -m pytest -q tests/torch
+
 .PHONY: bench
-bench: $(BUILD)/bench | $(VENV)/ready ## speed; beside mp_pytorch and torch after `make deps-peers`
-	@$(firstword $(wildcard $(PEERS_VENV)/bin/python) $(VENV)/bin/python) tests/bench/bench.py $(BUILD)/bench
+bench: $(BUILD)/bench $(LIBTCE) | $(VENV)/ready ## speed; beside mp_pytorch and torch after `make deps-peers`
+	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' \
+	    $(if $(wildcard $(PEERS_VENV)/ready),$(PEERS_VENV),$(VENV))/bin/python tests/bench/bench.py $(BUILD)/bench
 
 # ---- what has to be there ------------------------------------------------------------------------------
 
@@ -318,6 +328,7 @@ BUILD_NEEDS  := command:$(firstword $(CC)) command:$(firstword $(PKG_CONFIG)) $(
 SUITE_NEEDS  := module:check module:jansson module:zlib
 TEST_NEEDS   := $(SUITE_NEEDS) command:g++ command:cmake command:valgrind command:abidw package:locales
 PYTHON_NEEDS := command:$(PYTHON) python:ensurepip
+TORCH_NEEDS  := package:python3-torch package:python3-numpy package:python3-pytest
 FUZZ_NEEDS   := command:clang package:libclang-rt-dev
 
 # make only builds, and says what it lacks; these targets alone install it
@@ -365,15 +376,17 @@ $(SITE_VENV)/ready: docs/site/requirements.txt $(if $(INSTALLING),| needs-venv)
 $(RL_VENV)/ready: tests/bench/rl.txt tests/python/requirements.txt | $(VENV)/ready
 	$(call wheels,$(RL_VENV),$^,deps-peers-rl)
 
-.PHONY: deps deps-drawing deps-python deps-site deps-peers deps-peers-rl deps-fuzz deps-long
+.PHONY: deps deps-drawing deps-python deps-site deps-peers deps-peers-rl deps-torch deps-fuzz deps-long
 deps: needs-test $(VENV)/ready ## installs what is missing: Debian packages when root, wheels, MuJoCo and models into deps/
 deps-drawing: $(VENV)/drawing
 deps-python: $(VENV)/ready ## the part of it that plots and Python's tests need
 deps-peers: $(PEERS_VENV)/ready ## mp_pytorch and torch, which `make bench` compares with; gigabytes
 deps-peers-rl: $(RL_VENV)/ready ## stable-baselines3 and rltools, which `make bench-rl` compares with; gigabytes
+deps-torch: ## Debian's torch and pytest, 50 MB, which `make check-torch` needs
+	$(call needs,$(TORCH_NEEDS))
 deps-site: $(SITE_VENV)/ready ## mkdocs, which `make site` builds the pages with
 deps-fuzz: needs-fuzz ## what `make fuzz` needs
-deps-long: deps deps-fuzz ## what `make test-long` needs: also cross compilers, emulators, zig
+deps-long: deps deps-torch deps-fuzz ## what `make test-long` needs: also cross compilers, emulators, zig
 
 # ---- install -----------------------------------------------------------------------------------------
 

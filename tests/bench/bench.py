@@ -21,7 +21,7 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 E, T, D, B, K = 152, 100, 7, 8, 25
 P, J = D * (B + 1), K - 1
@@ -78,8 +78,8 @@ def turn(call: Callable[[], object]) -> float:
 # ---- peers ------------------------------------------------------------------------------------------
 
 
-def peer_trajectory() -> Callable[[], object]:
-    """mp_pytorch's ProDMP: new inputs, then positions and velocities."""
+def peer_prodmp() -> Any:
+    """mp_pytorch's ProDMP."""
     import torch
     from mp_pytorch.mp import MPFactory
 
@@ -90,6 +90,14 @@ def peer_trajectory() -> Callable[[], object]:
             num_basis=B, basis_bandwidth_factor=3, num_basis_outside=0, alpha=10, alpha_phase=3, dt=DT, weights_scale=0.3,
             goal_scale=0.3, auto_scale_basis=True, relative_goal=False, disable_goal=False))
     logging.disable(logging.NOTSET)
+    return mp
+
+
+def peer_trajectory() -> Callable[[], object]:
+    """mp_pytorch's ProDMP: new inputs, then positions and velocities."""
+    import torch
+
+    mp = peer_prodmp()
     times = (torch.arange(1, T + 1, dtype=torch.float64) * DT).expand(E, T)
     params, start = torch.randn(E, P, dtype=torch.float64), torch.zeros(E, dtype=torch.float64)
     pos, vel = torch.randn(E, D, dtype=torch.float64), torch.randn(E, D, dtype=torch.float64)
@@ -252,6 +260,92 @@ def python_rows(table: "Table") -> None:
         table.add(f"Python beyond C: {name}", duration(beyond), target=f"< {PYTHON_MICROSECONDS:g} us", met=beyond < 1e-6 * PYTHON_MICROSECONDS)
 
 
+# ---- from torch ---------------------------------------------------------------------------------------
+
+
+def torch_trajectory() -> Tuple[Callable[[], object], Callable[[], object]]:
+    """Paths and the gradient to their parameters: tce.torch, and mp_pytorch by autograd."""
+    import torch
+
+    import tce.torch
+
+    mp, times = peer_prodmp(), DT * torch.arange(1, T + 1, dtype=torch.float64)
+    own = tce.ProDMP(
+        n_dof=D, n_basis=B, tau=2.0, dt=DT, alpha=10, alpha_phase=3, basis_bandwidth_factor=3, weights_scale=0.3, goal_scale=0.3)
+    params, start = torch.randn(E, P, dtype=torch.float64, requires_grad=True), torch.zeros(E, dtype=torch.float64)
+    pos, vel = torch.randn(E, D, dtype=torch.float64), torch.randn(E, D, dtype=torch.float64)
+    d_pos, d_vel = torch.randn(E, T, D, dtype=torch.float64), torch.randn(E, T, D, dtype=torch.float64)
+
+    def backward(paths: Sequence[Any]) -> List[Any]:
+        params.grad = None
+        torch.autograd.backward(paths, [d_pos, d_vel])
+        return [*(path.detach() for path in paths), params.grad]
+
+    def ours() -> List[Any]:
+        return backward(tce.torch.trajectory(own, params, times, 0.0, pos, vel))
+
+    def theirs() -> List[Any]:
+        mp.update_inputs(times=times.expand(E, T), params=params, init_time=start, init_pos=pos, init_vel=vel)
+        return backward([mp.get_traj_pos(), mp.get_traj_vel()])
+
+    for mine, other in zip(ours(), theirs()):
+        torch.testing.assert_close(mine, other, rtol=1e-5, atol=1e-5 * float(other.abs().max()))
+    return ours, theirs
+
+
+def torch_segment() -> Tuple[Callable[[], object], Callable[[], object]]:
+    """Likelihoods of segments and the gradients of their sum: tce.torch, and torch's Gaussians with mp_pytorch's covariances."""
+    import torch
+
+    import tce.torch
+
+    mp = tce.ProDMP(n_dof=D, n_basis=B, tau=2.0, dt=DT, alpha=10, weights_scale=0.3, goal_scale=0.3)
+    steps = [(T // K) * k for k in range(K)]
+    pairs = list(zip(steps[:-1], steps[1:]))
+    times = DT * torch.arange(1, T + 1, dtype=torch.float64)
+    objective = tce.SegmentObjective(mp, times.numpy(), pairs, reg=1e-4)
+    _, mean, factor, _, _ = segment_inputs()
+    positions, _ = tce.torch.trajectory(mp, mean.detach() + torch.randn(E, P, dtype=torch.float64), times)
+    basis = torch.from_numpy(mp.basis(times.numpy()))
+    rows = torch.stack([torch.kron(torch.eye(D, dtype=torch.float64), basis[list(pair)]) for pair in pairs])
+    values = torch.stack([positions[:, list(pair)].transpose(1, 2).reshape(E, 2 * D) for pair in pairs], 1)
+    eye = torch.eye(2 * D, dtype=torch.float64)
+
+    def gradients(log_prob: Any) -> List[Any]:
+        mean.grad = factor.grad = None
+        log_prob.sum().backward()
+        return [log_prob.detach(), mean.grad, torch.tril(factor.grad)]
+
+    def ours() -> List[Any]:
+        return gradients(tce.torch.segment_log_prob(objective, positions, mean, factor))
+
+    def theirs() -> List[Any]:
+        half = (rows.reshape(-1, P) @ factor.expand(E, P, P)).reshape(E, J, 2 * D, P)
+        cov = half @ half.transpose(-1, -2)
+        cov = cov + 1e-4 * cov.diagonal(dim1=-2, dim2=-1).max().detach() * eye
+        centre = torch.einsum("jkp,ep->ejk", rows, mean)
+        normal = torch.distributions.MultivariateNormal(centre, scale_tril=torch.linalg.cholesky(cov), validate_args=False)
+        return gradients(normal.log_prob(values))
+
+    for mine, other in zip(ours(), theirs()):
+        torch.testing.assert_close(mine, other, rtol=1e-7, atol=1e-7 * float(other.abs().max()))
+    return ours, theirs
+
+
+def torch_rows(table: "Table", rounds: int) -> None:
+    """Calls of tce.torch beside those that they replace, whose numbers they have."""
+    for label, maker in (
+            (f"tce.torch: trajectory + gradient, {E} x {T} x {D} (mp_pytorch)", torch_trajectory),
+            (f"tce.torch: segment likelihood + gradients, {E} x {J} x {2 * D} (torch)", torch_segment)):
+        try:
+            calls = maker()
+        except ImportError as reason:
+            print(f"bench: no row {label!r}: {reason}", file=sys.stderr)
+            continue
+        both = [[turn(call) for call in calls] for _ in range(rounds)]
+        table.against(label, *(statistics.median(times) for times in zip(*both)), None)
+
+
 def find_peers() -> Dict[str, Callable[[], object]]:
     """What is installed here; empty without torch."""
     try:
@@ -356,6 +450,8 @@ def main() -> int:
     ratio = statistics.median(t / r for t, r in zip(samples["pass_tanh"], samples["pass_relu"]))
     table.add("pass 128 x 3-64-64-1, tanh (relu)", duration(ours["pass_tanh"]), duration(ours["pass_relu"]), f"{ratio:.2f} of relu")
     python_rows(table)
+    if peers:
+        torch_rows(table, options.rounds)
     table.show()
     if not peers:
         print("(no peers installed: make deps-peers)")

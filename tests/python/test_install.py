@@ -136,3 +136,10 @@ print(kernels.chosen(kernels.load(name)), os.environ.get("OPENBLAS_CORETYPE"))
     assert free.stdout.split() == ["Haswell", "Haswell"], free.stderr
     held = python(load + code.format(before="held = ctypes.CDLL(os.environ['TCE_LIBRARY'])"), **environment)
     assert held.stdout.split() == [tce.blas_kernels(), "None"], held.stderr
+
+
+def test_torch_is_needed_by_its_module_alone() -> None:
+    said = python("import sys; sys.modules['torch'] = None; import tce; print('imported'); import tce.torch",
+                  PYTHONPATH=str(ROOT / "bindings" / "python"), TCE_LIBRARY=str(LIBRARY))
+    assert said.stdout == "imported\n" and said.returncode == 1
+    assert said.stderr.splitlines()[-1] == "ImportError: tce.torch needs the package torch: pip install 'libtce[torch]'"
