@@ -9,14 +9,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/clock.h"
 #include "tools/program.h"
 
+/*
+ * Seconds in which further signals are the first one again: batch systems and mpirun tell a process
+ * and its parent, which passes it on.
+ */
+#define ONCE 0.5
+
 static volatile sig_atomic_t caught, in_folder;
+static double first; /* when; written before caught, by the handler alone */
 
 static void on_signal(int number)
 {
-    if (caught || !in_folder)
+    if (!in_folder || (caught && now_seconds() - first > ONCE))
         _exit(EXIT_INTERRUPTED);
+    if (!caught)
+        first = now_seconds();
     caught = number;
 }
 

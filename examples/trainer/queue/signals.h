@@ -6,7 +6,8 @@
 
 /*
  * Ctrl-C and its like end the process at once until it enters a folder. From then on the first asks
- * to stop after the iteration, and the second ends the process at once.
+ * to stop after the iteration, and the second, half a second later or more, ends the process at
+ * once.
  */
 void signals_catch(void);
 /* There will be something to save, or to take away again. */
