@@ -1,25 +1,15 @@
 /*
- * Working through a queue: each run is this program again, quiet, with its share of the cores; this
- * process starts, watches, stops and tells.
+ * Working through a queue: whoever carries runs out starts them and tells when they have ended; what
+ * is here chooses the next, keeps the queue's files, stops and tells.
  *
- * A run is marked as running before its process begins and as done after that has ended: whenever
- * this process is killed, what the queue calls done is done, and what it calls running continues
- * from its own last checkpoint.
+ * A run is marked as running before it begins and as done after it has ended: whenever this process
+ * is killed, what the queue calls done is done, and what it calls running continues from its own
+ * last checkpoint.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include "queue/jobs.h"
 #include "queue/signals.h"
@@ -28,39 +18,10 @@
 #include "tools/shell.h"
 #include "tools/temporary.h"
 
-/*
- * All that a run's process needs to know. However many runs there are, one file is open for each
- * run that is running, and one for failures.
- */
-typedef struct work {
-    queue *q;
-    const settings *s;
-    queue_job *jobs; /* [q->n] */
-    size_t n_jobs;
-    int threads;
-    FILE *failures; /* what the failed runs said, one after the other */
-    jobs_display display;
-} work;
-
-/* ---- what a run said ------------------------------------------------------------------------- */
-
-/* How a run that did not say why has failed: the beginning of the queue's own message. */
-static const char UNTOLD[] = "ended ";
-
-/* Its messages to another file, each line with the run's name. */
-static void copy_messages(const work *w, const queue_job *j, FILE *out)
-{
-    char line[4096], name[TASK_NAME + 32];
-    job_name(&w->display, j, name, sizeof name);
-    rewind(j->messages);
-    while (fgets(line, sizeof line, j->messages))
-        fprintf(out, "%s: %s%s", name, line, strchr(line, '\n') ? "" : "\n");
-    if (strncmp(j->entry->message, UNTOLD, sizeof UNTOLD - 1) == 0)
-        fprintf(out, "%s: %s\n", name, j->entry->message);
-}
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* What all failed runs said, in the order in which they ended. */
-static void print_failures(const work *w)
+static void print_failures(const jobs *w)
 {
     char line[4096];
     rewind(w->failures);
@@ -68,149 +29,34 @@ static void print_failures(const work *w)
         fputs(line, stderr);
 }
 
-/* What a line of the program says after "tce: " or "tce train: "; NULL: it is another's. */
-static const char *said_in(const char *line)
-{
-    static const char *const BEGINNINGS[] = { "tce: ", "tce train: " };
-    for (size_t i = 0; i < sizeof BEGINNINGS / sizeof BEGINNINGS[0]; i++)
-        if (strncmp(line, BEGINNINGS[i], strlen(BEGINNINGS[i])) == 0)
-            return line + strlen(BEGINNINGS[i]);
-    return NULL;
-}
-
-/* The first line that is no warning goes into the queue. */
-static void keep_message(const queue_job *j, int signal_number)
-{
-    char line[4096];
-    queue_entry *entry = j->entry;
-    snprintf(entry->message, sizeof entry->message, "%swithout a word", UNTOLD);
-    if (signal_number)
-        snprintf(entry->message, sizeof entry->message, "%sby signal %d", UNTOLD, signal_number);
-    rewind(j->messages);
-    while (fgets(line, sizeof line, j->messages)) {
-        const char *said = said_in(line);
-        if (said && strncmp(said, "warning: ", 9) != 0) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(entry->message, sizeof entry->message, "%.*s", QUEUE_TEXT - 1, said);
-            return;
-        }
-    }
-}
-
-/* ---- processes ------------------------------------------------------------------------------- */
-
-/* In the child: this program with the run's own arguments. Does not return. */
-static void become(const queue_job *j, const work *w, pid_t parent)
-{
-    char seed[32], share[32], task_name[TASK_NAME + 16], config[RUN_PATH];
-    char library[TEXT_SIZE + 32];
-    if (run_path(w->q->folder, "queue.yaml", config) != TCE_OK)
-        _exit(EXIT_FAILED);
-    snprintf(task_name, sizeof task_name, "task.name=%s", j->entry->task);
-    snprintf(seed, sizeof seed, "run.seed=%" PRIu64, j->entry->seed);
-    snprintf(share, sizeof share, "run.threads=%d", w->threads);
-    /* queue.yaml is data, and a library in it would not be loaded: the queue's own is passed on */
-    snprintf(library, sizeof library, "--task-library=%s", w->s->task.library);
-    /* a folder may be called as an option is */
-    char *const list[] = { "tce", "train", library,   "--quiet", "--resume", (char *)j->folder,
-                           "--",  config,  task_name, seed,      share,      NULL };
-
-    /*
-     * a group of its own: Ctrl-C reaches it once, through its parent; and it does not outlive that
-     */
-    setpgid(0, 0);
-#ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-#endif
-    if (getppid() != parent)
-        _exit(EXIT_INTERRUPTED);
-    const int nothing = open("/dev/null", O_RDWR);
-    dup2(nothing, STDIN_FILENO);
-    dup2(nothing, STDOUT_FILENO);
-    dup2(fileno(j->messages), STDERR_FILENO);
-    /*
-     * not by its path: all runs are of this program, even if it has been rebuilt or removed since
-     */
-    char path[PROGRAM_PATH];
-    const char *program = program_file(path);
-    if (program)
-        execv(program, list);
-    fprintf(stderr, "tce: cannot start this program again: %s\n", strerror(errno));
-    _exit(EXIT_FAILED);
-}
-
-static void close_messages(queue_job *j)
-{
-    fclose(j->messages);
-    j->messages = NULL;
-}
-
-static tce_status start_process(work *w, queue_job *j)
-{
-    j->started = now_seconds();
-    const tce_status status = temporary_open(&j->messages);
-    if (status != TCE_OK)
-        return status;
-    fflush(NULL);
-    const pid_t parent = getpid();
-    j->process = fork();
-    if (j->process == 0)
-        become(j, w, parent);
-    if (j->process < 0) {
-        j->process = 0;
-        close_messages(j);
-        return tce_fail(TCE_E_THREAD, "cannot start a process: %s; lower --jobs", strerror(errno));
-    }
-    return TCE_OK;
-}
-
-static tce_status start_job(work *w, queue_job *j)
+static tce_status start_job(jobs *w, const job_runner *runner, queue_job *j)
 {
     j->entry->state = QUEUE_RUNNING;
+    j->started = now_seconds();
     tce_status status = queue_save(w->q);
     if (status == TCE_OK)
-        status = start_process(w, j);
+        status = runner->start(runner->context, j);
+    j->running = status == TCE_OK;
     if (status != TCE_OK)
         j->entry->state = QUEUE_WAITING;
     return status;
 }
 
-/* Takes note of a run that has ended. Warnings are passed on at once, failures at the end. */
-static void end_job(work *w, queue_job *j, int status)
+void job_ended(jobs *w, queue_job *j, int state)
 {
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
-    j->process = 0;
+    j->running = 0;
     j->ended = 1;
     j->seconds = now_seconds() - j->started;
-    j->entry->state = code == EXIT_FINE          ? QUEUE_DONE
-                      : code == EXIT_INTERRUPTED ? QUEUE_STOPPED
-                                                 : QUEUE_FAILED;
-    if (j->entry->state == QUEUE_FAILED)
-        keep_message(j, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    j->entry->state = state;
     job_progress_update(&j->progress, j->folder);
     jobs_display_ended(&w->display, j);
-    if (j->entry->state != QUEUE_STOPPED)
-        copy_messages(w, j, j->entry->state == QUEUE_DONE ? stderr : w->failures);
-    close_messages(j);
 }
 
-static tce_status collect_ended(work *w)
-{
-    int status, ended = 0;
-    for (pid_t process; (process = waitpid(-1, &status, WNOHANG)) > 0;)
-        for (size_t i = 0; i < w->q->n; i++)
-            if (w->jobs[i].process == process) {
-                end_job(w, &w->jobs[i], status);
-                ended = 1;
-            }
-    return ended ? queue_save(w->q) : TCE_OK;
-}
-
-static size_t count_running(const work *w)
+static size_t count_running(const jobs *w)
 {
     size_t running = 0;
     for (size_t i = 0; i < w->q->n; i++)
-        running += w->jobs[i].process > 0;
+        running += (size_t)w->list[i].running;
     return running;
 }
 
@@ -218,11 +64,11 @@ static size_t count_running(const work *w)
  * The first run that waits, other than those that a process of a killed queue is still saving.
  * *waiting: whether there is any.
  */
-static queue_job *next_job(work *w, int *waiting)
+static queue_job *next_job(jobs *w, int *waiting)
 {
     *waiting = 0;
     for (size_t i = 0; i < w->q->n; i++) {
-        queue_job *j = &w->jobs[i];
+        queue_job *j = &w->list[i];
         if (j->entry->state != QUEUE_WAITING)
             continue;
         *waiting = 1;
@@ -232,41 +78,41 @@ static queue_job *next_job(work *w, int *waiting)
     return NULL;
 }
 
-static tce_status fill(work *w, int *waiting)
+static tce_status fill(jobs *w, const job_runner *runner, int *waiting)
 {
     tce_status status = TCE_OK;
     *waiting = 1;
-    while (status == TCE_OK && *waiting && count_running(w) < w->n_jobs) {
+    while (status == TCE_OK && *waiting && count_running(w) < runner->n) {
         queue_job *j = next_job(w, waiting);
         if (!j)
             break;
-        status = start_job(w, j);
+        status = start_job(w, runner, j);
     }
     return status;
 }
 
-/* By the signal that a background job of a shell, deaf to Ctrl-C, still hears. */
-static void stop_all(const work *w)
+static tce_status collect(jobs *w, const job_runner *runner)
 {
-    for (size_t i = 0; i < w->q->n; i++)
-        if (w->jobs[i].process > 0)
-            kill(w->jobs[i].process, SIGTERM);
+    int ended = 0;
+    const tce_status status = runner->collect(runner->context, &ended);
+    const tce_status saved = ended ? queue_save(w->q) : TCE_OK;
+    return status == TCE_OK ? saved : status;
 }
 
-/* Keeps n_jobs running until all are done, or a signal has been passed on and obeyed. */
-static tce_status watch(work *w)
+/* Keeps so many running until all are done, or a signal has been passed on and obeyed. */
+static tce_status watch(jobs *w, const job_runner *runner)
 {
     const struct timespec pause = { 0, 20 * 1000 * 1000 };
     tce_status status = TCE_OK;
     int forwarded = 0, waiting = 1;
     while (1) {
-        const tce_status saved = collect_ended(w);
+        const tce_status collected = collect(w, runner);
         if (status == TCE_OK)
-            status = saved;
+            status = collected;
         if (status == TCE_OK && !signals_caught())
-            status = fill(w, &waiting);
+            status = fill(w, runner, &waiting);
         if (signals_caught() && !forwarded++)
-            stop_all(w);
+            runner->stop(runner->context);
         if (count_running(w) == 0 && (!waiting || status != TCE_OK || signals_caught()))
             return status;
         jobs_display_update(&w->display);
@@ -274,39 +120,14 @@ static tce_status watch(work *w)
     }
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
-
-/*
- * Open files beside those of running runs: the standard ones, lock, failures, queue.csv,
- * a run's progress.csv, and what the program's libraries keep open.
- */
-#define OTHER_FILES 16
-
-/* Raises the limit on open files where so many runs at once need it. */
-static tce_status allow_files(const work *w)
-{
-    struct rlimit limit;
-    const rlim_t need = (rlim_t)(w->n_jobs < w->q->n ? w->n_jobs : w->q->n) + OTHER_FILES;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
-        return TCE_OK;
-    const rlim_t before = limit.rlim_cur;
-    limit.rlim_cur = need;
-    if (need <= limit.rlim_max && setrlimit(RLIMIT_NOFILE, &limit) == 0)
-        return TCE_OK;
-    return tce_fail(TCE_E_VALUE,
-                    "%zu runs at once need %llu open files, the limit is %llu: lower "
-                    "--jobs, or raise the limit (ulimit -n)",
-                    w->n_jobs, (unsigned long long)need, (unsigned long long)before);
-}
-
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /* What is not done waits again, and so does what was done and is gone. */
-static tce_status prepare(work *w)
+static tce_status prepare(jobs *w)
 {
     tce_status status = TCE_OK;
     for (size_t i = 0; status == TCE_OK && i < w->q->n; i++) {
-        queue_job *j = &w->jobs[i];
+        queue_job *j = &w->list[i];
         j->entry = &w->q->entries[i];
         status = queue_run_path(w->q, j->entry, j->folder);
         if (j->entry->state != QUEUE_DONE || !run_exists(j->folder)) {
@@ -323,11 +144,11 @@ static tce_status prepare(work *w)
 }
 
 /* What failed and how to continue, on stderr. Returns the exit status. */
-static int report(const work *w)
+static int report(const jobs *w)
 {
     size_t n[N_QUEUE_STATES] = { 0 };
     for (size_t i = 0; i < w->q->n; i++)
-        n[w->jobs[i].entry->state]++;
+        n[w->list[i].entry->state]++;
     print_failures(w);
     if (n[QUEUE_DONE] == w->q->n)
         return EXIT_FINE;
@@ -341,46 +162,46 @@ static int report(const work *w)
     return n[QUEUE_FAILED] ? EXIT_FAILED : EXIT_INTERRUPTED;
 }
 
-static void print_plan(const work *w)
+static void print_plan(const jobs *w, const job_runner *runner)
 {
     char part[64] = "";
     if (w->q->part.count)
         snprintf(part, sizeof part, "part %d of %d: ", w->q->part.number, w->q->part.count);
     printf("%s%zu runs in %s, %zu at once with %d thread%s each\n", part, w->q->n, w->q->folder,
-           w->n_jobs, w->threads, w->threads > 1 ? "s" : "");
+           runner->n, w->threads, w->threads > 1 ? "s" : "");
 }
 
-tce_status jobs_run(queue *q, const settings *s, int quiet, int *out)
+tce_status jobs_work_through(jobs *w, const job_runner *runner, int quiet, int *out)
 {
-    const int cores = program_cores();
-    const int n_jobs = q->n_jobs ? q->n_jobs : cores;
-    const int share = cores > n_jobs ? cores / n_jobs : 1;
-    work w = { q,
-               s,
-               calloc(q->n, sizeof(queue_job)),
-               (size_t)n_jobs,
-               s->run.threads > 0 ? (int)s->run.threads : share,
-               NULL,
-               { 0 } };
-    tce_status status = w.jobs ? allow_files(&w)
-                               : tce_fail(TCE_E_NOMEM, "no memory for %zu runs", q->n);
-    if (status == TCE_OK)
-        status = temporary_open(&w.failures);
-    if (status == TCE_OK)
-        status = queue_save_settings(q, s);
-    if (status == TCE_OK)
-        status = prepare(&w);
     *out = EXIT_FAILED;
-    if (status == TCE_OK) {
-        if (!quiet)
-            print_plan(&w);
-        jobs_display_init(&w.display, s, q->n, w.jobs, quiet);
-        status = watch(&w);
-        jobs_display_table(&w.display);
-        *out = report(&w);
-    }
-    if (w.failures)
-        fclose(w.failures);
-    free(w.jobs);
+    tce_status status = queue_save_settings(w->q, w->s);
+    if (status == TCE_OK)
+        status = prepare(w);
+    if (status != TCE_OK)
+        return status;
+    if (!quiet)
+        print_plan(w, runner);
+    jobs_display_init(&w->display, w->s, w->q->n, w->list, quiet);
+    status = watch(w, runner);
+    jobs_display_table(&w->display);
+    *out = report(w);
     return status;
+}
+
+tce_status jobs_open(jobs *w, queue *q, const settings *s, int threads)
+{
+    memset(w, 0, sizeof *w);
+    w->q = q;
+    w->s = s;
+    w->threads = threads;
+    w->list = calloc(q->n, sizeof *w->list);
+    return w->list ? temporary_open(&w->failures)
+                   : tce_fail(TCE_E_NOMEM, "no memory for %zu runs", q->n);
+}
+
+void jobs_close(jobs *w)
+{
+    if (w->failures)
+        fclose(w->failures);
+    free(w->list);
 }

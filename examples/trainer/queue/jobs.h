@@ -19,8 +19,9 @@ typedef struct job_progress {
 /* One run. */
 typedef struct queue_job {
     queue_entry *entry;
-    pid_t process; /* 0: not running */
-    int ended;     /* in this process */
+    int running, ended; /* in this process */
+    pid_t process;      /* of processes; 0: none */
+    int32_t rank;       /* of ranks: who has it */
     double started, seconds;
     FILE *messages; /* its stderr while it runs */
     job_progress progress;
@@ -39,6 +40,37 @@ typedef struct jobs_display {
     double started, shown; /* seconds */
     double first_share;    /* of the work, done at the start */
 } jobs_display;
+
+/* A queue while a process works through it. */
+typedef struct jobs {
+    queue *q;
+    const settings *s;
+    queue_job *list; /* [q->n] */
+    int threads;     /* of a run */
+    FILE *failures;  /* what the failed runs said, one after the other */
+    jobs_display display;
+} jobs;
+
+/* Who carries runs out. */
+typedef struct job_runner {
+    size_t n;      /* at once */
+    void *context; /* of the functions */
+    tce_status (*start)(void *context, queue_job *j);
+    /* Calls job_ended for runs that have, and sets *ended where there are any. */
+    tce_status (*collect)(void *context, int *ended);
+    /* Tells those that run to save and end. */
+    void (*stop)(void *context);
+} job_runner;
+
+/* threads: what is told of a run. TCE_E_NOMEM, TCE_E_IO. jobs_close follows in any case. */
+tce_status jobs_open(jobs *w, queue *q, const settings *s, int threads);
+void jobs_close(jobs *w);
+
+/* See jobs_run of queue.h. */
+tce_status jobs_work_through(jobs *w, const job_runner *runner, int quiet, int *out);
+
+/* A run has ended: done, stopped, or failed, with a message in its entry. */
+void job_ended(jobs *w, queue_job *j, int state);
 
 /* Reads what the run has written since the last time. */
 void job_progress_update(job_progress *p, const char *folder);

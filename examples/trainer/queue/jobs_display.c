@@ -213,14 +213,14 @@ void jobs_display_update(jobs_display *d)
         return;
     d->shown = now;
     for (size_t i = 0; i < d->n; i++)
-        if (d->jobs[i].process > 0)
+        if (d->jobs[i].running)
             job_progress_update(&d->jobs[i].progress, d->jobs[i].folder);
     wipe(d);
     count_text(d, text, sizeof text);
     put_line(d, text);
     int shown = 0;
     for (size_t i = 0; i < d->n && shown < MAX_SHOWN; i++)
-        if (d->jobs[i].process > 0) {
+        if (d->jobs[i].running) {
             put_running(d, &d->jobs[i]);
             shown++;
         }
