@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -77,6 +80,70 @@ def test_kills_lose_nothing(method: str, tmp_path: Path) -> None:
     assert n_runs < 60
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+@pytest.mark.parametrize("method", METHODS)
+def test_a_disk_that_fills_up_while_rows_are_written_loses_nothing(method: str, tmp_path: Path) -> None:
+    config = settings(tmp_path, method)
+    words = ["run.iterations=60", "update.replay_size=4000"]
+    whole = train(config, tmp_path / "whole", *words)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True).returncode != 0:
+        pytest.skip("no mount here")
+    try:
+        # room for some more each time, until all fits
+        n_full = 0
+        for room in (64, 76, 88, 100, 4096):
+            assert subprocess.run(["mount", "-o", f"remount,size={room}k", str(disk)]).returncode == 0
+            done = tce("train", config, "--quiet", "--resume", disk / "run", *words)
+            if done.returncode == 0:
+                break
+            assert done.returncode == 1 and "No space left" in done.stderr and "free some space" in done.stderr, done.stderr
+            n_full += 1
+        assert done.returncode == 0 and n_full >= 2, done.stderr
+        assert content(disk / "run") == content(whole)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def damaged(file: Path, how: str) -> None:
+    if how == "missing":
+        file.unlink()
+    elif how == "short":
+        os.truncate(file, file.stat().st_size - 1)
+    else:
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 1
+        file.write_bytes(data)
+
+
+@pytest.mark.parametrize("how", ["missing", "short", "changed"])
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_that_were_damaged_cost_the_checkpoints_that_need_them(method: str, how: str, tmp_path: Path) -> None:
+    config = settings(tmp_path, method)
+    # the last file of rows begins behind the last checkpoint but one
+    words = ["run.iterations=12", "run.checkpoint_every=4", f"update.replay_size={100 if method == 'sac_mp' else 300}"]
+    whole = train(config, tmp_path / "whole", *words)
+    files = sorted((whole / "checkpoints").glob("rows-*.bin"))
+    newest = tmp_path / "newest"
+    shutil.copytree(whole, newest)
+    damaged(newest / "checkpoints" / files[-1].name, how)
+    done = tce("train", "--resume", newest)
+    assert done.returncode == 0 and "continues after iteration 8" in done.stdout, (done.stdout, done.stderr)
+    assert "damaged checkpoint" in done.stderr and files[-1].name in done.stderr, done.stderr
+    assert content(newest) == content(whole)
+
+    # where no checkpoint is whole, nothing is trained, and the rows stay as they are
+    none = tmp_path / "none"
+    shutil.copytree(whole, none)
+    for file in files:
+        damaged(none / "checkpoints" / file.name, how)
+    left = {file.name: file.read_bytes() for file in (none / "checkpoints").glob("rows-*")}
+    done = tce("train", "--quiet", "--resume", none)
+    assert done.returncode == 1 and "none of its checkpoints can be loaded" in done.stderr, done.stderr
+    assert {file.name: file.read_bytes() for file in (none / "checkpoints").glob("rows-*")} == left
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_one_thread_and_two_leave_the_same_bytes(method: str, tmp_path: Path) -> None:
     one = train(settings(tmp_path, method, 1), tmp_path / "one")
@@ -127,6 +194,8 @@ def test_wrong_settings_are_refused(tmp_path: Path) -> None:
         done = tce("train", config, "--quiet", "--out", tmp_path / "refused", word)
         assert done.returncode != 0 and said in done.stderr, (word, done.stderr)
         assert not (tmp_path / "refused" / "progress.csv").exists()
+    done = tce("train", settings(tmp_path, "sac_mp"), "--quiet", "--out", tmp_path / "refused", "update.replay_size=4000000000")
+    assert done.returncode != 0 and "GB are available: lower update.replay_size = 4000000000, of which an episode takes 48 bytes" in done.stderr, done.stderr
     done = tce("train", settings(tmp_path, "sac_mp"), "--quiet", "--out", tmp_path / "refused", "collect.episodes=5")
     assert done.returncode != 0 and "multiple of collect.environments" in done.stderr
     done = tce("train", settings(tmp_path, "sac_mp"), "--quiet", "--out", tmp_path / "refused", "task.name=pendulum")

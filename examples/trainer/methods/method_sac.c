@@ -93,7 +93,7 @@ static tce_status check_memory(const learner *l, const off_policy_options *optio
              "widths of the networks",
              (long long)off_policy_settings_of(s)->replay_size,
              (2 * l->run.env.O + l->run.env.A + 3) *
-                 (s->policy.options.precision == TCE_NET_DOUBLE ? sizeof(double) : sizeof(float)));
+                 replay_number_size(s->policy.options.precision));
     const tce_status status = off_policy_measure(&l->run.env, options, &m);
     return status == TCE_OK ? memory_check(m.bytes, "this run", remedy) : status;
 }

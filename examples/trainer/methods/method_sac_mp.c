@@ -352,6 +352,7 @@ static tce_status check_memory(const learner *l, tce_pool *pool)
     const sac_options networks = networks_of(l, pool);
     const replay_options kept = replay_of(l);
     learner copy = *l;
+    char remedy[256];
     memory m = { .measure = 1 };
     tce_status status = sac_measure(&networks, &m);
     if (status == TCE_OK)
@@ -360,11 +361,12 @@ static tce_status check_memory(const learner *l, tce_pool *pool)
     m.bytes += l->mp ? episodes_bytes(l->train.spec, &l->agent, l->s.collect.episodes,
                                       l->s.collect.environments)
                      : stepping_bytes(&l->env);
-    return status == TCE_OK
-               ? memory_check(m.bytes, "this run",
-                              "lower update.replay_size, collect.episodes or the widths of the "
-                              "networks")
-               : status;
+    snprintf(remedy, sizeof remedy,
+             "lower update.replay_size = %lld, of which an episode takes %zu bytes, "
+             "collect.episodes = %zu or the widths of the networks",
+             (long long)l->o->replay_size, (l->width + 1) * replay_number_size(kept.precision),
+             l->E);
+    return status == TCE_OK ? memory_check(m.bytes, "this run", remedy) : status;
 }
 
 static tce_status start(learner *l)

@@ -9,6 +9,11 @@
 #define KEPT 1.0
 #define LOST 0.0
 
+size_t replay_number_size(int32_t precision)
+{
+    return precision == TCE_NET_DOUBLE ? sizeof(double) : sizeof(float);
+}
+
 tce_status replay_create(replay *r, const replay_options *options, memory *m)
 {
     memset(r, 0, sizeof *r);
@@ -22,7 +27,7 @@ tce_status replay_create(replay *r, const replay_options *options, memory *m)
                         UINT32_MAX);
     r->N = N;
     r->width = options->width;
-    r->number = options->precision == TCE_NET_DOUBLE ? sizeof(double) : sizeof(float);
+    r->number = replay_number_size(options->precision);
     r->rows.capacity = (int64_t)capacity;
     r->rows.size = N * (r->width + 1) * r->number;
     r->rows.ring = memory_take(m, capacity, r->rows.size);

@@ -30,6 +30,9 @@ typedef struct replay {
     int64_t counted; /* as of so many rows: others may come from a checkpoint */
 } replay;
 
+/* Bytes of a number in networks of this precision, TCE_NET_… */
+size_t replay_number_size(int32_t precision);
+
 /* The ring is m's; with m->measure it is only counted. TCE_E_VALUE, TCE_E_NOMEM. */
 tce_status replay_create(replay *r, const replay_options *options, memory *m);
 
