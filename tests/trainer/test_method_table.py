@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +19,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import running  # noqa: E402
-from running import ROOT, checkpoints, rows  # noqa: E402
+from running import ROOT, checkpoints, compile_tasks, content, rows, wait_until  # noqa: E402
 
 PAGE = ROOT / "docs" / "methods-table.md"
 
@@ -41,9 +43,18 @@ METHODS: Dict[str, List[str]] = {
 COMMON = ["task.name=reacher5", "run.iterations=4", "run.checkpoint_every=2", "evaluate.every=2", "evaluate.episodes=4"]
 
 
-def train(method: str, folder: Path, *words: str) -> None:
-    config = folder.parent / f"{method}.yaml"
+# an arm that fails in the third episode of its first environment
+FAULTY = ["task.name=fails", "task.options=from=3 dof=2"]
+
+
+def settings(method: str, folder: Path) -> Path:
+    config = folder / f"{method}.yaml"
     config.write_text(f"run:\n  method: {method}\n", encoding="utf-8")
+    return config
+
+
+def train(method: str, folder: Path, *words: str) -> None:
+    config = settings(method, folder.parent)
     done = running.tce("train", config, "--quiet", "--out", folder, *COMMON, *METHODS[method], *words)
     assert done.returncode == 0, done.stderr
 
@@ -95,6 +106,21 @@ class Cells:
         size = [line.count(",") for line in found[0].read_text(encoding="utf-8").splitlines()]
         assert len(size) >= 500
 
+    def tensorboard(self) -> None:
+        from tensorboard.backend.event_processing import event_accumulator as accumulator
+
+        events = accumulator.EventAccumulator(str(self.run), size_guidance={"scalars": 0})
+        events.Reload()
+        table = rows(self.run)
+        for name in table[0]:
+            if name in ("iteration", "env_steps"):
+                continue
+            tag = f"eval/{name[5:]}" if name.startswith("eval_") else f"train/{name}"
+            want = [(int(row["env_steps"]), float(row[name])) for row in table if row[name] != ""]
+            found = [(e.step, e.value) for e in events.Scalars(tag)] if want else []
+            assert [step for step, _ in found] == [step for step, _ in want], name
+            assert all(math.isclose(a[1], b[1], rel_tol=1e-6) for a, b in zip(found, want)), name
+
     def export_c(self) -> None:
         out = self.folder / "export"
         done = running.tce("export", self.run, "--out", out, "--c", "arm")
@@ -103,6 +129,16 @@ class Cells:
         subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-DARM_MAIN", "-o", program, out / "arm.c", "-lm"], check=True)
         subprocess.run([program], check=True, stdout=subprocess.DEVNULL)
 
+    def safetensors(self) -> None:
+        import numpy
+        import tce
+
+        robot, trained = tce.load(self.folder / "export" / "policy.safetensors"), tce.load(self.run)
+        random = numpy.random.default_rng(2)
+        for _ in range(3):
+            obs = random.normal(size=trained.n_context)
+            numpy.testing.assert_array_equal(robot.act(obs), trained.act(obs))
+
     def resume(self) -> None:
         folder = self.folder / "resumed"
         shutil.copytree(self.run, folder)
@@ -110,6 +146,34 @@ class Cells:
         done = running.tce("train", "--quiet", "--resume", folder)
         assert done.returncode == 0, done.stderr
         assert result(folder) == result(self.run)
+
+    def ctrl_c(self) -> None:
+        folder = self.folder / "stopped"
+        words = [*COMMON, *METHODS[self.method], "run.threads=1", "run.iterations=100000"]
+        process = running.begin("train", settings(self.method, self.folder), "--quiet", "--out", folder, *words)
+        wait_until(lambda: (folder / "progress.csv").exists() and len(rows(folder)) > 3)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 130, said
+        done = len(rows(folder)) - 1
+        assert int(rows(folder)[-1]["iteration"]) == done and str(done) in checkpoints(folder)[-1].name
+        # what was saved is what a run of so many iterations leaves, and continues as one
+        end = f"run.iterations={done + 2}"
+        resumed = running.tce("train", "--quiet", "--resume", folder, end)
+        assert resumed.returncode == 0, resumed.stderr
+        train(self.method, self.folder / "unstopped", "run.threads=1", end)
+        assert content(folder)["progress.csv"] == content(self.folder / "unstopped")["progress.csv"]
+
+    def faults(self) -> None:
+        library = self.folder / "points.so"
+        compile_tasks(library)
+        words = [*METHODS[self.method], "run.iterations=4", "evaluate.episodes=4", f"task.library={library}", *FAULTY]
+        config, folder = settings(self.method, self.folder), self.folder / "faults"
+        failed = running.tce("train", config, "--quiet", "--out", folder, *words)
+        assert failed.returncode == 1 and "environment 0" in failed.stderr and "on_fault=drop" in failed.stderr, failed.stderr
+        dropped = running.tce("train", config, "--quiet", "--out", self.folder / "dropped", *words, "collect.on_fault=drop")
+        assert dropped.returncode == 0, dropped.stderr
+        assert sum(int(row["dropped"]) for row in rows(self.folder / "dropped") if row["dropped"]) >= 1
 
     def threads(self) -> None:
         folder = self.folder / "threads"
@@ -133,6 +197,12 @@ class Cells:
         assert done.returncode == 0, done.stderr
         assert (folder / "queue.csv").read_text(encoding="utf-8").count(",done,") == 2
 
+    def seeds(self) -> None:
+        one, two = sorted((self.folder / "queue").glob("**/policy.safetensors"))
+        assert one.read_bytes() != two.read_bytes()
+        train(self.method, self.folder / "seed", "run.iterations=1", "run.threads=1", "run.seed=2")
+        assert (self.folder / "seed" / "policy.safetensors").read_bytes() == two.read_bytes()
+
     def python(self) -> None:
         code = ("import sys, numpy, tce\n"
                 "folder, trained, method, *words = sys.argv[1:]\n"
@@ -150,8 +220,9 @@ class Cells:
 
 CELLS: List[Tuple[str, Callable[[Cells], None]]] = [
     ("train", Cells.train), ("evaluate", Cells.evaluate), ("video", Cells.video), ("curves", Cells.curves),
-    ("smoothness", Cells.smoothness), ("correlation", Cells.correlation), ("export C", Cells.export_c), ("resume", Cells.resume),
-    ("threads", Cells.threads), ("bench", Cells.bench), ("queue", Cells.queue), ("Python", Cells.python)]
+    ("smoothness", Cells.smoothness), ("correlation", Cells.correlation), ("TensorBoard", Cells.tensorboard), ("export C", Cells.export_c),
+    ("safetensors", Cells.safetensors), ("resume", Cells.resume), ("Ctrl-C", Cells.ctrl_c), ("faults", Cells.faults), ("threads", Cells.threads),
+    ("bench", Cells.bench), ("queue", Cells.queue), ("seeds", Cells.seeds), ("Python", Cells.python)]
 
 
 def known_methods() -> List[str]:
@@ -179,7 +250,8 @@ def done(method: str, folder: Path) -> Dict[str, str]:
 def page(table: Dict[str, Dict[str, str]]) -> str:
     lines = ["# What every method can do", "",
              "A test makes this table by doing each thing once, with a small run on the arm with five links (`tests/trainer/test_method_table.py`).",
-             "\"Resume\" and \"threads\" mean equal bytes: of a run that was stopped and resumed, and of one thread beside two.", "",
+             "\"Resume\" and \"threads\" mean equal bytes: of a run that was stopped and resumed, and of one thread beside two.",
+             "\"Faults\": an environment that fails ends the run, or its episode is dropped and counted.", "",
              "| method | " + " | ".join(name for name, _ in CELLS) + " |", "|---" * (len(CELLS) + 1) + "|"]
     lines += [f"| `{method}` | " + " | ".join(cells[name] for name, _ in CELLS) + " |" for method, cells in table.items()]
     return "\n".join(lines) + "\n"
