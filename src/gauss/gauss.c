@@ -56,7 +56,8 @@ const double *tce__gauss_scale(const tce_gauss *g, size_t i)
     return g->n_scales == 1 ? g->scale : g->scale + i * tce__gauss_scale_size(g);
 }
 
-double tce__gauss_log_det(const tce_gauss *g, size_t i)
+/* sum over the diagonal of log S_kk of scale i */
+static double log_det(const tce_gauss *g, size_t i)
 {
     const double *const scale = tce__gauss_scale(g, i);
     if (g->form == TCE_GAUSS_FULL)
@@ -154,11 +155,11 @@ void tce__gauss_density(const tce_gauss *g, const double *z, double *out)
 {
     /* -1/2 |z|^2 - sum log S_ii - P/2 log 2 pi */
     const size_t dim = g->dim;
-    double log_det = tce__gauss_log_det(g, 0);
+    double log_det_i = log_det(g, 0);
     for (size_t i = 0; i < g->n; i++) {
         if (i > 0 && g->n_scales > 1)
-            log_det = tce__gauss_log_det(g, i);
-        out[i] = -0.5 * tce__dot(dim, z + i * dim, z + i * dim) - log_det -
+            log_det_i = log_det(g, i);
+        out[i] = -0.5 * tce__dot(dim, z + i * dim, z + i * dim) - log_det_i -
                  0.5 * (double)dim * TCE__LOG_2PI;
     }
 }
@@ -241,7 +242,7 @@ tce_status tce_gauss_entropy(const tce_gauss *g, double *out)
         return status;
 
     for (size_t e = 0; e < known.n_scales; e++)
-        out[e] = 0.5 * (double)known.dim * (1.0 + TCE__LOG_2PI) + tce__gauss_log_det(&known, e);
+        out[e] = 0.5 * (double)known.dim * (1.0 + TCE__LOG_2PI) + log_det(&known, e);
     return TCE_OK;
 }
 

@@ -22,9 +22,6 @@ tce_status tce__gauss_read(const tce_gauss *given, int other, int what, tce_gaus
 size_t tce__gauss_scale_size(const tce_gauss *g);
 const double *tce__gauss_scale(const tce_gauss *g, size_t i);
 
-/* sum over the diagonal of log S_kk of scale i */
-double tce__gauss_log_det(const tce_gauss *g, size_t i);
-
 /* rows of z [n, dim] <- S_i^-1 z_i, or S_i^-T z_i with TCE__TRANS */
 void tce__gauss_solve(tce__trans trans, const tce_gauss *g, double *z);
 

@@ -110,11 +110,6 @@ void tce__solve_lower_vector(tce__trans tl, size_t n, const double *L, size_t ld
     cblas_dtrsv(CblasRowMajor, CblasLower, trans_of(tl), CblasNonUnit, (int)n, L, (int)ldl, x, 1);
 }
 
-void tce__multiply_lower_vector(tce__trans tl, size_t n, const double *L, size_t ldl, double *x)
-{
-    cblas_dtrmv(CblasRowMajor, CblasLower, trans_of(tl), CblasNonUnit, (int)n, L, (int)ldl, x, 1);
-}
-
 int tce__cholesky(size_t n, double *A, size_t lda)
 {
     return (int)LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, A, (lapack_int)lda);

@@ -54,9 +54,8 @@ void tce__multiply_lower(tce__side side, tce__trans tl, size_t m, size_t n, doub
 size_t tce__solve_rows_work(size_t n);
 void tce__solve_lower_rows(tce__trans tl, size_t n, size_t P, const double *L, size_t ldl,
                            double *X, double *work);
-/* x = op(L)^-1 x, x = op(L) x */
+/* x = op(L)^-1 x */
 void tce__solve_lower_vector(tce__trans tl, size_t n, const double *L, size_t ldl, double *x);
-void tce__multiply_lower_vector(tce__trans tl, size_t n, const double *L, size_t ldl, double *x);
 
 /*
  * A = L L' from the lower triangle, in place; the strict upper triangle is not touched. 0, or 1 +

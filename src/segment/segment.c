@@ -86,7 +86,7 @@ static tce_segment *layout(tce_segment *seg, tce__arena *arena)
     seg->ones = tce__arena_doubles(arena, seg->D);
     seg->path = tce__arena_doubles(arena, K * seg->D);
 
-    /* one group of all episodes where they share factors, one group per worker where they may not */
+    /* one group of all episodes where they share factors, else one group per worker */
     if (seg->shared_cov)
         layout_group(seg, E, arena, &seg->all);
     seg->one = tce__arena_take(arena, n_workers, sizeof *seg->one);

@@ -1,6 +1,6 @@
 /*
- * What a task without simulator is: a description, which is data, and three functions, or five where
- * it follows desired paths and has a picture. All else is here, once.
+ * What a task without simulator is: a description, which is data, and three functions, or up to six
+ * where it follows desired paths and has a picture. All else is here, once.
  *
  * A task's struct begins with a plain_env and has an array `state` of doubles, which is all that
  * changes; one of them counts the steps of the episode. The functions get a pointer to the struct.

@@ -210,8 +210,8 @@ typedef struct tce_train_imitation {
 } tce_train_imitation;
 
 /*
- * Instead of training: fits a policy to demonstrations and leaves config.yaml and policy.safetensors
- * in the folder, for run.init_from. TCE_E_UNSUPPORTED: the method has no Gaussian over the
+ * Instead of training: fits a policy to demonstrations and leaves config.yaml and the policy in the
+ * folder, for run.init_from. TCE_E_UNSUPPORTED: the method has no Gaussian over the
  * parameters of a primitive with one covariance for all contexts. TCE_E_SHAPE: sizes of another
  * task. TCE_E_STATE: the folder has a run.
  */

@@ -17,7 +17,7 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Behind a whole number of 1 … MAX_QUEUE that text begins with, no sign and no 0 before it; or NULL. */
+/* Behind the number from 1 to MAX_QUEUE that text begins with, without sign or 0 before; or NULL. */
 static const char *read_number(const char *text, int *out)
 {
     char *end;

@@ -74,8 +74,8 @@ int queue_exists(const char *folder);
 void queue_discard(const char *folder);
 
 /*
- * All files; where several tell of a run, the newest is right. TCE_E_NOT_FOUND, TCE_E_CORRUPT with the line, TCE_E_IO, TCE_E_NOMEM, or what is wrong
- * with the settings.
+ * All files; where several have a row for the same run, the newest counts. TCE_E_NOT_FOUND,
+ * TCE_E_CORRUPT with the line, TCE_E_IO, TCE_E_NOMEM, or what is wrong with the settings.
  */
 tce_status queue_load(queue *q, const char *folder, const settings_table *const *methods,
                       settings *s);

@@ -25,7 +25,7 @@ static void correlation_name(const plot_group *g, const plotted_run *run, char *
 
 /* ---- along an episode ------------------------------------------------------------------------ */
 
-/* Last hidden layer at each of T steps of episode e: features [T, F]. work: agent_work(a, 1) + 2 P */
+/* Last hidden layer at T steps of episode e: features [T, F]. work [agent_work(a, 1) + 2 P] */
 static tce_status read_features(const policy_runner *p, size_t e, size_t T, double *work,
                                 double *features)
 {

@@ -206,7 +206,7 @@ static void second_moments(const imitator *m, double *S)
         }
 }
 
-/* How much of the prior is best: the variance of S over its distance from the prior (Ledoit, Wolf). */
+/* The best share of the prior: variance of S over its distance from the prior (Ledoit, Wolf). */
 static double prior_weight(const imitator *m, const double *S, double prior)
 {
     const size_t n = m->d->n, P = m->agent->P;

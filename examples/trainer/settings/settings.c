@@ -250,7 +250,7 @@ static tce_status fail_unknown(const settings *s, const char *section, const cha
 
 /* ---- one key --------------------------------------------------------------------------------- */
 
-/* "section.key=value" into its parts; the value begins at *value. 0: the text is not of that form. */
+/* "section.key=value" into its parts; the value begins at *value. 0: not of that form. */
 static int split_assignment(const char *assignment, setting_entry *out, const char **value)
 {
     const char *dot = strchr(assignment, '.');

@@ -123,8 +123,8 @@ tce_status ranks_same(ranks *r, const char *what, const char *text, const char *
 /* `size` bytes to rank `to`; returns when data may be used again. */
 tce_status ranks_send(ranks *r, int32_t to, const void *data, size_t size);
 /*
- * Waits for the next message of rank `from`, -1: of any, which *out_from (may be NULL) tells. It has
- * `size` bytes, as it was sent.
+ * Waits for the next message of `size` bytes from rank `from`; -1: from any rank, whose number goes
+ * to *out_from, which may be NULL.
  */
 tce_status ranks_receive(ranks *r, int32_t from, void *data, size_t size, int32_t *out_from);
 /* Whether there is a message to receive. */
