@@ -257,7 +257,7 @@ train: program | $(VENV)/drawing $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,needs
 # ---- tests -------------------------------------------------------------------------------------------
 
 PARTS := $(filter-out check-python,$(PARTS)) check-san-trainer check-fuzz check-learn check-trainer check-install-program check-python
-LONG_PARTS += check-sdist check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-ranks check-mpich check-aarch64 check-old-x86 check-exported check-macos
+LONG_PARTS += check-sdist check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-ranks check-mpich check-aarch64 check-old-x86 check-exported check-macos check-bare
 
 # cases of tasks
 replay: export TCE_TASKS := $(abspath $(TASKS))
@@ -440,6 +440,20 @@ deps-exported:
 check-exported: $(PROGRAM) ## the C file of an exported policy tests itself on aarch64, armhf, riscv64 and s390x, emulated by qemu-user
 	$(call needs,$(EXPORTED_NEEDS))
 	@sh tests/machines/exported.sh $(PROGRAM)
+
+# a compiler, and what BUILD_NEEDS stand for
+BARE_PACKAGES := gcc libc6-dev make pkg-config libopenblas-dev liblapacke-dev librandom123-dev libxxhash-dev
+
+deps-long: deps-bare
+
+.PHONY: deps-bare check-bare
+deps-bare: ## a Debian of its own in deps/bare, for `make check-bare`; as root
+	$(call needs,command:debootstrap)
+	$(if $(NO_DEPS),,@sh tests/machines/debian.sh bookworm deps/bare $(BARE_PACKAGES))
+
+check-bare: ## the library builds in a bare Debian without a package manager, as a user who is not root; as root (chroot)
+	@[ -e deps/bare/packages ] || { echo "there is no Debian in deps/bare. Type:  make deps-bare" >&2; exit 1; }
+	@JOBS=$(JOBS) sh tests/machines/bare.sh deps/bare
 
 ZIG_VENV  := deps/venv-zig
 ZIG       := $(abspath $(ZIG_VENV))/bin/python -m ziglang
