@@ -23,6 +23,7 @@ PYTHON  ?= python3
 VENV    := deps/venv
 PEERS_VENV := deps/venv-peers
 SITE_VENV  := deps/venv-site
+TYPES_VENV := deps/venv-types
 # stable-baselines3 and rltools
 RL_VENV    ?= deps/venv-rl
 
@@ -197,7 +198,7 @@ suites: $(SUITES) $(TOYS)
 # python comes last: pytest's own summary ends the output
 PARTS := check check-headers check-map check-layers check-versions check-replay replay check-abi check-install check-docs check-examples \
          check-san check-tsan check-python
-LONG_PARTS := check-valgrind check-tsan-all check-torch
+LONG_PARTS := check-valgrind check-tsan-all check-torch check-types
 
 .PHONY: test
 test: | deps ## everything that takes minutes; what CI runs
@@ -316,6 +317,11 @@ check-torch: $(LIBTCE) ## tce.torch: gradcheck, under Debian's torch or that of 
 	    { echo "$(TORCH_PYTHON) lacks torch, numpy or pytest. Type:  make deps-torch" >&2; exit 1; }
 	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(TORCH_PYTHON) -m pytest -q tests/torch
 
+.PHONY: check-types
+check-types: $(LIBTCE) $(TYPES_VENV)/ready | $(VENV)/ready ## mypy and pyright, both strict, on the package, the examples and a program of mistakes
+	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' TCE_PYRIGHT='$(abspath $(TYPES_VENV))/bin/pyright' \
+	    $(VENV)/bin/python -m pytest -q $(PYTEST_JOBS) tests/python/test_types.py
+
 .PHONY: bench
 bench: $(BUILD)/bench $(LIBTCE) | $(VENV)/ready ## speed; beside mp_pytorch and torch after `make deps-peers`
 	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' \
@@ -373,10 +379,13 @@ $(PEERS_VENV)/ready: tests/bench/requirements.txt tests/python/requirements.txt 
 $(SITE_VENV)/ready: docs/site/requirements.txt $(if $(INSTALLING),| needs-venv)
 	$(call wheels,$(SITE_VENV),$<,deps-site)
 
+$(TYPES_VENV)/ready: tests/types/requirements.txt $(if $(INSTALLING),| needs-venv)
+	$(call wheels,$(TYPES_VENV),$<,deps-types)
+
 $(RL_VENV)/ready: tests/bench/rl.txt tests/python/requirements.txt | $(VENV)/ready
 	$(call wheels,$(RL_VENV),$^,deps-peers-rl)
 
-.PHONY: deps deps-drawing deps-python deps-site deps-peers deps-peers-rl deps-torch deps-fuzz deps-long
+.PHONY: deps deps-drawing deps-python deps-site deps-peers deps-peers-rl deps-torch deps-types deps-fuzz deps-long
 deps: needs-test $(VENV)/ready ## installs what is missing: Debian packages when root, wheels, MuJoCo and models into deps/
 deps-drawing: $(VENV)/drawing
 deps-python: $(VENV)/ready ## the part of it that plots and Python's tests need
@@ -384,9 +393,10 @@ deps-peers: $(PEERS_VENV)/ready ## mp_pytorch and torch, which `make bench` comp
 deps-peers-rl: $(RL_VENV)/ready ## stable-baselines3 and rltools, which `make bench-rl` compares with; gigabytes
 deps-torch: ## Debian's torch and pytest, 50 MB, which `make check-torch` needs
 	$(call needs,$(TORCH_NEEDS))
+deps-types: $(TYPES_VENV)/ready ## pyright, 70 MB, which `make check-types` needs
 deps-site: $(SITE_VENV)/ready ## mkdocs, which `make site` builds the pages with
 deps-fuzz: needs-fuzz ## what `make fuzz` needs
-deps-long: deps deps-torch deps-fuzz ## what `make test-long` needs: also cross compilers, emulators, zig
+deps-long: deps deps-torch deps-types deps-fuzz ## what `make test-long` needs: also cross compilers, emulators, zig
 
 # ---- install -----------------------------------------------------------------------------------------
 

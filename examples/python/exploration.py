@@ -5,6 +5,7 @@
 Both panels show eight explorations of the same movement with the same spread at its end. On the left, every step gets a random
 disturbance of its own and the joint's motor adds them up; on the right, one draw of the primitive's parameters bends the whole path.
 """
+# pyright: reportUnknownMemberType=false
 import sys
 
 import matplotlib

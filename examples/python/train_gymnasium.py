@@ -5,12 +5,16 @@ Cells (# %%) as in a notebook. Needs the package tce with gymnasium: pip install
 
 # %% The task: angle and speed of the pendulum follow a desired path; a path is one movement of 100 steps
 import argparse
+from typing import List
 
 import numpy as np
+from numpy.typing import NDArray
 
 import tce
 
-options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+Array = NDArray[np.float64]
+
+options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
 options.add_argument("--iterations", type=int, default=60)
 options.add_argument("--episodes", type=int, default=32)
 options.add_argument("--seed", type=int, default=1)
@@ -20,7 +24,7 @@ E, T, DT, K = arguments.episodes, 100, 0.05, 20
 times = DT * np.arange(1, T + 1)
 
 
-def follow(obs, pos, vel):
+def follow(obs: Array, pos: Array, vel: Array) -> List[float]:
     """Torque of a PD controller towards the desired angle, the short way round."""
     angle = np.arctan2(obs[1], obs[0])
     error = (pos[0] - angle + np.pi) % (2.0 * np.pi) - np.pi
@@ -39,14 +43,15 @@ normaliser = tce.Normaliser(4)
 projection = tce.Projection("kl", mp.n_params, mean_bound=0.1, cov_bound=0.02)
 
 
-def with_time(obs):
+def with_time(obs: Array) -> Array:
     """[E, T+1, O] -> [E * (T+1), O + 1]."""
-    clock = np.broadcast_to(DT * np.arange(T + 1)[None, :, None], (*obs.shape[:2], 1))
-    return np.concatenate([obs, clock], axis=2).reshape(-1, obs.shape[2] + 1)
+    clock = np.broadcast_to(np.append(0.0, times)[None, :, None], (*obs.shape[:2], 1))
+    seen: Array = np.concatenate([obs, clock], axis=2)
+    return seen.reshape(-1, seen.shape[2])
 
 
 # %% One iteration
-def iterate(number):
+def iterate(number: int) -> float:
     # episodes: context -> Gaussian over parameters -> movement -> rewards
     contexts, pos, vel = rollout.reset(episode=number)
     old_mean, old_chol = policy.predict(contexts)
@@ -81,11 +86,11 @@ def iterate(number):
         _, t_mean, t_chol = projection.regression(mean, chol, coefficient=1.0)
         policy.backward(d_mean + t_mean, d_chol + t_chol)
         policy.adam_step(learning_rate=3e-3)
-    return paths.rewards.sum(axis=1).mean()
+    return float(paths.rewards.sum(axis=1).mean())
 
 
 # %% Training
-history = []
+history: List[float] = []
 for i in range(arguments.iterations):
     history.append(iterate(i))
     if i % 10 == 0 or i == arguments.iterations - 1:

@@ -29,7 +29,7 @@ from packaging.utils import (InvalidSdistFilename, InvalidWheelFilename, canonic
 from packaging.version import InvalidVersion
 
 TESTS = Path(__file__).resolve().parents[1]
-FOLDERS = ("machines", "python", "bench", "oracle")
+FOLDERS = ("machines", "python", "types", "bench", "oracle")
 FILES = [path for folder in FOLDERS for path in sorted((TESTS / folder).glob("*.txt"))]
 FILES.append(TESTS.parent / "bindings" / "python" / "wheel" / "wheel.txt")
 FILES.append(TESTS.parent / "docs" / "site" / "requirements.txt")

@@ -137,7 +137,7 @@ class Shapes:
     def empty(self, shape: str) -> Array:
         """A new array for an output; all letters are known."""
         known = self.known
-        return np.empty([known[axis] if type(axis) is str else axis for axis in _AXES[shape]])
+        return np.empty([axis if isinstance(axis, int) else known[axis] for axis in _AXES[shape]])
 
     def output(self, name: str, value: Optional[Array], shape: str) -> Array:
         """The caller's array for an output, which cannot be converted, or a new one."""

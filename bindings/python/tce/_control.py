@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Tuple, Union
+from typing import Any, Callable, Literal, Optional, Tuple, Union, cast
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from ._arrays import Array
 # Where joint positions or velocities are: a function of the environment, or entries of the observation.
 Reading = Union[Callable[[Any], Any], slice, Any]
 Law = Callable[[Array, Array, Array, Array], Any]
+# commands that are one of the two desired values
+Tracked = Literal["position", "velocity"]
 
 LINES = """
     controller = tce.gym.Controller(
@@ -64,7 +66,7 @@ class Controller:
     Actions are cut to the limits of the action space. :meth:`find` makes the controller of a MuJoCo environment from its actuators.
     """
 
-    def __init__(self, *, position: Reading, velocity: Reading, command: Union[str, Law]) -> None:
+    def __init__(self, *, position: Reading, velocity: Reading, command: Union[Tracked, Law]) -> None:
         if isinstance(command, str) and command not in _NAMED:
             raise ValueError(f"command: {command!r}, expected 'position', 'velocity', a tce.gym.PD or a function (desired_pos, desired_vel, pos, vel) -> action")
         if not isinstance(command, str) and not callable(command):
@@ -110,7 +112,7 @@ class Controller:
             kinds = {_kind(model, i) for i in range(model.nu)}
             if len(kinds) == 1:
                 kind = kinds.pop()
-                command: Union[str, Law] = _motor(model, joints, getattr(base, "dt", None)) if kind == "motor" else kind
+                command: Union[Tracked, Law] = _motor(model, joints, getattr(base, "dt", None)) if kind == "motor" else cast(Tracked, kind)
                 positions, velocities = np.asarray(model.jnt_qposadr)[joints], np.asarray(model.jnt_dofadr)[joints]
                 return cls(position=_State("qpos", positions), velocity=_State("qvel", velocities), command=command)
             reason = f"its actuators are of several kinds: {', '.join(sorted(kinds))}"

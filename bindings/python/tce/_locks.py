@@ -38,7 +38,8 @@ class Gate:
         self._lock.release()
 
     def _owned(self) -> bool:
-        return self._lock._is_owned()  # type: ignore[attr-defined]  # as threading.Condition asks
+        owned: bool = self._lock._is_owned()  # type: ignore[attr-defined]  # as threading.Condition asks
+        return owned
 
     def _forked(self) -> None:
         """In a child there is no other thread that could ever leave."""

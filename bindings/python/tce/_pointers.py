@@ -12,6 +12,7 @@ from typing import Any, Callable, ClassVar, Dict, Type, TypeVar
 
 import numpy as np
 from numpy import ndarray
+from numpy.typing import NDArray
 
 # handles, structs by reference, callbacks
 Pointer = c_void_p
@@ -47,7 +48,7 @@ class Data:
         return memory(value) if value.flags.writeable else c_void_p(value.ctypes.data)
 
     @classmethod
-    def address(cls, value: ndarray) -> int:
+    def address(cls, value: NDArray[Any]) -> int:
         """The address of an array, for a field of a struct."""
         if value.dtype is cls.dtype and value.flags.carray:
             return addressof(memory(value))

@@ -50,14 +50,13 @@ def check_env(task: Union[Task, Env, Callable[[Optional[str]], Env]], settings: 
     task = as_task(task)
     findings: List[Tuple[int, str]] = []
 
-    @EnvReport
     def report(context: Any, severity: int, message: bytes) -> None:
         findings.append((severity, message.decode(errors="replace")))
 
     options = struct(EnvInspectOptions)
     options.vtable = task._vtable
     options.settings = None if settings is None else text("settings", settings)
-    options.point(report=report)
+    options.point(report=EnvReport(report))
     n_faults = c_int32()
     group, raised = Group(), Faults()
     generators = _global_generators()

@@ -66,7 +66,7 @@ _NORMALS = Inputs("", normals="E P", mean="E P", **_SCALE, d_actions="E P or Non
 _ACTIONS = Inputs("", actions="E P", mean="E P", **_SCALE, d_out="E or None")
 
 
-def _describe(sizes: Dict[str, int], mean: Any, chol: Any, std: Any, name: str = "") -> Tuple[Gauss, Array]:
+def _describe(sizes: Dict[str, int], mean: Any, chol: Any, std: Any, *, name: str = "") -> Tuple[Gauss, Array]:
     """The struct for C, which keeps the arrays alive, and the scale."""
     if (chol is None) == (std is None):
         raise TypeError(f"give {name}chol or {name}std, and not both")

@@ -15,7 +15,8 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 
 from ._arrays import AnyArray, Array, Shapes, integer
-from ._control import PD, Controller
+from ._control import PD as PD
+from ._control import Controller as Controller
 from ._own_tasks import OWN_TASKS
 from ._primitives import PRODMP
 from .base import Pool, Random
@@ -381,8 +382,8 @@ class _Vector(_Limited, gymnasium.vector.VectorEnv[Array, Array, Array]):
         self._size = width, height
         self._generators = [seeding.np_random() for _ in range(num_envs)]
         self._running = np.zeros(num_envs, bool)  # there is an episode that can be stepped
-        self._waiting = np.zeros(num_envs, bool)  # the next step resets it
-        self._obs = np.zeros((num_envs, self.task_spec.n_obs))
+        self._waiting: AnyArray = np.zeros(num_envs, bool)  # the next step resets it
+        self._obs: Array = np.zeros((num_envs, self.task_spec.n_obs))
         self._start = np.zeros((2, num_envs, self.task_spec.n_dof))  # where desired paths start: position, velocity
 
     def _check_limit(self, max_episode_steps: Optional[int]) -> None:
@@ -456,7 +457,8 @@ class _Vector(_Limited, gymnasium.vector.VectorEnv[Array, Array, Array]):
             return infos
         _put(infos, stepped & ~over, last)
         if over.any():
-            ends, seen = np.full(self.num_envs, None, object), self._observation(self._obs)
+            ends: AnyArray = np.full(self.num_envs, None, object)
+            seen = self._observation(self._obs)
             for i in np.flatnonzero(over):
                 ends[i] = seen[i]
             infos.update(final_obs=ends, _final_obs=over.copy(), final_info={}, _final_info=over.copy())
@@ -467,7 +469,7 @@ class _Vector(_Limited, gymnasium.vector.VectorEnv[Array, Array, Array]):
     def _named(self, metrics: Array) -> Dict[str, Any]:
         return dict(zip(self.task_spec.metric_names, np.ascontiguousarray(metrics.T)))
 
-    def render(self) -> Optional[Tuple[AnyArray, ...]]:
+    def render(self) -> Optional[Tuple[AnyArray, ...]]:  # type: ignore[override]
         """A picture of every environment."""
         if self.render_mode != "rgb_array":
             return None

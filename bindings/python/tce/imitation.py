@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._arrays import Array, Shapes
+from ._choices import Method
 from ._sources import TaskLike
 from ._train_declarations import TrainDemos, TrainImitation
 from .agent import Agent
-from .training import Config, Method, Run
+from .training import Config, Run
 
 
 class Imitation(Agent):

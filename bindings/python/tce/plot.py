@@ -25,7 +25,7 @@ NO_MATPLOTLIB = 3
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 DASHES: List[Any] = ["-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1.5, 1.5))]
 
-STYLE = {
+STYLE: Any = {  # the keys are Literals of matplotlib
     "font.family": "DejaVu Sans", "font.size": 8, "axes.labelsize": 8, "axes.titlesize": 8, "xtick.labelsize": 7,
     "ytick.labelsize": 7, "legend.fontsize": 7.5, "axes.linewidth": 0.6, "axes.spines.top": False,
     "axes.spines.right": False, "axes.edgecolor": "#444444", "axes.labelcolor": "#222222", "xtick.color": "#444444",
@@ -158,7 +158,7 @@ def draw_points(figure: Any, panel: Any, rows: Sequence[Row], columns: Tuple[str
     """Published points as markers in the colours of their methods, with their sources below. Returns methods that have only points."""
     from matplotlib.lines import Line2D
 
-    point = {"linestyle": "none", "markersize": 3.2, "markerfacecolor": "white", "markeredgewidth": 0.9, "zorder": 4}
+    point: Dict[str, Any] = {"linestyle": "none", "markersize": 3.2, "markerfacecolor": "white", "markeredgewidth": 0.9, "zorder": 4}
     x_name, y_name = columns
     found: Dict[Group, List[Row]] = {}
     for row in rows:

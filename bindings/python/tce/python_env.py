@@ -359,7 +359,7 @@ class GymTask(PythonTask):
                 return GymAdapter(
                     env, n_steps, dt, n_dof, position, velocity, controller, gains[0], gains[1], names, context)
             except Exception:
-                env.close()
+                env.close()  # type: ignore[no-untyped-call]
                 raise
 
         first = [adapter()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctypes import byref
 from functools import partial
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -150,13 +150,15 @@ class Rollout(Handle):
         return paths
 
     def _paths(self, n: int, T: int) -> Paths:
-        flags = [np.empty((n, T), np.uint8) for _ in range(3)]
+        terminated, truncated, events = (np.empty((n, T), np.uint8) for _ in range(3))
         return Paths(
-            np.empty((n, T + 1, self.spec.n_obs)), np.empty((n, T)), *flags, np.empty(n, np.int32), np.empty((n, len(self.spec.metric_names))))
+            np.empty((n, T + 1, self.spec.n_obs)), np.empty((n, T)), terminated, truncated, events, np.empty(n, np.int32),
+            np.empty((n, len(self.spec.metric_names))))
 
     def _check_paths(self, out: Paths, n: int, T: int) -> None:
         """ValueError unless these are the arrays of a result for n paths of T steps."""
-        for name, given, wanted in zip(Paths._fields, out, self._paths(n, T)):
+        arrays: Iterable[Tuple[str, AnyArray, AnyArray]] = zip(Paths._fields, out, self._paths(n, T))
+        for name, given, wanted in arrays:
             flags = getattr(given, "flags", None)
             if flags is None or given.dtype != wanted.dtype or given.shape != wanted.shape or not (flags.c_contiguous and flags.writeable):
                 raise ValueError(f"out: {name} has to be a C-contiguous array {list(wanted.shape)} of {wanted.dtype} that can be written")

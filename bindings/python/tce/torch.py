@@ -19,11 +19,11 @@ from .trpl import Projection
 
 try:
     import torch
+    from torch import Tensor
     from torch.autograd.function import once_differentiable
 except ImportError as reason:
     raise ImportError("tce.torch needs the package torch: pip install 'libtce[torch]'") from reason
 
-Tensor = torch.Tensor
 # numbers that get no gradient
 Constant = Union[Tensor, Array, float]
 

@@ -33,8 +33,6 @@ from ._workers import Workers, raw_spec
 from .agent import Agent
 from .errors import E_STATE, StateError
 
-# a run folder, a policy file, or the object that has one
-Start = Union[str, "os.PathLike[str]", Agent, "Run", None]
 Callback = Callable[[int, Dict[str, float]], Any]
 # a run folder, a policy file, or the object that has one
 Start = Union[str, "os.PathLike[str]", Agent, "Run", None]
