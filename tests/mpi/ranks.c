@@ -43,7 +43,7 @@ static void check_rows(int32_t n, int32_t me)
         numbers[i] = i / WIDTH >= first[me] && i / WIDTH < first[me + 1] ? (double)i / 3.0 : -1.0;
     for (size_t i = 0; i < ROWS; i++)
         flags[i] = i >= first[me] && i < first[me + 1] ? (uint8_t)i : 99;
-    CHECK(ranks_gather_rows(job, TCE_OK, first, 2, arrays) == TCE_OK);
+    CHECK(ranks_gather_rows(job, TCE_OK, first, ROWS, 2, arrays) == TCE_OK);
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         CHECK(numbers[i] == (double)i / 3.0);
     for (size_t i = 0; i < ROWS; i++)
@@ -52,7 +52,7 @@ static void check_rows(int32_t n, int32_t me)
     tce_status status = TCE_OK;
     if (me == n - 1)
         status = tce_fail(TCE_E_ENV, "rank %d has lost it", (int)me);
-    CHECK(ranks_gather_rows(job, status, first, 2, arrays) == TCE_E_ENV);
+    CHECK(ranks_gather_rows(job, status, first, ROWS, 2, arrays) == TCE_E_ENV);
     CHECK(strstr(tce_error_message(), "has lost it") != NULL);
     CHECK(ranks_agree(job, TCE_OK) == TCE_OK);
     CHECK(ranks_agree(job, me == 0 ? TCE_OK : tce_fail(TCE_E_IO, "rank %d", (int)me)) ==
@@ -103,15 +103,16 @@ static void check_pool(int32_t n, int32_t me)
         at[s] = (size_t)s * sizeof *send;
     for (int32_t s = 0; s < n; s++)
         send[s] = 10 * me + s;
-    const int64_t calls = job->n_calls, bytes = job->n_bytes;
+    const ranks_traffic before = ranks_traffic_of_pools(job), own = ranks_own_traffic(job);
     CHECK(options.exchange(options.user, send, at, receive, at) == TCE_OK);
     for (int32_t s = 0; s < n; s++)
         CHECK(receive[s] == 10 * s + me);
     CHECK(options.gather(options.user, send, at) == TCE_OK);
     for (int32_t s = 0; s < n; s++)
         CHECK(send[s] == 10 * s + s);
-    CHECK(job->n_calls == calls + 2);
-    CHECK(job->n_bytes == bytes + 2 * (n - 1) * (int64_t)sizeof *send);
+    CHECK(ranks_traffic_of_pools(job).calls == before.calls + 2);
+    CHECK(ranks_traffic_of_pools(job).bytes == before.bytes + 2 * (n - 1) * (int64_t)sizeof *send);
+    CHECK(ranks_own_traffic(job).calls == own.calls);
     tce_pool_free(pool);
 }
 

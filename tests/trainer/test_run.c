@@ -362,14 +362,14 @@ static void save_at(const settings *s, int64_t iteration, double value)
 {
     pair l = { value, 2.0 * value };
     const run_mark mark = { iteration, 10 * iteration, 70, 80, 0.5 };
-    ok(checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, &row, NULL }, &mark, "return"));
+    ok(checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, &row, NULL, NULL }, &mark, "return"));
 }
 
 static tce_status load_newest(const settings *s, pair *l, run_mark *mark)
 {
     const messages silent = { 0 };
     char *columns;
-    const tce_status status = checkpoint_load(folder, &(run_subject){ s, &NUMBER, l, &row, NULL },
+    const tce_status status = checkpoint_load(folder, &(run_subject){ s, &NUMBER, l, &row, NULL, NULL },
                                               &silent, mark, &columns);
     if (status == TCE_OK)
         ck_assert_str_eq(columns, "return");
@@ -487,7 +487,7 @@ START_TEST(a_checkpoint_that_lacks_an_array_changes_nothing)
     pair half = { 0.5, 1.0 };
     const run_mark at = { 4, 40, 70, 80, 0.5 };
     ok(settings_init(&s, METHODS, NULL));
-    ok(checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, &row, NULL }, &at, "return"));
+    ok(checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, &row, NULL, NULL }, &at, "return"));
     check_nothing_loads(&s);
     ck_assert_int_eq(access(in_folder("checkpoints/ckpt-00000004.safetensors.damaged"), F_OK), 0);
 }
@@ -504,7 +504,7 @@ START_TEST(a_mark_that_no_run_could_have_left_is_refused)
     pair l = { 0.5, 1.0 };
     ok(settings_init(&s, METHODS, NULL));
     for (size_t i = 0; i < sizeof MARKS / sizeof MARKS[0]; i++) {
-        ok(checkpoint_save(folder, &(run_subject){ &s, &NUMBER, &l, &row, NULL }, &MARKS[i],
+        ok(checkpoint_save(folder, &(run_subject){ &s, &NUMBER, &l, &row, NULL, NULL }, &MARKS[i],
                            "return"));
         check_nothing_loads(&s);
     }

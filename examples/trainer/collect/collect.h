@@ -11,6 +11,7 @@
 #include "settings/settings.h"
 #include "tools/memory.h"
 #include "tools/metrics.h"
+#include "tools/ranks.h"
 
 /* What random numbers are for: the second part of every stream's key. */
 enum {
@@ -38,6 +39,11 @@ typedef struct task {
     void *user;     /* given to vtable->create */
     tce_pool *pool; /* threads for its environments; NULL: those of the run */
     int one_thread; /* its environments are used by the calling thread alone */
+    /*
+     * Processes that share its environments: all of them call the functions that collect, in the
+     * same order, and get the same; NULL: this one has all
+     */
+    ranks *ranks;
     /* NULL, or told of the path [T, D] that an instance is about to be stepped along */
     void (*begin_path)(void *instance, size_t T, const double *pos, const double *vel);
 } task;
@@ -87,12 +93,26 @@ typedef struct task_list {
 tce_status task_list_parse(task_list *out, const settings *s, const char *prefix, const char *text);
 void task_list_free(task_list *list);
 
+/* Environments of this process that stand side by side: rows begin ... end - 1 of a batch. */
+typedef struct episodes_part {
+    size_t begin, end;
+    tce_rollout *rollout; /* one environment at least, also where there are no rows */
+} episodes_part;
+
 /*
  * Environments and the arrays of E episodes, allocated once. Shapes: O_net inputs of a network, D
  * degrees of freedom, T steps, P parameters, M metrics of the task.
  */
 typedef struct episodes {
-    tce_rollout *rollout;
+    /*
+     * Episodes run in rounds of N environments, and B of them at once: a round where this process
+     * has all environments, or where they carry state from one episode to the next. Else ranks
+     * share all E episodes, each of which has an environment of its own then.
+     */
+    episodes_part *parts; /* [n_parts] of this process, in order; none goes beyond a round */
+    size_t n_parts, B;
+    ranks *ranks;   /* or NULL */
+    size_t *shares; /* [ranks + 1] rows that each rank runs of those at once */
     const tce_env_vtable *vtable;
     void (*begin_path)(void *instance, size_t T, const double *pos,
                        const double *vel); /* or NULL */
@@ -123,11 +143,12 @@ typedef struct episodes {
     double *pos, *vel;            /* [E, T, D] desired paths; NULL: the agent acts at every step, */
     double *actions;              /* [E, T, P] so; else NULL */
     double *act_work;             /* of the agent */
-    tce_random *streams;          /* [N] of a round's resets */
-    tce_env_result *step_results; /* [N] */
-    double *step_actions;         /* [N, P] */
+    tce_random *streams;          /* [B] of the resets */
+    tce_env_result *step_results; /* [B] */
+    double *step_actions;         /* [B, P] */
+    uint8_t *lost;                /* [B] */
     double *obs;                  /* [E, T+1, O] */
-    double *first_obs;            /* [N, O], of the present round */
+    double *present_obs;          /* [B, O], of those that run */
     double *rewards;              /* [E, T] */
     uint8_t *terminated;          /* [E, T] */
     uint8_t *dones;               /* [E, T]: terminated, or the time is up */

@@ -5,6 +5,11 @@
  * Episodes run in rounds of N environments. Parameters of episode e in collection k come from the
  * stream (seed, parameters, k, e); resets of evaluations from (seed, purpose, e, k), those of
  * training from (seed, purpose, environment, its episodes so far): nothing depends on threads.
+ *
+ * Ranks share the episodes, since the policy stays the same in a collection: all are reset, their
+ * first observations gathered, all are acted on by every rank, round by round as one process does
+ * (the rows of a product have other last bits in a product of another shape), run, and gathered.
+ * With an agent that acts at every step that happens in every step.
  */
 #include <math.h>
 #include <stdio.h>
@@ -48,12 +53,13 @@ static void take_arrays(episodes *ep, memory *m)
     ep->inputs = memory_doubles(m, E * ep->O_net);
     ep->init_pos = memory_doubles(m, E * D);
     ep->init_vel = memory_doubles(m, E * D);
-    ep->streams = memory_take(m, ep->N, sizeof *ep->streams);
+    ep->streams = memory_take(m, ep->B, sizeof *ep->streams);
     if (ep->agent->acts) {
         ep->actions = memory_doubles(m, E * T * P);
         ep->act_work = memory_doubles(m, agent_work(ep->agent, ep->N));
-        ep->step_results = memory_take(m, ep->N, sizeof *ep->step_results);
-        ep->step_actions = memory_doubles(m, ep->N * P);
+        ep->step_results = memory_take(m, ep->B, sizeof *ep->step_results);
+        ep->step_actions = memory_doubles(m, ep->B * P);
+        ep->lost = memory_take(m, ep->B, sizeof *ep->lost);
     } else {
         ep->mean = memory_doubles(m, E * P);
         ep->factor = memory_doubles(m, n_factors * P * P);
@@ -62,7 +68,7 @@ static void take_arrays(episodes *ep, memory *m)
         ep->vel = memory_doubles(m, E * T * D);
     }
     ep->obs = memory_doubles(m, E * (T + 1) * ep->O);
-    ep->first_obs = memory_doubles(m, ep->N * ep->O);
+    ep->present_obs = memory_doubles(m, ep->B * ep->O);
     ep->rewards = memory_doubles(m, E * T);
     ep->terminated = memory_take(m, E * T, sizeof(uint8_t));
     ep->dones = memory_take(m, E * T, sizeof(uint8_t));
@@ -73,11 +79,9 @@ static void take_arrays(episodes *ep, memory *m)
     ep->names = memory_take(m, ep->M + 2, sizeof *ep->names);
 }
 
-static void set_sizes(episodes *ep, const tce_env_spec *spec, int32_t n_episodes, int32_t n_envs)
+static void set_spec(episodes *ep, const tce_env_spec *spec)
 {
     ep->spec = spec;
-    ep->E = (size_t)n_episodes;
-    ep->N = (size_t)n_envs;
     ep->T = (size_t)spec->n_steps;
     ep->D = (size_t)spec->n_dof;
     ep->O = (size_t)spec->n_obs;
@@ -95,18 +99,63 @@ double episodes_bytes(const tce_env_spec *spec, const agent *a, int32_t n_episod
 {
     episodes ep = { 0 };
     memory m = { .measure = 1 };
-    set_sizes(&ep, spec, n_episodes, n_envs < n_episodes ? n_envs : n_episodes);
+    ep.E = (size_t)n_episodes;
+    ep.N = ep.B = smaller((size_t)n_envs, ep.E);
+    set_spec(&ep, spec);
     set_agent(&ep, a);
     take_arrays(&ep, &m);
     return m.bytes;
 }
+
+/* ---- what ranks share ------------------------------------------------------------------------ */
+
+/* The rows of a part when n run at once. */
+static size_t part_rows(const episodes_part *part, size_t n)
+{
+    return smaller(part->end, n) - smaller(part->begin, n);
+}
+
+/*
+ * Rows of n episodes that run at once, on all ranks: arrays [n, row_size]. After a failure all have
+ * that of the lowest rank.
+ */
+static tce_status gather(const episodes *ep, tce_status status, size_t n, size_t n_arrays,
+                         const ranks_rows *arrays)
+{
+    return ranks_gather_rows(ep->ranks, status, ep->shares, n, n_arrays, arrays);
+}
+
+/* States of this process's environments, where a task carries them, into their rows, or back. */
+static tce_status get_states(const episodes *ep, double *states)
+{
+    const episodes_part *own = &ep->parts[0];
+    const size_t n_state = tce_rollout_n_state(own->rollout);
+    return tce_rollout_get_states(own->rollout, part_rows(own, ep->N),
+                                  states + own->begin * n_state);
+}
+
+static tce_status gather_states(const episodes *ep, tce_status status, double *states)
+{
+    const ranks_rows rows = { states, tce_rollout_n_state(ep->parts[0].rollout) * sizeof *states };
+    return gather(ep, status, ep->N, 1, &rows);
+}
+
+static tce_status set_states(episodes *ep, size_t n, const double *states)
+{
+    const episodes_part *own = &ep->parts[0];
+    const size_t n_state = tce_rollout_n_state(own->rollout);
+    return tce_rollout_set_states(own->rollout, part_rows(own, n), states + own->begin * n_state,
+                                  NULL);
+}
+
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 tce_status episodes_allocate(episodes *ep, const agent *a, memory *m)
 {
     set_agent(ep, a);
     take_arrays(ep, m);
     if (ep->spec->carries_state)
-        ep->states = memory_doubles(m, ep->N * tce_rollout_n_state(ep->rollout));
+        ep->states = memory_doubles(m, ep->N * tce_rollout_n_state(ep->parts[0].rollout));
     for (size_t i = 0; !m->failed && i < ep->M; i++)
         ep->names[i + 1] = prefixed(ep, ep->spec->metric_names[i], m);
     if (!m->failed) {
@@ -117,7 +166,7 @@ tce_status episodes_allocate(episodes *ep, const agent *a, memory *m)
         return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes of %zu steps: lower their number",
                         ep->E, ep->T);
     if (ep->states && is_evaluation(ep)) {
-        const tce_status status = tce_rollout_get_states(ep->rollout, ep->N, ep->states);
+        const tce_status status = get_states(ep, ep->states);
         if (status != TCE_OK)
             return status;
     }
@@ -149,6 +198,58 @@ static tce_status check_metric_names(const tce_env_spec *spec, const char *prefi
     return TCE_OK;
 }
 
+/*
+ * How many episodes run at once: ranks share whole collections, unless the episodes of an
+ * environment belong together, which one environment tells.
+ */
+static tce_status choose_batch(episodes *ep, const tce_rollout_options *options)
+{
+    tce_rollout *first = NULL;
+    ep->B = ep->N;
+    if (!ep->ranks)
+        return TCE_OK;
+    const tce_status status = tce_rollout_create(options, NULL, &first);
+    if (status == TCE_OK && !tce_rollout_spec(first)->carries_state)
+        ep->B = ep->E;
+    tce_rollout_free(first);
+    return status;
+}
+
+/* Rows begin ... end - 1 of a batch, cut where rounds end. */
+static tce_status create_parts(episodes *ep, tce_rollout_options *options)
+{
+    const size_t begin = ep->shares[ranks_rank(ep->ranks)];
+    const size_t end = ep->shares[ranks_rank(ep->ranks) + 1];
+    const size_t n_most = end > begin ? (end - 1) / ep->N - begin / ep->N + 1 : 1;
+    ep->parts = calloc(n_most, sizeof *ep->parts);
+    if (!ep->parts)
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu environments", end - begin);
+    for (size_t at = begin; ep->n_parts < n_most; ep->n_parts++) {
+        episodes_part *part = &ep->parts[ep->n_parts];
+        part->begin = at;
+        part->end = smaller(end, (at / ep->N + 1) * ep->N);
+        options->first_env = end > begin ? at % ep->N : 0;
+        options->n_envs = end > begin ? (int32_t)(part->end - at) : 1;
+        const tce_status status = tce_rollout_create(options, NULL, &part->rollout);
+        if (status != TCE_OK)
+            return status;
+        at = part->end;
+    }
+    return TCE_OK;
+}
+
+static tce_status create_environments(episodes *ep, tce_rollout_options *options)
+{
+    const int32_t n_ranks = ranks_count(ep->ranks);
+    ep->shares = malloc(((size_t)n_ranks + 1) * sizeof *ep->shares);
+    if (!ep->shares)
+        return tce_fail(TCE_E_NOMEM, "no memory for %d ranks", (int)n_ranks);
+    const tce_status status = choose_batch(ep, options);
+    for (int32_t r = 0; r <= n_ranks; r++)
+        ep->shares[r] = ranks_share(ep->ranks, ep->B, r);
+    return status == TCE_OK ? create_parts(ep, options) : status;
+}
+
 tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_pool *pool,
                            const episodes_options *options)
 {
@@ -156,6 +257,9 @@ tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_p
     memset(ep, 0, sizeof *ep);
     snprintf(ep->task_options, sizeof ep->task_options, "%s%s%s", s->task.options,
              s->task.options[0] && more[0] ? " " : "", more);
+    ep->E = (size_t)options->n_episodes;
+    ep->N = smaller((size_t)options->n_envs, ep->E);
+    ep->ranks = t->ranks;
     tce_rollout_options rollout;
     tce_rollout_options_init(&rollout, sizeof rollout);
     rollout.vtable = t->vtable;
@@ -164,9 +268,8 @@ tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_p
     rollout.settings = ep->task_options;
     rollout.seed = s->run.seed;
     rollout.purpose = options->purpose;
-    rollout.n_envs = options->n_envs < options->n_episodes ? options->n_envs : options->n_episodes;
     rollout.on_fault = s->collect.on_fault;
-    tce_status status = tce_rollout_create(&rollout, NULL, &ep->rollout);
+    const tce_status status = create_environments(ep, &rollout);
     if (status != TCE_OK)
         return status;
 
@@ -175,13 +278,16 @@ tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_p
     ep->prefix = options->prefix;
     ep->seed = s->run.seed;
     ep->purpose = options->purpose;
-    set_sizes(ep, tce_rollout_spec(ep->rollout), options->n_episodes, rollout.n_envs);
+    set_spec(ep, tce_rollout_spec(ep->parts[0].rollout));
     return check_metric_names(ep->spec, options->prefix);
 }
 
 void episodes_free(episodes *ep)
 {
-    tce_rollout_free(ep->rollout);
+    for (size_t k = 0; k < ep->n_parts; k++)
+        tce_rollout_free(ep->parts[k].rollout);
+    free(ep->parts);
+    free(ep->shares);
     memset(ep, 0, sizeof *ep);
 }
 
@@ -205,19 +311,31 @@ static void start_stream(const episodes *ep, size_t e, tce_random *out)
         tce_random_start(out, ep->seed, ep->purpose, e % ep->N, ep->number * n_rounds + e / ep->N);
 }
 
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
 /* Resets n environments and puts their first observations where obs and the policy expect them. */
-static tce_status start_round(episodes *ep, size_t first, size_t n)
+static tce_status start_batch(episodes *ep, size_t first, size_t n)
 {
+    const size_t O = ep->O, D = ep->D;
+    double *pos = ep->init_pos + first * D, *vel = ep->init_vel + first * D;
+    tce_status status = TCE_OK;
     for (size_t i = 0; i < n; i++)
         start_stream(ep, first + i, &ep->streams[i]);
-    const tce_status status = tce_rollout_reset_where(ep->rollout, n, NULL, ep->streams,
-                                                      ep->first_obs, ep->init_pos + first * ep->D,
-                                                      ep->init_vel + first * ep->D);
+    for (size_t k = 0; status == TCE_OK && k < ep->n_parts; k++) {
+        const episodes_part *part = &ep->parts[k];
+        const size_t at = part->begin;
+        status = tce_rollout_reset_where(part->rollout, part_rows(part, n), NULL, ep->streams + at,
+                                         ep->present_obs + at * O, pos + at * D, vel + at * D);
+    }
+    const ranks_rows rows[] = { { ep->present_obs, O * sizeof(double) },
+                                { pos, D * sizeof(double) },
+                                { vel, D * sizeof(double) } };
+    status = gather(ep, status, n, sizeof rows / sizeof rows[0], rows);
     if (status != TCE_OK)
         return status;
     for (size_t i = 0; i < n; i++) {
-        const double *obs = ep->first_obs + i * ep->O;
-        memcpy(ep->obs + (first + i) * (ep->T + 1) * ep->O, obs, ep->O * sizeof *obs);
+        const double *obs = ep->present_obs + i * O;
+        memcpy(ep->obs + (first + i) * (ep->T + 1) * O, obs, O * sizeof *obs);
         agent_input(ep->agent, obs, 0.0, ep->inputs + (first + i) * ep->O_net);
     }
     return agent_normalise(ep->agent, n, ep->inputs + first * ep->O_net);
@@ -262,10 +380,12 @@ static tce_status choose_parameters(episodes *ep, size_t first, size_t n, int ex
     return status;
 }
 
-static tce_status run_round(episodes *ep, size_t first, size_t n)
+/* Paths of the episodes of a round. */
+static tce_status plan_round(episodes *ep, size_t first, size_t n, int explore)
 {
     const size_t T = ep->T, D = ep->D;
     const double start_time = 0.0;
+    const tce_status status = choose_parameters(ep, first, n, explore);
     tce_mp_grid grid = TCE_INIT(tce_mp_grid);
     grid.E = n;
     grid.T = T;
@@ -275,11 +395,16 @@ static tce_status run_round(episodes *ep, size_t first, size_t n)
     grid.init_time = &start_time;
     grid.init_pos = ep->init_pos + first * D;
     grid.init_vel = ep->init_vel + first * D;
-    tce_status status = tce_mp_trajectory(ep->agent->mp, &grid, ep->params + first * ep->P,
-                                          ep->pos + first * T * D, ep->vel + first * T * D, NULL);
-    if (status != TCE_OK)
-        return status;
+    return status == TCE_OK
+               ? tce_mp_trajectory(ep->agent->mp, &grid, ep->params + first * ep->P,
+                                   ep->pos + first * T * D, ep->vel + first * T * D, NULL)
+               : status;
+}
 
+/* Episodes first ... first + n - 1, which are a part's, along their paths. */
+static tce_status run_part(episodes *ep, tce_rollout *rollout, size_t first, size_t n)
+{
+    const size_t T = ep->T, D = ep->D;
     tce_rollout_paths paths = TCE_INIT(tce_rollout_paths);
     paths.obs = ep->obs + first * (T + 1) * ep->O;
     paths.rewards = ep->rewards + first * T;
@@ -289,52 +414,89 @@ static tce_status run_round(episodes *ep, size_t first, size_t n)
     paths.lengths = ep->lengths + first;
     paths.metrics = ep->M ? ep->results + first * ep->M : NULL;
     for (size_t i = 0; ep->begin_path && i < n; i++)
-        ep->begin_path(tce_rollout_instance(ep->rollout, i), T, ep->pos + (first + i) * T * D,
+        ep->begin_path(tce_rollout_instance(rollout, i), T, ep->pos + (first + i) * T * D,
                        ep->vel + (first + i) * T * D);
-    status = tce_rollout_run(ep->rollout, n, T, ep->pos + first * T * D, ep->vel + first * T * D,
-                             &paths);
+    return tce_rollout_run(rollout, n, T, ep->pos + first * T * D, ep->vel + first * T * D, &paths);
+}
+
+/* A batch along planned paths. */
+static tce_status plan_batch(episodes *ep, size_t first, size_t n, int explore)
+{
+    const size_t T = ep->T;
+    tce_status status = TCE_OK;
+    for (size_t at = 0; status == TCE_OK && at < n; at += ep->N)
+        status = plan_round(ep, first + at, smaller(ep->N, n - at), explore);
+    if (status != TCE_OK)
+        return status;
+    for (size_t k = 0; status == TCE_OK && k < ep->n_parts; k++) {
+        const episodes_part *part = &ep->parts[k];
+        status = run_part(ep, part->rollout, first + part->begin, part_rows(part, n));
+    }
+    const ranks_rows rows[] = {
+        { ep->obs + first * (T + 1) * ep->O, (T + 1) * ep->O * sizeof(double) },
+        { ep->rewards + first * T, T * sizeof(double) },
+        { ep->terminated + first * T, T },
+        { ep->dones + first * T, T },
+        { ep->events + first * T, T },
+        { ep->lengths + first, sizeof(int32_t) },
+        { ep->results + first * ep->M, ep->M * sizeof(double) },
+    };
+    status = gather(ep, status, n, sizeof rows / sizeof rows[0], rows);
     for (size_t k = first * T; k < (first + n) * T; k++)
         ep->dones[k] |= ep->terminated[k];
     return status;
 }
 
-/* A round along planned paths. */
-static tce_status plan_round(episodes *ep, size_t first, size_t n, int explore)
-{
-    const tce_status status = choose_parameters(ep, first, n, explore);
-    return status == TCE_OK ? run_round(ep, first, n) : status;
-}
-
 /* ---- at every step --------------------------------------------------------------------------- */
 
-/* Step t of a round: its actions, and what they brought. Returns whether an episode continues. */
-static tce_status act(episodes *ep, size_t first, size_t n, size_t t, int *out_goes_on)
+/* What step t has brought to row i of the batch. Returns whether its episode continues. */
+static int take_step(episodes *ep, size_t first, size_t i, size_t t)
 {
     const size_t O = ep->O, P = ep->P, T = ep->T;
-    tce_status status = agent_act(ep->agent, n, ep->first_obs, ep->spec->dt * (double)t,
-                                  ep->act_work, ep->step_actions);
-    if (status == TCE_OK)
-        status = tce_rollout_step(ep->rollout, n, ep->step_actions, ep->first_obs,
-                                  ep->step_results);
-    *out_goes_on = 0;
-    for (size_t i = 0; status == TCE_OK && i < n; i++) {
-        const tce_env_result *result = &ep->step_results[i];
-        const size_t e = first + i, step = e * T + t;
-        const int over = result->terminated || result->truncated;
-        ep->lengths[e] += t == 0 || !ep->dones[step - 1];
-        ep->rewards[step] = result->reward;
-        ep->terminated[step] = result->terminated != 0;
-        ep->dones[step] = (uint8_t)over;
-        ep->events[step] = result->event != 0;
-        memcpy(ep->actions + step * P, ep->step_actions + i * P, P * sizeof(double));
-        memcpy(ep->obs + (e * (T + 1) + t + 1) * O, ep->first_obs + i * O, O * sizeof(double));
-        *out_goes_on |= !over;
+    const tce_env_result *result = &ep->step_results[i];
+    const size_t e = first + i, step = e * T + t;
+    const int over = result->terminated || result->truncated;
+    ep->lengths[e] += t == 0 || !ep->dones[step - 1];
+    ep->rewards[step] = result->reward;
+    ep->terminated[step] = result->terminated != 0;
+    ep->dones[step] = (uint8_t)over;
+    ep->events[step] = result->event != 0;
+    memcpy(ep->actions + step * P, ep->step_actions + i * P, P * sizeof(double));
+    memcpy(ep->obs + (e * (T + 1) + t + 1) * O, ep->present_obs + i * O, O * sizeof(double));
+    return !over;
+}
+
+/*
+ * Step t of a batch: actions, round by round, and what they brought. *out_goes_on: an episode
+ * continues. Those that are over are stepped too, which changes nothing.
+ */
+static tce_status act(episodes *ep, size_t first, size_t n, size_t t, int *out_goes_on)
+{
+    const size_t O = ep->O, P = ep->P;
+    const double time = ep->spec->dt * (double)t;
+    tce_status status = TCE_OK;
+    for (size_t at = 0; status == TCE_OK && at < n; at += ep->N)
+        status = agent_act(ep->agent, smaller(ep->N, n - at), ep->present_obs + at * O, time,
+                           ep->act_work, ep->step_actions + at * P);
+    if (status != TCE_OK)
+        return status;
+    for (size_t k = 0; status == TCE_OK && k < ep->n_parts; k++) {
+        const episodes_part *part = &ep->parts[k];
+        const size_t at = part->begin;
+        status = tce_rollout_step(part->rollout, part_rows(part, n), ep->step_actions + at * P,
+                                  ep->present_obs + at * O, ep->step_results + at);
     }
+    const ranks_rows rows[] = { { ep->present_obs, O * sizeof(double) },
+                                { ep->step_results, sizeof *ep->step_results } };
+    status = gather(ep, status, n, sizeof rows / sizeof rows[0], rows);
+    *out_goes_on = 0;
+    for (size_t i = 0; status == TCE_OK && i < n; i++)
+        *out_goes_on |= take_step(ep, first, i, t);
     return status;
 }
 
 /*
- * Steps t … T - 1 of a round whose episodes are over: as the last step left them, without reward.
+ * Steps t … T - 1 of a batch whose episodes are over: as the last step left them, without reward.
  */
 static void fill_rest(episodes *ep, size_t first, size_t n, size_t t)
 {
@@ -365,7 +527,24 @@ static void erase_lost(episodes *ep, size_t e)
     }
 }
 
-static tce_status act_round(episodes *ep, size_t first, size_t n)
+/* Metrics of the episodes of a batch, and which of them were lost. */
+static tce_status end_batch(episodes *ep, size_t first, size_t n)
+{
+    tce_status status = TCE_OK;
+    for (size_t k = 0; k < ep->n_parts; k++) {
+        const episodes_part *part = &ep->parts[k];
+        const size_t n_rows = part_rows(part, n), at = first + part->begin;
+        if (status == TCE_OK && ep->M > 0)
+            status = tce_rollout_metrics(part->rollout, n_rows, ep->results + at * ep->M);
+        for (size_t i = 0; i < n_rows; i++)
+            ep->lost[part->begin + i] = tce_rollout_status(part->rollout, i) != TCE_OK;
+    }
+    const ranks_rows rows[] = { { ep->results + first * ep->M, ep->M * sizeof(double) },
+                                { ep->lost, sizeof *ep->lost } };
+    return gather(ep, status, n, sizeof rows / sizeof rows[0], rows);
+}
+
+static tce_status act_batch(episodes *ep, size_t first, size_t n)
 {
     int goes_on = 1;
     size_t t = 0;
@@ -376,10 +555,9 @@ static tce_status act_round(episodes *ep, size_t first, size_t n)
     if (status != TCE_OK)
         return status;
     fill_rest(ep, first, n, t);
-    if (ep->M > 0)
-        status = tce_rollout_metrics(ep->rollout, n, ep->results + first * ep->M);
+    status = end_batch(ep, first, n);
     for (size_t i = 0; i < n; i++)
-        if (tce_rollout_status(ep->rollout, i) != TCE_OK)
+        if (ep->lost[i])
             erase_lost(ep, first + i);
     return status;
 }
@@ -395,35 +573,38 @@ static void sum_rewards(episodes *ep)
     }
 }
 
+/* Episodes that run at once, then the rounds that they are, in order. */
+static tce_status collect_batch(episodes *ep, size_t first, size_t n, int explore, after_round hook,
+                                void *context)
+{
+    tce_status status = start_batch(ep, first, n);
+    if (status == TCE_OK)
+        status = ep->agent->acts ? act_batch(ep, first, n) : plan_batch(ep, first, n, explore);
+    for (size_t at = 0; status == TCE_OK && hook && at < n; at += ep->N)
+        status = hook(context, ep, first + at, smaller(ep->N, n - at));
+    for (size_t i = 0; status == TCE_OK && i < n; i++) {
+        ep->n_dropped += ep->lengths[first + i] == 0;
+        ep->n_steps += ep->lengths[first + i];
+    }
+    return status;
+}
+
 tce_status episodes_collect(episodes *ep, uint64_t number, int explore, after_round hook,
                             void *context)
 {
-    const size_t n_rounds = (ep->E + ep->N - 1) / ep->N;
     ep->number = number;
     ep->n_dropped = 0;
     ep->n_steps = 0;
-    tce_status status = !ep->states ? TCE_OK
-                        : is_evaluation(ep)
-                            ? tce_rollout_set_states(ep->rollout, ep->N, ep->states, NULL)
-                            : tce_rollout_get_states(ep->rollout, ep->N, ep->states);
-    for (size_t round = 0; status == TCE_OK && round < n_rounds; round++) {
-        const size_t first = round * ep->N;
-        const size_t n = smaller(ep->N, ep->E - first);
-        status = start_round(ep, first, n);
-        if (status == TCE_OK && ep->agent->acts)
-            status = act_round(ep, first, n);
-        else if (status == TCE_OK)
-            status = plan_round(ep, first, n, explore);
-        if (status == TCE_OK && hook)
-            status = hook(context, ep, first, n);
-        for (size_t i = 0; i < n; i++) {
-            ep->n_dropped += ep->lengths[first + i] == 0;
-            ep->n_steps += ep->lengths[first + i];
-        }
-    }
+    tce_status status = !ep->states         ? TCE_OK
+                        : is_evaluation(ep) ? set_states(ep, ep->N, ep->states)
+                                            : get_states(ep, ep->states);
+    if (ep->states)
+        status = gather_states(ep, status, ep->states);
+    for (size_t first = 0; status == TCE_OK && first < ep->E; first += ep->B)
+        status = collect_batch(ep, first, smaller(ep->B, ep->E - first), explore, hook, context);
     if (status == TCE_OK && ep->n_dropped == ep->E)
         return tce_fail(TCE_E_ENV, "all %zu episodes were dropped; the first said: %s", ep->E,
-                        tce_rollout_message(ep->rollout, 0));
+                        tce_rollout_message(ep->parts[0].rollout, 0));
     if (status == TCE_OK)
         sum_rewards(ep);
     return status;
@@ -500,7 +681,7 @@ tce_status collect_replay(const episodes *ep, size_t e, void *instance, double *
 {
     tce_status status = TCE_OK;
     if (ep->states) {
-        const size_t env = e % ep->N, n_state = tce_rollout_n_state(ep->rollout);
+        const size_t env = e % ep->N, n_state = tce_rollout_n_state(ep->parts[0].rollout);
         status = ep->vtable->set_state(instance, ep->states + env * n_state, work);
         for (size_t before = env; status == TCE_OK && before < e; before += ep->N)
             status = replay_one(ep, before, instance, work, NULL, NULL);
@@ -512,16 +693,15 @@ tce_status collect_replay(const episodes *ep, size_t e, void *instance, double *
 
 tce_status episodes_save(const episodes *ep, tce_store *store, const char *name)
 {
-    const size_t shape[2] = { ep->N, tce_rollout_n_state(ep->rollout) };
-    int failed = 0;
     if (!ep->spec->carries_state)
         return TCE_OK;
+    const size_t shape[2] = { ep->N, tce_rollout_n_state(ep->parts[0].rollout) };
+    int failed = 0;
     double *states = array_of_doubles(shape[0] * shape[1], &failed);
     tce_status status = failed ? tce_fail(TCE_E_NOMEM,
                                           "no memory for the states of %zu environments", ep->N)
-                               : TCE_OK;
-    if (status == TCE_OK)
-        status = tce_rollout_get_states(ep->rollout, ep->N, states);
+                               : get_states(ep, states);
+    status = gather_states(ep, status, states);
     if (status == TCE_OK)
         status = tce_store_put(store, name, TCE_STORE_F64, 2, shape, states);
     free(states);
@@ -541,7 +721,7 @@ tce_status episodes_load(episodes *ep, const tce_store *store, const char *name)
     if (status != TCE_OK)
         return status;
     if (array.type != TCE_STORE_F64 || array.rank != 2 ||
-        array.shape[1] != tce_rollout_n_state(ep->rollout))
+        array.shape[1] != tce_rollout_n_state(ep->parts[0].rollout))
         return tce_fail(TCE_E_CORRUPT, "%s are not the states of this task", name);
-    return tce_rollout_set_states(ep->rollout, smaller(ep->N, array.shape[0]), array.data, NULL);
+    return ranks_agree(ep->ranks, set_states(ep, smaller(ep->N, array.shape[0]), array.data));
 }

@@ -11,9 +11,26 @@
 
 /* ---- life cycle ------------------------------------------------------------------------------ */
 
+/* Which environments are this process's. */
+static tce_status share_envs(stepping *st, ranks *all)
+{
+    const int32_t n_ranks = ranks_count(all), rank = ranks_rank(all);
+    st->ranks = all;
+    st->shares = malloc(((size_t)n_ranks + 1) * sizeof *st->shares);
+    if (!st->shares)
+        return tce_fail(TCE_E_NOMEM, "no memory for %d ranks", (int)n_ranks);
+    for (int32_t r = 0; r <= n_ranks; r++)
+        st->shares[r] = ranks_share(all, st->N, r);
+    st->begin = st->shares[rank];
+    st->end = st->shares[rank + 1];
+    return TCE_OK;
+}
+
 static tce_status create_envs(stepping *st, const task *t, const settings *s,
                               const stepping_options *options)
 {
+    /* one tells what the task is like, also where none is stepped */
+    const size_t n = st->end > st->begin ? st->end - st->begin : 1;
     tce_rollout_options rollout;
     tce_rollout_options_init(&rollout, sizeof rollout);
     rollout.vtable = t->vtable;
@@ -22,14 +39,14 @@ static tce_status create_envs(stepping *st, const task *t, const settings *s,
     rollout.seed = s->run.seed;
     rollout.purpose = options->purpose;
     rollout.on_fault = s->collect.on_fault;
-    st->envs = calloc((size_t)options->n_envs, sizeof(tce_rollout *));
+    st->envs = calloc(n, sizeof(tce_rollout *));
     if (!st->envs)
-        return tce_fail(TCE_E_NOMEM, "no memory for %d environments", (int)options->n_envs);
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu environments", n);
     tce_status status = TCE_OK;
-    while (status == TCE_OK && st->N < (size_t)options->n_envs) {
-        rollout.first_env = st->N;
-        status = tce_rollout_create(&rollout, NULL, &st->envs[st->N]);
-        st->N += status == TCE_OK;
+    while (status == TCE_OK && st->n_envs < n) {
+        rollout.first_env = st->end > st->begin ? st->begin + st->n_envs : 0;
+        status = tce_rollout_create(&rollout, NULL, &st->envs[st->n_envs]);
+        st->n_envs += status == TCE_OK;
     }
     return status;
 }
@@ -39,7 +56,10 @@ tce_status stepping_create(stepping *st, const task *t, const settings *s, tce_p
 {
     memset(st, 0, sizeof *st);
     snprintf(st->task_options, sizeof st->task_options, "%s", s->task.options);
-    const tce_status status = create_envs(st, t, s, options);
+    st->N = (size_t)options->n_envs;
+    tce_status status = share_envs(st, t->ranks);
+    if (status == TCE_OK)
+        status = create_envs(st, t, s, options);
     if (status != TCE_OK)
         return status;
     const tce_env_spec *spec = tce_rollout_spec(st->envs[0]);
@@ -106,28 +126,49 @@ tce_status stepping_allocate(stepping *st, memory *m)
 
 void stepping_free(stepping *st)
 {
-    for (size_t i = 0; i < st->N; i++)
+    for (size_t i = 0; i < st->n_envs; i++)
         tce_rollout_free(st->envs[i]);
     free(st->envs);
+    free(st->shares);
     memset(st, 0, sizeof *st);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
+
+/* Environment i, which is this process's. */
+static tce_rollout *env_of(const stepping *st, size_t i)
+{
+    return st->envs[i - st->begin];
+}
+
+/* work for each environment of this process, by its place among them. */
+static tce_status run_own(const stepping *st, tce_pool_work work, void *context)
+{
+    return tce_pool_run(st->pool, st->end - st->begin, 1, work, context);
+}
+
+/* Rows of all environments, [N, row_size] each, on all ranks. */
+static tce_status gather(const stepping *st, tce_status status, size_t n_arrays,
+                         const ranks_rows *arrays)
+{
+    return ranks_gather_rows(st->ranks, status, st->shares, st->N, n_arrays, arrays);
+}
 
 /* Begins episode numbers[i]; one that cannot be begun waits. out_obs [O]. */
 static tce_status begin_episode(stepping *st, size_t i, double *out_obs)
 {
     st->returns[i] = 0.0;
     st->lengths[i] = 0;
-    const tce_status status = tce_rollout_reset(st->envs[i], 1, st->numbers[i], out_obs, NULL,
+    const tce_status status = tce_rollout_reset(env_of(st, i), 1, st->numbers[i], out_obs, NULL,
                                                 NULL);
-    st->waiting[i] = tce_rollout_status(st->envs[i], 0) != TCE_OK;
+    st->waiting[i] = tce_rollout_status(env_of(st, i), 0) != TCE_OK;
     return status;
 }
 
-static tce_status begin_work(void *context, size_t chunk, size_t i, size_t end, int32_t worker)
+static tce_status begin_work(void *context, size_t chunk, size_t place, size_t end, int32_t worker)
 {
     stepping *st = context;
+    const size_t i = st->begin + place;
     (void)chunk;
     (void)end;
     (void)worker;
@@ -150,7 +191,9 @@ tce_status stepping_begin(stepping *st, int *out_fresh)
         *out_fresh = !st->begun;
     if (st->begun)
         return TCE_OK;
-    const tce_status status = tce_pool_run(st->pool, st->N, 1, begin_work, st);
+    const ranks_rows rows[] = { { st->obs, st->O * sizeof *st->obs }, { st->waiting, 1 } };
+    const tce_status status = gather(st, run_own(st, begin_work, st), sizeof rows / sizeof rows[0],
+                                     rows);
     if (status != TCE_OK)
         return status;
     st->begun = 1;
@@ -161,7 +204,7 @@ tce_status stepping_begin(stepping *st, int *out_fresh)
 static tce_status step_env(stepping *st, size_t i)
 {
     double *reached = st->reached + i * st->O;
-    tce_rollout *env = st->envs[i];
+    tce_rollout *env = env_of(st, i);
     tce_env_result result = { .terminated = 1 };
     tce_status status = TCE_OK;
     st->ended[i] = 0;
@@ -185,16 +228,14 @@ static tce_status step_env(stepping *st, size_t i)
 }
 
 /* A step of environment i, and its next episode where that one is over. */
-static tce_status step_work(void *context, size_t chunk, size_t i, size_t end, int32_t worker)
+static tce_status step_work(void *context, size_t chunk, size_t place, size_t end, int32_t worker)
 {
     stepping *st = context;
+    const size_t i = st->begin + place;
     double *next = st->next + i * st->O;
     (void)chunk;
     (void)end;
     (void)worker;
-    if (st->taken)
-        memcpy(st->taken + (i * st->T + (size_t)st->lengths[i]) * st->A, st->actions + i * st->A,
-               st->A * sizeof(double));
     const tce_status status = step_env(st, i);
     if (status != TCE_OK)
         return status;
@@ -235,11 +276,43 @@ void stepping_white_noise(const stepping *st, double *out)
     }
 }
 
+/* Keeps the actions, of all environments, that lead to where these are. */
+static void keep_actions(stepping *st)
+{
+    for (size_t i = 0; st->taken && i < st->N; i++)
+        memcpy(st->taken + (i * st->T + (size_t)st->lengths[i]) * st->A, st->actions + i * st->A,
+               st->A * sizeof(double));
+}
+
+/* What a step of this process's environments has brought, to all ranks. */
+static tce_status share_step(stepping *st, tce_status status)
+{
+    const ranks_rows rows[] = {
+        { st->reached, st->O * sizeof *st->reached },
+        { st->next, st->O * sizeof *st->next },
+        { st->rewards, sizeof *st->rewards },
+        { st->end_metrics, st->M * sizeof *st->end_metrics },
+        { st->end_returns, sizeof *st->end_returns },
+        { st->returns, sizeof *st->returns },
+        { st->numbers, sizeof *st->numbers },
+        { st->lengths, sizeof *st->lengths },
+        { st->end_lengths, sizeof *st->end_lengths },
+        { st->terminated, 1 },
+        { st->truncated, 1 },
+        { st->lost, 1 },
+        { st->ended, 1 },
+        { st->waiting, 1 },
+    };
+    return gather(st, status, sizeof rows / sizeof rows[0], rows);
+}
+
 static tce_status step_all(stepping *st, const stepping_learner *learner)
 {
     tce_status status = learner->choose(learner->context, st, st->obs, st->actions);
-    if (status == TCE_OK)
-        status = tce_pool_run(st->pool, st->N, 1, step_work, st);
+    if (status != TCE_OK)
+        return status;
+    keep_actions(st);
+    status = share_step(st, run_own(st, step_work, st));
     if (status != TCE_OK)
         return status;
     count_ends(st);
@@ -299,18 +372,23 @@ static tce_status put(tce_store *store, const char *name, const char *part, int3
 }
 
 /* Where the environments are: their states, or the actions that lead there. */
-static tce_status put_places(const stepping *st, tce_store *store, const char *name)
+static tce_status put_places(const stepping *st, tce_status before, tce_store *store,
+                             const char *name)
 {
     const size_t S = tce_rollout_n_state(st->envs[0]);
     if (S == 0)
-        return put(store, name, "taken", TCE_STORE_F64, st->N, st->T * st->A, st->taken);
+        return before != TCE_OK
+                   ? before
+                   : put(store, name, "taken", TCE_STORE_F64, st->N, st->T * st->A, st->taken);
     int failed = 0;
     double *states = array_of_doubles(st->N * S, &failed);
-    if (failed)
-        return tce_fail(TCE_E_NOMEM, "no memory for the states of %zu environments", st->N);
-    tce_status status = TCE_OK;
-    for (size_t i = 0; status == TCE_OK && i < st->N; i++)
-        status = tce_rollout_get_states(st->envs[i], 1, states + i * S);
+    tce_status status = failed ? tce_fail(TCE_E_NOMEM,
+                                          "no memory for the states of %zu environments", st->N)
+                               : before;
+    for (size_t i = st->begin; status == TCE_OK && i < st->end; i++)
+        status = tce_rollout_get_states(env_of(st, i), 1, states + i * S);
+    const ranks_rows rows = { states, S * sizeof *states };
+    status = gather(st, status, 1, &rows);
     if (status == TCE_OK)
         status = put(store, name, "states", TCE_STORE_F64, st->N, S, states);
     free(states);
@@ -334,9 +412,7 @@ tce_status stepping_save(const stepping *st, tce_store *store, const char *name)
         status = put(store, name, "lengths", TCE_STORE_I32, st->N, 0, st->lengths);
     if (status == TCE_OK)
         status = put(store, name, "waiting", TCE_STORE_U8, st->N, 0, st->waiting);
-    if (status != TCE_OK)
-        return status;
-    return put_places(st, store, name);
+    return put_places(st, status, store, name);
 }
 
 /* What stepping_load reads, before any of it is used. */
@@ -407,27 +483,29 @@ static tce_status replay_env(const saved *s, size_t i)
     stepping *st = s->st;
     double *obs = st->reached + i * st->O;
     tce_env_result result;
-    tce_status status = tce_rollout_reset(st->envs[i], 1, s->numbers[i], obs, NULL, NULL);
+    tce_status status = tce_rollout_reset(env_of(st, i), 1, s->numbers[i], obs, NULL, NULL);
     for (int32_t t = 0; status == TCE_OK && t < s->lengths[i]; t++)
-        status = tce_rollout_step(st->envs[i], 1, s->taken + (i * st->T + (size_t)t) * st->A, obs,
+        status = tce_rollout_step(env_of(st, i), 1, s->taken + (i * st->T + (size_t)t) * st->A, obs,
                                   &result);
     return status;
 }
 
 /* Brings environment i to where it was, and compares what it shows there. */
-static tce_status load_work(void *context, size_t chunk, size_t i, size_t end, int32_t worker)
+static tce_status load_work(void *context, size_t chunk, size_t place, size_t end, int32_t worker)
 {
     const saved *s = context;
     const stepping *st = s->st;
-    const size_t S = tce_rollout_n_state(st->envs[i]);
+    const size_t i = st->begin + place;
+    const size_t S = tce_rollout_n_state(env_of(st, i));
     double *obs = st->reached + i * st->O;
     (void)chunk;
     (void)end;
     (void)worker;
     if (S == 0 && s->waiting[i])
         return TCE_OK;
-    const tce_status status = S > 0 ? tce_rollout_set_states(st->envs[i], 1, s->states + i * S, obs)
-                                    : replay_env(s, i);
+    const tce_status status = S > 0
+                                  ? tce_rollout_set_states(env_of(st, i), 1, s->states + i * S, obs)
+                                  : replay_env(s, i);
     if (status != TCE_OK || s->waiting[i])
         return status;
     for (size_t k = 0; k < st->O; k++)
@@ -464,7 +542,8 @@ tce_status stepping_load(stepping *st, const tce_store *store, const char *name)
         if (status == TCE_OK)
             status = read_saved(&s, store, name);
         if (status == TCE_OK)
-            status = tce_pool_run(st->pool, st->N, 1, load_work, &s);
+            status = run_own(st, load_work, &s);
+        status = ranks_agree(st->ranks, status);
         if (status == TCE_OK)
             use_saved(&s);
         memory_free(&m);

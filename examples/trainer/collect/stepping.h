@@ -10,6 +10,9 @@
  * Collection continues across iterations: stepping_run takes up the episodes where they are.
  * Episode k of environment i draws from the stream (seed, purpose, i, k), where k counts that
  * environment's own episodes, so that nothing depends on threads or on when other environments end.
+ *
+ * Ranks share the environments, and gather after each step what it brought: `choose` and `seen` are
+ * called on all ranks with the same rows, which are those of one process.
  */
 #ifndef TRAINER_STEPPING_H
 #define TRAINER_STEPPING_H
@@ -51,7 +54,14 @@ struct stepping {
     const tce_env_spec *spec;
     tce_pool *pool;
     size_t N, O, A, T, M;
-    tce_rollout **envs; /* [N]: a roll-out of one environment each, so that an item has its own */
+    ranks *ranks;      /* or NULL */
+    size_t *shares;    /* [ranks + 1] environments that each rank steps */
+    size_t begin, end; /* those of this process */
+    /*
+     * [end - begin], one at least: a roll-out of one environment each, so that an item has its own
+     */
+    tce_rollout **envs;
+    size_t n_envs;
     char task_options[TEXT_SIZE];
     uint64_t seed;
     int begun;      /* all were reset once, or come from a checkpoint */

@@ -9,6 +9,9 @@
  * What is left is the method's and the library's own. Reported is the iteration whose rest is the
  * median share of it: its numbers belong together, and a moment when the machine was busy does not
  * count.
+ *
+ * Of several ranks the numbers are those of the first: its wall-clock and processor time, and what
+ * it has received from the others.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -19,6 +22,7 @@
 
 #include "commands/bench_tasks.h"
 #include "commands/commands.h"
+#include "commands/together.h"
 #include "methods/methods.h"
 #include "tools/blas.h"
 #include "tools/memory.h"
@@ -41,7 +45,17 @@ static const char OPTIONS[] =
     "  --help            this, and every setting\n";
 
 /* What is measured of an iteration; the seconds of the method's phases follow. */
-enum { WALL, PROCESSOR, STEPS, ENVIRONMENT, N_NUMBERS };
+enum {
+    WALL,
+    PROCESSOR,
+    STEPS,
+    ENVIRONMENT,
+    RUN_CALLS, /* of ranks: collective calls and bytes received, for episodes and agreement */
+    RUN_BYTES,
+    POOL_CALLS, /* and for passes of networks */
+    POOL_BYTES,
+    N_NUMBERS
+};
 
 /* A learner that is timed, and episodes of its agent to run again. */
 typedef struct bench {
@@ -49,6 +63,7 @@ typedef struct bench {
     size_t n_threads;
     const settings *s;
     const method *way;
+    ranks *ranks;
     tce_pool *pool;
     void *learner;
     episodes ep;
@@ -138,12 +153,18 @@ static tce_status time_learner(bench *b, double *row)
 {
     memset(row, 0, b->n_row * sizeof *row);
     progress made = { .values = b->values, .seconds = row + N_NUMBERS };
+    const ranks_traffic own = ranks_own_traffic(b->ranks);
+    const ranks_traffic pool = ranks_traffic_of_pools(b->ranks);
     const double wall = clock_seconds(CLOCK_MONOTONIC);
     const double processor = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
     const tce_status status = b->way->iterate(b->learner, ++b->done, &made);
     row[WALL] = clock_seconds(CLOCK_MONOTONIC) - wall;
     row[PROCESSOR] = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - processor;
     row[STEPS] = (double)made.env_steps;
+    row[RUN_CALLS] = (double)(ranks_own_traffic(b->ranks).calls - own.calls);
+    row[RUN_BYTES] = (double)(ranks_own_traffic(b->ranks).bytes - own.bytes);
+    row[POOL_CALLS] = (double)(ranks_traffic_of_pools(b->ranks).calls - pool.calls);
+    row[POOL_BYTES] = (double)(ranks_traffic_of_pools(b->ranks).bytes - pool.bytes);
     return status;
 }
 
@@ -165,13 +186,21 @@ static int every_phase_took_time(const bench *b, const double *row)
     return 1;
 }
 
+/* One rank that is decides for all. */
+static int is_warming_up(const bench *b, tce_status *status)
+{
+    int32_t warming_up = !every_phase_took_time(b, b->rows);
+    *status = ranks_most(b->ranks, &warming_up);
+    return *status == TCE_OK && warming_up;
+}
+
 /* The first iterations, up to one with all phases, touch all memory and do not count. */
 static tce_status time_iterations(bench *b)
 {
     double step;
     b->same_rewards = 1;
     tce_status status = time_learner(b, b->rows);
-    while (status == TCE_OK && !every_phase_took_time(b, b->rows) && b->done < MOST_WARM_UP)
+    while (status == TCE_OK && is_warming_up(b, &status) && b->done < MOST_WARM_UP)
         status = time_learner(b, b->rows);
     if (status == TCE_OK)
         status = time_step(b, (uint64_t)b->done, &step);
@@ -200,9 +229,12 @@ static void print_json(const bench *b)
     printf("\"processor_seconds\": %.9g, \"environment_seconds\": %.9g, ", row[PROCESSOR],
            row[ENVIRONMENT]);
     printf("\"own_share\": %.6g, \"env_steps\": %.0f, \"steps_per_second\": %.9g, "
-           "\"env_microseconds_per_step\": %.6g, \"replay_same\": %s}\n",
+           "\"env_microseconds_per_step\": %.6g, \"replay_same\": %s, \"ranks\": %d, ",
            own_share(row), row[STEPS], row[STEPS] / row[WALL], 1e6 * row[ENVIRONMENT] / row[STEPS],
-           b->same_rewards ? "true" : "false");
+           b->same_rewards ? "true" : "false", (int)ranks_count(b->ranks));
+    printf("\"run_calls\": %.0f, \"run_bytes\": %.0f, \"network_calls\": %.0f, "
+           "\"network_bytes\": %.0f}\n",
+           row[RUN_CALLS], row[RUN_BYTES], row[POOL_CALLS], row[POOL_BYTES]);
 }
 
 static void print_part(const char *name, double seconds, double of, const char *note)
@@ -210,13 +242,32 @@ static void print_part(const char *name, double seconds, double of, const char *
     printf("  %-15s %10.4f s  %5.1f %%  %s\n", name, seconds, 100.0 * seconds / of, note);
 }
 
+/* What ranks share of an iteration, and what they repeat. */
+static void print_ranks(const bench *b)
+{
+    const double *row = median_row(b);
+    const double mega = 1e-6;
+    printf("\n%d ranks: what they share per iteration, and what the first one receives\n",
+           (int)ranks_count(b->ranks));
+    printf("  %-15s split by %s, %.0f exchanges, %.3f MB\n", "simulation",
+           b->way->plans ? "episode" : "environment", row[RUN_CALLS], mega * row[RUN_BYTES]);
+    if (row[POOL_CALLS] > 0.0)
+        printf("  %-15s passes over many rows split by row, %.0f exchanges, %.3f MB\n", "networks",
+               row[POOL_CALLS], mega * row[POOL_BYTES]);
+    else
+        printf("  %-15s repeated on every rank: too few rows to be worth sending\n", "networks");
+    printf("  %-15s repeated on every rank\n", "all else");
+}
+
 static void print_table(const bench *b)
 {
     const double *row = median_row(b);
-    char note[256];
-    printf("%s, %s, %.0f environment steps per iteration, %zu threads; the median of %" PRId64
+    char note[256], of_ranks[64] = "";
+    if (b->ranks)
+        snprintf(of_ranks, sizeof of_ranks, "%d ranks of ", (int)ranks_count(b->ranks));
+    printf("%s, %s, %.0f environment steps per iteration, %s%zu threads; the median of %" PRId64
            " iterations\n\n",
-           b->s->task.name, b->s->table->name, row[STEPS], b->n_threads, b->iterations);
+           b->s->task.name, b->s->table->name, row[STEPS], of_ranks, b->n_threads, b->iterations);
     printf("wall-clock time\n");
     snprintf(note, sizeof note, "%.0f environment steps per second", row[STEPS] / row[WALL]);
     print_part("iteration", row[WALL], row[WALL], note);
@@ -231,6 +282,8 @@ static void print_table(const bench *b)
     print_part("environment", row[ENVIRONMENT], row[PROCESSOR], note);
     print_part("everything else", row[PROCESSOR] - row[ENVIRONMENT], row[PROCESSOR],
                "the method's and the library's own");
+    if (b->ranks)
+        print_ranks(b);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -246,6 +299,7 @@ static tce_status create(bench *b, const task *t)
     tce_pool_options options;
     tce_pool_options_init(&options, sizeof options);
     options.n_threads = s->run.threads;
+    ranks_join_pool(t->ranks, &options);
     tce_status status = tce_pool_create(&options, NULL, &b->pool);
     const method_context c = { s, t, b->pool };
     if (status == TCE_OK)
@@ -271,21 +325,51 @@ static tce_status create(bench *b, const task *t)
                : TCE_OK;
 }
 
-static int run_bench(const settings *s, const task *t, int64_t iterations, int json)
+static tce_status measure(bench *b, const task *t)
 {
-    bench b = { .iterations = iterations, .s = s, .way = method_of(s) };
-    tce_status status = create(&b, t);
+    const tce_status status = ranks_agree(t->ranks, create(b, t));
+    return status == TCE_OK ? time_iterations(b) : status;
+}
+
+static void free_bench(bench *b)
+{
+    episodes_free(&b->ep);
+    b->way->destroy(b->learner);
+    memory_free(&b->arrays);
+    tce_pool_free(b->pool);
+}
+
+static bench begin(const order *o, const task *t)
+{
+    const bench b = {
+        .iterations = o->iterations, .s = &o->s, .way = method_of(&o->s), .ranks = t->ranks
+    };
+    return b;
+}
+
+tce_status bench_together(const order *o, const task *t)
+{
+    bench b = begin(o, t);
+    const tce_status status = measure(&b, t);
+    free_bench(&b);
+    return status;
+}
+
+static int run_bench(const settings *s, task *t, int64_t iterations, int json)
+{
+    const order o = { .kind = ORDER_BENCH, .iterations = iterations, .s = *s };
+    tce_status status = together_order(&o);
+    t->ranks = together();
+    bench b = begin(&o, t);
+    status = ranks_agree(t->ranks, status);
     if (status == TCE_OK)
-        status = time_iterations(&b);
+        status = measure(&b, t);
     const int result = status == TCE_OK ? EXIT_FINE : fail();
     if (result == EXIT_FINE && json)
         print_json(&b);
     else if (result == EXIT_FINE)
         print_table(&b);
-    episodes_free(&b.ep);
-    b.way->destroy(b.learner);
-    memory_free(&b.arrays);
-    tce_pool_free(b.pool);
+    free_bench(&b);
     return result;
 }
 

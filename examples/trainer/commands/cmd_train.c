@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "commands/commands.h"
+#include "commands/together.h"
 #include "queue/display.h"
 #include "queue/queue.h"
 #include "queue/signals.h"
@@ -311,18 +312,30 @@ static int report_interrupt(display *d, const char *folder, const settings *s, c
     return EXIT_INTERRUPTED;
 }
 
-static int train_in(const char *folder, const settings *s, run_start start, display *d)
+tce_status train_together(const order *o, const run_observer *observer, run_result *out)
 {
     task t;
-    run_result result;
+    memset(out, 0, sizeof *out);
+    tce_status status = ranks_agree(together(), task_open(&o->s, &t));
+    t.ranks = together();
+    const run_plan plan = { o->folder, &o->s, &t, o->start, observer };
+    if (status == TCE_OK)
+        status = run_carry_out(&plan, out);
+    task_close(&t);
+    return status;
+}
+
+static int train_in(const char *folder, const settings *s, run_start start, display *d)
+{
+    run_result result = { 0 };
     run_observer observer;
-    if (task_open(s, &t) != TCE_OK)
-        return fail();
+    order o = { .kind = ORDER_TRAIN, .start = start, .s = *s };
+    snprintf(o.folder, sizeof o.folder, "%s", folder);
     display_observe(d, &observer);
     signals_enter_folder();
-    const run_plan plan = { folder, s, &t, start, &observer };
-    const tce_status status = run_carry_out(&plan, &result);
-    task_close(&t);
+    tce_status status = together_order(&o);
+    if (status == TCE_OK)
+        status = train_together(&o, &observer, &result);
     if (status != TCE_OK)
         return report_failure(d, status, folder, s, &result);
     if (result.interrupted)
@@ -415,6 +428,8 @@ static int train_queue(const train_options *o, queue *asked, settings *s)
             "--restart is for a single run, and %s is a queue: name one of its runs, or "
             "begin the queue in another folder",
             folder);
+    if (together())
+        return fail_usage("train", "a queue of runs is started by tce, without mpirun");
     signals_enter_folder();
     if (asked && folder_make(folder) != TCE_OK)
         return fail();

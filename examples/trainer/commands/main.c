@@ -11,6 +11,7 @@
 
 #include "commands/commands.h"
 #include "commands/hand_over.h"
+#include "commands/together.h"
 #include "tools/blas.h"
 #include "tools/program.h"
 #include "tools/words.h"
@@ -49,6 +50,13 @@ static int finish(int code)
     return code == EXIT_FINE ? EXIT_FAILED : code;
 }
 
+/* By all ranks of a job; by this process, where it is alone. */
+static int run_together(const command *c, int argc, char **argv)
+{
+    const int code = together_begin(argc, argv);
+    return code >= 0 ? code : together_end(c->run(argc - 1, argv + 1));
+}
+
 static int run_command(int argc, char **argv)
 {
     /* the commands say themselves what is wrong with an option, and how to write it */
@@ -58,7 +66,7 @@ static int run_command(int argc, char **argv)
         return EXIT_USAGE;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("tce %s\n", tce_version_string());
+        printf("tce %s%s\n", tce_version_string(), ranks_are_possible() ? " with MPI" : "");
         return EXIT_FINE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
@@ -80,11 +88,14 @@ static int run_command(int argc, char **argv)
                 near ? ", did you mean " : "", near ? near : "", near ? "?" : ";");
         return EXIT_USAGE;
     }
-    if (!asks_help && (c->run == cmd_train || c->run == cmd_eval) && asks_for_python(argc, argv))
+    if (asks_help)
+        return c->run(2, help_arguments);
+    if ((c->run == cmd_train || c->run == cmd_eval) && asks_for_python(argc, argv))
         return hand_over(argc, argv);
-    if (!asks_help)
-        restart_for_better_kernels(argv);
-    return asks_help ? c->run(2, help_arguments) : c->run(argc - 1, argv + 1);
+
+    /* a process does not start another program in its place once it has joined a job */
+    restart_for_better_kernels(argv);
+    return run_together(c, argc, argv);
 }
 
 int main(int argc, char **argv)

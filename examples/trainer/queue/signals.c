@@ -32,7 +32,8 @@ static void on_signal(int number)
 
 void signals_catch(void)
 {
-    static const int STOPPING[] = { SIGINT, SIGTERM, SIGHUP };
+    /* mpirun and batch systems pass SIGUSR1 on */
+    static const int STOPPING[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1 };
     struct sigaction action;
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);

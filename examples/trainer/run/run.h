@@ -110,9 +110,15 @@ long run_lock_holder(const char *folder);
 /*
  * The policy and normaliser of run.init_from into those of an agent that was just made; Adam starts
  * anew. TCE_E_SHAPE, TCE_E_VALUE: they are not of the same sizes, inputs or primitive; the message
- * says which.
+ * says which. On all ranks.
  */
-tce_status run_init(const settings *s, const agent *to);
+tce_status run_init(const settings *s, ranks *all, const agent *to);
+
+/*
+ * A file of the program's own, as own_store_load, that the first rank reads: on all ranks, with the
+ * same status.
+ */
+tce_status run_load_store(ranks *all, const char *path, tce_store **out);
 
 /* ---- logs ------------------------------------------------------------------------------------ */
 
@@ -176,12 +182,18 @@ typedef struct run_subject {
     const method *way;
     void *learner;
     const metrics *row; /* all that it logs, by name */
-    journal *rows;      /* in the folder's checkpoints/; NULL: the learner has none to keep */
+    /*
+     * in the folder's checkpoints/; NULL: the learner has none to keep, or this is not the rank
+     * that keeps them
+     */
+    journal *rows;
+    ranks *ranks; /* that train it together, or NULL: the first one reads and writes files */
 } run_subject;
 
 /*
  * Writes new rows of the replay, then ckpt-<iteration>, then policy.safetensors, then removes
- * checkpoints beyond the newest run.checkpoint_keep, and rows that none of those left needs.
+ * checkpoints beyond the newest run.checkpoint_keep, and rows that none of those left needs. All
+ * ranks call it, and have the status of the one that writes.
  */
 tce_status checkpoint_save(const char *folder, const run_subject *subject, const run_mark *mark,
                            const char *columns);
@@ -215,8 +227,8 @@ tce_status run_settings_resume(const char *folder, const settings_table *const *
 tce_status checkpoint_export(const char *folder, const run_subject *subject);
 
 /*
- * Loads the newest checkpoint that is whole and fits learner, task and progress.csv. Damaged ones
- * before it are set aside as *.damaged, with a note. *columns is the caller's to free.
+ * Loads the newest checkpoint that is whole and fits learner, task and progress.csv, on all ranks.
+ * Damaged ones before it are set aside as *.damaged, with a note. *columns is the caller's to free.
  * TCE_E_NOT_FOUND: there is none. TCE_E_VALUE: it was written with other settings; the message
  * names the key and both values. TCE_E_SHAPE: there are whole ones, but none that fits.
  */
@@ -275,7 +287,10 @@ typedef struct run_observer {
     void (*end)(void *context);
 } run_observer;
 
-/* What a run needs to be told. All of it outlives the run. */
+/*
+ * What a run needs to be told. All of it outlives the run. Where t->ranks train it together, all of
+ * them carry the same plan out.
+ */
 typedef struct run_plan {
     const char *folder;
     const settings *s;

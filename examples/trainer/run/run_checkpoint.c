@@ -7,6 +7,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -276,16 +277,12 @@ tce_status checkpoint_export(const char *folder, const run_subject *subject)
     return status;
 }
 
-tce_status checkpoint_save(const char *folder, const run_subject *subject, const run_mark *mark,
-                           const char *columns)
+/* Of the rank that writes: what was saved, and all that goes with it. */
+static tce_status write_checkpoint(const char *folder, const run_subject *subject,
+                                   const run_mark *mark, const char *columns, tce_store *store)
 {
     char path[RUN_PATH];
-    tce_store *store = NULL;
     tce_status status = checkpoint_path(folder, mark->iteration, path);
-    if (status == TCE_OK)
-        status = tce_store_create(NULL, &store);
-    if (status == TCE_OK)
-        status = subject->way->save(subject->learner, store);
     if (status == TCE_OK)
         status = put_mark(store, mark);
     if (status == TCE_OK)
@@ -294,7 +291,6 @@ tce_status checkpoint_save(const char *folder, const run_subject *subject, const
         status = journal_append(subject->rows, store);
     if (status == TCE_OK)
         status = tce_store_save(store, path);
-    tce_store_free(store);
     int64_t oldest = 0;
     if (status == TCE_OK)
         status = checkpoint_export(folder, subject);
@@ -304,6 +300,20 @@ tce_status checkpoint_save(const char *folder, const run_subject *subject, const
     if (status == TCE_OK && subject->rows && journal_has_old_files(subject->rows))
         remove_rows(folder, subject->rows, oldest);
     return status;
+}
+
+tce_status checkpoint_save(const char *folder, const run_subject *subject, const run_mark *mark,
+                           const char *columns)
+{
+    tce_store *store = NULL;
+    tce_status status = tce_store_create(NULL, &store);
+    if (status == TCE_OK)
+        status = subject->way->save(subject->learner, store);
+    status = ranks_agree(subject->ranks, status);
+    if (status == TCE_OK && ranks_is_first(subject->ranks))
+        status = write_checkpoint(folder, subject, mark, columns, store);
+    tce_store_free(store);
+    return ranks_agree(subject->ranks, status);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -391,6 +401,69 @@ static tce_status check_columns(const char *columns, const char *header, const m
     return TCE_OK;
 }
 
+/* All bytes of a file; *out is the caller's to free. */
+static tce_status read_bytes(const char *path, void **out, size_t *out_size)
+{
+    FILE *file = NULL;
+    tce_status status = file_open(path, O_RDONLY, "r", &file);
+    if (status != TCE_OK)
+        return status;
+    const int measured = fseek(file, 0, SEEK_END) == 0;
+    const long size = measured ? ftell(file) : -1;
+    void *bytes = size >= 0 ? malloc((size_t)size + 1) : NULL;
+    rewind(file);
+    if (size < 0 || (bytes && fread(bytes, 1, (size_t)size, file) != (size_t)size))
+        status = tce_fail(TCE_E_IO, "cannot read %s: %s", path, strerror(errno));
+    else if (!bytes)
+        status = tce_fail(TCE_E_NOMEM, "no memory for the %ld bytes of %s", size, path);
+    fclose(file);
+    if (status != TCE_OK)
+        free(bytes);
+    *out = status == TCE_OK ? bytes : NULL;
+    *out_size = (size_t)size;
+    return status;
+}
+
+tce_status run_load_store(ranks *all, const char *path, tce_store **out)
+{
+    void *bytes = NULL;
+    size_t size = 0;
+    *out = NULL;
+    tce_status status = ranks_is_first(all) ? own_store_load(path, out) : TCE_OK;
+    if (!all)
+        return status;
+    if (status == TCE_OK && ranks_is_first(all))
+        status = read_bytes(path, &bytes, &size);
+    status = ranks_agree(all, status);
+    if (status == TCE_OK)
+        status = ranks_broadcast_block(all, &bytes, &size);
+    if (status == TCE_OK && !ranks_is_first(all))
+        status = tce_store_parse(bytes, size, NULL, out);
+    free(bytes);
+    status = ranks_agree(all, status);
+    if (status != TCE_OK) {
+        tce_store_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* The rows of the replay, which one rank reads. */
+static tce_status load_rows(const run_subject *subject, const tce_store *store)
+{
+    journal_rows *rows = subject->way->rows(subject->learner);
+    tce_status status = subject->rows ? journal_load(subject->rows, store) : TCE_OK;
+    status = ranks_agree(subject->ranks, status);
+    int64_t written = rows->written;
+    if (status == TCE_OK)
+        status = ranks_broadcast(subject->ranks, &written, sizeof written);
+    const int64_t n = written < rows->capacity ? written : rows->capacity;
+    if (status == TCE_OK)
+        status = ranks_broadcast(subject->ranks, rows->ring, (size_t)n * rows->size);
+    rows->written = status == TCE_OK ? written : 0;
+    return status;
+}
+
 /* All state comes from the store, or stays what it was; but a failure leaves no rows. */
 static tce_status load_whole(const run_subject *subject, const tce_store *store, const char *path)
 {
@@ -402,13 +475,14 @@ static tce_status load_whole(const run_subject *subject, const tce_store *store,
         tce_store_free(before);
         return status;
     }
-    status = subject->way->load(subject->learner, store);
-    if (status == TCE_OK && subject->rows)
-        status = journal_load(subject->rows, store);
+    status = ranks_agree(subject->ranks, subject->way->load(subject->learner, store));
+    if (status == TCE_OK && subject->way->rows)
+        status = load_rows(subject, store);
     if (status != TCE_OK) {
         char reason[REASON_SIZE];
         snprintf(reason, sizeof reason, "%s", tce_error_message());
-        const tce_status back = subject->way->load(subject->learner, before);
+        const tce_status back = ranks_agree(subject->ranks,
+                                            subject->way->load(subject->learner, before));
         status = back == TCE_OK ? tce_fail(status, "%s: %s", path, reason) : back;
     }
     tce_store_free(before);
@@ -439,7 +513,7 @@ static tce_status load_file(const char *path, int64_t iteration, const run_subje
     tce_store *store = NULL;
     char *copy = NULL;
     record own = { .lines = NULL };
-    tce_status status = own_store_load(path, &store);
+    tce_status status = run_load_store(subject->ranks, path, &store);
     if (status == TCE_OK)
         status = read_record(store, path, &own);
     if (status == TCE_OK)
@@ -469,9 +543,12 @@ static tce_status load_file(const char *path, int64_t iteration, const run_subje
     return status == TCE_E_NOT_FOUND ? TCE_E_CORRUPT : status;
 }
 
-/* Out of the way, not away. */
-static void set_aside(const char *path, const char *reason, const messages *say)
+/* Out of the way, not away; by one rank. */
+static void set_aside(const run_subject *subject, const char *path, const char *reason,
+                      const messages *say)
 {
+    if (!ranks_is_first(subject->ranks))
+        return;
     char aside[RUN_PATH + 16];
     snprintf(aside, sizeof aside, "%s.damaged", path);
     messages_warn(say, "damaged checkpoint %s; kept as %s", reason, aside);
@@ -479,13 +556,13 @@ static void set_aside(const char *path, const char *reason, const messages *say)
 }
 
 /* Those of the list that are still there; the reason is that of the newest. */
-static void set_misfits_aside(const char *folder, const int64_t *list, size_t n, const char *reason,
-                              const messages *say)
+static void set_misfits_aside(const char *folder, const run_subject *subject, const int64_t *list,
+                              size_t n, const char *reason, const messages *say)
 {
     char path[RUN_PATH];
     for (size_t i = 0; i < n; i++)
         if (checkpoint_path(folder, list[i], path) == TCE_OK && access(path, F_OK) == 0) {
-            set_aside(path, reason ? reason : path, say);
+            set_aside(subject, path, reason ? reason : path, say);
             reason = NULL;
         }
 }
@@ -505,9 +582,9 @@ static tce_status load_newest(const char *folder, size_t n, const int64_t *list,
         if (status == TCE_OK)
             status = load_file(path, list[i], subject, header, say, mark, columns);
         if (status == TCE_OK)
-            set_misfits_aside(folder, list, i, misfit, say);
+            set_misfits_aside(folder, subject, list, i, misfit, say);
         if (status == TCE_E_CORRUPT)
-            set_aside(path, tce_error_message(), say);
+            set_aside(subject, path, tce_error_message(), say);
         else if (status != TCE_E_SHAPE)
             return status;
         else if (!misfit[0])
@@ -521,6 +598,30 @@ static tce_status load_newest(const char *folder, size_t n, const int64_t *list,
     return tce_fail(TCE_E_NOT_FOUND, "%s/checkpoints has no checkpoint", folder);
 }
 
+/* What one rank finds in the folder: the header of progress.csv, and the list of checkpoints. */
+static tce_status look(const char *folder, ranks *all, char **header, int64_t **list, size_t *n)
+{
+    tce_status status = TCE_OK;
+    size_t header_size = 0, list_size = 0;
+    if (ranks_is_first(all)) {
+        status = run_log_header(folder, header);
+        if (status == TCE_OK)
+            status = list_checkpoints(folder, list, n);
+        header_size = *header ? strlen(*header) + 1 : 0;
+        list_size = *n * sizeof **list;
+    }
+    status = ranks_agree(all, status);
+    void *texts = *header, *numbers = *list;
+    if (status == TCE_OK)
+        status = ranks_broadcast_block(all, &texts, &header_size);
+    if (status == TCE_OK)
+        status = ranks_broadcast_block(all, &numbers, &list_size);
+    *header = texts;
+    *list = numbers;
+    *n = numbers ? list_size / sizeof **list : 0;
+    return status;
+}
+
 tce_status checkpoint_load(const char *folder, const run_subject *subject, const messages *say,
                            run_mark *mark, char **columns)
 {
@@ -528,9 +629,7 @@ tce_status checkpoint_load(const char *folder, const run_subject *subject, const
     int64_t *list = NULL;
     size_t n = 0;
     *columns = NULL;
-    tce_status status = run_log_header(folder, &header);
-    if (status == TCE_OK)
-        status = list_checkpoints(folder, &list, &n);
+    tce_status status = look(folder, subject->ranks, &header, &list, &n);
     if (status == TCE_OK)
         status = load_newest(folder, n, list, subject, header, say, mark, columns);
     free(list);

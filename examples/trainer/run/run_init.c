@@ -99,13 +99,13 @@ static tce_status take_over(const tce_store *store, const settings *s, const age
     return status;
 }
 
-tce_status run_init(const settings *s, const agent *to)
+tce_status run_init(const settings *s, ranks *all, const agent *to)
 {
     char path[RUN_PATH];
     tce_store *store = NULL;
     tce_status status = policy_path(s->run.init_from, path);
     if (status == TCE_OK)
-        status = own_store_load(path, &store);
+        status = run_load_store(all, path, &store);
     if (status == TCE_OK) {
         status = take_over(store, s, to);
         if (status != TCE_OK)

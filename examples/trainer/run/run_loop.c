@@ -3,6 +3,10 @@
  *
  * What is saved and logged depends on the iteration alone, so a run that continues from a
  * checkpoint repeats what was lost, byte for byte.
+ *
+ * Ranks carry it out together: each iterates, evaluates, saves and loads in the same order as the
+ * others, and the first one alone reads and writes files. They agree on a status after everything
+ * that one of them may fail in, so that none waits for another that has left.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +22,8 @@
 typedef struct run {
     const char *folder;
     const settings *s;
+    ranks *ranks;
+    int32_t wished; /* what one of several ranks has wished, as of the last iteration */
     run_subject subject;
     episodes test;       /* of the subject */
     memory arrays;       /* of these, and the two below */
@@ -46,14 +52,34 @@ static int finished(const run *r)
            (r->s->run.stop_success > 0.0 && r->mark.eval_success >= r->s->run.stop_success);
 }
 
-static int wish(const run *r)
+static int own_wish(const run *r)
 {
     return r->observer->wish ? r->observer->wish(r->observer->context) : RUN_GO_ON;
 }
 
+/* Ranks keep to what they have agreed on. */
+static int wish(const run *r)
+{
+    return r->ranks ? r->wished : own_wish(r);
+}
+
+/* What one rank wishes, all do. */
+static tce_status share_wish(run *r)
+{
+    r->wished = own_wish(r);
+    return ranks_most(r->ranks, &r->wished);
+}
+
+/* Whether this process reads and writes files. */
+static int writes(const run *r)
+{
+    return ranks_is_first(r->ranks);
+}
+
 static tce_status save(run *r)
 {
-    tce_status status = run_log_mark(&r->log, &r->mark);
+    tce_status status = writes(r) ? run_log_mark(&r->log, &r->mark) : TCE_OK;
+    status = ranks_agree(r->ranks, status);
     if (status == TCE_OK)
         status = checkpoint_save(r->folder, &r->subject, &r->mark, r->log.columns);
     if (status == TCE_OK)
@@ -157,7 +183,9 @@ static tce_status advance(run *r)
     progress made = { .values = r->m.values, .seconds = r->seconds };
     run_times spent = { r->seconds, 0.0, 0.0 };
     clear_row(r);
-    tce_status status = way->iterate(r->subject.learner, i, &made);
+    tce_status status = ranks_agree(r->ranks, way->iterate(r->subject.learner, i, &made));
+    if (status == TCE_OK)
+        status = share_wish(r);
     if (status == TCE_OK)
         status = check_wanted(r);
     if (status != TCE_OK)
@@ -177,8 +205,9 @@ static tce_status advance(run *r)
         r->mark.eval_success = metrics_get(&r->m, "eval_success");
     }
     spent.total = now_seconds() - start;
-    if (status == TCE_OK)
+    if (status == TCE_OK && writes(r))
         status = run_log_row(&r->log, i, r->mark.env_steps, &r->m, &spent);
+    status = ranks_agree(r->ranks, status);
     if (status == TCE_OK && (finished(r) || i % s->run.checkpoint_every == 0))
         status = save(r);
     if (status == TCE_OK)
@@ -191,8 +220,12 @@ static tce_status go_on(run *r, char **columns)
 {
     const tce_status status = checkpoint_load(r->folder, &r->subject, &r->observer->say, &r->mark,
                                               columns);
-    if (status == TCE_E_NOT_FOUND &&
-        run_find_state(r->folder, r->subject.s->methods) == RUN_TRAINED)
+    int32_t trained = status == TCE_E_NOT_FOUND && writes(r) &&
+                      run_find_state(r->folder, r->subject.s->methods) == RUN_TRAINED;
+    const tce_status shared = ranks_most(r->ranks, &trained);
+    if (shared != TCE_OK)
+        return shared;
+    if (trained)
         return tce_fail(TCE_E_STATE,
                         "%s has been trained, but none of its checkpoints can be loaded: put a "
                         "whole one back into %s/checkpoints, or add --restart to train from the "
@@ -219,42 +252,58 @@ static tce_status set_aside(run *r)
     return status;
 }
 
-/* Checkpoint, logs, config.yaml, and the evaluation that is row 0. */
-static tce_status prepare(run *r, run_start start)
+/*
+ * Logs and config.yaml, of the rank that writes. Old rows go before the settings that they were
+ * written with: run_find_state reads one by the other.
+ */
+static tce_status open_files(run *r, const char *columns)
 {
-    char *columns = NULL;
-    int cut_short = 0;
-    run_folder_clean(r->folder);
-    tce_status status = start == RUN_RESUME    ? go_on(r, &columns)
-                        : start == RUN_RESTART ? set_aside(r)
-                                               : TCE_OK;
     const int fresh = r->mark.iteration == 0;
-
-    /*
-     * old rows go before the settings that they were written with: run_find_state reads one by the
-     * other
-     */
-    if (status == TCE_OK)
-        status = run_log_open(&r->log, r->folder, r->subject.way->phases, fresh ? NULL : &r->mark,
-                              columns, &cut_short);
+    int cut_short = 0;
+    tce_status status = run_log_open(&r->log, r->folder, r->subject.way->phases,
+                                     fresh ? NULL : &r->mark, columns, &cut_short);
     if (status == TCE_OK)
         status = run_write_settings(r->folder, r->s);
-    free(columns);
     if (status == TCE_OK && cut_short)
         messages_warn(
             &r->observer->say,
             "%s/progress.csv is shorter than it was at the checkpoint: earlier rows are missing",
             r->folder);
+    return status;
+}
 
-    if (status == TCE_OK && fresh && r->s->run.init_from[0])
-        status = run_init(r->s, r->subject.way->agent(r->subject.learner));
-    if (status == TCE_OK && fresh) {
+/* The agent that a new run begins with, and the evaluation of it that is row 0. */
+static tce_status begin(run *r)
+{
+    tce_status status = TCE_OK;
+    if (r->s->run.init_from[0])
+        status = run_init(r->s, r->ranks, r->subject.way->agent(r->subject.learner));
+    if (status == TCE_OK) {
         clear_row(r);
         status = evaluate(r, 0);
-        if (status == TCE_OK)
-            status = run_log_start(&r->log, &r->m);
     }
-    return status;
+    if (status == TCE_OK && writes(r))
+        status = run_log_start(&r->log, &r->m);
+    return ranks_agree(r->ranks, status);
+}
+
+/* Checkpoint, logs, config.yaml, and the evaluation that is row 0. */
+static tce_status prepare(run *r, run_start start)
+{
+    char *columns = NULL;
+    tce_status status = TCE_OK;
+    if (writes(r))
+        run_folder_clean(r->folder);
+    if (start == RUN_RESTART && writes(r))
+        status = set_aside(r);
+    if (start == RUN_RESUME)
+        status = go_on(r, &columns);
+    status = ranks_agree(r->ranks, status);
+    if (status == TCE_OK && writes(r))
+        status = open_files(r, columns);
+    free(columns);
+    status = ranks_agree(r->ranks, status);
+    return status == TCE_OK && r->mark.iteration == 0 ? begin(r) : status;
 }
 
 static tce_status add_column(run *r, const char *name)
@@ -313,6 +362,8 @@ static tce_status train(run *r, run_start start)
         r->observer->start(r->observer->context, r->mark.iteration, r->mark.env_steps);
     r->result->iteration = r->mark.iteration;
     r->result->env_steps = r->mark.env_steps;
+    if (status == TCE_OK)
+        status = share_wish(r);
     while (status == TCE_OK && !finished(r) && wish(r) == RUN_GO_ON)
         status = advance(r);
     if (status == TCE_OK)
@@ -325,7 +376,8 @@ static tce_status train(run *r, run_start start)
     if (status == TCE_OK && r->result->saved < r->mark.iteration)
         status = save(r);
     else if (status == TCE_OK && r->mark.iteration > 0)
-        status = checkpoint_export(r->folder, &r->subject);
+        status = ranks_agree(r->ranks,
+                             writes(r) ? checkpoint_export(r->folder, &r->subject) : TCE_OK);
     r->result->interrupted = status == TCE_OK && !finished(r);
     return status;
 }
@@ -340,14 +392,17 @@ static tce_status run_learner(const run_plan *plan, const method_context *c, voi
     r.folder = plan->folder;
     r.s = c->s;
     const method *way = method_of(c->s);
-    r.subject = (run_subject){ c->s, way, learner, &r.m, way->rows ? &r.rows : NULL };
+    r.ranks = c->t->ranks;
+    const int keeps_rows = way->rows && writes(&r);
+    r.subject = (run_subject){ c->s, way, learner, &r.m, keeps_rows ? &r.rows : NULL, r.ranks };
     r.observer = plan->observer;
     r.result = out;
     r.mark.eval_success = NAN;
 
     tce_status status = create_parts(&r, c);
-    if (status == TCE_OK && way->rows)
+    if (status == TCE_OK && keeps_rows)
         status = open_rows(&r);
+    status = ranks_agree(r.ranks, status);
     if (status == TCE_OK)
         status = train(&r, plan->start);
     out->seconds = now_seconds() - began;
@@ -361,6 +416,24 @@ static tce_status run_learner(const run_plan *plan, const method_context *c, voi
     return status;
 }
 
+/* Ranks on machines that were set up apart may have other tasks. */
+static tce_status compare_tasks(const task *t, const settings *s)
+{
+    char text[256];
+    tce_env_spec spec = TCE_INIT(tce_env_spec);
+    if (!t->ranks)
+        return TCE_OK;
+    const tce_status status = ranks_agree(t->ranks, task_read_spec(t, s, &spec));
+    snprintf(text, sizeof text,
+             "%.100s: %d numbers in an observation, %d degrees of freedom, %d in an action, %d "
+             "metrics, %d steps of %.17g s",
+             t->vtable->name, (int)spec.n_obs, (int)spec.n_dof, (int)spec.n_action,
+             (int)spec.n_metrics, (int)spec.n_steps, spec.dt);
+    return status == TCE_OK ? ranks_same(t->ranks, "the task", text,
+                                         "install the same task library on all machines")
+                            : status;
+}
+
 /* Threads and learner; each with its end. */
 static tce_status run_locked(const run_plan *plan, run_result *out)
 {
@@ -370,10 +443,14 @@ static tce_status run_locked(const run_plan *plan, run_result *out)
     const method *way = method_of(plan->s);
     tce_pool_options_init(&options, sizeof options);
     options.n_threads = plan->s->run.threads;
-    tce_status status = tce_pool_create(&options, NULL, &pool);
+    ranks_join_pool(plan->t->ranks, &options);
+    tce_status status = compare_tasks(plan->t, plan->s);
+    if (status == TCE_OK)
+        status = tce_pool_create(&options, NULL, &pool);
     const method_context c = { plan->s, plan->t, pool };
     if (status == TCE_OK)
         status = way->create(&c, &learner);
+    status = ranks_agree(plan->t->ranks, status);
     out->trained = status == TCE_OK;
     if (status == TCE_OK)
         status = run_learner(plan, &c, learner, out);
@@ -382,36 +459,46 @@ static tce_status run_locked(const run_plan *plan, run_result *out)
     return status;
 }
 
-/* The folder first: whoever comes second learns it before any work. */
-tce_status run_carry_out(const run_plan *plan, run_result *out)
+/* The folder is this run's, and may be begun in. */
+static tce_status enter_folder(const run_plan *plan, int *lock)
 {
     const char *folder = plan->folder;
-    int lock = -1;
-    memset(out, 0, sizeof *out);
-    out->eval_success = out->eval_return = NAN;
+    char word[SHELL_WORD];
     tce_status status = run_folder_create(folder);
     if (status == TCE_OK)
-        status = run_lock(folder, &lock);
+        status = run_lock(folder, lock);
     if (status != TCE_OK)
         return status;
-    if (lock == RUN_NO_LOCK)
+    if (*lock == RUN_NO_LOCK)
         messages_warn(
             &plan->observer->say,
             "the file system of %s has no locks: see to it that no other process works in "
             "this folder",
             folder);
-    if (plan->start == RUN_NEW && run_find_state(folder, plan->s->methods) > RUN_BEGUN) {
-        char word[SHELL_WORD];
-        status = tce_fail(
+    if (plan->start == RUN_NEW && run_find_state(folder, plan->s->methods) > RUN_BEGUN)
+        return tce_fail(
             TCE_E_STATE,
             "%s has a run already: continue it with --resume %s, or choose another --out", folder,
             shell_word(folder, word, sizeof word));
-    } else {
-        if (plan->start == RUN_NEW)
-            messages_note(&plan->observer->say, "%s", folder);
+    if (plan->start == RUN_NEW)
+        messages_note(&plan->observer->say, "%s", folder);
+    return TCE_OK;
+}
+
+/* The folder first: whoever comes second learns it before any work. */
+tce_status run_carry_out(const run_plan *plan, run_result *out)
+{
+    const int writes = ranks_is_first(plan->t->ranks);
+    int lock = -1;
+    memset(out, 0, sizeof *out);
+    out->eval_success = out->eval_return = NAN;
+    tce_status status = writes ? enter_folder(plan, &lock) : TCE_OK;
+    const int entered = writes && status == TCE_OK;
+    status = ranks_agree(plan->t->ranks, status);
+    if (status == TCE_OK)
         status = run_locked(plan, out);
-        run_folder_discard(folder);
-    }
+    if (entered)
+        run_folder_discard(plan->folder);
     run_unlock(lock);
     return status;
 }

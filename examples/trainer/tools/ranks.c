@@ -68,28 +68,31 @@ static tce_status notice(ranks *r, tce_status status)
     return status;
 }
 
-static tce_status counted_exchange(void *user, const void *send, const size_t *send_at,
-                                   void *receive, const size_t *receive_at)
+static void count(ranks_traffic *t, size_t bytes)
+{
+    t->calls++;
+    t->bytes += (int64_t)bytes;
+}
+
+/* Bytes of all pieces but a rank's own. */
+static size_t of_others(const ranks *r, const size_t *at)
+{
+    return at[r->n] - at[r->rank + 1] + at[r->rank];
+}
+
+static tce_status pool_exchange(void *user, const void *send, const size_t *send_at, void *receive,
+                                const size_t *receive_at)
 {
     ranks *r = user;
-    r->n_calls++;
-    r->n_bytes += (int64_t)(receive_at[r->n] - receive_at[r->rank + 1] + receive_at[r->rank]);
+    count(&r->pool, of_others(r, receive_at));
     return notice(r, r->transport->exchange(r->user, send, send_at, receive, receive_at));
 }
 
-static tce_status counted_gather(void *user, void *all, const size_t *at)
+static tce_status pool_gather(void *user, void *all, const size_t *at)
 {
     ranks *r = user;
-    r->n_calls++;
-    r->n_bytes += (int64_t)(at[r->n] - at[r->rank + 1] + at[r->rank]);
+    count(&r->pool, of_others(r, at));
     return notice(r, r->transport->gather(r->user, all, at));
-}
-
-static tce_status counted_broadcast(ranks *r, int32_t from, void *data, size_t size)
-{
-    r->n_calls++;
-    r->n_bytes += r->rank == from ? 0 : (int64_t)size;
-    return notice(r, r->transport->broadcast(r->user, from, data, size));
 }
 
 void ranks_join_pool(ranks *r, tce_pool_options *options)
@@ -99,18 +102,40 @@ void ranks_join_pool(ranks *r, tce_pool_options *options)
     options->rank = r->rank;
     options->n_ranks = r->n;
     options->user = r;
-    options->exchange = counted_exchange;
-    options->gather = counted_gather;
+    options->exchange = pool_exchange;
+    options->gather = pool_gather;
+}
+
+ranks_traffic ranks_traffic_of_pools(const ranks *r)
+{
+    return r ? r->pool : (ranks_traffic){ 0 };
+}
+
+ranks_traffic ranks_own_traffic(const ranks *r)
+{
+    return r ? r->own : (ranks_traffic){ 0 };
+}
+
+static tce_status gather(ranks *r, void *all, const size_t *at)
+{
+    count(&r->own, of_others(r, at));
+    return notice(r, r->transport->gather(r->user, all, at));
+}
+
+static tce_status broadcast(ranks *r, int32_t from, void *data, size_t size)
+{
+    count(&r->own, r->rank == from ? 0 : size);
+    return notice(r, r->transport->broadcast(r->user, from, data, size));
 }
 
 tce_status ranks_gather(ranks *r, void *all, const size_t *at)
 {
-    return r ? counted_gather(r, all, at) : TCE_OK;
+    return r ? gather(r, all, at) : TCE_OK;
 }
 
 tce_status ranks_broadcast(ranks *r, void *data, size_t size)
 {
-    return r ? counted_broadcast(r, 0, data, size) : TCE_OK;
+    return r ? broadcast(r, 0, data, size) : TCE_OK;
 }
 
 /* ---- what failed ----------------------------------------------------------------------------- */
@@ -131,7 +156,7 @@ static tce_status share_failure(ranks *r, int32_t lowest, tce_status status)
 {
     if (r->rank == lowest)
         snprintf(r->message, MESSAGE_SIZE, "%s", tce_error_message());
-    const tce_status sent = counted_broadcast(r, lowest, r->message, MESSAGE_SIZE);
+    const tce_status sent = broadcast(r, lowest, r->message, MESSAGE_SIZE);
     return sent == TCE_OK ? tce_fail(status, "%s", r->message) : sent;
 }
 
@@ -146,7 +171,7 @@ tce_status ranks_agree(ranks *r, tce_status status)
     if (!all)
         return notice(r, tce_fail(TCE_E_NOMEM, "no memory for %d statuses", (int)r->n));
     all[r->rank] = status;
-    const tce_status gathered = counted_gather(r, all, r->at);
+    const tce_status gathered = gather(r, all, r->at);
     for (int32_t s = 0; gathered == TCE_OK && s < r->n; s++)
         if (all[s] != TCE_OK)
             return share_failure(r, s, all[s]);
@@ -158,25 +183,29 @@ tce_status ranks_agree(ranks *r, tce_status status)
 /* Bytes before a rank's rows: its status. */
 #define HEAD sizeof(double)
 
-/* The rows of rank s, from the arrays into its piece, or back. */
-static void copy_rows(const size_t *first, int32_t s, size_t n_arrays, const ranks_rows *arrays,
+/* Rank s's first row of n_rows. */
+static size_t row_of(const size_t *first, size_t n_rows, int32_t s)
+{
+    return first[s] < n_rows ? first[s] : n_rows;
+}
+
+/* Rows begin ... begin + n - 1, from the arrays into a rank's piece, or back. */
+static void copy_rows(size_t begin, size_t n, size_t n_arrays, const ranks_rows *arrays,
                       unsigned char *piece, int pack)
 {
-    const size_t n = first[s + 1] - first[s];
     piece += HEAD;
     for (size_t k = 0; k < n_arrays; k++) {
         const size_t size = n * arrays[k].row_size;
-        unsigned char *rows = arrays[k].rows;
-        if (size > 0 && pack)
-            memcpy(piece, rows + first[s] * arrays[k].row_size, size);
-        else if (size > 0)
-            memcpy(rows + first[s] * arrays[k].row_size, piece, size);
+        if (size == 0)
+            continue;
+        unsigned char *rows = (unsigned char *)arrays[k].rows + begin * arrays[k].row_size;
+        memcpy(pack ? piece : rows, pack ? rows : piece, size);
         piece += size;
     }
 }
 
-tce_status ranks_gather_rows(ranks *r, tce_status status, const size_t *first, size_t n_arrays,
-                             const ranks_rows *arrays)
+tce_status ranks_gather_rows(ranks *r, tce_status status, const size_t *first, size_t n_rows,
+                             size_t n_arrays, const ranks_rows *arrays)
 {
     size_t row_size = 0;
     if (!r)
@@ -184,14 +213,16 @@ tce_status ranks_gather_rows(ranks *r, tce_status status, const size_t *first, s
     for (size_t k = 0; k < n_arrays; k++)
         row_size += arrays[k].row_size;
     for (int32_t s = 0; s <= r->n; s++)
-        r->at[s] = (size_t)s * HEAD + first[s] * row_size;
+        r->at[s] = (size_t)s * HEAD + row_of(first, n_rows, s) * row_size;
     unsigned char *all = take_room(r, r->at[r->n]);
     if (!all)
         return notice(
             r, tce_fail(TCE_E_NOMEM, "no memory for the %zu bytes that ranks share", r->at[r->n]));
     memcpy(all + r->at[r->rank], &status, sizeof status);
-    copy_rows(first, r->rank, n_arrays, arrays, all + r->at[r->rank], 1);
-    const tce_status gathered = counted_gather(r, all, r->at);
+    const size_t own = row_of(first, n_rows, r->rank);
+    copy_rows(own, row_of(first, n_rows, r->rank + 1) - own, n_arrays, arrays, all + r->at[r->rank],
+              1);
+    const tce_status gathered = gather(r, all, r->at);
     if (gathered != TCE_OK)
         return gathered;
     for (int32_t s = 0; s < r->n; s++) {
@@ -199,9 +230,12 @@ tce_status ranks_gather_rows(ranks *r, tce_status status, const size_t *first, s
         if (status != TCE_OK)
             return share_failure(r, s, status);
     }
-    for (int32_t s = 0; s < r->n; s++)
+    for (int32_t s = 0; s < r->n; s++) {
+        const size_t begin = row_of(first, n_rows, s);
         if (s != r->rank)
-            copy_rows(first, s, n_arrays, arrays, all + r->at[s], 0);
+            copy_rows(begin, row_of(first, n_rows, s + 1) - begin, n_arrays, arrays, all + r->at[s],
+                      0);
+    }
     return TCE_OK;
 }
 
@@ -244,7 +278,7 @@ tce_status ranks_most(ranks *r, int32_t *number)
     if (!all)
         return notice(r, tce_fail(TCE_E_NOMEM, "no memory for %d numbers", (int)r->n));
     all[r->rank] = *number;
-    const tce_status status = counted_gather(r, all, r->at);
+    const tce_status status = gather(r, all, r->at);
     for (int32_t s = 0; status == TCE_OK && s < r->n; s++)
         *number = all[s] > *number ? all[s] : *number;
     return status;

@@ -24,13 +24,17 @@ typedef struct ranks_transport {
     tce_status (*waiting)(void *user, int *out);
 } ranks_transport;
 
+/* Collective calls of a rank, and the bytes that they brought it from other ranks. */
+typedef struct ranks_traffic {
+    int64_t calls, bytes;
+} ranks_traffic;
+
 typedef struct ranks {
     int32_t rank, n;
     const ranks_transport *transport;
-    void *user; /* given to the transport */
-    /* collective calls of this rank, and the bytes that they brought from other ranks */
-    int64_t n_calls, n_bytes;
-    void *room; /* of what is gathered */
+    void *user;              /* given to the transport */
+    ranks_traffic pool, own; /* of the pools that span the ranks, and of everything else */
+    void *room;              /* of what is gathered */
     size_t room_size;
     size_t *at;    /* [n + 1] */
     char *message; /* of a failure */
@@ -45,6 +49,8 @@ typedef struct ranks {
  * TCE_E_IO, TCE_E_NOMEM.
  */
 tce_status ranks_begin(ranks **out);
+/* Whether there can be more than one: a program that is linked with MPI. */
+int ranks_are_possible(void);
 /* Leaves it: the last call of every rank. After a call that was broken off all processes end. */
 void ranks_end(ranks *r);
 /* Ends the processes of all ranks at once, with this exit status. */
@@ -60,6 +66,10 @@ void ranks_watch(ranks *r, int (*told_to_end)(void));
 tce_status ranks_open(ranks *r, int32_t rank, int32_t n, const ranks_transport *transport,
                       void *user);
 void ranks_close(ranks *r);
+
+/* Nothing for NULL. */
+ranks_traffic ranks_traffic_of_pools(const ranks *r);
+ranks_traffic ranks_own_traffic(const ranks *r);
 
 /* 0 and 1 for NULL. */
 int32_t ranks_rank(const ranks *r);
@@ -93,12 +103,12 @@ typedef struct ranks_rows {
 } ranks_rows;
 
 /*
- * Rows first[s] ... first[s+1] - 1 of each array are rank s's; afterwards everybody has all of
- * them. Begins with the status of every rank, as ranks_agree: after a failure rows are undefined.
- * first [n + 1].
+ * Of the n_rows rows of each array, first[s] ... first[s+1] - 1 are rank s's, as far as there are
+ * so many; afterwards everybody has all of them. Begins with the status of every rank, as
+ * ranks_agree: after a failure rows are undefined. first [n + 1].
  */
-tce_status ranks_gather_rows(ranks *r, tce_status status, const size_t *first, size_t n_arrays,
-                             const ranks_rows *arrays);
+tce_status ranks_gather_rows(ranks *r, tce_status status, const size_t *first, size_t n_rows,
+                             size_t n_arrays, const ranks_rows *arrays);
 
 /* What rank 0 has in data, everywhere. */
 tce_status ranks_broadcast(ranks *r, void *data, size_t size);

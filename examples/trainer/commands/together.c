@@ -1,0 +1,146 @@
+/*
+ * Commands of several ranks: they compare themselves, then wait for orders.
+ */
+#include "commands/together.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/commands.h"
+#include "queue/signals.h"
+#include "tools/blas.h"
+
+#define WORDS_SIZE 512
+
+static ranks *job;
+
+ranks *together(void)
+{
+    return job;
+}
+
+/* ---- what must be the same ------------------------------------------------------------------- */
+
+/* The command line as one text, as much as a message shows. */
+static void join_words(int argc, char **argv, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 1; i < argc && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i > 1 ? " " : "", argv[i]);
+}
+
+static tce_status compare(int argc, char **argv)
+{
+    char words[WORDS_SIZE];
+    join_words(argc, argv, words, sizeof words);
+    tce_status status = ranks_same(job, "libtce", tce_version_string(),
+                                   "install the same version on all machines");
+    if (status == TCE_OK)
+        status = ranks_same(job, "the command line", words, "start all ranks with the same one");
+    if (status == TCE_OK)
+        status = ranks_agree(job, blas_begin());
+    if (status == TCE_OK)
+        status = ranks_same(job, "OpenBLAS kernels for", blas_kernels(),
+                            "their last bits differ; ask for the same on all machines with the "
+                            "environment variable OPENBLAS_CORETYPE, for instance mpirun -x "
+                            "OPENBLAS_CORETYPE=Haswell");
+    return status;
+}
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+static int32_t method_number(const settings *s)
+{
+    int32_t i = 0;
+    while (METHODS[i] && METHODS[i] != s->table)
+        i++;
+    return METHODS[i] ? i : 0;
+}
+
+tce_status together_order(const order *o)
+{
+    order copy = *o;
+    int32_t method = method_number(&o->s);
+    const tce_status status = ranks_broadcast(job, &copy, sizeof copy);
+    return status == TCE_OK ? ranks_broadcast(job, &method, sizeof method) : status;
+}
+
+static tce_status take_order(order *o)
+{
+    int32_t method = 0;
+    tce_status status = ranks_broadcast(job, o, sizeof *o);
+    if (status == TCE_OK)
+        status = ranks_broadcast(job, &method, sizeof method);
+
+    /* tables are at other addresses in another process */
+    o->s.methods = METHODS;
+    o->s.table = METHODS[method];
+    return status;
+}
+
+static int asks_to_stop(void *context)
+{
+    (void)context;
+    return signals_caught() ? RUN_STOP : RUN_GO_ON;
+}
+
+/* A silent part of a command; the exit status is the first rank's. */
+static void carry_out(const order *o)
+{
+    const run_observer observer = { .wish = asks_to_stop };
+    run_result result;
+    task t;
+    if (o->kind == ORDER_TRAIN) {
+        (void)!train_together(o, &observer, &result);
+    } else if (o->kind == ORDER_BENCH) {
+        const tce_status status = ranks_agree(job, task_open(&o->s, &t));
+        t.ranks = job;
+        if (status == TCE_OK)
+            (void)!bench_together(o, &t);
+        task_close(&t);
+    }
+}
+
+/* The ranks after the first. Returns the exit status. */
+static int follow(void)
+{
+    order o = { .kind = ORDER_TRAIN };
+    signals_catch();
+    signals_enter_folder();
+    while (take_order(&o) == TCE_OK && o.kind != ORDER_END)
+        carry_out(&o);
+    return job->broken ? fail() : EXIT_FINE;
+}
+
+/* ---- the job --------------------------------------------------------------------------------- */
+
+int together_begin(int argc, char **argv)
+{
+    if (ranks_begin(&job) != TCE_OK)
+        return fail();
+    if (!job)
+        return -1;
+    ranks_watch(job, signals_caught);
+    if (compare(argc, argv) != TCE_OK) {
+        const int code = ranks_is_first(job) ? fail() : EXIT_FAILED;
+        ranks_end(job);
+        return code;
+    }
+    if (ranks_is_first(job))
+        return -1;
+    const int code = follow();
+    ranks_end(job);
+    return code;
+}
+
+int together_end(int code)
+{
+    const order end = { .kind = ORDER_END };
+    if (job && !job->broken)
+        (void)!together_order(&end);
+    ranks_end(job);
+    job = NULL;
+    return code;
+}

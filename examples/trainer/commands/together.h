@@ -1,0 +1,39 @@
+/*
+ * Commands of several ranks. The first one reads the command line, decides and prints; the others
+ * wait for its orders, which they carry out with it, until it is done.
+ */
+#ifndef TRAINER_TOGETHER_H
+#define TRAINER_TOGETHER_H
+
+#include "run/run.h"
+
+/* The ranks of this program; NULL: it is one process. */
+ranks *together(void);
+
+/*
+ * Joins the job. Returns -1 when this process is to run the command, else its exit status: the
+ * others have done what they were told, or ranks differ that must not.
+ */
+int together_begin(int argc, char **argv);
+/* The command has ended: so do the other ranks. Returns the exit status. */
+int together_end(int code);
+
+/* What all ranks do at once. Starts as { 0 }. */
+typedef enum order_kind { ORDER_END, ORDER_TRAIN, ORDER_BENCH } order_kind;
+
+typedef struct order {
+    int32_t kind; /* ORDER_… */
+    int32_t start;
+    int64_t iterations;
+    settings s;
+    char folder[RUN_PATH];
+} order;
+
+/* From the first rank to the others, which carry it out too. */
+tce_status together_order(const order *o);
+
+/* What the other ranks do; what fails, fails everywhere, and the first one says so. */
+tce_status train_together(const order *o, const run_observer *observer, run_result *out);
+tce_status bench_together(const order *o, const task *t);
+
+#endif
