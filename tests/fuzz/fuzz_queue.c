@@ -24,22 +24,23 @@ static void check(const queue *q)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static settings s;
     queue q, again;
     fuzz_write("queue.yaml", SETTINGS, sizeof SETTINGS - 1);
+    fuzz_write("queue-2.yaml", SETTINGS, sizeof SETTINGS - 1);
     fuzz_write("queue.csv", data, size);
-    if (queue_load(&q, fuzz_folder(), METHODS, &s) != TCE_OK) {
+    if (queue_load(&q, fuzz_folder(), METHODS) != TCE_OK) {
         must(tce_error_message()[0] != '\0' && q.entries == NULL);
         return 0;
     }
     check(&q);
     must(queue_save(&q) == TCE_OK);
-    must(queue_load(&again, fuzz_folder(), METHODS, &s) == TCE_OK);
+    must(queue_load(&again, fuzz_folder(), METHODS) == TCE_OK);
     check(&again);
     must(again.n == q.n && again.n_jobs == q.n_jobs);
     for (size_t i = 0; i < q.n; i++) {
         const queue_entry *a = &q.entries[i], *b = &again.entries[i];
         must(strcmp(a->task, b->task) == 0 && a->seed == b->seed && a->state == b->state);
+        must(a->variant == b->variant);
         must(strcmp(a->folder, b->folder) == 0 && strcmp(a->message, b->message) == 0);
     }
     queue_free(&q);

@@ -109,7 +109,7 @@ def checkpoints(folder: Path) -> List[Path]:
 def content(folder: Path) -> Dict[str, bytes]:
     """What must be the same bytes for a run however it was stopped, and on any number of threads."""
     last = checkpoints(folder)[-1]
-    files = [folder / "progress.csv", folder / "policy.safetensors", last]
+    files = [folder / "progress.csv", folder / "policy.safetensors", folder / "policy-best.safetensors", last]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 

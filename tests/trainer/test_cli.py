@@ -9,7 +9,7 @@ import platform
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import pytest
 from running import PROGRAM, ROOT, compile_tasks, environment, folder_of_libtce, tce
@@ -20,14 +20,14 @@ COMMANDS = ["init", "train", "fit", "eval", "plot", "export", "bench", "tasks", 
 OPTIONS = {
     "init": ["LIBRARY", "TASK", "--method"],
     "train": ["CONFIG", "--task", "--seed", "--seeds", "--jobs", "--out", "--threads", "--resume", "--restart", "--steps", "--init-from", "--quiet",
-              "--task-library", "--array"],
+              "--grid", "--extend", "--log-json", "--task-library", "--array"],
     "fit": ["DEMOS", "CONFIG", "--out", "--task-library"],
-    "eval": ["RUN", "--episodes", "--video", "--paths", "--task-library"],
+    "eval": ["RUN", "--episodes", "--video", "--paths", "--csv", "--json", "--task-library"],
     "plot": ["RUN", "--task-library"],
     "export": ["RUN"],
     "bench": ["CONFIG", "--task-library"],
     "tasks": ["--task-library", "--check", "--limit"],
-    "config": ["CONFIG", "--markdown"],
+    "config": ["CONFIG", "--diff", "--markdown"],
 }
 
 CART = """
@@ -298,6 +298,32 @@ def test_a_file_that_is_no_yaml_is_refused(tmp_path) -> None:
 def test_a_wrong_override_is_named(override, words) -> None:
     message = refused("config", override)
     assert all(word in message for word in words), message
+
+
+def differences(*arguments: Any) -> Dict[str, Tuple[str, str]]:
+    """key -> the two values that `tce config --diff` prints, under their names."""
+    table = [line.split() for line in fine("config", "--diff", *arguments).splitlines()]
+    return {"": (table[0][0], table[0][1]), **{line[0]: (line[1], " ".join(line[2:])) for line in table[1:]}}
+
+
+def test_differences_are_the_keys_that_two_settings_do_not_share(tmp_path: Path) -> None:
+    found = differences("reacher5/tce", "reacher5/bbrl", "policy.epochs=7")
+    assert found[""] == ("reacher5/tce", "reacher5/bbrl") and found["run.method"] == ("tce", "bbrl")
+    assert found["policy.epochs"][1] == "7" and found["objective.gamma"][1] == "-" and "task.name" not in found
+    first, second = values(fine("config", "reacher5/tce")), values(fine("config", "reacher5/bbrl"))
+    expected = {key for key in {**first, **second} if first.get(key) != second.get(key)}
+    assert set(found) == {"", "policy.epochs", *expected}
+
+    # one CONFIG alone, beside the defaults for its task
+    bare = tmp_path / "bare.yaml"
+    bare.write_text("task: {name: reacher5}\npolicy: {epochs: 7}\n")
+    assert differences(bare) == {"": ("default", str(bare)), "policy.epochs": (differences(bare)["policy.epochs"][0], "7")}
+    assert fine("config", "--diff", "reacher5/tce", "reacher5/tce") == "reacher5/tce and reacher5/tce have the same settings\n"
+
+    # a run folder has its settings in it
+    assert tce("train", bare, "run.iterations=1", "critic.epochs=1", "--quiet", "--out", tmp_path / "run").returncode == 0
+    assert set(differences(bare, tmp_path / "run")) == {"", "run.iterations", "critic.epochs"}
+    assert "--diff compares" in refused("config", "--diff", "run.seed=3", status=2)
 
 
 def test_the_page_of_settings_is_the_table() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import shutil
 import struct
@@ -62,6 +63,49 @@ def test_evaluations_may_have_task_options_of_their_own(tmp_path: Path) -> None:
     done = tce("train", "--resume", tmp_path / "run", "run.iterations=3", "evaluate.options=tolerance=1e-5", "--quiet")
     assert done.returncode == 0, done.stderr
     assert numbers(tce("eval", tmp_path / "run", "--episodes", 8).stdout)["success"] == 0.0
+
+
+def test_episodes_are_written_as_csv_and_as_json(run: Path, tmp_path: Path) -> None:
+    """A row per episode, whose means the report prints."""
+    table, document = tmp_path / "episodes.csv", tmp_path / "episodes.json"
+    done = tce("eval", run, "--episodes", 20, "--seed", 7, "--csv", table, "--json", document)
+    assert done.returncode == 0, done.stderr
+    found = numbers(done.stdout)
+    with open(table, newline="", encoding="utf-8") as stream:
+        lines = list(csv.DictReader(stream))
+    assert [int(line["episode"]) for line in lines] == list(range(20))
+    assert {(line["run"], line["method"], line["seed"], line["reset_seed"]) for line in lines} == {(str(run), "tce", "1", "7")}
+    described, = json.loads(document.read_text(encoding="utf-8"))
+    assert described["task"] == lines[0]["task"] and described["mean"]["episodes"] == 20 and described["mean"]["dropped"] == 0
+    for name, value in found.items():
+        values = [float(line[name]) for line in lines]
+        assert sum(values) / 20 == pytest.approx(value, rel=1e-4) and described["mean"][name] == pytest.approx(sum(values) / 20)
+        assert [episode[name] for episode in described["episodes"]] == values
+    # on stdout it stands alone
+    alone = tce("eval", run, "--episodes", 20, "--seed", 7, "--csv", "-")
+    assert alone.stdout == table.read_text(encoding="utf-8")
+    done = tce("eval", run, "--episodes", 2, "--json", tmp_path / "missing" / "x")
+    assert done.returncode == 1 and "cannot write" in done.stderr and "missing" in done.stderr
+
+
+def test_a_queue_is_evaluated_run_by_run(tmp_path: Path) -> None:
+    """Runs of tasks with other metrics share a table: what one does not have is empty."""
+    config, folder, table = tmp_path / "tiny.yaml", tmp_path / "queue", tmp_path / "episodes.csv"
+    config.write_text(TINY.format(task="point_via"))
+    assert tce("train", config, "--task", "point_via,reacher5", "--seeds", "1-2", "--quiet", "--out", folder).returncode == 0
+    done = tce("eval", folder, "--episodes", 3, "--csv", table)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 4 and "return" in done.stdout, done.stderr
+    with open(table, newline="", encoding="utf-8") as stream:
+        lines = list(csv.DictReader(stream))
+    assert [(line["task"], line["seed"], line["episode"]) for line in lines] == [
+        (task, seed, str(e)) for seed in "12" for task in ("point_via", "reacher5") for e in range(3)]
+    assert all((line["via_distance"] == "") == (line["task"] == "reacher5") for line in lines)
+    one = tce("eval", lines[0]["run"], "--episodes", 3, "--csv", "-")
+    assert one.stdout.splitlines()[1].split(",")[5:9] == [lines[0][name] for name in ("episode", "steps", "return", "success")]
+    assert "go with one of its runs" in tce("eval", folder, "--picture", tmp_path / "x.png").stderr
+    shutil.rmtree(lines[0]["run"])
+    done = tce("eval", folder, "--episodes", 3)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 3 and "left out" in done.stderr
 
 
 def draws(run: Path, tmp_path: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import random
 import resource
@@ -263,7 +264,7 @@ def test_one_command_begins_and_goes_on(whole: Path, config: Path, tmp_path: Pat
         done = tce(*command)
         assert done.returncode == 0, done.stderr
     assert all_content(tmp_path / "queue") == all_content(whole)
-    for other, says in ((["--task", "one"], "other tasks or seeds"), (["policy.epochs=4"], "policy.epochs = 3, now it is 4")):
+    for other, says in ((["--task", "one"], "other tasks, seeds or settings"), (["policy.epochs=4"], "policy.epochs = 3, now it is 4")):
         done = tce(*command, *other)
         assert done.returncode == 1 and says in done.stderr, done.stderr
 
@@ -276,6 +277,115 @@ def test_a_queue_is_not_begun_over_another_or_a_run(whole: Path, config: Path) -
     assert done.returncode == 1 and "has a run already" in done.stderr
 
 
+# ---- several settings --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory, config: Path) -> Path:
+    """A queue of two CONFIGs, one method each, with two values of a setting and two seeds."""
+    other = config.parent / "bbrl.yaml"
+    other.write_text((config / "tce.yaml").read_text(encoding="utf-8").replace("method: tce", "method: bbrl").replace(
+        "objective: {time_points: 5, selection: random}", "").replace("environments: 4", "environments: 4, mask_context: true, time_input: false"),
+        encoding="utf-8")
+    folder = tmp_path_factory.mktemp("compared") / "queue"
+    done = tce("train", config, other, "run.iterations=3", "--grid", "policy.hidden=[8,8],[4]", "--seeds", "1-2", "--jobs", 2, "--out", folder,
+               "--log-json", folder.parent / "log.jsonl")
+    assert done.returncode == 0, done.stderr
+    (folder.parent / "said").write_text(done.stdout, encoding="utf-8")
+    return folder
+
+
+def test_a_grid_over_several_settings_is_every_combination(compared: Path, config: Path, tmp_path: Path) -> None:
+    found = queue(compared)
+    assert [(row["seed"], row["settings"]) for row in found] == [
+        (seed, name) for seed in "12" for name in ("queue.yaml", "queue-2.yaml", "queue-3.yaml", "queue-4.yaml")]
+    for row in found[:4]:
+        text = (compared / row["folder"] / "config.yaml").read_text(encoding="utf-8")
+        assert ("method: bbrl" in text) == (row["settings"] in ("queue-3.yaml", "queue-4.yaml"))
+        assert ("hidden: [4]" in text) == (row["settings"] in ("queue-2.yaml", "queue-4.yaml"))
+    # each is the run that it would be alone
+    alone = tmp_path / "alone"
+    assert tce("train", config, "run.iterations=3", "policy.hidden=[4]", "--seed", 2, "--out", alone).returncode == 0
+    assert content(alone) == content(compared / found[5]["folder"])
+    # and their iterations are in one log
+    lines = [json.loads(line) for line in (compared.parent / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert sorted((Path(line["run"]).name, line["iteration"]) for line in lines) == sorted((row["folder"], i) for row in found for i in (1, 2, 3))
+
+
+def test_the_settings_of_a_queue_are_called_by_what_differs_and_the_best_come_first(compared: Path, tmp_path: Path) -> None:
+    names = ["TCE policy.hidden=[8, 8]", "TCE policy.hidden=[4]", "BBRL Cov policy.hidden=[8, 8]", "BBRL Cov policy.hidden=[4]"]
+    said = (compared.parent / "said").read_text(encoding="utf-8")
+    assert all(f"{name} seed 2 done after 3 iterations" in said for name in names)
+    with open(compared / "best.csv", newline="", encoding="utf-8") as stream:
+        best = list(csv.DictReader(stream))
+    assert [row["rank"] for row in best] == list("1234") and sorted(row["settings"] for row in best) == sorted(names)
+    table = [line for line in said.split("best settings")[1].splitlines() if " runs " in line]
+    assert all(row["settings"] in line for row, line in zip(best, table)) and len(table) == 4
+    places = []
+    for row in best:
+        last = [rows(compared / entry["folder"])[-1] for entry in queue(compared) if entry["settings"] == row["file"]]
+        success, value = ([float(run[name]) for run in last] for name in ("eval_success", "eval_return"))
+        assert [float(row[name]) for name in ("success", "success_least", "success_most")] == pytest.approx([sum(success) / 2, min(success), max(success)])
+        assert [float(row[name]) for name in ("return", "return_least", "return_most")] == pytest.approx([sum(value) / 2, min(value), max(value)])
+        places.append((float(row["success"]), float(row["return"])))
+    assert places == sorted(places, reverse=True)
+
+    done = tce("plot", compared, "--no-pictures", "--episodes", 0, "--out", tmp_path / "plots")
+    assert done.returncode == 0 and "differ in" not in done.stderr, done.stderr
+    with open(tmp_path / "plots" / "summary.csv", newline="", encoding="utf-8") as stream:
+        assert sorted(row["method"] for row in csv.DictReader(stream)) == sorted(names)
+
+
+def test_a_queue_of_several_settings_goes_on(compared: Path, config: Path, tmp_path: Path) -> None:
+    """What was removed is run again with its own settings, to the same bytes; what is asked for has to be the same."""
+    folder = tmp_path / "queue"
+    shutil.copytree(compared, folder)
+    gone = queue(folder)[7]
+    shutil.rmtree(folder / gone["folder"])
+    done = tce("train", "--resume", folder, *library(config))
+    assert done.returncode == 0, done.stderr
+    assert content(folder / gone["folder"]) == content(compared / gone["folder"])
+    arguments = [config, config.parent / "bbrl.yaml", "run.iterations=3", "--seeds", "1-2", "--resume", folder]
+    assert tce("train", *arguments, "--grid", "policy.hidden=[8,8],[4]").returncode == 0
+    for grid in ("policy.hidden=[8,8],[6]", "policy.hidden=[8,8]"):
+        done = tce("train", *arguments, "--grid", grid)
+        assert done.returncode == 1 and ("policy.hidden" in done.stderr or "other tasks, seeds or settings" in done.stderr), done.stderr
+    done = tce("train", "--resume", folder, *library(config), "policy.epochs=9")
+    assert done.returncode == 1 and "policy.epochs" in done.stderr
+
+
+def test_a_finished_queue_can_be_extended(compared: Path, config: Path, tmp_path: Path) -> None:
+    """By iterations: finished runs continue as if they had been as long from the beginning. By seeds: the new ones get every run."""
+    folder = tmp_path / "queue"
+    shutil.copytree(compared, folder)
+    assert tce("train", "--resume", folder, *library(config), "run.iterations=5").returncode == 0
+    assert all(len(rows(folder / row["folder"])) == 4 for row in queue(folder))
+    done = tce("train", "--resume", folder, *library(config), "run.iterations=5", "--extend", "--seeds", "2-3")
+    assert done.returncode == 0 and "12 of 12 done" in done.stdout, done.stderr
+    assert all(len(rows(folder / row["folder"])) == 6 for row in queue(folder))
+    assert [row["seed"] for row in queue(folder)] == list("111122223333")
+    alone = tmp_path / "alone"
+    assert tce("train", config, "run.iterations=5", "schedule.entropy_iterations=3", "policy.hidden=[4]", "--seed", 3, "--out", alone).returncode == 0
+    assert content(alone) == content(folder / queue(folder)[9]["folder"])
+
+
+@pytest.mark.parametrize("arguments,words", [
+    (["--grid", "policy.epochs"], "--grid policy.epochs, must be section.key=value,value"),
+    (["--grid", "policy.epochs=1,,2"], "value 2 is empty"),
+    (["--grid", "policy.epochs=1,1"], "settings 1 and 2 of the queue are the same"),
+    (["--grid", "policy.epochs=1,x"], "policy.epochs"),
+    (["--grid", "policy.epoch=1,2"], "did you mean policy.epochs"),
+    (["--grid", "run.seed=1,2"], "write --seeds 1,2"),
+    (["--grid", "task.name=a,b"], "write --task a,b"),
+    (["--extend"], "--extend goes with --resume DIR"),
+    (["--grid", "policy.epochs=1,2", "--log-json", "-"], "--log-json of a queue needs a file"),
+])
+def test_what_makes_no_queue_is_said(config: Path, tmp_path: Path, arguments: List[str], words: str) -> None:
+    done = tce("train", config, *arguments, "--out", tmp_path / "queue")
+    assert done.returncode in (1, 2) and words in done.stderr, done.stderr
+    assert not (tmp_path / "queue").exists()
+
+
 def test_two_processes_cannot_share_a_queue(config: Path, tmp_path: Path) -> None:
     folder = tmp_path / "queue"
     first = begin("train", config, "--task", "all", "run.iterations=1000000", "--out", folder)
@@ -284,6 +394,17 @@ def test_two_processes_cannot_share_a_queue(config: Path, tmp_path: Path) -> Non
     assert second.returncode == 1 and f"process {first.pid}" in second.stderr
     first.send_signal(signal.SIGINT)
     first.communicate(timeout=60)
+
+
+def test_a_queue_stops_whenever_it_is_asked_to(config: Path, tmp_path: Path) -> None:
+    """Also while its runs are starting and do not listen yet."""
+    for i in range(8):
+        process = begin("train", config, "--seeds", "1-4", "--jobs", 4, "run.iterations=1000000", "--out", tmp_path / f"queue{i}")
+        wait_until(lambda: (tmp_path / f"queue{i}" / "queue.csv").exists())
+        time.sleep(0.01 * i)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        assert process.returncode == 130
 
 
 def test_settings_that_may_change_change_for_what_is_left(config: Path, tmp_path: Path) -> None:

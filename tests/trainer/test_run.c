@@ -362,15 +362,16 @@ static void save_at(const settings *s, int64_t iteration, double value)
 {
     pair l = { value, 2.0 * value };
     const run_mark mark = { iteration, 10 * iteration, 70, 80, 0.5 };
-    ok(checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, &row, NULL, NULL }, &mark, "return"));
+    ok(checkpoint_save(folder, &(run_subject){ s, &NUMBER, &l, &row, NULL, NULL, NULL }, &mark,
+                       "return"));
 }
 
 static tce_status load_newest(const settings *s, pair *l, run_mark *mark)
 {
     const messages silent = { 0 };
     char *columns;
-    const tce_status status = checkpoint_load(folder, &(run_subject){ s, &NUMBER, l, &row, NULL, NULL },
-                                              &silent, mark, &columns);
+    const tce_status status = checkpoint_load(
+        folder, &(run_subject){ s, &NUMBER, l, &row, NULL, NULL, NULL }, &silent, mark, &columns);
     if (status == TCE_OK)
         ck_assert_str_eq(columns, "return");
     free(columns);
@@ -487,7 +488,8 @@ START_TEST(a_checkpoint_that_lacks_an_array_changes_nothing)
     pair half = { 0.5, 1.0 };
     const run_mark at = { 4, 40, 70, 80, 0.5 };
     ok(settings_init(&s, METHODS, NULL));
-    ok(checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, &row, NULL, NULL }, &at, "return"));
+    ok(checkpoint_save(folder, &(run_subject){ &s, &HALF, &half, &row, NULL, NULL, NULL }, &at,
+                       "return"));
     check_nothing_loads(&s);
     ck_assert_int_eq(access(in_folder("checkpoints/ckpt-00000004.safetensors.damaged"), F_OK), 0);
 }
@@ -504,8 +506,8 @@ START_TEST(a_mark_that_no_run_could_have_left_is_refused)
     pair l = { 0.5, 1.0 };
     ok(settings_init(&s, METHODS, NULL));
     for (size_t i = 0; i < sizeof MARKS / sizeof MARKS[0]; i++) {
-        ok(checkpoint_save(folder, &(run_subject){ &s, &NUMBER, &l, &row, NULL, NULL }, &MARKS[i],
-                           "return"));
+        ok(checkpoint_save(folder, &(run_subject){ &s, &NUMBER, &l, &row, NULL, NULL, NULL },
+                           &MARKS[i], "return"));
         check_nothing_loads(&s);
     }
 
@@ -560,7 +562,7 @@ START_TEST(the_line_fits_its_width)
     display d;
     metrics m = { 0 };
     const double spent[] = { 1.0, 2.0, 1.0 };
-    const run_standing state = { 50, 100, 12345, 0, 0, 0, 0, &m, PHASES, spent };
+    const run_standing state = { 50, 100, 12345, 0, 0, 0, 0, &m, PHASES, spent, NULL };
     char text[1024];
     display_init(&d, 1);
     display_update(&d, &state);
@@ -661,14 +663,15 @@ END_TEST
 
 START_TEST(a_queue_comes_back_as_it_was)
 {
-    settings s, read;
+    settings s;
     queue q, other;
     char names[][TASK_NAME] = { "one", "two" };
-    const task_list tasks = { 2, names };
+    task_list tasks = { 2, names };
     const uint64_t seeds[] = { 5, UINT64_MAX };
     ok(settings_init(&s, METHODS, NULL));
     s.policy.epochs = 17;
-    ok(queue_create(&q, folder, &s, &tasks, 2, seeds, 1));
+    const queue_plan plan = { 1, &s, &tasks };
+    ok(queue_create(&q, folder, &plan, 2, seeds, 1));
     ck_assert_uint_eq(q.n, 4);
     ck_assert_int_eq(queue_exists(folder), 0);
     q.n_jobs = 3;
@@ -677,11 +680,13 @@ START_TEST(a_queue_comes_back_as_it_was)
              "environment 0, \"reset\"\nand more");
     q.entries[2].state = QUEUE_RUNNING;
     ok(queue_save(&q));
-    ok(run_write_shared_settings(folder, "", &s));
+    ok(run_write_shared_settings(folder, "queue.yaml", "", &s));
     ck_assert_int_eq(queue_exists(folder), 1);
 
-    ok(queue_load(&other, folder, METHODS, &read));
-    ck_assert_int_eq(read.policy.epochs, 17);
+    ok(queue_load(&other, folder, METHODS));
+    ck_assert_uint_eq(other.n_variants, 1);
+    ck_assert_int_eq(other.variants[0].s.policy.epochs, 17);
+    ck_assert_str_eq(other.variants[0].label, "");
     ck_assert_int_eq(other.n_jobs, 3);
     ck_assert_uint_eq(other.n, 4);
     for (size_t i = 0; i < 4; i++) {
@@ -697,17 +702,70 @@ START_TEST(a_queue_comes_back_as_it_was)
 }
 END_TEST
 
+START_TEST(a_queue_of_several_settings_comes_back_with_them)
+{
+    settings s[3];
+    queue q, other;
+    char names[][TASK_NAME] = { "one", "two" }, name[QUEUE_TEXT];
+    task_list tasks[] = { { 2, names }, { 1, names }, { 2, names } };
+    const uint64_t seeds[] = { 5, 6 }, more[] = { 6, 7 };
+    const size_t variants[] = { 0, 0, 1, 2, 2 };
+    for (int i = 0; i < 3; i++)
+        ok(settings_init(&s[i], METHODS, i == 2 ? "bbrl" : "tce"));
+    s[1].policy.epochs = s[0].policy.epochs + 1;
+    const queue_plan plan = { 3, s, tasks };
+    ok(queue_create(&q, folder, &plan, 2, seeds, 1));
+    ck_assert_uint_eq(q.n, 10);
+    ok(queue_save(&q));
+    for (size_t v = 0; v < 3; v++) {
+        queue_settings_name(v, name, sizeof name);
+        ck_assert_int_eq(queue_is_settings(name), 1);
+        ok(run_write_shared_settings(folder, name, "", &q.variants[v].s));
+    }
+    ck_assert_int_eq(queue_is_settings("queue-1.yaml"), 0);
+    ck_assert_int_eq(queue_is_settings("queue-02.yaml"), 0);
+
+    ok(queue_load(&other, folder, METHODS));
+    ck_assert_uint_eq(other.n_variants, 3);
+    for (size_t i = 0; i < 10; i++) {
+        ck_assert_uint_eq(other.entries[i].variant, variants[i % 5]);
+        ck_assert_str_eq(other.entries[i].task, names[i % 5 == 1 || i % 5 == 4]);
+        ck_assert_uint_eq(other.entries[i].seed, seeds[i / 5]);
+    }
+    ck_assert_str_eq(queue_name(&other, 1, name, sizeof name), "TCE policy.epochs=31");
+    ck_assert_str_eq(queue_name(&other, 2, name, sizeof name), "BBRL Cov");
+    other.entries[3].state = QUEUE_DONE;
+    other.entries[4].state = QUEUE_FAILED;
+
+    /* what was done waits again, and the seed that is new gets a run of each kind */
+    ok(queue_extend(&other, 2, more));
+    ck_assert_uint_eq(other.n, 15);
+    ck_assert_int_eq(other.entries[3].state, QUEUE_WAITING);
+    ck_assert_int_eq(other.entries[4].state, QUEUE_FAILED);
+    for (size_t i = 10; i < 15; i++) {
+        ck_assert_uint_eq(other.entries[i].seed, 7);
+        ck_assert_uint_eq(other.entries[i].variant, other.entries[i - 10].variant);
+        ck_assert_str_eq(other.entries[i].task, other.entries[i - 10].task);
+    }
+    queue_free(&q);
+    queue_free(&other);
+
+    s[1].policy.epochs = s[0].policy.epochs;
+    fails(queue_create(&q, folder, &plan, 2, seeds, 1), TCE_E_VALUE, "settings 1 and 2");
+}
+END_TEST
+
 START_TEST(a_queue_of_a_newer_program_is_refused)
 {
     settings s;
     queue q;
     ok(settings_init(&s, METHODS, NULL));
-    ok(run_write_shared_settings(folder, "", &s));
+    ok(run_write_shared_settings(folder, "queue.yaml", "", &s));
     FILE *file = fopen(in_folder("queue.csv"), "w");
     ck_assert_ptr_nonnull(file);
     fputs("# tce queue 9, jobs 0\nanything\n", file);
     fclose(file);
-    ck_assert_int_eq(queue_load(&q, folder, METHODS, &s), TCE_E_VERSION);
+    ck_assert_int_eq(queue_load(&q, folder, METHODS), TCE_E_VERSION);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "format 9"));
     ck_assert_ptr_null(q.entries);
 }
@@ -729,6 +787,7 @@ int main(void)
     tcase_add_test(files, every_cut_of_a_checkpoint_is_found_and_the_one_before_is_used);
     tcase_add_test(files, threads_and_places_do_not_change_a_checkpoint);
     tcase_add_test(files, a_queue_comes_back_as_it_was);
+    tcase_add_test(files, a_queue_of_several_settings_comes_back_with_them);
     tcase_add_test(files, a_field_comes_back_as_it_was);
 
     TCase *errors = test_case(suite, "errors", 0);

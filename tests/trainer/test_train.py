@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -192,6 +193,81 @@ def test_tensorboard_reads_the_events(whole: Path) -> None:
     assert [e.value for e in returns] == pytest.approx([float(row["return"]) for row in table[1:]], rel=1e-6)
     assert [e.step for e in events.Scalars("eval/success")] == [0, 1600, 3200, 4800]
     assert abs(returns[-1].wall_time - time.time()) < 3600
+
+
+def test_tensorboard_shows_the_settings_as_text_and_as_hyperparameters(whole: Path) -> None:
+    from tensorboard.backend.event_processing import event_accumulator as accumulator
+    from tensorboard.plugins.hparams import plugin_data_pb2
+
+    events = accumulator.EventAccumulator(str(whole), size_guidance={"tensors": 0})
+    events.Reload()
+    text = events.Tensors("settings/text_summary")[0].tensor_proto.string_val[0].decode()
+    lines = (whole / "config.yaml").read_text(encoding="utf-8").splitlines()
+    assert text.startswith("```yaml\n") and text.endswith("```\n")
+    assert set(text.splitlines()[1:-1]) <= set(lines) and "  iterations: 12" in text
+    assert events.SummaryMetadata("settings/text_summary").plugin_data.plugin_name == "text"
+    metadata = events.SummaryMetadata("_hparams_/session_start_info").plugin_data
+    assert metadata.plugin_name == "hparams"
+    found = plugin_data_pb2.HParamsPluginData.FromString(metadata.content).session_start_info.hparams
+    assert found["run.iterations"].number_value == 12 and found["policy.learning_rate"].number_value > 0
+    assert found["run.method"].string_value == "tce" and found["policy.hidden"].string_value == "[8]"
+    assert found["collect.time_input"].HasField("bool_value") and "task.library" not in found
+
+
+def test_a_line_of_json_tells_each_iteration(tiny: Path, whole: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    folder = tmp_path / 'run "1"'
+    assert tce("train", tiny, "--out", folder, "--log-json", log, "run.iterations=5").returncode == 0
+    done = tce("train", "--resume", folder, "--log-json", log, "run.iterations=12")
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    table = rows(folder)[1:]
+    assert [line["iteration"] for line in lines] == list(range(1, 13)) and lines[0]["run"] == str(folder)
+    for line, row in zip(lines, table):
+        assert {name: line[name] for name in row} == {name: float(value) if value else None for name, value in row.items()}
+        assert 0 < line["seconds"]["simulation"] < line["seconds"]["total"]
+    done = tce("train", tiny, "--out", tmp_path / "out", "--log-json", "-", "run.iterations=2")
+    assert [json.loads(line)["iteration"] for line in done.stdout.splitlines()] == [1, 2]
+    done = tce("train", tiny, "--out", tmp_path / "none", "--log-json", tmp_path / "missing" / "log", "run.iterations=2")
+    assert done.returncode == 1 and "missing/log" in done.stderr and not (tmp_path / "none").exists()
+    done = tce("train", tiny, "--out", tmp_path / "full", "--log-json", "/dev/full", "run.iterations=2")
+    assert done.returncode == 0 and done.stderr.count("--log-json ends here") == 1 and len(rows(tmp_path / "full")) == 3
+
+
+# ---- the best policy -------------------------------------------------------------------------------
+
+
+def test_the_best_policy_is_the_one_of_the_best_evaluation(tiny: Path, tmp_path: Path) -> None:
+    """It is the policy that a run has which ends there, and its evaluation is the best of progress.csv."""
+    wild = [tiny, "evaluate.every=1", "run.iterations=8", "policy.learning_rate=0.05", "projection.entropy=none"]
+    assert tce("train", *wild, "--out", tmp_path / "run").returncode == 0
+    table = [row for row in rows(tmp_path / "run") if row["eval_return"]]
+    best = max(table, key=lambda row: (float(row["eval_success"]), float(row["eval_return"])))
+    assert 0 < int(best["iteration"]) < 8, "choose settings under which the middle is best"
+    assert tce("train", *wild, f"run.iterations={best['iteration']}", "--out", tmp_path / "part").returncode == 0
+    kept = (tmp_path / "run" / "policy-best.safetensors").read_bytes()
+    assert kept == (tmp_path / "part" / "policy.safetensors").read_bytes() != (tmp_path / "run" / "policy.safetensors").read_bytes()
+
+    # whoever reads a policy takes it by its path
+    said = [tce("eval", path, "--episodes", 8).stdout for path in
+            (tmp_path / "run" / "policy-best.safetensors", tmp_path / "part", tmp_path / "run")]
+    assert said[0] == said[1] != said[2]
+
+
+def test_the_best_policy_survives_a_stop_after_it(tiny: Path, tmp_path: Path) -> None:
+    wild = [tiny, "evaluate.every=1", "policy.learning_rate=0.05", "projection.entropy=none", "run.checkpoint_every=100",
+            "schedule.entropy_iterations=8"]
+    assert tce("train", *wild, "run.iterations=8", "--out", tmp_path / "whole").returncode == 0
+    for stop in (2, 7):
+        folder = tmp_path / f"run{stop}"
+        assert tce("train", *wild, f"run.iterations={stop}", "--out", folder).returncode == 0
+        (folder / "policy-best.safetensors").unlink()
+        assert tce("train", "--resume", folder, "run.iterations=8").returncode == 0
+        assert content(folder) == content(tmp_path / "whole")
+    # a checkpoint of before there was one
+    edit_checkpoint(checkpoints(folder)[-1], without="run.best_iteration")
+    assert tce("train", "--resume", folder, "run.iterations=9").returncode == 0
+    assert (folder / "policy-best.safetensors").read_bytes() == (folder / "policy.safetensors").read_bytes()
 
 
 def test_many_metrics_with_long_names_are_columns_and_the_steps_are_counted(tiny: Path, tmp_path: Path, faulty: Path) -> None:
@@ -603,7 +679,7 @@ def test_a_missing_task_library_leaves_no_folder(tiny: Path, tmp_path: Path) -> 
 def test_files_that_may_not_grow_stop_the_run_and_lose_nothing(tiny: Path, whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     limit = (whole / "progress.csv").stat().st_size * 3 // 4
-    assert limit > checkpoints(whole)[-1].stat().st_size // 4
+    assert limit > checkpoints(whole)[-1].stat().st_size // 6
 
     def small() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

@@ -1,6 +1,6 @@
 /*
- * tce eval: what the mean policy of a run does on resets that training never saw: return, metrics
- * of the task, smoothness, video and picture.
+ * tce eval: what the mean policy of a run, or of each run of a queue, does on resets that training
+ * never saw: return, metrics of the task, smoothness, episodes as files, video and picture.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -12,8 +12,10 @@
 
 #include "commands/commands.h"
 #include "commands/demos.h"
+#include "commands/eval_rows.h"
 #include "commands/video.h"
 #include "methods/methods.h"
+#include "queue/queue.h"
 #include "report/stats.h"
 #include "run/policy_runner.h"
 #include "commands/progress_line.h"
@@ -33,6 +35,9 @@ static const char OPTIONS[] = "  --episodes N        episodes [200]\n"
                               "run folder names is not loaded\n"
                               "  --python NAME       the run's environment in Python, "
                               "module:name or a Gymnasium id\n"
+                              "  --csv FILE          one row per episode; of a queue, of all its "
+                              "runs. \"-\" is stdout, without the report\n"
+                              "  --json FILE         the same as JSON, with the means\n"
                               "  --paths FILE.csv    desired paths and first observations, as "
                               "`tce fit` takes them\n"
                               "  --video FILE.mp4    film the first episodes\n"
@@ -42,20 +47,21 @@ static const char OPTIONS[] = "  --episodes N        episodes [200]\n"
                               "  --help              this\n";
 
 typedef struct eval_options {
-    const char *folder, *video, *picture, *library, *paths;
+    const char *folder, *video, *picture, *library, *paths, *csv, *json;
     int32_t episodes, video_episodes, threads; /* threads -1: the run's */
     int32_t width, height;
     uint64_t seed;
     int has_seed;
+    int quiet; /* episodes go to stdout: no report */
 } eval_options;
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 /*
- * Mean and its standard error, which takes two, over the episodes that were not dropped; value of
- * episode e at x[e * stride].
+ * Mean and its standard error, NaN for less than two, over the episodes that were not dropped; value
+ * of episode e at x[e * stride].
  */
-static void print_mean(const char *name, const episodes *ep, const double *x, size_t stride)
+static double mean_of(const episodes *ep, const double *x, size_t stride, double *error)
 {
     double n = 0.0, sum = 0.0, squares = 0.0;
     for (size_t e = 0; e < ep->E; e++)
@@ -67,10 +73,35 @@ static void print_mean(const char *name, const episodes *ep, const double *x, si
     for (size_t e = 0; e < ep->E; e++)
         if (ep->lengths[e] > 0)
             squares += (x[e * stride] - mean) * (x[e * stride] - mean);
-    printf("  %-26s %11.5g", name, mean);
-    if (n > 1.0)
-        printf(" +- %.2g", sqrt(squares / (n - 1.0) / n));
+    *error = n > 1.0 ? sqrt(squares / (n - 1.0) / n) : NAN;
+    return mean;
+}
+
+static void print_mean(const char *name, const episodes *ep, const double *x, size_t stride)
+{
+    double error;
+    printf("  %-26s %11.5g", name, mean_of(ep, x, stride, &error));
+    if (!isnan(error))
+        printf(" +- %.2g", error);
     printf("\n");
+}
+
+/* A run of a queue in one line: return, and success where the task has it. */
+static void print_line(const char *run, const policy_runner *p)
+{
+    const episodes *ep = &p->ep;
+    double error;
+    const double mean = mean_of(ep, ep->returns, 1, &error);
+    printf("%s  return %.5g", run, mean);
+    if (!isnan(error))
+        printf(" +- %.2g", error);
+    for (size_t k = 0; k < ep->M; k++)
+        if (strcmp(ep->spec->metric_names[k], "success") == 0)
+            printf("  success %.3f", mean_of(ep, ep->results + k, ep->M, &error));
+    if (ep->n_dropped > 0)
+        printf("  dropped %zu", ep->n_dropped);
+    printf("\n");
+    fflush(stdout);
 }
 
 /*
@@ -198,16 +229,14 @@ static tce_status film_episodes(const policy_runner *p, const eval_options *o)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* All that can be had, then what is missing: the remedy is the last line, where it is seen. */
-static tce_status evaluate(policy_runner *p, const eval_options *asked, tce_pool **pool)
+/* Plays the episodes of a run or a policy in it, and adds them to the rows. */
+static tce_status play(policy_runner *p, const char *run, const eval_options *o, tce_pool **pool,
+                       eval_rows *rows)
 {
-    eval_options possible = *asked;
-    const eval_options *o = &possible;
-    if (asked->video && video_check() != TCE_OK)
-        possible.video = NULL;
-    tce_status status = policy_runner_load(p, o->folder, METHODS, o->library, NULL);
+    tce_status status = policy_runner_load(p, run, METHODS, o->library, NULL);
     if (status != TCE_OK)
         return status;
+    const uint64_t seed = p->s.run.seed;
     p->s.run.seed = o->has_seed ? o->seed : p->s.run.seed;
     tce_pool_options options;
     tce_pool_options_init(&options, sizeof options);
@@ -220,7 +249,19 @@ static tce_status evaluate(policy_runner *p, const eval_options *asked, tce_pool
     if (status == TCE_OK)
         status = policy_runner_run(p, progress_line_show, &played);
     progress_line_end(&played);
-    if (status == TCE_OK)
+    return status == TCE_OK ? eval_rows_add(rows, run, &p->s, seed, &p->ep) : status;
+}
+
+/* All that can be had, then what is missing: the remedy is the last line, where it is seen. */
+static tce_status evaluate(policy_runner *p, const eval_options *asked, tce_pool **pool,
+                           eval_rows *rows)
+{
+    eval_options possible = *asked;
+    const eval_options *o = &possible;
+    if (asked->video && video_check() != TCE_OK)
+        possible.video = NULL;
+    tce_status status = play(p, o->folder, o, pool, rows);
+    if (status == TCE_OK && !o->quiet)
         status = print_report(p);
     if (status == TCE_OK && o->paths)
         status = demos_write(o->paths, &p->ep);
@@ -230,6 +271,59 @@ static tce_status evaluate(policy_runner *p, const eval_options *asked, tce_pool
         status = video_check();
         status = tce_fail(status, "%s was not made: %s", asked->video, tce_error_message());
     }
+    return status;
+}
+
+static tce_status evaluate_one(const eval_options *o, eval_rows *rows)
+{
+    policy_runner p;
+    tce_pool *pool = NULL;
+    const tce_status status = evaluate(&p, o, &pool, rows);
+    policy_runner_close(&p);
+    tce_pool_free(pool);
+    return status;
+}
+
+/* A run of a queue; one that has no policy yet is left out with a word. */
+static tce_status evaluate_entry(const char *run, const eval_options *o, eval_rows *rows)
+{
+    policy_runner p;
+    tce_pool *pool = NULL;
+    tce_status status = play(&p, run, o, &pool, rows);
+    if (status == TCE_OK && !o->quiet)
+        print_line(run, &p);
+    if (status == TCE_E_NOT_FOUND) {
+        fprintf(stderr, "tce: left out: %s\n", tce_error_message());
+        status = TCE_OK;
+    }
+    policy_runner_close(&p);
+    tce_pool_free(pool);
+    return status;
+}
+
+static tce_status evaluate_queue(const eval_options *o, eval_rows *rows)
+{
+    queue q;
+    char run[RUN_PATH];
+    tce_status status = queue_load(&q, o->folder, METHODS);
+    if (status != TCE_OK)
+        return status;
+    for (size_t i = 0; status == TCE_OK && i < q.n; i++) {
+        status = queue_run_path(&q, &q.entries[i], run);
+        if (status == TCE_OK)
+            status = evaluate_entry(run, o, rows);
+    }
+    if (status == TCE_OK && rows->n == 0)
+        status = tce_fail(TCE_E_NOT_FOUND, "no run of %s has a policy yet", o->folder);
+    queue_free(&q);
+    return status;
+}
+
+static tce_status write_rows(const eval_options *o, const eval_rows *rows)
+{
+    tce_status status = o->csv ? eval_rows_csv(rows, o->csv) : TCE_OK;
+    if (status == TCE_OK && o->json)
+        status = eval_rows_json(rows, o->json);
     return status;
 }
 
@@ -256,6 +350,8 @@ static int read_options(int argc, char **argv, eval_options *o)
                                           { "help", no_argument, NULL, 'h' },
                                           { "task-library", required_argument, NULL, 'l' },
                                           { "paths", required_argument, NULL, 'P' },
+                                          { "csv", required_argument, NULL, 'C' },
+                                          { "json", required_argument, NULL, 'J' },
                                           { 0 } };
     *o = (eval_options){ .episodes = DEFAULT_EPISODES, .video_episodes = 5, .threads = -1 };
     o->width = 960;
@@ -282,6 +378,11 @@ static int read_options(int argc, char **argv, eval_options *o)
             continue;
         case 'l':
             o->library = optarg;
+            continue;
+        case 'C':
+        case 'J':
+            *(c == 'C' ? &o->csv : &o->json) = optarg;
+            o->quiet |= strcmp(optarg, "-") == 0;
             continue;
         case 'z':
             if (sscanf(optarg, "%" SCNd32 "x%" SCNd32 "%c", &o->width, &o->height, &end) != 2 ||
@@ -311,6 +412,10 @@ static int read_options(int argc, char **argv, eval_options *o)
     if (argc - optind != 1)
         return fail_usage("eval", "one run folder is needed, %d given", argc - optind);
     o->folder = argv[optind];
+    if (queue_exists(o->folder) && (o->video || o->picture || o->paths))
+        return fail_usage("eval",
+                          "%s is a queue: --video, --picture and --paths go with one of its runs",
+                          o->folder);
     return -1;
 }
 
@@ -322,11 +427,20 @@ int cmd_eval(int argc, char **argv)
         return ended;
     if (blas_begin() != TCE_OK)
         return fail();
-    policy_runner p;
-    tce_pool *pool = NULL;
-    const tce_status status = evaluate(&p, &o, &pool);
+    eval_rows rows = { 0 };
+    tce_status status = queue_exists(o.folder) ? evaluate_queue(&o, &rows)
+                                               : evaluate_one(&o, &rows);
+    /* episodes that were played are written, whatever a film has lacked */
+    if (rows.n > 0 && (o.csv || o.json)) {
+        char reason[1024];
+        snprintf(reason, sizeof reason, "%s", tce_error_message());
+        const tce_status written = write_rows(&o, &rows);
+        if (status == TCE_OK)
+            status = written;
+        else if (written == TCE_OK)
+            status = tce_fail(status, "%s", reason);
+    }
     const int result = status == TCE_OK ? EXIT_FINE : fail();
-    policy_runner_close(&p);
-    tce_pool_free(pool);
+    eval_rows_free(&rows);
     return result;
 }

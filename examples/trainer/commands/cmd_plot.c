@@ -282,6 +282,7 @@ static tce_status plot_runs(const plot_arguments *a)
     snprintf(data.metric, sizeof data.metric, "%s", a->metric);
     data.x_name = a->x_name;
     data.holds_runs = queue_exists;
+    data.run_labels = queue_run_labels;
     data.methods = METHODS;
     data.smooth = a->smooth;
     data.out = stdout;

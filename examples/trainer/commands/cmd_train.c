@@ -1,5 +1,5 @@
 /*
- * tce train: a new run, a run that continues, or a queue of runs, tasks times seeds.
+ * tce train: a new run, a run that continues, or a queue of runs.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
 
@@ -12,8 +12,9 @@
 
 #include "commands/commands.h"
 #include "commands/together.h"
+#include "commands/train.h"
 #include "queue/display.h"
-#include "queue/queue.h"
+#include "queue/json_log.h"
 #include "queue/signals.h"
 #include "report/plot.h"
 #include "tools/blas.h"
@@ -23,6 +24,8 @@ static const char OPTIONS[] =
     "  --task LIST     task.name; several, e.g. reach,door-open, or all, are a queue of runs\n"
     "  --seed N        run.seed\n"
     "  --seeds LIST    a queue with each of these seeds, e.g. 1-5,25\n"
+    "  --grid KEY=LIST a queue with each of these values of a setting, e.g. policy.epochs=10,30; "
+    "several --grid: every combination\n"
     "  --jobs N        runs of a queue at once; default: one per core\n"
     "  --array I/N     only every N-th run of a queue, from the I-th on: N processes on as many "
     "machines share the queue in --resume DIR\n"
@@ -37,29 +40,23 @@ static const char OPTIONS[] =
     "  --out DIR       the run folder; default runs/<task>__<method>__<seed>__<time>. Of a queue: "
     "the folder around its runs\n"
     "  --resume DIR    continue the run or the queue in DIR; CONFIG is not needed then\n"
+    "  --extend        with --resume of a queue: its finished runs continue too, e.g. with a new "
+    "run.iterations; --seeds adds seeds\n"
     "  --restart       with --resume of a run: begin again. What is there is moved to "
     "DIR/before-restart-<n> first, nothing is lost\n"
     "  --init-from RUN start from the policy and normaliser of another run (run.init_from)\n"
+    "  --log-json FILE one JSON object per iteration, added to FILE and flushed; \"-\" is stdout, "
+    "of a run that is "
+    "otherwise quiet\n"
     "  --quiet         only warnings and errors\n"
     "  --help          this, and every setting\n"
     "\n"
     "CONFIG is a file, task/method in examples/configs, or a folder, which stands for its "
-    "tce.yaml. In a LIST of tasks the\n"
+    "tce.yaml; several are a queue. In a LIST of tasks the\n"
     "folder's name may be left out: with metaworld, door-open is metaworld_door_open, and all is "
     "every metaworld_...\n"
     "\n"
     "Ctrl-C finishes the iteration and saves; a second one ends at once.\n";
-
-enum { SEED, THREADS, STEPS, LIBRARY, INIT, TASK, N_OVERRIDES };
-
-typedef struct train_options {
-    const char *out, *resume, *seeds, *tasks;
-    int n_jobs, quiet, restart;
-    queue_part part; /* --array */
-    int n;           /* CONFIG and overrides, those of the options last */
-    char **arguments;
-    char storage[N_OVERRIDES][TEXT_SIZE + 64]; /* overrides made of options */
-} train_options;
 
 /* ---- command line ---------------------------------------------------------------------------- */
 
@@ -91,21 +88,15 @@ static int read_jobs(const char *text, int *out)
 }
 
 static const struct option LONG[] = {
-    { "seed", required_argument, NULL, 's' },
-    { "threads", required_argument, NULL, 't' },
-    { "steps", required_argument, NULL, 'n' },
-    { "out", required_argument, NULL, 'o' },
-    { "resume", required_argument, NULL, 'r' },
-    { "seeds", required_argument, NULL, 'S' },
-    { "jobs", required_argument, NULL, 'j' },
-    { "array", required_argument, NULL, 'a' },
-    { "task", required_argument, NULL, 'T' },
-    { "quiet", no_argument, NULL, 'q' },
-    { "help", no_argument, NULL, 'h' },
-    { "task-library", required_argument, NULL, 'L' },
-    { "restart", no_argument, NULL, 'R' },
-    { "init-from", required_argument, NULL, 'i' },
-    { 0 },
+    { "seed", required_argument, NULL, 's' },     { "threads", required_argument, NULL, 't' },
+    { "steps", required_argument, NULL, 'n' },    { "out", required_argument, NULL, 'o' },
+    { "resume", required_argument, NULL, 'r' },   { "seeds", required_argument, NULL, 'S' },
+    { "jobs", required_argument, NULL, 'j' },     { "array", required_argument, NULL, 'a' },
+    { "task", required_argument, NULL, 'T' },     { "quiet", no_argument, NULL, 'q' },
+    { "help", no_argument, NULL, 'h' },           { "task-library", required_argument, NULL, 'L' },
+    { "restart", no_argument, NULL, 'R' },        { "init-from", required_argument, NULL, 'i' },
+    { "log-json", required_argument, NULL, 'l' }, { "grid", required_argument, NULL, 'g' },
+    { "extend", no_argument, NULL, 'e' },         { 0 },
 };
 
 /* One option. Returns -1, or the exit status when there is nothing more to do. */
@@ -138,8 +129,21 @@ static int take_option(train_options *o, int c, char **argv)
     case 'S':
         o->seeds = optarg;
         break;
+    case 'l':
+        /* empty: none, as a queue tells its runs */
+        o->log = optarg[0] ? optarg : NULL;
+        o->quiet |= strcmp(optarg, "-") == 0;
+        break;
     case 'q':
         o->quiet = 1;
+        break;
+    case 'g':
+        if (o->n_grids == MAX_GRIDS)
+            return fail_usage("train", "more than %d times --grid", MAX_GRIDS);
+        o->grids[o->n_grids++] = optarg;
+        break;
+    case 'e':
+        o->extend = 1;
         break;
     case 'R':
         o->restart = 1;
@@ -172,15 +176,23 @@ static int check_options(const train_options *o, const char *config)
                                    "all parts name alike; it need not exist yet");
     if (o->part.count && o->restart)
         return fail_usage("train", "--restart is for a single run, --array for a queue");
+    if (o->part.count && o->extend)
+        return fail_usage("train", "--extend needs the whole queue: leave out --array");
     if (o->seeds && o->storage[SEED][0])
         return fail_usage("train", "--seeds already names the seeds: leave out --seed");
     if (o->storage[INIT][0] && !config)
         return fail_usage("train", "--init-from needs a CONFIG, for the run that begins");
     if (!config && !o->resume)
         return fail_usage("train", "name a settings file, for instance reacher5/tce");
-    if ((o->seeds || o->tasks) && (!config || !is_config(config)))
-        return fail_usage(
-            "train", "--task and --seeds go with a CONFIG; a queue that is resumed has its own");
+    if (o->extend && (!o->resume || (config && is_config(config)) || !queue_exists(o->resume)))
+        return fail_usage("train",
+                          "--extend goes with --resume DIR, a queue, and without a CONFIG");
+    if (o->extend && (o->tasks || o->n_grids > 0))
+        return fail_usage("train", "--extend adds seeds alone: begin another queue for other tasks "
+                                   "or settings");
+    if ((o->seeds || o->tasks || o->n_grids > 0) && !o->extend && (!config || !is_config(config)))
+        return fail_usage("train", "--task, --seeds and --grid go with a CONFIG; a queue that is "
+                                   "resumed has its own (--extend adds seeds)");
     return -1;
 }
 
@@ -201,19 +213,12 @@ static int parse(train_options *o, int argc, char **argv)
         return fail_usage("train", "no memory");
     for (int i = optind; i < argc; i++)
         o->arguments[o->n++] = argv[i];
+    while (o->n_configs < o->n && is_config(o->arguments[o->n_configs]))
+        o->n_configs++;
     for (int i = 0; i < N_OVERRIDES; i++)
         if (o->storage[i][0])
             o->arguments[o->n++] = o->storage[i];
     return -1;
-}
-
-/* The options' overrides over settings that come from a folder. */
-static tce_status override_all(settings *s, const train_options *o)
-{
-    tce_status status = TCE_OK;
-    for (int i = 0; status == TCE_OK && i < o->n; i++)
-        status = settings_override(s, o->arguments[i]);
-    return status == TCE_OK ? settings_check(s) : status;
 }
 
 /* Settings of a run that begins. */
@@ -229,7 +234,7 @@ static tce_status settings_to_begin(settings *s, const train_options *o)
     const char *config = o->arguments[0], *name = strrchr(config, '/');
     settings own;
     tce_status status = settings_of_arguments(s, o);
-    if (status != TCE_OK || strcmp(name ? name + 1 : config, "queue.yaml") != 0)
+    if (status != TCE_OK || !queue_is_settings(name ? name + 1 : config))
         return status;
     status = run_read_settings(config, METHODS, &own);
     if (status == TCE_OK)
@@ -325,17 +330,25 @@ tce_status train_together(const order *o, const run_observer *observer, run_resu
     return status;
 }
 
-static int train_in(const char *folder, const settings *s, run_start start, display *d)
+/* log: NULL, or where iterations are written as JSON. */
+static int train_in(const char *folder, const settings *s, run_start start, const char *log,
+                    display *d)
 {
     run_result result = { 0 };
     run_observer observer;
     order o = { .kind = ORDER_TRAIN, .start = start, .s = *s };
     snprintf(o.folder, sizeof o.folder, "%s", folder);
+    json_log lines = { 0 };
+    if (log && json_log_open(&lines, log, folder) != TCE_OK)
+        return fail();
     display_observe(d, &observer);
+    if (log)
+        json_log_observe(&lines, &observer);
     signals_enter_folder();
     tce_status status = together_order(&o);
     if (status == TCE_OK)
         status = train_together(&o, &observer, &result);
+    json_log_close(&lines);
     if (status != TCE_OK)
         return report_failure(d, status, folder, s, &result);
     if (result.interrupted)
@@ -344,137 +357,6 @@ static int train_in(const char *folder, const settings *s, run_start start, disp
         display_warn(d, "no curve.png: %s", tce_error_message());
     report_end(d, folder, s, &result);
     return EXIT_FINE;
-}
-
-/* ---- a queue --------------------------------------------------------------------------------- */
-
-/* The queue in a folder is the one that the command line asks for. */
-static tce_status check_same(const queue *asked, const queue *there)
-{
-    int same = asked->n == there->n;
-    for (size_t i = 0; same && i < asked->n; i++)
-        same = strcmp(asked->entries[i].task, there->entries[i].task) == 0 &&
-               asked->entries[i].seed == there->entries[i].seed;
-    return same ? TCE_OK
-                : tce_fail(TCE_E_VALUE,
-                           "%s has a queue of other tasks or seeds (see its queue.csv): leave "
-                           "--task and --seeds away, or choose "
-                           "another folder",
-                           there->folder);
-}
-
-/*
- * Goes on with a queue that is there. asked: what CONFIG and lists would make of it, with its
- * settings; NULL without a CONFIG.
- */
-static tce_status continue_queue(const train_options *o, const queue *asked, queue *q, settings *s)
-{
-    settings own;
-    tce_status status = queue_load(q, o->resume, METHODS, &own);
-    if (status != TCE_OK)
-        return status;
-    if (asked) {
-        /* these two are the runs' own */
-        snprintf(s->task.name, sizeof s->task.name, "%s", own.task.name);
-        s->run.seed = own.run.seed;
-        status = check_same(asked, q);
-    } else {
-        *s = own;
-        status = override_all(s, o);
-    }
-    char path[RUN_PATH];
-    if (status == TCE_OK)
-        status = task_library_check(s);
-    if (status == TCE_OK)
-        status = run_path(o->resume, "queue.yaml", path);
-    run_keep_schedule(&own, &own);
-    run_keep_schedule(s, &own);
-    return status == TCE_OK ? run_settings_agree(s, &own, path) : status;
-}
-
-/* The queue's own files first, then its runs. The folder is locked. */
-static int work_through(const train_options *o, queue *asked, settings *s)
-{
-    queue q;
-    memset(&q, 0, sizeof q);
-    const int there = queue_exists(o->resume ? o->resume : asked->folder);
-    tce_status status = there ? continue_queue(o, asked, &q, s) : TCE_OK;
-    queue *chosen = there ? &q : asked;
-    if (status == TCE_OK && o->n_jobs)
-        chosen->n_jobs = o->n_jobs;
-    run_keep_schedule(s, s);
-    if (status == TCE_OK && o->part.count && !there)
-        status = queue_begin_parts(chosen, o->part, s);
-    if (status == TCE_OK)
-        queue_take_part(chosen, o->part);
-    int code = EXIT_FINE;
-    if (status == TCE_OK && chosen->n > 0)
-        status = jobs_run(chosen, s, o->quiet, &code);
-    else if (status == TCE_OK && !o->quiet)
-        printf("part %d of %d has no runs: the queue in %s has fewer\n", o->part.number,
-               o->part.count, chosen->folder);
-    queue_free(&q);
-    return status == TCE_OK ? code : fail();
-}
-
-/* asked: NULL to continue the queue in o->resume. */
-static int train_queue(const train_options *o, queue *asked, settings *s)
-{
-    const char *folder = asked ? asked->folder : o->resume;
-    int lock = -1, code = EXIT_FAILED;
-    if (o->restart)
-        return fail_usage(
-            "train",
-            "--restart is for a single run, and %s is a queue: name one of its runs, or "
-            "begin the queue in another folder",
-            folder);
-    if (together())
-        return fail_usage("train", "a queue of runs is started by tce, without mpirun");
-    signals_enter_folder();
-    if (asked && folder_make(folder) != TCE_OK)
-        return fail();
-    const tce_status locked = o->part.count
-                                  ? run_lock_share(folder, queue_part_share(o->part), &lock)
-                                  : run_lock(folder, &lock);
-    if (locked != TCE_OK) {
-        code = fail();
-    } else if (run_exists(folder) || (!o->resume && queue_exists(folder))) {
-        fprintf(stderr, "tce: %s has a %s already: %schoose another --out\n", folder,
-                run_exists(folder) ? "run" : "queue",
-                run_exists(folder) ? "" : "continue it with --resume, or ");
-    } else {
-        code = work_through(o, asked, s);
-        /* that of a part may just have come into being for another one */
-        if (o->part.count == 0)
-            queue_discard(folder);
-    }
-    run_unlock(lock);
-    return code;
-}
-
-/* A new queue, or one that is there and the same. */
-static int start_queue(const train_options *o, settings *s, const char *prefix, task_list *tasks)
-{
-    char folder[RUN_PATH], stem[2 * TEXT_SIZE];
-    uint64_t *seeds = NULL;
-    size_t n_seeds = 1;
-    queue asked;
-    memset(&asked, 0, sizeof asked);
-    if (o->seeds && seeds_parse(o->seeds, &seeds, &n_seeds) != TCE_OK)
-        return fail_usage("train", "%s", tce_error_message());
-    snprintf(stem, sizeof stem, "%.*s__%s", tasks->n > 1 ? (int)strlen(prefix) - 1 : TASK_NAME,
-             tasks->n > 1 ? prefix : tasks->names[0], s->table->name);
-    if (o->resume || o->out)
-        snprintf(folder, sizeof folder, "%s", o->resume ? o->resume : o->out);
-    else
-        run_folder_unique("runs", stem, folder, sizeof folder);
-
-    const tce_status status = queue_create(&asked, folder, s, tasks, n_seeds,
-                                           seeds ? seeds : &s->run.seed, o->part.count == 0);
-    const int code = status == TCE_OK ? train_queue(o, &asked, s) : fail();
-    queue_free(&asked);
-    free(seeds);
-    return code;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -490,43 +372,44 @@ static int start_run(const train_options *o)
     if (status != TCE_OK)
         return fail();
     if (o->n_jobs)
-        return fail_usage("train",
-                          "--jobs needs a queue: --seeds, several tasks, or --resume of a queue");
+        return fail_usage("train", "--jobs needs a queue: --seeds, --grid, several tasks or "
+                                   "CONFIGs, or --resume of a queue");
     if (o->part.count)
-        return fail_usage("train",
-                          "--array needs a queue: --seeds, several tasks, or --resume of a queue");
+        return fail_usage("train", "--array needs a queue: --seeds, --grid, several tasks or "
+                                   "CONFIGs, or --resume of a queue");
     run_keep_schedule(&s, &s);
     display_init(&d, o->quiet);
     if (o->resume || o->out)
         snprintf(folder, sizeof folder, "%s", o->resume ? o->resume : o->out);
     else
         run_folder_name(&s, "runs", folder, sizeof folder);
-    return train_in(folder, &s, o->restart ? RUN_RESTART : o->resume ? RUN_RESUME : RUN_NEW, &d);
+    return train_in(folder, &s,
+                    o->restart  ? RUN_RESTART
+                    : o->resume ? RUN_RESUME
+                                : RUN_NEW,
+                    o->log, &d);
 }
 
-/* With --task or --seeds: one run, or a queue. */
+/* A single task, which --task names. */
+static int start_task(train_options *o, const char *task_name)
+{
+    add_override(o, TASK, "task.name", task_name);
+    o->arguments[o->n++] = o->storage[TASK];
+    return start_run(o);
+}
+
+/* With lists: a queue, or one run of a single task. */
 static int start_listed(train_options *o)
 {
-    settings s;
-    char prefix[TEXT_SIZE];
-    task_list tasks;
-    tce_status status = settings_from_arguments(&s, o->n, o->arguments);
-    if (status == TCE_OK)
-        status = config_prefix(METHODS, o->arguments[0], prefix, sizeof prefix);
-    if (status == TCE_OK)
-        status = task_list_parse(&tasks, &s, prefix, o->tasks ? o->tasks : s.task.name);
-    if (status != TCE_OK)
-        return fail();
-
+    queue_plan plan = { 0 };
     int code;
-    if (tasks.n > 1 || o->seeds) {
-        code = start_queue(o, &s, prefix, &tasks);
-    } else {
-        add_override(o, TASK, "task.name", tasks.names[0]);
-        o->arguments[o->n++] = o->storage[TASK];
-        code = start_run(o);
-    }
-    task_list_free(&tasks);
+    if (train_plan(o, &plan) != TCE_OK)
+        code = fail();
+    else if (plan.n > 1 || plan.tasks[0].n > 1 || o->seeds || o->n_grids > 0)
+        code = train_queue_new(o, &plan);
+    else
+        code = start_task(o, plan.tasks[0].names[0]);
+    queue_plan_free(&plan);
     return code;
 }
 
@@ -536,11 +419,10 @@ int cmd_train(int argc, char **argv)
     int code = parse(&o, argc, argv);
     if (code < 0) {
         signals_catch();
-        settings s;
-        if (o.seeds || o.tasks)
+        if (o.n_configs > 0 && (o.seeds || o.tasks || o.n_grids > 0 || o.n_configs > 1))
             code = start_listed(&o);
         else if (o.resume && queue_exists(o.resume))
-            code = train_queue(&o, NULL, &s);
+            code = train_queue_again(&o);
         else
             code = start_run(&o);
     }

@@ -20,7 +20,8 @@ const command COMMANDS[] = {
       "train a policy; leaves a run folder" },
     { "fit", cmd_fit, "DEMOS CONFIG [section.key=value ...] [options]",
       "fit a policy to demonstrated paths, for a run to start from" },
-    { "eval", cmd_eval, "RUN [options]", "run the mean policy of a run; videos and pictures" },
+    { "eval", cmd_eval, "RUN [options]",
+      "run the mean policy of a run or a queue; files, videos and pictures" },
     { "plot", cmd_plot, "RUN ... [options]", "curves, statistics and smoothness of runs" },
     { "export", cmd_export, "RUN [options]",
       "write the policy for a robot: one file, or C source" },
@@ -28,7 +29,8 @@ const command COMMANDS[] = {
     { "tasks", cmd_tasks,
       "[--task-library FILE] [--check [--limit SECONDS] [LIBRARY][:TASK] [task.options=...]]",
       "list the tasks, or check them" },
-    { "config", cmd_config, "[CONFIG] [section.key=value ...]", "print the effective settings" },
+    { "config", cmd_config, "[CONFIG] [section.key=value ...] [--diff]",
+      "print the effective settings, or in what two of them differ" },
     { "completion", cmd_completion, "bash|zsh", "print a completion script for the shell" },
 };
 

@@ -158,41 +158,54 @@ static int report(const jobs *w)
     fprintf(stderr,
             "tce: %zu of %zu runs are not done; continue with:  tce train --resume %s%s%s\n",
             w->q->n - n[QUEUE_DONE], w->q->n, shell_word(w->q->folder, word, sizeof word), part,
-            task_library_words(w->s, library, sizeof library));
+            task_library_words(&w->q->variants[0].s, library, sizeof library));
     return n[QUEUE_FAILED] ? EXIT_FAILED : EXIT_INTERRUPTED;
 }
 
 static void print_plan(const jobs *w, const job_runner *runner)
 {
+    const int threads = job_threads(w, &w->q->variants[0].s);
     char part[64] = "";
     if (w->q->part.count)
         snprintf(part, sizeof part, "part %d of %d: ", w->q->part.number, w->q->part.count);
     printf("%s%zu runs in %s, %zu at once with %d thread%s each\n", part, w->q->n, w->q->folder,
-           runner->n, w->threads, w->threads > 1 ? "s" : "");
+           runner->n, threads, threads > 1 ? "s" : "");
 }
 
 tce_status jobs_work_through(jobs *w, const job_runner *runner, int quiet, int *out)
 {
     *out = EXIT_FAILED;
-    tce_status status = queue_save_settings(w->q, w->s);
+    tce_status status = queue_save_settings(w->q);
     if (status == TCE_OK)
         status = prepare(w);
     if (status != TCE_OK)
         return status;
     if (!quiet)
         print_plan(w, runner);
-    jobs_display_init(&w->display, w->s, w->q->n, w->list, quiet);
+    jobs_display_init(&w->display, w->q, w->list, quiet);
     status = watch(w, runner);
     jobs_display_table(&w->display);
+    /* a part knows its own runs alone */
+    if (status == TCE_OK && w->q->part.count == 0)
+        status = jobs_best(&w->display);
     *out = report(w);
     return status;
 }
 
-tce_status jobs_open(jobs *w, queue *q, const settings *s, int threads)
+const settings *job_settings(const jobs *w, const queue_job *j)
+{
+    return &w->q->variants[j->entry->variant].s;
+}
+
+int job_threads(const jobs *w, const settings *s)
+{
+    return s->run.threads > 0 ? (int)s->run.threads : w->threads;
+}
+
+tce_status jobs_open(jobs *w, queue *q, int threads)
 {
     memset(w, 0, sizeof *w);
     w->q = q;
-    w->s = s;
     w->threads = threads;
     w->list = calloc(q->n, sizeof *w->list);
     return w->list ? temporary_open(&w->failures)

@@ -92,9 +92,10 @@ static double share_of(const jobs_display *d, const queue_job *j)
 {
     if (j->entry->state == QUEUE_DONE || j->entry->state == QUEUE_FAILED)
         return 1.0;
-    double share = (double)j->progress.iteration / (double)d->s->run.iterations;
-    if (d->s->run.steps > 0)
-        share = fmax(share, (double)j->progress.env_steps / (double)d->s->run.steps);
+    const settings *s = &d->q->variants[j->entry->variant].s;
+    double share = (double)j->progress.iteration / (double)s->run.iterations;
+    if (s->run.steps > 0)
+        share = fmax(share, (double)j->progress.env_steps / (double)s->run.steps);
     return fmin(share, 1.0);
 }
 
@@ -130,27 +131,33 @@ static void count_text(const jobs_display *d, char *out, size_t size)
 
 void job_name(const jobs_display *d, const queue_job *j, char *out, size_t size)
 {
-    if (d->one_task)
-        snprintf(out, size, "seed %" PRIu64, j->entry->seed);
-    else
-        snprintf(out, size, "%s seed %" PRIu64, j->entry->task, j->entry->seed);
+    char name[QUEUE_TEXT + 128] = "";
+    if (d->q->n_variants > 1)
+        queue_name(d->q, j->entry->variant, name, sizeof name);
+    snprintf(out, size, "%s%s%s%sseed %" PRIu64, d->one_task ? "" : j->entry->task,
+             d->one_task ? "" : " ", name, name[0] ? " " : "", j->entry->seed);
 }
 
 /* ---- on the screen --------------------------------------------------------------------------- */
 
-void jobs_display_init(jobs_display *d, const settings *s, size_t n, queue_job *jobs, int quiet)
+void jobs_display_init(jobs_display *d, const queue *q, queue_job *jobs, int quiet)
 {
     display screen;
     display_init(&screen, quiet);
     memset(d, 0, sizeof *d);
-    d->s = s;
-    d->n = n;
+    d->q = q;
+    d->n = q->n;
     d->jobs = jobs;
     d->quiet = quiet;
     d->terminal = screen.terminal;
     d->started = now_seconds();
     d->one_task = 1;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t v = 0; q->n_variants > 1 && v < q->n_variants; v++) {
+        char name[QUEUE_TEXT + 128];
+        const size_t length = strlen(queue_name(q, v, name, sizeof name));
+        d->name_width = length > d->name_width ? length : d->name_width;
+    }
+    for (size_t i = 0; i < d->n; i++) {
         const size_t length = strlen(jobs[i].entry->task);
         d->one_task = d->one_task && strcmp(jobs[i].entry->task, jobs[0].entry->task) == 0;
         d->width = length > d->width ? length : d->width;
@@ -182,15 +189,21 @@ static void add_part(char *text, size_t size, const char *part)
 
 static void put_running(jobs_display *d, const queue_job *j)
 {
-    char text[512] = "", part[TASK_NAME + 64];
+    char text[512] = "", part[JOB_NAME], name[QUEUE_TEXT + 128];
     const job_progress *p = &j->progress;
     if (!d->one_task) {
         snprintf(part, sizeof part, "  %-*s", (int)d->width, j->entry->task);
         add_part(text, sizeof text, part);
     }
+    if (d->name_width > 0) {
+        snprintf(part, sizeof part, "  %-*s", (int)d->name_width,
+                 queue_name(d->q, j->entry->variant, name, sizeof name));
+        add_part(text, sizeof text, part);
+    }
     snprintf(part, sizeof part, "  seed %-4" PRIu64, j->entry->seed);
     add_part(text, sizeof text, part);
-    snprintf(part, sizeof part, "  %5lld/%" PRId64, p->iteration, d->s->run.iterations);
+    snprintf(part, sizeof part, "  %5lld/%" PRId64, p->iteration,
+             d->q->variants[j->entry->variant].s.run.iterations);
     add_part(text, sizeof text, part);
     if (!isnan(p->success)) {
         snprintf(part, sizeof part, "  success %.3f", p->success);
@@ -229,7 +242,7 @@ void jobs_display_update(jobs_display *d)
 
 void jobs_display_ended(jobs_display *d, const queue_job *j)
 {
-    char name[TASK_NAME + 32], spent[32], all[256];
+    char name[JOB_NAME], spent[32], all[256];
     if (d->quiet)
         return;
     wipe(d);
@@ -253,20 +266,26 @@ void jobs_display_table(jobs_display *d)
     if (d->quiet)
         return;
     wipe(d);
-    printf("\n%-*s  %6s  %-8s  %7s  %10s  %10s  %11s  %8s  %s\n", width, "task", "seed", "state",
-           "success", "return", "iterations", "env steps", "time", "folder");
+    const int name_width = d->name_width > 8 || d->name_width == 0 ? (int)d->name_width : 8;
+    const int gap = name_width > 0 ? 2 : 0;
+    printf("\n%-*s%*s%-*s  %6s  %-8s  %7s  %10s  %10s  %11s  %8s  %s\n", width, "task", gap, "",
+           name_width, name_width > 0 ? "settings" : "", "seed", "state", "success", "return",
+           "iterations", "env steps", "time", "folder");
     for (size_t i = 0; i < d->n; i++) {
         const queue_job *j = &d->jobs[i];
-        char spent[32] = "-", success[32] = "-", value[32] = "-";
+        char spent[32] = "-", success[32] = "-", value[32] = "-", name[QUEUE_TEXT + 128] = "";
         if (j->ended)
             display_duration(j->seconds, spent, sizeof spent);
         if (!isnan(j->progress.success))
             snprintf(success, sizeof success, "%.3f", j->progress.success);
         if (!isnan(j->progress.value))
             snprintf(value, sizeof value, "%.4g", j->progress.value);
-        printf("%-*s  %6" PRIu64 "  %-8s  %7s  %10s  %10lld  %11lld  %8s  %s\n", width,
-               j->entry->task, j->entry->seed, queue_state_name(j->entry->state), success, value,
-               j->progress.iteration, j->progress.env_steps, spent, j->folder);
+        if (name_width > 0)
+            queue_name(d->q, j->entry->variant, name, sizeof name);
+        printf("%-*s%*s%-*s  %6" PRIu64 "  %-8s  %7s  %10s  %10lld  %11lld  %8s  %s\n", width,
+               j->entry->task, gap, "", name_width, name, j->entry->seed,
+               queue_state_name(j->entry->state), success, value, j->progress.iteration,
+               j->progress.env_steps, spent, j->folder);
     }
     char all[256];
     count_text(d, all, sizeof all);

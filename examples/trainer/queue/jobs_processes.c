@@ -16,6 +16,7 @@
 #endif
 
 #include "queue/jobs.h"
+#include "queue/signals.h"
 #include "tools/program.h"
 #include "tools/temporary.h"
 
@@ -27,7 +28,7 @@ static const char UNTOLD[] = "ended ";
 /* Its messages to another file, each line with the run's name. */
 static void copy_messages(const jobs *w, const queue_job *j, FILE *out)
 {
-    char line[4096], name[TASK_NAME + 32];
+    char line[4096], name[JOB_NAME];
     job_name(&w->display, j, name, sizeof name);
     rewind(j->messages);
     while (fgets(line, sizeof line, j->messages))
@@ -67,21 +68,32 @@ static void keep_message(const queue_job *j, int signal_number)
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
+/* The runs of a queue as processes. */
+typedef struct processes {
+    jobs w;
+    const char *log; /* where they write their iterations as JSON; NULL: nowhere */
+} processes;
+
 /* In the child: this program with the run's own arguments. Does not return. */
-static void become(const queue_job *j, const jobs *w, pid_t parent)
+static void become(const queue_job *j, const processes *p, pid_t parent)
 {
-    char seed[32], share[32], task_name[TASK_NAME + 16], config[RUN_PATH];
-    char library[TEXT_SIZE + 32];
-    if (run_path(w->q->folder, "queue.yaml", config) != TCE_OK)
+    char seed[32], share[32], task_name[TASK_NAME + 16], name[QUEUE_FILE], config[RUN_PATH];
+    char library[TEXT_SIZE + 32], log[RUN_PATH + 32];
+    const settings *s = job_settings(&p->w, j);
+    queue_settings_name(j->entry->variant, name, sizeof name);
+    if (run_path(p->w.q->folder, name, config) != TCE_OK)
         _exit(EXIT_FAILED);
     snprintf(task_name, sizeof task_name, "task.name=%s", j->entry->task);
     snprintf(seed, sizeof seed, "run.seed=%" PRIu64, j->entry->seed);
-    snprintf(share, sizeof share, "run.threads=%d", w->threads);
+    snprintf(share, sizeof share, "run.threads=%d", job_threads(&p->w, s));
     /* queue.yaml is data, and a library in it would not be loaded: the queue's own is passed on */
-    snprintf(library, sizeof library, "--task-library=%s", w->s->task.library);
+    snprintf(library, sizeof library, "--task-library=%s", s->task.library);
+    snprintf(log, sizeof log, "--log-json=%s", p->log ? p->log : "");
     /* a folder may be called as an option is */
-    char *const list[] = { "tce", "train", library,   "--quiet", "--resume", (char *)j->folder,
-                           "--",  config,  task_name, seed,      share,      NULL };
+    char *const list[] = {
+        "tce", "train", library,   log,  "--quiet", "--resume", (char *)j->folder,
+        "--",  config,  task_name, seed, share,     NULL
+    };
 
     /*
      * a group of its own: Ctrl-C reaches it once, through its parent; and it does not outlive that
@@ -90,7 +102,12 @@ static void become(const queue_job *j, const jobs *w, pid_t parent)
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGTERM);
 #endif
-    if (getppid() != parent)
+    /*
+     * a signal that arrives before the program catches it again ends it: the handler that this
+     * process has from its parent would swallow it
+     */
+    signals_release();
+    if (getppid() != parent || signals_caught())
         _exit(EXIT_INTERRUPTED);
     const int nothing = open("/dev/null", O_RDWR);
     dup2(nothing, STDIN_FILENO);
@@ -115,7 +132,7 @@ static void close_messages(queue_job *j)
 
 static tce_status start_process(void *context, queue_job *j)
 {
-    const jobs *w = context;
+    const processes *p = context;
     const tce_status status = temporary_open(&j->messages);
     if (status != TCE_OK)
         return status;
@@ -123,7 +140,7 @@ static tce_status start_process(void *context, queue_job *j)
     const pid_t parent = getpid();
     j->process = fork();
     if (j->process == 0)
-        become(j, w, parent);
+        become(j, p, parent);
     if (j->process < 0) {
         j->process = 0;
         close_messages(j);
@@ -135,7 +152,10 @@ static tce_status start_process(void *context, queue_job *j)
 /* Warnings are passed on at once, failures at the end. */
 static void end_process(jobs *w, queue_job *j, int status)
 {
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
+    /* one that was asked to stop before it could listen has stopped too */
+    const int code = WIFEXITED(status)                                 ? WEXITSTATUS(status)
+                     : WTERMSIG(status) == SIGTERM && signals_caught() ? EXIT_INTERRUPTED
+                                                                       : EXIT_FAILED;
     const int state = code == EXIT_FINE          ? QUEUE_DONE
                       : code == EXIT_INTERRUPTED ? QUEUE_STOPPED
                                                  : QUEUE_FAILED;
@@ -150,7 +170,7 @@ static void end_process(jobs *w, queue_job *j, int status)
 
 static tce_status collect_processes(void *context, int *ended)
 {
-    jobs *w = context;
+    jobs *w = &((processes *)context)->w;
     int status;
     for (pid_t process; (process = waitpid(-1, &status, WNOHANG)) > 0;)
         for (size_t i = 0; i < w->q->n; i++)
@@ -164,7 +184,7 @@ static tce_status collect_processes(void *context, int *ended)
 /* By the signal that a background job of a shell, deaf to Ctrl-C, still hears. */
 static void stop_processes(void *context)
 {
-    const jobs *w = context;
+    const jobs *w = &((const processes *)context)->w;
     for (size_t i = 0; i < w->q->n; i++)
         if (w->list[i].process > 0)
             kill(w->list[i].process, SIGTERM);
@@ -197,20 +217,20 @@ static tce_status allow_files(size_t n)
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-tce_status jobs_run(queue *q, const settings *s, int quiet, int *out)
+tce_status jobs_run(queue *q, int quiet, const char *log, int *out)
 {
     const int cores = program_cores();
     const int n_jobs = q->n_jobs ? q->n_jobs : cores;
     const int share = cores > n_jobs ? cores / n_jobs : 1;
-    jobs w;
-    const job_runner runner = { (size_t)n_jobs, &w, start_process, collect_processes,
+    processes p = { .log = log };
+    const job_runner runner = { (size_t)n_jobs, &p, start_process, collect_processes,
                                 stop_processes };
     *out = EXIT_FAILED;
-    tce_status status = jobs_open(&w, q, s, s->run.threads > 0 ? (int)s->run.threads : share);
+    tce_status status = jobs_open(&p.w, q, share);
     if (status == TCE_OK)
         status = allow_files((size_t)n_jobs < q->n ? (size_t)n_jobs : q->n);
     if (status == TCE_OK)
-        status = jobs_work_through(&w, &runner, quiet, out);
-    jobs_close(&w);
+        status = jobs_work_through(&p.w, &runner, quiet, out);
+    jobs_close(&p.w);
     return status;
 }

@@ -4,6 +4,8 @@
  *     # tce queue 1, jobs 2
  *     task,seed,state,folder,message
  *     reacher5,1,done,reacher5__tce__1__20250102-030405,
+ *
+ * With several settings each line ends in the name of its own: ",settings" and ",queue-2.yaml".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +20,10 @@
 #include "queue/queue.h"
 
 #define QUEUE_FORMAT 1
-#define N_FIELDS 5
+#define N_FIELDS 6  /* with the settings */
 #define FIRST_ROW 3 /* its line */
 
-static const char HEADER[] = "task,seed,state,folder,message";
+static const char HEADER[] = "task,seed,state,folder,message", SETTINGS_COLUMN[] = ",settings";
 static const char *const STATE_NAMES[] = { "waiting", "running", "done", "stopped", "failed" };
 
 const char *queue_state_name(int state)
@@ -107,10 +109,11 @@ tce_status seeds_parse(const char *text, uint64_t **out, size_t *n)
 void queue_free(queue *q)
 {
     free(q->entries);
+    free(q->variants);
     memset(q, 0, sizeof *q);
 }
 
-static tce_status allocate(queue *q, const char *folder, size_t n)
+static tce_status allocate(queue *q, const char *folder, size_t n, size_t n_variants)
 {
     memset(q, 0, sizeof *q);
     if (strlen(folder) + QUEUE_TEXT >= sizeof q->folder)
@@ -118,35 +121,159 @@ static tce_status allocate(queue *q, const char *folder, size_t n)
                         "a path of %zu characters is too long for a queue: choose a shorter --out",
                         strlen(folder));
     if (n == 0 || n > MAX_QUEUE)
-        return tce_fail(TCE_E_VALUE,
-                        "a queue of %zu runs, must be 1 ... %d: name fewer tasks or seeds", n,
-                        MAX_QUEUE);
+        return tce_fail(
+            TCE_E_VALUE,
+            "a queue of %zu runs, must be 1 ... %d: name fewer tasks, seeds or settings", n,
+            MAX_QUEUE);
     snprintf(q->folder, sizeof q->folder, "%s", folder);
     q->entries = calloc(n, sizeof *q->entries);
-    return q->entries ? TCE_OK : tce_fail(TCE_E_NOMEM, "no memory for a queue of %zu runs", n);
+    q->variants = calloc(n_variants, sizeof *q->variants);
+    if (q->entries && q->variants)
+        return TCE_OK;
+    queue_free(q);
+    return tce_fail(TCE_E_NOMEM, "no memory for a queue of %zu runs", n);
 }
 
-tce_status queue_create(queue *q, const char *folder, const settings *s, const task_list *tasks,
-                        size_t n_seeds, const uint64_t *seeds, int stamped)
+tce_status queue_plan_add(queue_plan *plan, const settings *s, const char *prefix,
+                          const char *tasks)
 {
-    const tce_status status = allocate(q, folder, tasks->n * n_seeds);
+    if (plan->n == MAX_VARIANTS)
+        return tce_fail(TCE_E_VALUE, "more than %d settings for one queue: make several",
+                        MAX_VARIANTS);
+    settings *more_s = realloc(plan->s, (plan->n + 1) * sizeof *more_s);
+    plan->s = more_s ? more_s : plan->s;
+    task_list *more_tasks = realloc(plan->tasks, (plan->n + 1) * sizeof *more_tasks);
+    plan->tasks = more_tasks ? more_tasks : plan->tasks;
+    if (!more_s || !more_tasks)
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu settings", plan->n + 1);
+    const tce_status status = task_list_parse(&plan->tasks[plan->n], s, prefix,
+                                              tasks ? tasks : s->task.name);
+    if (status == TCE_OK)
+        plan->s[plan->n++] = *s;
+    return status;
+}
+
+void queue_plan_free(queue_plan *plan)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        task_list_free(&plan->tasks[i]);
+    free(plan->s);
+    free(plan->tasks);
+    memset(plan, 0, sizeof *plan);
+}
+
+/* The name of its folder: that of a run alone, with the number of the settings where there are several. */
+static void choose_folder(const queue *q, int stamped, queue_entry *entry)
+{
+    char path[RUN_PATH + QUEUE_TEXT], stem[QUEUE_TEXT], number[32] = "";
+    if (q->n_variants > 1)
+        snprintf(number, sizeof number, "-%zu", entry->variant + 1);
+    snprintf(stem, sizeof stem, "%s__%s%s__%" PRIu64, entry->task,
+             q->variants[entry->variant].s.table->name, number, entry->seed);
+    if (!stamped) {
+        memcpy(entry->folder, stem, sizeof entry->folder);
+        return;
+    }
+    run_folder_unique(q->folder, stem, path, sizeof path);
+    snprintf(entry->folder, sizeof entry->folder, "%s", path + strlen(q->folder) + 1);
+}
+
+static void add_entry(queue *q, size_t variant, const char *task_name, uint64_t seed, int stamped)
+{
+    queue_entry entry = { .variant = variant, .seed = seed };
+    snprintf(entry.task, sizeof entry.task, "%s", task_name);
+    choose_folder(q, stamped, &entry);
+    q->entries[q->n++] = entry;
+}
+
+static tce_status fill(queue *q, const queue_plan *plan, size_t n_seeds, const uint64_t *seeds,
+                       int stamped)
+{
+    for (size_t v = 0; v < plan->n; v++)
+        q->variants[v].s = plan->s[v];
+    q->n_variants = plan->n;
+    for (size_t i = 0; i < n_seeds; i++)
+        for (size_t v = 0; v < plan->n; v++)
+            for (size_t k = 0; k < plan->tasks[v].n; k++)
+                add_entry(q, v, plan->tasks[v].names[k], seeds[i], stamped);
+    return queue_label(q);
+}
+
+/* Two settings that would give the same runs: *a and *b; 0 when there are none. */
+static int find_same(const queue *q, const queue_plan *plan, size_t *a, size_t *b)
+{
+    for (*a = 0; *a < q->n_variants; ++*a)
+        for (*b = *a + 1; *b < q->n_variants; ++*b) {
+            const task_list *one = &plan->tasks[*a], *two = &plan->tasks[*b];
+            if (strcmp(q->variants[*a].label, q->variants[*b].label) != 0 ||
+                q->variants[*a].s.table != q->variants[*b].s.table)
+                continue;
+            for (size_t i = 0; i < one->n; i++)
+                for (size_t k = 0; k < two->n; k++)
+                    if (strcmp(one->names[i], two->names[k]) == 0)
+                        return 1;
+        }
+    return 0;
+}
+
+tce_status queue_create(queue *q, const char *folder, const queue_plan *plan, size_t n_seeds,
+                        const uint64_t *seeds, int stamped)
+{
+    size_t n = 0, a, b;
+    for (size_t v = 0; v < plan->n; v++)
+        n += plan->tasks[v].n * n_seeds;
+    tce_status status = allocate(q, folder, n, plan->n);
     if (status != TCE_OK)
         return status;
-    settings own = *s;
-    for (size_t i = 0; i < n_seeds; i++)
-        for (size_t k = 0; k < tasks->n; k++) {
-            queue_entry *entry = &q->entries[q->n++];
-            char path[RUN_PATH + QUEUE_TEXT];
-            memcpy(entry->task, tasks->names[k], sizeof entry->task);
-            snprintf(own.task.name, sizeof own.task.name, "%s", entry->task);
-            entry->seed = own.run.seed = seeds[i];
-            if (stamped) {
-                run_folder_name(&own, folder, path, sizeof path);
-                snprintf(entry->folder, sizeof entry->folder, "%s", path + strlen(folder) + 1);
-            } else {
-                run_name(&own, entry->folder, sizeof entry->folder);
-            }
-        }
+    status = fill(q, plan, n_seeds, seeds, stamped);
+    if (status == TCE_OK && find_same(q, plan, &a, &b))
+        status = tce_fail(TCE_E_VALUE,
+                          "settings %zu and %zu of the queue are the same: each CONFIG and each "
+                          "value of --grid once",
+                          a + 1, b + 1);
+    if (status != TCE_OK)
+        queue_free(q);
+    return status;
+}
+
+/* Whether a run stands before run i with the same task and settings. */
+static int is_repeated(const queue *q, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (q->entries[k].variant == q->entries[i].variant &&
+            strcmp(q->entries[k].task, q->entries[i].task) == 0)
+            return 1;
+    return 0;
+}
+
+static int has_seed(const queue *q, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++)
+        if (q->entries[i].seed == seed)
+            return 1;
+    return 0;
+}
+
+tce_status queue_extend(queue *q, size_t n_seeds, const uint64_t *seeds)
+{
+    const size_t n = q->n;
+    size_t n_kinds = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_kinds += !is_repeated(q, i);
+        if (q->entries[i].state == QUEUE_DONE)
+            q->entries[i].state = QUEUE_WAITING;
+    }
+    if (n + n_kinds * n_seeds > MAX_QUEUE)
+        return tce_fail(TCE_E_VALUE, "a queue of %zu runs, must be at most %d: name fewer seeds",
+                        n + n_kinds * n_seeds, MAX_QUEUE);
+    queue_entry *more = realloc(q->entries, (n + n_kinds * n_seeds) * sizeof *more);
+    if (!more)
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu more runs", n_kinds * n_seeds);
+    q->entries = more;
+    for (size_t k = 0; k < n_seeds; k++)
+        for (size_t i = 0; i < n && !has_seed(q, n, seeds[k]); i++)
+            if (!is_repeated(q, i))
+                add_entry(q, q->entries[i].variant, q->entries[i].task, seeds[k], 1);
     return TCE_OK;
 }
 
@@ -173,7 +300,9 @@ void queue_discard(const char *folder)
 static void write_rows(FILE *file, const void *content)
 {
     const queue *q = content;
-    fprintf(file, "# tce queue %d, jobs %d\n%s\n", QUEUE_FORMAT, q->n_jobs, HEADER);
+    const int several = q->n_variants > 1;
+    fprintf(file, "# tce queue %d, jobs %d\n%s%s\n", QUEUE_FORMAT, q->n_jobs, HEADER,
+            several ? SETTINGS_COLUMN : "");
     for (size_t i = 0; i < q->n; i++) {
         const queue_entry *entry = &q->entries[i];
         csv_put_text(file, entry->task);
@@ -181,6 +310,11 @@ static void write_rows(FILE *file, const void *content)
         csv_put_text(file, entry->folder);
         fputc(',', file);
         csv_put_text(file, entry->message);
+        if (several) {
+            char name[QUEUE_TEXT];
+            queue_settings_name(entry->variant, name, sizeof name);
+            fprintf(file, ",%s", name);
+        }
         fputc('\n', file);
     }
 }
@@ -200,37 +334,72 @@ static void writer_of(queue_part part, char out[QUEUE_FILE])
         snprintf(out, QUEUE_FILE, "%d-of-%d", part.number, part.count);
 }
 
-tce_status queue_save_settings(const queue *q, const settings *s)
+static tce_status save_settings(const queue *q, queue_part part)
 {
-    char writer[QUEUE_FILE];
-    writer_of(q->part, writer);
-    return run_write_shared_settings(q->folder, writer, s);
+    char writer[QUEUE_FILE], name[QUEUE_FILE];
+    tce_status status = TCE_OK;
+    writer_of(part, writer);
+    for (size_t v = 0; status == TCE_OK && v < q->n_variants; v++) {
+        queue_settings_name(v, name, sizeof name);
+        status = run_write_shared_settings(q->folder, name, writer, &q->variants[v].s);
+    }
+    return status;
 }
 
-tce_status queue_begin_parts(const queue *q, queue_part part, const settings *s)
+tce_status queue_save_settings(const queue *q)
+{
+    return save_settings(q, q->part);
+}
+
+tce_status queue_begin_parts(const queue *q, queue_part part)
 {
     char writer[QUEUE_FILE];
     writer_of(part, writer);
     /* who finds the list finds the settings */
-    const tce_status status = run_write_shared_settings(q->folder, writer, s);
+    const tce_status status = save_settings(q, part);
     return status == TCE_OK ? run_replace_as(q->folder, "queue.csv", writer, write_rows, q)
                             : status;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* 0 when the line is no row. */
-static int read_row(char *line, queue_entry *entry)
+void queue_settings_name(size_t variant, char *out, size_t size)
+{
+    if (variant == 0)
+        snprintf(out, size, "queue.yaml");
+    else
+        snprintf(out, size, "queue-%zu.yaml", variant + 1);
+}
+
+/* The number of such a name; MAX_VARIANTS when it is none. */
+static size_t read_variant(const char *text)
+{
+    char name[QUEUE_TEXT];
+    const size_t variant = strncmp(text, "queue-", 6) == 0 ? strtoul(text + 6, NULL, 10) - 1 : 0;
+    if (variant >= MAX_VARIANTS)
+        return MAX_VARIANTS;
+    queue_settings_name(variant, name, sizeof name);
+    return strcmp(text, name) == 0 ? variant : MAX_VARIANTS;
+}
+
+int queue_is_settings(const char *name)
+{
+    return read_variant(name) < MAX_VARIANTS;
+}
+
+/* 0 when the line is no row of n_fields. */
+static int read_row(char *line, size_t n_fields, queue_entry *entry)
 {
     char *fields[N_FIELDS];
-    if (csv_split(line, N_FIELDS, fields) != N_FIELDS)
+    if (csv_split(line, N_FIELDS, fields) != n_fields)
         return 0;
     const char *end = read_seed(fields[1], &entry->seed);
     entry->state = 0;
     while (entry->state < N_QUEUE_STATES && strcmp(fields[2], STATE_NAMES[entry->state]) != 0)
         entry->state++;
+    entry->variant = n_fields == N_FIELDS ? read_variant(fields[5]) : 0;
     if (!end || *end || entry->state == N_QUEUE_STATES || fields[0][0] == '\0' ||
-        fields[3][0] == '\0')
+        fields[3][0] == '\0' || entry->variant == MAX_VARIANTS)
         return 0;
     const int task = snprintf(entry->task, sizeof entry->task, "%s", fields[0]);
     const int folder = snprintf(entry->folder, sizeof entry->folder, "%s", fields[3]);
@@ -293,12 +462,16 @@ static tce_status read_file(queue *q, const char *path, FILE *file)
                         path, format, QUEUE_FORMAT);
     if (!fgets(line, sizeof line, file) || strncmp(line, HEADER, sizeof HEADER - 1) != 0)
         return tce_fail(TCE_E_CORRUPT, "%s:2: must be %s", path, HEADER);
+    const size_t n_fields = strncmp(line + sizeof HEADER - 1, SETTINGS_COLUMN,
+                                    sizeof SETTINGS_COLUMN - 1) == 0
+                                ? N_FIELDS
+                                : N_FIELDS - 1;
     while (fgets(line, sizeof line, file)) {
         if (q->n == MAX_QUEUE)
             return tce_fail(TCE_E_CORRUPT, "%s has more than %d runs", path, MAX_QUEUE);
-        if (!strchr(line, '\n') || !read_row(line, &q->entries[q->n]))
-            return tce_fail(TCE_E_CORRUPT, "%s:%zu: is not task,seed,state,folder,message", path,
-                            q->n + FIRST_ROW);
+        if (!strchr(line, '\n') || !read_row(line, n_fields, &q->entries[q->n]))
+            return tce_fail(TCE_E_CORRUPT, "%s:%zu: is not %s%s", path, q->n + FIRST_ROW, HEADER,
+                            n_fields == N_FIELDS ? SETTINGS_COLUMN : "");
         if (!lies_inside(q, &q->entries[q->n]))
             return tce_fail(TCE_E_CORRUPT,
                             "%s:%zu: the folder \"%s\" must be the name of a folder in "
@@ -325,19 +498,39 @@ tce_status queue_read_rows(queue *q, const char *name)
     return status;
 }
 
-tce_status queue_load(queue *q, const char *folder, const settings_table *const *methods,
-                      settings *s)
+/* The settings that the rows name; those of a queue of one are there in any case. */
+static tce_status read_variants(queue *q, const settings_table *const *methods)
 {
-    char path[RUN_PATH];
-    tce_status status = allocate(q, folder, MAX_QUEUE);
-    if (status == TCE_OK)
-        status = run_path(folder, "queue.yaml", path);
-    if (status == TCE_OK)
-        status = run_read_settings(path, methods, s);
+    char name[QUEUE_TEXT], path[RUN_PATH];
+    size_t n = 1;
+    for (size_t i = 0; i < q->n; i++)
+        n = q->entries[i].variant + 1 > n ? q->entries[i].variant + 1 : n;
+    queue_variant *list = realloc(q->variants, n * sizeof *list);
+    if (!list)
+        return tce_fail(TCE_E_NOMEM, "no memory for %zu settings", n);
+    memset(list, 0, n * sizeof *list);
+    q->variants = list;
+    tce_status status = TCE_OK;
+    for (; status == TCE_OK && q->n_variants < n; q->n_variants++) {
+        queue_settings_name(q->n_variants, name, sizeof name);
+        status = run_path(q->folder, name, path);
+        if (status == TCE_OK)
+            status = run_read_settings(path, methods, &q->variants[q->n_variants].s);
+        if (status != TCE_OK)
+            break;
+    }
+    return status == TCE_OK ? queue_label(q) : status;
+}
+
+tce_status queue_load(queue *q, const char *folder, const settings_table *const *methods)
+{
+    tce_status status = allocate(q, folder, MAX_QUEUE, 1);
     if (status == TCE_OK)
         status = queue_read_rows(q, "queue.csv");
     if (status == TCE_OK)
         status = queue_merge_parts(q);
+    if (status == TCE_OK)
+        status = read_variants(q, methods);
     if (status != TCE_OK)
         queue_free(q);
     return status;

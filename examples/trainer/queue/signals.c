@@ -12,6 +12,10 @@
 #include "tools/clock.h"
 #include "tools/program.h"
 
+/* mpirun and batch systems pass SIGUSR1 on */
+static const int STOPPING[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1 };
+enum { N_STOPPING = sizeof STOPPING / sizeof STOPPING[0] };
+
 /*
  * Seconds in which further signals are the first one again: batch systems and mpirun tell a process
  * and its parent, which passes it on.
@@ -32,14 +36,12 @@ static void on_signal(int number)
 
 void signals_catch(void)
 {
-    /* mpirun and batch systems pass SIGUSR1 on */
-    static const int STOPPING[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1 };
     struct sigaction action;
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;
-    for (size_t i = 0; i < sizeof STOPPING / sizeof STOPPING[0]; i++) {
+    for (size_t i = 0; i < N_STOPPING; i++) {
         struct sigaction before;
         /* nohup stays nohup */
         if (sigaction(STOPPING[i], NULL, &before) != 0 || before.sa_handler != SIG_IGN)
@@ -49,6 +51,15 @@ void signals_catch(void)
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL);
+}
+
+void signals_release(void)
+{
+    for (size_t i = 0; i < N_STOPPING; i++) {
+        struct sigaction now;
+        if (sigaction(STOPPING[i], NULL, &now) == 0 && now.sa_handler == on_signal)
+            signal(STOPPING[i], SIG_DFL);
+    }
 }
 
 void signals_enter_folder(void)

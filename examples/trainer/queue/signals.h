@@ -10,6 +10,9 @@
  * once.
  */
 void signals_catch(void);
+/* Undoes signals_catch, in a process that will become another program. */
+void signals_release(void);
+
 /* There will be something to save, or to take away again. */
 void signals_enter_folder(void);
 /* The signal that asked to stop, or 0. */

@@ -46,6 +46,12 @@ size_t table_column(const table *t, const char *name);
 
 /* ---- runs and groups of runs ----------------------------------------------------------------- */
 
+/* What the folder of a run in a queue is called, and what tells it from the queue's other runs. */
+typedef struct plot_run_label {
+    char folder[512];
+    char label[LABEL_SIZE];
+} plot_run_label;
+
 /* A run as a plot sees it: the points at which the metric was measured, x ascending. */
 typedef struct plotted_run {
     char folder[TEXT_SIZE];
@@ -82,6 +88,8 @@ typedef struct plot_data {
     const settings_table *const *methods; /* that the runs may be of */
     /* whether a folder inside one that was named is a folder of runs, as of a queue */
     int (*holds_runs)(const char *folder);
+    /* what runs in a folder are called beside their method, free afterwards; NULL: nothing */
+    tce_status (*run_labels)(const char *folder, size_t *n, plot_run_label **out);
     /* curves are s <- smooth s + (1 - smooth) y over a run's measurements; 0: as measured */
     double smooth;
     size_t n_runs;
@@ -170,6 +178,8 @@ tce_status plot_open(const char *folder, const char *name, FILE **out);
 tce_status plot_close(const char *folder, const char *name, FILE *file);
 /* What files and pictures call the smoothed metric begins with this. */
 const char *plot_prefix(const plot_data *data);
+/* Columns that the longest label takes in a table. */
+int plot_label_width(const plot_data *data);
 /* What a plot calls the group's task: its name, or how many there are. */
 const char *plot_task_text(const plot_group *group, char *out, size_t size);
 

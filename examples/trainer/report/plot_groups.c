@@ -72,7 +72,8 @@ static tce_status take_points(plotted_run *run, const table *t, const char *x_na
     return TCE_OK;
 }
 
-static tce_status read_run(plot_data *data, plotted_run *run, const char *label)
+/* label, extra: what the user and the queue call the run, or NULL. */
+static tce_status read_run(plot_data *data, plotted_run *run, const char *label, const char *extra)
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s/config.yaml", run->folder);
@@ -83,6 +84,9 @@ static tce_status read_run(plot_data *data, plotted_run *run, const char *label)
         snprintf(run->label, sizeof run->label, "%s", label);
     else
         method_of(&run->s)->label(&run->s, run->label, sizeof run->label);
+    const size_t used = strlen(run->label);
+    if (!label && extra && extra[0])
+        snprintf(run->label + used, sizeof run->label - used, " %s", extra);
 
     table progress;
     snprintf(path, sizeof path, "%s/progress.csv", run->folder);
@@ -103,7 +107,8 @@ static void free_run(plotted_run *run)
 }
 
 /* found_there: it was not named, but lies in a folder that was. */
-static tce_status add_run(plot_data *data, const char *folder, const char *label, int found_there)
+static tce_status add_run(plot_data *data, const char *folder, const char *label, const char *extra,
+                          int found_there)
 {
     /* a run counts once, or the statistics would be wrong */
     struct stat found;
@@ -123,7 +128,7 @@ static tce_status add_run(plot_data *data, const char *folder, const char *label
     plotted_run *run = &data->runs[data->n_runs++];
     memset(run, 0, sizeof *run);
     snprintf(run->folder, sizeof run->folder, "%s", folder);
-    const tce_status status = read_run(data, run, label);
+    const tce_status status = read_run(data, run, label, extra);
     if (status != TCE_OK || run->n > 0)
         return status;
 
@@ -145,18 +150,30 @@ static int is_run(const char *folder)
     return access(path, F_OK) == 0;
 }
 
+static const char *extra_label(const plot_run_label *labels, size_t n, const char *folder)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(labels[i].folder, folder) == 0)
+            return labels[i].label;
+    return NULL;
+}
+
 /* Runs in a folder, and in the folders of runs in it. */
 static tce_status add_folder(plot_data *data, const char *folder, const char *label, size_t *found)
 {
     struct dirent **entries = NULL;
+    plot_run_label *labels = NULL;
+    size_t n_labels = 0;
     const int n = scandir(folder, &entries, NULL, alphasort);
-    tce_status status = TCE_OK;
+    tce_status status = data->run_labels && !label ? data->run_labels(folder, &n_labels, &labels)
+                                                   : TCE_OK;
     for (int i = 0; i < n; i++) {
         char path[PATH_SIZE];
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
         const int hidden = entries[i]->d_name[0] == '.';
         if (status == TCE_OK && !hidden && is_run(path)) {
-            status = add_run(data, path, label, 1);
+            status = add_run(data, path, label, extra_label(labels, n_labels, entries[i]->d_name),
+                             1);
             ++*found;
         } else if (status == TCE_OK && !hidden && data->holds_runs(path)) {
             status = add_folder(data, path, label, found);
@@ -164,6 +181,7 @@ static tce_status add_folder(plot_data *data, const char *folder, const char *la
         free(entries[i]);
     }
     free(entries);
+    free(labels);
     return status;
 }
 
@@ -171,7 +189,7 @@ tce_status plot_add(plot_data *data, const char *folder, const char *label)
 {
     size_t found = 0;
     if (is_run(folder))
-        return add_run(data, folder, label, 0);
+        return add_run(data, folder, label, NULL, 0);
     const tce_status status = add_folder(data, folder, label, &found);
     if (status == TCE_OK && found == 0)
         return tce_fail(TCE_E_NOT_FOUND,
@@ -446,6 +464,15 @@ const setting_row *plot_difference(const plot_data *data, const plot_group *grou
 const char *plot_prefix(const plot_data *data)
 {
     return data->smooth > 0.0 ? "smoothed_" : "";
+}
+
+int plot_label_width(const plot_data *data)
+{
+    size_t width = 18;
+    for (size_t i = 0; i < data->tasks.n; i++)
+        if (strlen(data->tasks.list[i].label) > width)
+            width = strlen(data->tasks.list[i].label);
+    return (int)width;
 }
 
 const char *plot_task_text(const plot_group *group, char *out, size_t size)

@@ -74,8 +74,8 @@ static tce_status play(const plot_data *data, policy_runner *p, report *r)
     return TCE_OK;
 }
 
-/* Rows for the file, and lines for a person. */
-static void write_report(FILE *file, FILE *out, const plot_group *g, const report *r)
+/* Rows for the file, and lines for a person. width: of the labels. */
+static void write_report(FILE *file, FILE *out, const plot_group *g, const report *r, int width)
 {
     char text[64];
     const char *name = plot_task_text(g, text, sizeof text);
@@ -93,7 +93,7 @@ static void write_report(FILE *file, FILE *out, const plot_group *g, const repor
         fputc(',', file);
         csv_put_text(file, g->label);
         fprintf(file, ",%zu,%zu,%s,%.17g", r->n_runs, s->n, PATH_NAMES[path], success);
-        fprintf(out, "%-22s %-18s %-8s %7.3f", name, g->label, PATH_NAMES[path], success);
+        fprintf(out, "%-22s %-*s %-8s %7.3f", name, width, g->label, PATH_NAMES[path], success);
         for (int i = 0; i < N_NUMBERS; i++) {
             fprintf(file, ",%.17g,%.17g", mean[i], std[i]);
             fprintf(out, "  %9.3g (%8.2g)", mean[i], std[i]);
@@ -133,14 +133,14 @@ static void report_group(const plot_data *data, const plot_group *g, const char 
     }
 }
 
-static void print_head(FILE *out, int32_t n_episodes)
+static void print_head(FILE *out, int32_t n_episodes, int width)
 {
     fprintf(out,
             "\nsmoothness of the mean policy, %d episodes per run: mean (standard deviation) over "
             "episodes\n",
             (int)n_episodes);
-    fprintf(out, "%-22s %-18s %-8s %7s  %-20s  %-20s  %-20s  %-20s\n", "task", "method", "path",
-            "success", "max jerk, 1/s^3", "mean jerk^2, 1/s^6", "dimensionless jerk",
+    fprintf(out, "%-22s %-*s %-8s %7s  %-20s  %-20s  %-20s  %-20s\n", "task", width, "method",
+            "path", "success", "max jerk, 1/s^3", "mean jerk^2, 1/s^6", "dimensionless jerk",
             "its integral form");
 }
 
@@ -162,8 +162,8 @@ tce_status plot_write_policies(const plot_data *data, const char *folder, const 
         if (r.n_runs == 0)
             continue;
         if (!any++)
-            print_head(data->out, n_episodes);
-        write_report(file, data->out, &data->tasks.list[i], &r);
+            print_head(data->out, n_episodes, plot_label_width(data));
+        write_report(file, data->out, &data->tasks.list[i], &r, plot_label_width(data));
     }
     return plot_close(folder, "smoothness.csv", file);
 }

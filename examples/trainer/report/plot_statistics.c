@@ -81,7 +81,9 @@ static tce_status write_profile(FILE *file, const plot_group *g, const double *t
 }
 
 /* A row for the file, and one for a person. */
-static tce_status write_summary(FILE *file, FILE *out, const plot_group *g, int width, double *work)
+/* widths: of tasks and labels. */
+static tce_status write_summary(FILE *file, FILE *out, const plot_group *g, const int widths[2],
+                                double *work)
 {
     const size_t n = g->R * g->K;
     char text[64], between[64];
@@ -97,8 +99,9 @@ static tce_status write_summary(FILE *file, FILE *out, const plot_group *g, int 
     fprintf(file, ",%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n", g->x[g->n - 1], iqm, band.low,
             band.high, mean, median, gap);
     snprintf(between, sizeof between, "[%.4g, %.4g]", band.low, band.high);
-    fprintf(out, "%-*s %-18s %4zu  %8.4g %-18s %8.4g %8.4g %8.4g\n", width,
-            plot_task_text(g, text, sizeof text), g->label, g->R, iqm, between, mean, median, gap);
+    fprintf(out, "%-*s %-*s %4zu  %8.4g %-18s %8.4g %8.4g %8.4g\n", widths[0],
+            plot_task_text(g, text, sizeof text), widths[1], g->label, g->R, iqm, between, mean,
+            median, gap);
     return TCE_OK;
 }
 
@@ -148,10 +151,10 @@ static tce_status write_table(const plot_data *data, const char *folder, double 
 {
     const plot_groups *const parts[] = { &data->tasks, &data->aggregates };
     FILE *file = NULL;
-    int width = 4;
+    int widths[2] = { 4, plot_label_width(data) };
     for (size_t i = 0; i < data->tasks.n; i++)
-        if ((int)strlen(data->tasks.list[i].task) > width)
-            width = (int)strlen(data->tasks.list[i].task);
+        if ((int)strlen(data->tasks.list[i].task) > widths[0])
+            widths[0] = (int)strlen(data->tasks.list[i].task);
     tce_status status = plot_open(folder, "summary.csv", &file);
     if (status != TCE_OK)
         return status;
@@ -159,13 +162,13 @@ static tce_status write_table(const plot_data *data, const char *folder, double 
             data->metric);
     fprintf(data->out, "%s at the end of each run; IQM with 95 %% stratified-bootstrap interval\n",
             data->metric);
-    fprintf(data->out, "%-*s %-18s %4s  %8s %-18s %8s %8s %8s\n", width, "task", "method", "runs",
-            "IQM", "interval", "mean", "median", "gap to 1");
+    fprintf(data->out, "%-*s %-*s %4s  %8s %-18s %8s %8s %8s\n", widths[0], "task", widths[1],
+            "method", "runs", "IQM", "interval", "mean", "median", "gap to 1");
     for (int part = 0; part < 2; part++) {
         if (part == 1 && parts[part]->n > 0)
             fprintf(data->out, "\n");
         for (size_t i = 0; status == TCE_OK && i < parts[part]->n; i++)
-            status = write_summary(file, data->out, &parts[part]->list[i], width, work);
+            status = write_summary(file, data->out, &parts[part]->list[i], widths, work);
     }
     const tce_status closed = plot_close(folder, "summary.csv", file);
     return status == TCE_OK ? closed : status;

@@ -379,7 +379,7 @@ static tce_status imitate_in(const char *folder, const method_context *c, const 
         tce_policy_free(m.policy);
         memory_free(&m.arrays);
     }
-    const run_subject subject = { c->s, way, learner, NULL, NULL, NULL };
+    const run_subject subject = { c->s, way, learner, NULL, NULL, NULL, NULL };
     if (status == TCE_OK)
         status = run_write_settings(folder, c->s);
     if (status == TCE_OK)

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "run/policy_runner.h"
@@ -21,25 +22,44 @@ void policy_runner_close(policy_runner *p)
     memset(p, 0, sizeof *p);
 }
 
-tce_status policy_runner_load(policy_runner *p, const char *folder,
+/* A run folder and its newest policy; or a policy in one, such as the best, and the folder. */
+static tce_status find_policy(const char *run, char folder[RUN_PATH], char policy[RUN_PATH])
+{
+    struct stat there;
+    if (stat(run, &there) != 0 || !S_ISREG(there.st_mode)) {
+        const tce_status status = run_path(run, "policy.safetensors", policy);
+        if (status == TCE_OK)
+            memcpy(folder, run, strlen(run) + 1);
+        return status;
+    }
+    if (strlen(run) >= RUN_PATH)
+        return tce_fail(TCE_E_VALUE, "a path of %zu characters is too long", strlen(run));
+    memcpy(policy, run, strlen(run) + 1);
+    const char *slash = strrchr(run, '/');
+    snprintf(folder, RUN_PATH, "%.*s", slash ? (int)(slash - run) : 1, slash ? run : ".");
+    return TCE_OK;
+}
+
+tce_status policy_runner_load(policy_runner *p, const char *run,
                               const settings_table *const *methods, const char *library,
                               const task *given)
 {
-    char path[2 * TEXT_SIZE], word[SHELL_WORD];
+    char folder[RUN_PATH], path[RUN_PATH], word[SHELL_WORD];
     memset(p, 0, sizeof *p);
     p->given = given;
-    snprintf(path, sizeof path, "%s/config.yaml", folder);
+    tce_status status = find_policy(run, folder, p->path);
+    if (status == TCE_OK)
+        status = run_path(folder, "config.yaml", path);
+    if (status != TCE_OK)
+        return status;
     if (access(path, R_OK) != 0)
         return tce_fail(TCE_E_NOT_FOUND,
                         "%s is not a run folder: it has no config.yaml that can be read", folder);
-    tce_status status = run_read_settings(path, methods, &p->s);
+    status = run_read_settings(path, methods, &p->s);
     if (status == TCE_OK && library)
         status = settings_name_library(&p->s, library);
     if (status == TCE_OK && !given)
         status = task_library_check(&p->s);
-    if (status != TCE_OK)
-        return status;
-    status = run_path(folder, "policy.safetensors", p->path);
     if (status != TCE_OK)
         return status;
     if (access(p->path, F_OK) != 0)

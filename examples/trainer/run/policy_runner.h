@@ -25,12 +25,12 @@ typedef struct policy_runner {
 } policy_runner;
 
 /*
- * Reads config.yaml and policy.safetensors of a run folder. p->s may be changed afterwards (seed).
+ * Reads config.yaml and policy.safetensors of a run folder, or another policy in it that is named. p->s may be changed afterwards (seed).
  * library: the task library that the command line names, or NULL; one that only config.yaml names
  * is not loaded. given: the task itself, which outlives the runner, or NULL. policy_runner_close
  * also after a failure. TCE_E_NOT_FOUND: not a run folder, or nothing trained yet.
  */
-tce_status policy_runner_load(policy_runner *p, const char *folder,
+tce_status policy_runner_load(policy_runner *p, const char *run,
                               const settings_table *const *methods, const char *library,
                               const task *given);
 /*

@@ -6,13 +6,15 @@
  *   progress.csv         one row per iteration
  *   timing.csv           seconds, one row per iteration
  *   events.out.tfevents.tce   the numbers of progress.csv for TensorBoard
+ *   events.out.tfevents.settings   the settings for TensorBoard
  *   checkpoints/ckpt-<iteration>.safetensors   everything, the last few
  *   checkpoints/rows-<first row>.bin   the replay that they need, of methods that have one
  *   policy.safetensors   what a robot needs
+ *   policy-best.safetensors   the same after the best evaluation so far
  *   lock                 held while a process writes
  *   curve.png, curve.csv at the end
  *
- * progress.csv, policy.safetensors and the checkpoints hold no clock times: they are the same bytes
+ * progress.csv, the policies and the checkpoints hold no clock times: they are the same bytes
  * for any number of threads and stops.
  */
 #ifndef TRAINER_RUN_H
@@ -89,7 +91,8 @@ tce_status run_replace_as(const char *folder, const char *name, const char *writ
                           void (*write)(FILE *file, const void *content), const void *content);
 /* The settings, in this way: of a run, or those that the runs of a queue share. */
 tce_status run_write_settings(const char *folder, const settings *s);
-tce_status run_write_shared_settings(const char *folder, const char *writer, const settings *s);
+tce_status run_write_shared_settings(const char *folder, const char *name, const char *writer,
+                                     const settings *s);
 
 /*
  * The folder belongs to this process until run_unlock or its death, also by kill -9. TCE_E_STATE,
@@ -174,6 +177,28 @@ tce_status run_log_mark(run_log *log, run_mark *mark);
  */
 tce_status run_log_header(const char *folder, char **out);
 
+/* ---- the best policy ------------------------------------------------------------------------- */
+
+/* The policy after the best evaluation of a run. Starts as { 0 }. */
+typedef struct best_policy {
+    tce_store *policy; /* what its file holds; NULL: nothing was evaluated yet */
+    int64_t iteration;
+    double success, value; /* of the evaluation: success, NaN where there is none, and return */
+} best_policy;
+
+/*
+ * Keeps what the agent is now if its evaluation is better than any before: more success, or as much
+ * with a higher return; the return alone where the task knows no success.
+ */
+tce_status best_policy_offer(best_policy *b, const agent *a, int64_t iteration, double success,
+                             double value);
+/* policy-best.safetensors. */
+tce_status best_policy_export(const best_policy *b, const char *folder);
+/* Into a checkpoint, and from there: a store without one gives none. */
+tce_status best_policy_save(const best_policy *b, tce_store *store);
+tce_status best_policy_load(best_policy *b, const agent *a, const tce_store *store);
+void best_policy_free(best_policy *b);
+
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
 /* What a run trains. */
@@ -187,11 +212,12 @@ typedef struct run_subject {
      * that keeps them
      */
     journal *rows;
-    ranks *ranks; /* that train it together, or NULL: the first one reads and writes files */
+    ranks *ranks;      /* that train it together, or NULL: the first one reads and writes files */
+    best_policy *best; /* NULL: it is not kept */
 } run_subject;
 
 /*
- * Writes new rows of the replay, then ckpt-<iteration>, then policy.safetensors, then removes
+ * Writes new rows of the replay, then ckpt-<iteration>, then the two policies, then removes
  * checkpoints beyond the newest run.checkpoint_keep, and rows that none of those left needs. All
  * ranks call it, and have the status of the one that writes.
  */
@@ -223,7 +249,7 @@ tce_status run_settings_resume(const char *folder, const settings_table *const *
                                int restart, const settings *asked, size_t n,
                                const char *const *words, settings *out);
 
-/* policy.safetensors alone. */
+/* policy.safetensors and policy-best.safetensors alone. */
 tce_status checkpoint_export(const char *folder, const run_subject *subject);
 
 /*
@@ -264,6 +290,7 @@ typedef struct run_standing {
     const metrics *m;
     const char *const *phases; /* ends in NULL */
     const double *seconds;     /* [phases] since the start */
+    const run_times *spent;    /* in this iteration */
 } run_standing;
 
 /* What an observer wants of a run. */

@@ -274,6 +274,8 @@ tce_status checkpoint_export(const char *folder, const run_subject *subject)
     if (status == TCE_OK)
         status = tce_store_save(store, path);
     tce_store_free(store);
+    if (status == TCE_OK && subject->best)
+        status = best_policy_export(subject->best, folder);
     return status;
 }
 
@@ -287,6 +289,8 @@ static tce_status write_checkpoint(const char *folder, const run_subject *subjec
         status = put_mark(store, mark);
     if (status == TCE_OK)
         status = put_texts(store, subject->s, columns);
+    if (status == TCE_OK && subject->best)
+        status = best_policy_save(subject->best, store);
     if (status == TCE_OK && subject->rows)
         status = journal_append(subject->rows, store);
     if (status == TCE_OK)
@@ -478,6 +482,10 @@ static tce_status load_whole(const run_subject *subject, const tce_store *store,
     status = ranks_agree(subject->ranks, subject->way->load(subject->learner, store));
     if (status == TCE_OK && subject->way->rows)
         status = load_rows(subject, store);
+    if (status == TCE_OK && subject->best)
+        status = ranks_agree(
+            subject->ranks,
+            best_policy_load(subject->best, subject->way->agent(subject->learner), store));
     if (status != TCE_OK) {
         char reason[REASON_SIZE];
         snprintf(reason, sizeof reason, "%s", tce_error_message());

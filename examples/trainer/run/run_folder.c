@@ -174,9 +174,10 @@ tce_status run_write_settings(const char *folder, const settings *s)
     return run_replace(folder, "config.yaml", write_settings, s);
 }
 
-tce_status run_write_shared_settings(const char *folder, const char *writer, const settings *s)
+tce_status run_write_shared_settings(const char *folder, const char *name, const char *writer,
+                                     const settings *s)
 {
-    return run_replace_as(folder, "queue.yaml", writer, write_shared_settings, s);
+    return run_replace_as(folder, name, writer, write_shared_settings, s);
 }
 
 tce_status run_read_settings(const char *path, const settings_table *const *methods, settings *out)
@@ -196,8 +197,9 @@ tce_status run_read_settings(const char *path, const settings_table *const *meth
 
 /* All that a run writes and that only it needs. */
 static const char *const RUN_FILES[] = {
-    "checkpoints", "policy.safetensors", "progress.csv", "timing.csv", "events.out.tfevents.tce",
-    "curve.csv",   "curve.png",
+    "checkpoints", "policy.safetensors",      "policy-best.safetensors",      "progress.csv",
+    "timing.csv",  "events.out.tfevents.tce", "events.out.tfevents.settings", "curve.csv",
+    "curve.png",
 };
 
 static int is_there(const char *folder, const char *name)

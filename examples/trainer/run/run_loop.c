@@ -34,6 +34,7 @@ typedef struct run {
     const run_observer *observer;
     run_log log;
     journal rows; /* the subject's, where its method has rows */
+    best_policy best;
     run_mark mark;
     run_result *result;
 } run;
@@ -87,7 +88,7 @@ static tce_status save(run *r)
     return status;
 }
 
-static void tell(run *r, int64_t dropped, int evaluated)
+static void tell(run *r, int64_t dropped, int evaluated, const run_times *spent)
 {
     const run_standing now = { .iteration = r->mark.iteration,
                                .iterations = r->s->run.iterations,
@@ -98,7 +99,8 @@ static void tell(run *r, int64_t dropped, int evaluated)
                                .last = finished(r) || wish(r),
                                .m = &r->m,
                                .phases = r->subject.way->phases,
-                               .seconds = r->all_seconds };
+                               .seconds = r->all_seconds,
+                               .spent = spent };
     r->result->iteration = r->mark.iteration;
     r->result->env_steps = r->mark.env_steps;
     if (evaluated) {
@@ -124,9 +126,11 @@ static tce_status evaluate(run *r, uint64_t number)
     tce_status status = episodes_collect(&r->test, number, 0, NULL, NULL);
     if (status == TCE_OK)
         status = check_wanted(r);
-    if (status == TCE_OK)
-        episodes_report(&r->test, r->m.values + r->n_train);
-    return status;
+    if (status != TCE_OK)
+        return status;
+    episodes_report(&r->test, r->m.values + r->n_train);
+    return best_policy_offer(&r->best, r->subject.way->agent(r->subject.learner), (int64_t)number,
+                             metrics_get(&r->m, "eval_success"), metrics_get(&r->m, "eval_return"));
 }
 
 /* Nothing is measured yet. */
@@ -211,7 +215,7 @@ static tce_status advance(run *r)
     if (status == TCE_OK && (finished(r) || i % s->run.checkpoint_every == 0))
         status = save(r);
     if (status == TCE_OK)
-        tell(r, made.dropped, evaluated);
+        tell(r, made.dropped, evaluated, &spent);
     return status;
 }
 
@@ -264,6 +268,8 @@ static tce_status open_files(run *r, const char *columns)
                                      fresh ? NULL : &r->mark, columns, &cut_short);
     if (status == TCE_OK)
         status = run_write_settings(r->folder, r->s);
+    if (status == TCE_OK)
+        status = tensorboard_write_settings(r->folder, r->s);
     if (status == TCE_OK && cut_short)
         messages_warn(
             &r->observer->say,
@@ -394,7 +400,8 @@ static tce_status run_learner(const run_plan *plan, const method_context *c, voi
     const method *way = method_of(c->s);
     r.ranks = c->t->ranks;
     const int keeps_rows = way->rows && writes(&r);
-    r.subject = (run_subject){ c->s, way, learner, &r.m, keeps_rows ? &r.rows : NULL, r.ranks };
+    r.subject = (run_subject){ c->s,    way,    learner, &r.m, keeps_rows ? &r.rows : NULL,
+                               r.ranks, &r.best };
     r.observer = plan->observer;
     r.result = out;
     r.mark.eval_success = NAN;
@@ -408,6 +415,7 @@ static tce_status run_learner(const run_plan *plan, const method_context *c, voi
     out->seconds = now_seconds() - began;
     run_log_close(&r.log);
     journal_close(&r.rows);
+    best_policy_free(&r.best);
     episodes_free(&r.test);
     metrics_free(&r.m);
     memory_free(&r.arrays);

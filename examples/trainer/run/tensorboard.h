@@ -1,5 +1,5 @@
 /*
- * TensorBoard event files, as far as scalars need them.
+ * TensorBoard event files: scalars, and the settings as a text and as hyperparameters.
  */
 #ifndef TRAINER_TENSORBOARD_H
 #define TRAINER_TENSORBOARD_H
@@ -24,6 +24,12 @@ tce_status tensorboard_write(tensorboard *e, int64_t step, const metrics *m,
 
 /* Forces the file to disk; its length. */
 tce_status tensorboard_sync(tensorboard *e, int64_t *bytes);
+
+/*
+ * The settings of the run in a folder, into a file of their own: how long that is depends on them,
+ * and a checkpoint holds the length of the other one.
+ */
+tce_status tensorboard_write_settings(const char *folder, const settings *s);
 
 /* CRC-32C (Castagnoli) of n bytes. */
 uint32_t tensorboard_crc32c(const void *bytes, size_t n);
