@@ -122,6 +122,7 @@ def test_correlation_is_a_correlation_matrix(trained: Path, tmp_path: Path) -> N
 
 
 ACTING = {
+    "sac": ["collect.rounds=2", "update.batch_size=4", "update.replay_size=100"],
     "ppo": ["collect.environments=2", "collect.steps=40", "update.minibatches=2"],
     "gsde": ["collect.environments=2", "collect.steps=40", "update.minibatches=2", "policy.sde_every=8"],
     "pink": ["collect.rounds=2", "update.batch_size=4", "update.replay_size=100", "noise.chunk=60"],
@@ -140,7 +141,7 @@ def test_correlation_of_steps_is_that_of_their_noise(method: str, tmp_path: Path
     np.testing.assert_array_equal(np.diag(matrix), 1)
     np.testing.assert_array_equal(matrix, matrix.T)
     step = np.arange(200)
-    if method == "ppo":
+    if method in ("ppo", "sac"):
         np.testing.assert_array_equal(matrix, np.eye(200))
     elif method == "gsde":
         # the matrix of the noise is kept for eight steps, and the features change little from one to the next
@@ -151,6 +152,33 @@ def test_correlation_of_steps_is_that_of_their_noise(method: str, tmp_path: Path
         lags = np.abs(step[:, None] - step)
         np.testing.assert_array_equal(matrix, matrix[0][lags])
         assert 0.3 < matrix[0, 1] < 1 and (np.diff(matrix[0, :6]) < 0).all() and not matrix[lags >= 60].any()
+
+
+@pytest.mark.parametrize("method", ACTING)
+def test_correlation_of_exploring_episodes_is_near_that_of_their_noise(method: str, tmp_path: Path) -> None:
+    # a mean that is almost the same in all states, and a chunk without an end in the episode
+    calm = ["policy.start=orthogonal", *(["noise.chunk=600"] if method == "pink" else [])]
+    done = tce("train", "--quiet", "--out", tmp_path / "run", "task.name=pendulum", f"run.method={method}", "run.iterations=1", "evaluate.episodes=2", "policy.hidden=[4]",
+               "critic.hidden=[4]", *ACTING[method], *calm)
+    assert done.returncode == 0, done.stderr
+    n = 800
+    found = {}
+    for name, words in (("noise", []), ("one", ["--samples", n, "--threads", 1]), ("two", ["--samples", n, "--threads", 2])):
+        done = tce("plot", tmp_path / "run", "--out", tmp_path / name, "--episodes", 2, "--no-pictures", *words)
+        assert done.returncode == 0, done.stderr
+        file, = (tmp_path / name).glob("correlation_pendulum_*.csv")
+        found[name] = file
+    assert found["one"].read_bytes() == found["two"].read_bytes()
+    assert f" of=actions samples={n} " in found["one"].read_text().splitlines()[0]
+    noise, actions = (np.loadtxt(found[name], delimiter=",") for name in ("noise", "one"))
+    # five times the error of a correlation of n samples
+    apart = np.abs(actions - noise)
+    if method == "gsde":
+        # along the mean's episode and along exploring ones the features are not the same
+        apart = np.where(noise == 0, apart, 0)
+        assert (np.diag(actions, 1)[np.arange(199) % 8 < 7] > 0.5).all()
+    assert np.quantile(apart, 0.999) < 5 / n ** 0.5 and apart.max() > 0.5 / n ** 0.5
+    assert tce("plot", tmp_path / "run", "--out", tmp_path, "--samples", 1).returncode == 2
 
 
 def test_an_old_policy_of_steps_has_no_correlation_and_says_why(tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ enum {
     PURPOSE_CRITIC_MINIBATCH = 10,
     PURPOSE_WARM_UP = 11,
     PURPOSE_REPLAY = 12,
-    PURPOSE_UPDATE_NOISE = 13
+    PURPOSE_UPDATE_NOISE = 13,
+    PURPOSE_SAMPLED_EPISODES = 14
 };
 
 /* ---- a task and its episodes ----------------------------------------------------------------- */

@@ -32,6 +32,9 @@ static const char OPTIONS[] =
     "source,method,environment_steps and the value last\n"
     "  --episodes N     episodes of each policy for smoothness and correlation; 0: none [100; with "
     "several tasks 0]\n"
+    "  --samples N      the correlation of a policy that acts at every step is that of the actions "
+    "of N exploring episodes from one start, at\n"
+    "                   least 2, with all that the state feeds back [0: that of its noise]\n"
     "  --threads N      threads for these; 0: all cores [0]\n"
     "  --task-library FILE\n"
     "                   library of the runs' tasks, for --episodes; one that only a run folder "
@@ -53,6 +56,7 @@ typedef struct plot_options {
     const char *out, *library;
     int hold, pictures;
     int32_t n_episodes; /* -1: not told */
+    int32_t n_samples;
     int32_t n_threads;
     size_t n_over;
     const char **over; /* [n_over] files of points */
@@ -164,6 +168,7 @@ static const struct option LONG[] = {
     { "over", required_argument, NULL, 'v' },
     { "hold", no_argument, NULL, 'k' },
     { "episodes", required_argument, NULL, 'e' },
+    { "samples", required_argument, NULL, 'S' },
     { "threads", required_argument, NULL, 't' },
     { "no-pictures", no_argument, NULL, 'n' },
     { "smooth", required_argument, NULL, 's' },
@@ -212,6 +217,9 @@ static int take_option(plot_arguments *a, int c, char **argv)
     case 'e':
         o->n_episodes = read_count(optarg, MAX_EPISODES);
         break;
+    case 'S':
+        o->n_samples = read_count(optarg, MAX_EPISODES);
+        break;
     case 't':
         o->n_threads = read_count(optarg, MAX_THREADS);
         break;
@@ -233,6 +241,9 @@ static int check_option(const plot_arguments *a, int c)
     if ((c == 'e' && a->options.n_episodes < 0) || a->options.n_threads < 0)
         return fail_usage("plot", "\"%s\" must be a whole number, at least 0, and not so large",
                           optarg);
+    if (a->options.n_samples < 0 || a->options.n_samples == 1)
+        return fail_usage("plot", "--samples \"%s\" must be a whole number from 2 to %d, or 0",
+                          optarg, MAX_EPISODES);
     if (a->smooth < 0.0)
         return fail_usage("plot", "--smooth \"%s\" must be a number of at least 0 and below 1",
                           optarg);
@@ -285,6 +296,7 @@ static tce_status plot_runs(const plot_arguments *a)
     data.run_labels = queue_run_labels;
     data.methods = METHODS;
     data.smooth = a->smooth;
+    data.n_samples = (size_t)a->options.n_samples;
     data.out = stdout;
     data.say.warn = warn;
     progress_line played;

@@ -92,6 +92,8 @@ typedef struct plot_data {
     tce_status (*run_labels)(const char *folder, size_t *n, plot_run_label **out);
     /* curves are s <- smooth s + (1 - smooth) y over a run's measurements; 0: as measured */
     double smooth;
+    /* exploring episodes whose actions are correlated; 0: the noise of policies of steps is */
+    size_t n_samples;
     size_t n_runs;
     plotted_run *runs;
     FILE *out; /* where tables go that a person reads */
@@ -160,12 +162,20 @@ tce_status plot_write_policies(const plot_data *data, const char *folder, const 
 
 /*
  * correlation_<task>_<method>.csv: of the positions that the policy of a run asks for, or, where it
- * acts at every step, of its exploration noise along the first episode that p has played.
+ * acts at every step, of its exploration noise along the first episode that p has played, or of the
+ * actions of data->n_samples exploring episodes that begin as that one did.
  * TCE_E_UNSUPPORTED: positions are not linear in the parameters, or there are too many of them.
  * TCE_E_NOT_FOUND: an older policy file, which does not say how the policy explored.
  */
-tce_status plot_write_correlation(const char *folder, const plot_group *g, const plotted_run *run,
-                                  const policy_runner *p);
+tce_status plot_write_correlation(const plot_data *data, const char *folder, const plot_group *g,
+                                  const plotted_run *run, const policy_runner *p, tce_pool *pool);
+
+/*
+ * The actions [n_episodes, *out_steps, P] that environments got in exploring episodes of a policy
+ * that acts at every step, up to the end of the shortest; the caller frees *out.
+ */
+tce_status plot_sample_actions(const policy_runner *p, size_t n_episodes, tce_pool *pool,
+                               size_t *out_steps, double **out);
 
 /*
  * Draws every CSV file in a folder that there is a picture for and lists the pictures on stdout,

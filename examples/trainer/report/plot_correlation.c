@@ -1,6 +1,7 @@
 /*
  * Correlation of what a trained policy tried in training, as a file: of the positions that it asked
- * for where it plans movements; else of its noise along one episode of its mean [rivals 10.3].
+ * for where it plans movements; else of its noise along one episode of its mean, or of the actions
+ * of exploring episodes [rivals 10.3].
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -83,9 +84,6 @@ static tce_status correlate_steps(const policy_runner *p, size_t e, size_t T, do
     memory m = { 0 };
     tce_status status = TCE_OK;
     switch (p->agent.exploration.form) {
-    case EXPLORATION_WHITE:
-        correlation_white(T, p->agent.P, matrix);
-        break;
     case EXPLORATION_HELD:
         status = correlate_held(p, e, T, &m, matrix);
         break;
@@ -93,10 +91,7 @@ static tce_status correlate_steps(const policy_runner *p, size_t e, size_t T, do
         status = correlate_coloured(p, T, &m, matrix);
         break;
     default:
-        status = tce_fail(TCE_E_NOT_FOUND,
-                          "%s does not say how the policy explored: an older version wrote it; a "
-                          "checkpoint of this version will",
-                          p->path);
+        correlation_white(T, p->agent.P, matrix);
     }
     memory_free(&m);
     return status;
@@ -104,46 +99,108 @@ static tce_status correlate_steps(const policy_runner *p, size_t e, size_t T, do
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static tce_status write_matrix(const char *folder, const plot_group *g, const plotted_run *run,
-                               const policy_runner *p, size_t T, const double *matrix)
-{
-    const size_t D = p->agent.acts ? p->agent.P : p->ep.D, n = D * T;
-    char name[256];
-    FILE *file = NULL;
-    correlation_name(g, run, name, sizeof name);
-    const tce_status status = plot_open(folder, name, &file);
-    if (status != TCE_OK)
-        return status;
-    fprintf(file, "# dof=%zu steps=%zu dt=%.17g of=%s task=%s method=%s\n", D, T, p->ep.spec->dt,
-            p->agent.acts ? "actions" : "positions", run->s.task.name, g->label);
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++)
-            fprintf(file, "%.9g%c", matrix[i * n + j], j + 1 < n ? ',' : '\n');
-    return plot_close(folder, name, file);
-}
+/* D actions or positions at T times: the matrix [D T, D T], to be computed and written. */
+typedef struct correlated {
+    const policy_runner *p;
+    size_t D, T;
+    size_t n_samples; /* 0: not from samples */
+    double *matrix;
+} correlated;
 
-tce_status plot_write_correlation(const char *folder, const plot_group *g, const plotted_run *run,
-                                  const policy_runner *p)
+static tce_status take_matrix(correlated *c)
 {
-    size_t e = 0;
-    while (p->agent.acts && e + 1 < p->ep.E && p->ep.lengths[e] == 0)
-        e++;
-    const size_t T = p->agent.acts ? (size_t)p->ep.lengths[e] : p->ep.T;
-    const size_t n = T * (p->agent.acts ? p->agent.P : p->ep.D);
+    const size_t n = c->D * c->T;
+    int failed = 0;
     if (n > MOST_ROWS)
         return tce_fail(
             TCE_E_UNSUPPORTED,
             "an episode has %zu numbers to correlate, the limit is %d: the matrix would "
             "fill the disk",
             n, MOST_ROWS);
+    c->matrix = array_of_doubles(n * n, &failed);
+    return failed ? tce_fail(TCE_E_NOMEM, "no memory for a matrix of %zu numbers", n) : TCE_OK;
+}
+
+static tce_status correlate_positions(correlated *c)
+{
+    const episodes *ep = &c->p->ep;
+    c->D = ep->D;
+    c->T = ep->T;
+    const tce_status status = take_matrix(c);
+    return status == TCE_OK
+               ? action_correlation(c->p->agent.mp, c->T, ep->times, ep->factor, c->matrix)
+               : status;
+}
+
+/* Along the first episode of the mean policy that was not lost. */
+static tce_status correlate_noise(correlated *c)
+{
+    const episodes *ep = &c->p->ep;
+    size_t e = 0;
+    while (e + 1 < ep->E && ep->lengths[e] == 0)
+        e++;
+    c->D = c->p->agent.P;
+    c->T = (size_t)ep->lengths[e];
+    const tce_status status = take_matrix(c);
+    return status == TCE_OK ? correlate_steps(c->p, e, c->T, c->matrix) : status;
+}
+
+static tce_status correlate_actions(correlated *c, tce_pool *pool)
+{
+    double *samples = NULL, *work = NULL;
     int failed = 0;
-    double *matrix = array_of_doubles(n * n, &failed);
-    tce_status status = failed ? tce_fail(TCE_E_NOMEM, "no memory for a matrix of %zu actions", n)
-                        : p->agent.acts
-                            ? correlate_steps(p, e, T, matrix)
-                            : action_correlation(p->agent.mp, T, p->ep.times, p->ep.factor, matrix);
+    c->D = c->p->agent.P;
+    tce_status status = plot_sample_actions(c->p, c->n_samples, pool, &c->T, &samples);
     if (status == TCE_OK)
-        status = write_matrix(folder, g, run, p, T, matrix);
-    free(matrix);
+        status = take_matrix(c);
+    if (status == TCE_OK)
+        work = array_of_doubles(2 * c->D * c->T, &failed);
+    if (failed)
+        status = tce_fail(TCE_E_NOMEM, "no memory for an episode of %zu steps", c->T);
+    if (status == TCE_OK)
+        correlation_of_samples(c->n_samples, c->T, c->D, samples, work, c->matrix);
+    free(work);
+    free(samples);
+    return status;
+}
+
+static tce_status write_matrix(const char *folder, const plot_group *g, const plotted_run *run,
+                               const correlated *c)
+{
+    const size_t n = c->D * c->T;
+    char name[256], samples[64] = "";
+    FILE *file = NULL;
+    correlation_name(g, run, name, sizeof name);
+    if (c->n_samples > 0)
+        snprintf(samples, sizeof samples, " samples=%zu", c->n_samples);
+    const tce_status status = plot_open(folder, name, &file);
+    if (status != TCE_OK)
+        return status;
+    fprintf(file, "# dof=%zu steps=%zu dt=%.17g of=%s%s task=%s method=%s\n", c->D, c->T,
+            c->p->ep.spec->dt, c->p->agent.acts ? "actions" : "positions", samples,
+            run->s.task.name, g->label);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            fprintf(file, "%.9g%c", c->matrix[i * n + j], j + 1 < n ? ',' : '\n');
+    return plot_close(folder, name, file);
+}
+
+tce_status plot_write_correlation(const plot_data *data, const char *folder, const plot_group *g,
+                                  const plotted_run *run, const policy_runner *p, tce_pool *pool)
+{
+    correlated c = { .p = p, .n_samples = p->agent.acts ? data->n_samples : 0 };
+    tce_status status;
+    if (!p->agent.acts)
+        status = correlate_positions(&c);
+    else if (p->agent.exploration.form == EXPLORATION_UNKNOWN)
+        status = tce_fail(TCE_E_NOT_FOUND,
+                          "%s does not say how the policy explored: an older version wrote it; a "
+                          "checkpoint of this version will",
+                          p->path);
+    else
+        status = c.n_samples > 0 ? correlate_actions(&c, pool) : correlate_noise(&c);
+    if (status == TCE_OK)
+        status = write_matrix(folder, g, run, &c);
+    free(c.matrix);
     return status;
 }

@@ -126,7 +126,7 @@ static void report_group(const plot_data *data, const plot_group *g, const char 
             status = play(data, &p, r);
         if (status != TCE_OK)
             warn(data, run, "smoothness");
-        else if (!drawn && plot_write_correlation(folder, g, run, &p) != TCE_OK)
+        else if (!drawn && plot_write_correlation(data, folder, g, run, &p, pool) != TCE_OK)
             warn(data, run, "correlation matrix");
         drawn |= status == TCE_OK;
         policy_runner_close(&p);
