@@ -145,6 +145,8 @@ export TCE_GOLDEN := $(CURDIR)/tests/golden
 export TCE_TEST_BUILD := $(abspath $(BUILD))/tests
 export OPENBLAS_NUM_THREADS := 1
 RUN = JOBS=$(JOBS) sh tests/run.sh
+# of tests that import the package of this checkout
+PYTEST = TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q
 PYTEST_JOBS = -n $(JOBS) --dist worksteal
 
 $(SUPPORT) $(REPLAY) $(BENCH) $(SUITES:%=%.o): | needs-suites
@@ -231,7 +233,7 @@ check-versions: ## every version number stands in one file
 .PHONY: check-abi
 check-abi: $(LIBTCE) $(BUILD)/tests/abi/old_caller | needs-test $(VENV)/ready ## layouts seen from Python and against the last release, and a caller with shorter structs
 	@CC='$(CC)' PYTHON=$(VENV)/bin/python sh tests/abi/check.sh $(SHARED)
-	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q tests/python/test_layout.py
+	@$(PYTEST) tests/python/test_layout.py
 	@$(RUN) $(BUILD)/tests/abi/old_caller
 
 $(BUILD)/tests/abi/old_caller: $(BUILD)/tests/abi/old_caller.o $(LIBTCE)
@@ -306,7 +308,7 @@ check-valgrind: suites $(BUILD)/replay ## suites, without the long loops of prop
 
 .PHONY: check-python
 check-python: $(LIBTCE) | $(VENV)/ready ## pytest on bindings/python
-	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q $(PYTEST_JOBS) tests/python
+	@$(PYTEST) $(PYTEST_JOBS) tests/python
 
 # PyPI's torch comes with gigabytes for GPUs, Debian's is small
 TORCH_PYTHON ?= $(if $(wildcard $(PEERS_VENV)/ready),$(PEERS_VENV)/bin/python,/usr/bin/python3)

@@ -304,14 +304,14 @@ check-trainer: export TCE_TRAIN := $(abspath $(EMBEDDED))
 check-trainer: program $(TRAINER_SUITES) | $(VENV)/ready needs-pictures needs-models ## the training system: suites, then the program by pytest
 	@failed=0; \
 	 $(RUN) $(TRAINER_SUITES) || failed=1; \
-	 TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(VENV)/bin/python -m pytest -q $(PYTEST_JOBS) tests/trainer || failed=1; \
+	 $(PYTEST) $(PYTEST_JOBS) tests/trainer || failed=1; \
 	 exit $$failed
 
 .PHONY: check-ranks check-mpich
 check-ranks: export TCE_PROGRAM := $(abspath $(PROGRAM))
 check-ranks: export TCE_TEST_LONG := 1
 check-ranks: program $(MPI_PROGRAM) $(MPI_PROGRAM)-test | $(VENV)/ready ## every method on 1 to 4 ranks and 1 and 2 threads, and 25 kills: the bytes of one process
-	@$(VENV)/bin/python -m pytest -q tests/trainer/test_ranks.py
+	@$(PYTEST) tests/trainer/test_ranks.py
 
 check-mpich: ## the same with MPICH
 	@$(MAKE) MPICC=mpicc.mpich MPI_PROGRAM=$(BIN)/tce-mpich check-ranks
@@ -320,7 +320,7 @@ check-mpich: ## the same with MPICH
 check-kills: export TCE_PROGRAM := $(abspath $(PROGRAM))
 check-kills: export TCE_TEST_LONG := 1
 check-kills: program | $(VENV)/ready ## a hundred kills of a run, and of a queue
-	@$(VENV)/bin/python -m pytest -q tests/trainer -k kills
+	@$(PYTEST) tests/trainer -k kills
 
 SEEDS ?= 1
 
