@@ -311,10 +311,18 @@ check-trainer: program $(TRAINER_SUITES) | $(VENV)/ready needs-pictures needs-mo
 check-ranks: export TCE_PROGRAM := $(abspath $(PROGRAM))
 check-ranks: export TCE_TEST_LONG := 1
 check-ranks: program $(MPI_PROGRAM) $(MPI_PROGRAM)-test | $(VENV)/ready ## every method on 1 to 4 ranks and 1 and 2 threads, and 25 kills: the bytes of one process
-	@$(PYTEST) tests/trainer/test_ranks.py
+	@$(PYTEST) tests/trainer/test_ranks.py tests/trainer/test_ranks_queue.py
 
 check-mpich: ## the same with MPICH
 	@$(MAKE) MPICC=mpicc.mpich MPI_PROGRAM=$(BIN)/tce-mpich check-ranks
+
+.PHONY: check-slurm needs-slurm
+# not part of `make test-long`: it starts daemons as root
+needs-slurm: | needs-build
+	$(call needs,command:munged command:slurmctld command:slurmd command:sbatch)
+
+check-slurm: program $(MPI_PROGRAM) | needs-slurm ## both files of examples/slurm on a Slurm of this machine, requeued in the middle: the bytes of runs that were never stopped
+	@sh tests/slurm/check.sh $(PROGRAM) $(MPI_PROGRAM)
 
 .PHONY: check-kills
 check-kills: export TCE_PROGRAM := $(abspath $(PROGRAM))

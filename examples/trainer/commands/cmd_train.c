@@ -359,6 +359,47 @@ static int train_in(const char *folder, const settings *s, run_start start, cons
     return EXIT_FINE;
 }
 
+/* ---- a run of a queue, on one rank ----------------------------------------------------------- */
+
+/* What its process would be told on the command line. */
+enum { ENTRY_WORDS = 5 };
+
+tce_status train_entry(void *context, const job_order *order, const run_observer *observer,
+                       run_result *out)
+{
+    const char *queue = context;
+    const queue_entry *entry = &order->entry;
+    char storage[ENTRY_WORDS][RUN_PATH], *words[ENTRY_WORDS], folder[RUN_PATH], name[QUEUE_FILE];
+    train_options o = { .resume = folder, .arguments = words, .n_configs = 1, .n = ENTRY_WORDS };
+    settings s;
+    task t;
+    memset(out, 0, sizeof *out);
+    queue_settings_name(entry->variant, name, sizeof name);
+    tce_status status = run_path(queue, entry->folder, folder);
+    if (status == TCE_OK)
+        status = run_path(queue, name, storage[0]);
+    snprintf(storage[1], RUN_PATH, "task.name=%s", entry->task);
+    snprintf(storage[2], RUN_PATH, "run.seed=%" PRIu64, entry->seed);
+    snprintf(storage[3], RUN_PATH, "run.threads=%d", (int)order->threads);
+    snprintf(storage[4], RUN_PATH, "task.library=%s", order->library);
+    for (int i = 0; i < ENTRY_WORDS; i++)
+        words[i] = storage[i];
+    if (status == TCE_OK)
+        status = settings_to_resume(&s, &o);
+    if (status == TCE_OK)
+        status = task_open(&s, &t);
+    if (status != TCE_OK)
+        return status;
+    run_keep_schedule(&s, &s);
+    const run_plan plan = { folder, &s, &t, RUN_RESUME, observer };
+    status = run_carry_out(&plan, out);
+    task_close(&t);
+    /* numbers alone: drawing would start a process */
+    if (status == TCE_OK && !out->interrupted && plot_curve(folder) != TCE_OK)
+        messages_warn(&observer->say, "no curve.csv: %s", tce_error_message());
+    return status;
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static int start_run(const train_options *o)

@@ -94,6 +94,9 @@ static void carry_out(const order *o)
     task t;
     if (o->kind == ORDER_TRAIN) {
         (void)!train_together(o, &observer, &result);
+    } else if (o->kind == ORDER_QUEUE) {
+        if (queue_together(o) != TCE_OK)
+            (void)fail();
     } else if (o->kind == ORDER_BENCH) {
         const tce_status status = ranks_agree(job, task_open(&o->s, &t));
         t.ranks = job;

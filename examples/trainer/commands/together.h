@@ -19,7 +19,7 @@ int together_begin(int argc, char **argv);
 int together_end(int code);
 
 /* What all ranks do at once. Starts as { 0 }. */
-typedef enum order_kind { ORDER_END, ORDER_TRAIN, ORDER_BENCH } order_kind;
+typedef enum order_kind { ORDER_END, ORDER_TRAIN, ORDER_QUEUE, ORDER_BENCH } order_kind;
 
 typedef struct order {
     int32_t kind; /* ORDER_… */
@@ -34,6 +34,8 @@ tce_status together_order(const order *o);
 
 /* What the other ranks do; what fails, fails everywhere, and the first one says so. */
 tce_status train_together(const order *o, const run_observer *observer, run_result *out);
+/* The other ranks carry out runs that the first one hands out. */
+tce_status queue_together(const order *o);
 tce_status bench_together(const order *o, const task *t);
 
 #endif

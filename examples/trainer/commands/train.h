@@ -30,4 +30,8 @@ int train_queue_new(const train_options *o, const queue_plan *plan);
 /* Goes on with the queue in o->resume. */
 int train_queue_again(const train_options *o);
 
+/* A run of the queue in the folder `context`, in this process and on this rank alone: a job_train. */
+tce_status train_entry(void *context, const job_order *order, const run_observer *observer,
+                       run_result *out);
+
 #endif

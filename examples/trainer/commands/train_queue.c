@@ -197,6 +197,24 @@ static tce_status continue_queue(const train_options *o, const queue *asked, que
 
 /* ---- working --------------------------------------------------------------------------------- */
 
+tce_status queue_together(const order *o)
+{
+    return jobs_serve(together(), train_entry, (void *)o->folder);
+}
+
+/* As processes of this machine, or on ranks. */
+static tce_status run_queue(const train_options *o, queue *q, int *code)
+{
+    if (!together())
+        return jobs_run(q, o->quiet, o->log, code);
+    order given = { .kind = ORDER_QUEUE, .s = q->variants[0].s };
+    snprintf(given.folder, sizeof given.folder, "%s", q->folder);
+    const tce_status status = together_order(&given);
+    return status == TCE_OK
+               ? jobs_run_on_ranks(q, together(), train_entry, given.folder, o->quiet, code)
+               : status;
+}
+
 /* The queue's own files first, then its runs. The folder is locked. */
 static int work_through(const train_options *o, queue *asked)
 {
@@ -215,7 +233,7 @@ static int work_through(const train_options *o, queue *asked)
         queue_take_part(chosen, o->part);
     int code = EXIT_FINE;
     if (status == TCE_OK && chosen->n > 0)
-        status = jobs_run(chosen, o->quiet, o->log, &code);
+        status = run_queue(o, chosen, &code);
     else if (status == TCE_OK && !o->quiet)
         printf("part %d of %d has no runs: the queue in %s has fewer\n", o->part.number,
                o->part.count, chosen->folder);
@@ -236,8 +254,12 @@ static int train_queue(const train_options *o, queue *asked)
             "--restart is for a single run, and %s is a queue: name one of its runs, or "
             "begin the queue in another folder",
             folder);
-    if (together())
-        return fail_usage("train", "a queue of runs is started by tce, without mpirun");
+    if (together() && o->n_jobs)
+        return fail_usage("train", "under mpirun a queue has as many runs at once as there are "
+                                   "ranks: leave out --jobs");
+    if (together() && o->log)
+        return fail_usage("train", "--log-json of a queue: ranks on several machines cannot share "
+                                   "a file; read the runs' progress.csv");
     signals_enter_folder();
     if (asked && folder_make(folder) != TCE_OK)
         return fail();

@@ -18,6 +18,7 @@
 
 #include "report/plot.h"
 #include "run/run.h"
+#include "tools/ranks.h"
 
 #define MAX_QUEUE 10000
 #define MAX_VARIANTS 1000
@@ -167,5 +168,25 @@ tce_status queue_run_path(const queue *q, const queue_entry *entry, char out[RUN
  * not continue.
  */
 tce_status jobs_run(queue *q, int quiet, const char *log, int *out);
+
+/* What a rank needs to know of a run. */
+typedef struct job_order {
+    queue_entry entry;
+    int32_t threads; /* 0: as many as there are cores that the rank may use */
+    char library[TEXT_SIZE];
+} job_order;
+
+/* Begins or continues a run of a queue in this process, in a thread that the caller made. */
+typedef tce_status job_train(void *context, const job_order *order, const run_observer *observer,
+                             run_result *out);
+
+/*
+ * jobs_run on the ranks of a job, as many runs at once as there are ranks: called by the first one
+ * while the others call jobs_serve. A signal that comes to any rank stops all.
+ */
+tce_status jobs_run_on_ranks(queue *q, ranks *r, job_train *train_one, void *context, int quiet,
+                             int *out);
+/* Carries out what the first rank hands out, until that has returned. */
+tce_status jobs_serve(ranks *r, job_train *train_one, void *context);
 
 #endif
