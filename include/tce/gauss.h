@@ -49,9 +49,9 @@ TCE_API size_t tce_gauss_work_size(size_t n, size_t dim);
 TCE_API TCE_NODISCARD tce_status tce_gauss_log_prob(const tce_gauss *g, const double *x,
                                                     double *work, double *out);
 /*
- * From d_out [n]: out_d_x and out_d_mean [n, dim], out_d_scale shaped like the scale (summed over n
- * when it is shared, 0 above the diagonal of a factor). Outputs are overwritten; each may be NULL.
- * Since 0.2.
+ * Takes d_out [n]; writes out_d_x and out_d_mean [n, dim], and out_d_scale shaped like the scale
+ * (summed over n when it is shared, 0 above the diagonal of a factor). Outputs are overwritten;
+ * each may be NULL.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_gauss_log_prob_backward(const tce_gauss *g, const double *x,
                                                              const double *d_out, double *work,
@@ -62,7 +62,7 @@ TCE_API TCE_NODISCARD tce_status tce_gauss_log_prob_backward(const tce_gauss *g,
  * Entropy of each scale, out [n_scales]. The means are not read and may be NULL.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_gauss_entropy(const tce_gauss *g, double *out);
-/* From d_out [n_scales]: out_d_scale, shaped like the scale, is overwritten.   Since 0.2. */
+/* Takes d_out [n_scales]; overwrites out_d_scale, shaped like the scale.   Since 0.2. */
 TCE_API TCE_NODISCARD tce_status tce_gauss_entropy_backward(const tce_gauss *g, const double *d_out,
                                                             double *out_d_scale);
 

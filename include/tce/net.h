@@ -77,9 +77,9 @@ TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_hidden(const tce_net *net,
                                                              double *out);
 
 /*
- * From d_out [n, n_out] of the last forward to the gradient of the weights, which is overwritten,
- * and to out_d_x [n, n_in] or NULL. TCE_E_STATE: no forward since the weights changed.
- * TCE_E_SHAPE: n is not that of forward.   No allocation. Since 0.2.
+ * Takes the gradient d_out [n, n_out] with respect to the last forward's output; overwrites the
+ * gradient of the weights, and writes out_d_x [n, n_in] unless it is NULL. TCE_E_STATE: no forward
+ * since the weights changed.  TCE_E_SHAPE: n is not that of forward.   No allocation.   Since 0.2.
  */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_backward(tce_net *net, size_t n,
                                                                const double *d_out,

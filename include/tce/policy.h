@@ -91,10 +91,9 @@ TCE_API TCE_NODISCARD tce_status tce_policy_predict(tce_policy *policy, size_t n
                                                     double *out_mean, double *out_scale);
 
 /*
- * From the gradients of a loss with respect to the last prediction (of a factor's gradient the
- * upper triangle is not read) to the gradient of all weights, which is overwritten. TCE_E_STATE: no
- * predict since the weights changed.  TCE_E_SHAPE: n is not that of predict.   No allocation. Since
- * 0.2.
+ * Takes the gradients of a loss with respect to the last prediction, and overwrites the gradient of
+ * all weights. The upper triangle of a factor's gradient is not read. TCE_E_STATE: no predict since
+ * the weights changed.  TCE_E_SHAPE: n is not that of predict.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_backward(tce_policy *policy, size_t n,
                                                      const double *d_mean, const double *d_scale);

@@ -22,7 +22,8 @@ typedef struct tce_pool tce_pool;
  *
  * exchange   piece s of send, send[send_at[s]] … send[send_at[s+1]-1], goes to rank s; what rank s
  *            sent here becomes piece s of receive. Offsets are [n_ranks + 1]
- * gather     all[at[s]] … all[at[s+1]-1] is rank s's on entry, and everybody's afterwards
+ * gather     before the call, rank s has filled its own piece all[at[s]] … all[at[s+1]-1];
+ *            afterwards every rank has all pieces
  */
 typedef tce_status (*tce_pool_exchange)(void *user, const void *send, const size_t *send_at,
                                         void *receive, const size_t *receive_at);
@@ -91,8 +92,8 @@ TCE_API void tce_blas_set_threads(int32_t n_threads);
 /*
  * Multiplies small matrices by the BLAS, in double and in float, and compares with plain loops; one
  * millisecond. There have been builds of OpenBLAS whose products were wrong on one kind of
- * processor: call this once, before anything that is computed matters. TCE_E_LIBRARY: a product is
- * wrong.   No allocation.   Since 0.2.
+ * processor: call this once, before you rely on any result. TCE_E_LIBRARY: a product is wrong.   No
+ * allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_blas_check(void);
 

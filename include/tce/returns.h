@@ -64,9 +64,8 @@ typedef struct tce_returns_stats {
 
 /*
  * Surrogate loss -mean(rho A), or with clip > 0 -mean(min(rho A, clip(rho, 1-clip, 1+clip) A)), rho
- * = exp(log_prob - log_prob_old), over the entries with mask != 0 (mask NULL: all): From n values
- * it computes the loss and its gradient out_d_log_prob [n], which is overwritten; out_stats and
- * out_d_log_prob may be NULL.
+ * = exp(log_prob - log_prob_old), over the entries with mask != 0 (mask NULL: all). Overwrites
+ * out_d_log_prob [n] with the gradient of the loss; out_stats and out_d_log_prob may be NULL.
  * TCE_E_VALUE: clip < 0, or a number that counts is not finite.  TCE_E_NOT_FINITE: a ratio
  * overflowed; outputs are NaN.   Since 0.2.
  */

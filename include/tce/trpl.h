@@ -61,8 +61,8 @@ typedef struct tce_trpl_bounds {
  * and are written as zeros.
  * TCE_E_SHAPE: n = 0 or too large.  TCE_E_NOT_PD: a factor has a diagonal entry <= 0.  TCE_E_VALUE:
  * NaN or infinity; outputs untouched.
- * TCE_E_NO_CONVERGE, TCE_E_NOT_FINITE: the numbers are so far apart that double has no result;
- * outputs are NaN. No allocation.   Since 0.2.
+ * TCE_E_NO_CONVERGE, TCE_E_NOT_FINITE: the result cannot be represented in double; outputs are NaN.
+ * No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_project(tce_trpl *tr, size_t n, const double *mean,
                                                   const double *L, const double *old_mean,
