@@ -55,9 +55,9 @@ static void check_rows(int32_t n, int32_t me)
     CHECK(ranks_gather_rows(job, status, first, ROWS, 2, arrays) == TCE_E_ENV);
     CHECK(strstr(tce_error_message(), "has lost it") != NULL);
     CHECK(ranks_agree(job, TCE_OK) == TCE_OK);
-    CHECK(ranks_agree(job, me == 0 ? TCE_OK : tce_fail(TCE_E_IO, "rank %d", (int)me)) ==
+    CHECK(ranks_agree(job, me == 0 ? TCE_OK : tce_fail(TCE_E_IO, "full of %d", (int)me)) ==
           (n > 1 ? TCE_E_IO : TCE_OK));
-    CHECK(n == 1 || strcmp(tce_error_message(), "rank 1") == 0);
+    CHECK(n == 1 || strcmp(tce_error_message(), "rank 1: full of 1") == 0);
 }
 
 static void check_first(int32_t n, int32_t me)
@@ -81,7 +81,7 @@ static void check_first(int32_t n, int32_t me)
     if (n > 1) {
         CHECK(ranks_same(job, "colour", me == 1 ? "blue" : "red", "paint it") == TCE_E_STATE);
         CHECK(strcmp(tce_error_message(),
-                     "rank 1 has colour \"blue\", but rank 0 has \"red\": paint it") == 0);
+                     "rank 1: colour \"blue\", but on rank 0 \"red\": paint it") == 0);
     }
 }
 

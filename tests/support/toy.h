@@ -5,6 +5,7 @@
  *     fault=NAME    one of the names that are asked for below with `is`
  *     from=N        the faults "fails" and "gives_nan" begin in episode N of training, environment
  *                   0, instead of its first
+ *     at=N          and in environment N instead of 0
  *     fails=TASK    the fault "fails" in the task of this name, and in no other
  *     target=X      the goal of every episode; without it each draws its own
  *     steps=T       of an episode [20], which lasts a second
@@ -51,7 +52,7 @@ typedef struct toy {
     int early, slips, lost, stuck; /* 0: never */
     double target;
     double low[TOY_D], high[TOY_D];
-    uint64_t from; /* first episode of "fails" and "gives_nan" */
+    uint64_t from, at; /* first episode and the environment of "fails" and "gives_nan" */
     double pos[TOY_D], vel[TOY_D], goal[TOY_D];
     double far; /* sum of the distances to the goal so far */
     int step;   /* T: no episode */
@@ -118,6 +119,8 @@ static void toy_read(toy *self, const char *name, const char *settings)
     toy_setting(settings, "metric", self->metric);
     if (toy_setting(settings, "from", text))
         self->from = strtoull(text, NULL, 10);
+    if (toy_setting(settings, "at", text))
+        self->at = strtoull(text, NULL, 10);
     if (toy_setting(settings, "fails", text) && strcmp(text, name) == 0)
         strcpy(self->fault, "fails");
     if (toy_setting(settings, "target", text)) {
@@ -297,7 +300,7 @@ static tce_status toy_reset(void *instance, tce_random *random, double *out_obs,
         self->far = 0.0;
     self->step = 0;
     self->wrong = (is(self, "fails") || is(self, "gives_nan")) && random->key[1] == TOY_TRAINING &&
-                  random->counter[1] == 0 && random->counter[2] >= self->from;
+                  random->counter[1] == self->at && random->counter[2] >= self->from;
     self->kept = random;
     self->kept_obs = out_obs;
     self->kept_pos = out_pos;

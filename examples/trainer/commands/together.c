@@ -35,17 +35,17 @@ static tce_status compare(int argc, char **argv)
 {
     char words[WORDS_SIZE];
     join_words(argc, argv, words, sizeof words);
-    tce_status status = ranks_same(job, "libtce", tce_version_string(),
+    tce_status status = ranks_same(job, "the version of libtce", tce_version_string(),
                                    "install the same version on all machines");
     if (status == TCE_OK)
         status = ranks_same(job, "the command line", words, "start all ranks with the same one");
     if (status == TCE_OK)
         status = ranks_agree(job, blas_begin());
     if (status == TCE_OK)
-        status = ranks_same(job, "OpenBLAS kernels for", blas_kernels(),
-                            "their last bits differ; ask for the same on all machines with the "
-                            "environment variable OPENBLAS_CORETYPE, for instance mpirun -x "
-                            "OPENBLAS_CORETYPE=Haswell");
+        status = ranks_same(job, "the OpenBLAS kernels", blas_kernels(),
+                            "results would differ; choose the same on all machines by the "
+                            "environment variable OPENBLAS_CORETYPE, for instance Haswell for all "
+                            "processors with AVX2");
     return status;
 }
 

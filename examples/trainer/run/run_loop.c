@@ -490,6 +490,10 @@ static tce_status enter_folder(const run_plan *plan, int *lock)
             shell_word(folder, word, sizeof word));
     if (plan->start == RUN_NEW)
         messages_note(&plan->observer->say, "%s", folder);
+    if (plan->t->ranks)
+        messages_note(&plan->observer->say,
+                      "%d ranks; if one dies, start the job again with --resume %s",
+                      (int)ranks_count(plan->t->ranks), shell_word(folder, word, sizeof word));
     return TCE_OK;
 }
 

@@ -151,11 +151,16 @@ static void *take_room(ranks *r, size_t size)
     return r->room;
 }
 
-/* The failure of rank `lowest`, whose status is known everywhere, with its message. */
-static tce_status share_failure(ranks *r, int32_t lowest, tce_status status)
+/*
+ * The failure of rank `lowest`, whose status is known everywhere, with its message. Which rank it
+ * was matters only where others did well.
+ */
+static tce_status share_failure(ranks *r, int32_t lowest, tce_status status, int32_t n_failed)
 {
-    if (r->rank == lowest)
+    if (r->rank == lowest && n_failed == r->n)
         snprintf(r->message, MESSAGE_SIZE, "%s", tce_error_message());
+    else if (r->rank == lowest)
+        snprintf(r->message, MESSAGE_SIZE, "rank %d: %s", (int)lowest, tce_error_message());
     const tce_status sent = broadcast(r, lowest, r->message, MESSAGE_SIZE);
     return sent == TCE_OK ? tce_fail(status, "%s", r->message) : sent;
 }
@@ -172,10 +177,15 @@ tce_status ranks_agree(ranks *r, tce_status status)
         return notice(r, tce_fail(TCE_E_NOMEM, "no memory for %d statuses", (int)r->n));
     all[r->rank] = status;
     const tce_status gathered = gather(r, all, r->at);
-    for (int32_t s = 0; gathered == TCE_OK && s < r->n; s++)
-        if (all[s] != TCE_OK)
-            return share_failure(r, s, all[s]);
-    return gathered;
+    if (gathered != TCE_OK)
+        return gathered;
+    int32_t lowest = r->n, n_failed = 0;
+    for (int32_t s = r->n; s-- > 0;)
+        if (all[s] != TCE_OK) {
+            lowest = s;
+            n_failed++;
+        }
+    return n_failed ? share_failure(r, lowest, all[lowest], n_failed) : TCE_OK;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -225,11 +235,18 @@ tce_status ranks_gather_rows(ranks *r, tce_status status, const size_t *first, s
     const tce_status gathered = gather(r, all, r->at);
     if (gathered != TCE_OK)
         return gathered;
-    for (int32_t s = 0; s < r->n; s++) {
-        memcpy(&status, all + r->at[s], sizeof status);
-        if (status != TCE_OK)
-            return share_failure(r, s, status);
+    int32_t lowest = r->n, n_failed = 0;
+    for (int32_t s = r->n; s-- > 0;) {
+        tce_status theirs;
+        memcpy(&theirs, all + r->at[s], sizeof theirs);
+        if (theirs != TCE_OK) {
+            lowest = s;
+            status = theirs;
+            n_failed++;
+        }
     }
+    if (n_failed > 0)
+        return share_failure(r, lowest, status, n_failed);
     for (int32_t s = 0; s < r->n; s++) {
         const size_t begin = row_of(first, n_rows, s);
         if (s != r->rank)
@@ -295,8 +312,8 @@ tce_status ranks_same(ranks *r, const char *what, const char *text, const char *
     memcpy(first, own, sizeof first);
     tce_status status = ranks_broadcast(r, first, sizeof first);
     if (status == TCE_OK && strcmp(own, first) != 0)
-        status = tce_fail(TCE_E_STATE, "rank %d has %s \"%s\", but rank 0 has \"%s\": %s",
-                          (int)r->rank, what, own, first, remedy);
+        status = tce_fail(TCE_E_STATE, "%s \"%s\", but on rank 0 \"%s\": %s", what, own, first,
+                          remedy);
     return ranks_agree(r, status);
 }
 

@@ -90,7 +90,10 @@ size_t ranks_share(const ranks *r, size_t n, int32_t rank);
 
 /* ---- collective calls ---------------------------------------------------------------------- */
 
-/* The status and message of the lowest rank that failed, on all ranks; TCE_OK when none has. */
+/*
+ * The status and message of the lowest rank that failed, on all ranks; TCE_OK when none has. Where
+ * others have not failed, the message begins with the rank.
+ */
 tce_status ranks_agree(ranks *r, tce_status status);
 
 /* all[at[s]] ... all[at[s+1] - 1] is rank s's; afterwards everybody has all of it. at [n + 1]. */
