@@ -195,12 +195,12 @@ def test_a_rank_that_dies_ends_the_job_with_a_word_on_what_to_do(alone: Callable
         assert "rank 1" in said and "--resume" in said
 
 
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM, signal.SIGINT] if LONG else [signal.SIGUSR1, signal.SIGTERM])
 def test_a_signal_to_mpirun_saves_and_ends_the_job(alone: Callable[[str], Tuple[Path, Dict[str, bytes]]], tmp_path: Path, number: int) -> None:
     config, want = alone("tce")
     folder = tmp_path / "run"
     job = start(2, "train", config, "run.iterations=100000", "run.checkpoint_every=100000", "--quiet", "--out", folder,
-                OMPI_MCA_odls_base_sigkill_timeout="20")  # not 1 s from asking to killing, on a busy machine
+                OMPI_MCA_odls_base_sigkill_timeout="3" if LONG else "2")  # from asking to killing, on a busy machine
     wait_until(lambda: (folder / "progress.csv").exists() and len(rows(folder)) > 2)
     job.send_signal(number)
     _, said = job.communicate(timeout=LIMIT)
