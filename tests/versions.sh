@@ -34,7 +34,7 @@ grep -q "<version>$own</version>" package.xml || wrong "package.xml: its version
 awk '/^[a-z]/ { print $1, $2 }' examples/setup/versions >"${TMPDIR:-/tmp}/versions.$$"
 while read -r name version; do
     # requirements in pip's formats
-    pinned=$(echo $(grep -lE "(^|\")$name==" tests/oracle/*.txt bindings/python/pyproject.toml))
+    pinned=$(echo $(grep -lE "(^|\")$name==" tests/oracle/*.txt tests/python/requirements.txt bindings/python/pyproject.toml))
     once "$name" "$version" examples/setup/versions "$pinned"
     # as MuJoCo's header writes it
     [ "$name" != mujoco ] ||
