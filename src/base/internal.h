@@ -31,12 +31,13 @@
 #define TCE__LOG_2PI 1.83787706640934548356
 
 /*
- * Compiled for AVX2 as well where the library can choose when it is loaded, which takes the dynamic
- * linker of glibc: musl's refuses such a library. No contraction, so the bytes are the same.
+ * Compiled for AVX2 and AVX-512 as well where the library can choose when it is loaded, which takes
+ * the dynamic linker of glibc: musl's refuses such a library. No contraction, and sums have a fixed
+ * number of lanes, so the bytes are the same.
  */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define TCE__VECTOR __attribute__((target_clones("avx2", "default")))
+#define TCE__VECTOR __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define TCE__VECTOR
 #endif
