@@ -417,25 +417,31 @@ static void keep(on_policy *l, const double *actions, const double *log_prob, co
     }
 }
 
+/* Item 0 is the policy, item 1 the value network. */
+static tce_status predict_work(void *context, size_t item, size_t begin, size_t end, int32_t worker)
+{
+    on_policy *l = context;
+    (void)begin, (void)end, (void)worker;
+    return item == 0 ? step_policy_predict(&l->actor, l->N, l->obs)
+                     : tce_net_evaluate(l->critic, l->N, l->obs, l->work, l->next_values);
+}
+
 static tce_status choose(void *context, const stepping *st, const double *obs, double *out_actions)
 {
     on_policy *l = context;
     const double start = now_seconds();
     (void)st;
     double *log_prob = l->update.log_prob; /* free while no update is made */
-    double *values = l->next_values;
     tce_status status = see(l, l->N, obs, l->obs);
     if (status == TCE_OK)
-        status = step_policy_predict(&l->actor, l->N, l->obs);
-    if (status == TCE_OK)
-        status = tce_net_evaluate(l->critic, l->N, l->obs, l->work, values);
+        status = tce_pool_run(l->pool, 2, 1, predict_work, l);
     if (status == TCE_OK)
         status = explore(l, out_actions);
     if (status == TCE_OK)
         status = step_policy_log_prob(&l->actor, out_actions, log_prob);
     if (status != TCE_OK)
         return status;
-    keep(l, out_actions, log_prob, values);
+    keep(l, out_actions, log_prob, l->next_values);
 
     /* the environment gets what lies in its range */
     agent_output(&l->agent, l->N, out_actions);
