@@ -102,7 +102,7 @@ def test_a_queue_is_evaluated_run_by_run(tmp_path: Path) -> None:
     assert all((line["via_distance"] == "") == (line["task"] == "reacher5") for line in lines)
     one = tce("eval", lines[0]["run"], "--episodes", 3, "--csv", "-")
     assert one.stdout.splitlines()[1].split(",")[5:9] == [lines[0][name] for name in ("episode", "steps", "return", "success")]
-    assert "go with one of its runs" in tce("eval", folder, "--picture", tmp_path / "x.png").stderr
+    assert "are for one of its runs" in tce("eval", folder, "--picture", tmp_path / "x.png").stderr
     shutil.rmtree(lines[0]["run"])
     done = tce("eval", folder, "--episodes", 3)
     assert done.returncode == 0 and len(done.stdout.splitlines()) == 3 and "left out" in done.stderr
@@ -196,7 +196,7 @@ def test_a_missing_ffmpeg_is_the_last_word_and_all_else_is_made(run: Path, tmp_p
 
 @pytest.mark.parametrize("arguments, code, part", [
     ([], 2, "one run folder"),
-    (["a", "b"], 2, "2 given"),
+    (["a", "b"], 2, "2 are given"),
     (["/nowhere"], 1, "not a run folder"),
     (["x", "--episodes", "0"], 2, "not a number of episodes"),
     (["x", "--episodes", "18446744073709551617"], 2, "not a number of episodes"),

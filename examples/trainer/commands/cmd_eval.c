@@ -337,84 +337,97 @@ static int read_number(const char *text, int64_t least, int64_t most, int64_t *o
     return errno == 0 && end != text && *end == '\0' && value >= least && value <= most;
 }
 
+static const struct option LONG[] = { { "episodes", required_argument, NULL, 'n' },
+                                      { "seed", required_argument, NULL, 's' },
+                                      { "threads", required_argument, NULL, 't' },
+                                      { "video", required_argument, NULL, 'v' },
+                                      { "picture", required_argument, NULL, 'p' },
+                                      { "video-episodes", required_argument, NULL, 'e' },
+                                      { "size", required_argument, NULL, 'z' },
+                                      { "help", no_argument, NULL, 'h' },
+                                      { "task-library", required_argument, NULL, 'l' },
+                                      { "paths", required_argument, NULL, 'P' },
+                                      { "csv", required_argument, NULL, 'C' },
+                                      { "json", required_argument, NULL, 'J' },
+                                      { 0 } };
+
+/* --seed, read as the setting is. */
+static int take_seed(eval_options *o, const char *text)
+{
+    settings scratch;
+    tce_status status = settings_init(&scratch, METHODS, NULL);
+    if (status == TCE_OK)
+        status = settings_set(&scratch, "run", "seed", text, "--seed");
+    if (status != TCE_OK)
+        return fail_usage("eval", "%s", tce_error_message());
+    o->seed = scratch.run.seed;
+    o->has_seed = 1;
+    return -1;
+}
+
+/* One option, with its value in optarg. -1 when it is read, else the exit status. */
+static int take_option(eval_options *o, int c, char **argv)
+{
+    int64_t number = 0;
+    char end;
+    switch (c) {
+    case 'h':
+        return print_help("eval", OPTIONS, 0);
+    case 'v':
+        o->video = optarg;
+        return -1;
+    case 'p':
+        o->picture = optarg;
+        return -1;
+    case 'P':
+        o->paths = optarg;
+        return -1;
+    case 'l':
+        o->library = optarg;
+        return -1;
+    case 'C':
+    case 'J':
+        *(c == 'C' ? &o->csv : &o->json) = optarg;
+        o->quiet |= strcmp(optarg, "-") == 0;
+        return -1;
+    case 'z':
+        if (sscanf(optarg, "%" SCNd32 "x%" SCNd32 "%c", &o->width, &o->height, &end) != 2 ||
+            o->width < 16 || o->height < 16 || o->width > 8192 || o->height > 8192)
+            return fail_usage("eval", "--size %s: must be WxH, 16 to 8192 each", optarg);
+        return -1;
+    case 's':
+        return take_seed(o, optarg);
+    case 'n':
+    case 'e':
+    case 't':
+        if (!read_number(optarg, c == 't' ? 0 : 1, 1000000, &number))
+            return fail_usage("eval", "\"%s\" is not a number of %s", optarg,
+                              c == 't' ? "threads" : "episodes");
+        *(c == 't' ? &o->threads : c == 'n' ? &o->episodes : &o->video_episodes) = (int32_t)number;
+        return -1;
+    default:
+        return fail_option("eval", argv, LONG, 0);
+    }
+}
+
 /* -1 when the options are read, else the exit status. */
 static int read_options(int argc, char **argv, eval_options *o)
 {
-    static const struct option LONG[] = { { "episodes", required_argument, NULL, 'n' },
-                                          { "seed", required_argument, NULL, 's' },
-                                          { "threads", required_argument, NULL, 't' },
-                                          { "video", required_argument, NULL, 'v' },
-                                          { "picture", required_argument, NULL, 'p' },
-                                          { "video-episodes", required_argument, NULL, 'e' },
-                                          { "size", required_argument, NULL, 'z' },
-                                          { "help", no_argument, NULL, 'h' },
-                                          { "task-library", required_argument, NULL, 'l' },
-                                          { "paths", required_argument, NULL, 'P' },
-                                          { "csv", required_argument, NULL, 'C' },
-                                          { "json", required_argument, NULL, 'J' },
-                                          { 0 } };
     *o = (eval_options){ .episodes = DEFAULT_EPISODES, .video_episodes = 5, .threads = -1 };
     o->width = 960;
     o->height = 720;
-    settings scratch;
-    int c;
-    if (settings_init(&scratch, METHODS, NULL) != TCE_OK)
-        return fail();
     optind = 1;
-    while ((c = getopt_long(argc, argv, "h", LONG, NULL)) != -1) {
-        int64_t number = 0;
-        char end;
-        switch (c) {
-        case 'h':
-            return print_help("eval", OPTIONS, 0);
-        case 'v':
-            o->video = optarg;
-            continue;
-        case 'p':
-            o->picture = optarg;
-            continue;
-        case 'P':
-            o->paths = optarg;
-            continue;
-        case 'l':
-            o->library = optarg;
-            continue;
-        case 'C':
-        case 'J':
-            *(c == 'C' ? &o->csv : &o->json) = optarg;
-            o->quiet |= strcmp(optarg, "-") == 0;
-            continue;
-        case 'z':
-            if (sscanf(optarg, "%" SCNd32 "x%" SCNd32 "%c", &o->width, &o->height, &end) != 2 ||
-                o->width < 16 || o->height < 16 || o->width > 8192 || o->height > 8192)
-                return fail_usage("eval", "--size %s: must be WxH, 16 to 8192 each", optarg);
-            continue;
-        case 's':
-            if (settings_set(&scratch, "run", "seed", optarg, "--seed") != TCE_OK)
-                return fail_usage("eval", "%s", tce_error_message());
-            o->seed = scratch.run.seed;
-            o->has_seed = 1;
-            continue;
-        case 'n':
-        case 'e':
-        case 't':
-            if (!read_number(optarg, c == 't' ? 0 : 1, 1000000, &number))
-                return fail_usage("eval", "\"%s\" is not a number of %s", optarg,
-                                  c == 't' ? "threads" : "episodes");
-            *(c == 't'   ? &o->threads
-              : c == 'n' ? &o->episodes
-                         : &o->video_episodes) = (int32_t)number;
-            continue;
-        default:
-            return fail_option("eval", argv, LONG, 0);
-        }
+    for (int c; (c = getopt_long(argc, argv, "h", LONG, NULL)) != -1;) {
+        const int ended = take_option(o, c, argv);
+        if (ended >= 0)
+            return ended;
     }
     if (argc - optind != 1)
-        return fail_usage("eval", "one run folder is needed, %d given", argc - optind);
+        return fail_usage("eval", "name one run folder; %d are given", argc - optind);
     o->folder = argv[optind];
     if (queue_exists(o->folder) && (o->video || o->picture || o->paths))
         return fail_usage("eval",
-                          "%s is a queue: --video, --picture and --paths go with one of its runs",
+                          "%s is a queue: --video, --picture and --paths are for one of its runs",
                           o->folder);
     return -1;
 }
