@@ -40,6 +40,28 @@ for config in reacher5/tce reacher5/bbrl point_via/tce point_via/bbrl; do
     cmp "$folder/$name/progress.csv" "$folder/$name.two/progress.csv" || fail "$config: a resumed run has other numbers"
 done
 
+# methods that act at every step, and the one that learns from whole episodes with a replay
+steps='--quiet --threads 2 policy.hidden=[8] critic.hidden=[8] evaluate.episodes=4 evaluate.every=2 run.checkpoint_every=1'
+on_policy='collect.steps=40 collect.environments=3 policy.epochs=2 update.batch_size=50 collect.on_fault=drop'
+off_policy='collect.rounds=20 collect.learning_starts=30 update.batch_size=8 update.replay_size=50'
+on_episodes='task.name=point_via mp.tau=1 mp.n_basis=2 collect.episodes=6 collect.environments=3 collect.learning_starts=6 update.gradient_steps=2 update.batch_size=8 update.replay_size=15'
+for method in ppo gsde trpl sac pink sac_mp; do
+    case $method in
+        sac) more="$off_policy task.name=pendulum" ;;
+        pink) more="$off_policy task.name=pendulum noise.chunk=30" ;;
+        sac_mp) more=$on_episodes ;;
+        *) more="$on_policy task.name=pendulum" ;;
+    esac
+    tce train $steps run.method=$method $more run.iterations=3 --out "$folder/$method"
+    tce train $steps run.method=$method $more run.iterations=2 --out "$folder/$method.two"
+    tce train --quiet --resume "$folder/$method.two" run.iterations=3
+    cmp "$folder/$method/progress.csv" "$folder/$method.two/progress.csv" || fail "$method: a resumed run has other numbers"
+    tce eval "$folder/$method" --episodes 2
+    tce export "$folder/$method" --out "$folder/export"
+    tce plot "$folder/$method" --no-pictures --episodes 2 --samples 3 --out "$folder/plots"
+    tce plot "$folder/$method" --no-pictures --episodes 2 --out "$folder/plots"
+done
+
 # other covariances, primitives and projections
 tce train point_via/tce $tiny run.iterations=2 policy.covariance=contextual projection.kind=w2 objective.selection=random policy.precision=double \
     --out "$folder/contextual"

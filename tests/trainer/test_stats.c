@@ -285,6 +285,25 @@ START_TEST(white_noise_correlates_with_itself_only)
 }
 END_TEST
 
+/* Whatever the numbers: their means over the samples must not differ from them by rounding. */
+START_TEST(actions_that_never_change_correlate_with_themselves_only)
+{
+    enum { S = 10, T = 4 };
+    double samples[S * T], work[2 * T], got[T * T];
+    for (int s = 0; s < S; s++) {
+        samples[s * T] = 0.1;
+        samples[s * T + 1] = -1.0;
+        samples[s * T + 2] = s;
+        samples[s * T + 3] = s * s;
+    }
+    correlation_of_samples(S, T, 1, samples, work, got);
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < T; j++)
+            ck_assert_double_eq(got[i * T + j], i == j ? 1.0 : 0.0);
+    ck_assert(got[2 * T + 3] > 0.9 && got[2 * T + 3] < 1.0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stats");
@@ -303,6 +322,7 @@ int main(void)
     tcase_add_test(property, correlation_of_held_noise_is_that_of_its_samples);
     tcase_add_test(property, correlation_of_pink_noise_is_that_of_its_samples);
     tcase_add_test(property, white_noise_correlates_with_itself_only);
+    tcase_add_test(property, actions_that_never_change_correlate_with_themselves_only);
 
     return test_run(suite);
 }

@@ -37,17 +37,23 @@ void correlation_of_samples(size_t S, size_t T, size_t D, const double *samples,
 {
     const size_t n = D * T;
 
-    /* work [n]: the mean, then one sample without it */
+    /*
+     * work [n]: the mean beyond the first sample, so that what never changes has a variance of 0;
+     * then one sample without it
+     */
     memset(out, 0, n * n * sizeof *out);
     double *mean = work, *x = work + n;
     for (size_t i = 0; i < n; i++) {
+        const size_t at = i % T * D + i / T;
         mean[i] = 0.0;
         for (size_t s = 0; s < S; s++)
-            mean[i] += samples[s * n + i % T * D + i / T] / (double)S;
+            mean[i] += (samples[s * n + at] - samples[at]) / (double)S;
     }
     for (size_t s = 0; s < S; s++) {
-        for (size_t i = 0; i < n; i++)
-            x[i] = samples[s * n + i % T * D + i / T] - mean[i];
+        for (size_t i = 0; i < n; i++) {
+            const size_t at = i % T * D + i / T;
+            x[i] = samples[s * n + at] - samples[at] - mean[i];
+        }
         for (size_t i = 0; i < n; i++)
             for (size_t k = 0; k <= i; k++)
                 out[i * n + k] += x[i] * x[k];
