@@ -460,13 +460,14 @@ static const mujoco_task TABLE_TENNIS = {
     TASK_OPTIONS(OPTIONS),
     TASK_PARTS(PARTS),
     .gains = { KP, KD },
-    /* along the net, from above: no sky in this model */
+    /* along the net, from above */
     .view = { .center = { 0.55, 0.0, 1.0 },
               .extent = 2.8,
               .azimuth = 75.0F,
               .elevation = -42.0F,
               .mark = "target_point",
-              .mark_scale = 2.5 },
+              .mark_scale = 2.5,
+              .light_ground = 16.8 },
     TASK_FUNCTIONS,
     .configure = configure,
     .is_over = is_over,

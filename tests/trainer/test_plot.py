@@ -10,7 +10,7 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def test_tables_and_pictures_of_trained_runs(trained: Path, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     out = tmp_path / "new" / "plots"
     assert [(row["method"], row["runs"]) for row in table(out / "summary.csv")] == [("TCE", "2"), ("BBRL Cov", "1")]
-    for name in ("curves", "profile", "correlation_point_via_TCE", "correlation_point_via_BBRL_Cov"):
+    for name in ("curves", "correlation_point_via_TCE", "correlation_point_via_BBRL_Cov"):
         picture_size(out / f"{name}.png")
         assert f"{name}.png" in done.stdout
 
@@ -302,7 +302,7 @@ def test_several_tasks_are_drawn_alone_and_together(tmp_path: Path) -> None:
     assert [(row["method"], float(row["env_steps"]), float(row["eval_success"])) for row in curves[:3]] == [
         ("TCE", 0, 0), ("TCE", 1000, pytest.approx(0.3)), ("TCE", 2000, pytest.approx(0.6))]
     assert {row["task"] for row in table(out / "curves.csv")} == {"near", "far"}
-    for name in ("curves", "profile", "aggregate_curves", "aggregate_profile", "summary"):
+    for name in ("curves", "aggregate_curves", "summary"):
         picture_size(out / f"{name}.png")
         assert f"{name}.png" in done.stdout
     # policies are not run for many tasks, unless asked for
@@ -310,7 +310,48 @@ def test_several_tasks_are_drawn_alone_and_together(tmp_path: Path) -> None:
 
     # a plot of one task leaves nothing of that
     assert tce("plot", runs / "near-tce-0", "--out", out, "--episodes", 0).returncode == 0
-    assert sorted(path.name for path in out.iterdir()) == ["curves.csv", "curves.png", "profile.csv", "profile.png", "summary.csv"]
+    assert sorted(path.name for path in out.iterdir()) == ["curves.csv", "curves.png", "profile.csv", "summary.csv"]
+
+
+def test_a_profile_is_drawn_of_five_scores_and_not_of_fewer(tmp_path: Path) -> None:
+    runs = write_tasks(tmp_path / "runs", {"tce": {"near": [0.8, 1.0, 0.9, 0.7], "far": [0.2, 0.4, 0.1, 0.3]}})
+    assert tce("plot", runs, "--out", tmp_path / "plots").returncode == 0
+    assert not (tmp_path / "plots" / "profile.png").exists()
+    picture_size(tmp_path / "plots" / "aggregate_profile.png")  # eight scores
+
+    for task in ("near", "far"):
+        write_run(tmp_path / "runs" / f"{task}-fifth", [(0, 0), (2000, 0.5)], 5, "tce", task)
+    assert tce("plot", runs, "--out", tmp_path / "plots").returncode == 0
+    picture_size(tmp_path / "plots" / "profile.png")
+    # a plot of one run leaves nothing of that
+    assert tce("plot", runs / "near-tce-0", "--episodes", 0, "--out", tmp_path / "plots").returncode == 0
+    assert not (tmp_path / "plots" / "profile.png").exists()
+
+
+@pytest.mark.parametrize("n, shape", [(1, (1, 1)), (3, (1, 3)), (4, (1, 4)), (5, (2, 3)), (6, (2, 3)), (7, (2, 4)), (50, (13, 4))])
+def test_panels_leave_no_row_half_empty(n: int, shape: Tuple[int, int]) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = drawing().panels(plt, n, 2.0)
+    grid = axes[0].get_gridspec()
+    plt.close(figure)
+    assert len(axes) == n and (grid.nrows, grid.ncols) == shape
+
+
+@pytest.mark.parametrize("tasks, shown", [
+    (["metaworld_reach profile=2", "metaworld_push profile=2"], ["metaworld_reach", "metaworld_push"]),
+    (["a profile=2", "a profile=3"], ["a profile=2", "a profile=3"]),
+    (["a profile=2"], ["a profile=2"])])
+def test_panels_name_options_that_differ(tasks: List[str], shown: List[str]) -> None:
+    assert drawing().titles(tasks) == shown
+
+
+@pytest.mark.parametrize("rows, text", [
+    ([("a", 1), ("b", 1)], "one run"), ([("a", 1), ("a", 3)], "mean"), ([("a", 4)], "IQM"), ([("2 tasks", 2)], "IQM")])
+def test_a_line_is_said_to_be_what_it_is(rows: List[Tuple[str, int]], text: str) -> None:
+    assert drawing().middle_of([{"task": task, "runs": str(runs)} for task, runs in rows]) == text
 
 
 def test_the_band_draws_runs_within_tasks(tmp_path: Path) -> None:

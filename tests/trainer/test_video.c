@@ -1,6 +1,6 @@
 /*
- * Pictures and videos: a PNG read back by a reader written from the format's description, and what
- * is said when ffmpeg is not there.
+ * Pictures and videos: a PNG read back by a reader written from the format's description, moments of
+ * an episode in one picture, and what is said when ffmpeg is not there.
  */
 #include <check.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "support.h"
+#include "commands/still.h"
 #include "commands/video.h"
 #include "tools/png.h"
 
@@ -129,12 +130,69 @@ START_TEST(an_ffmpeg_that_gives_up_is_an_error)
 }
 END_TEST
 
+/* A dark dot moves over a light ground, from pixel to pixel. */
+START_TEST(moments_lie_over_each_other_the_latest_on_top)
+{
+    enum { N = 5, SIZE = 3 * (N + 1) };
+    uint8_t pictures[N * SIZE], rgb[SIZE];
+    memset(pictures, 200, sizeof pictures);
+    for (size_t m = 0; m < N; m++)
+        memset(pictures + m * SIZE + 3 * m, 0, 3);
+    still_blend(N, N, SIZE, pictures, rgb);
+    /* a quarter of the dot to all of it, in equal steps; nothing was at the last pixel */
+    static const uint8_t SEEN[N + 1] = { 150, 113, 75, 38, 0, 200 };
+    for (size_t i = 0; i < SIZE; i++)
+        ck_assert_int_le(abs(rgb[i] - SEEN[i / 3]), 1);
+
+    /* where two moments show something, the later one does; noise of the ground does not show */
+    for (size_t m = 0; m < N; m++) {
+        memset(pictures + m * SIZE, 200, SIZE);
+        pictures[m * SIZE] = (uint8_t)(200 + m % 2);
+    }
+    memset(pictures + SIZE + 3, 0, 3);
+    memset(pictures + 4 * SIZE + 3, 100, 3);
+    still_blend(N, N, SIZE, pictures, rgb);
+    ck_assert_int_eq(rgb[3], 100);
+    ck_assert_int_eq(rgb[0], 200);
+
+    /* a dot that leaves its place in the last moment only: other pictures tell what lies under it */
+    uint8_t all[2 * N * SIZE];
+    memset(all, 200, sizeof all);
+    for (size_t m = 0; m + 1 < N; m++)
+        memset(all + m * SIZE, 0, 3);
+    still_blend(N, N, SIZE, all, rgb);
+    ck_assert_int_eq(rgb[0], 200); /* the ground as if it were the dot */
+    still_blend(N, 2 * N, SIZE, all, rgb);
+    ck_assert_int_lt(rgb[0], 10);
+}
+END_TEST
+
+START_TEST(moments_divide_what_changes_and_not_the_time)
+{
+    enum { STEPS = 10, N = 4 };
+    /* at rest for four steps, then even motion, and at rest again */
+    static const double CHANGE[STEPS + 1] = { 0, 0, 0, 0, 0, 2, 4, 6, 6, 6, 6 };
+    size_t at[N];
+    still_moments(STEPS, CHANGE, N, at);
+    static const size_t WANTED[N] = { 0, 5, 6, STEPS };
+    ck_assert_mem_eq(at, WANTED, sizeof at);
+
+    static const double NOTHING[STEPS + 1] = { 0 };
+    still_moments(STEPS, NOTHING, N, at);
+    for (size_t m = 0; m + 1 < N; m++)
+        ck_assert_uint_eq(at[m], 0);
+    ck_assert_uint_eq(at[N - 1], STEPS);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("video");
     TCase *golden = test_case(suite, "golden", 0);
     tcase_add_checked_fixture(golden, make_folder, remove_folder);
     tcase_add_test(golden, a_png_holds_what_was_given);
+    tcase_add_test(golden, moments_lie_over_each_other_the_latest_on_top);
+    tcase_add_test(golden, moments_divide_what_changes_and_not_the_time);
     TCase *errors = test_case(suite, "errors", 0);
     tcase_add_checked_fixture(errors, make_folder, remove_folder);
     tcase_add_test(errors, a_place_that_cannot_be_written_is_named);

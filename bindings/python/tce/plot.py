@@ -36,6 +36,8 @@ STYLE: Any = {  # the keys are Literals of matplotlib
 
 WIDTH = 3.4  # inches: one column of a paper
 MAX_TITLE = 27  # letters above one of several panels
+FEW = 4  # scores of which an interquartile mean drops none: it is their mean
+LEAST_PROFILE = 5  # scores below which a profile is a staircase that tells nothing
 
 NAMES = {
     "env_steps": "environment steps", "iteration": "iteration",
@@ -95,6 +97,18 @@ def scale_of(largest: float) -> Tuple[float, str]:
     return 1.0, ""
 
 
+def n_scores(row: Row) -> int:
+    """Numbers behind a row: its runs, of each of its tasks."""
+    tasks, _, all_of_them = row["task"].partition(" ")
+    return int(row["runs"]) * (int(tasks) if all_of_them == "tasks" and tasks.isdigit() else 1)
+
+
+def middle_of(rows: Sequence[Row]) -> str:
+    """What a line shows of its runs: nothing is said to be more than it is."""
+    most = max(n_scores(row) for row in rows)
+    return "one run" if most == 1 else "mean" if most < FEW else "IQM"
+
+
 def is_rate(column: str) -> bool:
     return column.removeprefix(SMOOTHED).removeprefix("eval_") in RATES
 
@@ -120,9 +134,9 @@ def groups_of(rows: Sequence[Row]) -> Dict[Group, List[Row]]:
 
 
 def panels(plt: Any, n: int, height: float) -> Tuple[Any, List[Any]]:
-    """n axes side by side, four in a row at most, room for a legend above."""
-    columns = min(n, 4)
-    lines = -(-n // columns)
+    """n axes in rows of four at most, all as full as they can be, room for a legend above."""
+    lines = -(-n // 4)
+    columns = -(-n // lines)
     width = WIDTH if n == 1 else 2.3 * columns
     figure, grid = plt.subplots(lines, columns, figsize=(width, height * lines), squeeze=False)
     flat = [axes for line in grid for axes in line]
@@ -132,7 +146,10 @@ def panels(plt: Any, n: int, height: float) -> Tuple[Any, List[Any]]:
 
 
 def titles(tasks: Sequence[str]) -> List[str]:
-    """Of panels: the names, without what they begin with in common where they would not fit."""
+    """Of panels: the names, without options that all share, and without what they begin with in common where they would not fit."""
+    options = {task.partition(" ")[2] for task in tasks}
+    if len(tasks) > 1 and len(options) == 1:
+        tasks = [task.partition(" ")[0] for task in tasks]
     if len(tasks) == 1 or max(map(len, tasks)) <= MAX_TITLE:
         return list(tasks)
     common = os.path.commonprefix(list(tasks))
@@ -211,10 +228,11 @@ def draw_bands(plt: Any, rows: Sequence[Row], columns: Tuple[str, str], finish: 
         panel.margins(x=0.01)
         finish(panel, largest)
         panel.set_title(title, loc="left", color="#222222")
+    columns_of_panels = -(-len(axes) // -(-len(axes) // 4))
     for i, panel in enumerate(axes):
-        if i % 4 != 0:
+        if i % columns_of_panels != 0:
             panel.set_ylabel("")
-        if i + 4 < len(axes):
+        if i + columns_of_panels < len(axes):
             panel.set_xlabel("")
     put_legend(figure, axes, methods, 4 if len(axes) == 1 else 6)
     return figure
@@ -233,7 +251,7 @@ def draw_curves(plt: Any, path: Path) -> Any:
 
     def finish(axes: Any, largest: float) -> None:
         axes.set_xlabel(words(x_name) + scale_of(largest)[1])
-        axes.set_ylabel(f"{words_of_metric(y_name)}, IQM")
+        axes.set_ylabel(f"{words_of_metric(y_name)}, {middle_of(rows)}")
         axes.set_xlim(left=0)
         axes.locator_params(axis="x", nbins=6, steps=[1, 2, 5, 10])
         if is_rate(y_name):
@@ -242,8 +260,12 @@ def draw_curves(plt: Any, path: Path) -> Any:
     return draw_bands(plt, rows, (x_name, y_name), finish, step=False, over=overlay(path))
 
 
-def draw_profile(plt: Any, path: Path) -> Any:
+def draw_profile(plt: Any, path: Path) -> Optional[Any]:
+    """None where there are too few scores for the fraction above a threshold to mean anything."""
     columns, rows = read(path)
+    rows = [row for row in rows if n_scores(row) >= LEAST_PROFILE]
+    if not rows:
+        return None
     score = columns[3]
 
     def finish(axes: Any, largest: float) -> None:
@@ -298,7 +320,7 @@ def draw_summary(plt: Any, path: Path) -> Optional[Any]:
     for i, block in enumerate(blocks):
         left = i * (width + 0.3)
         rule(left, 0.6 * height, 0.9)
-        axes.text(left + 0.08, 1.25 * height, f"{words_of_metric(score)}, IQM", va="center", color="#222222")
+        axes.text(left + 0.08, 1.25 * height, f"{words_of_metric(score)}, {middle_of(rows)}", va="center", color="#222222")
         for k, method in enumerate(methods):
             axes.text(left + name + k * cell + 0.42, 1.25 * height, method, ha="right", va="center", color="#222222")
         rule(left, 1.9 * height, 0.5)
@@ -366,20 +388,33 @@ def draw_correlation(plt: Any, path: Path) -> Any:
     for edge in range(1, dof):
         axes.axhline(edge * steps, color="#333333", linewidth=0.4)
         axes.axvline(edge * steps, color="#333333", linewidth=0.4)
-    middles = [(d + 0.5) * steps for d in range(dof)]
-    names = [str(d + 1) for d in range(dof)]
-    axes.set_xticks(middles, names)
-    axes.set_yticks(middles, names)
-    axes.tick_params(length=0)
+    # below and on the left the time within each tile, above and on the right which one it is
+    dt = float(fields["dt"])
+    parts = 4 if dof <= 3 else 2 if dof <= 10 else 1
+    inside = [(d + k / parts) * steps for d in range(dof) for k in range(1, parts)]
+    ticks = [0.0, *inside, float(size)]
+    times = ["0", *[f"{place % steps * dt:g}" for place in inside], f"{steps * dt:g}"]
+    axes.set_xticks(ticks, times)
+    axes.set_yticks(ticks, times)
+    axes.tick_params(labelsize=5.5, length=1.5)
     axes.grid(False)
     for spine in axes.spines.values():
         spine.set_visible(True)
-    duration = steps * float(fields["dt"])
-    what = "action" if fields.get("of") == "actions" else "degree of freedom"
-    axes.set_xlabel(f"{what} (each tile: {duration:g} s)")
-    axes.set_ylabel(what)
+    what = "action" if fields.get("of") == "actions" else "joint"
+    middles = [(d + 0.5) * steps for d in range(dof)]
+    names = [f"{what} {d + 1}" if dof <= 4 else str(d + 1) for d in range(dof)]
+    above, right = axes.secondary_xaxis("top"), axes.secondary_yaxis("right")
+    above.set_xticks(middles, names)
+    right.set_yticks(middles, names, rotation=90 if dof <= 4 else 0, va="center")
+    for other in (above, right):
+        other.tick_params(length=0, pad=1.5, labelsize=6.5)
+        other.spines[:].set_visible(False)
+    if dof > 4:
+        above.set_xlabel(what, fontsize=6.5, labelpad=2)
+    axes.set_xlabel("time in each tile (s)")
+    axes.set_ylabel("time in each tile (s)")
     axes.set_title(f"{fields['task']}, {method}", loc="left", color="#222222")
-    bar = figure.colorbar(image, ax=axes, ticks=[-1, -0.5, 0, 0.5, 1], fraction=0.05, pad=0.02, aspect=28)
+    bar = figure.colorbar(image, ax=axes, ticks=[-1, -0.5, 0, 0.5, 1], fraction=0.05, pad=0.03, aspect=28)
     bar.set_label("correlation")
     bar.outline.set_linewidth(0.5)
     bar.ax.tick_params(length=2, width=0.5)

@@ -9,6 +9,7 @@
 #include "picture.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,11 @@
 #include "model.h"
 
 #define MAX_GEOMS 1000
+/* light grounds: of 255 */
+#define FLOOR 175.0
+#define FLOOR_CONTRAST 9.0
+#define SKY 228.0
+#define LAMP_HEIGHT 3.0 /* m */
 
 /* ---- EGL: the few declarations that are used here, so that no header has to be installed ----- */
 
@@ -187,8 +193,10 @@ static void free_renderer(mujoco_renderer *r)
     free(r);
 }
 
-static tce_status create_renderer(const mjModel *model, const char *camera, mujoco_renderer **out)
+static tce_status create_renderer(const mjModel *model, const picture_view *view,
+                                  mujoco_renderer **out)
 {
+    const char *camera = view->camera;
     mujoco_renderer *r = calloc(1, sizeof *r);
     if (!r)
         return tce_fail(TCE_E_NOMEM, "no memory for pictures");
@@ -208,6 +216,7 @@ static tce_status create_renderer(const mjModel *model, const char *camera, mujo
         status = enter(r);
     if (status == TCE_OK) {
         status = mujoco_try(make_scene, r);
+        r->scene.flags[mjRND_FOG] = view->light_ground > 0.0;
         leave(r);
     }
     if (status != TCE_OK) {
@@ -261,13 +270,13 @@ static void flip(int32_t width, int32_t height, uint8_t *rgb)
     }
 }
 
-/* A picture of the data from the camera of its renderer, which is made for the first. */
+/* A picture of the data; the renderer is made for the first. */
 static tce_status render(mujoco_renderer **renderer, const mjModel *model, mjData *data,
-                         const char *camera, int32_t width, int32_t height, uint8_t *rgb)
+                         const picture_view *view, int32_t width, int32_t height, uint8_t *rgb)
 {
     tce_status status = TCE_OK;
     if (!*renderer)
-        status = create_renderer(model, camera, renderer);
+        status = create_renderer(model, view, renderer);
     if (status == TCE_OK)
         status = enter(*renderer);
     if (status != TCE_OK)
@@ -289,6 +298,59 @@ struct picture {
     mujoco_renderer *renderer;
 };
 
+/* A texture becomes light grey and keeps its pattern, faintly. */
+static void lighten(mjModel *model, int texture, double light, double contrast)
+{
+    const size_t n = (size_t)model->tex_height[texture] * (size_t)model->tex_width[texture] *
+                     (size_t)model->tex_nchannel[texture];
+    mjtByte *data = model->tex_data + model->tex_adr[texture];
+    double mean = 0.0, most = 1.0;
+    for (size_t i = 0; i < n; i++)
+        mean += data[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        most = mju_max(most, fabs(data[i] - mean));
+    for (size_t i = 0; i < n; i++)
+        data[i] = (mjtByte)(light + contrast * (data[i] - mean) / most);
+}
+
+/* A floor without end, of light squares of half a metre. */
+static void lighten_floor(mjModel *model, int geom)
+{
+    const int material = model->geom_matid[geom];
+    const int texture = material < 0 ? -1 : model->mat_texid[mjNTEXROLE * material + mjTEXROLE_RGB];
+    if (texture < 0)
+        return;
+    lighten(model, texture, FLOOR, FLOOR_CONTRAST);
+    model->mat_texuniform[material] = 1;
+    model->mat_texrepeat[2 * material] = model->mat_texrepeat[2 * material + 1] = 1.0F;
+    model->geom_size[3 * geom] = model->geom_size[3 * geom + 1] = 0.0;
+    for (int k = 0; k < 3; k++)
+        model->geom_rgba[4 * geom + k] = model->mat_rgba[4 * material + k] = 1.0F;
+}
+
+/*
+ * For models that show mirror images and fine black squares up to the horizon. Their lamps are so
+ * low that parts of an arm are above them, and light only the middle; both leaves specks.
+ */
+static void lighten_ground(mjModel *model, double shadows)
+{
+    for (int i = 0; i < model->ntex; i++)
+        if (model->tex_type[i] == mjTEXTURE_SKYBOX)
+            lighten(model, i, SKY, 0.0);
+    for (int i = 0; i < model->nmat; i++)
+        model->mat_reflectance[i] = 0.0F;
+    for (int i = 0; i < model->ngeom; i++)
+        if (model->geom_type[i] == mjGEOM_PLANE)
+            lighten_floor(model, i);
+    for (int i = 0; i < model->nlight; i++)
+        model->light_pos[3 * i + 2] = mju_max(model->light_pos[3 * i + 2], LAMP_HEIGHT);
+    model->vis.map.shadowclip = (float)(shadows / model->stat.extent);
+    for (int k = 0; k < 3; k++)
+        model->vis.rgba.fog[k] = (float)(SKY / 255.0);
+    model->vis.map.fogstart = 3.0F;
+    model->vis.map.fogend = 8.0F;
+}
+
 /* Where the camera is, and the mark's size. */
 static void arrange(mjModel *model, const picture_view *view)
 {
@@ -299,6 +361,8 @@ static void arrange(mjModel *model, const picture_view *view)
         model->vis.global.azimuth = view->azimuth;
         model->vis.global.elevation = view->elevation;
     }
+    if (view->light_ground > 0.0)
+        lighten_ground(model, view->light_ground);
     for (int i = 0; i < model->nsite; i++)
         if (model->site_bodyid[i] == mark)
             mju_scl3(model->site_size + 3 * i, model->site_size + 3 * i, view->mark_scale);
@@ -357,7 +421,7 @@ tce_status picture_draw(picture *p, const mjData *data, int32_t width, int32_t h
     mju_copy(p->data->qpos, data->qpos, p->model->nq);
     mju_copy(p->data->mocap_pos, data->mocap_pos, 3 * p->model->nmocap);
     mju_copy(p->data->mocap_quat, data->mocap_quat, 4 * p->model->nmocap);
-    return render(&p->renderer, p->model, p->data, p->view->camera, width, height, rgb);
+    return render(&p->renderer, p->model, p->data, p->view, width, height, rgb);
 }
 
 void picture_free(picture *p)

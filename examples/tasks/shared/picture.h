@@ -18,6 +18,8 @@ typedef struct picture_view {
     float azimuth, elevation; /* where it looks, degrees */
     const char *mark;         /* body that is drawn larger; NULL: none */
     double mark_scale;        /* how much larger */
+    /* m; not 0: a light floor without mirror images that fades into the sky, shadows that far */
+    double light_ground;
 } picture_view;
 
 typedef struct picture picture;

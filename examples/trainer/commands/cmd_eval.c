@@ -13,6 +13,7 @@
 #include "commands/commands.h"
 #include "commands/demos.h"
 #include "commands/eval_rows.h"
+#include "commands/still.h"
 #include "commands/video.h"
 #include "methods/methods.h"
 #include "queue/queue.h"
@@ -21,35 +22,37 @@
 #include "commands/progress_line.h"
 #include "tools/blas.h"
 #include "tools/memory.h"
-#include "tools/png.h"
 
 #define DEFAULT_EPISODES 200
 #define FASTEST_VIDEO 60.0 /* frames a second; faster tasks show every second step, or fewer */
 #define REST 0.5           /* seconds that the last state of an episode stays in view */
 
-static const char OPTIONS[] = "  --episodes N        episodes [200]\n"
-                              "  --seed N            seed of their resets [the run's]\n"
-                              "  --threads N         threads [the run's]\n"
-                              "  --task-library FILE\n"
-                              "                      library of the run's task; one that only the "
-                              "run folder names is not loaded\n"
-                              "  --python NAME       the run's environment in Python, "
-                              "module:name or a Gymnasium id\n"
-                              "  --csv FILE          one row per episode; of a queue, of all its "
-                              "runs. \"-\" is stdout, without the report\n"
-                              "  --json FILE         the same as JSON, with the means\n"
-                              "  --paths FILE.csv    desired paths and first observations, as "
-                              "`tce fit` takes them\n"
-                              "  --video FILE.mp4    film the first episodes\n"
-                              "  --video-episodes N  how many [5]\n"
-                              "  --picture FILE.png  the last state of the first episode\n"
-                              "  --size WxH          pixels of video and picture [960x720]\n"
-                              "  --help              this\n";
+static const char OPTIONS[] =
+    "  --episodes N        episodes [200]\n"
+    "  --seed N            seed of their resets [the run's]\n"
+    "  --threads N         threads [the run's]\n"
+    "  --task-library FILE\n"
+    "                      library of the run's task; one that only the "
+    "run folder names is not loaded\n"
+    "  --python NAME       the run's environment in Python, "
+    "module:name or a Gymnasium id\n"
+    "  --csv FILE          one row per episode; of a queue, of all its "
+    "runs. \"-\" is stdout, without the report\n"
+    "  --json FILE         the same as JSON, with the means\n"
+    "  --paths FILE.csv    desired paths and first observations, as "
+    "`tce fit` takes them\n"
+    "  --video FILE.mp4    film the first episodes; FILE.gif for a web page\n"
+    "  --video-episodes N  how many [5]\n"
+    "  --picture FILE.png  the last state of the first episode\n"
+    "  --moments N         the picture shows N moments of the episode, "
+    "older ones fainter\n"
+    "  --size WxH          pixels of video and picture [960x720]\n"
+    "  --help              this\n";
 
 typedef struct eval_options {
     const char *folder, *video, *picture, *library, *paths, *csv, *json;
     int32_t episodes, video_episodes, threads; /* threads -1: the run's */
-    int32_t width, height;
+    int32_t width, height, moments;
     uint64_t seed;
     int has_seed;
     int quiet; /* episodes go to stdout: no report */
@@ -185,7 +188,7 @@ static tce_status show(void *context, void *instance, size_t t, double reward)
 static tce_status make_film(film *f, const policy_runner *p)
 {
     const eval_options *o = f->o;
-    const size_t n = o->video ? (size_t)o->video_episodes : 1;
+    const size_t n = o->video ? (size_t)o->video_episodes : 0;
     size_t n_steps = 0;
     f->skip = (size_t)ceil(1.0 / (FASTEST_VIDEO * f->ep->spec->dt) - 1e-9);
     f->rate = 1.0 / (f->ep->spec->dt * (double)f->skip);
@@ -197,11 +200,10 @@ static tce_status make_film(film *f, const policy_runner *p)
         status = video_open(o->video, o->width, o->height, f->rate, &f->video);
     for (f->e = 0; status == TCE_OK && f->e < n && f->e < f->ep->E; f->e++) {
         status = collect_replay(f->ep, f->e, f->instance, f->work, show, f);
-        if (status == TCE_OK && f->e == 0 && o->picture)
-            status = f->env->render(f->instance, o->width, o->height, f->rgb);
-        if (status == TCE_OK && f->e == 0 && o->picture)
-            status = png_write(o->picture, o->width, o->height, f->rgb);
     }
+    if (status == TCE_OK && o->picture && f->ep->E > 0)
+        status = still_write(o->picture, f->env, f->ep, 0, f->instance, f->work, (size_t)o->moments,
+                             o->width, o->height);
     progress_line_end(&f->steps);
     if (f->video) {
         const tce_status closed = video_close(f->video);
@@ -343,6 +345,7 @@ static const struct option LONG[] = { { "episodes", required_argument, NULL, 'n'
                                       { "video", required_argument, NULL, 'v' },
                                       { "picture", required_argument, NULL, 'p' },
                                       { "video-episodes", required_argument, NULL, 'e' },
+                                      { "moments", required_argument, NULL, 'm' },
                                       { "size", required_argument, NULL, 'z' },
                                       { "help", no_argument, NULL, 'h' },
                                       { "task-library", required_argument, NULL, 'l' },
@@ -395,6 +398,12 @@ static int take_option(eval_options *o, int c, char **argv)
             o->width < 16 || o->height < 16 || o->width > 8192 || o->height > 8192)
             return fail_usage("eval", "--size %s: must be WxH, 16 to 8192 each", optarg);
         return -1;
+    case 'm':
+        if (!read_number(optarg, STILL_LEAST_MOMENTS, STILL_MOST_MOMENTS, &number))
+            return fail_usage("eval", "--moments %s: must be %d to %d", optarg, STILL_LEAST_MOMENTS,
+                              STILL_MOST_MOMENTS);
+        o->moments = (int32_t)number;
+        return -1;
     case 's':
         return take_seed(o, optarg);
     case 'n':
@@ -413,7 +422,9 @@ static int take_option(eval_options *o, int c, char **argv)
 /* -1 when the options are read, else the exit status. */
 static int read_options(int argc, char **argv, eval_options *o)
 {
-    *o = (eval_options){ .episodes = DEFAULT_EPISODES, .video_episodes = 5, .threads = -1 };
+    *o = (eval_options){
+        .episodes = DEFAULT_EPISODES, .video_episodes = 5, .threads = -1, .moments = 1
+    };
     o->width = 960;
     o->height = 720;
     optind = 1;

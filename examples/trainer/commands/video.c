@@ -45,11 +45,34 @@ static int start_ffmpeg(video *v, int32_t width, int32_t height, double rate, in
     char size[32], frames[32];
     snprintf(size, sizeof size, "%dx%d", (int)width, (int)height);
     snprintf(frames, sizeof frames, "%.6f", rate);
-    char *const arguments[] = { "ffmpeg", "-y",         "-nostdin", "-loglevel", "error",
-                                "-f",     "rawvideo",   "-pix_fmt", "rgb24",     "-video_size",
-                                size,     "-framerate", frames,     "-i",        "pipe:0",
-                                "-an",    "-pix_fmt",   "yuv420p",  "-movflags", "+faststart",
-                                v->path,  NULL };
+    /* a GIF has 256 colours at most, so it gets those of its own pictures, and fewer pictures */
+    const size_t length = strlen(v->path);
+    const int gif = length > 4 && strcmp(v->path + length - 4, ".gif") == 0;
+    char *const filter = gif ? "fps=20,split[a][b];[a]palettegen=max_colors=64[colours];"
+                               "[b][colours]paletteuse=dither=none:diff_mode=rectangle"
+                             : "format=yuv420p";
+    char *const arguments[] = { "ffmpeg",
+                                "-y",
+                                "-nostdin",
+                                "-loglevel",
+                                "error",
+                                "-f",
+                                "rawvideo",
+                                "-pix_fmt",
+                                "rgb24",
+                                "-video_size",
+                                size,
+                                "-framerate",
+                                frames,
+                                "-i",
+                                "pipe:0",
+                                "-an",
+                                "-vf",
+                                filter,
+                                gif ? "-loop" : "-movflags",
+                                gif ? "0" : "+faststart",
+                                v->path,
+                                NULL };
     posix_spawn_file_actions_t actions;
     int error = posix_spawn_file_actions_init(&actions);
     if (error)

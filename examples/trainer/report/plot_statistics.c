@@ -193,9 +193,13 @@ tce_status plot_write_statistics(const plot_data *data, const char *folder)
 
 void plot_clear(const char *folder)
 {
-    static const char *const NAMES[] = { "aggregate_curves.csv",  "aggregate_curves.png",
-                                         "aggregate_profile.csv", "aggregate_profile.png",
-                                         "summary.png",           "over.csv" };
+    static const char *const NAMES[] = { "aggregate_curves.csv",
+                                         "aggregate_curves.png",
+                                         "aggregate_profile.csv",
+                                         "aggregate_profile.png",
+                                         "summary.png",
+                                         "over.csv",
+                                         "profile.png" };
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
         char path[2 * TEXT_SIZE];
         snprintf(path, sizeof path, "%s/%s", folder, NAMES[i]);
