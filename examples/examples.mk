@@ -191,7 +191,7 @@ INSTALLED_MODELS = $(wildcard deps/fancy_gym deps/metaworld)
 
 .PHONY: install-program uninstall-program
 install: install-program
-install-program: program install-library ## program, tasks, settings, models as far as they are in deps/, completion for bash and zsh
+install-program: program install-library ## program (and tce-mpi, if `make mpi` has built it), tasks, settings, models as far as they are in deps/, completion for bash and zsh
 	$(Q)mkdir -p $(INSTALLED)/bin $(DESTDIR)$(PRIVATE) $(INSTALLED)/share/tce/models $(INSTALLED)/share/doc/tce \
 	    $(INSTALLED)/share/bash-completion/completions $(INSTALLED)/share/zsh/site-functions
 	$(Q)$(LINK) -o $(INSTALLED)/bin/tce $(PROGRAM_OBJECTS) $(call LINK_INSTALLED,$(PREFIX)/bin) $(TRAINER_LIBS) -lpthread -lm
@@ -203,6 +203,8 @@ ifneq ($(MUJOCO_TASKS),)
 	$(Q)install -m 755 $(MUJOCO_LIBRARY) $(DESTDIR)$(PRIVATE)/
 	$(Q)install -m 644 $(MUJOCO_DIR)/LICENSE $(INSTALLED)/share/doc/tce/LICENSE.mujoco
 endif
+	$(Q)[ ! -f $(MPI_PROGRAM) ] || $(MPICC) -o $(INSTALLED)/bin/tce-mpi $(filter-out %/ranks_one.o,$(PROGRAM_OBJECTS)) $(MPI_RANKS) \
+	    $(call LINK_INSTALLED,$(PREFIX)/bin) $(TRAINER_LIBS) -lpthread -lm
 	$(Q)install -m 644 LICENSE $(INSTALLED)/share/doc/tce/LICENSE
 	$(Q)install -m 644 bindings/python/tce/plot.py $(INSTALLED)/share/tce/
 	$(Q)rm -rf $(INSTALLED)/share/tce/configs && cp -R examples/configs $(INSTALLED)/share/tce/configs
@@ -217,7 +219,7 @@ endif
 uninstall: uninstall-program
 uninstall-program:
 	$(Q)rm -rf $(DESTDIR)$(PRIVATE) $(INSTALLED)/share/tce $(INSTALLED)/share/doc/tce
-	$(Q)rm -f $(INSTALLED)/bin/tce $(INSTALLED)/share/bash-completion/completions/tce $(INSTALLED)/share/zsh/site-functions/_tce
+	$(Q)rm -f $(INSTALLED)/bin/tce $(INSTALLED)/bin/tce-mpi $(INSTALLED)/share/bash-completion/completions/tce $(INSTALLED)/share/zsh/site-functions/_tce
 
 .PHONY: check-install-program
 check-install-program: program | needs-models ## an installed copy by itself: commands of the docs from an empty folder, also after it was moved

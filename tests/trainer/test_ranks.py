@@ -125,6 +125,11 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tuple[Pat
     return train
 
 
+def test_tce_itself_is_without_mpi() -> None:
+    linked = {program: subprocess.run(["ldd", str(program)], capture_output=True, text=True).stdout for program in (PROGRAM, MPI)}
+    assert "libmpi" not in linked[PROGRAM] and "libmpi" in linked[MPI]
+
+
 MATRIX = [(method, n, threads) for method in SETTINGS for n in (1, 2, 3, 4) for threads in (1, 2)]
 QUICK = [("tce", 2, 2), ("tce", 3, 1), ("ppo", 2, 1), ("ppo", 3, 1)]
 

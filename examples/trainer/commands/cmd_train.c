@@ -353,6 +353,7 @@ static int train_in(const char *folder, const settings *s, run_start start, cons
         return report_failure(d, status, folder, s, &result);
     if (result.interrupted)
         return report_interrupt(d, folder, s, &result);
+    together_leave();
     if (plot_run(folder) != TCE_OK)
         display_warn(d, "no curve.png: %s", tce_error_message());
     report_end(d, folder, s, &result);

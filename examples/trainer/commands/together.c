@@ -14,6 +14,7 @@
 #define WORDS_SIZE 512
 
 static ranks *job;
+static int has_left;
 
 ranks *together(void)
 {
@@ -138,12 +139,20 @@ int together_begin(int argc, char **argv)
     return code;
 }
 
-int together_end(int code)
+void together_leave(void)
 {
     const order end = { .kind = ORDER_END };
+    if (has_left)
+        return;
+    has_left = 1;
     if (job && !job->broken)
         (void)!together_order(&end);
     ranks_end(job);
     job = NULL;
+}
+
+int together_end(int code)
+{
+    together_leave();
     return code;
 }

@@ -17,6 +17,11 @@ ranks *together(void);
 int together_begin(int argc, char **argv);
 /* The command has ended: so do the other ranks. Returns the exit status. */
 int together_end(int code);
+/*
+ * What is left to do is for one process: the other ranks end. Only after this may it start other
+ * programs, such as one that draws; MPI bears no fork.
+ */
+void together_leave(void);
 
 /* What all ranks do at once. Starts as { 0 }. */
 typedef enum order_kind { ORDER_END, ORDER_TRAIN, ORDER_QUEUE, ORDER_BENCH } order_kind;
