@@ -21,7 +21,7 @@
 
 #include "methods/methods.h"
 
-enum { MAX_FINDINGS = 64, FINDING_SIZE = 1024, CALL_SIZE = 32, MAX_RESERVED = 256 };
+enum { MAX_FINDINGS = 64, FINDING_SIZE = 1024, CALL_SIZE = 32 };
 
 typedef struct finding {
     int32_t severity;
@@ -60,8 +60,8 @@ static void note_call(void *context, const char *call, int32_t step)
 /* Does not return. */
 static void inspect(const tce_env_vtable *vtable, const char *options, record *r, pid_t parent)
 {
-    const char *reserved[MAX_RESERVED];
-    const size_t n_reserved = methods_reserved(METHODS, MAX_RESERVED, reserved);
+    const size_t room = methods_reserved(METHODS, 0, NULL);
+    const char **reserved = calloc(room, sizeof *reserved);
     tce_env_inspect_options inspection;
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -75,8 +75,9 @@ static void inspect(const tce_env_vtable *vtable, const char *options, record *r
     inspection.trace = note_call;
     inspection.context = r;
     inspection.reserved = reserved;
-    inspection.n_reserved = n_reserved < MAX_RESERVED ? n_reserved : MAX_RESERVED;
-    r->status = tce_env_inspect(&inspection, NULL, NULL);
+    inspection.n_reserved = reserved ? methods_reserved(METHODS, room, reserved) : 0;
+    r->status = reserved ? tce_env_inspect(&inspection, NULL, NULL)
+                         : tce_fail(TCE_E_NOMEM, "no memory for %zu names", room);
     if (r->status != TCE_OK)
         snprintf(r->message, sizeof r->message, "%s", tce_error_message());
     note_call(r, "the end of the process", 0);

@@ -83,7 +83,8 @@ size_t method_n_phases(const method *way);
 
 /*
  * Names that no metric of a task may have, as tce_env_inspect takes them: numbers that these
- * methods or a run log themselves. out [room]; returns how many there are.
+ * methods or a run log themselves. out [room]; returns how many there are. With room 0 a name that
+ * several methods have counts for each, which is room enough.
  */
 size_t methods_reserved(const settings_table *const *methods, size_t room, const char **out);
 /* TCE_E_VALUE: a metric of the task has one of these names. */
