@@ -4,6 +4,7 @@
  */
 #include "replay_tape.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -174,12 +175,21 @@ static void compare_gradients(replay_case *c, const json_t *object, const networ
 
 /* ---- updates --------------------------------------------------------------------------------- */
 
+/* A width of a clip, 0 without one; a width of 0 itself is the least that there is. */
+static double clip_width(replay_case *c, const char *key)
+{
+    if (replay_get(c, c->root, key) == NULL)
+        return 0.0;
+    const double width = replay_number(c, c->root, key);
+    return width > 0.0 ? width : DBL_MIN;
+}
+
 static step_update_options update_options(replay_case *c, int normalise)
 {
     const double rate = replay_number(c, c->root, "lr");
     step_update_options o = {
-        .ratio_clip = replay_number(c, c->root, "clip"),
-        .critic_clip = replay_number_or(c, c->root, "value_clip", 0.0),
+        .ratio_clip = clip_width(c, "clip"),
+        .critic_clip = clip_width(c, "value_clip"),
         .value_coefficient = replay_number_or(c, c->root, "value_coefficient", 0.5),
         .entropy_coefficient = replay_number(c, c->root, "entropy_coefficient"),
         .max_norm = replay_number_or(c, c->root, "max_gradient_norm", 0.0),
@@ -404,7 +414,7 @@ void replay_clip_surrogate(replay_case *c)
     replay_ok(c, tce_returns_surrogate(n, replay_array(c, c->root, "new_log_prob", n),
                                        replay_array(c, c->root, "old_log_prob", n),
                                        replay_array(c, c->root, "advantages", n), NULL,
-                                       replay_number(c, c->root, "clip"), &stats, d));
+                                       clip_width(c, "clip"), &stats, d));
     replay_compare_rivals(c, c->root, "loss", 1, &stats.loss);
     replay_compare_rivals(c, c->root, "d_log_prob", n, d);
 }
@@ -1065,7 +1075,7 @@ static void clipped_policy_epochs(replay_case *c, size_t rows, const double *con
         .params = replay_array(c, c->root, "sampled_params", rows * u.P),
         .old_log_prob = replay_array(c, c->root, "old_log_prob", rows),
         .advantages = replay_array(c, c->root, "advantages_normalised", rows),
-        .ratio_clip = replay_number(c, c->root, "clip"),
+        .ratio_clip = clip_width(c, "clip"),
         .log_prob = replay_zeros(c, rows),
         .d_log_prob = replay_zeros(c, rows),
         .work = replay_zeros(c, tce_gauss_work_size(rows, u.P))
@@ -1110,8 +1120,7 @@ static void clipped_critic_epochs(replay_case *c, size_t rows, const double *con
                                      .precision = TCE_NET_DOUBLE,
                                      .max_rows = (int32_t)rows };
     const double *targets = replay_array(c, c->root, "returns", rows);
-    critic_fit fit = { .n_minibatches = 1,
-                       .value_clip = replay_number_or(c, c->root, "value_clip", 0.0) };
+    critic_fit fit = { .n_minibatches = 1, .value_clip = clip_width(c, "value_clip") };
     tce_adam_options_init(&fit.adam, sizeof fit.adam);
     fit.adam.learning_rate = replay_number(c, c->root, "lr_critic_alpha");
     fit.adam.epsilon = replay_number(c, c->root, "adam_epsilon");
