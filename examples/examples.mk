@@ -208,6 +208,11 @@ endif
 	$(Q)install -m 644 LICENSE $(INSTALLED)/share/doc/tce/LICENSE
 	$(Q)install -m 644 bindings/python/tce/plot.py $(INSTALLED)/share/tce/
 	$(Q)rm -rf $(INSTALLED)/share/tce/configs && cp -R examples/configs $(INSTALLED)/share/tce/configs
+	$(Q)rm -rf $(INSTALLED)/share/tce/runs
+	$(Q)cd docs/runs && for run in */*; do \
+	    mkdir -p $(abspath $(INSTALLED))/share/tce/runs/$$run && \
+	    install -m 644 $$run/config.yaml $$run/policy.safetensors $(abspath $(INSTALLED))/share/tce/runs/$$run/ || exit; \
+	done
 	$(Q)for models in $(INSTALLED_MODELS); do \
 	    rm -rf $(INSTALLED)/share/tce/models/$${models##*/} && cp -R $$models/. $(INSTALLED)/share/tce/models/$${models##*/} || exit; \
 	done

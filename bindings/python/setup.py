@@ -30,7 +30,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE / "c" if (HERE / "c").exists() else HERE.parent.parent
 # of the project's folder, what building needs
 SOURCES = ["Makefile", "LICENSE", "src", "include", "pkgconfig", "examples/examples.mk", "examples/configs", "examples/setup",
-           "examples/tasks", "examples/trainer"]
+           "examples/tasks", "examples/trainer", "docs/runs"]
 SUFFIX = "dylib" if sys.platform == "darwin" else "so"
 # as declare.py has read it from the headers
 VERSION = ".".join(re.findall(r"^TCE_VERSION_\w+ = (\d+)$", (HERE / "tce" / "_declarations.py").read_text(), flags=re.M))
@@ -106,6 +106,8 @@ def add_program(package: Path, folder: Path) -> None:
             shutil.copy(folder / name, package / "bin" / name)
     share = package / "share" / "tce"
     shutil.copytree(ROOT / "examples" / "configs", share / "configs", dirs_exist_ok=True)
+    # trained policies, without the numbers of their training
+    shutil.copytree(ROOT / "docs" / "runs", share / "runs", dirs_exist_ok=True, ignore=shutil.ignore_patterns("progress.csv"))
     shutil.copy(ROOT / "examples" / "setup" / "versions", share / "versions")
     licences = os.environ.get("TCE_BUNDLE_LICENCES")
     if licences:
@@ -139,7 +141,7 @@ class WithSources(sdist):
             source, target = ROOT / name, Path(base_dir) / "c" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
-                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "progress.csv"))
             else:
                 shutil.copy(source, target)
 

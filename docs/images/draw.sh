@@ -27,7 +27,7 @@ draw() {
     box_pushing.png)
         eval_run "$1" box_pushing_dense/tce-1 1 --size 800x600 --picture "$images/$1" ;;
     box_pushing.gif)
-        eval_run "$1" box_pushing_dense/tce-1 1 --video-episodes 4 --size 600x450 --video "$images/$1" ;;
+        eval_run "$1" box_pushing_dense/tce-1 1 --video-episodes 3 --size 600x450 --video "$images/$1" ;;
     metaworld.png)
         PYTHONPATH=bindings/python $python $images/metaworld.py "$images/$1" ;;
     exploration.png)

@@ -30,6 +30,8 @@ grep -q '^metaworld_reach ' "$work/said"
 try tce config hopper_jump/bbrl_cov
 try tce train reacher5/tce run.iterations=1 --seed 3 --out runs/reacher
 try tce eval runs/reacher --episodes 10
+try tce eval reacher5/tce-1 --episodes 10
+try tce export reacher5/tce-1 --c arm --out arm
 try tce export runs/reacher --c arm
 try tce plot runs/reacher --episodes 0 --no-pictures
 try tce train --resume runs/reacher run.iterations=2

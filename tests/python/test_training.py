@@ -296,3 +296,11 @@ def test_objects_keep_their_pool_alive() -> None:
     alone = tce.Net(3, 1, [8], max_batch=4096, random=tce.Random(1))
     x = RNG.normal(size=(4096, 3))
     np.testing.assert_array_equal(net.forward(x), alone.forward(x))
+
+
+def test_a_trained_policy_that_comes_with_the_package_is_opened_by_its_name(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    agent = tce.load("point_via/tce-1")
+    assert agent.task_name == "point_via" and agent.evaluate(20).mean["success"] > 0.9
+    with pytest.raises(tce.NotFoundError, match="point_via/tce-99"):
+        tce.load("point_via/tce-99")

@@ -53,6 +53,20 @@ def test_the_runs_behind_the_results_can_be_evaluated(folder: Path) -> None:
     assert "smoothness, measured velocities" in done.stdout or folder.parent.name in ("pendulum", "context")
 
 
+def test_a_trained_policy_is_named_by_task_and_run_in_any_folder(tmp_path: Path) -> None:
+    here = tce("eval", ROOT / "docs" / "runs" / "point_via" / "tce-1", "--episodes", 4)
+    named = tce("eval", "point_via/tce-1", "--episodes", 4, cwd=tmp_path)
+    assert named.returncode == 0 and named.stdout == here.stdout
+    # what lies in the working directory comes first
+    (tmp_path / "point_via" / "tce-1").mkdir(parents=True)
+    assert "not a run folder" in tce("eval", "point_via/tce-1", cwd=tmp_path).stderr
+    done = tce("eval", "point_via/tce-99", cwd=tmp_path)
+    assert done.returncode == 1 and "trained policies that come with tce" in done.stderr
+    done = tce("export", "pendulum/ppo-1", "--c", "swing_up", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "export" / "swing_up.c").exists() and not (ROOT / "docs" / "runs" / "pendulum" / "ppo-1" / "export").exists()
+
+
 def test_evaluations_may_have_task_options_of_their_own(tmp_path: Path) -> None:
     """They come after task.options, in training and afterwards, and may change when a run is resumed."""
     (tmp_path / "tiny.yaml").write_text(TINY.format(task="point_via"))

@@ -231,6 +231,20 @@ def _of_function(
     return _of_gymnasium(_Call(make), record, controller, keywords, episodic)
 
 
+def run_path(run: Union[str, "os.PathLike[str]"]) -> str:
+    """The run folder or file that a name stands for, as the program finds it: a path, or a trained policy as task/method-seed."""
+    name = os.fspath(run)
+    package = Path(__file__).resolve().parent
+    folders = [package / "share" / "tce" / "runs"]
+    if len(package.parents) > 2:
+        folders.append(package.parents[2] / "docs" / "runs")
+    if not os.path.exists(name) and name[:1] not in ("/", "."):
+        for folder in folders:
+            if (folder / name / "config.yaml").is_file():
+                return str(folder / name)
+    return name
+
+
 def config_path(config: Union[str, "os.PathLike[str]"]) -> str:
     """The settings file that a name stands for, as the program finds it: a path, or task/method in examples/configs or $TCE_CONFIGS."""
     name = os.fspath(config)

@@ -18,7 +18,7 @@ from ._control import Controller
 from ._declarations import MpOptions
 from ._handle import Owned, make, struct
 from ._library import lib
-from ._sources import Source, TaskLike, source_of
+from ._sources import Source, TaskLike, run_path, source_of
 from ._train_declarations import TrainParts, TrainPlayerOptions, TrainSizes
 from ._tasks import start_workers, task_of
 from ._train_library import trainer
@@ -65,7 +65,7 @@ class Agent:
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], source: Optional[Source] = None) -> None:
-        given = Path(path)
+        given = Path(run_path(path))
         self._given = source  # of the run that was just trained
         self.folder: Optional[str] = str(given) if given.is_dir() else None
         self._file = str(given / "policy.safetensors") if given.is_dir() else str(given)
@@ -227,7 +227,7 @@ class Agent:
 
 
 def load(path: Union[str, "os.PathLike[str]"]) -> Agent:
-    """Opens the newest policy of a run folder, or a policy.safetensors."""
+    """Opens the newest policy of a run folder, a policy.safetensors, or a trained policy that comes with tce, as "reacher5/tce-1"."""
     return Agent(path)
 
 

@@ -23,7 +23,7 @@ from ._callbacks import Faults, Group, call, user_code
 from ._choices import Method
 from ._control import Controller
 from ._handle import Owned
-from ._sources import Source, TaskLike, config_path, source_of
+from ._sources import Source, TaskLike, config_path, run_path, source_of
 from ._train_declarations import (
     TCE_TRAIN_ABANDON, TCE_TRAIN_NEW, TCE_TRAIN_RESTART, TCE_TRAIN_RESUME, TCE_TRAIN_STOP, TrainDemos, TrainImitation, TrainOptions, TrainOptionsCallbacks,
     TrainResult, TrainStanding)
@@ -237,7 +237,7 @@ class Run:
         words += [f"run.seed={seed}"] if seed is not None else []
         words += [f"run.method={method}"] if method is not None else []
         if init_from is not None:
-            begin = init_from.folder if isinstance(init_from, (Agent, Run)) else os.fspath(init_from)
+            begin = init_from.folder if isinstance(init_from, (Agent, Run)) else run_path(init_from)
             words.append(f"run.init_from={os.path.abspath(begin or init_from._file)}")  # type: ignore[union-attr]
 
         def make_source(episodic: bool) -> Source:

@@ -422,6 +422,7 @@ static int take_option(eval_options *o, int c, char **argv)
 /* -1 when the options are read, else the exit status. */
 static int read_options(int argc, char **argv, eval_options *o)
 {
+    static char found[RUN_PATH];
     *o = (eval_options){
         .episodes = DEFAULT_EPISODES, .video_episodes = 5, .threads = -1, .moments = 1
     };
@@ -435,7 +436,7 @@ static int read_options(int argc, char **argv, eval_options *o)
     }
     if (argc - optind != 1)
         return fail_usage("eval", "name one run folder; %d are given", argc - optind);
-    o->folder = argv[optind];
+    o->folder = run_find(argv[optind], found);
     if (queue_exists(o->folder) && (o->video || o->picture || o->paths))
         return fail_usage("eval",
                           "%s is a queue: --video, --picture and --paths are for one of its runs",

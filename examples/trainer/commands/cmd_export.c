@@ -19,8 +19,9 @@
 #include "tools/files.h"
 
 static const char OPTIONS[] =
-    "  RUN         a run folder, or a policy.safetensors\n"
-    "  --out DIR   where to write; default: export/ in the run folder, or beside the file\n"
+    "  RUN         a run folder, a policy.safetensors, or a trained policy, as reacher5/tce-1\n"
+    "  --out DIR   where to write; default: export/ in the run folder, or beside the file; of a\n"
+    "              policy that comes with tce, export/ in the working directory\n"
     "  --c NAME    name of the C file and first part of its functions' names; default: policy\n"
     "  --onnx      also NAME.onnx: context in, parameters and the desired path of an episode out;\n"
     "              of a policy that acts at every step, observation in, action out\n"
@@ -209,19 +210,23 @@ int cmd_export(int argc, char **argv)
         return fail_usage("export", "the path after --out is too long");
 
     char file[FILE_PATH], folder[FILE_PATH + 8], target[FILE_PATH + 16];
-    int code = find_policy(argv[optind], file, folder);
+    char found[RUN_PATH];
+    const char *run = run_find(argv[optind], found);
+    int code = find_policy(run, file, folder);
     if (code != EXIT_FINE)
         return code;
-    snprintf(target, sizeof target, "%s/export", folder);
+    /* where the program is installed, nothing is written */
+    snprintf(target, sizeof target, "%s%sexport", run == found ? "" : folder,
+             run == found ? "" : "/");
     tce_store *store = NULL;
     tce_status status = own_store_load(file, &store);
-    if (status == TCE_OK && run_exists(argv[optind]))
-        status = check_settings(store, file, argv[optind]);
+    if (status == TCE_OK && run_exists(run))
+        status = check_settings(store, file, run);
     if (status != TCE_OK) {
         tce_store_free(store);
         return fail();
     }
-    code = export_to(store, file, out ? out : target, !out, &p);
+    code = export_to(store, file, out ? out : target, !out && run != found, &p);
     tce_store_free(store);
     return code;
 }

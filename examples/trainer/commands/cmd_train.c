@@ -69,7 +69,8 @@ static void add_override(train_options *o, int slot, const char *key, const char
 /* --init-from RUN: where it lies is known in any working directory. Returns as take_option. */
 static int add_init(train_options *o, const char *run)
 {
-    char *path = realpath(run, NULL);
+    char found[RUN_PATH];
+    char *path = realpath(run_find(run, found), NULL);
     if (!path || strlen(path) >= TEXT_SIZE) {
         free(path);
         return fail_usage("train", "--init-from %s: no such run folder or policy file", run);

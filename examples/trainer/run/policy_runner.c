@@ -54,7 +54,9 @@ tce_status policy_runner_load(policy_runner *p, const char *run,
         return status;
     if (access(path, R_OK) != 0)
         return tce_fail(TCE_E_NOT_FOUND,
-                        "%s is not a run folder: it has no config.yaml that can be read", folder);
+                        "%s is not a run folder: it has no config.yaml that can be read; nor is it "
+                        "one of the trained policies that come with tce, as reacher5/tce-1 is",
+                        folder);
     status = run_read_settings(path, methods, &p->s);
     if (status == TCE_OK && library)
         status = settings_name_library(&p->s, library);

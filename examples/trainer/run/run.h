@@ -58,6 +58,12 @@ tce_status run_path(const char *folder, const char *name, char out[RUN_PATH]);
 /* Whether there is a config.yaml. */
 int run_exists(const char *folder);
 
+/*
+ * What a name stands for: a file or folder; else one of the trained policies that come with the
+ * program, as task/method-seed; else the name itself. The answer is `name` or in out.
+ */
+const char *run_find(const char *name, char out[RUN_PATH]);
+
 /* What a folder tells of the run in it. */
 typedef enum run_state {
     RUN_ABSENT, /* no run */

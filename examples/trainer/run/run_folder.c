@@ -14,6 +14,7 @@
 
 #include "run/run.h"
 #include "tools/blas.h"
+#include "tools/program.h"
 
 tce_status run_path(const char *folder, const char *name, char out[RUN_PATH])
 {
@@ -100,6 +101,22 @@ int run_exists(const char *folder)
 {
     char path[RUN_PATH];
     return run_path(folder, "config.yaml", path) == TCE_OK && access(path, F_OK) == 0;
+}
+
+const char *run_find(const char *name, char out[RUN_PATH])
+{
+    /* beside the program in a checkout, and where it is installed */
+    static const char *const PLACES[] = { "../../docs/runs", "../share/tce/runs" };
+    char program[RUN_PATH / 2];
+    if (access(name, F_OK) == 0 || name[0] == '/' || name[0] == '.')
+        return name;
+    program_folder(program, sizeof program);
+    for (size_t i = 0; i < sizeof PLACES / sizeof PLACES[0]; i++) {
+        const int n = snprintf(out, RUN_PATH, "%s/%s/%s", program, PLACES[i], name);
+        if (n > 0 && n < RUN_PATH && run_exists(out))
+            return out;
+    }
+    return name;
 }
 
 void run_folder_discard(const char *folder)
