@@ -355,6 +355,10 @@ check-learn-seeds: program | $(VENV)/ready ## both with five seeds, and the curv
 bench-rl: program $(BUILD)/bench | $(VENV)/ready ## steps per second of whole training, beside stable-baselines3 and rltools after `make deps-peers-rl`
 	@$(VENV)/bin/python tests/bench/bench_rl.py $(PROGRAM) $(BUILD)/bench $(addprefix --peers ,$(wildcard $(RL_VENV)/bin/python))
 
+.PHONY: bench-ranks
+bench-ranks: program $(MPI_PROGRAM) $(MPI_PROGRAM)-network ## two ranks beside two threads, and a model of more of them; SETTINGS=box_pushing_dense/tce SCALING="--check --real-time" as root
+	@$(PYTHON) tests/bench/scaling.py $(PROGRAM) $(MPI_PROGRAM) $(MPI_PROGRAM)-network --settings $(or $(SETTINGS),box_pushing_dense/tce) $(SCALING)
+
 # ---- the training system under the sanitizers and valgrind ----------------------------------------------------
 
 # both episodes of every task
