@@ -311,10 +311,10 @@ check-python: $(LIBTCE) | $(VENV)/ready ## pytest on bindings/python
 	@$(PYTEST) $(PYTEST_JOBS) tests/python
 
 # PyPI's torch comes with gigabytes for GPUs, Debian's is small
-TORCH_PYTHON ?= $(if $(wildcard $(PEERS_VENV)/ready),$(PEERS_VENV)/bin/python,/usr/bin/python3)
+TORCH_PYTHON ?= $(firstword $(patsubst %/ready,%/bin/python,$(wildcard $(RL_VENV)/ready $(PEERS_VENV)/ready)) /usr/bin/python3)
 
 .PHONY: check-torch
-check-torch: $(LIBTCE) ## tce.torch: gradcheck, under Debian's torch or that of `make deps-peers`
+check-torch: $(LIBTCE) ## tce.torch: gradcheck, under Debian's torch or that of `make deps-peers`; stable-baselines3 after `make deps-peers-rl`
 	@$(TORCH_PYTHON) -c 'import torch, numpy, pytest' 2>/dev/null || \
 	    { echo "$(TORCH_PYTHON) lacks torch, numpy or pytest. Type:  make deps-torch" >&2; exit 1; }
 	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' $(TORCH_PYTHON) -m pytest -q tests/torch

@@ -452,6 +452,13 @@ def test_spaces_must_be_boxes() -> None:
         tce.GymTask("CartPole-v1")
     with pytest.raises(TypeError, match="observation_space: Discrete"):
         tce.GymTask("FrozenLake-v1")
+    several = gymnasium.wrappers.TransformObservation(
+        gymnasium.make("Pendulum-v1"), lambda obs: {"angle": obs[:2], "speed": obs[2:]},
+        gymnasium.spaces.Dict(angle=gymnasium.spaces.Box(-1, 1, (2,)), speed=gymnasium.spaces.Box(-8, 8, (1,))))
+    with pytest.raises(TypeError, match="observation_space: Dict.*FlattenObservation"):
+        tce.GymTask(lambda: several)
+    flat = gymnasium.wrappers.FlattenObservation(several)
+    assert tce.Rollout(tce.GymTask(lambda: flat, n_steps=5), 1).spec.n_obs == 3
     with pytest.raises(ValueError, match="n_steps"):
         tce.GymTask(Mass)
 

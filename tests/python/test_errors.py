@@ -162,6 +162,17 @@ def test_a_wrong_option_is_named_as_python_names_it(make, given, name) -> None:
         assert re.search(rf"(?<![\w.]){name}(?![\w(])", sentence) and "options" not in sentence, sentence
 
 
+def test_arrays_of_a_path_are_named_as_they_were_given() -> None:
+    mp = tce.ProDMP(n_dof=1, n_basis=2)
+    params, nan = np.zeros((1, 3)), np.full((1, 1), np.nan)
+    calls = {
+        r"times\[0\] = 100": lambda: mp.trajectory(params, [100.0]), "init_time": lambda: mp.trajectory(params, [0.1], np.nan),
+        "init_pos": lambda: mp.trajectory(params, [0.1], 0.0, nan), "init_vel": lambda: mp.acceleration(params, [0.1], 0.0, np.ones((1, 1)), nan)}
+    for name, call in calls.items():
+        with pytest.raises(tce.ArgumentError, match=rf"^{name}"):
+            call()
+
+
 def test_factors_and_deviations_are_named_as_they_were_given() -> None:
     mean, good, zero = np.zeros((1, 2)), np.eye(2), np.zeros((2, 2))
     deviations = [1.0, -1.0]

@@ -88,6 +88,10 @@ def handles():
          lambda x: x.log_prob(np.ones((2, 3, 1)), np.ones((2, 4)), np.eye(4)))]
 
 
+def test_numbers_of_numpy_are_shown_as_numbers() -> None:
+    assert repr(tce.ProDMP(n_dof=np.int64(2), tau=np.float32(0.5))) == "ProDMP(n_dof=2, tau=0.5)"
+
+
 @pytest.mark.parametrize("handle, text, result", handles(), ids=lambda value: type(value).__name__ if isinstance(value, tce._handle.Handle) else "")
 def test_a_handle_says_how_it_was_made_and_is_copied_whole(handle, text, result) -> None:
     assert repr(handle) == text

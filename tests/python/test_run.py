@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from pathlib import Path
 from typing import Any, Dict, List, get_args
 
@@ -334,6 +335,17 @@ def test_everything_is_said_through_python(tmp_path: Path, capfd: pytest.Capture
     lines = said.getvalue().splitlines()
     assert lines[0] == str(tmp_path / "run") and lines[-2].startswith("4/4  ETA 0:00  320 steps  return -")
     assert lines[-1] == "no curve.png: /bin/false ended with status 1"
+
+
+def test_a_line_is_redrawn_in_a_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {}
+    for name, shell in (("script", types.SimpleNamespace()), ("notebook", types.SimpleNamespace(kernel="a kernel"))):
+        monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda shell=shell: shell))
+        tce.train(Point, config=SMALL, out=tmp_path / name)
+        texts[name] = capsys.readouterr().out
+    # the last line stays, with nothing drawn over it
+    assert "\r" not in texts["script"] and re.search(r"^4/4  ", texts["script"], flags=re.M)
+    assert re.search(r"\r4/4  [^\r]*\n", texts["notebook"])
 
 
 def test_environments_are_used_by_the_calling_thread_alone(tmp_path: Path) -> None:

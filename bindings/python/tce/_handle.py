@@ -165,6 +165,8 @@ def remade(kind: Type[Self], arguments: Dict[str, Any], content: Any) -> Self:
 
 def brief(value: Any) -> str:
     """A value in one line: of arrays, those that are not short by their shape."""
+    if isinstance(value, np.generic):
+        return repr(value.item())
     if isinstance(value, np.ndarray):
         return repr(value.tolist()) if value.size <= 8 else f"<array {list(value.shape)}>"
     if isinstance(value, (list, tuple)) and len(value) > 8:

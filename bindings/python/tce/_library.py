@@ -57,10 +57,11 @@ def _load() -> Tuple[ctypes.CDLL, str]:
         + f"\nInstall the package with `pip install ./bindings/python`, or set TCE_LIBRARY to {SONAME}.")
 
 
-# What C calls otherwise than Python: fields of options and bounds, factors, the second Gaussian.
+# What C calls otherwise than Python: fields of options, bounds and grids, factors, the second Gaussian.
 _RENAMED = (
     (re.compile(r"(?<![\w.])(?:tce_\w+_)?options\.(?=[a-z])"), ""),
-    (re.compile(r"(?<![\w.])bounds\.(mean|cov)\b"), r"\1_bound"),
+    (re.compile(r"(?<![\w.])bounds\.(mean|cov|entropy)\b"), r"\1_bound"),
+    (re.compile(r"(?<![\w.])grid\.(?=times|init_)"), ""),
     (re.compile(r"(?<![\w.])(old_|d_|out_)?L(?=\[| =| overflowed)"), r"\1chol"),
     (re.compile(r"(?<![\w.])other\.(?=[a-z])"), "other_"),
     (re.compile(r"(?<![\w.])weights_scales(?=\[)"), "weights_scale"))

@@ -248,7 +248,7 @@ class GymAdapter(Env):
             if getattr(space, "low", None) is None or getattr(space, "shape", None) is None:
                 raise TypeError(
                     f"{what}: {space}; a GymTask takes environments whose observations and actions are both a Box, numbers between "
-                    "limits: wrap this one in one that has them, or write a tce.Env")
+                    "limits: wrap this one in one that has them (gymnasium.wrappers.FlattenObservation makes a Box of a Dict or Tuple), or write a tce.Env")
         self.low = np.asarray(env.action_space.low, np.float64).reshape(-1)
         self.high = np.asarray(env.action_space.high, np.float64).reshape(-1)
         n_obs = int(np.prod(env.observation_space.shape))
