@@ -2,7 +2,7 @@
 
     rl_peer.py PACKAGE METHOD --task pendulum --steps 20480 --begin 4096 --hidden 64 --batch 128 --threads 1
 
-The clock runs from step --begin on, so that starting up, compiling and uniform actions do not count. Packages are black boxes:
+Counted is processor time from step --begin on, so that starting up, compiling, uniform actions and other programs do not count. Packages are black boxes:
 stable-baselines3 (ppo, sac) and rltools (sac, ppo). Prints one number.
 """
 
@@ -49,11 +49,11 @@ def with_stable_baselines3(options: argparse.Namespace) -> float:
 
         def _on_step(self) -> bool:
             if not self.began and self.num_timesteps >= options.begin:
-                self.began, self.first = time.perf_counter(), self.num_timesteps
+                self.began, self.first = time.process_time(), self.num_timesteps
             return True
 
         def _on_training_end(self) -> None:
-            self.ended, self.last = time.perf_counter(), self.num_timesteps
+            self.ended, self.last = time.process_time(), self.num_timesteps
 
     env = DummyVecEnv([lambda: gymnasium.make(name)] * options.environments)
     layers = [options.hidden, options.hidden]
@@ -105,14 +105,14 @@ def with_rltools(options: argparse.Namespace) -> float:
             ON_POLICY_RUNNER_STEPS_PER_ENV=options.rollout, BATCH_SIZE=options.batch, evaluation_interval=options.steps // step, **same)
     state = learner.State(1)
     steps = first = 0
-    began = time.perf_counter()
+    began = time.process_time()
     finished = False
     while not finished:
         if not first and steps >= options.begin:
-            began, first = time.perf_counter(), steps
+            began, first = time.process_time(), steps
         finished = state.step()
         steps += step
-    return (steps - first) / (time.perf_counter() - began)
+    return (steps - first) / (time.process_time() - began)
 
 
 def main() -> int:

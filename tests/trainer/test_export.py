@@ -210,6 +210,22 @@ def test_bench_parts_add_up_and_the_replay_is_the_same(method: str) -> None:
     assert "everything else" in tce("bench", "--iterations", "1", *SMALL, "run.method=" + method).stdout
 
 
+def test_bench_of_a_method_that_acts_at_every_step_times_the_physics_of_its_rollouts() -> None:
+    words = ["run.method=ppo", "task.name=hopper_jump", "collect.environments=2", "collect.steps=50", "policy.hidden=[8]", "critic.hidden=[8]",
+             "policy.epochs=1", "evaluate.episodes=1", "run.threads=1", "--iterations", "2"]
+    result = tce("bench", "--json", *words)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["env_steps"] == 2 * 50
+    # both are of the same steps, in other iterations
+    assert 0.3 < report["mj_step_seconds"] / report["processor_seconds"] < 2.0
+    # by the clock: a part of the roll-outs
+    assert 0.0 < report["rollouts_reached"] <= report["rollouts_reached_best"] < 1.0
+    assert "roll-outs reach" in tce("bench", *words).stdout
+    plans = json.loads(tce("bench", "--json", "--iterations", "1", *SMALL).stdout)
+    assert "mj_step_seconds" not in plans
+
+
 def test_episodes_of_a_task_that_carries_state_are_replayed_from_theirs() -> None:
     # three rounds: what an environment does in the last one depends on those before
     result = tce("bench", "--json", "--iterations", "1", *SMALL, "task.name=metaworld_dial_turn", "task.options=profile=2", "mp.tau=5",

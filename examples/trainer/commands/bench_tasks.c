@@ -18,7 +18,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../tasks/shared/step_cost.h"
 #include "collect/collect.h"
 #include "commands/commands.h"
 #include "tools/memory.h"
@@ -49,8 +48,7 @@ static double processor_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The function of the library that the table lies in; NULL when it has none. */
-static tasks_step_cost_function step_cost_of(const tce_env_vtable *vtable)
+tasks_step_cost_function step_cost_of(const tce_env_vtable *vtable)
 {
     Dl_info info;
     tasks_step_cost_function found = NULL;

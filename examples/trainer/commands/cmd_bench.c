@@ -5,7 +5,9 @@
  * programs on the machine do not count) is compared with that of the environment alone: after each
  * iteration the mean policy plays as many episodes, and every thread at once, for itself, runs them
  * again straight through the task's functions, so that cores share what they share in training.
- * A method that collects steps instead of episodes has as many as an evaluation.
+ * A method that collects steps instead of episodes has as many as an evaluation; each of its timed
+ * iterations is followed by one with a clock around the physics, which tells how near its roll-outs
+ * come to bare mj_step calls on as many threads.
  * What is left is the method's and the library's own. Reported is the iteration whose rest is the
  * median share of it: its numbers belong together, and a moment when the machine was busy does not
  * count.
@@ -15,6 +17,7 @@
  */
 #include <getopt.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +53,8 @@ enum {
     PROCESSOR,
     STEPS,
     ENVIRONMENT,
+    PHYSICS,   /* 0 where it is not known, as the next one */
+    REACHED,   /* physics per thread / wall-clock time of the roll-outs that it is of */
     RUN_CALLS, /* of ranks: collective calls and bytes received, for episodes and agreement */
     RUN_BYTES,
     POOL_CALLS, /* and for passes of networks */
@@ -66,11 +71,13 @@ typedef struct bench {
     ranks *ranks;
     tce_pool *pool;
     void *learner;
+    tasks_step_cost_function step_cost; /* or NULL */
     episodes ep;
     memory arrays;
     size_t n_row;    /* N_NUMBERS and the phases */
     int64_t done;    /* iterations so far */
     double *rows;    /* [iterations, n_row], seconds and steps per iteration */
+    double *spare;   /* [n_row] of an iteration with clocks in it */
     double *values;  /* [columns] of an iteration */
     double *seconds; /* [threads] of the replays */
     double *work;    /* [threads, n_work] of the replays */
@@ -168,6 +175,30 @@ static tce_status time_learner(bench *b, double *row)
     return status;
 }
 
+/* Every phase but the update is of the roll-outs. */
+static double rollout_seconds(const bench *b, const double *row)
+{
+    double sum = 0.0;
+    for (size_t k = 0; b->way->phases[k]; k++)
+        if (strcmp(b->way->phases[k], "update") != 0)
+            sum += row[N_NUMBERS + k];
+    return sum;
+}
+
+/* One more iteration, for PHYSICS and REACHED of `row`. */
+static tce_status time_physics(bench *b, double *row)
+{
+    tasks_step_cost cost;
+    if (!b->step_cost || b->way->plans)
+        return TCE_OK;
+    b->step_cost(1, &cost);
+    const tce_status status = time_learner(b, b->spare);
+    b->step_cost(0, &cost);
+    row[PHYSICS] = cost.seconds / b->spare[STEPS] * row[STEPS];
+    row[REACHED] = cost.seconds / (double)b->n_threads / rollout_seconds(b, b->spare);
+    return status;
+}
+
 static tce_status time_iteration(bench *b, double *row)
 {
     double step = 0.0;
@@ -175,7 +206,7 @@ static tce_status time_iteration(bench *b, double *row)
     if (status == TCE_OK)
         status = time_step(b, (uint64_t)b->done, &step);
     row[ENVIRONMENT] = step * row[STEPS];
-    return status;
+    return status == TCE_OK ? time_physics(b, row) : status;
 }
 
 static int every_phase_took_time(const bench *b, const double *row)
@@ -216,6 +247,15 @@ static const double *median_row(const bench *b)
     return b->rows + (size_t)(b->iterations - 1) / 2 * b->n_row;
 }
 
+/* The largest share of bare mj_step calls that roll-outs reached: what disturbs them lowers it. */
+static double best_reached(const bench *b)
+{
+    double best = 0.0;
+    for (int64_t i = 0; i < b->iterations; i++)
+        best = fmax(best, b->rows[(size_t)i * b->n_row + REACHED]);
+    return best;
+}
+
 /* ---- report ---------------------------------------------------------------------------------- */
 
 static void print_json(const bench *b)
@@ -228,6 +268,10 @@ static void print_json(const bench *b)
         printf("\"%s\": %.9g, ", b->way->phases[k], row[N_NUMBERS + k]);
     printf("\"processor_seconds\": %.9g, \"environment_seconds\": %.9g, ", row[PROCESSOR],
            row[ENVIRONMENT]);
+    if (row[PHYSICS] > 0.0)
+        printf("\"mj_step_seconds\": %.9g, \"rollouts_reached\": %.6g, "
+               "\"rollouts_reached_best\": %.6g, ",
+               row[PHYSICS], row[REACHED], best_reached(b));
     printf("\"own_share\": %.6g, \"env_steps\": %.0f, \"steps_per_second\": %.9g, "
            "\"env_microseconds_per_step\": %.6g, \"replay_same\": %s, \"ranks\": %d, ",
            own_share(row), row[STEPS], row[STEPS] / row[WALL], 1e6 * row[ENVIRONMENT] / row[STEPS],
@@ -280,6 +324,12 @@ static void print_table(const bench *b)
              1e6 * row[ENVIRONMENT] / row[STEPS],
              b->same_rewards ? "" : " (rewards differ: approximate)");
     print_part("environment", row[ENVIRONMENT], row[PROCESSOR], note);
+    if (row[PHYSICS] > 0.0) {
+        snprintf(note, sizeof note,
+                 "%.2f us per step; by the clock, roll-outs reach %.1f %% of it, at best %.1f %%",
+                 1e6 * row[PHYSICS] / row[STEPS], 100.0 * row[REACHED], 100.0 * best_reached(b));
+        print_part("mj_step alone", row[PHYSICS], row[PROCESSOR], note);
+    }
     print_part("everything else", row[PROCESSOR] - row[ENVIRONMENT], row[PROCESSOR],
                "the method's and the library's own");
     if (b->ranks)
@@ -311,10 +361,12 @@ static tce_status create(bench *b, const task *t)
     if (status != TCE_OK)
         return status;
 
+    b->step_cost = step_cost_of(t->vtable);
     b->n_threads = tce_pool_n_threads(b->pool);
     b->n_row = N_NUMBERS + method_n_phases(b->way);
     b->n_work = b->ep.O + 2 * b->ep.D + b->ep.M;
     b->rows = memory_doubles(&b->arrays, (size_t)b->iterations * b->n_row);
+    b->spare = memory_doubles(&b->arrays, b->n_row);
     b->values = memory_doubles(&b->arrays, b->way->columns(b->learner, &names));
     b->seconds = memory_doubles(&b->arrays, b->n_threads);
     b->work = memory_doubles(&b->arrays, b->n_threads * b->n_work);
