@@ -230,6 +230,33 @@ uninstall-program:
 check-install-program: program | needs-models ## an installed copy by itself: commands of the docs from an empty folder, also after it was moved
 	@MAKE='$(MAKE)' BUILD='$(BUILD)' sh tests/install/check_program.sh
 
+# ---- Debian packages ---------------------------------------------------------------------------------
+
+DEB_NEEDS := command:dpkg-deb command:dpkg-shlibdeps command:strip
+DEBS      ?= $(BUILD)/debs
+# nothing of the builder's folders in them: no debugging information, no path of the models
+DEB_MAKE   = $(MAKE) -s --no-print-directory BUILD=$(BUILD)/deb CFLAGS= TASKS_DEPS= DESTDIR=$(abspath $(BUILD))/deb/root \
+                 PREFIX=/usr LIBDIR=/usr/lib/$$(dpkg-architecture -qDEB_HOST_MULTIARCH)
+
+.PHONY: deb check-deb
+deb: $(VENV)/ready | needs-train needs-mujoco needs-models ## Debian packages libtce0, libtce-dev, tce and python3-tce, into build/debs
+	$(call needs,$(DEB_NEEDS))
+	@rm -rf $(BUILD)/deb/root && $(DEB_MAKE) install
+	@sh packaging/deb.sh $(VERSION) $(MAJOR) $(abspath $(VENV))/bin/python $(BUILD)/deb $(DEBS)
+
+# what they depend on, and a compiler for the example
+DEB_PACKAGES := libopenblas0 liblapacke libyaml-0-2 zlib1g python3 python3-numpy gcc libc6-dev make pkg-config
+
+deps-long: deps-deb deps-debians
+.PHONY: deps-deb
+deps-deb: ## a Debian 12 of its own in deps/debian-12, for `make check-deb`; as root
+	$(call needs,command:debootstrap)
+	$(if $(NO_DEPS),,@sh tests/machines/debian.sh bookworm deps/debian-12 $(DEB_PACKAGES))
+
+check-deb: deb ## the Debian packages are installed, tried and removed in a Debian 12 of their own; as root (chroot)
+	@[ -e deps/debian-12/packages ] || { echo "there is no Debian in deps/debian-12. Type:  make deps-deb" >&2; exit 1; }
+	@sh tests/machines/deb.sh deps/debian-12 $(DEBS)
+
 # ---- Python packages: a source distribution, and a wheel for any Linux -----------------------------------------------------------------------------
 
 WHEEL_VENV := deps/venv-wheel
@@ -249,6 +276,21 @@ wheel: $(WHEEL_VENV)/ready | $(if $(INSTALLING),deps-wheel) needs-train needs-mu
 	@[ -d deps/wheel/sources/zlib ] || { echo "the sources of libyaml and zlib are missing. Type:  make deps-wheel" >&2; exit 1; }
 	@MAKE='$(MAKE)' CC=gcc MUJOCO_DIR='$(MUJOCO_DIR)' sh bindings/python/wheel/build.sh $(BUILD)/wheel $(abspath $(WHEEL_VENV))/bin/python $(WHEELS)
 
+# Debian 12, 11 and 13, with Python 3.11, 3.9 and 3.13
+WHEEL_SUITES := bookworm bullseye trixie
+
+.PHONY: deps-debians check-wheel
+deps-debians: ## Debians of their own in deps/wheel-..., for `make check-wheel`; as root
+	$(call needs,command:debootstrap)
+	$(if $(NO_DEPS),,@for suite in $(WHEEL_SUITES); do sh tests/machines/debian.sh $$suite deps/wheel-$$suite python3 python3-venv || exit; done)
+
+check-wheel: wheel $(LIBTCE) | $(VENV)/ready ## the wheel in Debians with Python and nothing else, beside the numbers of lib/; as root (chroot)
+	@for suite in $(WHEEL_SUITES); do \
+	    [ -e deps/wheel-$$suite/packages ] || { echo "there is no Debian in deps/wheel-$$suite. Type:  make deps-debians" >&2; exit 1; }; \
+	    TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' \
+	        sh tests/machines/wheel.sh deps/wheel-$$suite $(WHEELS)/libtce-*.whl $(abspath $(VENV))/bin/python || exit; \
+	done
+
 .PHONY: sdist check-sdist
 sdist: $(VENV)/ready ## the Python package with all sources, into build/wheels
 	@mkdir -p $(WHEELS)
@@ -264,7 +306,7 @@ train: program | $(VENV)/drawing $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,needs
 # ---- tests -------------------------------------------------------------------------------------------
 
 PARTS := $(filter-out check-python,$(PARTS)) check-san-trainer check-fuzz check-learn check-trainer check-install-program check-python
-LONG_PARTS += check-sdist check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-ranks check-mpich check-aarch64 check-old-x86 check-exported check-macos check-bare
+LONG_PARTS += check-sdist check-deb check-wheel check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-ranks check-mpich check-aarch64 check-old-x86 check-exported check-macos check-bare
 
 # cases of tasks
 replay: export TCE_TASKS := $(abspath $(TASKS))
