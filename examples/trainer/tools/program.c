@@ -34,12 +34,6 @@ static int find_program(char out[PROGRAM_PATH])
 
 #else
 
-const char *program_file(char out[PROGRAM_PATH])
-{
-    snprintf(out, PROGRAM_PATH, "/proc/self/exe");
-    return out;
-}
-
 /* Without links; 0 when the system does not tell. */
 static int find_program(char out[PROGRAM_PATH])
 {
@@ -47,6 +41,17 @@ static int find_program(char out[PROGRAM_PATH])
     if (n > 0)
         out[n] = '\0';
     return n > 0;
+}
+
+/*
+ * Its path, which the system ends in " (deleted)" once the file has been replaced or removed; then
+ * the link itself still opens the old file. Not always the link: under valgrind that opens valgrind.
+ */
+const char *program_file(char out[PROGRAM_PATH])
+{
+    if (!find_program(out) || access(out, X_OK) != 0)
+        snprintf(out, PROGRAM_PATH, "/proc/self/exe");
+    return out;
 }
 
 #endif
