@@ -33,7 +33,7 @@ typedef struct plan {
     int bad_env; /* environment that misbehaves; -1: none */
     int bad_step;
     int kind;
-    int ends_at; /* every environment ends after so many steps; 0: never */
+    int ends_at; /* every environment ends after this many steps; 0: never */
     int odd_spec;
     int unmarked; /* the last step does not say that it is one */
 } plan;

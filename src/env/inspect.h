@@ -136,7 +136,7 @@ typedef struct tce__inspection {
  */
 int tce__inspect_say(tce__inspection *in, int kind, int32_t severity, const char *format, ...);
 
-/* Tells the caller which call into the task comes next; step: 0 for calls that are no steps. */
+/* Tells the caller which call into the task comes next; step: 0 for calls that are not steps. */
 void tce__inspect_trace(const tce__inspection *in, const char *call, int32_t step);
 
 /* The arrays for outputs, as no call has written to them. */

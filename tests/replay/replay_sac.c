@@ -99,7 +99,7 @@ static size_t width_of(replay_case *c, const json_t *layer, size_t *out_in)
 {
     size_t shape[REPLAY_MAX_RANK];
     if (replay_shape(c, layer, "weight", shape) != 2)
-        replay_fail(c, "a \"weight\" is no matrix");
+        replay_fail(c, "a \"weight\" is not a matrix");
     if (out_in)
         *out_in = shape[1];
     return shape[0];

@@ -96,7 +96,7 @@ void task_inspect(const tce_env_vtable *task, const char *settings)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* A rollout of the task on a pool of so many threads. */
+/* A rollout of the task on a pool of this many threads. */
 static tce_rollout *create_rollout(const tce_env_vtable *task, const char *settings,
                                    int32_t n_threads, tce_pool **out_pool)
 {

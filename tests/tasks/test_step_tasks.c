@@ -147,7 +147,7 @@ static void tick_off(size_t n, const double starts[][2], double x, double y, int
             seen[k] = 1;
             return;
         }
-    ck_abort_msg("(%g, %g) is no start of the grid", x, y);
+    ck_abort_msg("(%g, %g) is not a start of the grid", x, y);
 }
 
 START_TEST(an_evaluation_of_fifty_episodes_is_the_grid_of_starts)

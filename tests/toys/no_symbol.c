@@ -1,5 +1,5 @@
 /*
- * A shared library for the tests that is no task library.
+ * A shared library for the tests that is not a task library.
  */
 #include <tce/version.h>
 

@@ -404,7 +404,7 @@ def test_tasks_that_keep_the_contract_pass_the_check(broken) -> None:
     assert fine("tasks", "--check", ":point_via") == "point_via\n  fine\n"
     assert fine("tasks", "--check", f"{broken}:sound").splitlines() == ["sound", "  fine"]
     assert fine("tasks", "--check", "--task-library", broken, ":sound").splitlines() == ["sound", "  fine"]
-    # a remark is no fault
+    # a remark is not a fault
     assert fine("tasks", "--check", f"{broken}:one_start").splitlines()[1].startswith("  remark: all episodes start alike")
 
 
@@ -546,7 +546,7 @@ def test_a_missing_task_gets_the_names_that_are_like_it(tmp_path) -> None:
 @pytest.mark.parametrize("command", ["eval", "export", "plot"])
 def test_a_missing_run_is_named(command, tmp_path) -> None:
     assert str(tmp_path / "none") in refused(command, tmp_path / "none")
-    # a folder that is no run
+    # a folder that is not a run
     assert str(tmp_path) in refused(command, tmp_path)
 
 

@@ -157,7 +157,7 @@ class Cells:
         assert process.returncode == 130, said
         done = len(rows(folder)) - 1
         assert int(rows(folder)[-1]["iteration"]) == done and str(done) in checkpoints(folder)[-1].name
-        # what was saved is what a run of so many iterations leaves, and continues as one
+        # what was saved is what a run of this many iterations leaves, and continues as one
         end = f"run.iterations={done + 2}"
         resumed = running.tce("train", "--quiet", "--resume", folder, end)
         assert resumed.returncode == 0, resumed.stderr

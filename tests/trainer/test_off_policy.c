@@ -107,7 +107,7 @@ START_TEST(a_lost_transition_keeps_its_place_and_is_never_drawn)
 }
 END_TEST
 
-/* what is stored is in [-1, 1], what is sent in the task's range; truncated steps are no ends */
+/* what is stored is in [-1, 1], what is sent in the task's range; truncated steps are not ends */
 START_TEST(records_are_what_the_step_was)
 {
     off_policy l;

@@ -216,7 +216,7 @@ static tce_store *checkpoint(keeper *k)
     return store;
 }
 
-/* The ring has the last rows of so many. */
+/* The ring has the last of all these rows. */
 static void check_ring(const keeper *k, int64_t written)
 {
     journal_rows want = k->rows;

@@ -42,7 +42,7 @@ def runs(path: Path) -> bool:
 
 
 def find() -> Optional[Path]:
-    """The program, or None. A TCE_PROGRAM that is no program is not passed over in silence."""
+    """The program, or None. A TCE_PROGRAM that is not a program is not passed over in silence."""
     named = os.environ.get("TCE_PROGRAM")
     if named:
         return Path(named) if runs(Path(named)) else None

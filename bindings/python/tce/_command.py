@@ -49,7 +49,7 @@ def _train(words: List[str]) -> int:
     _environment(parser)
     parser.add_argument("--seed", metavar="N", help="run.seed")
     parser.add_argument("--threads", metavar="N", help="run.threads, of the networks")
-    parser.add_argument("--steps", metavar="N", help="run.steps: end after so many environment steps")
+    parser.add_argument("--steps", metavar="N", help="run.steps: end after this many environment steps")
     parser.add_argument("--out", metavar="DIR", help="the run folder")
     parser.add_argument("--resume", metavar="DIR", help="continue the run in DIR")
     parser.add_argument("--restart", action="store_true", help="with --resume: begin again, what is there is moved aside")

@@ -31,7 +31,7 @@ __all__ = ["log_prob", "project", "segment_log_prob", "trajectory"]
 
 
 def _array(value: Any) -> Any:
-    """A tensor as an array of doubles, without a copy where it is one; what is no tensor as it is."""
+    """A tensor as an array of doubles, without a copy where it is one; anything else as it is."""
     return value.detach().to("cpu", torch.float64).contiguous().numpy() if isinstance(value, Tensor) else value
 
 

@@ -22,7 +22,7 @@
 typedef struct stepping stepping;
 
 /*
- * What one step brought. A step that was lost to a fault is no transition: it has reward 0,
+ * What one step brought. A step that was lost to a fault is not a transition: it has reward 0,
  * terminated 1, and `reached` repeats the observation before. Whatever led to that observation ends
  * there; the lost step itself is left out (masked by on-policy methods, flagged in a replay by
  * others).

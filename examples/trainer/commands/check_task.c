@@ -32,7 +32,7 @@ typedef struct record {
     int32_t n_findings;
     finding findings[MAX_FINDINGS];
     char call[CALL_SIZE]; /* under way; "": none yet */
-    int32_t step;         /* 0: the call is no step */
+    int32_t step;         /* 0: the call is not a step */
     int done;             /* the inspection came to its end, with: */
     tce_status status;
     char message[FINDING_SIZE];

@@ -94,7 +94,7 @@ static void warn_of_mixtures(const plot_data *data)
                 if (data->runs[g->runs[a]].s.run.seed == data->runs[g->runs[b]].s.run.seed)
                     fprintf(
                         stderr,
-                        "tce plot: %s and %s have the same seed: they are no independent runs\n",
+                        "tce plot: %s and %s have the same seed: they are not independent runs\n",
                         data->runs[g->runs[b]].folder, data->runs[g->runs[a]].folder);
     }
 }

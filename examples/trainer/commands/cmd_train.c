@@ -36,7 +36,7 @@ static const char OPTIONS[] =
     "Python "
     "carries the run out; `tce train --python NAME --help` tells its options\n"
     "  --threads N     run.threads\n"
-    "  --steps N       run.steps: end after so many environment steps\n"
+    "  --steps N       run.steps: end after this many environment steps\n"
     "  --out DIR       the run folder; default runs/<task>__<method>__<seed>__<time>. Of a queue: "
     "the folder around its runs\n"
     "  --resume DIR    continue the run or the queue in DIR; CONFIG is not needed then\n"

@@ -99,7 +99,7 @@ static tce_status add_row(table *r)
     double *values = r->values + r->n++ * width;
     for (size_t i = 0; i < width; i++)
         if (!csv_number(r->row.fields[i], &values[i]))
-            return fail_line(r, "has a field that is no number");
+            return fail_line(r, "has a field that is not a number");
     for (size_t i = 0; i < width; i++)
         if (!isfinite(values[i]) && (i < POS + r->D || begins(r, r->n - 1)))
             return fail_line(r, "lacks a number");

@@ -21,7 +21,7 @@ void progress_line_start(progress_line *p, const char *doing, size_t total, cons
  * second is over.
  */
 void progress_line_add(progress_line *p, size_t n);
-/* So many of so many are done, to a progress_line; the last call takes the line away. */
+/* Tells a progress_line how many are done; the last call takes the line away. */
 void progress_line_show(void *line, size_t done, size_t total);
 /* Takes the line away. */
 void progress_line_end(progress_line *p);

@@ -118,7 +118,7 @@ static tce_status put_inputs(writer *w)
 
 /* ---- network --------------------------------------------------------------------------------- */
 
-/* A leaky unit in double is no operator of onnxruntime: max(z, LEAK z) is the same. */
+/* A leaky unit in double is not an operator of onnxruntime: max(z, LEAK z) is the same. */
 static void put_activation(writer *w, size_t l)
 {
     static const onnx_attribute SLOPE = { .name = "alpha", .real = (float)LEAK };

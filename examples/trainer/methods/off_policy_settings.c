@@ -9,7 +9,7 @@
 #include "methods/schedules.h"
 #include "methods/time_limit.h"
 
-/* an iteration of the default number of rounds has at least so many environment steps */
+/* an iteration of the default number of rounds has at least this many environment steps */
 #define LEAST_STEPS 1000
 
 #define OWN(field) SETTINGS_OWN(off_policy_settings, field)

@@ -54,7 +54,7 @@ sac_rates off_policy_rates_at(const sac_rates *first, int64_t done, int64_t leng
 tce_status off_policy_save_schedule(tce_store *store, int64_t length);
 tce_status off_policy_load_schedule(const tce_store *store, int64_t *length);
 
-/* Rounds of an iteration, of so many environment steps each. */
+/* Rounds of an iteration, of this many environment steps each. */
 int64_t off_policy_rounds(const settings *s, int64_t steps);
 
 #endif

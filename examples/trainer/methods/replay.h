@@ -27,7 +27,7 @@ typedef struct replay {
     size_t N, width;
     size_t number;   /* bytes of a number */
     int64_t lost;    /* records in the ring that may not be drawn, */
-    int64_t counted; /* as of so many rows: others may come from a checkpoint */
+    int64_t counted; /* as of this many rows: others may come from a checkpoint */
 } replay;
 
 /* Bytes of a number in networks of this precision, TCE_NET_… */

@@ -47,7 +47,7 @@ static const char *said_in(const char *line)
     return NULL;
 }
 
-/* The first line that is no warning goes into the queue. */
+/* The first line that is not a warning goes into the queue. */
 static void keep_message(const queue_job *j, int signal_number)
 {
     char line[4096];

@@ -65,7 +65,7 @@ static tce_status check_seeds(const char *text, size_t n, const uint64_t *seeds)
     return status;
 }
 
-/* Fills seeds [MAX_QUEUE]; 0 when the text is no list. */
+/* Fills seeds [MAX_QUEUE]; 0 when the text is not a list. */
 static size_t read_seeds(const char *text, uint64_t *seeds)
 {
     size_t n = 0;
@@ -387,7 +387,7 @@ int queue_is_settings(const char *name)
     return read_variant(name) < MAX_VARIANTS;
 }
 
-/* 0 when the line is no row of n_fields. */
+/* 0 when the line is not a row of n_fields. */
 static int read_row(char *line, size_t n_fields, queue_entry *entry)
 {
     char *fields[N_FIELDS];

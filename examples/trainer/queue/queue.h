@@ -151,7 +151,7 @@ const char *queue_state_name(int state);
 
 /*
  * Labels of the runs in a folder, for plots: of run i, its folder's name and what follows the method;
- * none where the folder is no queue of several settings. Free with free.
+ * none where the folder is not a queue of several settings. Free with free.
  */
 tce_status queue_run_labels(const char *folder, size_t *n, plot_run_label **out);
 

@@ -40,7 +40,7 @@ tce_status policy_runner_load(policy_runner *p, const char *run,
 tce_status policy_runner_create(policy_runner *p, int32_t n_episodes, tce_pool *pool);
 void policy_runner_close(policy_runner *p);
 
-/* Called after each round of environments: so many episodes of so many have been played. */
+/* Called after each round of environments: how many of all episodes have been played. */
 typedef void (*policy_runner_played)(void *context, size_t done, size_t total);
 
 /*

@@ -21,7 +21,7 @@
 #define FORMAT "1"
 
 /*
- * Counts beyond this are no counts: columns of progress.csv and plots are doubles, which hold all
+ * Counts beyond this are wrong: columns of progress.csv and plots are doubles, which hold all
  * whole numbers up to here.
  */
 #define MOST_STEPS ((int64_t)1 << 53)

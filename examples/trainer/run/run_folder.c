@@ -145,7 +145,7 @@ tce_status run_replace_as(const char *folder, const char *name, const char *writ
     return status == TCE_OK ? file_replace_as(path, writer, write, content) : status;
 }
 
-/* How a file tells the length of an entropy schedule that is no setting (run_keep_schedule). */
+/* How a file tells the length of an entropy schedule that is not a setting (run_keep_schedule). */
 #define SCHEDULE_REMARK "# entropy schedule: %" PRId64 " iterations, as the run began"
 
 static void put_settings(FILE *file, const settings *given,

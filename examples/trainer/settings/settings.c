@@ -266,7 +266,7 @@ static int split_assignment(const char *assignment, setting_entry *out, const ch
     return 1;
 }
 
-/* A word that is no assignment: how to write the one that it is like. */
+/* A word that is not an assignment: how to write the one that it is like. */
 static tce_status fail_assignment(const settings_table *const *methods, const char *word,
                                   const char *where)
 {

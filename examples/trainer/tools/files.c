@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ENXIO stands for what is no regular file, which the system opens or calls a missing device. */
+/* ENXIO stands for what is not a regular file, which the system opens or calls a missing device. */
 static const char *reason_of(int error)
 {
     return error == ENXIO ? "it is not a regular file" : strerror(error);

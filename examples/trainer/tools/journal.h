@@ -66,7 +66,7 @@ int64_t journal_rows_of(const tce_store *store);
 /* Whether the folder has files that the present rows do not need: there is something to trim. */
 int journal_has_old_files(const journal *j);
 
-/* Removes the files that a checkpoint of so many rows, and all later ones, do not need. */
+/* Removes the files that a checkpoint of this many rows, and all later ones, do not need. */
 void journal_trim(const journal *j, int64_t oldest);
 
 #endif

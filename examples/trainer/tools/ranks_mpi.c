@@ -18,7 +18,7 @@
 #include "tools/clock.h"
 #include "tools/ranks.h"
 
-/* MPI counts in int: larger pieces go in blocks of so many bytes. */
+/* MPI counts in int: larger pieces go in blocks of this many bytes. */
 #define BLOCK ((size_t)1 << 30)
 
 /* Looks without rest; then seconds until a rank sleeps between two looks, and for how long. */

@@ -44,7 +44,7 @@ static size_t edit_distance(const char *a, const char *b)
 
 /*
  * How unlike two words are: their distance, and 1 where one is a part of the other. SIZE_MAX: more
- * than half of the characters would have to change, which is no slip of the pen.
+ * than half of the characters would have to change, which is not a slip of the pen.
  */
 static size_t unlikeness(const char *word, const char *other)
 {
