@@ -178,7 +178,12 @@ $(MPI_PROGRAM)-test: $(BUILD)/tests/mpi/ranks.o $(BUILD)/examples/trainer/tools/
 	$(call say,LD,$@)
 	$(Q)$(MPICC) $(SAN) $(COUNT) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LINK_TCE)
 
--include $(MPI_PROGRAM).d $(BUILD)/tests/mpi/ranks.d
+# how long they take for it
+$(MPI_PROGRAM)-network: $(BUILD)/tests/mpi/network.o $(BUILD)/examples/trainer/tools/ranks.o $(BUILD)/examples/trainer/tools/clock.o $(MPI_RANKS) $(LIBTCE)
+	$(call say,LD,$@)
+	$(Q)$(MPICC) $(SAN) $(COUNT) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LINK_TCE)
+
+-include $(MPI_PROGRAM).d $(BUILD)/tests/mpi/ranks.d $(BUILD)/tests/mpi/network.d
 
 # ---- install -----------------------------------------------------------------------------------------
 
