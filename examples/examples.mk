@@ -367,6 +367,14 @@ check-ranks: export TCE_TEST_LONG := 1
 check-ranks: program $(MPI_PROGRAM) $(MPI_PROGRAM)-test | $(VENV)/ready ## every method on 1 to 4 ranks and 1 and 2 threads, and 25 kills: the bytes of one process
 	@$(PYTEST) tests/trainer/test_ranks.py tests/trainer/test_ranks_queue.py
 
+MPICH_NEEDS := command:mpicc.mpich command:mpirun.mpich
+
+.PHONY: deps-mpich
+deps-mpich: ## MPICH, beside Open MPI
+	$(call needs,$(MPICH_NEEDS))
+
+deps-long: deps-mpich
+
 check-mpich: ## the same with MPICH
 	@$(MAKE) MPICC=mpicc.mpich MPI_PROGRAM=$(BIN)/tce-mpich check-ranks
 

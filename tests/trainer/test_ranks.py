@@ -170,7 +170,8 @@ class Killed:
 def test_kills_of_a_rank_lose_nothing(tmp_path: Path, method: str) -> None:
     n_kills = 5 if LONG else 3
     config = tmp_path / "config.yaml"
-    config.write_text(SETTINGS[method].replace("iterations: 6, checkpoint_every: 2", "iterations: 80, checkpoint_every: 1"), encoding="utf-8")
+    config.write_text(SETTINGS[method].replace("iterations: 6, checkpoint_every: 2", "iterations: 80, checkpoint_every: 1")
+                      .replace("every: 2,", "every: 40,"), encoding="utf-8")
     assert tce("train", config, "--quiet", "--out", tmp_path / "alone").returncode == 0
     want = content(tmp_path / "alone")
     killed = Killed(3)
