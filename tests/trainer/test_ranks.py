@@ -16,8 +16,9 @@ from running import LONG, PATIENCE, PROGRAM, checkpoints, compile_tasks, content
 MPI = Path(os.environ.get("TCE_MPI", PROGRAM.with_name("tce-mpi")))
 MPIRUN = os.environ.get("TCE_MPIRUN", "mpirun")
 
-# a fault must not hold the tests up
-LIMIT = 60 * PATIENCE
+# seconds that a run may take, and that a job may take to end after a fault
+LIMIT = 120 * PATIENCE
+FAULT = 60 * PATIENCE
 
 
 def open_mpi() -> bool:
@@ -162,7 +163,7 @@ class Killed:
                 self.n_killed += 1
         began = time.monotonic()
         _, self.said = job.communicate(timeout=LIMIT)
-        assert not kill or job.returncode == 0 or time.monotonic() - began < 20 * PATIENCE
+        assert not kill or job.returncode == 0 or time.monotonic() - began < FAULT
         return job.returncode == 0
 
 
@@ -170,7 +171,7 @@ class Killed:
 def test_kills_of_a_rank_lose_nothing(tmp_path: Path, method: str) -> None:
     n_kills = 5 if LONG else 3
     config = tmp_path / "config.yaml"
-    config.write_text(SETTINGS[method].replace("iterations: 6, checkpoint_every: 2", "iterations: 80, checkpoint_every: 1")
+    config.write_text(SETTINGS[method].replace("iterations: 6, checkpoint_every: 2", "iterations: 40, checkpoint_every: 1")
                       .replace("every: 2,", "every: 40,"), encoding="utf-8")
     assert tce("train", config, "--quiet", "--out", tmp_path / "alone").returncode == 0
     want = content(tmp_path / "alone")
@@ -194,7 +195,7 @@ def test_a_rank_that_dies_ends_the_job_with_a_word_on_what_to_do(alone: Callable
     os.kill(found[1], signal.SIGKILL)
     began = time.monotonic()
     shown, said = job.communicate(timeout=LIMIT)
-    assert job.returncode != 0 and time.monotonic() - began < 20 * PATIENCE
+    assert job.returncode != 0 and time.monotonic() - began < FAULT
     assert f"--resume {tmp_path / 'run'}" in shown
     # MPICH names the process, and kills the others before they can say a word
     if open_mpi():
