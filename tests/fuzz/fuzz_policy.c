@@ -8,12 +8,16 @@
 #include <tce/tce.h>
 
 #include "export/export_c.h"
+#include "export/export_onnx.h"
 #include "fuzz.h"
 
 /* More than any policy in use needs. */
 #define BUDGET ((size_t)64 << 20)
 
 enum { N_TIMES = 3 };
+
+/* Steps of an episode beyond which a path takes longer than an input should. */
+#define MOST_STEPS 10000
 
 static size_t granted;
 
@@ -83,6 +87,23 @@ static void save(const tce_policy *policy, const tce_mp *mp, const tce_hooks *ho
     tce_store_free(store);
 }
 
+/* As C and as an ONNX model, or why not. */
+static void export(const tce_store *store)
+{
+    const onnx_texts texts = { "a,b", "rad" };
+    int32_t shape[4] = { 0 };
+    protobuf model = { 0 };
+    FILE *out = fopen("/dev/null", "w");
+    must(out != NULL);
+    if (export_c(store, "arm", out) != TCE_OK)
+        must(tce_error_message()[0] != '\0');
+    fclose(out);
+    if (tce_store_read(store, "input.shape", TCE_STORE_I32, 4, shape) == TCE_OK &&
+        shape[2] <= MOST_STEPS && export_onnx(store, "arm", &texts, &model) != TCE_OK)
+        must(tce_error_message()[0] != '\0');
+    protobuf_free(&model);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     tce_store *store = NULL;
@@ -105,13 +126,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         save(policy, mp, &hooks);
     }
     const char *outputs = tce_store_get_text(store, "outputs");
-    if (policy && (mp || (outputs && strcmp(outputs, "actions") == 0))) {
-        FILE *out = fopen("/dev/null", "w");
-        must(out != NULL);
-        if (export_c(store, "arm", out) != TCE_OK)
-            must(tce_error_message()[0] != '\0');
-        fclose(out);
-    }
+    if (policy && (mp || (outputs && strcmp(outputs, "actions") == 0)))
+        export(store);
     tce_policy_free(policy);
     tce_mp_free(mp);
     tce_store_free(store);

@@ -57,7 +57,7 @@ for method in ppo gsde trpl sac pink sac_mp; do
     tce train --quiet --resume "$folder/$method.two" run.iterations=3
     cmp "$folder/$method/progress.csv" "$folder/$method.two/progress.csv" || fail "$method: a resumed run has other numbers"
     tce eval "$folder/$method" --episodes 2
-    tce export "$folder/$method" --out "$folder/export"
+    tce export "$folder/$method" --out "$folder/export" --onnx
     tce plot "$folder/$method" --no-pictures --episodes 2 --samples 3 --out "$folder/plots"
     tce plot "$folder/$method" --no-pictures --episodes 2 --out "$folder/plots"
 done

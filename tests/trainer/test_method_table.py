@@ -129,6 +129,15 @@ class Cells:
         subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-DARM_MAIN", "-o", program, out / "arm.c", "-lm"], check=True)
         subprocess.run([program], check=True, stdout=subprocess.DEVNULL)
 
+    def onnx(self) -> None:
+        import test_onnx
+        import tce
+
+        out = self.folder / "onnx"
+        done = running.tce("export", self.run, "--out", out, "--c", "arm", "--onnx")
+        assert done.returncode == 0, done.stderr
+        test_onnx.check(tce.load(self.run), test_onnx.session(out / "arm.onnx"), test_onnx.TOLERANCE["float"], 20)
+
     def safetensors(self) -> None:
         import numpy
         import tce
@@ -221,7 +230,7 @@ class Cells:
 CELLS: List[Tuple[str, Callable[[Cells], None]]] = [
     ("train", Cells.train), ("evaluate", Cells.evaluate), ("video", Cells.video), ("curves", Cells.curves),
     ("smoothness", Cells.smoothness), ("correlation", Cells.correlation), ("TensorBoard", Cells.tensorboard), ("export C", Cells.export_c),
-    ("safetensors", Cells.safetensors), ("resume", Cells.resume), ("Ctrl-C", Cells.ctrl_c), ("faults", Cells.faults), ("threads", Cells.threads),
+    ("export ONNX", Cells.onnx), ("safetensors", Cells.safetensors), ("resume", Cells.resume), ("Ctrl-C", Cells.ctrl_c), ("faults", Cells.faults), ("threads", Cells.threads),
     ("bench", Cells.bench), ("queue", Cells.queue), ("seeds", Cells.seeds), ("Python", Cells.python)]
 
 

@@ -142,6 +142,11 @@ def test_what_no_model_can_be_made_of_is_said_before_anything_is_written(tmp_pat
     assert result.returncode == 1 and "duration" in result.stderr and "--onnx" in result.stderr
     result = tce("export", save(tmp_path, library.ProMP(n_dof=2, n_basis=4)), "--onnx", "--joints", "a,b,c", "--out", out)
     assert result.returncode == 1 and "3 joints are named, the policy moves 2" in result.stderr
+    mp = library.ProMP(n_dof=2, n_basis=4)
+    policy = library.Policy(n_obs=3, n_dims=mp.n_params, hidden=[8], random=library.Random(1))
+    library.save_policy(tmp_path / "long.safetensors", policy, mp, n_steps=2**31 - 1, dt=0.04)
+    result = tce("export", tmp_path / "long.safetensors", "--onnx", "--out", out)
+    assert result.returncode == 1 and "paths of 2147483647 steps are too long" in result.stderr
     result = tce("export", file, "--unit", "rad", "--out", out)
     assert result.returncode == 2 and "add --onnx" in result.stderr
     assert not out.exists()

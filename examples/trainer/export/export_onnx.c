@@ -19,6 +19,9 @@
 /* slope of a leaky unit below 0 */
 #define LEAK 0.01
 
+/* numbers of a path's matrices; a model may have 2 GB at most */
+#define MOST_NUMBERS ((size_t)1 << 26)
+
 enum { NAME = 32, TEXT = 128 };
 
 typedef struct writer {
@@ -258,6 +261,9 @@ static tce_status read_matrices(const agent *a, path_matrices *m)
     m->C = tce_mp_n_columns(a->mp);
     /* a ProMP has no start, and a ProDMP rests until its delay is over */
     m->S = o.kind == TCE_MP_PROMP ? 0 : o.kind == TCE_MP_PRODMP && o.delay > 0.0 ? 1 : 2;
+    if (m->C + m->S > MOST_NUMBERS / m->T)
+        return tce_fail(TCE_E_UNSUPPORTED, "paths of %zu steps are too long for an ONNX model",
+                        m->T);
     double *work = array_of_doubles(a->D * (m->C + 2) + m->T * (1 + 2 * a->D), &failed);
     m->position = array_of_doubles((m->C + m->S) * m->T, &failed);
     m->velocity = array_of_doubles((m->C + m->S) * m->T, &failed);
