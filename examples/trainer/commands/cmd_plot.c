@@ -47,6 +47,7 @@ static const char OPTIONS[] =
 
 /* More than anybody waits for. */
 #define MAX_EPISODES 1000000
+#define MAX_SAMPLES 100000
 #define MAX_THREADS 1024
 
 /* Of one task; those of many tasks would take hours, and correlation matrices of all gigabytes. */
@@ -218,7 +219,7 @@ static int take_option(plot_arguments *a, int c, char **argv)
         o->n_episodes = read_count(optarg, MAX_EPISODES);
         break;
     case 'S':
-        o->n_samples = read_count(optarg, MAX_EPISODES);
+        o->n_samples = read_count(optarg, MAX_SAMPLES);
         break;
     case 't':
         o->n_threads = read_count(optarg, MAX_THREADS);
@@ -243,7 +244,7 @@ static int check_option(const plot_arguments *a, int c)
                           optarg);
     if (a->options.n_samples < 0 || a->options.n_samples == 1)
         return fail_usage("plot", "--samples \"%s\" must be a whole number from 2 to %d, or 0",
-                          optarg, MAX_EPISODES);
+                          optarg, MAX_SAMPLES);
     if (a->smooth < 0.0)
         return fail_usage("plot", "--smooth \"%s\" must be a number of at least 0 and below 1",
                           optarg);

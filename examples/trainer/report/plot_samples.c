@@ -230,6 +230,9 @@ tce_status plot_sample_actions(const policy_runner *p, size_t n_episodes, tce_po
     double *samples = NULL;
     tce_status status = create(&x, p, n_episodes, pool);
     if (status == TCE_OK)
+        status = memory_check((double)n_episodes * (double)(x.T * x.P * sizeof *samples),
+                              "this number of episodes", "lower --samples");
+    if (status == TCE_OK)
         samples = array_of_doubles(n_episodes * x.T * x.P, &failed);
     if (failed)
         status = tce_fail(TCE_E_NOMEM, "no memory for %zu episodes: lower --samples", n_episodes);
