@@ -117,6 +117,7 @@ def main() -> int:
             (site.pages / "images").mkdir(parents=True, exist_ok=True)
             shutil.copy(path, site.pages / "images")
     site.add_sources()
+    shutil.copy("docs/site/extra.css", site.pages)
     shutil.copy("docs/site/mkdocs.yml", out / "mkdocs.yml")
     return subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "-f", out / "mkdocs.yml"], check=False).returncode
 
