@@ -21,7 +21,7 @@ draw() {
     reacher5.png)
         eval_run "$1" reacher5/tce-1 6 --moments 6 --size 800x600 --picture "$images/$1" ;;
     hopper_jump.png)
-        eval_run "$1" hopper_jump/tce-1 1 --moments 8 --size 800x600 --picture "$images/$1" ;;
+        eval_run "$1" hopper_jump/tce-1 1 --moments 6 --size 640x480 --picture "$images/$1" ;;
     table_tennis.png)
         eval_run "$1" table_tennis/tce-1 3 --moments 8 --size 800x600 --picture "$images/$1" ;;
     box_pushing.png)
