@@ -12,7 +12,7 @@
     do {                                                                                      \
         if (!(what)) {                                                                        \
             fprintf(stderr, "rank %d, line %d: %s\n", (int)ranks_rank(job), __LINE__, #what); \
-            ranks_abort(job, 1);                                                              \
+            exit(1);                                                                          \
         }                                                                                     \
     } while (0)
 

@@ -53,8 +53,6 @@ tce_status ranks_begin(ranks **out);
 int ranks_are_possible(void);
 /* Leaves it: the last call of every rank. After a call that was broken off all processes end. */
 void ranks_end(ranks *r);
-/* Ends the processes of all ranks at once, with this exit status. */
-void ranks_abort(ranks *r, int code);
 
 /*
  * Asked while a rank waits for others: once it returns not 0, the ranks have been told to end.

@@ -283,13 +283,6 @@ void ranks_end(ranks *r)
         free_job(r->user);
 }
 
-void ranks_abort(ranks *r, int code)
-{
-    (void)r;
-    MPI_Abort(MPI_COMM_WORLD, code);
-    exit(code);
-}
-
 void ranks_watch(ranks *r, int (*told_to_end)(void))
 {
     if (r)

@@ -2,7 +2,6 @@
  * One process: the ranks of `tce` and of the library for other hosts.
  */
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "tools/ranks.h"
 
@@ -20,12 +19,6 @@ int ranks_are_possible(void)
 void ranks_end(ranks *r)
 {
     (void)r;
-}
-
-void ranks_abort(ranks *r, int code)
-{
-    (void)r;
-    exit(code);
 }
 
 void ranks_watch(ranks *r, int (*told_to_end)(void))
