@@ -291,7 +291,7 @@ check-tsan: TSAN_SUITES := $(TSAN_QUICK)
 check-tsan-all: TSAN_SUITES := $(THREADED)
 
 .PHONY: check-tsan check-tsan-all
-check-tsan: ## suites of the thread pool and of roll-outs under the thread sanitizer
+check-tsan: ## suites of the thread pool and of rollouts under the thread sanitizer
 check-tsan-all: ## all suites with threads under the thread sanitizer
 check-tsan check-tsan-all:
 	@$(MAKE) BUILD=$(BUILD)/tsan SANITIZE=thread $(TSAN_SUITES:$(BUILD)/%=$(BUILD)/tsan/%) $(TOYS:$(BUILD)/%=$(BUILD)/tsan/%)

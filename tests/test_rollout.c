@@ -753,7 +753,7 @@ START_TEST(raw_actions_step_each_environment_once)
 }
 END_TEST
 
-/* Numbers of a row of states: the task's, and the roll-out's own. */
+/* Numbers of a row of states: the task's, and the rollout's own. */
 enum { WORDS = 7, ROW = S + WORDS };
 
 START_TEST(states_go_out_and_in)

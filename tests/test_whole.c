@@ -407,7 +407,7 @@ START_TEST(gradient_of_the_whole_chain_matches_finite_differences)
     c.options = (policy_update_options){ .entropy_bonus = 0.1,
                                          .bounds = { sizeof c.options.bounds, 1e-3, 1e-5, -1e3 } };
 
-    /* the policy has moved on from the roll-out's, so that the trust region is active */
+    /* the policy has moved on from the rollout's, so that the trust region is active */
     c.n = tce_policy_n_weights(w.policy);
     double *memory = calloc(4 * c.n, sizeof *memory);
     ck_assert_ptr_nonnull(memory);

@@ -1,5 +1,5 @@
 /*
- * What roll-outs and inspections share: calling into a task, making its environments.
+ * What rollouts and inspections share: calling into a task, making its environments.
  */
 #ifndef TCE_ENV_INTERNAL_H
 #define TCE_ENV_INTERNAL_H

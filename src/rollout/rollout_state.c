@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The roll-out's own numbers, behind those of the task. */
+/* The rollout's own numbers, behind those of the task. */
 enum {
     WORD_STATE, /* TCE__EPISODE_… */
     WORD_EPISODE_HIGH,

@@ -70,7 +70,7 @@ CASES = [
 THREADS_GAIN = 1.4
 THREADS_WORDS = WIDE + ["run.iterations=60", "collect.rounds=50", "run.checkpoint_every=1000000", "evaluate.every=0", "evaluate.episodes=1"]
 
-# roll-outs by raw actions on two threads, acting included, beside bare mj_step calls on as many
+# rollouts by raw actions on two threads, acting included, beside bare mj_step calls on as many
 ROLLOUT_SHARE = 0.95
 ROLLOUTS = {
     "box_pushing_dense": ["collect.environments=38", "collect.steps=50", "policy.epochs=1", "update.minibatches=1"],
@@ -219,7 +219,7 @@ def show_rollouts(options: argparse.Namespace, goals: Goals) -> None:
         for threads in (1, 2):
             best = max(
                 iterations_of(options.program, f"{task}/ppo", words, ROLLOUT_ITERATIONS, threads)["rollouts_reached_best"] for _ in range(options.rounds))
-            goals.add(f"{task}: roll-outs, per cent of bare mj_step, {threads} thread{'s' * (threads > 1)}, by the clock", 100 * best,
+            goals.add(f"{task}: rollouts, per cent of bare mj_step, {threads} thread{'s' * (threads > 1)}, by the clock", 100 * best,
                       100 * ROLLOUT_SHARE, "%")
 
 

@@ -24,7 +24,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=20480)
     parser.add_argument("--begin", type=int, default=4096)
     parser.add_argument("--environments", type=int, default=1)
-    parser.add_argument("--rollout", type=int, default=128, help="steps of an environment per roll-out")
+    parser.add_argument("--rollout", type=int, default=128, help="steps of an environment per rollout")
     parser.add_argument("--hidden", type=int, default=64)
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--threads", type=int, default=1)

@@ -122,7 +122,7 @@ def test_the_last_step_is_an_end_whatever_the_environment_says(task) -> None:
     np.testing.assert_array_equal(results[1].truncated, results[0].truncated)
     np.testing.assert_array_equal(results[1].rewards, results[0].rewards)
 
-    # single steps of a roll-out end too, and then nothing happens until the reset
+    # single steps of a rollout end too, and then nothing happens until the reset
     rollout.reset()
     flags = [rollout.step(np.zeros((3, 1)))[1]["truncated"].tolist() for _ in range(12)]
     assert flags == [[0] * 3] * 9 + [[1] * 3] * 3

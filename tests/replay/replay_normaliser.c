@@ -1,5 +1,5 @@
 /*
- * Running normalisers of observations and returns, as a roll-out of the trainer's PPO has them
+ * Running normalisers of observations and returns, as a rollout of the trainer's PPO has them
  * after each of its steps; and as an evaluation has them, where they rest.
  */
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "methods/on_policy.h"
 #include "replay_tape.h"
 
-/* ---- in a roll-out --------------------------------------------------------------------------- */
+/* ---- in a rollout ---------------------------------------------------------------------------- */
 
 enum { N_ACTIONS = 1, N_WORDS = 14, WORD = 64 };
 
@@ -51,7 +51,7 @@ static void compare_terminal(replay_case *c, const json_t *step, const on_policy
         json_decref(wrapped);
         replay_compare_with(c, "terminal_observation", l->O, got, want, TOL_RIVALS);
 
-        /* where the time was up and nothing else, the roll-out has judged it */
+        /* where the time was up and nothing else, the rollout has judged it */
         if (!t->terminated[at])
             replay_compare_with(c, "terminal_observation", l->O, l->terminal + n_cut++ * l->O, want,
                                 TOL_RIVALS);
@@ -86,7 +86,7 @@ static void compare_step(const watcher *w, size_t k)
     compare_terminal(w->c, step, l, w->tape, k - 1);
 }
 
-/* Asked for noise, a roll-out stands between two steps. */
+/* Asked for noise, a rollout stands between two steps. */
 static void watch(void *context, int64_t i, int64_t step, size_t n, double *out)
 {
     (void)i;

@@ -260,7 +260,7 @@ void replay_objective(replay_case *c)
 
     const double *advantages = replay_advantages(c, E, grid.T, J, pairs);
 
-    /* old likelihood: computed from the roll-out's Gaussian where that is given */
+    /* old likelihood: computed from the rollout's Gaussian where that is given */
     double *log_prob = replay_zeros(c, E * J);
     tce_segment_paths paths = { .struct_size = sizeof paths,
                                 .E = E,

@@ -288,7 +288,7 @@ void replay_gsde_minibatch_updates(replay_case *c)
     minibatch_updates(c, 1);
 }
 
-/* What the roll-out's networks say of its samples, and the advantages [E, T]. */
+/* What the rollout's networks say of its samples, and the advantages [E, T]. */
 static step_samples judge_samples(replay_case *c, networks *n, size_t E, size_t T)
 {
     const size_t rows = E * T, O = n->policy.n_in;
@@ -361,7 +361,7 @@ static void check_matrices(replay_case *c, const networks *n, size_t E, size_t T
     replay_compare_rivals(c, c->root, "actions", E * T * n->A, actions);
 }
 
-/* A roll-out over a tape, and epochs on all of it. */
+/* A rollout over a tape, and epochs on all of it. */
 static void updates(replay_case *c, int with_noise)
 {
     size_t shape[REPLAY_MAX_RANK];

@@ -1,6 +1,6 @@
 /*
  * Cases of what is reported about runs (examples/trainer/report/stats.h), and of returns with time
- * limits: advantages of step-based roll-outs, interquartile mean with its bootstrap, performance
+ * limits: advantages of step-based rollouts, interquartile mean with its bootstrap, performance
  * profile, jerk, correlation.
  */
 #include <math.h>

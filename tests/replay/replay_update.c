@@ -2,7 +2,7 @@
  * Whole policy updates: several epochs of predict, project, surrogate, gradient, Adam, each
  * compared in every number the case has.
  *
- * The roll-out's (mean, L) is what the policy predicts before the first epoch, unless old_mean and
+ * The rollout's (mean, L) is what the policy predicts before the first epoch, unless old_mean and
  * old_chol are given. Paths start at init_time (0) with velocity 0; their times are init_time + dt
  * (1 … steps).
  */
@@ -240,7 +240,7 @@ static void create_paths(replay_case *c, update *u)
     u->segments.segment = replay_segment(c, &setup);
 }
 
-/* The roll-out's Gaussians and the likelihoods under them. */
+/* The rollout's Gaussians and the likelihoods under them. */
 static void create_batch(replay_case *c, update *u)
 {
     double *old_mean = replay_zeros(c, u->E * u->P);

@@ -82,7 +82,7 @@ void world_start(world *w, const world_options *options);
 tce_status world_create(world *w, const tce_hooks *hooks);
 
 /*
- * One iteration of TCE: roll-out, returns, segments, critic epochs, policy epochs. Allocates
+ * One iteration of TCE: rollout, returns, segments, critic epochs, policy epochs. Allocates
  * nothing.
  */
 tce_status world_iterate(world *w);

@@ -219,9 +219,9 @@ def test_bench_of_a_method_that_acts_at_every_step_times_the_physics_of_its_roll
     assert report["env_steps"] == 2 * 50
     # both are of the same steps, in other iterations
     assert 0.3 < report["mj_step_seconds"] / report["processor_seconds"] < 2.0
-    # by the clock: a part of the roll-outs
+    # by the clock: a part of the rollouts
     assert 0.0 < report["rollouts_reached"] <= report["rollouts_reached_best"] < 1.0
-    assert "roll-outs reach" in tce("bench", *words).stdout
+    assert "rollouts reach" in tce("bench", *words).stdout
     plans = json.loads(tce("bench", "--json", "--iterations", "1", *SMALL).stdout)
     assert "mj_step_seconds" not in plans
 

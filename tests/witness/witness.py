@@ -37,7 +37,7 @@ SMALLER = ["run.iterations=3", "run.checkpoint_every=2", "evaluate.every=2", "ev
 EPISODIC = ["collect.episodes=32", "collect.environments=12", "policy.epochs=10", "critic.epochs=10"]
 OFF_POLICY = ["collect.number_samples=8", "collect.rounds=10", "collect.learning_starts=40", "update.gradient_steps=2", "update.batch_size=64",
               "update.replay_size=120"]
-# roll-outs that stop inside an episode
+# rollouts that stop inside an episode
 ON_POLICY = ["collect.environments=5", "collect.steps=130", "update.minibatches=4", "update.batch_size=0", "policy.epochs=3"]
 SAC_MP = ["collect.episodes=24", "collect.environments=12", "collect.rounds=1", "collect.learning_starts=30", "update.gradient_steps=3",
           "update.batch_size=32", "update.replay_size=60"]

@@ -1,5 +1,5 @@
 """Temporally-correlated episodic reinforcement learning: movement primitives, Gaussians on Cholesky factors,
-trust-region projection, the segment objective, networks and roll-outs, computed by the C library libtce.
+trust-region projection, the segment objective, networks and rollouts, computed by the C library libtce.
 
 Arrays are numpy, float64, [E, T, D]: episodes, steps, degrees of freedom. A C-contiguous float64 array is used
 where it lies; anything else is converted. Failures raise TceError or one of its classes with libtce's message.

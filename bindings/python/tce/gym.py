@@ -356,7 +356,7 @@ def _put(infos: Dict[str, Any], mask: AnyArray, arrays: Dict[str, Any]) -> None:
 
 
 class _Vector(_Limited, gymnasium.vector.VectorEnv[Array, Array, Array]):
-    """What both kinds of vectors share: a roll-out on a thread pool, a generator for each environment, and when which is reset.
+    """What both kinds of vectors share: a rollout on a thread pool, a generator for each environment, and when which is reset.
 
     Environment i draws its episodes from a generator of its own, as a single environment does: reset(seed=s) seeds it
     with s + i, a list with its own entry, and None, alone or in a list, lets it continue. An environment that is seeded with s starts

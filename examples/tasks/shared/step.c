@@ -65,7 +65,7 @@ void step_as_original(const mjModel *model, mjData *data, int n)
 
 /* ---- what they cost -------------------------------------------------------------------------- */
 
-static int32_t measuring; /* changed between roll-outs, not during one */
+static int32_t measuring; /* changed between rollouts, not during one */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tasks_step_cost sums;
 

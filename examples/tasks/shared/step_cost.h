@@ -16,7 +16,7 @@ typedef struct tasks_step_cost {
 
 /*
  * measure 1: resets the sums; from now on the steps of the tasks are timed. measure 0: no
- * more. *out: the sums until now. Results of tasks do not change. Not during a roll-out.
+ * more. *out: the sums until now. Results of tasks do not change. Not during a rollout.
  */
 typedef void (*tasks_step_cost_function)(int32_t measure, tasks_step_cost *out);
 void tce_tasks_step_cost(int32_t measure, tasks_step_cost *out);

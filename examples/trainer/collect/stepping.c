@@ -1,5 +1,5 @@
 /*
- * Environments stepped by raw actions. A roll-out of a single environment each lets one pool item
+ * Environments stepped by raw actions. A rollout of a single environment each lets one pool item
  * step it, ask for its metrics at an end and reset it, without waiting for the others in between.
  */
 #include "collect/stepping.h"

@@ -58,7 +58,7 @@ struct stepping {
     size_t *shares;    /* [ranks + 1] environments that each rank steps */
     size_t begin, end; /* those of this process */
     /*
-     * [end - begin], one at least: a roll-out of one environment each, so that an item has its own
+     * [end - begin], one at least: a rollout of one environment each, so that an item has its own
      */
     tce_rollout **envs;
     size_t n_envs;

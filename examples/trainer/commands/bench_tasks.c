@@ -1,10 +1,10 @@
 /*
  * tce bench --tasks: what a step of each task costs beside the mj_step calls in it.
  *
- * Roll-outs on the thread pool along random paths of a ProDMP, in rounds. A round runs the same
+ * Rollouts on the thread pool along random paths of a ProDMP, in rounds. A round runs the same
  * episodes twice: as in training, for the processor time of all threads; and with a clock around
  * the physics (examples/tasks/shared/step_cost.h). With c the cost of a step and b that of the
- * mj_step calls in it, with as many threads busy, roll-outs reach b / c of what n threads of bare
+ * mj_step calls in it, with as many threads busy, rollouts reach b / c of what n threads of bare
  * calls would. Printed are medians over rounds, which other programs on the machine disturb least.
  */
 #define _GNU_SOURCE /* dladdr */

@@ -6,7 +6,7 @@
  * iteration the mean policy plays as many episodes, and every thread at once, for itself, runs them
  * again straight through the task's functions, so that cores share what they share in training.
  * A method that collects steps instead of episodes has as many as an evaluation; each of its timed
- * iterations is followed by one with a clock around the physics, which tells how near its roll-outs
+ * iterations is followed by one with a clock around the physics, which tells how near its rollouts
  * come to bare mj_step calls on as many threads.
  * What is left is the method's and the library's own. Reported is the iteration whose rest is the
  * median share of it: its numbers belong together, and a moment when the machine was busy does not
@@ -54,7 +54,7 @@ enum {
     STEPS,
     ENVIRONMENT,
     PHYSICS,   /* 0 where it is not known, as the next one */
-    REACHED,   /* physics per thread / wall-clock time of the roll-outs that it is of */
+    REACHED,   /* physics per thread / wall-clock time of the rollouts that it is of */
     RUN_CALLS, /* of ranks: collective calls and bytes received, for episodes and agreement */
     RUN_BYTES,
     POOL_CALLS, /* and for passes of networks */
@@ -175,7 +175,7 @@ static tce_status time_learner(bench *b, double *row)
     return status;
 }
 
-/* Every phase but the update is of the roll-outs. */
+/* Every phase but the update is of the rollouts. */
 static double rollout_seconds(const bench *b, const double *row)
 {
     double sum = 0.0;
@@ -247,7 +247,7 @@ static const double *median_row(const bench *b)
     return b->rows + (size_t)(b->iterations - 1) / 2 * b->n_row;
 }
 
-/* The largest share of bare mj_step calls that roll-outs reached: what disturbs them lowers it. */
+/* The largest share of bare mj_step calls that rollouts reached: what disturbs them lowers it. */
 static double best_reached(const bench *b)
 {
     double best = 0.0;
@@ -326,7 +326,7 @@ static void print_table(const bench *b)
     print_part("environment", row[ENVIRONMENT], row[PROCESSOR], note);
     if (row[PHYSICS] > 0.0) {
         snprintf(note, sizeof note,
-                 "%.2f us per step; by the clock, roll-outs reach %.1f %% of it, at best %.1f %%",
+                 "%.2f us per step; by the clock, rollouts reach %.1f %% of it, at best %.1f %%",
                  1e6 * row[PHYSICS] / row[STEPS], 100.0 * row[REACHED], 100.0 * best_reached(b));
         print_part("mj_step alone", row[PHYSICS], row[PROCESSOR], note);
     }

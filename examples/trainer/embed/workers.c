@@ -3,8 +3,8 @@
  * arrays through memory that both processes have. No thread needs anything but this file to wait
  * for an answer, so an interpreter in this process is not in the way of its pool.
  *
- * A path is one request: it is sent when the path is known, and the steps of the roll-out then read
- * what has come of it. The worker stops where the episode ends or fails, as the roll-out does.
+ * A path is one request: it is sent when the path is known, and the steps of the rollout then read
+ * what has come of it. The worker stops where the episode ends or fails, as the rollout does.
  */
 #define _XOPEN_SOURCE 700 /* mkstemp, waitid */
 
@@ -53,7 +53,7 @@ typedef struct remote {
     int32_t n_steps;
     char *text; /* message, 0, traceback; the environment's to free */
 
-    /* a path: the one that was sent, and how many of its steps the roll-out has read */
+    /* a path: the one that was sent, and how many of its steps the rollout has read */
     const double *path;
     int waiting; /* for the path's answer */
     int32_t next;
@@ -447,7 +447,7 @@ static tce_status remote_step(void *instance, const double *pos, const double *v
     remote *r = instance;
     const size_t D = (size_t)r->all->spec.n_dof;
 
-    /* the roll-out reads the path that was announced, row after row */
+    /* the rollout reads the path that was announced, row after row */
     const int announced = r->path && pos == r->path + (size_t)r->next * D;
     tce_status status = TCE_OK;
     if (!announced) {

@@ -1,5 +1,5 @@
 /*
- * The roll-out and what follows it, for all step-based on-policy methods.
+ * The rollout and what follows it, for all step-based on-policy methods.
  *
  * Observations meet the statistics that they have just entered [rivals 1.4]; so do terminal
  * observations, which never enter. Discounted returns G are normalised by their variance alone.
@@ -355,7 +355,7 @@ const agent *on_policy_agent(const void *self)
     return &((const on_policy *)self)->agent;
 }
 
-/* ---- roll-out -------------------------------------------------------------------------------- */
+/* ---- rollout --------------------------------------------------------------------------------- */
 
 static tce_status see(const on_policy *l, size_t n, const double *obs, double *out)
 {
@@ -618,7 +618,7 @@ static double explained_variance(const step_rollout *r)
     return squares[0] > 0.0 ? 1.0 - squares[1] / squares[0] : NAN;
 }
 
-/* Mean standard deviation over the roll-out's last step. */
+/* Mean standard deviation over the rollout's last step. */
 static double mean_std(const on_policy *l)
 {
     const size_t n = l->way.gsde ? l->N * l->A : l->A;

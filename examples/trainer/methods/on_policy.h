@@ -1,9 +1,9 @@
 /*
  * What PPO, gSDE and step-based TRPL are made of: a Gaussian over actions, a value network, running
- * normalisers, and a roll-out of S steps in N environments that continues where the last one
+ * normalisers, and a rollout of S steps in N environments that continues where the last one
  * stopped. A method adds its update.
  *
- * Samples of a roll-out are numbered environment * S + step.
+ * Samples of a rollout are numbered environment * S + step.
  */
 #ifndef TRAINER_ON_POLICY_H
 #define TRAINER_ON_POLICY_H
@@ -57,7 +57,7 @@ extern const char *const ON_POLICY_PHASES[];
 extern const char *const ON_POLICY_COLUMNS[];
 
 /*
- * Where the numbers come from that a roll-out and its updates draw. Those of a run are functions of
+ * Where the numbers come from that a rollout and its updates draw. Those of a run are functions of
  * its seed and of what they are for; a test has others.
  */
 typedef struct on_policy_draws {
@@ -71,7 +71,7 @@ typedef struct on_policy_draws {
                         uint32_t *out);
 } on_policy_draws;
 
-/* One roll-out, as the updates see it; samples number * S + step. */
+/* One rollout, as the updates see it; samples number * S + step. */
 typedef struct step_rollout {
     double *obs;                  /* [N, S, O] normalised */
     double *actions;              /* [N, S, A] as drawn */
@@ -81,7 +81,7 @@ typedef struct step_rollout {
     uint8_t *ends;                /* [N, S] */
     uint8_t *lost;                /* [N, S] steps that are no transition */
     double *advantages, *returns; /* [N, S] */
-    double *means;                /* [N, S, A] of the roll-out's policy, for TRPL */
+    double *means;                /* [N, S, A] of the rollout's policy, for TRPL */
     double *deviations;           /* [A] */
     size_t n_valid;
     uint32_t *valid; /* [n_valid] samples that are not lost */
@@ -89,14 +89,14 @@ typedef struct step_rollout {
 
 typedef struct on_policy on_policy;
 
-/* How a method updates: after roll-out i, out [n_own] as its own columns. */
+/* How a method updates: after rollout i, out [n_own] as its own columns. */
 typedef struct on_policy_way {
     tce_status (*update)(on_policy *l, int64_t i, double *out);
     size_t n_own; /* columns of the method, after the shared ones */
     const char *const *own;
     int32_t spread;    /* TCE_POLICY_… of deviations */
     int32_t gsde;      /* state-dependent noise */
-    int32_t projected; /* a trust region around the roll-out's policy, whose means are kept */
+    int32_t projected; /* a trust region around the rollout's policy, whose means are kept */
 } on_policy_way;
 
 struct on_policy {
@@ -122,7 +122,7 @@ struct on_policy {
 
     int64_t iteration;      /* the one under way */
     double acting;          /* seconds that it has spent on networks */
-    int64_t step;           /* of the roll-out */
+    int64_t step;           /* of the rollout */
     int64_t total_steps;    /* that schedules count to */
     int64_t n_steps;        /* environment steps of the run so far */
     double *obs;            /* [N, O] as the networks see what is acted on */
@@ -146,10 +146,10 @@ struct on_policy {
  */
 double step_schedule(int32_t kind, double first, double last, double done);
 
-/* Share of the schedules' length that is over, with the roll-out just collected. */
+/* Share of the schedules' length that is over, with the rollout just collected. */
 double on_policy_done(const on_policy *l);
 
-/* Samples of the roll-out in the order of an epoch: l->rows, and how they are cut. */
+/* Samples of the rollout in the order of an epoch: l->rows, and how they are cut. */
 minibatches on_policy_shuffle(on_policy *l, int64_t i, int32_t what, int32_t epoch);
 step_samples on_policy_samples(const on_policy *l);
 

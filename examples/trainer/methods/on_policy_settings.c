@@ -68,7 +68,7 @@ static const setting_row SOFTPLUS_ROWS[] = {
 
 static const setting_row NOISE_ROWS[] = {
     { "policy", "sde_every", SETTING_INT, OWN(sde_every), "4", 1, 1e9, NULL, 0,
-      "steps of a roll-out after which the noise matrices are drawn again" },
+      "steps of a rollout after which the noise matrices are drawn again" },
     { "policy", "spread", SETTING_CHOICE, OWN(spread), "exp", 0, 0, SPREADS, 0,
       "deviations from their logarithms: exp, or expln, which grows slowly above 1" },
     { "policy", "full_std", SETTING_BOOL, OWN(full_std), "true", 0, 1, NULL, 0,
@@ -89,7 +89,7 @@ static const setting_row CLIP_ROWS[] = {
     { "update", "ratio_clip", SETTING_REAL, OWN(ratio_clip), "0.2", SETTING_POSITIVE, ANY, NULL, 0,
       "width of the clip of likelihood ratios" },
     { "update", "critic_clip", SETTING_REAL, OWN(critic_clip), "0", 0, ANY, NULL, 0,
-      "width of the clip of values around those of the roll-out; 0: none" },
+      "width of the clip of values around those of the rollout; 0: none" },
     { "update", "clip_schedule", SETTING_CHOICE, OWN(clip_schedule), "constant", 0, 0,
       CLIP_SCHEDULES, 0,
       "of both widths: constant; linear: to 0 at the end of the run; first_quarter: to clip_last "
@@ -124,7 +124,7 @@ static const setting_row UPDATE_ROWS[] = {
     { "update", "batch_size", SETTING_INT, OWN(batch_size), "0", 0, 1e8, NULL, 0,
       "samples of a minibatch, the last one may have fewer; 0: minibatches decides" },
     { "update", "normalise_advantages", SETTING_CHOICE, OWN(normalise_advantages), "minibatch", 0,
-      0, ADVANTAGES, 0, "over each minibatch, over the whole roll-out, or not at all" },
+      0, ADVANTAGES, 0, "over each minibatch, over the whole rollout, or not at all" },
     { "update", "adam_epsilon", SETTING_REAL, OWN(adam_epsilon), "1e-5", SETTING_POSITIVE, 1, NULL,
       0, "in Adam's denominator" },
     { "update", "rate_schedule", SETTING_CHOICE, OWN(rate_schedule), "constant", 0, 0,

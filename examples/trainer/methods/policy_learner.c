@@ -121,7 +121,7 @@ tce_status policy_learner_load(policy_learner *pl, const tce_store *store)
     return status;
 }
 
-/* H_min of iteration i; the first roll-out's entropy is where the schedule starts. */
+/* H_min of iteration i; the first rollout's entropy is where the schedule starts. */
 static tce_status entropy_bound(policy_learner *pl, const settings *s, int64_t i,
                                 const double *old_L, double *out)
 {

@@ -174,7 +174,7 @@ tce_status policy_update_run(policy_update *u, const policy_rows *rows,
     }
 
     /*
-     * the last step moved the policy once more: this is what the next roll-out sees, inside the
+     * the last step moved the policy once more: this is what the next rollout sees, inside the
      * trust region where set_variance asks for it
      */
     if (status == TCE_OK)

@@ -20,7 +20,7 @@
 typedef tce_status (*surrogate)(void *context, const double *mean, const double *L,
                                 tce_returns_stats *stats, double *d_mean, double *d_L);
 
-/* What the roll-out left behind, constant over the epochs. */
+/* What the rollout left behind, constant over the epochs. */
 typedef struct policy_rows {
     size_t n;
     const double *inputs;   /* [n, O_net] */

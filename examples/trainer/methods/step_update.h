@@ -1,5 +1,5 @@
 /*
- * Minibatch updates of step-based methods, on what a roll-out left behind: of PPO [rivals 2.2],
+ * Minibatch updates of step-based methods, on what a rollout left behind: of PPO [rivals 2.2],
  * which gSDE shares, and of a value network alone.
  */
 #ifndef TRAINER_STEP_UPDATE_H
@@ -11,22 +11,22 @@
 #include "methods/value_loss.h"
 #include "tools/memory.h"
 
-/* Samples of a roll-out; a minibatch is a list of their numbers. */
+/* Samples of a rollout; a minibatch is a list of their numbers. */
 typedef struct step_samples {
     size_t O, A;
     const double *obs;        /* [*, O] as the networks see them */
     const double *actions;    /* [*, A] as they were drawn */
-    const double *log_prob;   /* [*] of the roll-out's policy, as the two below of its networks */
+    const double *log_prob;   /* [*] of the rollout's policy, as the two below of its networks */
     const double *values;     /* [*] */
     const double *advantages; /* [*] */
     const double *returns;    /* [*] */
-    const double *means;      /* [*, A] of the roll-out's policy, for TRPL */
+    const double *means;      /* [*, A] of the rollout's policy, for TRPL */
     const double *deviations; /* [A] */
 } step_samples;
 
 typedef struct step_update_options {
     double ratio_clip;  /* > 0 */
-    double critic_clip; /* of values around the roll-out's; 0: none */
+    double critic_clip; /* of values around the rollout's; 0: none */
     double value_coefficient, entropy_coefficient;
     double max_norm;              /* of all gradients together; 0: none */
     int32_t normalise_advantages; /* over each minibatch */

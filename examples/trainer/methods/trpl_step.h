@@ -21,7 +21,7 @@ void trpl_step_take(trpl_step *t, memory *m, size_t max_rows, size_t O, size_t A
 
 /*
  * Loss and gradients of n samples, which wait in the policy; s->means and s->deviations are the
- * roll-out's. The projection is that of these samples then.
+ * rollout's. The projection is that of these samples then.
  */
 tce_status trpl_step_gradient(trpl_step *t, const step_samples *s, size_t n, const uint32_t *rows,
                               const policy_update_options *o, int normalise_advantages,
