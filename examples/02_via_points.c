@@ -1,5 +1,5 @@
 /*
- * A distribution over movements, conditioned on points to pass, and two movements blended into one.
+ * A distribution over movements, conditioned on via-points, and two movements blended into one.
  * Run: make check-examples
  */
 #include <math.h>
@@ -32,7 +32,7 @@ int main(void)
     for (int i = 0; i < P; i++)
         L[i * P + i] = 1.0;
 
-    /* after: at 0.4 s near 0.2, moving at 0.5 a second, at 1 s at 1 */
+    /* after: near 0.2 at 0.4 s, moving there at 0.5 per second, and near 1 at 1 s */
     const tce_mp_via via[] = {
         { .time = 0.4, .value = 0.2, .tolerance = 1e-3 },
         { .time = 0.4, .value = 0.5, .tolerance = 1e-2, .order = 1 },

@@ -1,6 +1,6 @@
 /*
- * Your own environment as a table of functions: a cart has to stand at a drawn goal after a second.
- * Run: make check-examples. As a task library, to check it and to train on it:
+ * Your own environment as a table of functions: after one second, a cart has to be at a random
+ * goal. Run: make check-examples. As a task library, to check it and to train on it:
  *     cc -shared -fPIC -Iinclude -o cart.so examples/03_custom_env.c && tce tasks --check ./cart.so
  *     tce train point_via/bbrl --task-library ./cart.so task.name=cart
  */
@@ -10,8 +10,8 @@
 
 #include <tce/tce.h>
 
-enum { T = 50 };               /* steps of an episode */
-static const double DT = 0.02; /* seconds of a step */
+enum { T = 50 };               /* steps per episode */
+static const double DT = 0.02; /* seconds per step */
 
 typedef struct cart {
     double y, v, goal; /* what is observed, in this order */
@@ -41,7 +41,7 @@ static tce_status cart_reset(void *at, tce_random *random, double *obs, double *
     return obs[0] = c->y, obs[1] = c->v, obs[2] = c->goal, *pos = *vel = 0.0, TCE_OK;
 }
 
-/* one step of the cart's own controller after a desired position and velocity */
+/* one step, in which the cart's own controller tracks a desired position and velocity */
 static tce_status cart_step(void *at, const double *pos, const double *vel, double *obs,
                             tce_env_result *out)
 {
@@ -91,7 +91,7 @@ int main(void)
     check(tce_rollout_create(&options, NULL, &rollout));
     check(tce_rollout_reset(rollout, 1, 0, obs, NULL, NULL));
     for (int t = 0; t < T; t++)
-        pos[t] = obs[2]; /* at the goal at once: what a policy has to find out */
+        pos[t] = obs[2]; /* at the goal from the first step on; a policy would have to learn this */
     check(tce_rollout_run(rollout, 1, T, pos, vel, &paths));
     printf("goal %.3f, last reward %.2e, success %g\n", obs[2], rewards[T - 1], success);
     tce_rollout_free(rollout);

@@ -1,7 +1,7 @@
 /*
- * A trained policy on a robot: context in, trajectory out, then one time after the other.
- * Run: build/examples/04_deploy runs/.../policy.safetensors; without a file it makes an untrained
- * policy to show the way.
+ * A trained policy on a robot: from a context to a whole trajectory, and to single points in time.
+ * Run: build/examples/04_deploy runs/.../policy.safetensors; without a file it uses an untrained
+ * policy, to show the calls.
  */
 #include <math.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     check(tce_mp_create_from(store, "mp", NULL, &mp));
     tce_store_free(store);
 
-    /* once at the start: context -> parameters; the last input may be the time, which is 0 there */
+    /* once, at the start: context -> parameters; if the last input is the time, it is 0 here */
     const size_t P = tce_mp_n_params(mp), D = tce_mp_n_dof(mp), O = tce_policy_n_obs(policy);
     if (tce_policy_n_dims(policy) != P)
         return fprintf(stderr, "the policy and its primitive do not belong together\n"), 1;

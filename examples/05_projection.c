@@ -1,6 +1,6 @@
 /*
- * A Gaussian that moved too far is brought back into the trust region of the old one.   Run: make
- * check-examples
+ * Brings a Gaussian that moved too far back into the trust region around the old one.
+ * Run: make check-examples
  */
 #include <math.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ int main(void)
     options.dim = DIM;
     check(tce_trpl_create(&options, NULL, &trpl));
 
-    /* how far it went, and how far it may go */
+    /* how far it moved, and how far it may move */
     double new_mean[DIM], new_L[DIM * DIM], work[64], before[2], after[2];
     if (tce_gauss_work_size(1, DIM) > sizeof work / sizeof work[0])
         return EXIT_FAILURE;

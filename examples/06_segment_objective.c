@@ -33,7 +33,7 @@ int main(void)
     mp_options.dt = 0.02;
     check(tce_mp_create(&mp_options, NULL, &mp));
 
-    /* E movements drawn from one Gaussian; the first joint ought to be at 1 all the time */
+    /* E movements drawn from one Gaussian; the first joint should be at 1 at all times */
     tce_random random;
     tce_random_start(&random, 1, 0, 0, 0);
     for (int i = 0; i < P; i++)
@@ -50,7 +50,7 @@ int main(void)
     for (int i = 0; i < E * T; i++)
         rewards[i] = -fabs(pos[i * D] - 1.0);
 
-    /* segments between K time points, and what each brought beyond the mean of all movements */
+    /* segments between K time points, and the reward of each beyond the mean of all movements */
     int32_t pairs[2 * MAX_J];
     size_t J;
     check(tce_segment_choose_pairs(TCE_SEGMENT_POINTS_INTERVAL, T, K, 0, &random, pairs, &J));

@@ -1,7 +1,7 @@
 /*
  * Forty iterations of TCE from the library's handles: the return rises.   Run: make check-examples
  *
- * The movement itself is the task: one joint ought to stay near a drawn goal. Each block below is a
+ * The movement itself is the task: one joint has to stay near a random goal. Each block below is a
  * step of the algorithm; `tce train` adds environments, schedules, evaluation and files.
  */
 #include <stdio.h>
@@ -132,7 +132,7 @@ static double iterate(learner *l)
         memcpy(inputs + e * T * O, obs + e * (T + 1) * O, T * O * sizeof *obs);
     check(tce_returns_gae(E, T, rewards, values, dones, GAMMA, LAMBDA, NULL, returns));
 
-    /* 4, 5: segments and what they brought */
+    /* 4, 5: segments and their advantages */
     int32_t pairs[2 * MAX_J];
     size_t J;
     const double start = 0.0;
@@ -143,7 +143,7 @@ static double iterate(learner *l)
     steps.out_advantages = advantages;
     check(tce_segment_advantage(&steps));
 
-    /* 6: how likely they were */
+    /* 6: how likely the old policy made them */
     check(tce_segment_set_pairs(l->segment, 1, T, times, &start, J, pairs));
     tce_segment_paths paths = TCE_INIT(tce_segment_paths);
     paths.E = E, paths.positions = pos, paths.mean = old_mean, paths.L = old_L;

@@ -48,7 +48,7 @@ typedef struct tce_env_spec {
     int32_t velocity_end;
 } tce_env_spec;
 
-/* What one step brought. */
+/* The outcome of one step. */
 typedef struct tce_env_result {
     double reward;
     int32_t terminated; /* the task is over */
@@ -59,15 +59,15 @@ typedef struct tce_env_result {
 } tce_env_result;
 
 /*
- * A task. Functions return TCE_OK or a negative status, best through tce_fail(), which carries a
- * message. Entries marked optional may be NULL. struct_size and abi let libtce tell old tables from
- * new ones.
+ * A task. Functions return TCE_OK or a negative status, preferably through tce_fail(), which stores
+ * a message with it. Entries marked optional may be NULL. struct_size and abi let libtce tell old
+ * tables from new ones.
  */
 typedef struct tce_env_vtable {
     size_t struct_size;
     int32_t abi; /* TCE_ENV_ABI */
     int32_t reserved;
-    const char *name;        /* "reacher5": letters, digits, _ . -, beginning with no . or - */
+    const char *name;        /* "reacher5": letters, digits, _ . -; does not begin with . or - */
     const char *description; /* one line */
 
     /*
@@ -80,8 +80,8 @@ typedef struct tce_env_vtable {
 
     /*
      * A new episode, drawn from `random` alone: out_obs [O]; the joint position and velocity where
-     * desired paths start: out_pos, out_vel [D]. Earlier episodes may have no influence but the one
-     * that carries_state declares.
+     * desired paths start: out_pos, out_vel [D]. Earlier episodes must not influence it, unless
+     * carries_state says that they do.
      */
     tce_status (*reset)(void *instance, tce_random *random, double *out_obs, double *out_pos,
                         double *out_vel);
@@ -99,8 +99,8 @@ typedef struct tce_env_vtable {
 
     /*
      * Optional, all three or none: the full physics and task state, for checkpoints, injection and
-     * replay; n_state returns how many numbers. An episode that is continued from its state in
-     * another instance is the same, byte for byte.
+     * replay; n_state returns how many numbers it has. An episode that is continued from its state
+     * in another instance gives the same bytes.
      */
     size_t (*n_state)(void *instance);
     tce_status (*get_state)(void *instance, double *out);
@@ -117,7 +117,7 @@ TCE_API TCE_NODISCARD tce_status tce_env_check(const tce_env_vtable *vtable);
 
 /* ---- whether a task keeps its contract ------------------------------------------------------- */
 
-/* A fault breaks training, or makes runs that cannot be repeated; a remark may be intended. */
+/* A fault breaks training or makes runs unrepeatable; a remark may describe what is intended. */
 enum { TCE_ENV_REMARK = 0, TCE_ENV_FAULT = 1 };
 
 /* A finding: a sentence that says what is wrong and what to do, valid during the call. */
@@ -125,7 +125,7 @@ typedef void (*tce_env_report)(void *context, int32_t severity, const char *mess
 
 /*
  * The call that is about to be made: the name of an entry of the table, and the number of the step
- * in its episode, from 1; 0 where the call is no step.
+ * in its episode, counted from 1; 0 when the call is not a step.
  */
 typedef void (*tce_env_trace)(void *context, const char *call, int32_t step);
 
@@ -151,15 +151,15 @@ typedef struct tce_env_inspect_options {
 TCE_API void tce_env_inspect_options_init(tce_env_inspect_options *options, size_t struct_size);
 /*
  * Runs about five episodes of a task in up to three environments and reports what breaks its
- * contract: tables and specs that make no sense or change, metrics without a good name; resets that
+ * contract: tables and specs that make no sense or change, metrics with unusable names; resets that
  * do not repeat for equal streams, steps that draw from the stream, environments that differ after
  * use or disturb each other; outputs that are not written, not finite or overrun, and outputs of
  * earlier calls that are written; flags and events that contradict each other; steps that are
  * accepted before a reset or after an end; episodes that do not start where reset says; states that
  * do not restore an episode. Each kind of finding is reported once. *out_n_faults may be NULL. A
  * task without findings may still be wrong: docs/api/env.md says what is examined. Returns TCE_OK
- * whatever was found.  TCE_E_ARGUMENT, TCE_E_VERSION: options.  TCE_E_NOMEM. Allocates, and frees
- * it.   Since 0.2.
+ * whatever was found.  TCE_E_ARGUMENT, TCE_E_VERSION: options.  TCE_E_NOMEM. Frees all that it
+ * allocates.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_env_inspect(const tce_env_inspect_options *options,
                                                  const tce_hooks *hooks, int32_t *out_n_faults);
@@ -180,7 +180,7 @@ typedef struct tce_env_library tce_env_library;
  * TCE_E_NOT_FOUND: no such file.  TCE_E_LIBRARY: the loader refused (the message has its reason),
  * there is no "tce_tasks", or it lists no task or the same one twice.  TCE_E_VERSION: compiled for
  * another TCE_ENV_ABI.  TCE_E_ARGUMENT: a table without a required entry.  TCE_E_NOMEM. The library
- * stays loaded until it is freed; free all of its environments before.   Allocates.   Since 0.2.
+ * stays loaded until it is freed; free all of its environments first.   Allocates.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_env_library_open(const char *path, const tce_hooks *hooks,
                                                       tce_env_library **out);

@@ -3,8 +3,8 @@
  * by tanh, and the gradients of all of them.
  *
  * There is no handle: a tce_gauss describes a batch, and the caller brings scratch memory. `work`
- * is always tce_gauss_work_size(n, dim) doubles, of which nothing is kept. Nothing allocates or
- * locks; calls with different scratch may overlap.
+ * always has tce_gauss_work_size(n, dim) doubles, whose contents are not kept between calls.
+ * Nothing allocates or locks; calls with different scratch may overlap.
  */
 #ifndef TCE_GAUSS_H
 #define TCE_GAUSS_H
@@ -20,8 +20,8 @@ enum {
 };
 
 /*
- * n Gaussians of one dimension, each with a mean, and either a scale each or one scale that all
- * share. Of a factor only the lower triangle is read.
+ * n Gaussians of the same dimension, each with its own mean, and either with a scale of its own or
+ * with one that all share. Only the lower triangle of a factor is read.
  *
  *     tce_gauss g = TCE_INIT(tce_gauss);
  *     g.n = 152, g.dim = 63, g.n_scales = 1, g.mean = mean, g.scale = L;
@@ -72,13 +72,14 @@ TCE_API TCE_NODISCARD tce_status tce_gauss_entropy_backward(const tce_gauss *g, 
  *   out_mean_part  1/2 |other_L^-1 (mean - other_mean)|^2
  *   out_cov_part   1/2 (trace of the ratio of covariances - dim + difference of log-determinants)
  *
- * Both descriptions have the same n, dim and form (TCE_E_SHAPE).   Since 0.2.
+ * Both descriptions must have the same n, dim and form (TCE_E_SHAPE).   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_gauss_kl(const tce_gauss *g, const tce_gauss *other,
                                               double *work, double *out_mean_part,
                                               double *out_cov_part);
 /*
- * Gradients to g, `other` being a constant, from d_mean_part and d_cov_part [n] (NULL for zeros):
+ * Gradients with respect to g, with `other` constant, from d_mean_part and d_cov_part [n] (NULL for
+ * zeros):
  * out_d_mean [n, dim] and out_d_scale, shaped like the scale. Outputs are overwritten; each may be
  * NULL.   Since 0.2.
  */

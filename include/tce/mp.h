@@ -2,8 +2,8 @@
  * mp: movement primitives. ProDMP, ProMP and DMP behind one handle: parameters in, trajectories
  * out.
  *
- * A handle holds the basis, not the parameters. Queries take it const, so all threads may share
- * one. Parameters are ordered DoF by DoF: w_1 … w_B, goal; with learn_tau and learn_delay the
+ * A handle holds the basis, not the parameters. Queries take a const handle, so all threads may
+ * share one. Parameters are ordered DoF by DoF: w_1 … w_B, goal; with learn_tau and learn_delay the
  * vector starts with tau, then delay. Mathematics: docs/api/mp.md.
  */
 #ifndef TCE_MP_H
@@ -42,7 +42,7 @@ typedef struct tce_mp_options {
     int32_t n_basis;          /* 5 */
     int32_t n_basis_outside;  /* 0 */
     int32_t table_length;     /* 5, in units of tau */
-    int32_t relative_goal;    /* booleans down to learn_delay, 0 but for auto_scale_basis */
+    int32_t relative_goal;    /* booleans from here to learn_delay: 0, except auto_scale_basis */
     int32_t auto_scale_basis; /* 1 */
     int32_t disable_goal;
     int32_t disable_weights;
@@ -107,7 +107,7 @@ typedef struct tce_mp_grid {
  * Velocity and acceleration of a ProMP are forward differences over the given times, with the last
  * one repeated. The acceleration of a DMP is the right-hand side of its equation at that time.
  * Before the delay, acceleration is 0.
- * TCE_E_SHAPE: E or T is 0, or a number of rows is neither 1 nor E.  TCE_E_VALUE: a time beyond the
+ * TCE_E_SHAPE: E or T is 0, or a row count is neither 1 nor E.  TCE_E_VALUE: a time beyond the
  * table, a start velocity before the delay (ProDMP), tau <= 0, equal neighbouring times (ProMP,
  * velocity), NaN.  TCE_E_SINGULAR: the start lies so late that its initial conditions underflow.
  * TCE_E_NOT_FINITE: a time so far before the start that the path overflows.   No allocation.
@@ -149,10 +149,10 @@ TCE_API TCE_NODISCARD tce_status tce_mp_basis(const tce_mp *mp, size_t T, const 
                                               double *out_vel_basis, double *out_acc_basis);
 
 /*
- * Covariance [D*T, D*T] (DoF by DoF, times within) and standard deviation [T, D] of the paths of
- * parameters ~ N(., L L'), L [P, P]; reg times the largest diagonal entry is added on the diagonal.
- * `order` 0: position, 1: velocity. Outputs may be NULL. For the same primitives as tce_mp_basis.
- * No allocation. Since 0.2.
+ * Covariance [D*T, D*T] (ordered by DoF, then by time) and standard deviation [T, D] of the paths
+ * of parameters ~ N(., L L'), L [P, P]; reg times the largest diagonal entry is added to the
+ * diagonal. `order` 0: position, 1: velocity. Outputs may be NULL. Works for the same primitives as
+ * tce_mp_basis.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_covariance(const tce_mp *mp, size_t T, const double *times,
                                                    double init_time, const double *L, double reg,
@@ -173,8 +173,8 @@ TCE_API TCE_NODISCARD tce_status tce_mp_fit(const tce_mp *mp, size_t T, const do
                                             double *out_params);
 
 /*
- * A point that the path should pass: DoF `dof` has `value` at `time`, with the standard deviation
- * `tolerance`.
+ * A point that the path should pass through: DoF `dof` has the value `value` at `time`, with a
+ * standard deviation of `tolerance`.
  */
 typedef struct tce_mp_via {
     double time;
@@ -186,8 +186,8 @@ typedef struct tce_mp_via {
 
 /*
  * Conditions a Gaussian over parameters, N(mean, L L'), on all via-points. init_pos, init_vel [D];
- * mean, out_mean [P]; L, out_L [P, P]; outputs may be the inputs. For the same primitives as
- * tce_mp_basis; TCE_E_NOT_PD: a diagonal entry of L is <= 0. work [tce_mp_work_size(mp)].   No
+ * mean, out_mean [P]; L, out_L [P, P]; outputs may be the inputs. Works for the same primitives as
+ * tce_mp_basis. TCE_E_NOT_PD: a diagonal entry of L is <= 0. work [tce_mp_work_size(mp)].   No
  * allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_mp_condition(const tce_mp *mp, size_t n_via,

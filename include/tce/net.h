@@ -71,7 +71,8 @@ TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_forward(tce_net *net, size
 /*
  * The last hidden layer of the last forward, after its activation (the inputs where there is no
  * hidden layer): out [n, width].
- * TCE_E_STATE: no forward since the weights changed.  TCE_E_SHAPE: another n.   Since 0.2.
+ * TCE_E_STATE: no forward since the weights changed.  TCE_E_SHAPE: n is not that of forward.
+ * Since 0.2.
  */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_hidden(const tce_net *net, size_t n,
                                                              double *out);
@@ -93,7 +94,7 @@ TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_backward_input(tce_net *ne
  * A loss for tce_net_pass: for rows begin … end-1 of the batch, given out [end-begin, n_out],
  * writes d_out of the same shape (gradient of the total loss) and adds these rows' part to
  * sums [n_sums]: first the loss, then whatever else the caller wants summed. It runs on any worker
- * and may touch only its own rows; with a pool of several ranks only those of this one are seen.
+ * and may touch only its own rows; with a pool of several ranks it sees the rows of its rank only.
  */
 typedef tce_status (*tce_net_loss)(void *context, size_t begin, size_t end, const double *out,
                                    double *d_out, double *sums);
@@ -121,7 +122,7 @@ TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_pass_mse(tce_net *net, siz
                                                                const uint32_t *rows,
                                                                double *out_loss);
 
-/* Euclidean norm of the gradient; multiplies the gradient by a factor. For norm clipping. */
+/* For norm clipping: the Euclidean norm of the gradient; multiplying the gradient by a factor. */
 TCE_API_EXPERIMENTAL double tce_net_gradient_norm(const tce_net *net);
 TCE_API_EXPERIMENTAL void tce_net_scale_gradient(tce_net *net, double factor);
 
@@ -134,15 +135,15 @@ TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_adam_step(tce_net *net,
                                                                 const tce_adam_options *adam);
 
 /*
- * weights <- (1 - share) weights + share other's: moves a target network towards another one of the
- * same layers and precision. share is in 0 … 1; Adam's state does not change. TCE_E_SHAPE: another
- * shape or precision.  TCE_E_VALUE: share out of range.   Since 0.2.
+ * weights <- (1 - share) weights + share other's: moves a target network towards another one with
+ * the same layers and precision. share is in 0 … 1; Adam's state does not change. TCE_E_SHAPE: the
+ * shapes or precisions differ.  TCE_E_VALUE: share out of range.   Since 0.2.
  */
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_net_average(tce_net *net, const tce_net *other,
                                                               double share);
 
 /*
- * Weights and their gradient as doubles, [tce_net_n_weights]. Setting does not change Adam's state.
+ * Weights and their gradient as doubles, [tce_net_n_weights]. Setting weights leaves Adam's state.
  * TCE_E_VALUE: not finite in the network's precision.   No allocation.   Since 0.2.
  */
 TCE_API_EXPERIMENTAL size_t tce_net_n_weights(const tce_net *net);

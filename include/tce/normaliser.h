@@ -40,7 +40,7 @@ TCE_API_EXPERIMENTAL void tce_normaliser_free(tce_normaliser *normaliser);
 
 /*
  * Adds rows x [n, n_columns] to the statistics: those whose mask [n] is not 0, or all when mask is
- * NULL. Without any row nothing changes.
+ * NULL. With no row to add, nothing changes.
  * TCE_E_VALUE: NaN or infinity in a row that counts, or a variance that overflows; nothing changed.
  * No allocation.   Since 0.2.
  */

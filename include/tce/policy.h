@@ -1,10 +1,10 @@
 /*
- * policy: a Gaussian over P parameters of a movement primitive, or over P actions, given a context:
- * mean by a network, scale by a trainable vector or by a network.
+ * policy: a Gaussian over P parameters of a movement primitive, or over P actions, given a context.
+ * A network computes its mean, and a trainable vector or a network its scale.
  *
  * A scale is a lower Cholesky factor [P, P] in the full forms, and standard deviations [P] in the
- * diagonal ones. It is one for all contexts (shared), or one per context (contextual). The handle
- * owns its networks, their gradients and Adam.
+ * diagonal ones. All contexts share one scale (shared), or each has its own (contextual). The
+ * handle owns its networks, their gradients and the state of Adam.
  */
 #ifndef TCE_POLICY_H
 #define TCE_POLICY_H
@@ -105,7 +105,7 @@ TCE_API TCE_NODISCARD tce_status tce_policy_backward(tce_policy *policy, size_t 
 TCE_API_EXPERIMENTAL TCE_NODISCARD tce_status tce_policy_hidden(const tce_policy *policy, size_t n,
                                                                 double *out);
 
-/* Euclidean norm of the gradient of all weights together; multiplies the gradient by a factor. */
+/* The Euclidean norm of the gradient over all weights; multiplying the gradient by a factor. */
 TCE_API double tce_policy_gradient_norm(const tce_policy *policy);
 TCE_API void tce_policy_scale_gradient(tce_policy *policy, double factor);
 
@@ -129,8 +129,8 @@ TCE_API TCE_NODISCARD tce_status tce_policy_set_covariance(tce_policy *policy, c
 /*
  * All weights as doubles: mean network (with a shared body, outputs are P means, then P raw
  * numbers), then the vector (P diagonals, then the strict lower triangle row by row) or second
- * network. Setting does not change Adam's state; TCE_E_VALUE: not finite. No allocation.   Since
- * 0.2.
+ * network. Setting them does not change Adam's state.  TCE_E_VALUE: not finite.   No allocation.
+ * Since 0.2.
  */
 TCE_API size_t tce_policy_n_weights(const tce_policy *policy);
 TCE_API void tce_policy_get_weights(const tce_policy *policy, double *out);
@@ -142,7 +142,8 @@ TCE_API void tce_policy_get_gradient(const tce_policy *policy, double *out);
  * changes nothing, with TCE_E_NOT_FOUND, TCE_E_SHAPE or TCE_E_VALUE: form, spread, sizes,
  * activations and their limits must be the policy's own. create_from builds a policy from a saved
  * one, for programs that only run a trained policy: max_batch and pool are those of the options
- * (NULL: defaults), everything else is the store's. save and create_from allocate.   Since 0.2.
+ * (NULL: defaults), everything else comes from the store. save and create_from allocate.   Since
+ * 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_save(const tce_policy *policy, tce_store *store,
                                                  const char *prefix);

@@ -83,17 +83,17 @@ TCE_API TCE_NODISCARD tce_status tce_pool_run(tce_pool *pool, size_t n_items, si
 
 /*
  * Sets how many threads OpenBLAS itself uses in this process; with another BLAS it does nothing.
- * libtce never changes this number by itself. Its results are the same bytes for any number of pool
- * threads only when this number is 1, which is also the fastest for matrices of these sizes.
+ * libtce never changes this number by itself. Only when it is 1 are results the same bytes for any
+ * number of pool threads; 1 is also the fastest for matrices of the sizes that occur here.
  * Since 0.2.
  */
 TCE_API void tce_blas_set_threads(int32_t n_threads);
 
 /*
- * Multiplies small matrices by the BLAS, in double and in float, and compares with plain loops; one
- * millisecond. There have been builds of OpenBLAS whose products were wrong on one kind of
- * processor: call this once, before you rely on any result. TCE_E_LIBRARY: a product is wrong.   No
- * allocation.   Since 0.2.
+ * Multiplies small matrices with the BLAS, in double and in float, and compares the products with
+ * those of plain loops, which takes a millisecond. Some builds of OpenBLAS multiply wrongly on one
+ * kind of processor: call this once, before you rely on any result. TCE_E_LIBRARY: a product is
+ * wrong.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_blas_check(void);
 

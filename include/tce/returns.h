@@ -1,8 +1,8 @@
 /*
  * returns: returns and advantages of single steps, and the surrogate loss of a policy update.
  *
- * Index order is [E, T]: E episodes (or environments) of T steps; values have one more step, that
- * of the observation after the last one. Nothing here needs a handle, and nothing allocates.
+ * Index order is [E, T]: E episodes (or environments) of T steps; values have one more column, for
+ * the observation after the last step. Nothing here needs a handle, and nothing allocates.
  * Mathematics: docs/api/returns.md.
  */
 #ifndef TCE_RETURNS_H

@@ -43,11 +43,11 @@ typedef struct tce_rollout_options {
 
 TCE_API void tce_rollout_options_init(tce_rollout_options *options, size_t struct_size);
 /*
- * Also creates the environments, one after the other, and copies the spec of the first. What a
- * callback returns is passed on with the environment's index; positive values become TCE_E_ENV. A
- * spec that makes no sense is refused with the status of the check that it fails, and one whose
- * sizes differ from the first one's with TCE_E_ENV. After a failure all environments made so far
- * are destroyed.   Since 0.2.
+ * Also creates the environments, one after the other, and copies the spec of the first. When a
+ * callback fails, its status is returned with the environment's index in the message; positive
+ * values become TCE_E_ENV. A spec that makes no sense is refused with the status of the check that
+ * it fails, and one whose sizes differ from the first one's with TCE_E_ENV. After a failure all
+ * environments made so far are destroyed.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_rollout_create(const tce_rollout_options *options,
                                                     const tce_hooks *hooks, tce_rollout **out);
@@ -66,7 +66,7 @@ TCE_API const char *tce_rollout_message(const tce_rollout *rollout, size_t i);
 /*
  * Starts episode `episode` in the first n environments: out_obs [n, O], out_pos, out_vel [n, D];
  * each may be NULL. Rows of lost environments are 0. The episode number keys the random stream; the
- * caller counts it up.
+ * caller increments it.
  * TCE_E_SHAPE: n too large.  Faults: see on_fault.   No allocation of its own.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_rollout_reset(tce_rollout *rollout, size_t n, uint64_t episode,
@@ -105,7 +105,7 @@ typedef struct tce_rollout_paths {
 
 /*
  * Runs the episodes of the last reset along desired paths pos, vel [n, T, D], each until it ends or
- * for T steps, at most n_steps of the spec. Whole episodes are the items of the pool.
+ * for T steps, at most n_steps of the spec. Each item of the pool is a whole episode.
  * TCE_E_UNSUPPORTED: the task has no degrees of freedom or no step.  TCE_E_STATE: an environment
  * was not reset since its last run or the end of its episode.  TCE_E_SHAPE: n or T.
  * TCE_E_VALUE: NaN or infinity in a path.  Faults: see on_fault. No allocation of its own.   Since
@@ -122,8 +122,8 @@ TCE_API TCE_NODISCARD tce_status tce_rollout_run(tce_rollout *rollout, size_t n,
  * stepped: until it is reset, its reward is 0, and its flags and observation are those of its last
  * step.
  * TCE_E_UNSUPPORTED: the task has no step_action.  TCE_E_STATE: an environment was never reset, or
- * run to its end.  TCE_E_SHAPE,
- * TCE_E_VALUE as in run.  Faults: see on_fault.   No allocation of its own.   Since 0.2.
+ * tce_rollout_run took it to its end.  TCE_E_SHAPE, TCE_E_VALUE as in run.  Faults: see on_fault.
+ * No allocation of its own.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_rollout_step(tce_rollout *rollout, size_t n,
                                                   const double *actions, double *out_obs,
@@ -147,10 +147,10 @@ TCE_API void *tce_rollout_instance(tce_rollout *rollout, size_t i);
  * numbers that say where the environment is in its episode. After set_states, environments continue
  * as if they had never been interrupted, in mid-episode too; out_obs [n, O] (or NULL) gets their
  * observations. An environment that was lost must be reset after its state was set.
- * TCE_E_SHAPE: n too large.  TCE_E_UNSUPPORTED: S is 0.  TCE_E_ENV: environments of different S.
- * TCE_E_VALUE: not from tce_rollout_get_states. What a callback returns is passed on with the
- * environment's index; the environments before it are then set.   No allocation of its own.   Since
- * 0.2.
+ * TCE_E_SHAPE: n too large.  TCE_E_UNSUPPORTED: S is 0.  TCE_E_ENV: environments with different S.
+ * TCE_E_VALUE: the numbers do not come from tce_rollout_get_states. When a callback fails, its
+ * status is returned with the environment's index in the message, and the environments before it
+ * have their new states.   No allocation of its own.   Since 0.2.
  */
 TCE_API size_t tce_rollout_n_state(const tce_rollout *rollout);
 TCE_API TCE_NODISCARD tce_status tce_rollout_get_states(tce_rollout *rollout, size_t n,

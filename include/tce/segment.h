@@ -3,8 +3,8 @@
  * movement-primitive parameters: the objective of TCE.
  *
  * A segment is a pair (a, b) of step indices; its likelihood is that of the desired positions at
- * these two times (2D numbers). Masked segments (of ended episodes) have no influence. Mathematics:
- * docs/api/segment.md.
+ * these two times (2D numbers). Masked segments, which start after the end of their episode, have
+ * no influence. Mathematics: docs/api/segment.md.
  */
 #ifndef TCE_SEGMENT_H
 #define TCE_SEGMENT_H
@@ -19,8 +19,10 @@ TCE_BEGIN_C
 
 enum { TCE_SEGMENT_POINTS_INTERVAL = 0, TCE_SEGMENT_POINTS_RANDOM = 1 };
 
-/* Most pairs that tce_segment_choose_pairs can return for K time points; 0: K does not fit T.
- * Since 0.2. */
+/*
+ * The largest number of pairs that tce_segment_choose_pairs can return for K time points; 0 when K
+ * does not fit T.   Since 0.2.
+ */
 TCE_API size_t tce_segment_max_pairs(size_t T, size_t K);
 
 /*
@@ -41,14 +43,14 @@ TCE_API TCE_NODISCARD tce_status tce_segment_choose_pairs(int32_t selection, siz
  */
 enum { TCE_SEGMENT_VALUE = 0, TCE_SEGMENT_SUM = 1, TCE_SEGMENT_REWARD = 2 };
 
-/* The steps of a batch and the segments to score. What a kind does not use may be NULL. */
+/* The steps of a batch and the segments to score. Arrays that a kind does not use may be NULL. */
 typedef struct tce_segment_steps {
     size_t struct_size;
     size_t E;
     size_t T;
     size_t J;
     int32_t kind;      /* TCE_SEGMENT_VALUE */
-    int32_t normalise; /* 0; 1: (x - mean)/(std + 1e-8) over what counts (VALUE, SUM) */
+    int32_t normalise; /* 0; 1: (x - mean)/(std + 1e-8) over all that count (VALUE, SUM) */
     double gamma;
     const double *rewards;         /* [E, T] (VALUE, REWARD) */
     const double *values;          /* [E, T+1] (VALUE) */
@@ -112,7 +114,7 @@ typedef struct tce_segment_paths {
     const double *L;            /* [1, P, P] when shared, else [E, P, P] */
     const double *init_pos;     /* [E, D]; NULL: zeros */
     const double *init_vel;     /* [E, D]; NULL: zeros */
-    const double *log_prob_old; /* [E, J]; this and the next two for the surrogate alone */
+    const double *log_prob_old; /* [E, J]; this and the next two are for the surrogate alone */
     const double *advantages;   /* [E, J] */
     const uint8_t *mask;        /* [E, J]; NULL: every segment counts */
     double *out_log_prob;       /* [E, J] */
@@ -133,10 +135,10 @@ TCE_API TCE_NODISCARD tce_status tce_segment_log_prob(tce_segment *seg,
 
 /*
  * Surrogate loss -mean(rho A), or with clip > 0 -mean(min(rho A, clip(rho, 1-clip, 1+clip) A)), rho
- * = exp(log_prob - log_prob_old), over the segments that count, and its gradients, overwritten; the
- * regulariser is a constant. out_stats and each output may be NULL. Numbers that belong to masked
- * segments alone may be NaN. Statuses as for tce_segment_log_prob, and TCE_E_NOT_FINITE: a ratio or
- * gradient overflowed.   No allocation.   Since 0.2.
+ * = exp(log_prob - log_prob_old), over the segments that count. Overwrites its gradients, for which
+ * the regulariser is a constant. out_stats and each output may be NULL. Inputs that belong to
+ * masked segments alone may be NaN. Statuses as for tce_segment_log_prob, and TCE_E_NOT_FINITE: a
+ * ratio or gradient overflowed.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_segment_surrogate(tce_segment *seg,
                                                        const tce_segment_paths *paths,

@@ -55,9 +55,9 @@ TCE_API TCE_NODISCARD tce_status tce_store_put(tce_store *store, const char *nam
 
 /*
  * Copies a text in, for instance settings or a version, replacing one of the same name. Texts are
- * UTF-8 and stand in the file's metadata; names as above. The names "tce.format" and "tce.checksum"
- * belong to the file itself (TCE_E_VALUE).  Allocates; TCE_E_NOMEM leaves the store as it was.
- * Since 0.2.
+ * UTF-8 and are kept in the file's metadata; names as above. The names "tce.format" and
+ * "tce.checksum" are reserved for the file itself (TCE_E_VALUE).  Allocates; TCE_E_NOMEM leaves the
+ * store as it was.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_store_put_text(tce_store *store, const char *name,
                                                     const char *text);

@@ -93,10 +93,9 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_regression_add(tce_trpl *tr, size_t n,
                                                          double *d_mean, double *d_L);
 
 /*
- * The distances that the last project measured before it projected: arrays [n] or NULL; those of a
- * shared covariance are [1]. out_eta: eta of KL, omega of the others, 0 inside the bound.
- * TCE_E_STATE,
- * TCE_E_SHAPE.   No allocation.   Since 0.2.
+ * The distances that the last project measured before it projected: arrays [n] or NULL; a shared
+ * covariance has one distance, [1]. out_eta: eta for KL, omega for the others, 0 inside the bound.
+ * TCE_E_STATE, TCE_E_SHAPE.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_distances(const tce_trpl *tr, size_t n,
                                                     double *out_mean_distance,
