@@ -390,7 +390,7 @@ check-slurm: program $(MPI_PROGRAM) | needs-slurm ## both files of examples/slur
 check-kills: export TCE_PROGRAM := $(abspath $(PROGRAM))
 check-kills: export TCE_TEST_LONG := 1
 check-kills: program | $(VENV)/ready ## a hundred kills of a run, and of a queue
-	@$(PYTEST) tests/trainer -k kills
+	@$(PYTEST) tests/trainer -k "kills and not ranks"
 
 SEEDS ?= 1
 
