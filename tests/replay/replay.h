@@ -92,6 +92,8 @@ double replay_number_or(replay_case *c, const json_t *object, const char *key, d
 int32_t replay_int(replay_case *c, const json_t *object, const char *key, int32_t least,
                    int32_t most);
 int32_t replay_int_or(replay_case *c, const json_t *object, const char *key, int32_t otherwise);
+/* Whether "time_limit" is "bootstrap" or missing; 0 where it is "terminal". */
+int replay_bootstraps(replay_case *c);
 /* NULL when it is not there or not a text. */
 const char *replay_text(replay_case *c, const json_t *object, const char *key);
 
@@ -103,6 +105,8 @@ size_t replay_shape(replay_case *c, const json_t *object, const char *key, size_
 
 /* The n numbers of object[key] in reading order; a missing field or another count ends the case. */
 double *replay_array(replay_case *c, const json_t *object, const char *key, size_t n);
+/* The same with 0 where the case has null: "does not apply". */
+double *replay_array_or_zeros(replay_case *c, const json_t *object, const char *key, size_t n);
 int32_t *replay_ints(replay_case *c, const json_t *object, const char *key, size_t n);
 uint8_t *replay_flags(replay_case *c, const json_t *object, const char *key, size_t n);
 

@@ -166,6 +166,16 @@ const char *replay_text(replay_case *c, const json_t *object, const char *key)
     return json_string_value(replay_get(c, object, key));
 }
 
+int replay_bootstraps(replay_case *c)
+{
+    const char *time_limit = replay_text(c, c->root, "time_limit");
+    const int ends = time_limit != NULL && strcmp(time_limit, "terminal") == 0;
+
+    if (time_limit != NULL && !ends && strcmp(time_limit, "bootstrap") != 0)
+        replay_fail(c, "time_limit is \"%s\", must be \"bootstrap\" or \"terminal\"", time_limit);
+    return !ends;
+}
+
 size_t replay_shape(replay_case *c, const json_t *object, const char *key, size_t *shape)
 {
     const json_t *value = replay_get(c, object, key);
@@ -196,20 +206,23 @@ static size_t count_numbers(const json_t *value)
 }
 
 /* Writes the numbers of value at out and returns the place after them. */
-static double *flatten(replay_case *c, const char *key, const json_t *value, double *out)
+static double *flatten(replay_case *c, const char *key, const json_t *value, int nulls, double *out)
 {
     if (json_is_array(value)) {
         for (size_t i = 0; i < json_array_size(value); i++)
-            out = flatten(c, key, json_array_get(value, i), out);
+            out = flatten(c, key, json_array_get(value, i), nulls, out);
         return out;
     }
+    if (nulls && json_is_null(value))
+        return out + 1; /* stays 0 */
     if (!json_is_number(value) && !json_is_boolean(value))
         replay_fail(c, "\"%s\" holds something that is not a number", key);
     *out = json_is_boolean(value) ? (double)json_is_true(value) : json_number_value(value);
     return out + 1;
 }
 
-double *replay_array(replay_case *c, const json_t *object, const char *key, size_t n)
+static double *read_array(replay_case *c, const json_t *object, const char *key, size_t n,
+                          int nulls)
 {
     const json_t *value = replay_get(c, object, key);
 
@@ -219,8 +232,18 @@ double *replay_array(replay_case *c, const json_t *object, const char *key, size
     if (count != n)
         replay_fail(c, "\"%s\" has %zu numbers, expected %zu", key, count, n);
     double *out = replay_zeros(c, count);
-    flatten(c, key, value, out);
+    flatten(c, key, value, nulls, out);
     return out;
+}
+
+double *replay_array(replay_case *c, const json_t *object, const char *key, size_t n)
+{
+    return read_array(c, object, key, n, 0);
+}
+
+double *replay_array_or_zeros(replay_case *c, const json_t *object, const char *key, size_t n)
+{
+    return read_array(c, object, key, n, 1);
 }
 
 int32_t *replay_ints(replay_case *c, const json_t *object, const char *key, size_t n)

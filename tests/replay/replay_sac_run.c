@@ -117,16 +117,6 @@ static const double *read_rows(replay_case *c, const char *key, size_t n, int64_
     return replay_array(c, c->root, key, rows * n);
 }
 
-/* What a step of an environment beyond its time is. */
-static int ends_at_time_limit(replay_case *c)
-{
-    const char *time_limit = replay_text(c, c->root, "time_limit");
-    const int ends = time_limit != NULL && strcmp(time_limit, "terminal") == 0;
-    if (time_limit != NULL && !ends && strcmp(time_limit, "bootstrap") != 0)
-        replay_fail(c, "time_limit is \"%s\", must be \"bootstrap\" or \"terminal\"", time_limit);
-    return ends;
-}
-
 void replay_sac_run(replay_case *c)
 {
     const size_t N = (size_t)replay_int(c, c->root, "n_env", 1, MOST_STEPS);
@@ -145,7 +135,7 @@ void replay_sac_run(replay_case *c)
         replay_fail(c, "the tape has %zu environments, n_env is %zu", t->N, N);
     o.steps = replay_int(c, c->root, "number_samples", 1, MOST_STEPS) / (int32_t)N;
     o.gradient_steps = replay_int(c, c->root, "gradient_steps", 1, MOST_STEPS);
-    o.time_limit_ends = ends_at_time_limit(c);
+    o.time_limit_ends = !replay_bootstraps(c);
     o.learning_starts = replay_int(c, c->root, "learning_starts", 0, MOST_STEPS);
     o.replay_size = (size_t)replay_int(c, c->root, "buffer_size", 1, MOST_STEPS);
 

@@ -29,13 +29,10 @@ void replay_gae(replay_case *c)
     const size_t E = shape[0], T = shape[1], n = E * T;
     const double gamma = replay_number(c, c->root, "gamma");
     const double lambda = replay_number(c, c->root, "lam");
-    const char *time_limit = replay_text(c, c->root, "time_limit");
-    const int bootstrap = time_limit == NULL || strcmp(time_limit, "bootstrap") == 0;
-    if (!bootstrap && strcmp(time_limit, "terminal") != 0)
-        replay_fail(c, "time_limit is \"%s\", must be \"bootstrap\" or \"terminal\"", time_limit);
+    const int bootstrap = replay_bootstraps(c);
     double *rewards = replay_array(c, c->root, "rewards", n);
     const double *given = replay_array(c, c->root, "values", n);
-    const double *terminal = replay_array(c, c->root, "value_of_terminal_observation", n);
+    const double *terminal = replay_array_or_zeros(c, c->root, "value_of_terminal_observation", n);
     const double *last = replay_array(c, c->root, "last_values", E);
     const uint8_t *terminated = replay_flags(c, c->root, "terminated", n);
     const uint8_t *truncated = replay_flags(c, c->root, "truncated", n);
