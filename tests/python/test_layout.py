@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal, get_args, get_origin
+from typing import Dict, Literal, Set, get_args, get_origin
 
 import pytest
 
@@ -137,3 +137,29 @@ def test_a_task_is_hardly_plumbing() -> None:
     shares = {name: plumbing(source) for name, source in sources.items() if re.search("^(MUJOCO|PLAIN)_TASK", source, flags=re.M)}
     assert len(shares) >= 8 and max(shares.values()) < 0.15, shares
     assert plumbing('#include <math.h>\n\nstatic void render(void)\n{\n    x;\n}\n\nint y;\nPLAIN_TASK(a,\n    b);\n') == 7 / 8
+
+
+ROWS = re.compile(r"^const mw_task \w+ = \{.*?^\};", flags=re.S | re.M)
+
+
+def repeated(sources: Dict[str, str]) -> Set[str]:
+    """Stretches of six lines of code that stand in more than one place: comments, brackets alone and `#include` lines do not count."""
+    seen: Set[str] = set()
+    twice: Set[str] = set()
+    for source in sources.values():
+        code = re.sub(r"/\*.*?\*/", "", source, flags=re.S)
+        lines = [line.strip() for line in code.splitlines() if re.search(r"\w", line) and not line.startswith("#include ")]
+        for first in range(len(lines) - 5):
+            stretch = "\n".join(lines[first:first + 6])
+            twice |= {stretch} & seen
+            seen.add(stretch)
+    return twice
+
+
+def test_no_six_lines_stand_twice_in_the_tasks_but_in_rows_of_metaworld() -> None:
+    sources = {str(path): path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples" / "tasks").rglob("*.[ch]"))}
+    assert len(sources) > 40
+    assert not repeated({name: ROWS.sub("", source) for name, source in sources.items()})
+    assert repeated(sources)
+    assert repeated({"a.c": "a;\nb;\n{\nc;\nd;\n", "b.c": "e;\nf;\n"}) == set()
+    assert repeated({"a.c": "x;\na;\nb;\n{\nc;\nd;\ne;\nf;\n", "b.c": "a;\nb;\n/* c */\nc;\nd;\ne;\nf;\n"}) == {"a;\nb;\nc;\nd;\ne;\nf;"}
