@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import math
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -636,6 +639,71 @@ def test_a_policy_is_asked_saved_and_opened_again(trained: Path, tmp_path: Path)
     env = agent.env()
     seen, _ = env.reset(seed=1)
     assert env.step(agent.act(seen))[2]
+
+
+def test_a_policy_is_copied_whole(trained: Path, tmp_path: Path) -> None:
+    shutil.copytree(trained, tmp_path / "run")
+    agent = tce.load(tmp_path / "run")
+    obs = np.ones((3, agent.n_obs))
+    want, seen = agent.plan(obs), agent.evaluate(3)
+    for duplicate in (copy.copy, copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))):
+        other = duplicate(agent)
+        assert np.array_equal(other.plan(obs).vel, want.vel) and repr(other) == repr(agent) and other.mp is not agent.mp
+        assert np.array_equal(other.evaluate(3).returns, seen.returns)
+        del other
+        gc.collect()
+    assert np.array_equal(agent.plan(obs).vel, want.vel)
+    # what was pickled needs no file
+    kept = pickle.dumps(agent)
+    shutil.rmtree(tmp_path / "run")
+    assert np.array_equal(pickle.loads(kept).parameters(obs), agent.parameters(obs))
+
+
+def test_a_copy_of_a_runs_policy_knows_its_task_and_a_run_is_not_copied(tmp_path: Path) -> None:
+    run = quiet(Point, tmp_path / "run")
+    agent = run.agent()
+    assert np.array_equal(copy.deepcopy(agent).evaluate(3).returns, agent.evaluate(3).returns)
+    with pytest.raises(tce.StateError, match="give task="):
+        pickle.loads(pickle.dumps(agent)).evaluate(3)
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match=r"a run cannot be copied or pickled: .*resume=True"):
+            duplicate(tce.Run("point_via", config=SMALL, out=tmp_path / "other", progress=False))
+
+
+def test_threads_share_a_policy(trained: Path) -> None:
+    agent = tce.load(trained)
+    given = np.random.default_rng(1).normal(size=(4, 256, agent.n_obs))
+    want, wrong = [agent.parameters(obs) for obs in given], []
+
+    def ask(number: int) -> None:
+        for _ in range(400):
+            if not np.array_equal(agent.parameters(given[number]), want[number]):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("obs, message", [
+    (np.ones(8) * 1j, "obs: an array of complex128, expected numbers"), ("text", "obs: an array of <U4, expected numbers"),
+    (None, "obs: an array of object, expected numbers"), ([object()] * 8, "obs: an array of object")])
+def test_an_observation_that_is_none_is_named(trained: Path, obs: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tce.load(trained).act(obs)
+
+
+def test_times_and_counts_of_a_policy_are_named(trained: Path) -> None:
+    agent = tce.load(trained)
+    obs = np.ones(agent.n_obs)
+    for time_, message in ((math.nan, "time: nan, expected a finite number of seconds"), ("x", "time: 'x', expected a number")):
+        with pytest.raises(ValueError, match=message):
+            agent.act(obs, time=time_)  # type: ignore[arg-type]
+    assert np.array_equal(agent.act(obs, time=np.float32(0.5)), agent.act(obs, time=0.5))
+    assert len(agent.evaluate(np.float64(2.0)).returns) == len(agent.evaluate(np.int64(2)).returns) == 2  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("context, n_obs, n_inputs", [((), None, 3), ((), 3, 4), ((2, 0), 5, 2)])

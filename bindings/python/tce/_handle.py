@@ -55,6 +55,10 @@ class Owned(c_void_p):
         if hasattr(self, "_users"):
             self._release()
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # a second owner would free it a second time
+        raise TypeError("a handle of the C library cannot be copied or pickled: make what has it again where it is needed")
+
 
 @contextlib.contextmanager
 def both(first: Gate, second: Gate) -> Iterator[None]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import re
+import tempfile
 from ctypes import byref, c_int32, c_void_p
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +20,7 @@ from ._control import Controller
 from ._declarations import MpOptions
 from ._handle import Owned, make, struct
 from ._library import lib
+from ._locks import Turn
 from ._sources import Source, TaskLike, run_path, source_of
 from ._train_declarations import TrainParts, TrainPlayerOptions, TrainSizes
 from ._tasks import start_workers, task_of
@@ -55,8 +58,13 @@ class Evaluation:
         return f"Evaluation({len(self.returns)} episodes: {means})"
 
 
+AnyAgent = TypeVar("AnyAgent", bound="Agent")
+
+
 class Agent:
     """A trained policy with its movement primitive. :func:`tce.load` opens one.
+
+    Threads may share it: they take turns. A copy, or what is pickled, is the policy as it is now; a task in Python is named again to a pickled one.
 
     folder      the run folder; None for a policy of its own
     n_obs       O, numbers in an observation of the task; n_context C: entries of it that the policy sees (``context``, None: all)
@@ -73,8 +81,13 @@ class Agent:
             raise NotFoundError(
                 E_NOT_FOUND, "TCE_E_NOT_FOUND",
                 f"{given} has no policy.safetensors yet: it comes with the first checkpoint" if given.is_dir() else f"no such file: {given}")
+        self._open(self._file)
+
+    def _open(self, file: str) -> None:
+        """The policy of a file."""
+        self._lock = Turn(type(self).__name__)
         handle = c_void_p()
-        trainer().tce_train_agent_open(file_name(self._file), BATCH, byref(handle))
+        trainer().tce_train_agent_open(file_name(file), BATCH, byref(handle))
         assert handle.value is not None
         self._handle = Owned(handle.value, trainer().tce_train_agent_free)
         sizes = TrainSizes(struct_size=ctypes.sizeof(TrainSizes))
@@ -91,6 +104,25 @@ class Agent:
             self._mp = MovementPrimitive(make(lib.tce_mp_create, byref(options), None))
         self.times = self.dt * np.arange(1, self.n_steps + 1)
 
+    def _kept(self) -> Dict[str, Any]:
+        """What a copy has that is not in the policy's file."""
+        return {name: value for name, value in vars(self).items() if name not in ("_handle", "_lock", "_mp", "_given")}
+
+    def _content(self) -> bytes:
+        """The policy's file."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.save(Path(folder) / "policy.safetensors")
+            return (Path(folder) / "policy.safetensors").read_bytes()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _opened, (type(self), self._content(), self._kept())
+
+    def __copy__(self: AnyAgent) -> AnyAgent:
+        return _opened(type(self), self._content(), self._kept(), self._given)
+
+    def __deepcopy__(self: AnyAgent, memo: Any) -> AnyAgent:
+        return self.__copy__()
+
     @property
     def mp(self) -> MovementPrimitive:
         """The primitive whose parameters the policy chooses."""
@@ -100,7 +132,7 @@ class Agent:
 
     def _observations(self, obs: ArrayLike) -> Tuple[Array, bool]:
         """Observations [n, O] of one or of several, and whether there were several; what the policy does not see may be missing."""
-        array = np.asarray(obs, np.float64)
+        array = np.asarray(obs)
         rows = array.reshape(1, -1) if array.ndim == 1 else array
         rows = Shapes(O=self.n_obs, C=self.n_context).finite("obs", rows, "n O", "n C")
         if rows.shape[1] != self.n_obs:
@@ -111,10 +143,14 @@ class Agent:
 
     def _outputs(self, obs: ArrayLike, time: float) -> Array:
         rows, several = self._observations(obs)
+        time = number("time", time)
+        if not math.isfinite(time):
+            raise ValueError(f"time: {time}, expected a finite number of seconds")
         out = np.empty((len(rows), self.n_params))
-        for first in range(0, len(rows), BATCH):
-            part = rows[first: first + BATCH]
-            trainer().tce_train_agent_act(self._handle, len(part), part, time, out[first: first + BATCH])
+        with self._lock:
+            for first in range(0, len(rows), BATCH):
+                part = rows[first: first + BATCH]
+                trainer().tce_train_agent_act(self._handle, len(part), part, time, out[first: first + BATCH])
         return out if several else out[0]
 
     def parameters(self, obs: ArrayLike) -> Array:
@@ -179,9 +215,10 @@ class Agent:
         """
         if self.folder is None:
             raise StateError(E_STATE, "TCE_E_STATE", f"{self._file} is a policy alone: its settings are in the run folder, open that")
+        n = integer("n", n, 1, 10**6)
         source = self._source(task, controller, metrics, n_steps, dt)
         options = TrainPlayerOptions(
-            struct_size=ctypes.sizeof(TrainPlayerOptions), folder=file_name(self.folder), n_episodes=integer("n", n, 1, 10**6),
+            struct_size=ctypes.sizeof(TrainPlayerOptions), folder=file_name(self.folder), n_episodes=n,
             n_threads=integer("threads", threads, 0, 1024), has_seed=seed is not None, seed=0 if seed is None else integer("seed", seed, 0, 2**64 - 1))
         returns, lengths = np.empty(n), np.empty(n, np.int32)
         found: Dict[str, Array] = {}
@@ -220,10 +257,23 @@ class Agent:
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the policy as a file for :func:`tce.load` and the C library: policy.safetensors of a run folder."""
-        trainer().tce_train_agent_save(self._handle, file_name(path))
+        with self._lock:
+            trainer().tce_train_agent_save(self._handle, file_name(path))
 
     def __repr__(self) -> str:
         return f"Agent({self.folder or self._file!r}, task={self.task_name!r}, n_context={self.n_context}, n_params={self.n_params})"
+
+
+def _opened(kind: Type[AnyAgent], content: bytes, kept: Dict[str, Any], given: Optional[Source] = None) -> AnyAgent:
+    """A policy that was copied or pickled."""
+    agent = kind.__new__(kind)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "policy.safetensors"
+        file.write_bytes(content)
+        agent._open(str(file))
+    vars(agent).update(kept)
+    agent._given = given
+    return agent
 
 
 def load(path: Union[str, "os.PathLike[str]"]) -> Agent:

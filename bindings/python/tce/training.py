@@ -412,6 +412,9 @@ class Run:
         """The policy of the last checkpoint, with this run's task at hand."""
         return Agent(self.folder, self._source)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"a run cannot be copied or pickled: name its folder {self.folder!r} as out= with resume=True where it is to go on")
+
     def __repr__(self) -> str:
         state = "interrupted" if self.interrupted else "done" if self._done else "not trained yet"
         return f"Run({self.folder!r}, task={self.task.name!r}, iteration={self.iteration}, {state})"
