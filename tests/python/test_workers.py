@@ -174,7 +174,7 @@ def test_what_cannot_be_made_in_a_worker_is_said_with_the_remedy(tmp_path: Path)
         quiet(Unwilling, tmp_path / "b", workers=1)
     with pytest.raises(TypeError, match="set run.threads"):
         quiet("point_via", tmp_path / "c", workers=1)
-    with pytest.raises(ValueError, match="workers: -1"):
+    with pytest.raises(ValueError, match="workers: -1, expected 0 to 4096"):
         quiet(Point, tmp_path / "d", workers=-1)
 
 
@@ -194,9 +194,9 @@ except KeyboardInterrupt:
 """
 
 
-def start(folder: Path) -> "subprocess.Popen[str]":
+def start(folder: Path, code: str = SCRIPT) -> "subprocess.Popen[str]":
     script = folder.parent / "script.py"
-    script.write_text(SCRIPT)
+    script.write_text(code)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([MODULES, os.environ.get("PYTHONPATH", "")])}
     return subprocess.Popen([sys.executable, str(script), str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
@@ -213,6 +213,13 @@ def gone(processes: List[int]) -> bool:
             return False
 
     return not any(map(lives, processes))
+
+
+def wait_until_gone(processes: List[int]) -> None:
+    end = time.monotonic() + 30
+    while not gone(processes):
+        assert time.monotonic() < end, "a worker has outlived its run"
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("signals", [1, 2, "kill"])
@@ -235,7 +242,51 @@ def test_workers_end_with_the_run(tmp_path: Path, signals: Any) -> None:
     if signals != "kill":
         assert re.fullmatch(r"stopped True\n" if signals == 1 else r"stopped True\n|raised\n", said), said + errors
         assert errors == ""
-    end = time.monotonic() + 30
-    while not gone(workers):
-        assert time.monotonic() < end, "a worker has outlived its run"
-        time.sleep(0.05)
+    wait_until_gone(workers)
+
+
+HANGS = """
+import os, sys, time, tce
+from test_run import Point, SMALL
+class Hanging(Point):
+    def step(self, pos, vel):
+        os.close(os.open(f"{sys.path[0]}/hangs{os.getpid()}", os.O_CREAT))
+        while True:
+            time.sleep(PAUSE)
+    def close(self):
+        if os.path.exists(f"{sys.path[0]}/hangs{os.getpid()}"):
+            os.close(os.open(f"{sys.path[0]}/closed{os.getpid()}", os.O_CREAT))
+PAUSE = float(os.environ["PAUSE"])
+tce.train(Hanging, config=SMALL, out=sys.argv[1], workers=2, progress=False)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere the system does not tell a process that its parent has ended")
+@pytest.mark.parametrize("pause", ["0", "1000"])
+def test_workers_end_with_a_killed_run_in_the_middle_of_an_environment_that_hangs(
+        tmp_path: Path, pause: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAUSE", pause)
+    process = start(tmp_path / "run", HANGS)
+    wait_until(lambda: len(list(tmp_path.glob("hangs*"))) == 2, process)
+    workers = children(process.pid)
+    process.kill()
+    process.communicate(timeout=60)
+    try:
+        wait_until_gone(workers)
+    finally:
+        for one in workers:
+            if not gone([one]):
+                os.kill(one, signal.SIGKILL)
+    assert sorted(tmp_path.glob("closed*")) == [tmp_path / f"closed{one}" for one in sorted(workers, key=str)]
+
+
+def test_ctrl_c_while_workers_start_is_said_by_nobody_else(tmp_path: Path) -> None:
+    for wait in (0.0, 0.1, 0.3):
+        process = start(tmp_path / "run")
+        wait_until(lambda: len(children(process.pid)) == 2, process)
+        time.sleep(wait)
+        # as a terminal does: to the workers too
+        for one in [*children(process.pid), process.pid]:
+            os.kill(one, signal.SIGINT)
+        said, errors = process.communicate(timeout=60)
+        assert (said in ("raised\n", "stopped True\n"), errors) == (True, "")

@@ -25,6 +25,12 @@ from ._train_declarations import (
 from ._wire import HEAD, TEXT_LIMIT, read
 from .errors import E_ENV, E_UNSUPPORTED, TceError
 
+PR_SET_PDEATHSIG = 1
+# a signal that nobody else uses
+PARENT_GONE = 0 if sys.platform == "darwin" else int(signal.SIGRTMIN) + 5
+# seconds for environments to be closed after the parent has gone
+CLOSING = 5
+
 
 def read_request(connection: socket.socket) -> Optional[Tuple[Tuple[int, ...], int]]:
     """A request and the descriptor that came with it, or -1."""
@@ -148,10 +154,33 @@ class Worker:
                 return
 
 
+def leave(number: int, frame: Any) -> None:
+    """The parent has gone: an environment that waits or loops is left, and has some seconds to be closed."""
+    signal.signal(number, signal.SIG_IGN)
+    signal.alarm(CLOSING)
+    sys.exit(1)
+
+
+def follow_parent() -> None:
+    """Ends this process with its parent, where the system tells, also in the middle of an environment that never returns."""
+    if sys.platform.startswith("linux"):
+        signal.signal(PARENT_GONE, leave)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, PARENT_GONE)
+
+
 def main() -> int:
     # Ctrl-C is the parent's: it ends the run, and with it the connection
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    connection = socket.socket(fileno=int(sys.argv[1]))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    follow_parent()
+    try:
+        return work(socket.socket(fileno=int(sys.argv[1])))
+    except BrokenPipeError:  # the parent has gone
+        return 1
+
+
+def work(connection: socket.socket) -> int:
+    """Gets the factory and answers requests until the connection ends."""
     head = read(connection, 8)
     if head is None:
         return 1
@@ -170,9 +199,11 @@ def main() -> int:
         connection.sendall(HEAD.pack(0, E_ENV, 0, len(text)) + text)
         return 1
     connection.sendall(HEAD.pack(0, 0, 0, 0))
-    worker.serve()
-    for place in worker.places.values():
-        place.close()
+    try:
+        worker.serve()
+    finally:
+        for place in worker.places.values():
+            place.close()
     return 0
 
 

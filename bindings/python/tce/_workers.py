@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pickle
+import signal
 import socket
 import struct
 import subprocess
@@ -33,6 +34,10 @@ from .python_env import PythonTask
 REMEDY = (
     "an environment that runs in a worker is made there by its factory: define it in a module, open files, locks and simulators in its "
     "__init__, or train with workers=0")
+
+
+# processes at most
+MOST_WORKERS = 4096
 
 
 class WorkerTraceback(Exception):
@@ -60,7 +65,7 @@ class Workers:
     """N processes with the environments of a task. A context: they end with it."""
 
     def __init__(self, task: PythonTask, spec: EnvSpec, n: int) -> None:
-        integer("workers", n, 1, 4096)
+        integer("workers", n, 1, MOST_WORKERS)
         try:
             import cloudpickle  # type: ignore[import-untyped,unused-ignore]
         except ImportError:
@@ -101,9 +106,17 @@ class Workers:
         before = os.environ.get("PYTHONPATH")
         package = str(Path(__file__).resolve().parents[1])
         environment = {**os.environ, "PYTHONPATH": package + (os.pathsep + before if before else "")}
-        with there:
-            self.processes.append(subprocess.Popen(
-                [sys.executable, "-m", "tce._worker", str(there.fileno())], pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, env=environment))
+        # Ctrl-C is this process's: a worker that is still loading modules has not said yet that it ignores it
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            with there:
+                self.processes.append(subprocess.Popen(
+                    [sys.executable, "-m", "tce._worker", str(there.fileno())], pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, env=environment))
+        except BaseException:
+            here.close()
+            raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return here
 
     def _greet(self, number: int, connection: socket.socket, message: bytes) -> None:
