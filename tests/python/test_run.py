@@ -190,6 +190,20 @@ def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     assert content(tmp_path / "whole") == content(tmp_path / "parts")
 
 
+def test_options_are_named_as_whoever_reads_it_has_written_them(tmp_path: Path) -> None:
+    run = quiet(Point, tmp_path / "a run")
+    with pytest.raises(tce.StateError, match=r"a run has a run already: continue it with resume=True, or choose another out= \[") as caught:
+        quiet(Point, tmp_path / "a run")
+    assert "--" not in str(caught.value)
+    for file in Path(run.folder, "checkpoints").iterdir():
+        file.unlink()
+    with pytest.raises(tce.StateError, match="or add restart=True to train from the beginning"):
+        quiet(Point, tmp_path / "a run", resume=True)
+    done = program("train", "--python", "test_run:Point", *training.words_of(SMALL), "--out", tmp_path / "a run", "--quiet",
+                   PYTHONPATH=os.pathsep.join([MODULES, str(Path(tce.__file__).parents[1])]))
+    assert done.returncode == 1 and "continue it with --resume '" in done.stderr and "choose another --out" in done.stderr
+
+
 # ---- Ctrl-C ------------------------------------------------------------------------------------------------
 
 
@@ -380,7 +394,10 @@ def test_settings_are_words_of_the_program() -> None:
     ({"method": "tec"}, ValueError, "tec"),
     ({"resume": True}, ValueError, "out: the run folder"),
     ({"config": {"mp.tau": 5.0}}, ValueError, "mp.tau = 5 s is longer than the episode"),
-    ({"controller": FOLLOW}, TypeError, "goes with a Gymnasium environment")])
+    ({"controller": FOLLOW}, TypeError, "goes with a Gymnasium environment"),
+    ({"callback": 5}, TypeError, r"callback: 5, expected a function \(iteration, metrics\)"),
+    ({"out": "/dev/null"}, OSError, "choose another folder as out= "),
+    ({"workers": 1.5}, ValueError, "workers: 1.5, expected an integer")])
 def test_what_makes_no_sense_is_refused(tmp_path: Path, keywords: Any, kind: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(kind, match=message):

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any, List, Optional
 
+from . import _train_library
 from ._control import Controller
 from ._sources import config_path, import_name, source_of
 from .agent import Agent
@@ -97,6 +98,7 @@ def _eval(words: List[str]) -> int:
 
 
 def main(words: List[str]) -> int:
+    _train_library.typed = True
     try:
         return (_train if words[0] == "train" else _eval)(words[1:])
     except TceError as fault:

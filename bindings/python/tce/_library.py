@@ -78,11 +78,11 @@ def renamed(message: str, arguments: Sequence[Any] = ()) -> str:
     return message
 
 
-def _status_error(status: int, arguments: Sequence[Any] = ()) -> Exception:
+def _status_error(status: int, arguments: Sequence[Any] = (), rename: Callable[..., str] = renamed) -> Exception:
     """The exception for a status that a call in this thread has just returned."""
     name = lib.tce_status_name(status) or b"?"
     message = lib.tce_error_message() or b""
-    return error(status, name.decode("utf-8", "replace"), renamed(message.decode("utf-8", "replace"), arguments))
+    return error(status, name.decode("utf-8", "replace"), rename(message.decode("utf-8", "replace"), arguments))
 
 
 def _argument_fault(arguments: Sequence[Any], reason: Exception) -> Exception:
@@ -95,8 +95,8 @@ def _argument_fault(arguments: Sequence[Any], reason: Exception) -> Exception:
     return reason
 
 
-def declare(function: Any, result: Any, arguments: List[Any]) -> Callable[..., Any]:
-    """A C function with its types, which raises where it returns a status."""
+def declare(function: Any, result: Any, arguments: List[Any], rename: Callable[..., str] = renamed) -> Callable[..., Any]:
+    """A C function with its types, which raises where it returns a status. rename: what its messages are called in Python."""
     function.argtypes = arguments
     function.restype = c_int32 if result is Status else result
     raises = result is Status
@@ -107,7 +107,7 @@ def declare(function: Any, result: Any, arguments: List[Any]) -> Callable[..., A
         except ctypes.ArgumentError as reason:
             raise _argument_fault(given, reason) from None
         if raises and value != 0:
-            raise _status_error(value, given)
+            raise _status_error(value, given, rename)
         return value
 
     return call

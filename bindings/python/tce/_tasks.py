@@ -7,9 +7,10 @@ import ctypes
 from ctypes import c_void_p
 from typing import Optional
 
+from ._arrays import integer
 from ._sources import Source
 from ._train_declarations import TrainTask
-from ._workers import Workers
+from ._workers import MOST_WORKERS, Workers
 from .python_env import PythonTask
 
 
@@ -30,6 +31,7 @@ def check_workers(source: Source, n: int) -> None:
 
 def start_workers(source: Source, n: int, options: Optional[str]) -> "contextlib.AbstractContextManager[Optional[Workers]]":
     """The workers of a task in Python; none with 0."""
+    n = integer("workers", n, 0, MOST_WORKERS)
     check_workers(source, n)
     if n == 0 or not isinstance(source.task, PythonTask):
         return contextlib.nullcontext()

@@ -5,16 +5,32 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, List
+from typing import Any, List, Sequence
 
-from ._library import declare
+from ._library import declare, renamed
 from ._train_declarations import FUNCTIONS
 from .errors import E_LIBRARY, E_NOT_FOUND, LibraryError, NotFoundError
 
 NAME = "libtce_train.dylib" if sys.platform == "darwin" else "libtce_train.so"
+
+# options of the program, as its messages name them, and what tce.train and tce.load call them
+_OPTIONS = (
+    (re.compile(r"`tce train --resume [^`]*`"), "tce.train(…, resume=True)"), (re.compile(r"(?<!\S)--resume ('[^']*'|[^\s,;:`]+)"), "resume=True"),
+    (re.compile(r"(?<!\S)--restart\b"), "restart=True"), (re.compile(r"another folder with --out\b"), "another folder as out="),
+    (re.compile(r"(?<!\S)--out\b"), "out="), (re.compile(r"(?<!\S)--episodes\b"), "n"))
+# whether somebody has typed the program's options, and knows them by those names
+typed = False
+
+
+def in_python(message: str, arguments: Sequence[Any] = ()) -> str:
+    """A message of the trainer in Python's names."""
+    for pattern, name in () if typed else _OPTIONS:
+        message = pattern.sub(name, message)
+    return renamed(message, arguments)
 
 
 def places() -> List[Path]:
@@ -48,5 +64,5 @@ def trainer() -> Any:
     for name, (result, arguments) in FUNCTIONS.items():
         if not hasattr(library, name):
             raise LibraryError(E_LIBRARY, "TCE_E_LIBRARY", f"{path} has no {name}: it is not the trainer of this package")
-        setattr(library, name, declare(getattr(library, name), result, arguments))
+        setattr(library, name, declare(getattr(library, name), result, arguments, in_python))
     return library

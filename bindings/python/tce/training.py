@@ -19,6 +19,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
+from ._arrays import integer
 from ._callbacks import Faults, Group, call, user_code
 from ._choices import Method
 from ._control import Controller
@@ -29,7 +30,7 @@ from ._train_declarations import (
     TrainResult, TrainStanding)
 from ._tasks import check_workers, start_workers, task_of
 from ._train_library import trainer
-from ._workers import Workers, raw_spec
+from ._workers import MOST_WORKERS, Workers, raw_spec
 from .agent import Agent
 from .errors import E_STATE, StateError
 
@@ -260,7 +261,9 @@ class Run:
     ) -> None:
         self.iteration, self.env_steps, self.interrupted = 0, 0, False
         self.eval_success = self.eval_return = math.nan
-        self._callback, self._n_workers = callback, workers
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback: {callback!r}, expected a function (iteration, metrics) that returns True to stop the run")
+        self._callback, self._n_workers = callback, integer("workers", workers, 0, MOST_WORKERS)
         self._screen = _Screen(progress)
         self._group = Group()
         self._raised: List[BaseException] = []
@@ -270,8 +273,8 @@ class Run:
         source = self._source = make_source(given.plans())
         self.task = source.task
         # environments in this process and in Python are the calling thread's
-        self._here = source.in_python and workers == 0
-        check_workers(source, workers)
+        self._here = source.in_python and self._n_workers == 0
+        check_workers(source, self._n_workers)
         words = given.with_task(source)
         self._options = next((word.partition("=")[2] for word in reversed(words) if word.startswith("task.options=")), None)
         self._task = task_of(source, None)
