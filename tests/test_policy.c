@@ -750,6 +750,40 @@ START_TEST(bad_calls_leave_outputs_untouched)
 }
 END_TEST
 
+/* A robot must not get NaN with TCE_OK: one finite observation is beyond a float. */
+START_TEST(what_overflows_is_reported_and_nan)
+{
+    for (int32_t kind = 0; kind < N_KINDS; kind++) {
+        tce_policy_options options = options_of(kind, TCE_NET_FLOAT, N, NULL);
+        tce_policy *policy = NULL;
+        tce_random random;
+        options.activation = TCE_NET_LEAKY_RELU;
+        ok(tce_policy_create(&options, NULL, &policy));
+        tce_random_start(&random, 3, 1, 0, 0);
+        ok(tce_policy_start(policy, &random));
+        double *obs = test_normals(1, N * O);
+        double *work = malloc(tce_policy_work_size(policy, N) * sizeof *work);
+        double mean[N * P] = { 0.0 }, scale[N * P * P] = { 0.0 };
+
+        obs[O] = 1e300;
+        fails(tce_policy_predict(policy, N, obs, mean, scale), TCE_E_NOT_FINITE, "the mean");
+        for (size_t k = 0; k < N * P; k++)
+            ck_assert(isnan(mean[k]));
+        ck_assert(isnan(scale[0]));
+        fails(tce_policy_backward(policy, N, obs, obs), TCE_E_STATE, "predict");
+        mean[0] = 0.0;
+        fails(tce_policy_mean(policy, N, obs, work, mean), TCE_E_NOT_FINITE, "the mean");
+        ck_assert(isnan(mean[0]));
+        obs[O] = 1.0;
+        ok(tce_policy_predict(policy, N, obs, mean, scale));
+        ok(tce_policy_mean(policy, N, obs, work, mean));
+        tce_policy_free(policy);
+        free(obs);
+        free(work);
+    }
+}
+END_TEST
+
 START_TEST(a_gradient_that_is_not_finite_changes_nothing)
 {
     for (int32_t kind = 0; kind < N_KINDS; kind++) {
@@ -941,6 +975,7 @@ int main(void)
     tcase_add_test(property, a_saved_policy_goes_on_with_the_same_bytes);
     tcase_add_test(errors, options_out_of_range_are_refused_by_name);
     tcase_add_test(errors, bad_calls_leave_outputs_untouched);
+    tcase_add_test(errors, what_overflows_is_reported_and_nan);
     tcase_add_test(errors, a_gradient_that_is_not_finite_changes_nothing);
     tcase_add_test(errors, factors_that_cannot_be_set_are_refused);
     tcase_add_test(errors, a_store_that_does_not_fit_changes_nothing);

@@ -952,6 +952,15 @@ START_TEST(bounds_out_of_range_are_refused)
     p.bounds.cov = 1e3;
     ok(run(tr, &p));
     ck_assert_double_ne(p.out_L[0], tight);
+
+    /* gradients beyond what a double can hold */
+    p.bounds = BOUNDS;
+    ok(run(tr, &p));
+    for (size_t i = 0; i < 6; i++)
+        p.d_mean[i] = 1.7e308;
+    fails(tce_trpl_backward(tr, 2, p.d_mean, p.d_L, p.out_mean, p.out_L), TCE_E_NOT_FINITE,
+          "overflow");
+    ck_assert(isnan(p.out_mean[0]) && isnan(p.out_L[0]));
     tce_trpl_free(tr);
     problem_free(&p);
 }

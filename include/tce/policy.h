@@ -75,7 +75,8 @@ TCE_API size_t tce_policy_n_obs(const tce_policy *policy);
 /*
  * The mean alone, for robots and evaluation: obs [n, n_obs] -> out_mean [n, P], for any n. work has
  * tce_policy_work_size(policy, n) doubles; calls that overlap need different ones.
- * TCE_E_VALUE: obs has a NaN or infinity.   No allocation.   Since 0.2.
+ * TCE_E_VALUE: obs has a NaN or infinity.  TCE_E_NOT_FINITE: the mean overflowed.   No allocation.
+ * Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_mean(const tce_policy *policy, size_t n,
                                                  const double *obs, double *work, double *out_mean);
@@ -84,8 +85,8 @@ TCE_API size_t tce_policy_work_size(const tce_policy *policy, size_t n);
 /*
  * obs [n, n_obs] -> out_mean [n, P], out_scale [1 or n] scales: factors [P, P] with zeros above the
  * diagonal, or standard deviations [P]. Remembers the batch for backward.
- * TCE_E_SHAPE: n > max_batch.  TCE_E_VALUE: obs has a NaN or infinity.   No allocation.   Since
- * 0.2.
+ * TCE_E_SHAPE: n > max_batch.  TCE_E_VALUE: obs has a NaN or infinity.  TCE_E_NOT_FINITE: a mean
+ * or scale overflowed.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_policy_predict(tce_policy *policy, size_t n, const double *obs,
                                                     double *out_mean, double *out_scale);

@@ -74,7 +74,8 @@ TCE_API TCE_NODISCARD tce_status tce_trpl_project(tce_trpl *tr, size_t n, const 
  * Gradient of the last project: d_mean, d_L with respect to its outputs -> out_d_mean, out_d_L with
  * respect to mean and L (old values are constants; zeros above the diagonal). Outputs may be the
  * inputs. TCE_E_STATE: project was not called before, or failed. TCE_E_SHAPE: n is not that of
- * project.  TCE_E_VALUE: NaN or infinity.   No allocation.   Since 0.2.
+ * project.  TCE_E_VALUE: NaN or infinity.  TCE_E_NOT_FINITE: a gradient overflowed; outputs are
+ * NaN.   No allocation.   Since 0.2.
  */
 TCE_API TCE_NODISCARD tce_status tce_trpl_backward(tce_trpl *tr, size_t n, const double *d_mean,
                                                    const double *d_L, double *out_d_mean,

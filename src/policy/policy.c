@@ -257,6 +257,24 @@ static void take_means(const tce_policy *policy, size_t n, const double *heads, 
         memcpy(out_mean + r * policy->P, heads + r * policy->stride, policy->P * sizeof *out_mean);
 }
 
+/*
+ * Finite weights and observations may still be too large together: TCE_E_NOT_FINITE, and NaN in
+ * both outputs. scale may be NULL with n_scale 0.
+ */
+static tce_status check_overflow(size_t n_mean, double *mean, size_t n_scale, double *scale)
+{
+    const int is_mean = tce__first_not_finite(n_mean, mean) < n_mean;
+    if (!is_mean && tce__first_not_finite(n_scale, scale) == n_scale)
+        return TCE_OK;
+    for (size_t i = 0; i < n_mean; i++)
+        mean[i] = NAN;
+    for (size_t i = 0; i < n_scale; i++)
+        scale[i] = NAN;
+    return tce_fail(TCE_E_NOT_FINITE,
+                    "the %s overflowed: observations or the policy's weights are too large",
+                    is_mean ? "mean" : "scale");
+}
+
 tce_status tce_policy_mean(const tce_policy *policy, size_t n, const double *obs, double *work,
                            double *out_mean)
 {
@@ -269,14 +287,12 @@ tce_status tce_policy_mean(const tce_policy *policy, size_t n, const double *obs
         status = tce__check_finite("obs", n * policy->n_obs, obs);
     if (status != TCE_OK || n == 0)
         return status;
-    if (!policy->shared_body)
-        return tce_net_evaluate(policy->mean, n, obs, work, out_mean);
 
-    double *heads = work + tce_net_work_size(policy->mean, n);
-    status = tce_net_evaluate(policy->mean, n, obs, work, heads);
-    if (status == TCE_OK)
+    double *const heads = work + tce_net_work_size(policy->mean, n);
+    status = tce_net_evaluate(policy->mean, n, obs, work, policy->shared_body ? heads : out_mean);
+    if (status == TCE_OK && policy->shared_body)
         take_means(policy, n, heads, out_mean);
-    return status;
+    return status == TCE_OK ? check_overflow(n * policy->P, out_mean, 0, NULL) : status;
 }
 
 /* ---- prediction and its gradient ------------------------------------------------------------- */
@@ -350,8 +366,13 @@ tce_status tce_policy_predict(tce_policy *policy, size_t n, const double *obs, d
     if (status != TCE_OK)
         return status;
     scale_job job = { policy, out_scale, NULL };
-    policy->remembered = n;
-    return run_scales(policy, n, scales_forward, &job);
+    status = run_scales(policy, n, scales_forward, &job);
+    if (status == TCE_OK)
+        status = check_overflow(n * policy->P, out_mean,
+                                tce_policy_n_factors(policy, n) * tce_policy_scale_size(policy),
+                                out_scale);
+    policy->remembered = status == TCE_OK ? n : 0;
+    return status;
 }
 
 /* Whether there is a predict of n contexts to stand on. */

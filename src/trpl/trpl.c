@@ -270,6 +270,14 @@ static void publish_failure(const call *c, size_t n, size_t n_cov)
         c->out_L[k] = NAN;
 }
 
+/* whether what was written is */
+static int are_finite(const call *c, size_t n, size_t n_cov)
+{
+    const size_t n_mean = n * c->tr->P, n_L = n_cov * kept_size(c->tr);
+    return tce__first_not_finite(n_mean, c->out_mean) == n_mean &&
+           tce__first_not_finite(n_L, c->out_L) == n_L;
+}
+
 /* results out of the handle; TCE_E_NOT_FINITE when one overflowed */
 static tce_status publish(const call *c, size_t n, size_t n_cov)
 {
@@ -448,9 +456,16 @@ tce_status tce_trpl_backward(tce_trpl *tr, size_t n, const double *d_mean, const
         return status;
 
     call c = { .tr = tr, .mean = d_mean, .L = d_L, .out_mean = out_d_mean, .out_L = out_d_L };
-    if (!tr->opt.shared_cov)
-        return tce_pool_run(tr->opt.pool, n, CHUNK, backward_chunk, &c);
-    tce__mean_backward(tr, 0, n, d_mean, out_d_mean);
-    backward_factor(&c, 0, tr->work);
-    return TCE_OK;
+    if (tr->opt.shared_cov) {
+        tce__mean_backward(tr, 0, n, d_mean, out_d_mean);
+        backward_factor(&c, 0, tr->work);
+    } else {
+        status = tce_pool_run(tr->opt.pool, n, CHUNK, backward_chunk, &c);
+    }
+    if (status != TCE_OK || are_finite(&c, n, tr->n_cov))
+        return status;
+    publish_failure(&c, n, tr->n_cov);
+    return tce_fail(
+        TCE_E_NOT_FINITE,
+        "the gradients overflow: the bounds are too small, or d_mean and d_L too large");
 }
