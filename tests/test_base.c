@@ -358,6 +358,24 @@ START_TEST(the_lowest_failing_chunk_is_reported_and_the_others_run)
 }
 END_TEST
 
+static tce_status fail_silently(void *context, size_t chunk, size_t begin, size_t end,
+                                int32_t worker)
+{
+    (void)context, (void)begin, (void)end, (void)worker;
+    return chunk == 3 ? -999 : TCE_OK;
+}
+
+START_TEST(work_that_fails_without_a_word_is_named)
+{
+    for (int32_t n_threads = 1; n_threads <= 3; n_threads += 2) {
+        tce_pool *pool = new_pool(n_threads);
+        ck_assert_int_eq(tce_fail(TCE_E_VALUE, "an older failure"), TCE_E_VALUE);
+        fails(tce_pool_run(pool, 80, 10, fail_silently, NULL), -999, "items 30 to 39");
+        tce_pool_free(pool);
+    }
+}
+END_TEST
+
 static tce_status run_inside(void *context, size_t chunk, size_t begin, size_t end, int32_t worker)
 {
     (void)chunk;
@@ -859,6 +877,7 @@ int main(void)
     tcase_add_test(property, parts_follow_from_the_number_of_rows_alone);
     tcase_add_test(property, parts_are_added_by_a_binary_tree_on_any_number_of_threads);
     tcase_add_test(property, the_lowest_failing_chunk_is_reported_and_the_others_run);
+    tcase_add_test(property, work_that_fails_without_a_word_is_named);
     tcase_add_test(property, a_run_inside_a_run_works_in_its_own_thread);
     tcase_add_test(property, runs_of_several_threads_on_one_pool_do_every_item_once);
     tcase_add_test(property, pools_inside_each_other_do_every_item_once);

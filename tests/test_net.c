@@ -939,6 +939,13 @@ static tce_status failing_loss(void *context, size_t begin, size_t end, const do
     return TCE_OK;
 }
 
+static tce_status silent_loss(void *context, size_t begin, size_t end, const double *out,
+                              double *d_out, double *sums)
+{
+    (void)context, (void)begin, (void)end, (void)out, (void)d_out, (void)sums;
+    return TCE_E_ENV;
+}
+
 START_TEST(a_failing_loss_is_passed_on_and_the_gradient_stays)
 {
     enum { N = 1000 };
@@ -952,6 +959,8 @@ START_TEST(a_failing_loss_is_passed_on_and_the_gradient_stays)
     ok(tce_net_pass_mse(net, N, x, target, NULL, NULL));
     const double norm = tce_net_gradient_norm(net);
     fails(tce_net_pass(net, N, x, NULL, failing_loss, &bad, 1, &loss), TCE_E_ENV, "row 777");
+    fails(tce_net_pass(net, N, x, NULL, silent_loss, NULL, 1, &loss), TCE_E_ENV,
+          "the loss returned -30 for rows 0 to");
     ck_assert_double_eq(loss, SENTINEL);
     ck_assert_double_eq(tce_net_gradient_norm(net), norm);
     tce_net_free(net);

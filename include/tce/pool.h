@@ -67,8 +67,8 @@ typedef tce_status (*tce_pool_work)(void *context, size_t chunk, size_t begin, s
 
 /*
  * Calls work for every chunk of n_items items and waits for all of them. All chunks run even when
- * one fails; the status and message are those of the failing chunk with the lowest number. No
- * allocation.   Since 0.2.
+ * one fails; the status and message are those of the failing chunk with the lowest number, so work
+ * should fail through tce_fail. No allocation.   Since 0.2.
  *
  * The pool serves one call at a time; a call from another thread waits until that one has ended. A
  * call from inside `work` never waits: when its pool is busy, or runs the work that the call comes

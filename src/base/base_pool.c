@@ -107,6 +107,20 @@ static void pause_briefly(void)
 #endif
 }
 
+/* One chunk of work, whose failure has a message in any case. */
+static tce_status run_work(tce_pool_work work, void *context, size_t chunk, size_t begin,
+                           size_t end, int32_t index)
+{
+    const uint64_t before = tce__n_failures();
+    const tce_status status = work(context, chunk, begin, end, index);
+    if (status != TCE_OK && tce__n_failures() == before)
+        return tce_fail(status,
+                        "work returned %d for items %zu to %zu, without a message: end it "
+                        "with tce_fail",
+                        (int)status, begin, end - 1);
+    return status;
+}
+
 /* Runs one chunk and keeps the failure of the lowest one. */
 static void run_chunk(tce_pool *pool, size_t chunk, int32_t index)
 {
@@ -114,7 +128,7 @@ static void run_chunk(tce_pool *pool, size_t chunk, int32_t index)
     const size_t begin = chunk * call->chunk_size;
     const size_t rest = call->n_items - begin;
     const size_t end = begin + (rest < call->chunk_size ? rest : call->chunk_size);
-    const tce_status status = call->work(call->context, chunk, begin, end, index);
+    const tce_status status = run_work(call->work, call->context, chunk, begin, end, index);
 
     if (status == TCE_OK)
         return;
@@ -198,7 +212,7 @@ static tce_status run_here(int32_t index, size_t n_items, size_t chunk_size, tce
     for (size_t chunk = 0; begin < n_items; chunk++) {
         const size_t rest = n_items - begin;
         const size_t end = begin + (rest < chunk_size ? rest : chunk_size);
-        const tce_status status = work(context, chunk, begin, end, index);
+        const tce_status status = run_work(work, context, chunk, begin, end, index);
         if (status != TCE_OK && first == TCE_OK) {
             first = status;
             memcpy(message, tce_error_message(), strlen(tce_error_message()) + 1);

@@ -40,6 +40,7 @@ static const status_row STATUSES[] = {
 };
 
 static __thread char last_message[MESSAGE_SIZE];
+static __thread uint64_t n_failures;
 
 static const status_row *find_status(tce_status status)
 {
@@ -78,7 +79,13 @@ tce_status tce_fail(tce_status status, const char *format, ...)
     if (length < 0)
         text[0] = '\0';
     memcpy(last_message, text, strlen(text) + 1);
+    n_failures++;
     return status;
+}
+
+uint64_t tce__n_failures(void)
+{
+    return n_failures;
 }
 
 void tce__message_set(const char *text)

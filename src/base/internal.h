@@ -64,6 +64,12 @@ tce_status tce__check_positive(const char *name, double value);
 /* Makes text the message of this thread, as it stands; "" costs next to nothing. */
 void tce__message_set(const char *text);
 
+/*
+ * How often tce_fail was called in this thread: whether a callback left a message of its own for
+ * the status that it returned.
+ */
+uint64_t tce__n_failures(void);
+
 /* ---- growing structs ------------------------------------------------------------------------- */
 
 /*
