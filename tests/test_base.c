@@ -114,6 +114,22 @@ START_TEST(a_struct_without_init_is_refused_by_name)
 }
 END_TEST
 
+/* Uninitialised memory looks like a huge struct, whose tail is not the library's to read. */
+START_TEST(a_size_that_nobody_set_is_refused_before_the_tail_is_read)
+{
+    tce_pool *pool = NULL;
+    tce_pool_options *const options = malloc(sizeof *options);
+    ck_assert_ptr_nonnull(options);
+    tce_pool_options_init(options, sizeof *options);
+    options->struct_size = (size_t)(uintptr_t)options;
+    fails(tce_pool_create(options, NULL, &pool), TCE_E_ARGUMENT, "tce_pool_options_init");
+    options->struct_size = SIZE_MAX;
+    fails(tce_pool_create(options, NULL, &pool), TCE_E_ARGUMENT, "tce_pool_options_init");
+    ck_assert_ptr_null(pool);
+    free(options);
+}
+END_TEST
+
 START_TEST(hooks_need_both_allocate_and_release)
 {
     tce_pool_options options;
@@ -688,6 +704,14 @@ START_TEST(a_pool_refuses_what_it_cannot_do)
     options.n_threads = -1;
     ck_assert_int_eq(tce_pool_create(&options, NULL, &pool), TCE_E_VALUE);
     ck_assert_ptr_nonnull(strstr(tce_error_message(), "n_threads = -1"));
+    tce_pool_options_init(&options, sizeof options);
+    options.rank = 1;
+    fails(tce_pool_create(&options, NULL, &pool), TCE_E_VALUE, "rank = 1");
+    options.n_ranks = 1;
+    fails(tce_pool_create(&options, NULL, &pool), TCE_E_VALUE, "rank = 1");
+    options.rank = 0;
+    options.reserved = 1;
+    fails(tce_pool_create(&options, NULL, &pool), TCE_E_VERSION, "tce_pool_options.reserved = 1");
     ck_assert_int_eq(tce_pool_run(NULL, 1, 0, add_chunk, &job), TCE_E_VALUE);
     ck_assert_int_eq(tce_pool_run(NULL, 1, 1, NULL, &job), TCE_E_ARGUMENT);
     ok(tce_pool_run(NULL, 0, 1, add_chunk, &job));
@@ -893,6 +917,7 @@ int main(void)
     tcase_add_test(errors, a_longer_struct_is_accepted_only_with_a_zero_tail);
     tcase_add_test(errors, a_struct_without_init_is_refused_by_name);
     tcase_add_test(errors, a_struct_that_is_no_options_starts_from_its_size_alone);
+    tcase_add_test(errors, a_size_that_nobody_set_is_refused_before_the_tail_is_read);
     tcase_add_test(errors, hooks_need_both_allocate_and_release);
     tcase_add_test(errors, a_pool_refuses_what_it_cannot_do);
     tcase_add_test(errors, a_matrix_that_is_not_positive_definite_names_its_row);

@@ -547,6 +547,10 @@ START_TEST(a_scale_that_is_none_is_refused_by_entry)
     }
     b.L[2 * DIM + 2] = good;
 
+    g.reserved = 1;
+    fails(tce_gauss_entropy(&g, out), TCE_E_VERSION, "tce_gauss.reserved = 1");
+    g.reserved = 0;
+
     /* one of several is named with its number; what lies above the diagonal is not read */
     b.L[3 * SIZE] = 0.0;
     const tce_gauss several = describe(N, N, NULL, b.L);

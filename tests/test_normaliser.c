@@ -232,6 +232,9 @@ START_TEST(options_out_of_range_are_refused_by_name)
     tce_normaliser_options_init(&options, sizeof options);
     options.first_count = -1.0;
     fails(tce_normaliser_create(&options, NULL, &z), TCE_E_VALUE, "first_count");
+    tce_normaliser_options_init(&options, sizeof options);
+    options.reserved = 1;
+    fails(tce_normaliser_create(&options, NULL, &z), TCE_E_VERSION, "reserved = 1");
     fails(tce_normaliser_create(NULL, NULL, &z), TCE_E_ARGUMENT, "tce_normaliser_options");
     tce_normaliser_free(NULL);
 }

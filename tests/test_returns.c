@@ -150,6 +150,9 @@ START_TEST(bad_returns_arguments_are_refused)
           "values[1]");
     fails(tce_returns_monte_carlo(1, 2, rewards, values, ends, NAN, out, out), TCE_E_VALUE,
           "gamma");
+    tce_returns_stats unstarted = { 0 };
+    fails(tce_returns_surrogate(2, rewards, values, rewards, NULL, 0.0, &unstarted, out),
+          TCE_E_ARGUMENT, "TCE_INIT(tce_returns_stats)");
     all_equal(2, out, SENTINEL);
 }
 END_TEST

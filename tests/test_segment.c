@@ -1081,6 +1081,7 @@ START_TEST(bad_options_are_refused)
     bad = good, bad.reg = -1.0, refuse_options(bad, TCE_E_VALUE, "reg");
     bad = good, bad.reg = INFINITY, refuse_options(bad, TCE_E_VALUE, "reg");
     bad = good, bad.struct_size = 0, refuse_options(bad, TCE_E_ARGUMENT, "struct_size");
+    bad = good, bad.reserved = 1, refuse_options(bad, TCE_E_VERSION, "reserved");
     bad = good, bad.mp = dmp, refuse_options(bad, TCE_E_UNSUPPORTED, "");
     fails(tce_segment_create(NULL, NULL, &seg), TCE_E_ARGUMENT, "tce_segment_options");
     fails(tce_segment_create(&good, NULL, NULL), TCE_E_ARGUMENT, "out");
@@ -1173,6 +1174,10 @@ START_TEST(bad_batches_are_refused_and_outputs_stay)
     fails(seg_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, NULL, b->advantages, NULL,
                         0.0, NULL, out, NULL, NULL),
           TCE_E_ARGUMENT, "log_prob_old");
+    tce_returns_stats no_stats = { 0 };
+    fails(seg_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old, b->advantages,
+                        NULL, 0.0, &no_stats, out, NULL, NULL),
+          TCE_E_ARGUMENT, "TCE_INIT(tce_returns_stats)");
     b->advantages[3] = INFINITY;
     fails(seg_surrogate(seg, E, b->positions, b->mean, b->L, NULL, NULL, b->old, b->advantages,
                         NULL, 0.0, NULL, out, NULL, NULL),

@@ -696,6 +696,9 @@ START_TEST(bad_arguments_are_refused_and_nothing_is_written)
     fails(tce_store_put_text(store, "tce.checksum", "1"), TCE_E_VALUE, "tce.checksum");
     fails(tce_store_get(store, "policy.std", &array), TCE_E_NOT_FOUND, "policy.std");
     fails(tce_store_get(store, "count", NULL), TCE_E_ARGUMENT, "out");
+    tce_store_array unstarted = { 0 };
+    fails(tce_store_get(store, "count", &unstarted), TCE_E_ARGUMENT, "TCE_INIT(tce_store_array)");
+    fails(tce_store_at(store, 0, &unstarted), TCE_E_ARGUMENT, "TCE_INIT(tce_store_array)");
     fails(tce_store_at(store, 5, &array), TCE_E_NOT_FOUND, "i = 5");
     fails(tce_store_read(store, "policy.std", TCE_STORE_F64, 1, &out), TCE_E_NOT_FOUND,
           "policy.std");

@@ -1005,6 +1005,9 @@ START_TEST(options_out_of_range_are_refused)
     tce_trpl_options_init(&opt, sizeof opt);
     opt.entropy = 3;
     ck_assert_int_eq(tce_trpl_create(&opt, NULL, &tr), TCE_E_VALUE);
+    tce_trpl_options_init(&opt, sizeof opt);
+    opt.reserved = 1;
+    fails(tce_trpl_create(&opt, NULL, &tr), TCE_E_VERSION, "tce_trpl_options.reserved = 1");
     ck_assert_int_eq(tce_trpl_create(NULL, NULL, &tr), TCE_E_ARGUMENT);
     ck_assert_int_eq(tce_trpl_create(&opt, NULL, NULL), TCE_E_ARGUMENT);
     tce_trpl_free(NULL);

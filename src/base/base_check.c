@@ -61,12 +61,23 @@ tce_status tce__check_positive(const char *name, double value)
     return TCE_OK;
 }
 
+/* No version has a larger struct; a size beyond it was never set, and says nothing of a tail. */
+#define LARGEST_STRUCT 4096
+
 /* Every growing struct begins with its size. */
 static size_t size_of_struct(const void *s)
 {
     size_t size;
     memcpy(&size, s, sizeof size);
     return size;
+}
+
+tce_status tce__check_reserved(const char *what, int32_t value)
+{
+    if (value == 0)
+        return TCE_OK;
+    return tce_fail(TCE_E_VERSION, "%s.reserved = %d, must be 0 for this version of libtce", what,
+                    (int)value);
 }
 
 void tce__struct_init(void *out, size_t struct_size, const void *defaults, size_t known_size)
@@ -95,7 +106,7 @@ tce_status tce__struct_read(const void *given, const char *what, size_t known_si
     if (!given)
         return tce_fail(TCE_E_ARGUMENT, "%s is NULL", what);
     const size_t size = size_of_struct(given);
-    if (size < sizeof(size_t))
+    if (size < sizeof(size_t) || size > LARGEST_STRUCT)
         return refuse_unstarted(what, size);
 
     /* a tail that this version does not know may only say "as before" */
@@ -110,6 +121,12 @@ tce_status tce__struct_read(const void *given, const char *what, size_t known_si
     memcpy(out, given, size < known_size ? size : known_size);
     memcpy(out, &known_size, sizeof known_size);
     return TCE_OK;
+}
+
+tce_status tce__struct_check(const void *out, const char *what)
+{
+    const size_t size = size_of_struct(out);
+    return size < sizeof(size_t) || size > LARGEST_STRUCT ? refuse_unstarted(what, size) : TCE_OK;
 }
 
 void tce__struct_write(void *out, const void *result, size_t known_size)

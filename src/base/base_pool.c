@@ -257,11 +257,13 @@ static tce_status check_options(const tce_pool_options *o)
     tce_status status = tce__check_int("n_threads", o->n_threads, 0, MAX_THREADS);
     if (status == TCE_OK)
         status = tce__check_int("n_ranks", o->n_ranks, 0, MAX_RANKS);
+    if (status == TCE_OK)
+        status = tce__check_int("rank", o->rank, 0, o->n_ranks > 1 ? o->n_ranks - 1 : 0);
+    if (status == TCE_OK)
+        status = tce__check_reserved("tce_pool_options", o->reserved);
     if (status != TCE_OK || o->n_ranks <= 1)
         return status;
-    status = tce__check_int("rank", o->rank, 0, o->n_ranks - 1);
-    if (status == TCE_OK)
-        status = tce__check_pointer("exchange", (const void *)(uintptr_t)o->exchange);
+    status = tce__check_pointer("exchange", (const void *)(uintptr_t)o->exchange);
     if (status == TCE_OK)
         status = tce__check_pointer("gather", (const void *)(uintptr_t)o->gather);
     return status;

@@ -81,9 +81,18 @@ void tce__struct_init(void *out, size_t struct_size, const void *defaults, size_
 /*
  * For create: copies the caller's struct over *out, which the caller has preset with defaults. A
  * shorter one leaves the rest as preset; a longer one is TCE_E_VERSION unless its tail is zero;
- * NULL and struct_size 0 are TCE_E_ARGUMENT naming `what`_init or TCE_INIT(`what`).
+ * NULL and a struct_size that nobody set are TCE_E_ARGUMENT naming `what`_init or TCE_INIT(`what`).
  */
 tce_status tce__struct_read(const void *given, const char *what, size_t known_size, void *out);
+
+/*
+ * TCE_OK, or TCE_E_VERSION: the field `reserved` of the struct `what`, which newer versions may
+ * use, is 0 for this one.
+ */
+tce_status tce__check_reserved(const char *what, int32_t value);
+
+/* For results, before anything is written: TCE_E_ARGUMENT when nobody set the struct_size. */
+tce_status tce__struct_check(const void *out, const char *what);
 
 /*
  * For results: writes as much of *result as the caller's struct has room for, keeping its

@@ -26,6 +26,8 @@ tce_status tce__gauss_read(const tce_gauss *given, int other, int what, tce_gaus
     const char *const scale = other ? "other.scale" : "scale";
     tce_gauss g = { 0 };
     tce_status status = tce__struct_read(given, "tce_gauss", sizeof g, &g);
+    if (status == TCE_OK)
+        status = tce__check_reserved("tce_gauss", g.reserved);
     if (status == TCE_OK && g.form != TCE_GAUSS_FULL && g.form != TCE_GAUSS_DIAGONAL)
         status = tce_fail(TCE_E_ARGUMENT, "%sform = %d is not a TCE_GAUSS_ form", prefix,
                           (int)g.form);

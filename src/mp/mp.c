@@ -55,10 +55,9 @@ static tce_status check_combination(const tce_mp_options *o)
     if (o->basis != TCE_MP_BASIS_TABLE && o->basis != TCE_MP_BASIS_EXACT)
         return tce_fail(TCE_E_ARGUMENT, "options.basis = %d is none of TCE_MP_BASIS_TABLE, EXACT",
                         (int)o->basis);
-    if (o->reserved != 0)
-        return tce_fail(TCE_E_VERSION,
-                        "options.reserved = %d, must be 0 for this version of libtce",
-                        (int)o->reserved);
+    const tce_status status = tce__check_reserved("tce_mp_options", o->reserved);
+    if (status != TCE_OK)
+        return status;
 
     if (o->kind == TCE_MP_PRODMP && o->phase != TCE_MP_PHASE_NATURAL)
         return tce_fail(TCE_E_UNSUPPORTED, "options.phase: a ProDMP has the natural phase only");

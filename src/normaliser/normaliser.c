@@ -51,6 +51,8 @@ static tce_status check_options(const tce_normaliser_options *o)
         status = tce_fail(TCE_E_VALUE, "clip = %g, must be finite and at least 0", o->clip);
     if (status == TCE_OK)
         status = tce__check_positive("first_count", o->first_count);
+    if (status == TCE_OK)
+        status = tce__check_reserved("tce_normaliser_options", o->reserved);
     return status;
 }
 

@@ -104,6 +104,8 @@ tce_status tce_returns_surrogate(size_t n, const double *log_prob, const double 
         status = tce__check_unmasked("advantages", n, mask, advantages);
     if (status == TCE_OK && !(clip >= 0.0 && isfinite(clip)))
         status = tce_fail(TCE_E_VALUE, "clip = %g, must be finite and >= 0", clip);
+    if (status == TCE_OK && out_stats)
+        status = tce__struct_check(out_stats, "tce_returns_stats");
     if (status != TCE_OK)
         return status;
 

@@ -349,6 +349,8 @@ tce_status tce_segment_surrogate(tce_segment *seg, const tce_segment_paths *path
         status = tce__check_unmasked("advantages", n, call.mask, call.advantages);
     if (status == TCE_OK && !(call.clip >= 0.0 && isfinite(call.clip)))
         status = tce_fail(TCE_E_VALUE, "clip = %g, must be finite and >= 0", call.clip);
+    if (status == TCE_OK && out_stats)
+        status = tce__struct_check(out_stats, "tce_returns_stats");
     if (status != TCE_OK)
         return status;
 

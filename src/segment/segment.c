@@ -131,6 +131,8 @@ static tce_status check_options(const tce_segment_options *opt)
     if (status == TCE_OK && !(opt->reg >= 0.0 && isfinite(opt->reg)))
         status = tce_fail(TCE_E_VALUE, "tce_segment_options.reg = %g, must be finite and >= 0",
                           opt->reg);
+    if (status == TCE_OK)
+        status = tce__check_reserved("tce_segment_options", opt->reserved);
     return status;
 }
 

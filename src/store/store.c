@@ -233,6 +233,12 @@ static void describe(const tce__item *item, tce_store_array *out)
     tce__struct_write(out, &array, sizeof array);
 }
 
+static tce_status check_out(const tce_store_array *out)
+{
+    const tce_status status = tce__check_pointer("out", out);
+    return status == TCE_OK ? tce__struct_check(out, "tce_store_array") : status;
+}
+
 /* The item called name; TCE_E_NOT_FOUND. */
 static tce_status find(const tce_store *store, const char *name, const tce__item **out)
 {
@@ -254,7 +260,7 @@ static tce_status find(const tce_store *store, const char *name, const tce__item
 tce_status tce_store_get(const tce_store *store, const char *name, tce_store_array *out)
 {
     const tce__item *item;
-    tce_status status = tce__check_pointer("out", out);
+    tce_status status = check_out(out);
 
     if (status == TCE_OK)
         status = find(store, name, &item);
@@ -327,7 +333,7 @@ tce_status tce_store_at(const tce_store *store, size_t i, tce_store_array *out)
 {
     tce_status status = tce__check_pointer("store", store);
     if (status == TCE_OK)
-        status = tce__check_pointer("out", out);
+        status = check_out(out);
     if (status != TCE_OK)
         return status;
     if (i >= store->arrays.n)

@@ -46,6 +46,8 @@ static tce_status check_options(const tce_trpl_options *opt)
                                 TCE_TRPL_ENTROPY_EQUAL);
     if (status == TCE_OK)
         status = tce__check_int("entropy_first", opt->entropy_first, 0, 1);
+    if (status == TCE_OK)
+        status = tce__check_reserved("tce_trpl_options", opt->reserved);
     return status;
 }
 
