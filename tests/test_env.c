@@ -146,7 +146,8 @@ static const struct {
       "metric_names[0] and [1] are both \"distance\": give each metric a name of its own" },
     { "comma_in_a_name", TCE_ENV_FAULT, "metric_names[1] = \"distance, m\" has a comma" },
     { "reserved_name", TCE_ENV_FAULT,
-      "metric_names[1] = \"return\" is a name that the program keeps for its own numbers: rename "
+      "metric_names[1] = \"return\" is a name that the program reserves for its own numbers: "
+      "rename "
       "the metric in the task" },
     { "eval_name", TCE_ENV_FAULT,
       "metric_names[1] = \"eval_distance\" is a name that the program" },
@@ -347,7 +348,8 @@ START_TEST(a_table_without_a_required_entry_is_refused)
     table.name = "";
     fails(tce_env_check(&table), TCE_E_ARGUMENT, "name");
     table.name = "a/b";
-    fails(tce_env_check(&table), TCE_E_ARGUMENT, "task \"a/b\": a name has English letters");
+    fails(tce_env_check(&table), TCE_E_ARGUMENT,
+          "task \"a/b\": a name consists of English letters");
     table.name = "..";
     fails(tce_env_check(&table), TCE_E_ARGUMENT, "begins with neither . nor -: rename the task");
     table.name = "-x";

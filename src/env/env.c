@@ -51,8 +51,8 @@ tce_status tce_env_check(const tce_env_vtable *vtable)
         return tce_fail(TCE_E_ARGUMENT, "a task's table has no name");
     if (!is_good_name(vtable->name))
         return tce_fail(TCE_E_ARGUMENT,
-                        "task \"%.60s\": a name has English letters, digits, _, . and -, and "
-                        "begins with neither . nor -: rename the task",
+                        "task \"%.60s\": a name consists of English letters, digits, _, . and -, "
+                        "and begins with neither . nor -: rename the task",
                         vtable->name);
     status = check_entry(vtable, vtable->description != NULL, "description");
     if (status == TCE_OK)

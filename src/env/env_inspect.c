@@ -429,7 +429,7 @@ static void check_actions(tce__inspection *in, tce__actor *b)
         (void)tce__inspect_refused(in, b, TCE__DRIVE_ACTIONS, TCE__INSPECT_AFTER_END);
 }
 
-/* No metric has a name that the caller keeps for itself. */
+/* No metric has a name that the caller reserves. */
 static void check_reserved(tce__inspection *in)
 {
     for (int32_t i = 0; i < in->spec.n_metrics; i++)
@@ -440,7 +440,7 @@ static void check_reserved(tce__inspection *in)
             if (is_start ? strncmp(name, reserved, length - 1) == 0 : strcmp(name, reserved) == 0)
                 (void)tce__inspect_say(
                     in, TCE__INSPECT_RESERVED, TCE_ENV_FAULT,
-                    "metric_names[%d] = \"%.60s\" is a name that the program keeps for its own "
+                    "metric_names[%d] = \"%.60s\" is a name that the program reserves for its own "
                     "numbers: rename the metric in the task",
                     (int)i, name);
         }

@@ -24,7 +24,7 @@ static tce_status read_pair(const tce_gauss *p, const tce_gauss *other, const do
         return tce_fail(TCE_E_SHAPE, "other has n = %zu and dim = %zu, must be %zu and %zu",
                         out_other->n, out_other->dim, out_p->n, out_p->dim);
     if (out_other->form != out_p->form)
-        return tce_fail(TCE_E_SHAPE, "other.form = %d, must be that of the first Gaussian, %d",
+        return tce_fail(TCE_E_SHAPE, "other.form = %d, must be the form of the first Gaussian, %d",
                         (int)out_other->form, (int)out_p->form);
     return tce__check_pointer("work", work);
 }

@@ -52,7 +52,7 @@ static tce_status fail_product(const char *name, tce__trans ta, tce__trans tb, s
     return tce_fail(TCE_E_LIBRARY,
                     "the BLAS multiplies wrongly: %s of two %zu x %zu matrices%s%s has %g at "
                     "[%zu,%zu] instead of %g. Nothing that is computed with it can be trusted: "
-                    "take another BLAS, or another of OpenBLAS's kernels by OPENBLAS_CORETYPE",
+                    "use another BLAS, or choose other kernels of OpenBLAS with OPENBLAS_CORETYPE",
                     name, n, n, ta == TCE__TRANS ? ", the first transposed" : "",
                     tb == TCE__TRANS ? ", the second transposed" : "", got, i / n, i % n, want);
 }

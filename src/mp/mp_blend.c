@@ -171,8 +171,7 @@ tce_status tce_mp_blend(const tce_mp_plan *a, const tce_mp_plan *b, double from,
     const tce_mp *const mp_a = first.plan.mp;
     const tce_mp *const mp_b = second.plan.mp;
     if (mp_a->D != mp_b->D)
-        return tce_fail(TCE_E_SHAPE, "a has %zu DoFs and b %zu, must be the same", mp_a->D,
-                        mp_b->D);
+        return tce_fail(TCE_E_SHAPE, "a has %zu DoFs and b %zu, must be equal", mp_a->D, mp_b->D);
     if (!(from < to) || !isfinite(to - from))
         return tce_fail(TCE_E_VALUE, "from = %g, to = %g, must be finite and from < to", from, to);
     status = tce__check_finite("times", T, times);

@@ -49,7 +49,7 @@ tce_status tce__mp_check_linear(const tce_mp *mp, const char *call)
 {
     if (mp->options.kind == TCE_MP_DMP)
         return tce_fail(TCE_E_UNSUPPORTED,
-                        "%s: a DMP has no basis rows, only ProDMP and ProMP have", call);
+                        "%s: a DMP has no basis rows, only ProDMP and ProMP have them", call);
     if (mp->lead > 0)
         return tce_fail(TCE_E_UNSUPPORTED, "%s: the path is not linear in a learnt tau or delay",
                         call);
@@ -159,7 +159,7 @@ static tce_status check_steps(size_t n_rows, size_t T, const double *times)
             if (times[i + 1] == times[i])
                 return tce_fail(
                     TCE_E_VALUE,
-                    "times[%zu] = times[%zu] = %g, a ProMP's velocity needs different ones", i,
+                    "times[%zu] = times[%zu] = %g, a ProMP's velocity needs different times", i,
                     i + 1, times[i]);
     return TCE_OK;
 }

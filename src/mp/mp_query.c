@@ -30,7 +30,7 @@ static tce_status check_query(const tce_mp *mp, double time, const double *param
         return status;
 
     if (mp->options.kind == TCE_MP_PROMP && time + mp->options.dt == time)
-        return tce_fail(TCE_E_VALUE, "time = %g is too large to tell it from time + dt, dt = %g",
+        return tce_fail(TCE_E_VALUE, "time = %g is too large to be told from time + dt, dt = %g",
                         time, mp->options.dt);
     return TCE_OK;
 }

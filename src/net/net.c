@@ -257,8 +257,8 @@ static tce_status check_same_shape(const tce_net *net, const tce_net *other)
     for (size_t l = 0; same && l <= net->n_layers; l++)
         same = net->width[l] == other->width[l];
     if (!same)
-        return tce_fail(TCE_E_SHAPE, "other has other layers or another precision than net: an "
-                                     "average is of two networks of one shape");
+        return tce_fail(TCE_E_SHAPE, "other has different layers or another precision than net: "
+                                     "only networks of the same shape can be averaged");
     return TCE_OK;
 }
 

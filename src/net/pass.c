@@ -175,8 +175,8 @@ static tce_status check_remembered(const tce_net *net, size_t n, const char *wha
         return tce_fail(TCE_E_SHAPE, "n = %zu rows, the last forward had %zu", n, net->remembered);
     if (net->remembered_split != (tce__parts_of(net->pool, n, net->n_weights).ranks != NULL))
         return tce_fail(TCE_E_STATE,
-                        "%s inside an item of a pool after a forward outside, or the other way "
-                        "round: ranks have the activations of their own rows",
+                        "%s is inside an item of a pool and its forward was outside, or the other "
+                        "way round: each rank only has the activations of its own rows",
                         what);
     return TCE_OK;
 }

@@ -165,8 +165,8 @@ tce_status tce__net_saved_shape(const tce_store *store, const char *prefix, tce_
     do {
         if (array.rank != 2 || array.shape[0] > INT32_MAX || array.shape[1] > INT32_MAX)
             return tce_fail(TCE_E_SHAPE,
-                            "the weights of %s, layer %zu, are not a matrix of usual size", prefix,
-                            l);
+                            "the weights of %s, layer %zu, are not a matrix of a supported size",
+                            prefix, l);
         if (l > TCE__NET_MAX_HIDDEN)
             return tce_fail(TCE_E_SHAPE, "%s has more than %d layers", prefix,
                             TCE__NET_MAX_HIDDEN + 1);

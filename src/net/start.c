@@ -22,7 +22,8 @@ static tce_status draw_orthogonal(size_t in, size_t out, double gain, tce_random
 
     tce_random_normals(random, rows * columns, matrix);
     if (tce__orthogonal(rows, columns, matrix, W) != 0)
-        return tce_fail(TCE_E_SINGULAR, "no QR factorisation of a %zu x %zu Gaussian matrix", rows,
+        return tce_fail(TCE_E_SINGULAR,
+                        "the QR factorisation of a %zu x %zu Gaussian matrix failed", rows,
                         columns);
     for (size_t o = 0; o < out; o++)
         for (size_t i = 0; i < in; i++)

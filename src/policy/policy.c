@@ -74,9 +74,10 @@ static tce_status check_options(const tce_policy_options *o)
         status = tce__check_positive("initial_std", o->initial_std);
     if (status == TCE_OK && !(isfinite(o->log_std_low) && isfinite(o->log_std_high) &&
                               o->log_std_low < o->log_std_high))
-        status = tce_fail(TCE_E_VALUE,
-                          "log_std_low = %g and log_std_high = %g must be finite and rising",
-                          o->log_std_low, o->log_std_high);
+        status = tce_fail(
+            TCE_E_VALUE,
+            "log_std_low = %g and log_std_high = %g, must be finite, the first below the second",
+            o->log_std_low, o->log_std_high);
     return status;
 }
 

@@ -367,7 +367,7 @@ tce_status tce_rollout_run(tce_rollout *rollout, size_t n, size_t T, const doubl
         return status;
     if (T < 1 || T > INT32_MAX ||
         T > SIZE_MAX / sizeof(double) / (size_t)rollout->spec.n_dof / (n + 1))
-        return tce_fail(TCE_E_SHAPE, "T = %zu, must be 1 to what fits into memory", T);
+        return tce_fail(TCE_E_SHAPE, "T = %zu, must be at least 1 and fit into memory", T);
     const size_t n_numbers = n * T * (size_t)rollout->spec.n_dof;
     status = tce__check_finite("pos", n_numbers, pos);
     if (status == TCE_OK)

@@ -49,7 +49,9 @@ static tce_status check_states(const tce_rollout *rollout, size_t n, const char 
         return status;
     *out_n = count_of(rollout, 0);
     if (*out_n == 0)
-        return tce_fail(TCE_E_UNSUPPORTED, "\"%s\" does not tell its state", rollout->table.name);
+        return tce_fail(TCE_E_UNSUPPORTED,
+                        "task \"%s\" has no get_state, so its states cannot be saved",
+                        rollout->table.name);
     for (size_t i = 1; i < n; i++)
         if (count_of(rollout, i) != *out_n)
             return tce_fail(TCE_E_ENV,

@@ -293,7 +293,7 @@ static tce_status publish(const call *c, size_t n, size_t n_cov)
     }
     if (!finite)
         return tce_fail(TCE_E_NOT_FINITE,
-                        "the projected Gaussians overflow: the inputs' sizes differ too much");
+                        "the projected Gaussians overflow: the inputs differ too much in size");
 
     memcpy(c->out_mean, tr->mean, n * P * sizeof *tr->mean);
     for (size_t e = 0; e < n_cov; e++) {

@@ -30,7 +30,8 @@ static tce_status factor_of_blend(size_t P, const double *old_L, tce__cov *cov, 
             work[i * 2 * P + P + j] = of_new * cov->L[i * P + j];
         }
     if (tce__lower_of_rows(P, 2 * P, work, 2 * P, work + 2 * P * P) != 0)
-        return tce_fail(TCE_E_NO_CONVERGE, "no triangular form of the projected covariance");
+        return tce_fail(TCE_E_NO_CONVERGE,
+                        "no triangular form of the projected covariance could be computed");
     for (size_t i = 0; i < P; i++)
         memcpy(cov->projected + i * P, work + i * 2 * P, P * sizeof *work);
     return TCE_OK;

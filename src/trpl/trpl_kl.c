@@ -150,7 +150,8 @@ tce_status tce__kl_project(size_t P, const double *old_L, double bound, tce__cov
     tce__lower_multiply_transposed(P, A, P, M, P);
     memcpy(T, M, P * P * sizeof *T);
     if (tce__tridiagonal(P, T, P, diagonal, off_diagonal, rest) != 0)
-        return tce_fail(TCE_E_NO_CONVERGE, "no tridiagonal form of the whitened precision");
+        return tce_fail(TCE_E_NO_CONVERGE,
+                        "no tridiagonal form of the whitened precision could be computed");
 
     /* f(eta) = bound, and C */
     tce_status status = tce__dual_solve(P, diagonal, off_diagonal, bound, &cov->eta);

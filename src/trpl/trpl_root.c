@@ -50,7 +50,7 @@ tce_status tce__w2_project(size_t P, const double *old_L, double bound, tce__cov
     /* S and S_o */
     if (tce__left_singular(P, cov->L, P, cov->Q, cov->values, rest) != 0 ||
         tce__left_singular(P, old_L, P, Q_old, old_values, rest) != 0)
-        return tce_fail(TCE_E_NO_CONVERGE, "no singular vectors of a factor");
+        return tce_fail(TCE_E_NO_CONVERGE, "no singular vectors of a factor could be computed");
     root_from(P, cov->Q, cov->values, rest, cov->root);
     root_from(P, Q_old, old_values, rest, S_old);
 
@@ -78,7 +78,8 @@ tce_status tce__w2_project(size_t P, const double *old_L, double bound, tce__cov
         cov->root[k] = S_old[k] + cov->step * cov->X[k];
     memcpy(cov->projected, cov->root, P * P * sizeof *cov->root);
     if (tce__lower_of_rows(P, P, cov->projected, P, rest) != 0)
-        return tce_fail(TCE_E_NO_CONVERGE, "no triangular form of the projected root");
+        return tce_fail(TCE_E_NO_CONVERGE,
+                        "no triangular form of the projected root could be computed");
 
     /* Z = sym(Sigma_o^-1 X) */
     tce__solve_lower(TCE__LEFT, TCE__TRANS, P, P, 1.0, old_L, P, cov->Z, P);

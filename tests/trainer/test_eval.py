@@ -248,7 +248,7 @@ def test_a_missing_ffmpeg_is_the_last_word_and_all_else_is_made(run: Path, tmp_p
     arguments = ["eval", run, "--episodes", 2, "--video", tmp_path / "v.mp4", "--picture", tmp_path / "p.png", "--size", "64x48"]
     done = tce(*arguments, env={"PATH": str(tmp_path)})
     assert done.returncode == 1
-    assert done.stderr == (f"tce: {tmp_path}/v.mp4 was not made: videos need the program ffmpeg, which is not there; "
+    assert done.stderr == (f"tce: {tmp_path}/v.mp4 was not made: videos need the program ffmpeg, which is not installed; "
                            "install it with:  sudo apt-get install -y ffmpeg\n")
     assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG" and "return" in numbers(done.stdout)
 

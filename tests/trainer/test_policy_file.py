@@ -88,7 +88,7 @@ WRONG = [
     ("full", "policy.mean.layers.0.weight", wider(1), "adam", True),
     ("full", "input.shape", entry(2, 49), "trained with 49 steps, the task point_via has 50", False),
     ("full", "input.dt", np.array(0.5), "steps of 0.5 s", False),
-    ("full", "task", "reacher5", "of the task reacher5, config.yaml names point_via", False),
+    ("full", "task", "reacher5", "for the task reacher5, config.yaml names point_via", False),
     ("masked", "input.context", lambda x: x[::-1].copy(), "other entries of the observation", False),
     ("full", "mp.tau", np.array(0.5), "the policy has mp.tau = 0.5, but config.yaml has 1", False),
     ("full", "mp.dt", np.array(0.5), "the policy has mp.dt = 0.5, but config.yaml has 0.02", False),

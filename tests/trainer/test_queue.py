@@ -264,7 +264,7 @@ def test_one_command_begins_and_goes_on(whole: Path, config: Path, tmp_path: Pat
         done = tce(*command)
         assert done.returncode == 0, done.stderr
     assert all_content(tmp_path / "queue") == all_content(whole)
-    for other, says in ((["--task", "one"], "other tasks, seeds or settings"), (["policy.epochs=4"], "policy.epochs = 3, now it is 4")):
+    for other, says in ((["--task", "one"], "other tasks, seeds or settings"), (["policy.epochs=4"], "policy.epochs = 3, but now it is 4")):
         done = tce(*command, *other)
         assert done.returncode == 1 and says in done.stderr, done.stderr
 
@@ -721,7 +721,7 @@ def test_without_locks_on_the_file_system_parts_work_and_say_so(whole: Path, con
     for number in (1, 2):
         done = tce(*part(number, 2, config, "--task", "all", "--seeds", "1-2", "--resume", folder), env={"LD_PRELOAD": str(shim)})
         assert done.returncode == 0, done.stderr
-        assert done.stderr.count("has no locks: see to it that no other process works in this folder") == 3, done.stderr
+        assert done.stderr.count("has no locks: make sure that no other process works in this folder") == 3, done.stderr
     assert all_content(folder) == all_content(whole)
 
 

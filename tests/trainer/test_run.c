@@ -535,7 +535,7 @@ START_TEST(only_settings_that_may_change_may_differ)
     s.critic.adam.l2 = 0.125;
     l.value = 7.0;
     ck_assert_int_eq(load_newest(&s, &l, &mark), TCE_E_VALUE);
-    ck_assert_ptr_nonnull(strstr(tce_error_message(), "critic.l2 = 5e-05, now it is 0.125"));
+    ck_assert_ptr_nonnull(strstr(tce_error_message(), "critic.l2 = 5e-05, but now it is 0.125"));
     ck_assert_double_eq(l.value, 7.0);
 }
 END_TEST

@@ -288,7 +288,7 @@ def test_no_metric_of_a_task_takes_the_place_of_a_column_of_the_run(tiny: Path, 
     assert {"iteration", "env_steps", "return", "length", "dropped", "critic_loss", "entropy", "eval_return"} <= set(own)
     for name in own:
         done = tce("train", *arguments, f"task.options=metric={name}")
-        assert done.returncode == 1 and f'"{name}" is a name that the program keeps' in done.stderr, (name, done.stderr)
+        assert done.returncode == 1 and f'"{name}" is a name that the program reserves' in done.stderr, (name, done.stderr)
         assert "rename the metric in the task" in done.stderr and not (tmp_path / "run").exists()
     done = tce("train", *arguments, "task.options=metric=returned")
     assert done.returncode == 0 and rows(tmp_path / "run")[1]["returned"], done.stderr
@@ -557,14 +557,14 @@ def test_a_checkpoint_of_other_settings_is_refused(whole: Path, tiny: Path, tmp_
     for arguments in (["policy.hidden=[16]"], [str(tiny), "policy.hidden=[16]"]):
         done = tce("train", *arguments, "--resume", folder)
         assert done.returncode == 1
-        assert "wrong checkpoint" in done.stderr and "policy.hidden = [8], now it is [16]" in done.stderr
+        assert "wrong checkpoint" in done.stderr and "policy.hidden = [8], but now it is [16]" in done.stderr
 
     # the folder's own settings changed behind the checkpoint's back
     text = (folder / "config.yaml").read_text(encoding="utf-8")
     (folder / "config.yaml").write_text(text.replace("gamma: 1 ", "gamma: 0.9 "), encoding="utf-8")
     done = tce("train", "--resume", folder)
     assert done.returncode == 1
-    assert "ckpt-00000012" in done.stderr and "objective.gamma = 1, now it is 0.9" in done.stderr
+    assert "ckpt-00000012" in done.stderr and "objective.gamma = 1, but now it is 0.9" in done.stderr
     assert content(folder) == before
 
 
@@ -588,7 +588,7 @@ def test_the_entropy_schedule_has_the_length_that_it_began_with(tiny: Path, tmp_
     text = (raised / "config.yaml").read_text(encoding="utf-8")
     assert "  entropy_iterations: 0 " in text and "\n# entropy schedule: 12 iterations, as the run began\n" in text
     done = tce("train", "--resume", raised, "schedule.entropy_iterations=20")
-    assert done.returncode == 1 and "schedule.entropy_iterations = 12, now it is 20" in done.stderr
+    assert done.returncode == 1 and "schedule.entropy_iterations = 12, but now it is 20" in done.stderr
     # a CONFIG says nothing about it, or the same
     for extra in ([], ["schedule.entropy_iterations=12"]):
         assert tce("train", *words, *extra, "run.iterations=20", "--resume", raised).returncode == 0
@@ -729,7 +729,7 @@ def test_a_table_that_does_not_fit_into_memory_is_refused_by_its_settings(tiny: 
 def test_more_minibatches_than_rows_are_refused_at_the_start(shared: Path, tmp_path: Path, method: List[str]) -> None:
     done = tce("train", shared, *method, "critic.minibatches=100000", "--out", tmp_path / "run")
     assert done.returncode == 1 and not (tmp_path / "run").exists()
-    assert f"critic.minibatches = 100000, but an iteration gives the critic {8 if method else 400} rows" in done.stderr, done.stderr
+    assert f"critic.minibatches = 100000, but the critic gets only {8 if method else 400} rows per iteration" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("setting", ["policy.learning_rate=1e300", "critic.learning_rate=1e300", "policy.initial_std=1e300"])

@@ -286,7 +286,7 @@ tce_status agent_open(agent *out, const tce_store *store, int32_t max_batch, tce
     if (status == TCE_OK && out->acts)
         status = exploration_load(&out->exploration, out->P, store);
     if (status == TCE_E_NOT_FOUND)
-        return tce_fail(status, "not a trained policy, as a run's policy.safetensors is: %s",
+        return tce_fail(status, "not a trained policy such as a run's policy.safetensors: %s",
                         tce_error_message());
     if (status != TCE_OK)
         return status;
@@ -313,8 +313,8 @@ tce_status agent_check_task(const agent *a, const tce_env_spec *spec, const char
     const int32_t now[] = { spec->n_obs, spec->n_steps, spec->n_dof };
     if (a->task[0] && strcmp(a->task, task) != 0)
         return tce_fail(TCE_E_VALUE,
-                        "policy.safetensors is of the task %s, config.yaml names %s: they are of "
-                        "different runs",
+                        "policy.safetensors is for the task %s, config.yaml names %s: they are "
+                        "from different runs",
                         a->task, task);
     for (size_t i = 0; i < sizeof WHAT / sizeof WHAT[0]; i++)
         if (then[i] != (size_t)now[i])

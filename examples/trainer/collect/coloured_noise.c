@@ -27,9 +27,8 @@ tce_status noise_spectrum_create(noise_spectrum *n, double beta, size_t length, 
         return tce_fail(TCE_E_VALUE, "a chunk of noise has %zu numbers, must have at least 2",
                         length);
     if (max_period == 1)
-        return tce_fail(TCE_E_VALUE,
-                        "the longest period of noise is 1 step, must be at least 2, or "
-                        "0 for the length of a chunk");
+        return tce_fail(TCE_E_VALUE, "the longest period of noise is 1 step, must be at least 2 "
+                                     "steps, or 0 for the length of a chunk");
     if (!(beta >= 0.0 && beta <= MOST_BETA))
         return tce_fail(TCE_E_VALUE, "the exponent of coloured noise is %g, must be in 0 ... %g",
                         beta, MOST_BETA);

@@ -45,16 +45,15 @@ const char *task_library_words(const settings *s, char *out, size_t size)
 tce_status task_library_check(const settings *s)
 {
     if (s->task.python[0])
-        return tce_fail(
-            TCE_E_STATE,
-            "the task of this run is written in Python: %s. A run folder is data, and a "
-            "module is code, which is imported only when you name it: if you trust the "
-            "module, add --python %s, which `tce train` and `tce eval` take",
-            s->task.python, s->task.python);
+        return tce_fail(TCE_E_STATE,
+                        "the task of this run is written in Python: %s. A run folder is data, but "
+                        "a module is code, which is imported only when you name it: if you trust "
+                        "the module, add --python %s to `tce train` or `tce eval`",
+                        s->task.python, s->task.python);
     if (!s->task.library[0] || s->task.library_named)
         return TCE_OK;
     return tce_fail(TCE_E_STATE,
-                    "this run used a task library of its own, %s. A run folder is data, and a "
+                    "this run used a task library of its own, %s. A run folder is data, but a "
                     "library is code, which is loaded only when you name it: if you trust the "
                     "library, add --task-library FILE with the path of your copy",
                     s->task.library);

@@ -272,7 +272,7 @@ int bench_tasks(const settings *s, const char *only, int64_t rounds, int json)
         if (!vtable->step) {
             if (wanted)
                 status = tce_fail(TCE_E_UNSUPPORTED,
-                                  "%s tracks no paths, and steps along paths are what is measured",
+                                  "%s tracks no paths, but this measures steps along paths",
                                   vtable->name);
             continue;
         }

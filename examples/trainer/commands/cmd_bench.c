@@ -35,17 +35,19 @@
 #define MOST_WARM_UP 10000
 
 static const char OPTIONS[] =
-    "  --tasks           a step of each task (of --task alone) beside bare mj_step calls instead\n"
+    "  --tasks           instead, time a step of each task (or of --task) beside bare mj_step "
+    "calls\n"
     "  --task NAME       task.name\n"
     "  --task-library FILE\n"
     "                    task.library: a library of your own tasks; one that only a run folder "
     "names is not loaded\n"
-    "  --iterations N    iterations, or rounds of --tasks, that are timed, after one that is not; "
-    "a method\n"
-    "                    that learns later is timed from then on [10]\n"
+    "  --iterations N    how many iterations, or rounds of --tasks, to time; one before them is "
+    "not "
+    "timed,\n"
+    "                    nor are those before a method begins to learn [10]\n"
     "  --threads N       run.threads\n"
-    "  --json            one JSON object instead of the table\n"
-    "  --help            this, and every setting\n";
+    "  --json            print one JSON object instead of the table\n"
+    "  --help            print this, and every setting\n";
 
 /* What is measured of an iteration; the seconds of the method's phases follow. */
 enum {

@@ -12,20 +12,20 @@
 #include "queue/queue.h"
 
 static const char OPTIONS[] =
-    "  --diff      CONFIG [CONFIG]: the keys in which the second differs from the first; one alone "
-    "is compared "
-    "with the\n"
-    "              defaults of its method and task. Run folders and queues have a CONFIG in them\n"
-    "  --markdown  the table of all settings as a Markdown page\n"
-    "  --help      this, and every setting\n";
+    "  --diff      CONFIG [CONFIG]: print the keys in which the second differs from the first; one "
+    "alone is\n"
+    "              compared with the defaults of its method and task. A run folder or a queue "
+    "stands for its CONFIG\n"
+    "  --markdown  print the table of all settings as a Markdown page\n"
+    "  --help      print this, and every setting\n";
 
 /* The page docs/settings.md. */
 static int print_markdown(void)
 {
     const char *section = "";
     printf("# Settings\n\n"
-           "Every key of a settings file, made by `tce config --markdown`.\n"
-           "On the command line a key is `section.key=value`.\n"
+           "This page lists every key of a settings file; `tce config --markdown` prints it.\n"
+           "On the command line, write a key as `section.key=value`.\n"
            "A method refuses keys that it does not have.\n"
            "Keys marked \\* may change when a run is resumed.\n");
     const setting_row *row;
@@ -211,7 +211,7 @@ int cmd_completion(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--help") == 0)
         return print_help("completion",
-                          "  eval \"$(tce completion bash)\"  puts it to use; zsh likewise\n", 0);
+                          "  eval \"$(tce completion bash)\"  activates it; likewise for zsh\n", 0);
     if (argc == 2 && strcmp(argv[1], "bash") == 0)
         print_bash();
     else if (argc == 2 && strcmp(argv[1], "zsh") == 0)

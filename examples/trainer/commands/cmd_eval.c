@@ -28,26 +28,26 @@
 #define REST 0.5           /* seconds that the last state of an episode stays in view */
 
 static const char OPTIONS[] =
-    "  --episodes N        episodes [200]\n"
-    "  --seed N            seed of their resets [the run's]\n"
-    "  --threads N         threads [the run's]\n"
+    "  --episodes N        number of episodes [200]\n"
+    "  --seed N            seed of the episodes' resets [the run's]\n"
+    "  --threads N         number of threads [the run's]\n"
     "  --task-library FILE\n"
     "                      library of the run's task; one that only the "
     "run folder names is not loaded\n"
     "  --python NAME       the run's environment in Python, "
     "module:name or a Gymnasium id\n"
-    "  --csv FILE          one row per episode; of a queue, of all its "
+    "  --csv FILE          write one row per episode; for a queue, of all its "
     "runs. \"-\" is stdout, without the report\n"
-    "  --json FILE         the same as JSON, with the means\n"
-    "  --paths FILE.csv    desired paths and first observations, as "
+    "  --json FILE         write the same as JSON, with the means\n"
+    "  --paths FILE.csv    write desired paths and first observations, as "
     "`tce fit` takes them\n"
     "  --video FILE.mp4    film the first episodes; FILE.gif for a web page\n"
-    "  --video-episodes N  how many [5]\n"
-    "  --picture FILE.png  the last state of the first episode\n"
-    "  --moments N         the picture shows N moments of the episode, "
-    "older ones fainter\n"
-    "  --size WxH          pixels of video and picture [960x720]\n"
-    "  --help              this\n";
+    "  --video-episodes N  how many episodes to film [5]\n"
+    "  --picture FILE.png  draw the last state of the first episode\n"
+    "  --moments N         show N moments of the episode in the picture, "
+    "earlier ones fainter\n"
+    "  --size WxH          size of video and picture in pixels [960x720]\n"
+    "  --help              print this\n";
 
 typedef struct eval_options {
     const char *folder, *video, *picture, *library, *paths, *csv, *json;

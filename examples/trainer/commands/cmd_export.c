@@ -19,15 +19,16 @@
 #include "tools/files.h"
 
 static const char OPTIONS[] =
-    "  RUN         a run folder, a policy.safetensors, or a trained policy, as reacher5/tce-1\n"
-    "  --out DIR   where to write; default: export/ in the run folder, or beside the file; of a\n"
+    "  RUN         a run folder, a policy.safetensors, or a trained policy such as reacher5/tce-1\n"
+    "  --out DIR   where to write; default: export/ in the run folder, or beside the file; for a\n"
     "              policy that comes with tce, export/ in the working directory\n"
-    "  --c NAME    name of the C file and first part of its functions' names; default: policy\n"
-    "  --onnx      also NAME.onnx: context in, parameters and the desired path of an episode out;\n"
-    "              of a policy that acts at every step, observation in, action out\n"
+    "  --c NAME    name of the C file and prefix of its functions' names; default: policy\n"
+    "  --onnx      also write NAME.onnx: context in, parameters and the desired path of an "
+    "episode\n"
+    "              out; for a policy that acts at every step, observation in, action out\n"
     "  --joints A,B,...  names of the joints, in the order of positions or actions, for NAME.onnx\n"
-    "  --unit UNIT  of positions or actions, for NAME.onnx, as in --unit rad\n"
-    "  --help      this\n";
+    "  --unit UNIT  unit of positions or actions, for NAME.onnx, such as rad\n"
+    "  --help      print this\n";
 
 /* What is written. */
 typedef struct products {

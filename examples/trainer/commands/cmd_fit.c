@@ -17,16 +17,15 @@
 static const char OPTIONS[] =
     "  --out DIR            the folder to write; default runs/<task>__<method>__<seed>__<time>\n"
     "  --task-library FILE  task.library: a library of your own tasks\n"
-    "  --help               this, and every setting\n"
+    "  --help               print this, and every setting\n"
     "\n"
-    "DEMOS has a header and one row per time: episode,time,pos_1,…,pos_D and, where the policy is "
-    "to "
+    "DEMOS has a header and one row per time: episode,time,pos_1,…,pos_D and, if the policy is to "
     "depend on the\n"
-    "context, obs_1,…,obs_O, of which the first row of an episode counts. The first row is the "
-    "start "
-    "position.\n"
-    "`tce eval RUN --paths FILE` writes such a file. A run starts from the folder by "
-    "`tce train CONFIG --init-from DIR`.\n";
+    "context, obs_1,…,obs_O. The first row of an episode is its start position, and its "
+    "observation "
+    "is the context.\n"
+    "`tce eval RUN --paths FILE` writes such a file. `tce train CONFIG --init-from DIR` starts a "
+    "run from the folder.\n";
 
 static int report(const char *folder, const demos *d, const imitation *done)
 {

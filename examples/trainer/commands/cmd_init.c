@@ -14,11 +14,12 @@
 
 static const char OPTIONS[] =
     "  --method NAME  run.method [tce]\n"
-    "  --help         this\n"
+    "  --help         print this\n"
     "\n"
-    "LIBRARY is the file of a task library of your own; without one, TASK comes with the program. "
-    "Redirect the output into\n"
-    "a file, change what you know better, and train:  tce init ./libmine.so reach > reach.yaml && "
+    "LIBRARY is the file of a task library of your own; without one, TASK is a task that comes "
+    "with "
+    "the program. Redirect the\n"
+    "output into a file, adapt it, and train:  tce init ./libmine.so reach > reach.yaml && "
     "tce train reach.yaml\n";
 
 /* Keys beside those that the task suggests, and what to say of them in place of their help. */
@@ -34,17 +35,18 @@ static const struct {
     { "task.options", NULL },
     { "evaluate.every", NULL },
     { "evaluate.episodes", NULL },
-    { "mp.n_basis", "basis functions of a degree of freedom: more make quicker turns possible" },
+    { "mp.n_basis", "basis functions per degree of freedom: more of them allow quicker turns" },
     { "mp.weights_scale",
-      "how far the first episodes bend away from a straight way, in the units of positions" },
-    { "mp.goal_scale", "how far from the start they end, in the units of positions" },
+      "how far the first episodes bend away from a straight path, in the units of positions" },
+    { "mp.goal_scale",
+      "how far from their start the first episodes end, in the units of positions" },
     { "mp.relative_goal", NULL },
-    { "policy.learning_rate", "of Adam; lower it when kl_mean stays at its bound" },
+    { "policy.learning_rate", "learning rate of Adam; lower it when kl_mean stays at its bound" },
     { "policy.epochs", NULL },
-    { "policy.initial_std", "1: exploration as wide as the scales of mp say" },
+    { "policy.initial_std", "1: exploration as wide as mp.weights_scale and mp.goal_scale say" },
     { "critic.learning_rate", NULL },
     { "critic.epochs", NULL },
-    { "projection.mean_bound", "larger: faster, and less sure" },
+    { "projection.mean_bound", "larger: learning is faster, but less reliable" },
     { "projection.cov_bound", "larger: exploration narrows sooner" },
     { "objective.gamma", NULL },
     { "update.batch_size", NULL },

@@ -25,7 +25,7 @@ static const char OPTIONS[] =
     "task.options=\"key=value key=value\"\n"
     "                       for the options of the tasks; exit status 1 when there is a fault\n"
     "  --limit SECONDS      time that the check of one task may take (default 300)\n"
-    "  --help               this\n";
+    "  --help               print this\n";
 
 /* Why a task cannot be used; many may have the reason of the one before, said: [size]. */
 static void print_unavailable(const char *name, int width, char *said, size_t size)

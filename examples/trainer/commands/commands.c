@@ -15,11 +15,11 @@
 
 const command COMMANDS[] = {
     { "init", cmd_init, "[LIBRARY] TASK [section.key=value ...] [--method NAME]",
-      "print settings to begin with for a task of your own" },
+      "print settings to start with for a task of your own" },
     { "train", cmd_train, "CONFIG [section.key=value ...] [options]",
       "train a policy; leaves a run folder" },
     { "fit", cmd_fit, "DEMOS CONFIG [section.key=value ...] [options]",
-      "fit a policy to demonstrated paths, for a run to start from" },
+      "fit a policy to demonstrated paths, from which a run can start" },
     { "eval", cmd_eval, "RUN [options]",
       "run the mean policy of a run or a queue; files, videos and pictures" },
     { "plot", cmd_plot, "RUN ... [options]", "curves, statistics and smoothness of runs" },
@@ -30,7 +30,7 @@ const command COMMANDS[] = {
       "[--task-library FILE] [--check [--limit SECONDS] [LIBRARY][:TASK] [task.options=...]]",
       "list the tasks, or check them" },
     { "config", cmd_config, "[CONFIG] [section.key=value ...] [--diff]",
-      "print the effective settings, or in what two of them differ" },
+      "print the effective settings, or how two of them differ" },
     { "completion", cmd_completion, "bash|zsh", "print a completion script for the shell" },
 };
 

@@ -87,7 +87,7 @@ static tce_status add_row(table *r)
 {
     const size_t width = POS + r->D + r->O;
     if (r->row.n != width)
-        return fail_line(r, "has not as many fields as the header");
+        return fail_line(r, "does not have as many fields as the header");
     if (r->n == r->room) {
         const size_t room = 2 * r->room + 256;
         double *more = realloc(r->values, room * width * sizeof *more);

@@ -121,11 +121,12 @@ static tce_status check_same(const queue *asked, const queue *there)
         same = strcmp(asked->entries[i].task, there->entries[i].task) == 0 &&
                asked->entries[i].seed == there->entries[i].seed &&
                asked->entries[i].variant == there->entries[i].variant;
-    return same ? TCE_OK
-                : tce_fail(TCE_E_VALUE,
-                           "%s has a queue of other tasks, seeds or settings (see its queue.csv): "
-                           "leave --task, --seeds and --grid away, or choose another folder",
-                           there->folder);
+    return same
+               ? TCE_OK
+               : tce_fail(TCE_E_VALUE,
+                          "%s has a queue with other tasks, seeds or settings (see its queue.csv): "
+                          "leave out --task, --seeds and --grid, or choose another folder",
+                          there->folder);
 }
 
 /* The command line's overrides over settings that come from a folder. */

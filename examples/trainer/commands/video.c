@@ -36,8 +36,8 @@ tce_status video_check(void)
             return TCE_OK;
         at += length + (at[length] == ':');
     }
-    return tce_fail(TCE_E_NOT_FOUND, "videos need the program ffmpeg, which is not there; install "
-                                     "it with:  sudo apt-get install -y ffmpeg");
+    return tce_fail(TCE_E_NOT_FOUND, "videos need the program ffmpeg, which is not installed; "
+                                     "install it with:  sudo apt-get install -y ffmpeg");
 }
 
 static int start_ffmpeg(video *v, int32_t width, int32_t height, double rate, int input)

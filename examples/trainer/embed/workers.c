@@ -167,8 +167,8 @@ static tce_status fail_gone(worker *w)
     w->gone = 1;
     pthread_mutex_unlock(&w->ending);
     return tce_fail(TCE_E_ENV,
-                    "worker %zu of the environments, process %ld, has ended %s; with workers=0 the "
-                    "environments run in this process",
+                    "worker %zu of the environments, process %ld, has ended %s; workers=0 runs the "
+                    "environments in this process",
                     w->number, (long)w->process, w->how);
 }
 

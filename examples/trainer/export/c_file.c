@@ -105,7 +105,7 @@ static tce_status decide(const c_file *f, const char *line, condition *out)
             *out = c->value ? ON : NOT_YET;
             return TCE_OK;
         }
-    return tce_fail(TCE_E_NOT_FOUND, "a template has a condition that nobody decides: %s", line);
+    return tce_fail(TCE_E_NOT_FOUND, "a template has a condition that is never decided: %s", line);
 }
 
 /* A line that begins with '#': *out_done when it is one of a condition decided here. */

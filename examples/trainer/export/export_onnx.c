@@ -253,10 +253,11 @@ static tce_status read_matrices(const agent *a, path_matrices *m)
     tce_mp_options_init(&o, sizeof o);
     tce_mp_get_options(a->mp, &o);
     if (o.learn_tau || o.learn_delay)
-        return tce_fail(TCE_E_UNSUPPORTED,
-                        "the policy chooses the %s of its movements, so that paths are no matrix "
-                        "products: leave out --onnx, the C file has them",
-                        o.learn_tau ? "duration" : "delay");
+        return tce_fail(
+            TCE_E_UNSUPPORTED,
+            "the policy chooses the %s of its movements, so its paths cannot be written as matrix "
+            "products: leave out --onnx; the C file computes such paths",
+            o.learn_tau ? "duration" : "delay");
     m->T = a->T;
     m->C = tce_mp_n_columns(a->mp);
     /* a ProMP has no start, and a ProDMP rests until its delay is over */

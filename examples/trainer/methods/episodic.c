@@ -33,7 +33,7 @@ static tce_status check_minibatches(const settings *s, size_t n)
 {
     if ((size_t)s->critic.minibatches > n)
         return tce_fail(TCE_E_SHAPE,
-                        "critic.minibatches = %d, but an iteration gives the critic %zu rows: "
+                        "critic.minibatches = %d, but the critic gets only %zu rows per iteration: "
                         "lower it, or raise collect.episodes",
                         (int)s->critic.minibatches, n);
     return TCE_OK;

@@ -226,7 +226,8 @@ tce_status gsde_load(gsde *g, const tce_store *store, const char *prefix)
         return status;
     for (size_t k = 0; k < g->n; k++)
         if (!isfinite(g->log_std[k]) || !isfinite(g->moment[k]) || !(g->square[k] >= 0.0))
-            return tce_fail(TCE_E_CORRUPT, "%s: a number of entry %zu makes no sense", prefix, k);
+            return tce_fail(TCE_E_CORRUPT, "%s: entry %zu holds a number that makes no sense",
+                            prefix, k);
     gsde_refresh(g);
     return TCE_OK;
 }

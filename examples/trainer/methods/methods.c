@@ -66,7 +66,7 @@ tce_status methods_check_metrics(const settings_table *const *methods, const tce
             reserved |= is_among(((const method *)methods[m])->own_columns, name);
         if (reserved)
             return tce_fail(TCE_E_VALUE,
-                            "metric_names[%d] = \"%s\" is a name that the program keeps for its "
+                            "metric_names[%d] = \"%s\" is a name that the program reserves for its "
                             "own numbers: rename the metric in the task",
                             (int)i, name);
     }

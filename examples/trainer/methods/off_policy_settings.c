@@ -37,58 +37,59 @@ static const setting_row EPISODE_ROWS[] = {
     { "collect", "learning_starts", SETTING_INT64, OWN(learning_starts), "1000", 0, 1e12, NULL, 0,
       "episodes with uniform parameters and without updates" },
     { "collect", "reward_scale", SETTING_REAL, OWN(reward_scale), "0.01", SETTING_POSITIVE,
-      SETTING_ANY, NULL, 0, "of the returns that the critics learn" },
+      SETTING_ANY, NULL, 0, "scale of the returns that the critics learn" },
 };
 static const setting_row SCALE_ROWS[] = {
     { "policy", "action_scale", SETTING_REAL, OWN(action_scale), "3", SETTING_POSITIVE, SETTING_ANY,
-      NULL, 0, "parameters of the primitive are squashed into plus and minus this" },
+      NULL, 0, "the primitive's parameters are squashed into plus and minus this number" },
 };
 static const setting_row POLICY_ROWS[] = {
     { "policy", "learning_rate", SETTING_REAL, OWN(policy_rate), "3e-4", 0, SETTING_ANY, NULL, 0,
-      "of Adam" },
+      "learning rate of Adam" },
     { "policy", "log_std_low", SETTING_REAL, OWN(log_std_low), "-20", -700, 700, NULL, 0,
-      "logarithms of standard deviations are cut to these limits" },
+      "lower limit to which logarithms of standard deviations are clipped" },
     { "policy", "log_std_high", SETTING_REAL, OWN(log_std_high), "2", -700, 700, NULL, 0,
-      "the upper limit" },
+      "upper limit to which logarithms of standard deviations are clipped" },
 };
 static const setting_row CRITIC_ROWS[] = {
     { "critic", "learning_rate", SETTING_REAL, OWN(critic_rate), "3e-4", 0, SETTING_ANY, NULL, 0,
-      "of Adam, for both critics and the temperature" },
+      "learning rate of Adam, for both critics and the temperature" },
 };
 static const setting_row TARGET_ROWS[] = {
     { "critic", "polyak", SETTING_REAL, OWN(polyak), "0.005", 0, 1, NULL, 0,
-      "share of the critics in their targets after each gradient step" },
+      "share of the critics that is mixed into their targets after each gradient step" },
     { "objective", "gamma", SETTING_REAL, OWN(gamma), "0.99", 0, 1, NULL, 0, "discount" },
 };
 static const setting_row UPDATE_ROWS[] = {
     { "update", "gradient_steps", SETTING_INT, OWN(gradient_steps), "1", 0, 1e8, NULL, 0,
       "gradient steps after each round" },
     { "update", "batch_size", SETTING_INT, OWN(batch_size), "256", 1, 1e6, NULL, 0,
-      "transitions of a gradient step" },
+      "transitions per gradient step" },
     { "update", "replay_size", SETTING_INT64, OWN(replay_size), "1000000", 1, 4e9, NULL, 0,
-      "transitions kept" },
+      "transitions that the replay keeps" },
     { "update", "target_entropy", SETTING_REAL, OWN(target_entropy), "0", -SETTING_ANY, SETTING_ANY,
-      NULL, 0, "entropy that the temperature keeps the policy at" },
+      NULL, 0, "entropy at which the temperature keeps the policy" },
     { "update", "target_entropy_auto", SETTING_BOOL, OWN(target_entropy_auto), "true", 0, 1, NULL,
       0, "a target_entropy of 0 means minus the number of actions" },
     { "update", "entropy_coefficient", SETTING_CHOICE, OWN(temperature), "auto", 0, 0, TEMPERATURES,
-      0, "the temperature: auto: it follows the target entropy; fixed: it stays at alpha" },
+      0, "the temperature follows the target entropy (auto), or stays at alpha (fixed)" },
     { "update", "alpha", SETTING_REAL, OWN(alpha), "1", SETTING_POSITIVE, SETTING_ANY, NULL, 0,
-      "temperature at the start" },
+      "initial temperature" },
     { "update", "rate_schedule", SETTING_CHOICE, OWN(rate_schedule), "constant", 0, 0,
-      RATE_SCHEDULES, 0, "of both learning rates: constant; linear: to 0 at the end of the run" },
+      RATE_SCHEDULES, 0,
+      "schedule of both learning rates: constant; linear: to 0 at the end of the run" },
     { "update", "schedule_steps", SETTING_INT64, OWN(schedule_steps), "0", 0, 1e15, NULL, 0,
-      "environment steps that the schedule counts to; 0: all of the run as it was begun" },
+      "environment steps over which the schedule runs; 0: those of the whole run as it was begun" },
     { "update", "adam_epsilon", SETTING_REAL, OWN(adam_epsilon), "1e-8", SETTING_POSITIVE, 1, NULL,
-      0, "in Adam's denominator" },
+      0, "epsilon in Adam's denominator" },
 };
 static const setting_row NOISE_ROWS[] = {
     { "noise", "beta", SETTING_REAL, OWN(noise_beta), "1", 0, 10, NULL, 0,
-      "power of the noise falls as frequency^-beta: 0 white, 1 pink, 2 red" },
+      "the noise's power falls as frequency^-beta: 0 is white, 1 pink, 2 red" },
     { "noise", "chunk", SETTING_INT64, OWN(noise_chunk), "10000", 0, 1e8, NULL, 0,
-      "steps that are drawn together; 0: an episode" },
+      "steps whose noise is drawn together; 0: a whole episode" },
     { "noise", "max_period", SETTING_INT64, OWN(noise_max_period), "10000", 0, 1e12, NULL, 0,
-      "slower frequencies have the power of this one; 0: none is slower" },
+      "frequencies with a longer period have the power of the one with this period; 0: no limit" },
 };
 
 #define GROUP(rows)                              \

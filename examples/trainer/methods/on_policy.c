@@ -685,7 +685,7 @@ tce_status on_policy_load(void *self, const tce_store *store)
     if (status != TCE_OK)
         return status;
     if (counters[0] < 0 || counters[1] < 1)
-        return tce_fail(TCE_E_CORRUPT, "trainer.steps = %lld of %lld: no run has such numbers",
+        return tce_fail(TCE_E_CORRUPT, "trainer.steps = %lld of %lld: such numbers are impossible",
                         (long long)counters[0], (long long)counters[1]);
     status = tce_policy_load(l->mean, store, "policy");
     if (status == TCE_OK)

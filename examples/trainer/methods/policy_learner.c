@@ -112,7 +112,7 @@ tce_status policy_learner_load(policy_learner *pl, const tce_store *store)
     if (status == TCE_OK && fabs(initial_entropy) > MOST_ENTROPY * (double)pl->P)
         return tce_fail(
             TCE_E_CORRUPT,
-            "trainer.initial_entropy = %g: no policy of %zu parameters has this entropy",
+            "trainer.initial_entropy = %g: a policy of %zu parameters cannot have this entropy",
             initial_entropy, pl->P);
     if (status == TCE_OK)
         status = tce_policy_load(pl->update.policy, store, "policy");

@@ -20,10 +20,10 @@ tce_status replay_create(replay *r, const replay_options *options, memory *m)
     const size_t N = options->n_envs, capacity = options->size / N;
     if (capacity < 1)
         return tce_fail(TCE_E_VALUE,
-                        "a replay of %zu transitions has no room for a row of %zu environments",
+                        "a replay of %zu transitions is too small for a row of %zu environments",
                         options->size, N);
     if (capacity > UINT32_MAX)
-        return tce_fail(TCE_E_VALUE, "a replay of %zu rows is too long, %u are possible", capacity,
+        return tce_fail(TCE_E_VALUE, "a replay of %zu rows is too long, the limit is %u", capacity,
                         UINT32_MAX);
     r->N = N;
     r->width = options->width;

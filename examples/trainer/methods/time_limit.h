@@ -12,9 +12,9 @@ enum { TIME_LIMIT_BOOTSTRAP = 0, TIME_LIMIT_TERMINAL = 1, TIME_LIMIT_AUTO = 2 };
 
 /* The words of collect.time_limit, and what help says of them. */
 extern const setting_choice TIME_LIMITS[];
-#define TIME_LIMIT_HELP                                                                      \
-    "an episode that ends because its time is up: the value of its last observation counts " \
-    "(bootstrap), or the episode is over (terminal); auto: over where objective.gamma is 1"
+#define TIME_LIMIT_HELP                                                                           \
+    "when an episode's time is up, the value of its last observation counts (bootstrap), or the " \
+    "episode is over (terminal); auto: terminal where objective.gamma is 1, else bootstrap"
 
 /* Whether it is an end. */
 int time_limit_ends(int32_t time_limit, double gamma);

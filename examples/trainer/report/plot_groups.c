@@ -61,7 +61,7 @@ static tce_status take_points(plotted_run *run, const table *t, const char *x_na
         if (!isfinite(row[ix]) || !isfinite(row[iy]))
             continue;
         if (run->n > 0 && row[ix] <= run->x[run->n - 1])
-            return tce_fail(TCE_E_CORRUPT, "%s/progress.csv: %s does not rise in row %zu",
+            return tce_fail(TCE_E_CORRUPT, "%s/progress.csv: %s does not increase in row %zu",
                             run->folder, x_name, i + 2);
         run->x[run->n] = row[ix];
         run->y[run->n] = run->n > 0 ? smooth * run->y[run->n - 1] + (1.0 - smooth) * row[iy]
@@ -193,7 +193,7 @@ tce_status plot_add(plot_data *data, const char *folder, const char *label)
     const tce_status status = add_folder(data, folder, label, &found);
     if (status == TCE_OK && found == 0)
         return tce_fail(TCE_E_NOT_FOUND,
-                        "%s is not a run folder, and none is in it: there is no progress.csv",
+                        "%s is not a run folder and contains none: there is no progress.csv",
                         folder);
     return status;
 }

@@ -25,7 +25,8 @@ static tce_status read_header(const char *path, char *line, header *out)
     char *fields[MAX_FIELDS];
     out->n = csv_split(line, MAX_FIELDS, fields);
     if (out->n == 0 || out->n > MAX_FIELDS)
-        return tce_fail(TCE_E_CORRUPT, "%s:1: must be names of 4 to %d columns", path, MAX_FIELDS);
+        return tce_fail(TCE_E_CORRUPT, "%s:1: must have the names of 4 to %d columns", path,
+                        MAX_FIELDS);
     for (int i = 0; i < N_NAMED; i++) {
         out->at[i] = 0;
         while (out->at[i] < out->n && strcmp(fields[out->at[i]], NAMED[i]) != 0)

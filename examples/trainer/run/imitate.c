@@ -277,9 +277,9 @@ static tce_status check(const settings *s, const agent *a, const demonstrations 
 {
     if (a->acts || a->output != AGENT_PLAIN || tce_policy_n_factors(a->policy, 2) > 1)
         return tce_fail(TCE_E_UNSUPPORTED,
-                        "demonstrations fit methods with a Gaussian over the parameters of a "
-                        "primitive and one covariance for all contexts: run.method tce or bbrl, "
-                        "policy.covariance full or diagonal");
+                        "demonstrations can be fitted for methods with a Gaussian over the "
+                        "parameters of a primitive and one covariance for all contexts: set "
+                        "run.method tce or bbrl, policy.covariance full or diagonal");
     if (d->D != a->D)
         return tce_fail(TCE_E_SHAPE, "the demonstrations have %zu positions, the task %s has %zu",
                         d->D, s->task.name, a->D);

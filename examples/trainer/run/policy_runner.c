@@ -55,7 +55,7 @@ tce_status policy_runner_load(policy_runner *p, const char *run,
     if (access(path, R_OK) != 0)
         return tce_fail(TCE_E_NOT_FOUND,
                         "%s is not a run folder: it has no config.yaml that can be read; nor is it "
-                        "one of the trained policies that come with tce, as reacher5/tce-1 is",
+                        "one of the trained policies that come with tce, such as reacher5/tce-1",
                         folder);
     status = run_read_settings(path, methods, &p->s);
     if (status == TCE_OK && library)

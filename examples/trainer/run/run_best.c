@@ -96,7 +96,7 @@ static tce_status take_array(tce_store *policy, const tce_store_array *mine, con
     for (int32_t k = 0; same && k < array.rank; k++)
         same = array.shape[k] == mine->shape[k];
     if (!same)
-        return tce_fail(TCE_E_SHAPE, "%s has not the size of this run's policy", name);
+        return tce_fail(TCE_E_SHAPE, "%s does not have the size of this run's policy", name);
     return tce_store_put(policy, mine->name, array.type, array.rank, array.shape, array.data);
 }
 

@@ -80,9 +80,8 @@ static tce_status compare_settings(const settings *s, const char *lines, const c
             settings_text(&defaults, row, then, sizeof then);
         if (strcmp(now, then) != 0)
             return tce_fail(TCE_E_VALUE,
-                            "wrong checkpoint for the config: %s has %s = %s, now it is %s; leave "
-                            "the key as it was, or start another "
-                            "run",
+                            "wrong checkpoint for the config: %s has %s = %s, but now it is %s; "
+                            "set the key back, or start another run",
                             path, name, then, now);
     }
     return status;
@@ -601,7 +600,7 @@ static tce_status load_newest(const char *folder, size_t n, const int64_t *list,
     if (misfit[0])
         return tce_fail(TCE_E_SHAPE,
                         "no checkpoint fits this run: %s. If the task has changed, resume with the "
-                        "task library as it was; or start again from the beginning: add --restart",
+                        "old task library; or add --restart to start again from the beginning",
                         misfit);
     return tce_fail(TCE_E_NOT_FOUND, "%s/checkpoints has no checkpoint", folder);
 }

@@ -43,8 +43,9 @@ static tce_status check_agents(const agent *from, const agent *to)
     if (from->P != to->P)
         return tce_fail(TCE_E_SHAPE, "its policy has %zu outputs, here it has %zu", from->P, to->P);
     if (from->output != to->output)
-        return tce_fail(TCE_E_VALUE, "its outputs are bounded in another way: choose the method "
-                                     "that it was trained with");
+        return tce_fail(
+            TCE_E_VALUE,
+            "its outputs are bounded in another way: choose the method with which it was trained");
     if (!from->normaliser != !to->normaliser)
         return tce_fail(TCE_E_VALUE,
                         "its observations are %snormalised, here they are %s: set "

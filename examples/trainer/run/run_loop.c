@@ -231,8 +231,8 @@ static tce_status go_on(run *r, char **columns)
         return shared;
     if (trained)
         return tce_fail(TCE_E_STATE,
-                        "%s has been trained, but none of its checkpoints can be loaded: put a "
-                        "whole one back into %s/checkpoints, or add --restart to train from the "
+                        "%s has been trained, but none of its checkpoints can be loaded: put an "
+                        "intact one back into %s/checkpoints, or add --restart to train from the "
                         "beginning; the old files are then moved into %s/before-restart-<n>",
                         r->folder, r->folder, r->folder);
     if (status == TCE_E_NOT_FOUND) {
@@ -320,7 +320,7 @@ static tce_status add_column(run *r, const char *name)
     if (status == TCE_OK && r->m.n == before)
         return tce_fail(TCE_E_VALUE,
                         "two columns of progress.csv would be called %s: a metric of the task has "
-                        "the name of a number that training writes, rename it in the task",
+                        "the name of a number that training writes; rename the metric in the task",
                         name);
     return status;
 }
@@ -478,11 +478,10 @@ static tce_status enter_folder(const run_plan *plan, int *lock)
     if (status != TCE_OK)
         return status;
     if (*lock == RUN_NO_LOCK)
-        messages_warn(
-            &plan->observer->say,
-            "the file system of %s has no locks: see to it that no other process works in "
-            "this folder",
-            folder);
+        messages_warn(&plan->observer->say,
+                      "the file system of %s has no locks: make sure that no other process works "
+                      "in this folder",
+                      folder);
     if (plan->start == RUN_NEW && run_find_state(folder, plan->s->methods) > RUN_BEGUN)
         return tce_fail(
             TCE_E_STATE,

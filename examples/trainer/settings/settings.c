@@ -400,8 +400,9 @@ static tce_status start(settings *s, const settings_table *const *methods,
         if (row->type == SETTING_METHOD)
             continue;
         if (row->offset > sizeof *s || setting_size(row) > sizeof *s - row->offset)
-            return tce_fail(TCE_E_VALUE, "%s: %s.%s lies beyond the %d bytes for own settings",
-                            where, row->section, row->key, OWN_SIZE);
+            return tce_fail(TCE_E_VALUE,
+                            "%s: %s.%s lies beyond the %d bytes for a method's own settings", where,
+                            row->section, row->key, OWN_SIZE);
         status = i < MAX_ROWS
                      ? setting_parse(s, row, row->start, where)
                      : tce_fail(TCE_E_VALUE, "%s has more than %d rows", table->name, MAX_ROWS);
@@ -516,8 +517,8 @@ tce_status settings_read_record(settings *s, const settings_table *const *method
     tce_status status = entries_read(&e, path);
     if (status == TCE_OK && !find_entry(&e, "task", "name"))
         status = tce_fail(TCE_E_CORRUPT,
-                          "%s has no task.name: it is empty or not all there; put it back, or name "
-                          "a CONFIG beside --restart to begin again",
+                          "%s has no task.name: it is empty or incomplete; restore it, or name a "
+                          "CONFIG beside --restart to begin again",
                           path);
     if (status == TCE_OK)
         status = apply(s, methods, &e);

@@ -198,8 +198,7 @@ static tce_status check_method(const settings *s, const char *text, const char *
         return TCE_OK;
     return tce_fail(
         TCE_E_VALUE,
-        "%s: run.method = %s, but these are settings of %s, and the method cannot change "
-        "any more",
+        "%s: run.method = %s, but these are settings of %s, whose method can no longer change",
         where, text, s->table->name);
 }
 

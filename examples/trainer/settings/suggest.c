@@ -121,9 +121,10 @@ static const suggestion SUGGESTIONS[] = {
     { "critic", "hidden", "critic", "minibatches", critic_width,
       "by the numbers in an observation" },
     { "critic", "minibatches", NULL, NULL, n_minibatches, "about 400 rows each" },
-    { "collect", "steps", NULL, NULL, n_steps, "an episode, at least 128 and at most 1,000" },
+    { "collect", "steps", NULL, NULL, n_steps,
+      "one episode, but at least 128 and at most 1,000 steps" },
     { "collect", "learning_starts", "collect", "number_samples", warm_up,
-      "ten episodes, at least 500 and at most 10,000 steps" },
+      "ten episodes, but at least 500 and at most 10,000 steps" },
 };
 
 /* ---- public ---------------------------------------------------------------------------------- */

@@ -23,11 +23,11 @@ tce_status file_fail_write(const char *path, int error)
     else if (error == EFBIG)
         remedy = "raise the limit on file sizes (ulimit -f)";
     else if (error == EACCES || error == EPERM || error == EROFS)
-        remedy = "give yourself the right to write there, or choose another folder with --out";
+        remedy = "give yourself permission to write there, or choose another folder with --out";
     else if (error == ENOTDIR || error == EEXIST)
-        remedy = "a file is in the way, choose another folder with --out";
+        remedy = "a file is in the way: choose another folder with --out";
     else if (error == EISDIR)
-        remedy = "a folder is in the way, remove it or choose another folder with --out";
+        remedy = "a folder is in the way: remove it or choose another folder with --out";
     else if (error == ELOOP)
         remedy = "it is a symbolic link, which is not followed: remove it or choose another folder "
                  "with --out";

@@ -17,7 +17,7 @@ static const char *remedy_of(int error)
         return "raise the limit on open files (ulimit -n)";
     if (error == ENOSPC || error == EDQUOT)
         return "free some space there, or set TMPDIR to another folder";
-    return "set TMPDIR to a folder that you can write";
+    return "set TMPDIR to a folder that you can write to";
 }
 
 tce_status temporary_open(FILE **out)
