@@ -71,7 +71,7 @@ mutate src/mp/mp_phase.c         '(10.0 + z'                    '(10.1 + z'
 mutate src/mp/mp_fit.c           '+= reg'                       '+= 2.0 * reg'
 mutate src/net/net_impl.h        'LEAK ((REAL)0.01)'            'LEAK ((REAL)0.02)'
 mutate src/net/net_impl.h        'rest2 * (g * g)'              'rest1 * (g * g)'
-mutate src/trpl/trpl_frobenius.c 'sqrt(bound / cov->distance)'  '(bound / cov->distance)'
+mutate src/trpl/trpl.c           'sqrt(bound / cov->distance)'  '(bound / cov->distance)'
 mutate src/trpl/trpl_frobenius.c '(d_sigma[k] - along'          '(d_sigma[k] + along'
 
 exit $failed

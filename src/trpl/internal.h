@@ -76,6 +76,14 @@ void tce__mean_backward(const tce_trpl *tr, size_t begin, size_t end, const doub
 /* ---- covariance: cov->L is set, old_L [P, P] lower; fills the rest --------------------------- */
 
 /*
+ * (trpl.c) Whether the covariance is farther from the old one than the bound: cov->distance and
+ * ->active, and eta = 0, t = 1 as inside. TCE_E_NOT_FINITE.
+ */
+tce_status tce__cov_outside(double distance, double bound, tce__cov *cov);
+/* (trpl.c) Outside, for W2 and Frobenius: t = sqrt(bound/d), and omega. */
+void tce__cov_shorten(double bound, tce__cov *cov);
+
+/*
  * (trpl_dual.c) The eta >= 0 with f(eta) = bound for a tridiagonal M, where f(0) > bound.
  * TCE_E_NO_CONVERGE.
  */

@@ -136,6 +136,23 @@ void tce_trpl_free(tce_trpl *tr)
 
 /* ---- project --------------------------------------------------------------------------------- */
 
+tce_status tce__cov_outside(double distance, double bound, tce__cov *cov)
+{
+    cov->distance = distance;
+    cov->eta = 0.0;
+    cov->step = 1.0;
+    cov->active = !(distance <= bound);
+    if (!isfinite(distance))
+        return tce_fail(TCE_E_NOT_FINITE, "the distance from the old covariance is %g", distance);
+    return TCE_OK;
+}
+
+void tce__cov_shorten(double bound, tce__cov *cov)
+{
+    cov->step = sqrt(bound / cov->distance);
+    cov->eta = 1.0 / cov->step - 1.0;
+}
+
 /* The arguments of a call, for the pool's workers. */
 typedef struct call {
     tce_trpl *tr;

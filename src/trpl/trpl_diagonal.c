@@ -36,13 +36,9 @@ static double distance(size_t P, int32_t kind, tce__cov *cov)
 tce_status tce__diagonal_project(size_t P, int32_t kind, double bound, tce__cov *cov, double *work)
 {
     /* inside the bound everything stays */
-    cov->distance = distance(P, kind, cov);
-    cov->eta = 0.0;
-    cov->step = 1.0;
-    cov->active = !(cov->distance <= bound);
-    if (!isfinite(cov->distance))
-        return tce_fail(TCE_E_NOT_FINITE, "the distance from the old covariance is %g",
-                        cov->distance);
+    tce_status status = tce__cov_outside(distance(P, kind, cov), bound, cov);
+    if (status != TCE_OK)
+        return status;
     memcpy(cov->projected, cov->L, P * sizeof *cov->L);
     if (!cov->active)
         return TCE_OK;
@@ -55,14 +51,13 @@ tce_status tce__diagonal_project(size_t P, int32_t kind, double bound, tce__cov 
             lambda[i] = ratio * ratio;
             zero[i] = 0.0;
         }
-        const tce_status status = tce__dual_solve(P, lambda, zero, bound, &cov->eta);
+        status = tce__dual_solve(P, lambda, zero, bound, &cov->eta);
         for (size_t i = 0; i < P && status == TCE_OK; i++)
             cov->projected[i] = cov->values[i] * sqrt((1.0 + cov->eta) / (lambda[i] + cov->eta));
         return status;
     }
 
-    cov->step = sqrt(bound / cov->distance);
-    cov->eta = 1.0 / cov->step - 1.0;
+    tce__cov_shorten(bound, cov);
     for (size_t i = 0; i < P; i++) {
         const double o = cov->values[i];
         cov->projected[i] = kind == TCE_TRPL_W2 ? o + cov->step * cov->X[i]

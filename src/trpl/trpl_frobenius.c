@@ -57,21 +57,16 @@ tce_status tce__frobenius_project(size_t P, const double *old_L, double bound, t
         for (size_t j = 0; j < P; j++)
             cov->X[i * P + j] = 0.5 * (product[i * P + j] + product[j * P + i]);
 
-    cov->distance = tce__dot(P * P, cov->X, cov->X);
-    cov->eta = 0.0;
-    cov->step = 1.0;
-    cov->active = !(cov->distance <= bound);
-    if (!isfinite(cov->distance))
-        return tce_fail(TCE_E_NOT_FINITE, "the distance from the old covariance is %g",
-                        cov->distance);
+    const tce_status status = tce__cov_outside(tce__dot(P * P, cov->X, cov->X), bound, cov);
+    if (status != TCE_OK)
+        return status;
     if (!cov->active) {
         memcpy(cov->projected, cov->L, P * P * sizeof *cov->L);
         return TCE_OK;
     }
 
     /* Sigma~ = Sigma_o + t X, and its factor */
-    cov->step = sqrt(bound / cov->distance);
-    cov->eta = 1.0 / cov->step - 1.0;
+    tce__cov_shorten(bound, cov);
     tce__copy_lower(P, old_L, sum);
     memcpy(cov->projected, cov->X, P * P * sizeof *cov->X);
     tce__syrk_lower(TCE__NO_TRANS, P, P, 1.0, sum, P, cov->step, cov->projected, P);

@@ -132,12 +132,9 @@ tce_status tce__kl_project(size_t P, const double *old_L, double bound, tce__cov
     /* f(0) from L_o^-1 L; inside the bound everything stays */
     memcpy(cov->C, cov->L, P * P * sizeof *cov->C);
     tce__lower_solve(P, old_L, P, cov->C, P);
-    cov->distance = tce__excess_lower(P, cov->C, P);
-    cov->eta = 0.0;
-    cov->active = !(cov->distance <= bound);
-    if (!isfinite(cov->distance))
-        return tce_fail(TCE_E_NOT_FINITE, "the divergence from the old covariance is %g",
-                        cov->distance);
+    tce_status status = tce__cov_outside(tce__excess_lower(P, cov->C, P), bound, cov);
+    if (status != TCE_OK)
+        return status;
     if (!cov->active) {
         memcpy(cov->projected, cov->L, P * P * sizeof *cov->L);
         return TCE_OK;
@@ -154,7 +151,7 @@ tce_status tce__kl_project(size_t P, const double *old_L, double bound, tce__cov
                         "no tridiagonal form of the whitened precision could be computed");
 
     /* f(eta) = bound, and C */
-    tce_status status = tce__dual_solve(P, diagonal, off_diagonal, bound, &cov->eta);
+    status = tce__dual_solve(P, diagonal, off_diagonal, bound, &cov->eta);
     if (status != TCE_OK)
         return status;
     status = factor_at_bound(P, M, diagonal, off_diagonal, bound, T, cov);

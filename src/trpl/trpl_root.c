@@ -59,21 +59,16 @@ tce_status tce__w2_project(size_t P, const double *old_L, double bound, tce__cov
         cov->X[k] = cov->root[k] - S_old[k];
     memcpy(cov->Z, cov->X, P * P * sizeof *cov->Z);
     tce__solve_lower(TCE__LEFT, TCE__NO_TRANS, P, P, 1.0, old_L, P, cov->Z, P);
-    cov->distance = tce__dot(P * P, cov->Z, cov->Z);
-    cov->eta = 0.0;
-    cov->step = 1.0;
-    cov->active = !(cov->distance <= bound);
-    if (!isfinite(cov->distance))
-        return tce_fail(TCE_E_NOT_FINITE, "the distance from the old covariance is %g",
-                        cov->distance);
+    const tce_status status = tce__cov_outside(tce__dot(P * P, cov->Z, cov->Z), bound, cov);
+    if (status != TCE_OK)
+        return status;
     if (!cov->active) {
         memcpy(cov->projected, cov->L, P * P * sizeof *cov->L);
         return TCE_OK;
     }
 
     /* S~ = S_o + t X, and its factor */
-    cov->step = sqrt(bound / cov->distance);
-    cov->eta = 1.0 / cov->step - 1.0;
+    tce__cov_shorten(bound, cov);
     for (size_t k = 0; k < P * P; k++)
         cov->root[k] = S_old[k] + cov->step * cov->X[k];
     memcpy(cov->projected, cov->root, P * P * sizeof *cov->root);
