@@ -32,22 +32,6 @@ typedef struct learner {
     const char **columns;
 } learner;
 
-enum {
-    COLUMN_UPDATES,
-    COLUMN_CRITIC_LOSS,
-    COLUMN_POLICY_LOSS,
-    COLUMN_ALPHA_LOSS,
-    COLUMN_ALPHA,
-    COLUMN_ENTROPY,
-    COLUMN_VALUE,
-    N_COLUMNS
-};
-static const char *const COLUMNS[N_COLUMNS + 1] = { "updates",    "critic_loss", "policy_loss",
-                                                    "alpha_loss", "alpha",       "entropy",
-                                                    "value",      NULL };
-enum { PHASE_SIMULATION, PHASE_UPDATE };
-static const char *const PHASES[] = { "simulation", "update", NULL };
-
 static void destroy(void *self)
 {
     learner *l = self;
@@ -132,12 +116,12 @@ static tce_status take_columns(learner *l)
 {
     const size_t n = l->run.env.M + 2;
     l->first_column = n;
-    l->n_columns = n + N_COLUMNS;
+    l->n_columns = n + OFF_POLICY_COLUMNS;
     l->columns = memory_take(&l->run.arrays, l->n_columns, sizeof *l->columns);
     if (!l->columns)
         return tce_fail(TCE_E_NOMEM, "no memory for %zu columns", l->n_columns);
     memcpy(l->columns, l->run.env.names, n * sizeof *l->columns);
-    memcpy(l->columns + n, COLUMNS, N_COLUMNS * sizeof *l->columns);
+    memcpy(l->columns + n, OFF_POLICY_COLUMN_NAMES, OFF_POLICY_COLUMNS * sizeof *l->columns);
     return TCE_OK;
 }
 
@@ -207,23 +191,11 @@ static journal_rows *rows_of(void *self)
 static void report(learner *l, const off_policy_sum *sum, progress *out)
 {
     stepping *env = &l->run.env;
-    double *own_values = out->values + l->first_column;
     out->env_steps = env->n_steps;
     out->episodes = env->n_ended;
     out->dropped = env->n_dropped;
-    out->seconds[PHASE_SIMULATION] = sum->simulation;
-    out->seconds[PHASE_UPDATE] = sum->update;
-    own_values[COLUMN_UPDATES] = (double)sum->n;
     stepping_report(env, out->values);
-    if (sum->n == 0)
-        return;
-    const double n = (double)sum->n;
-    own_values[COLUMN_CRITIC_LOSS] = sum->report.critic_loss / n;
-    own_values[COLUMN_POLICY_LOSS] = sum->report.actor_loss / n;
-    own_values[COLUMN_ALPHA_LOSS] = sum->report.alpha_loss / n;
-    own_values[COLUMN_ALPHA] = sum->report.alpha / n;
-    own_values[COLUMN_ENTROPY] = sum->report.entropy / n;
-    own_values[COLUMN_VALUE] = sum->report.value / n;
+    off_policy_report(sum, out->values + l->first_column, out);
 }
 
 static tce_status iterate(void *self, int64_t i, progress *out)
@@ -294,11 +266,11 @@ static const settings_group *const PINK_GROUPS[] = { &SETTINGS_RUN,
                                                      NULL };
 
 const method METHOD_TABLE_SAC = { .settings = { "sac", SAC_GROUPS, DEFAULTS, check_settings },
-                                  .phases = PHASES,
+                                  .phases = OFF_POLICY_PHASES,
                                   .label = label_sac,
                                   .create = create_sac,
                                   .destroy = destroy,
-                                  .own_columns = COLUMNS,
+                                  .own_columns = OFF_POLICY_COLUMN_NAMES,
                                   .columns = columns,
                                   .agent = agent_of,
                                   .iterate = iterate,
@@ -306,11 +278,11 @@ const method METHOD_TABLE_SAC = { .settings = { "sac", SAC_GROUPS, DEFAULTS, che
                                   .save = save,
                                   .load = load };
 const method METHOD_TABLE_PINK = { .settings = { "pink", PINK_GROUPS, DEFAULTS, check_settings },
-                                   .phases = PHASES,
+                                   .phases = OFF_POLICY_PHASES,
                                    .label = label_pink,
                                    .create = create_pink,
                                    .destroy = destroy,
-                                   .own_columns = COLUMNS,
+                                   .own_columns = OFF_POLICY_COLUMN_NAMES,
                                    .columns = columns,
                                    .agent = agent_of,
                                    .iterate = iterate,

@@ -12,6 +12,7 @@
 
 #include "collect/stepping.h"
 #include "methods/methods.h"
+#include "methods/off_policy.h"
 #include "methods/off_policy_settings.h"
 #include "methods/primitive.h"
 #include "methods/replay.h"
@@ -45,22 +46,6 @@ typedef struct learner {
     double *report, *reported;    /* [M + 2] of a round; sums over rounds */
     const char **columns;
 } learner;
-
-enum {
-    COLUMN_UPDATES,
-    COLUMN_CRITIC_LOSS,
-    COLUMN_POLICY_LOSS,
-    COLUMN_ALPHA_LOSS,
-    COLUMN_ALPHA,
-    COLUMN_ENTROPY,
-    COLUMN_VALUE,
-    N_COLUMNS
-};
-static const char *const COLUMNS[N_COLUMNS + 1] = { "updates",    "critic_loss", "policy_loss",
-                                                    "alpha_loss", "alpha",       "entropy",
-                                                    "value",      NULL };
-enum { PHASE_SIMULATION, PHASE_UPDATE };
-static const char *const PHASES[] = { "simulation", "update", NULL };
 
 /* ---- parameters of episodes ------------------------------------------------------------------ */
 
@@ -186,19 +171,8 @@ static tce_status learn(learner *l, sac_report *out)
     return sac_update(&l->sac, &rates, out);
 }
 
-static void add_report(const sac_report *r, double *values)
-{
-    values[COLUMN_UPDATES] += 1.0;
-    values[COLUMN_CRITIC_LOSS] += r->critic_loss;
-    values[COLUMN_POLICY_LOSS] += r->actor_loss;
-    values[COLUMN_ALPHA_LOSS] += r->alpha_loss;
-    values[COLUMN_ALPHA] += r->alpha;
-    values[COLUMN_ENTROPY] += r->entropy;
-    values[COLUMN_VALUE] += r->value;
-}
-
 /* E episodes, then gradient steps once there are enough; sums of what they report. */
-static tce_status run_round(learner *l, double *values, progress *out)
+static tce_status run_round(learner *l, off_policy_sum *sum, progress *out)
 {
     const double start = now_seconds();
     tce_status status = l->mp ? collect_paths(l, out) : collect_actions(l, out);
@@ -209,24 +183,24 @@ static tce_status run_round(learner *l, double *values, progress *out)
         sac_report report;
         status = learn(l, &report);
         if (status == TCE_OK)
-            add_report(&report, values);
+            off_policy_add(sum, &report);
     }
     out->episodes += (int64_t)l->E;
-    out->seconds[PHASE_SIMULATION] += collected - start;
-    out->seconds[PHASE_UPDATE] += due ? now_seconds() - collected : 0.0;
+    sum->simulation += collected - start;
+    sum->update += due ? now_seconds() - collected : 0.0;
     return status;
 }
 
 static tce_status iterate(void *self, int64_t i, progress *out)
 {
     learner *l = self;
-    double sums[N_COLUMNS] = { 0.0 };
+    off_policy_sum sum = { 0 };
     int64_t n_reported = 0;
     tce_status status = TCE_OK;
     (void)i;
     memset(l->reported, 0, (l->M + 2) * sizeof *l->reported);
     for (int64_t k = 0; status == TCE_OK && k < l->rounds; k++) {
-        status = run_round(l, sums, out);
+        status = run_round(l, &sum, out);
         if (status != TCE_OK || isnan(l->report[0]))
             continue;
         n_reported++;
@@ -237,10 +211,7 @@ static tce_status iterate(void *self, int64_t i, progress *out)
         return status;
     for (size_t c = 0; n_reported > 0 && c < l->M + 2; c++)
         out->values[c] = l->reported[c] / (double)n_reported;
-    double *values = out->values + l->M + 2;
-    values[COLUMN_UPDATES] = sums[COLUMN_UPDATES];
-    for (int c = COLUMN_CRITIC_LOSS; sums[COLUMN_UPDATES] > 0.0 && c < N_COLUMNS; c++)
-        values[c] = sums[c] / sums[COLUMN_UPDATES];
+    off_policy_report(&sum, out->values + l->M + 2, out);
     return TCE_OK;
 }
 
@@ -326,7 +297,7 @@ static void take_arrays(learner *l, memory *m)
     l->places = memory_take(m, (size_t)l->o->batch_size, sizeof *l->places);
     l->report = memory_doubles(m, l->M + 2);
     l->reported = memory_doubles(m, l->M + 2);
-    l->columns = memory_take(m, l->M + 2 + N_COLUMNS, sizeof *l->columns);
+    l->columns = memory_take(m, l->M + 2 + OFF_POLICY_COLUMNS, sizeof *l->columns);
 }
 
 static sac_options networks_of(const learner *l, tce_pool *pool)
@@ -419,7 +390,7 @@ static tce_status create_parts(learner *l, const method_context *c)
         return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes: lower collect.episodes", l->E);
     complete_agent(l);
     memcpy(l->columns, l->mp ? l->train.names : l->env.names, (l->M + 2) * sizeof *l->columns);
-    memcpy(l->columns + l->M + 2, COLUMNS, N_COLUMNS * sizeof *l->columns);
+    memcpy(l->columns + l->M + 2, OFF_POLICY_COLUMN_NAMES, OFF_POLICY_COLUMNS * sizeof *l->columns);
     const size_t T = l->mp ? l->train.T : 1;
     l->round_steps = (int64_t)(l->E * T);
     l->rounds = off_policy_rounds(&l->s, l->round_steps);
@@ -450,7 +421,7 @@ static size_t columns(const void *self, const char *const **names)
 {
     const learner *l = self;
     *names = l->columns;
-    return l->M + 2 + N_COLUMNS;
+    return l->M + 2 + OFF_POLICY_COLUMNS;
 }
 
 static const agent *agent_of(const void *self)
@@ -468,8 +439,6 @@ static journal_rows *rows_of(void *self)
 static tce_status save(const void *self, tce_store *store)
 {
     const learner *l = self;
-    const int64_t counters[2] = { l->rounds_done, l->updates };
-    const size_t n = 2;
     tce_status status = sac_save(&l->sac, store, "sac");
     if (status == TCE_OK)
         status = l->mp ? episodes_save(&l->train, store, "train.states")
@@ -477,7 +446,7 @@ static tce_status save(const void *self, tce_store *store)
     if (status == TCE_OK)
         status = off_policy_save_schedule(store, l->schedule_steps);
     if (status == TCE_OK)
-        status = tce_store_put(store, "trainer.counters", TCE_STORE_I64, 1, &n, counters);
+        status = off_policy_save_counters(store, l->rounds_done, l->updates);
     return status;
 }
 
@@ -485,10 +454,7 @@ static tce_status load(void *self, const tce_store *store)
 {
     learner *l = self;
     int64_t counters[2];
-    tce_status status = tce_store_read(store, "trainer.counters", TCE_STORE_I64, 2, counters);
-    if (status == TCE_OK && (counters[0] < 0 || counters[1] < 0))
-        status = tce_fail(TCE_E_CORRUPT, "trainer.counters = %lld, %lld, must not be negative",
-                          (long long)counters[0], (long long)counters[1]);
+    tce_status status = off_policy_load_counters(store, counters);
     if (status == TCE_OK)
         status = sac_load(&l->sac, store, "sac");
     if (status == TCE_OK)
@@ -543,12 +509,12 @@ static const settings_group *const GROUPS[] = { &SETTINGS_RUN,
                                                 NULL };
 
 const method METHOD_TABLE_SAC_MP = { .settings = { "sac_mp", GROUPS, DEFAULTS, check_settings },
-                                     .phases = PHASES,
+                                     .phases = OFF_POLICY_PHASES,
                                      .plans = 1,
                                      .label = label,
                                      .create = create,
                                      .destroy = destroy,
-                                     .own_columns = COLUMNS,
+                                     .own_columns = OFF_POLICY_COLUMN_NAMES,
                                      .columns = columns,
                                      .agent = agent_of,
                                      .iterate = iterate,

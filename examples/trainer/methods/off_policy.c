@@ -194,7 +194,7 @@ tce_status off_policy_learn(off_policy *l, sac_report *out)
     return sac_update(&l->sac, &rates, out);
 }
 
-static void add(off_policy_sum *sum, const sac_report *r)
+void off_policy_add(off_policy_sum *sum, const sac_report *r)
 {
     sum->n++;
     sum->report.alpha += r->alpha;
@@ -235,18 +235,67 @@ tce_status off_policy_round(off_policy *l, off_policy_sum *sum)
         sac_report report;
         status = off_policy_learn(l, &report);
         if (status == TCE_OK)
-            add(sum, &report);
+            off_policy_add(sum, &report);
     }
     sum->update += now_seconds() - start;
     return status;
 }
 
+/* ---- what it reports ------------------------------------------------------------------------- */
+
+enum {
+    COLUMN_UPDATES,
+    COLUMN_CRITIC_LOSS,
+    COLUMN_POLICY_LOSS,
+    COLUMN_ALPHA_LOSS,
+    COLUMN_ALPHA,
+    COLUMN_ENTROPY,
+    COLUMN_VALUE
+};
+const char *const OFF_POLICY_COLUMN_NAMES[] = { "updates",    "critic_loss", "policy_loss",
+                                                "alpha_loss", "alpha",       "entropy",
+                                                "value",      NULL };
+enum { PHASE_SIMULATION, PHASE_UPDATE };
+const char *const OFF_POLICY_PHASES[] = { "simulation", "update", NULL };
+
+void off_policy_report(const off_policy_sum *sum, double *values, progress *out)
+{
+    const double n = (double)sum->n;
+    out->seconds[PHASE_SIMULATION] = sum->simulation;
+    out->seconds[PHASE_UPDATE] = sum->update;
+    values[COLUMN_UPDATES] = n;
+    if (sum->n == 0)
+        return;
+    values[COLUMN_CRITIC_LOSS] = sum->report.critic_loss / n;
+    values[COLUMN_POLICY_LOSS] = sum->report.actor_loss / n;
+    values[COLUMN_ALPHA_LOSS] = sum->report.alpha_loss / n;
+    values[COLUMN_ALPHA] = sum->report.alpha / n;
+    values[COLUMN_ENTROPY] = sum->report.entropy / n;
+    values[COLUMN_VALUE] = sum->report.value / n;
+}
+
 /* ---- store ----------------------------------------------------------------------------------- */
+
+tce_status off_policy_save_counters(tce_store *store, int64_t collected, int64_t updates)
+{
+    const int64_t counters[2] = { collected, updates };
+    const size_t n = 2;
+    return tce_store_put(store, "trainer.counters", TCE_STORE_I64, 1, &n, counters);
+}
+
+tce_status off_policy_load_counters(const tce_store *store, int64_t out_counters[2])
+{
+    const int64_t *c = out_counters;
+    const tce_status status = tce_store_read(store, "trainer.counters", TCE_STORE_I64, 2,
+                                             out_counters);
+    if (status == TCE_OK && (c[0] < 0 || c[1] < 0))
+        return tce_fail(TCE_E_CORRUPT, "trainer.counters = %lld, %lld, must not be negative",
+                        (long long)c[0], (long long)c[1]);
+    return status;
+}
 
 tce_status off_policy_save(const off_policy *l, tce_store *store)
 {
-    const int64_t counters[2] = { l->steps, l->updates };
-    const size_t n = 2;
     tce_status status = sac_save(&l->sac, store, "sac");
     if (status == TCE_OK)
         status = stepping_save(&l->env, store, "env");
@@ -255,17 +304,14 @@ tce_status off_policy_save(const off_policy *l, tce_store *store)
     if (status == TCE_OK)
         status = off_policy_save_schedule(store, l->o.schedule_steps);
     if (status == TCE_OK)
-        status = tce_store_put(store, "trainer.counters", TCE_STORE_I64, 1, &n, counters);
+        status = off_policy_save_counters(store, l->steps, l->updates);
     return status;
 }
 
 tce_status off_policy_load(off_policy *l, const tce_store *store)
 {
     int64_t counters[2];
-    tce_status status = tce_store_read(store, "trainer.counters", TCE_STORE_I64, 2, counters);
-    if (status == TCE_OK && (counters[0] < 0 || counters[1] < 0))
-        status = tce_fail(TCE_E_CORRUPT, "trainer.counters = %lld, %lld, must not be negative",
-                          (long long)counters[0], (long long)counters[1]);
+    tce_status status = off_policy_load_counters(store, counters);
     if (status == TCE_OK)
         status = sac_load(&l->sac, store, "sac");
     if (status == TCE_OK)

@@ -77,6 +77,16 @@ typedef struct off_policy_sum {
     double simulation, update; /* seconds */
 } off_policy_sum;
 
+/* One gradient step more. */
+void off_policy_add(off_policy_sum *sum, const sac_report *report);
+
+/* What a method of the family reports: its columns, NULL behind them, and its phases, likewise. */
+enum { OFF_POLICY_COLUMNS = 7 };
+extern const char *const OFF_POLICY_COLUMN_NAMES[OFF_POLICY_COLUMNS + 1];
+extern const char *const OFF_POLICY_PHASES[];
+/* Seconds of the phases, and the columns into `values`: means over the gradient steps, if any. */
+void off_policy_report(const off_policy_sum *sum, double *values, progress *out);
+
 /* A round: its steps, then, once there is enough to learn from, its gradient steps. */
 tce_status off_policy_round(off_policy *l, off_policy_sum *sum);
 
@@ -85,6 +95,10 @@ tce_status off_policy_collect(off_policy *l, off_policy_sum *sum);
 int off_policy_learns(const off_policy *l);
 /* One gradient step on a minibatch of the replay. */
 tce_status off_policy_learn(off_policy *l, sac_report *out);
+
+/* What a run has counted, in a checkpoint: steps or rounds, and gradient steps. */
+tce_status off_policy_save_counters(tce_store *store, int64_t collected, int64_t updates);
+tce_status off_policy_load_counters(const tce_store *store, int64_t out_counters[2]);
 
 tce_status off_policy_save(const off_policy *l, tce_store *store);
 tce_status off_policy_load(off_policy *l, const tce_store *store);
