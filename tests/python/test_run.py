@@ -520,6 +520,46 @@ def test_nine_lines_learn_the_reacher_of_gymnasium(tmp_path: Path) -> None:
     assert done.returncode == 0 and "mean policy, 20 episodes" in done.stdout, done.stderr
 
 
+def spoiled(**returns: Any) -> type:
+    """A Slider of which a function returns what another function makes of it."""
+
+    def change(name: str) -> Any:
+        return lambda self, *given, **named: returns[name](getattr(Slider, name)(self, *given, **named))
+
+    return type("Spoiled", (Slider,), {name: change(name) for name in returns})
+
+
+@pytest.mark.parametrize("function, change, message", [
+    ("reset", lambda found: found[0], r"reset of Spoiled returned a ndarray, expected \(observation, info\)"),
+    ("reset", lambda found: (*found, 1), r"reset of Spoiled returned 3 values, expected \(observation, info\)"),
+    ("reset", lambda found: ("text", {}), "obs: reset of Spoiled returned an array of <U4, expected 3 numbers"),
+    ("reset", lambda found: (1j * found[0], {}), "obs: reset of Spoiled returned an array of complex"),
+    ("reset", lambda found: (found[0][:2], {}), "obs: reset of Spoiled returned 2 numbers, expected 3"),
+    ("reset", lambda found: (found[0], None), "info: reset of Spoiled returned None, expected a dict"),
+    ("step", lambda found: found[:4], r"step of Spoiled returned 4 values, expected \(observation, reward, terminated, truncated, info\)"),
+    ("step", lambda found: (found[0][:1], *found[1:]), "obs: step of Spoiled returned 1 numbers, expected 3"),
+    ("step", lambda found: (found[0], None, *found[2:]), "reward: None, expected a number"),
+    ("step", lambda found: (*found[:4], []), r"info: step of Spoiled returned \[\], expected a dict"),
+    ("step", lambda found: (*found[:4], {"success": "yes"}), r"info\['success'\]: 'yes', expected a number")])
+def test_what_an_environment_returns_is_named_where_it_is_something_else(tmp_path: Path, function: str, change: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError, tce.EnvironmentFault), match=message):
+        quiet(spoiled(**{function: change}), tmp_path / "run", **GYM)
+
+
+@pytest.mark.parametrize("keywords, message", [
+    ({"position": 9, "velocity": 1}, "controller: position is 9 of the observation, which has 3 numbers"),
+    ({"position": 0, "velocity": [0, 7]}, r"controller: velocity is \[0, 7\] of the observation, which has 3 numbers"),
+    ({"position": None, "velocity": 1}, "position: None, expected a function of the environment, or which entries"),
+    ({"position": 0, "velocity": "v"}, "velocity: 'v', expected a function of the environment, or which entries"),
+    ({"position": 0, "velocity": 1, "command": ("x", 0.0)}, "kp: 'x', expected a finite number or one for each joint"),
+    ({"position": 0, "velocity": 1, "command": (1.0, np.nan)}, "kd: nan, expected a finite number or one for each joint")])
+def test_a_controller_that_reads_nothing_is_refused_before_the_run(tmp_path: Path, keywords: Any, message: str) -> None:
+    command = keywords.pop("command", None)
+    with pytest.raises((TypeError, ValueError), match=message):
+        controller = tce.gym.Controller(**keywords, command="velocity" if command is None else tce.gym.PD(*command))
+        tce.Run(Slider, out=tmp_path / "run", **{**GYM, "controller": controller})
+
+
 class Model:
     """What is read of a MuJoCo model: two hinges with a motor each, then whatever a test changes."""
 
@@ -615,6 +655,27 @@ def test_the_wrapper_is_an_environment_of_whole_episodes() -> None:
         env.step(np.zeros(4))
     masked = tce.gym.ProDMPWrapper(Slider(), FOLLOW, n_steps=20, context=[2])
     assert masked.reset(seed=1)[0].tolist() == [obs[2]]
+
+
+def test_the_wrapper_keeps_observations_that_the_environment_overwrites_and_refuses_what_does_not_fit() -> None:
+    class Same(Slider):
+        array = np.zeros(3)
+
+        def seen(self) -> Any:
+            self.array[:] = super().seen()
+            return self.array
+
+    kept = []
+    for task in (Slider, Same):
+        env = tce.gym.ProDMPWrapper(task(), FOLLOW, n_steps=20)
+        env.reset(seed=1)
+        kept.append(env.step(np.ones(6))[4]["step_observations"])
+    assert np.allclose(kept[0], kept[1], atol=1e-6) and len(set(kept[1][:, 0])) > 10
+    for wrong, message in (({"context": [3]}, "context: 3, expected 0 to 2"), ({"bound": -1.0}, "bound: -1, expected a finite number above 0"),
+                           ({"bound": np.nan}, "bound: nan, expected a finite number above 0")):
+        with pytest.raises(ValueError, match=message):
+            tce.gym.ProDMPWrapper(Slider(), FOLLOW, n_steps=20, **wrong)  # type: ignore[arg-type]
+    assert repr(tce.gym.TaskEnv(tce.PythonTask(Point))) == "TaskEnv(task=PythonTask('python'), control='path')"
 
 
 # ---- trained policies ------------------------------------------------------------------------------------------

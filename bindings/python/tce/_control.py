@@ -37,7 +37,14 @@ class PD:
     kd: Any = 0.0
 
     def __post_init__(self) -> None:
-        self.kp, self.kd = np.asarray(self.kp, np.float64), np.asarray(self.kd, np.float64)
+        self.kp, self.kd = self._gains("kp", self.kp), self._gains("kd", self.kd)
+
+    @staticmethod
+    def _gains(name: str, given: Any) -> Array:
+        gains = np.asarray(given)
+        if gains.dtype.kind not in "fiu" or gains.ndim > 1 or not np.isfinite(gains).all():
+            raise ValueError(f"{name}: {given!r}, expected a finite number or one for each joint")
+        return gains.astype(np.float64)
 
     def __call__(self, desired_pos: Array, desired_vel: Array, pos: Array, vel: Array) -> Array:
         law: Array = self.kp * (desired_pos - pos) + self.kd * (desired_vel - vel)
@@ -71,6 +78,9 @@ class Controller:
             raise ValueError(f"command: {command!r}, expected 'position', 'velocity', a tce.gym.PD or a function (desired_pos, desired_vel, pos, vel) -> action")
         if not isinstance(command, str) and not callable(command):
             raise TypeError(f"command: {command!r}, expected 'position', 'velocity', a tce.gym.PD or a function (desired_pos, desired_vel, pos, vel) -> action")
+        for name, reading in (("position", position), ("velocity", velocity)):
+            if not callable(reading) and not isinstance(reading, slice) and np.asarray(reading).dtype.kind not in "iub":
+                raise TypeError(f"{name}: {reading!r}, expected a function of the environment, or which entries of the observation these are: a slice, an index or indices")
         self.position, self.velocity = position, velocity
         self.command = command
         self._law: Law = _NAMED[command] if isinstance(command, str) else command
@@ -79,13 +89,20 @@ class Controller:
         """Position and velocity [D] of the joints now; obs is the present observation, flat."""
         found = []
         for name, reading in (("position", self.position), ("velocity", self.velocity)):
-            value = np.array(reading(env.unwrapped) if callable(reading) else obs[reading], np.float64).reshape(-1)
+            value = np.array(reading(env.unwrapped) if callable(reading) else self._entries(name, obs, reading), np.float64).reshape(-1)
             if not np.isfinite(value).all():
                 raise ValueError(f"controller: {name} is {value}, expected finite numbers")
             found.append(value)
         if found[0].size != found[1].size or not found[0].size:
             raise ValueError(f"controller: position has {found[0].size} numbers and velocity {found[1].size}, expected one for each joint in both")
         return found[0], found[1]
+
+    @staticmethod
+    def _entries(name: str, obs: Array, entries: Any) -> Any:
+        try:
+            return obs[entries]
+        except IndexError:
+            raise ValueError(f"controller: {name} is {entries} of the observation, which has {obs.size} numbers") from None
 
     def action(self, env: Any, obs: Array, desired_pos: Array, desired_vel: Array) -> Array:
         """The action that follows the path for one step, before it is cut to the action space."""

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 
-from ._arrays import AnyArray, Array, Shapes, integer
+from ._arrays import AnyArray, Array, Shapes, integer, number
 from ._control import PD as PD
 from ._control import Controller as Controller
 from ._own_tasks import OWN_TASKS
@@ -86,6 +86,8 @@ def primitive(task: Task, spec: EnvSpec, mp: Union[Dict[str, Any], MovementPrimi
 
 def parameter_box(mp: MovementPrimitive, spec: EnvSpec, bound: float) -> Box:
     """The space of a primitive's parameters: weights and goals within the bound, times within the episode."""
+    if not 0.0 < (bound := number("bound", bound)) < np.inf:
+        raise ValueError(f"bound: {bound:g}, expected a finite number above 0")
     low, high = np.full(mp.n_params, -bound), np.full(mp.n_params, bound)
     duration = spec.n_steps * spec.dt
     # a learnt tau, whose table has to reach the end of the episode, then a learnt delay
@@ -196,6 +198,9 @@ class TaskEnv(_Limited, gymnasium.Env[Array, Array]):
         info: Dict[str, Any] = dict(self._instance.metrics(), event=result.event)
         return result.obs, result.reward, result.terminated, result.truncated, info
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(task={self.task!r}, control={self.control!r})"
+
     def render(self) -> Any:
         if self.render_mode != "rgb_array":
             return None
@@ -294,9 +299,8 @@ class ProDMPWrapper(_Limited, gymnasium.Wrapper[Array, Array, Any, Any]):
         return flat[self._context] if self._context else flat.copy()
 
     def reset(self, *, seed: Optional[int] = None, options: Optional[Dict[str, Any]] = None) -> Tuple[Array, Dict[str, Any]]:
-        obs, info = self.env.reset(seed=seed, options=options)
-        seen = self._adapter.obs = np.asarray(obs, np.float64).reshape(-1)
-        self._start = self.controller.read(self.env, seen)
+        obs, info = self._adapter.begin(seed=seed, options=options)
+        self._start = self.controller.read(self.env, self._adapter.obs)
         return self._seen(obs), {**info, "position": self._start[0], "velocity": self._start[1]}
 
     def step(self, action: Any) -> Tuple[Array, float, bool, bool, Dict[str, Any]]:

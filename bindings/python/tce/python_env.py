@@ -8,13 +8,14 @@ import itertools
 import re
 import threading
 import traceback
+from collections import abc
 from ctypes import c_char_p, c_void_p
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._arrays import AnyArray, Array, integer, text
+from ._arrays import AnyArray, Array, integer, number, text
 from ._callbacks import Group, user_code
 from ._control import Controller
 from ._declarations import TCE_ENV_ABI, EnvResult, EnvVtable, EnvVtableCallbacks
@@ -228,6 +229,11 @@ class PythonTask(Task):
         _write("metrics", live.env.metrics(), len(live.spec.metric_names), out)
 
 
+def _float(name: str, value: Any) -> float:
+    """A number that an environment gave."""
+    return value if type(value) is float else number(name, value)
+
+
 class GymAdapter(Env):
     """One Gymnasium environment as an :class:`Env`; see :class:`GymTask`."""
 
@@ -244,14 +250,16 @@ class GymAdapter(Env):
         self.info: Dict[str, Any] = {}
         self.last_action: AnyArray = np.zeros(0)  # as the environment got it
         for what in ("observation_space", "action_space"):
-            space = getattr(env, what)
+            space = getattr(env, what, None)
             if getattr(space, "low", None) is None or getattr(space, "shape", None) is None:
                 raise TypeError(
                     f"{what}: {space}; a GymTask takes environments whose observations and actions are both a Box, numbers between "
                     "limits: wrap this one in one that has them (gymnasium.wrappers.FlattenObservation makes a Box of a Dict or Tuple), or write a tce.Env")
         self.low = np.asarray(env.action_space.low, np.float64).reshape(-1)
         self.high = np.asarray(env.action_space.high, np.float64).reshape(-1)
-        n_obs = int(np.prod(env.observation_space.shape))
+        n_obs = self.n_obs = int(np.prod(env.observation_space.shape))
+        for entry in context:
+            integer("context", entry, 0, n_obs - 1)
         if n_steps is None:
             n_steps = getattr(getattr(env, "spec", None), "max_episode_steps", None)
         if n_steps is None and hasattr(env, "has_wrapper_attr") and env.has_wrapper_attr("_max_episode_steps"):
@@ -266,7 +274,7 @@ class GymAdapter(Env):
         if dt is None:
             raise ValueError("dt: the environment does not tell its time step (an attribute dt, or metadata['render_fps']): give dt=")
         if isinstance(controller, Controller):
-            self.obs = np.asarray(env.reset(seed=0)[0], np.float64).reshape(-1)
+            self.begin(seed=0)
             n_dof = controller.read(env, self.obs)[0].size
         if n_dof is None:
             tracked = 0 if controller is None else self.low.size
@@ -279,9 +287,28 @@ class GymAdapter(Env):
     def _entries(self, which: Any) -> Array:
         return np.zeros(self.spec.n_dof) if which is None else self.obs[which].reshape(-1)
 
+    def _returned(self, function: str, values: Any, expected: str, n: int) -> Any:
+        """What a function of the environment returned: n values, the first an observation and the last an info."""
+        several = isinstance(values, (tuple, list))
+        if not several or len(values) != n:
+            given = f"{len(values)} values" if several else f"a {type(values).__name__}"
+            raise TypeError(f"{function} of {type(self.env.unwrapped).__name__} returned {given}, expected {expected}")
+        obs, info = np.array(values[0]), values[-1]
+        if obs.dtype.kind not in "fiub" or obs.size != self.n_obs:
+            given = f"{obs.size} numbers" if obs.dtype.kind in "fiub" else f"an array of {obs.dtype}"
+            raise ValueError(f"obs: {function} of {type(self.env.unwrapped).__name__} returned {given}, expected {self.n_obs} numbers as its observation_space has")
+        if not isinstance(info, (dict, abc.Mapping)):
+            raise TypeError(f"info: {function} of {type(self.env.unwrapped).__name__} returned {info!r}, expected a dict")
+        # an array of the adapter's own: the environment may change its own at every step
+        self.obs, self.info = obs.astype(np.float64, copy=False).reshape(-1), info
+        return values
+
+    def begin(self, **keywords: Any) -> Any:
+        """Resets the environment; what it returned."""
+        return self._returned("reset", self.env.reset(**keywords), "(observation, info)", 2)
+
     def reset(self, random: Random) -> Tuple[Array, Array, Array]:
-        obs, self.info = self.env.reset(seed=random.below(2**31))
-        self.obs = np.asarray(obs, np.float64).reshape(-1)
+        self.begin(seed=random.below(2**31))
         if isinstance(self.controller, Controller):
             return (self.obs, *self.controller.read(self.env, self.obs))
         return self.obs, self._entries(self.position), self._entries(self.velocity)
@@ -298,12 +325,15 @@ class GymAdapter(Env):
         space = self.env.action_space
         bounded = np.clip(action, self.low, self.high).astype(space.dtype).reshape(space.shape)
         self.last_action = bounded.reshape(-1)
-        obs, reward, terminated, truncated, self.info = self.env.step(bounded)
-        self.obs = np.asarray(obs, np.float64).reshape(-1)
-        return StepResult(self.obs, float(reward), bool(terminated), bool(truncated))
+        _, reward, terminated, truncated, _ = self._returned(
+            "step", self.env.step(bounded), "(observation, reward, terminated, truncated, info)", 5)
+        return StepResult(self.obs, _float("reward", reward), bool(terminated), bool(truncated))
 
     def metrics(self) -> List[float]:
-        return [float(self.info.get(key, 0.0)) for key in self.keys]
+        return [_float(f"info[{key!r}]", self.info.get(key, 0.0)) for key in self.keys]
+
+    def __repr__(self) -> str:
+        return f"GymAdapter({self.env})"
 
     def close(self) -> None:
         self.env.close()
