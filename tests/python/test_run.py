@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import types
+import warnings
 from pathlib import Path
 from typing import Any, Dict, List, get_args
 
@@ -188,6 +189,17 @@ def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     done = start(tmp_path / "parts", 8)
     assert done.communicate(timeout=300)[1] == "" and done.returncode == 0
     assert content(tmp_path / "whole") == content(tmp_path / "parts")
+
+
+def test_a_run_that_goes_on_with_another_task_says_so(tmp_path: Path) -> None:
+    quiet(Point, tmp_path / "run", callback=lambda i, m: i == 2)
+    with pytest.raises(ValueError, match="has task.name = Point, now it is Faulty"):
+        quiet(Faulty, tmp_path / "run", resume=True)
+    with pytest.warns(RuntimeWarning, match="the run in .* is of the task Point, and goes on with Faulty"):
+        tce.Run(Faulty, out=tmp_path / "run", resume=True, progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tce.train(Point, out=tmp_path / "run", resume=True, progress=False).iteration == 4
 
 
 def test_options_are_named_as_whoever_reads_it_has_written_them(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import copy
 import importlib
 import inspect
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
@@ -229,6 +230,13 @@ def _of_function(
         raise TypeError(f"task: {make!r} returned {probe!r}, {EXPECTED}")
     probe.close()
     return _of_gymnasium(_Call(make), record, controller, keywords, episodic)
+
+
+def recorded(config: str, key: str) -> str:
+    """A text under task in a run's config.yaml; empty where there is none."""
+    section = re.search(r"^task:\n((?:  .*\n)*)", config, flags=re.M)
+    found = re.search(rf"^  {key}: '((?:[^']|'')*)'", section[1], flags=re.M) if section else None
+    return found[1].replace("''", "'") if found else ""
 
 
 def run_path(run: Union[str, "os.PathLike[str]"]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import re
 import tempfile
 from ctypes import byref, c_int32, c_void_p
 from pathlib import Path
@@ -21,7 +20,7 @@ from ._declarations import MpOptions
 from ._handle import Owned, make, struct
 from ._library import lib
 from ._locks import Turn
-from ._sources import Source, TaskLike, run_path, source_of
+from ._sources import Source, TaskLike, recorded, run_path, source_of
 from ._train_declarations import TrainParts, TrainPlayerOptions, TrainSizes
 from ._tasks import start_workers, task_of
 from ._train_library import trainer
@@ -201,9 +200,7 @@ class Agent:
             text = (Path(self.folder) / "config.yaml").read_text(encoding="utf-8")
         except OSError:
             return ""
-        section = re.search(r"^task:\n((?:  .*\n)*)", text, flags=re.M)
-        found = re.search(rf"^  {key}: '((?:[^']|'')*)'", section[1], flags=re.M) if section else None
-        return found[1].replace("''", "'") if found else ""
+        return recorded(text, key)
 
     def evaluate(
         self, n: int = 200, *, task: Optional[TaskLike] = None, seed: Optional[int] = None, threads: int = 0, controller: Optional[Controller] = None,

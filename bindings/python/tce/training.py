@@ -24,7 +24,7 @@ from ._callbacks import Faults, Group, call, user_code
 from ._choices import Method
 from ._control import Controller
 from ._handle import Owned
-from ._sources import Source, TaskLike, config_path, run_path, source_of
+from ._sources import Source, TaskLike, config_path, recorded, run_path, source_of
 from ._train_declarations import (
     TCE_TRAIN_ABANDON, TCE_TRAIN_NEW, TCE_TRAIN_RESTART, TCE_TRAIN_RESUME, TCE_TRAIN_STOP, TrainDemos, TrainImitation, TrainOptions, TrainOptionsCallbacks,
     TrainResult, TrainStanding)
@@ -289,6 +289,10 @@ class Run:
         # the callbacks live as long as C may call them
         self._handle = Owned(handle.value, trainer().tce_train_free, keep=(options, self._task, source.task))
         self.folder: str = trainer().tce_train_folder(self._handle).decode()
+        # beside settings of the caller's, another task is an error
+        name = recorded(self.config, "name")
+        if given.alone and name != self.task.name:
+            warnings.warn(f"the run in {self.folder} is of the task {name}, and goes on with {self.task.name}", RuntimeWarning, stacklevel=4)
 
     @property
     def config(self) -> str:
