@@ -247,7 +247,8 @@ class GymAdapter(Env):
         self.controller = controller
         self.kp, self.kd = kp, kd
         self.keys = list(metrics.values())
-        self.info: Dict[str, Any] = {}
+        self.info: Mapping[str, Any] = {}
+        self.obs: Array = np.zeros(0)
         self.last_action: AnyArray = np.zeros(0)  # as the environment got it
         for what in ("observation_space", "action_space"):
             space = getattr(env, what, None)
