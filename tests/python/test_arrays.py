@@ -80,6 +80,7 @@ def results():
     normaliser.update(obs)
     one = [params, times, 0.0, None, None]
     segment = [paths, means, chol, None, None]
+    each, ones = np.stack([chol, chol, 2.0 * chol]), np.ones(3)
     calls = {
         "acceleration": (mp.acceleration, one), "mp.backward": (mp.backward, [*one, np.ones((3, 5, 2))]),
         "covariance": (mp.covariance, [times, chol]), "log_prob": (tce.gauss.log_prob, [params, means, chol]),
@@ -87,7 +88,11 @@ def results():
         "trpl.backward": (projection.backward, [params, chol]), "segment.log_prob": (objective.log_prob, segment),
         "surrogate": (objective.surrogate, [*segment, np.zeros((3, 2)), np.ones((3, 2))]), "predict": (policy.predict, [obs]),
         "policy.mean": (policy.mean, [obs]), "forward": (net.forward, [obs]), "net.backward": (net.backward, [np.ones((3, 3))]),
-        "backward_input": (net.backward_input, [np.ones((3, 3))]), "apply": (normaliser.apply, [obs])}
+        "backward_input": (net.backward_input, [np.ones((3, 3))]), "apply": (normaliser.apply, [obs]),
+        "log_prob_backward": (tce.gauss.log_prob_backward, [params, means, each, ones]),
+        "entropy_backward": (tce.gauss.entropy_backward, [each, ones]), "kl_backward": (tce.gauss.kl_backward, [params, each, means, np.eye(P), ones, ones]),
+        "squash": (tce.gauss.squash, [means, params, each]), "squash_backward": (tce.gauss.squash_backward, [means, params, each, params, ones]),
+        "squash_log_prob_backward": (tce.gauss.squash_log_prob_backward, [means, 0.1 * params, each, ones])}
     return [pytest.param(*call, id=name) for name, call in calls.items()]
 
 

@@ -760,6 +760,20 @@ def test_a_copy_of_a_runs_policy_knows_its_task_and_a_run_is_not_copied(tmp_path
             duplicate(tce.Run("point_via", config=SMALL, out=tmp_path / "other", progress=False))
 
 
+def test_what_a_policy_gives_is_written_where_it_is_wanted(trained: Path) -> None:
+    agent = tce.load(trained)
+    for obs in (np.ones(agent.n_obs), np.random.default_rng(1).normal(size=(300, agent.n_obs))):
+        for ask in (agent.act, agent.parameters, agent.plan):
+            want: Any = ask(obs)
+            several = isinstance(want, tuple)
+            out: Any = tuple(np.full_like(part, np.nan) for part in want) if several else np.full_like(want, np.nan)
+            got: Any = ask(obs, out=out)  # type: ignore[operator]
+            for part, array, wanted in zip(*((given if several else (given,)) for given in (got, out, want))):
+                assert part is array and np.array_equal(array, wanted)
+            with pytest.raises(ValueError, match="out: "):
+                ask(obs, out=(np.zeros(1), np.zeros(1)) if several else np.zeros(1))  # type: ignore[operator]
+
+
 def test_threads_share_a_policy(trained: Path) -> None:
     agent = tce.load(trained)
     given = np.random.default_rng(1).normal(size=(4, 256, agent.n_obs))

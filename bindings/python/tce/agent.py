@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import AnyArray, Array, Shapes, file_name, integer, number, text
+from ._arrays import AnyArray, Array, Shapes, file_name, integer, number, output, outputs, text
 from ._callbacks import Group, call
 from ._control import Controller
 from ._declarations import MpOptions
@@ -140,42 +140,50 @@ class Agent:
             rows = whole
         return np.ascontiguousarray(rows), array.ndim != 1
 
-    def _outputs(self, obs: ArrayLike, time: float) -> Array:
+    def _outputs(self, obs: ArrayLike, time: float, out: Optional[Array] = None) -> Array:
         rows, several = self._observations(obs)
         time = number("time", time)
         if not math.isfinite(time):
             raise ValueError(f"time: {time}, expected a finite number of seconds")
-        out = np.empty((len(rows), self.n_params))
+        found = output(out, *((len(rows), self.n_params) if several else (self.n_params,)))
+        whole = found.reshape(len(rows), self.n_params)
         with self._lock:
             for first in range(0, len(rows), BATCH):
                 part = rows[first: first + BATCH]
-                trainer().tce_train_agent_act(self._handle, len(part), part, time, out[first: first + BATCH])
-        return out if several else out[0]
+                trainer().tce_train_agent_act(self._handle, len(part), part, time, whole[first: first + BATCH])
+        return found
 
-    def parameters(self, obs: ArrayLike) -> Array:
+    def parameters(self, obs: ArrayLike, *, out: Optional[Array] = None) -> Array:
         """Parameters of the primitive that the mean policy chooses: [P] for the first observation [O] of an episode, [n, P] for [n, O].
 
-        What the policy sees of observations, [C] or [n, C], is taken as well.
+        What the policy sees of observations, [C] or [n, C], is taken as well. ``out``: an array of the result's size to write into.
         """
         self.mp
-        return self._outputs(obs, 0.0)
+        return self._outputs(obs, 0.0, out)
 
-    def act(self, obs: ArrayLike, time: float = 0.0) -> Array:
+    def act(self, obs: ArrayLike, time: float = 0.0, *, out: Optional[Array] = None) -> Array:
         """The action in an environment of :meth:`env`: the parameters of a whole episode; of a policy that acts at every step, the action of
-        the step at that time of the episode, in seconds. Shapes as for :meth:`parameters`.
+        the step at that time of the episode, in seconds. Shapes, and ``out``, as for :meth:`parameters`.
         """
-        return self._outputs(obs, time)
+        return self._outputs(obs, time, out)
 
-    def plan(self, obs: ArrayLike, position: Optional[ArrayLike] = None, velocity: Optional[ArrayLike] = None) -> DesiredPath:
-        """The desired path (pos, vel), [T, D] each or [n, T, D], from where the joints are: ``position``, ``velocity`` [D] or [n, D] (zeros)."""
+    def plan(
+        self, obs: ArrayLike, position: Optional[ArrayLike] = None, velocity: Optional[ArrayLike] = None, *,
+        out: Optional[Tuple[Array, Array]] = None,
+    ) -> DesiredPath:
+        """The desired path (pos, vel), [T, D] each or [n, T, D], from where the joints are: ``position``, ``velocity`` [D] or [n, D] (zeros).
+
+        ``out``: two arrays of the result's size to write into.
+        """
         params = np.atleast_2d(self.parameters(obs))
         shapes = Shapes(n=len(params), D=self.n_dof)
         init_pos, init_vel = (
             np.zeros((len(params), self.n_dof)) if value is None else shapes.finite(name, np.atleast_2d(value), "n D")
             for name, value in (("position", position), ("velocity", velocity)))
-        pos, vel = self.mp.trajectory(params, self.times, 0.0, init_pos, init_vel)
-        several = np.asarray(obs).ndim != 1
-        return DesiredPath(pos, vel) if several else DesiredPath(pos[0], vel[0])
+        size = (len(params), self.n_steps, self.n_dof)
+        pos, vel = outputs(out, *[size if np.ndim(obs) != 1 else size[1:]] * 2)
+        self.mp.trajectory(params, self.times, 0.0, init_pos, init_vel, out=(pos.reshape(size), vel.reshape(size)))
+        return DesiredPath(pos, vel)
 
     def _source(
         self, task: Any, controller: Optional[Controller], metrics: Union[Sequence[str], Mapping[str, str]], n_steps: Optional[int],

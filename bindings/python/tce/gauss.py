@@ -13,7 +13,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import Array, Inputs, Shapes, check_lower, output
+from ._arrays import Array, Inputs, Shapes, check_lower, output, outputs
 from ._declarations import TCE_GAUSS_DIAGONAL, Gauss
 from ._handle import struct
 from ._library import lib
@@ -122,12 +122,13 @@ class LogProbGradient(NamedTuple):
 
 
 def log_prob_backward(
-    x: ArrayLike, mean: ArrayLike, chol: Optional[ArrayLike] = None, d_out: Optional[ArrayLike] = None, *, std: Optional[ArrayLike] = None
+    x: ArrayLike, mean: ArrayLike, chol: Optional[ArrayLike] = None, d_out: Optional[ArrayLike] = None, *, std: Optional[ArrayLike] = None,
+    out: Optional[Tuple[Array, Array, Array]] = None,
 ) -> LogProbGradient:
-    """Gradients to x, mean and scale (summed over E when shared) from d_out [E]; the rest as in :func:`log_prob`."""
+    """Gradients to x, mean and scale (summed over E when shared) from d_out [E]; the rest as in :func:`log_prob`. ``out``: arrays for the three."""
     sizes, (points, *given, d_given) = _POINTS((), x, mean, chol, std, _needed("d_out", d_out))
     gauss, scale = _describe(sizes, *given)
-    d_x, d_mean, d_scale = np.empty_like(points), np.empty_like(points), np.empty_like(scale)
+    d_x, d_mean, d_scale = outputs(out, points.shape, points.shape, scale.shape)
     lib.tce_gauss_log_prob_backward(byref(gauss), points, d_given, _work(gauss), d_x, d_mean, d_scale)
     return LogProbGradient(d_x, d_mean, d_scale)
 
@@ -141,12 +142,14 @@ def entropy(chol: Optional[ArrayLike] = None, *, std: Optional[ArrayLike] = None
     return out
 
 
-def entropy_backward(chol: Optional[ArrayLike] = None, d_out: Optional[ArrayLike] = None, *, std: Optional[ArrayLike] = None) -> Array:
-    """Gradient to the scale, and shaped like it, from d_out, one number per scale."""
+def entropy_backward(
+    chol: Optional[ArrayLike] = None, d_out: Optional[ArrayLike] = None, *, std: Optional[ArrayLike] = None, out: Optional[Array] = None
+) -> Array:
+    """Gradient to the scale, and shaped like it, from d_out, one number per scale. ``out``: an array for it."""
     sizes, given = _SCALE_ALONE((), chol, std)
     gauss, scale = _describe(sizes, None, *given)
     d_given = Shapes(N=gauss.n_scales).array("d_out", _needed("d_out", d_out), "N")
-    out = np.empty(scale.shape)
+    out = output(out, *scale.shape)
     lib.tce_gauss_entropy_backward(byref(gauss), d_given, out)
     return out
 
@@ -170,13 +173,16 @@ def kl(
 def kl_backward(
     mean: ArrayLike, chol: Optional[ArrayLike] = None, other_mean: Optional[ArrayLike] = None, other_chol: Optional[ArrayLike] = None,
     d_mean_part: Optional[ArrayLike] = None, d_cov_part: Optional[ArrayLike] = None, *, std: Optional[ArrayLike] = None,
-    other_std: Optional[ArrayLike] = None,
+    other_std: Optional[ArrayLike] = None, out: Optional[Tuple[Array, Array]] = None,
 ) -> GaussianGradient:
-    """Gradients to mean and scale from those of the two parts [E] (None: zeros); the other Gaussian is constant. Arrays as in :func:`kl`."""
+    """Gradients to mean and scale from those of the two parts [E] (None: zeros); the other Gaussian is constant. Arrays as in :func:`kl`.
+
+    ``out``: arrays for the two.
+    """
     sizes, given = _TWO((), mean, chol, std, _needed("other_mean", other_mean), other_chol, other_std, d_mean_part, d_cov_part)
     gauss, scale = _describe(sizes, *given[:3])
     other, _ = _describe(sizes, *given[3:6], name="other_")
-    d_mean, d_scale = np.empty_like(given[0]), np.empty_like(scale)
+    d_mean, d_scale = outputs(out, given[0].shape, scale.shape)
     lib.tce_gauss_kl_backward(byref(gauss), byref(other), given[6], given[7], _work(gauss), d_mean, d_scale)
     return GaussianGradient(d_mean, d_scale)
 
@@ -201,26 +207,29 @@ def sample(
     return out
 
 
-def squash(mean: ArrayLike, normals: ArrayLike, chol: Optional[ArrayLike] = None, *, std: Optional[ArrayLike] = None) -> Squashed:
+def squash(
+    mean: ArrayLike, normals: ArrayLike, chol: Optional[ArrayLike] = None, *, std: Optional[ArrayLike] = None,
+    out: Optional[Tuple[Array, Array]] = None,
+) -> Squashed:
     """Actions tanh(mean + scale normals) and their log-densities.
 
-    mean, normals [E, P]; scale: chol [P, P], [1, P, P] or [E, P, P], or std [P], [1, P] or [E, P].
+    mean, normals [E, P]; scale: chol [P, P], [1, P, P] or [E, P, P], or std [P], [1, P] or [E, P]. ``out``: arrays [E, P] and [E] to write into.
     """
     sizes, (noise, *given, _, _) = _NORMALS((), normals, mean, chol, std, None, None)
     gauss, _ = _describe(sizes, *given)
-    actions, out = np.empty_like(noise), np.empty(sizes["E"])
-    lib.tce_gauss_squash(byref(gauss), noise, actions, out)
-    return Squashed(actions, out)
+    actions, densities = outputs(out, noise.shape, (sizes["E"],))
+    lib.tce_gauss_squash(byref(gauss), noise, actions, densities)
+    return Squashed(actions, densities)
 
 
 def squash_backward(
     mean: ArrayLike, normals: ArrayLike, chol: Optional[ArrayLike] = None, d_actions: Optional[ArrayLike] = None,
-    d_log_prob: Optional[ArrayLike] = None, *, std: Optional[ArrayLike] = None,
+    d_log_prob: Optional[ArrayLike] = None, *, std: Optional[ArrayLike] = None, out: Optional[Tuple[Array, Array]] = None,
 ) -> GaussianGradient:
-    """Gradients of :func:`squash` with the normals held fixed, from d_actions [E, P] and d_log_prob [E] (None: zeros)."""
+    """Gradients of :func:`squash` with the normals held fixed, from d_actions [E, P] and d_log_prob [E] (None: zeros). ``out``: arrays for the two."""
     sizes, (noise, *given, d_first, d_second) = _NORMALS((), normals, mean, chol, std, d_actions, d_log_prob)
     gauss, scale = _describe(sizes, *given)
-    d_mean, d_scale = np.empty_like(noise), np.empty_like(scale)
+    d_mean, d_scale = outputs(out, noise.shape, scale.shape)
     lib.tce_gauss_squash_backward(byref(gauss), noise, d_first, d_second, _work(gauss), d_mean, d_scale)
     return GaussianGradient(d_mean, d_scale)
 
@@ -235,11 +244,12 @@ def squash_log_prob(mean: ArrayLike, actions: ArrayLike, chol: Optional[ArrayLik
 
 
 def squash_log_prob_backward(
-    mean: ArrayLike, actions: ArrayLike, chol: Optional[ArrayLike] = None, d_out: Optional[ArrayLike] = None, *, std: Optional[ArrayLike] = None
+    mean: ArrayLike, actions: ArrayLike, chol: Optional[ArrayLike] = None, d_out: Optional[ArrayLike] = None, *, std: Optional[ArrayLike] = None,
+    out: Optional[Tuple[Array, Array]] = None,
 ) -> GaussianGradient:
-    """Gradients of :func:`squash_log_prob` to mean and scale from d_out [E]."""
+    """Gradients of :func:`squash_log_prob` to mean and scale from d_out [E]. ``out``: arrays for the two."""
     sizes, (points, *given, d_given) = _ACTIONS((), actions, mean, chol, std, _needed("d_out", d_out))
     gauss, scale = _describe(sizes, *given)
-    d_mean, d_scale = np.empty_like(points), np.empty_like(scale)
+    d_mean, d_scale = outputs(out, points.shape, scale.shape)
     lib.tce_gauss_squash_log_prob_backward(byref(gauss), points, d_given, _work(gauss), d_mean, d_scale)
     return GaussianGradient(d_mean, d_scale)
