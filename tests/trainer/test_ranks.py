@@ -155,6 +155,7 @@ class Killed:
     def go_on(self, config: Path, folder: Path, kill: bool) -> bool:
         """Whether the run has come to its end."""
         job = start(self.draw.randint(2, 4), "train", config, "--quiet", "--threads", self.draw.randint(1, 2), "--resume", folder)
+        found: List[int] = []
         if kill:
             time.sleep(self.draw.uniform(0.3, 1.5))
             found = ranks_of(job)
@@ -163,6 +164,7 @@ class Killed:
                 self.n_killed += 1
         began = time.monotonic()
         _, self.said = job.communicate(timeout=LIMIT)
+        assert found or job.returncode == 0, self.said
         assert not kill or job.returncode == 0 or time.monotonic() - began < FAULT
         return job.returncode == 0
 
