@@ -4,7 +4,7 @@
 #   SANITIZE=...   -fsanitize=...              V=1           print the commands
 #   COVERAGE=1     counts what runs, for gcov
 #   JOBS=n         programs run at once by the test targets
-#   NO_DEPS=1      nothing is looked for, fetched or installed: what is missing is an error of whoever needs it
+#   NO_DEPS=1      nothing is looked for, fetched or installed: what is missing becomes an error where it is needed
 #   BLAS="..."     pkg-config's names of LAPACKE and a CBLAS, default "lapacke openblas"
 #
 # For another machine:  make CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar PKG_CONFIG=...  with a

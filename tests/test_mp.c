@@ -51,7 +51,7 @@ START_TEST(a_dmp_is_integrated_from_the_start_time)
         ok(tce_mp_trajectory(mp, &grid, params, pos, vel, acc));
         test_assert_close(pos, want[k], 4, 5e-9);
 
-        /* the times are a dt apart, but for their last bits: a query's steps are the same */
+        /* the times are a dt apart, except for their last bits: a query's steps are the same */
         for (size_t t = 0; t < 4; t++) {
             ok(tce_mp_query(mp, times[t], params, init_times[k], &start, &speed, at, at + 1,
                             at + 2));

@@ -321,7 +321,7 @@ START_TEST(networks_have_the_bytes_of_one_process_on_any_number_of_ranks_and_thr
 }
 END_TEST
 
-/* Each rank fails in a row of its own, but for the first ones. */
+/* Each rank fails in a row of its own, except the first ones. */
 static void fail_apart(const member *self, tce_pool *pool, void *context)
 {
     lesson l = *(const lesson *)context;

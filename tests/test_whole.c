@@ -158,8 +158,8 @@ static double *state_of(const world *w, size_t *n)
 /* ---- property: forms of the covariance ------------------------------------------------------- */
 
 /*
- * Gives the contextual policy the shared one's weights, and a covariance network that is 0 but for
- * its last biases, which are the shared vector: the same factor for every context, now and after
+ * Gives the contextual policy the shared one's weights, and a covariance network that is 0 except
+ * for its last biases, which are the shared vector: the same factor for every context, now and after
  * every update, since only those biases get a gradient.
  */
 static void copy_to_contextual(const tce_policy *shared, tce_policy *contextual)

@@ -90,7 +90,7 @@ template <class Struct> struct sized : Struct {
     sized() : Struct() { this->struct_size = sizeof(Struct); }
 };
 
-/* A C struct that is not an options struct, empty but for its size. */
+/* A C struct that is not an options struct, empty except for its size. */
 template <class Struct> struct plain : Struct {
     plain() : Struct(TCE_INIT(Struct)) {}
 };

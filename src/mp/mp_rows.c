@@ -9,7 +9,7 @@
  *     H = Psi - xi1 Psi_b - xi2 Psi'_b                                    (xi3 = -xi1, xi4 = -xi2)
  *     row = tau^-k (xi1 + [relative goal] H_g,  tau xi2,  scale o H)
  *
- * At u = u_b the quotients are 1 and 0 to the bit, so that a replanned path starts exactly where it
+ * At u = u_b the quotients are exactly 1 and 0, so that a replanned path starts exactly where it
  * is told to.
  *
  * ProMP: row = (0, 0, scale o phi(x)); higher orders are forward differences of rows over the given

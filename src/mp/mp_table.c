@@ -107,8 +107,8 @@ void tce__mp_table_fill(const tce_mp *mp, double *table, double *largest)
 void tce__mp_table_state(const tce_mp *mp, double u, size_t n_orders, double *out, double *slope)
 {
     /*
-     * position r = u tau_0/dt, which is not u n where tau_0/dt is no integer; past the last point
-     * the last interval continues
+     * position r = u tau_0/dt, which is not u n where tau_0/dt is not an integer; past the last
+     * point the last interval continues
      */
     const size_t n = tce__mp_state_size(mp);
     const double r = u * mp->table_rate;

@@ -229,7 +229,7 @@ static int count_step(tce_rollout *rollout, size_t i, tce_env_result *result)
 
 /* ---- whole episodes -------------------------------------------------------------------------- */
 
-/* What a step of a row brought, but for its observation. */
+/* What a step of a row brought, except its observation. */
 static void give_step(const rollout_job *job, size_t row, size_t t, double reward,
                       const tce_env_result *result)
 {

@@ -223,7 +223,7 @@ static tce_status read_type(reader *r, tce__entry *entry)
     for (size_t i = 0; i < n; i++)
         if (entry->value[i] < '!' || entry->value[i] > '~')
             return refuse(r, "dtype is not a printable word");
-    return n >= 1 && n <= MAX_TYPE_NAME ? TCE_OK : refuse(r, "dtype has not 1 to 15 characters");
+    return n >= 1 && n <= MAX_TYPE_NAME ? TCE_OK : refuse(r, "dtype must have 1 to 15 characters");
 }
 
 static tce_status read_shape(reader *r, tce__entry *entry)

@@ -1,5 +1,5 @@
 /*
- * The mean's part of the projection [TRPL], the same for every kind but for the factor 1/2 of KL:
+ * The mean's part of the projection [TRPL], which only differs by the factor 1/2 for KL:
  *
  *     delta = mu - mu_o,  z = L_o^-1 delta,  w = L_o^-T z
  *     m = 1/2 |z|^2 (KL) or |z|^2;

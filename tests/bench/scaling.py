@@ -203,7 +203,7 @@ def median(rows: Sequence[Dict[str, Any]], name: str) -> float:
 
 
 def take_turns(bench: Bench, settings: str, rounds: int, iterations: int) -> Tuple[List[Any], List[Any], List[Any]]:
-    """One process of one thread, two ranks of one, one process of two, in turns."""
+    """One process of one thread, two ranks of one, one process of two, taking turns."""
     one, ranks, threads = [], [], []
     for _ in range(rounds):
         words = bench.bench_words(settings, iterations)

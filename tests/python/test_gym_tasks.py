@@ -171,7 +171,7 @@ def pair(name: str, n: int, mode, **keywords):
 
 
 def assert_same(native, single) -> None:
-    """Equal to the bit, whether numbers, flags, or infos in infos."""
+    """Equal bit for bit, whether numbers, flags, or infos in infos."""
     assert type(native) is type(single)
     if isinstance(native, dict):
         assert set(native) == set(single)

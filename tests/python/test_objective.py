@@ -236,7 +236,7 @@ def test_bounds_can_be_changed() -> None:
     with pytest.raises(ValueError, match="cov_bound = 0.0"):
         projection.bounds = 1.0, 0.0
     assert projection.bounds == (1.0, 0.01)
-    # also when the handle is made again
+    # also when the handle is recreated
     np.testing.assert_allclose(projection.project(np.repeat(mean, 3, 0), chol, np.zeros((3, 3)), chol)[0][1], far[0])
 
 

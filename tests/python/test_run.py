@@ -846,7 +846,7 @@ def test_the_task_of_a_run_is_named_by_whoever_uses_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name, reachable", [("Reacher-v5", [0, 1]), ("Pusher-v5", [0, 1, 2, 4, 6])])
 def test_the_arms_of_gymnasium_follow_paths(name: str, reachable: List[int]) -> None:
-    """Joints go 0.3 rad further and are there at the end, but for those that the model stops before."""
+    """Joints go 0.3 rad further and are there at the end, except those that the model stops before."""
     env = tce.gym.ProDMPWrapper(gymnasium.make(name), n_basis=3)
     _, info = env.reset(seed=1)
     params = np.zeros((env.task_spec.n_dof, 4))

@@ -42,7 +42,7 @@ expect 0 "3 passed, 0 failed" "core_network.json:0 mlp_adam relu .* ok" "$golden
 expect 0 "3 passed, 0 failed" "network.json.gz:2 mlp_adam tanh .* ok" "$dir/network.json.gz"
 expect 0 "6 passed, 0 failed" "ok" "$golden/core_network.json" "$dir/network.json.gz"
 
-# numbers: right, wrong, none, and a gradient that is zero but for rounding
+# numbers: right, wrong, none, and a gradient that is zero except for rounding
 schedule='"kind": "entropy_schedule", "schedule": "linear", "initial": 4, "target": 2, "iteration": 5, "iterations": 10, "dim": 3'
 echo "[{$schedule, \"bound\": 3}]" >"$dir/right.json"
 echo "[{$schedule, \"bound\": 3}, {$schedule, \"bound\": 3.0000001}]" >"$dir/wrong.json"

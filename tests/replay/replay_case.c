@@ -10,7 +10,7 @@
 #include <string.h>
 
 /*
- * A gradient that is zero but for rounding (one dimension on its bound, say) has no scale of its
+ * A gradient that is zero except for rounding (one dimension on its bound, say) has no scale of its
  * own: it counts as if its largest entry were this.
  */
 #define LEAST_GRADIENT 1e-7

@@ -180,7 +180,7 @@ static void create_projection(replay_case *c, update *u)
 
 /* ---- batch ----------------------------------------------------------------------------------- */
 
-/* The sampled parameters, their paths, and (but for BBRL) the segments on them. */
+/* The sampled parameters, their paths, and (except for BBRL) the segments on them. */
 static void create_paths(replay_case *c, update *u)
 {
     const json_t *config = replay_object(c, c->root, "config");

@@ -75,7 +75,7 @@ do_say() {
     say "$@"
     "$@"
 }
-# what a job has printed, but for its iterations
+# what a job has printed, except its iterations
 show() {
     say "grep -v ETA $1"
     grep -v ETA "$1"

@@ -233,7 +233,7 @@ START_TEST(what_is_left_out_of_the_physics_is_never_missed)
         }
         ok(dense->get_state(a, state_a));
         ok(dense->get_state(b, state_b));
-        /* but for the search, which one of them has not made */
+        /* except for the search, which one of them has not made */
         memset(state_a + SEARCH, 0, N_SEARCH * sizeof *state_a);
         memset(state_b + SEARCH, 0, N_SEARCH * sizeof *state_b);
         ck_assert_mem_eq(state_a, state_b, sizeof state_a);

@@ -38,7 +38,7 @@ def compare(got: Replica, want: Replica, row: Dict[str, str]) -> None:
     """Two states after an iteration, and what progress.csv says of it."""
     assert got.iteration == want.iteration == int(row["iteration"])
     for name, value in got.report.items():
-        # a trust region that was not reached has a loss of 0 but for rounding
+        # a trust region that was not reached has a loss of 0, except for rounding
         near(name, value, float(row[name]), TOLERANCE, 1e-6)
     for name in ("policy", "covariance", "critic"):
         ours, kept = getattr(got, name).adam, getattr(want, name).adam

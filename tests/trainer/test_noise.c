@@ -152,7 +152,7 @@ START_TEST(an_end_begins_a_chunk_where_chunks_are_by_episode)
     noise_stream_options options = OPTIONS;
     options.by_episode = 1;
     noise_stream s = create(&options);
-    /* an end before the first number is no end of a chunk: uniform actions need no noise */
+    /* an end before the first number does not end a chunk: uniform actions need no noise */
     noise_stream_end(&s, 0);
     noise_stream_next(&s, first);
     ck_assert_int_eq(s.chunks[0], 1);

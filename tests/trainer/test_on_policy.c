@@ -287,7 +287,7 @@ START_TEST(returns_that_normalise_rewards_have_a_discount_of_their_own)
 }
 END_TEST
 
-/* Adam divides a gradient by its own size but for its epsilon, which such a bound falls below. */
+/* Adam divides a gradient by its own size plus epsilon, and such a bound is below epsilon. */
 START_TEST(the_norm_of_trpls_gradient_may_be_bounded)
 {
     static const char *const WORDS[2][3] = { { NULL }, { "update.clip_norm=1e-12" } };

@@ -65,7 +65,7 @@ TABLE: Dict[str, Dict[str, Any]] = {
         "policy.start": "fan_in", "policy.precision": "float", "update.rate_schedule": "constant",
         "rounds between evaluations": each(40, 12500, 12500, 20, 25000), "evaluate.episodes": EVALUATED},
 }
-# as SAC but for these
+# as SAC, except for these
 TABLE["pink"] = {
     **TABLE["sac"], "collect.environments": each(4, 8, 8, 1, 8), "collect.number_samples": each(4, 8, 8, 1, 8), "update.gradient_steps": 1,
     "rounds of a run": each(1000000, 1250000, 1250000, 2000000, 2500000), "collect.learning_starts": 100000,

@@ -145,7 +145,7 @@ def test_any_number_of_ranks_and_threads_has_the_bytes_of_one_process(alone: Cal
 
 
 class Killed:
-    """Kills of a random rank, while a run goes on with another number of ranks each time."""
+    """Kills of a random rank; each time, the run continues on another number of ranks."""
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)

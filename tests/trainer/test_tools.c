@@ -164,7 +164,7 @@ START_TEST(a_file_is_replaced_as_a_whole_or_stays)
     holds("file", "new");
     ck_assert_int_ne(access(inside(".file.tmp"), F_OK), 0);
 
-    /* what a killed process left is no obstacle, and a link there is not followed */
+    /* what a killed process left does not stand in the way, and a link there is not followed */
     ck_assert_int_eq(symlink("file", inside(".other.tmp")), 0);
     ok(file_replace(inside("other"), write_text, "mine"));
     holds("file", "new");

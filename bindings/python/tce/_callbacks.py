@@ -158,7 +158,7 @@ def call(group: Group, function: Callable[..., Any], *arguments: Any, faults: Op
 
 
 class Chunks:
-    """Python code that C calls for each chunk of some work. All chunks run, but for an interrupt, which ends the call."""
+    """Python code that C calls for each chunk of some work. All chunks run, except after an interrupt, which ends the call."""
 
     def __init__(self) -> None:
         self.faults = Faults()

@@ -210,7 +210,7 @@ def constructor(function: Init) -> Init:
 
 
 class Growing(Handle):
-    """A handle whose C handle has room for a number of rows, and is made again for a larger batch or with other options."""
+    """A handle whose C handle has room for a number of rows, and is recreated for a larger batch or with other options."""
 
     _room = "max_batch"  # the option that says how many rows
 

@@ -45,7 +45,7 @@ def check_env(task: Union[Task, Env, Callable[[Optional[str]], Env]], settings: 
     settings  text for the task's create function, "key=value" lines
 
     What may be meant as it is, such as episodes that all start alike, is returned: a list of sentences. The program ``tce tasks --check`` finds the
-    same, but for the global random numbers of Python and numpy, which no environment may draw from.
+    same, except for the global random numbers of Python and numpy, which no environment may draw from.
     """
     task = as_task(task)
     findings: List[Tuple[int, str]] = []

@@ -60,7 +60,7 @@ class Projection(Growing):
     entropy_first  True: entropy control before the trust region
     pool        threads, for one covariance per episode
 
-    The C handle is made again when a batch is larger than all before, or when the covariance is shared and was not, or the reverse.
+    The C handle is recreated when a batch is larger than any before, or when the covariance becomes shared or ceases to be.
     """
 
     _kind = "trpl"

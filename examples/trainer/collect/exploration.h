@@ -16,7 +16,7 @@ enum {
 
 typedef struct exploration {
     int32_t form;       /* EXPLORATION_… */
-    int32_t every;      /* of HELD: steps until the matrix is drawn anew */
+    int32_t every;      /* of HELD: steps until the matrix is drawn again */
     size_t n_features;  /* F: width of the last hidden layer */
     const double *std;  /* [F, A] of the matrix's entries */
     double beta;        /* of COLOURED: power falls as f^-beta */

@@ -76,8 +76,8 @@ int fail_usage(const char *command_name, const char *format, ...)
 }
 
 /*
- * "--name" is no option: a setting, or something like an option. value: what stands behind it, or
- * NULL.
+ * Says that "--name" is not an option, but a setting, or like another option. value: its argument,
+ * or NULL.
  */
 static int fail_unknown_option(const char *command_name, const char *name, const char *value,
                                const struct option *known, int with_settings)

@@ -1,5 +1,5 @@
 /*
- * How far a command is, for whoever waits: "playing: 320 of 1000 episodes" on the terminal, gone
+ * How far a command is: "playing: 320 of 1000 episodes" on the terminal, gone
  * when it is done.
  */
 #ifndef TRAINER_PROGRESS_LINE_H

@@ -138,7 +138,7 @@ static tce_status override_all(settings *s, const train_options *o)
     return status == TCE_OK ? settings_check(s) : status;
 }
 
-/* Settings of a queue that goes on: its own with overrides, or what is asked for, which must agree. */
+/* Settings of a queue that continues: its own with overrides, or those given, which must agree. */
 static tce_status continue_settings(const train_options *o, const settings *asked,
                                     const char *folder, size_t variant, settings *s)
 {

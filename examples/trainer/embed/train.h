@@ -250,7 +250,7 @@ TCE_API TCE_NODISCARD tce_status tce_train_agent_act(tce_train_agent *agent, siz
 TCE_API TCE_NODISCARD tce_status tce_train_agent_save(const tce_train_agent *agent,
                                                       const char *path);
 
-/* What a policy of parameters is made of, by whoever trained it. */
+/* What a policy of parameters is made of, as its trainer gives it. */
 typedef struct tce_train_parts {
     size_t struct_size;
     tce_policy *policy;

@@ -9,7 +9,7 @@
 
 #include "tools/protobuf.h"
 
-/* What the model says of the robot, for whoever reads it. */
+/* What the model tells its users about the robot. */
 typedef struct onnx_texts {
     const char *joints; /* names, one for each number of a position or action, with commas; NULL */
     const char *unit;   /* of positions or actions: "rad"; NULL: that of the task */

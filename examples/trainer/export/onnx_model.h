@@ -42,7 +42,7 @@ typedef struct onnx_attribute {
 void onnx_model_node(onnx_model *m, const char *op, const char *a, const char *b, const char *c,
                      const onnx_attribute *attribute, const char *out);
 
-/* A text about the model, for whoever looks. */
+/* A text about the model, for its users. */
 void onnx_model_note(onnx_model *m, const char *key, const char *text);
 
 /* The file of the model: out is empty before, and the caller's to free. TCE_E_NOMEM. */

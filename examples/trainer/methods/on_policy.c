@@ -366,7 +366,7 @@ static tce_status see(const on_policy *l, size_t n, const double *obs, double *o
 }
 
 /*
- * Observations [N, O] enter the statistics, but for those of environments that could not be reset.
+ * Observations [N, O] enter the statistics, except those of environments that could not be reset.
  */
 static tce_status take_in(on_policy *l, const double *obs)
 {

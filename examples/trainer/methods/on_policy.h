@@ -79,7 +79,7 @@ typedef struct step_rollout {
     double *values;               /* [N, S] */
     double *rewards;              /* [N, S] normalised, with what a time limit adds */
     uint8_t *ends;                /* [N, S] */
-    uint8_t *lost;                /* [N, S] steps that are no transition */
+    uint8_t *lost;                /* [N, S] steps that are not transitions */
     double *advantages, *returns; /* [N, S] */
     double *means;                /* [N, S, A] of the rollout's policy, for TRPL */
     double *deviations;           /* [A] */

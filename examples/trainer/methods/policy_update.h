@@ -119,7 +119,7 @@ tce_status policy_update_run(policy_update *u, const policy_rows *rows,
 /* Of TCE: the likelihood of the path segments that are set in a tce_segment; J of them. */
 typedef struct segment_likelihood {
     tce_segment *segment;
-    tce_segment_paths paths; /* but for the policy's Gaussians and the gradients */
+    tce_segment_paths paths; /* except the policy's Gaussians and the gradients */
 } segment_likelihood;
 
 /* A `surrogate`; its context is a segment_likelihood. */

@@ -1,7 +1,7 @@
 /*
  * Parts of a queue: each has a file of its own, whose rows say what has become of its runs.
  *
- * A file of a part is written anew when a process begins with the part, after it has read what all
+ * A file of a part is rewritten when a process begins with the part, after it has read what all
  * files say. Parts of one count have no run in common, and the whole queue is locked against parts;
  * so where several files tell of a run, all but the newest are left over from an earlier division.
  */
@@ -140,7 +140,7 @@ static tce_status merge_part(queue *q, queue_part part, queue *read)
         if (k >= q->n || strcmp(q->entries[k].folder, read->entries[i].folder) != 0)
             return tce_fail(
                 TCE_E_CORRUPT,
-                "%s/%s has the run %s, which queue.csv has not in this part: remove the "
+                "%s/%s has the run %s, which is not in this part by queue.csv: remove the "
                 "file if it is left over from another queue",
                 q->folder, name, read->entries[i].folder);
         q->entries[k] = read->entries[i];

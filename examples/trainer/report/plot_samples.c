@@ -4,7 +4,7 @@
  * feeds back, and the range that actions are clipped or squashed to.
  *
  * N environments go side by side through the R episodes. The numbers of an episode depend on its
- * index alone, but for coloured noise, whose chunks belong to environments.
+ * index alone, except coloured noise, whose chunks belong to environments.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -78,7 +78,7 @@ typedef enum run_state {
 run_state run_find_state(const char *folder, const settings_table *const *methods);
 
 /*
- * Moves all that a run has left in its folder, but for the lock, into before-restart-<n> in it;
+ * Moves all that a run has left in its folder, except the lock, into before-restart-<n> in it;
  * config.yaml is copied. out: the name of the new folder; empty when there was nothing to move.
  */
 tce_status run_set_aside(const char *folder, char out[RUN_PATH]);
@@ -194,7 +194,7 @@ typedef struct best_policy {
 
 /*
  * Keeps what the agent is now if its evaluation is better than any before: more success, or as much
- * with a higher return; the return alone where the task knows no success.
+ * with a higher return; the return alone where the task has no success metric.
  */
 tce_status best_policy_offer(best_policy *b, const agent *a, int64_t iteration, double success,
                              double value);

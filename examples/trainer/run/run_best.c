@@ -1,6 +1,6 @@
 /*
  * The best policy of a run: the content of policy.safetensors after the evaluation that found most
- * success, or, among equals and where the task knows no success, the highest return.
+ * success, or, among equals and where the task has no success metric, the highest return.
  *
  * It stays in memory and in the checkpoint, and goes to policy-best.safetensors with each
  * checkpoint, so that a run that continues has the one that it would have had without a stop.

@@ -3,7 +3,7 @@
  * settings.
  *
  * The file version is in "run.format". Settings are kept as lines "section.key=value". Threads and
- * places of files are left out: the same run has the same bytes whoever ran it.
+ * places of files are left out: the same run has the same bytes for every user.
  */
 #include <dirent.h>
 #include <errno.h>

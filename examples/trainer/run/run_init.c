@@ -65,7 +65,7 @@ static tce_status check_primitive(const agent *from, const settings *s)
                     d.of_policy);
 }
 
-/* Weights from the store; Adam starts anew. */
+/* Weights from the store; Adam starts afresh. */
 static tce_status load_weights(tce_policy *policy, const tce_store *store)
 {
     tce_random none;

@@ -496,7 +496,7 @@ static tce_status enter_folder(const run_plan *plan, int *lock)
     return TCE_OK;
 }
 
-/* The folder first: whoever comes second learns it before any work. */
+/* The folder first: a second process is refused before any work. */
 tce_status run_carry_out(const run_plan *plan, run_result *out)
 {
     const int writes = ranks_is_first(plan->t->ranks);

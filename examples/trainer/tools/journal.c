@@ -16,7 +16,7 @@
 /* A file is at most a quarter of the ring, so that little is kept beyond it, and at most this. */
 #define FILE_SHARE 4
 #define FILE_BYTES ((int64_t)1 << 25)
-/* Beyond this many, files in a checkpoint are no list of files. */
+/* Beyond this many, the files in a checkpoint cannot be a list of files. */
 #define MOST_FILES ((size_t)1 << 20)
 
 #define PREFIX "rows-"

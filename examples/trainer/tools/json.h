@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* A text in quotes. Bytes that are no UTF-8 become the replacement character. */
+/* A text in quotes. Bytes that are not UTF-8 become the replacement character. */
 void json_put_text(FILE *file, const char *text);
 
 /* A number that reads back to itself; null where it is not finite, which JSON cannot say. */

@@ -129,7 +129,7 @@ static double machine(void)
     return isnan(available) ? INFINITY : 1024.0 * (available + (isnan(swap) ? 0.0 : swap));
 }
 
-/* How the files of a control group are called. */
+/* Names of the files of a control group. */
 typedef struct group_files {
     const char *root, *limit, *usage, *cache;
 } group_files;

@@ -1,6 +1,6 @@
 /*
- * Sentences for whoever started the work: the program prints them, another host has functions of
- * its own.
+ * Sentences for the user who started the work: the program prints them, another host has functions
+ * of its own.
  */
 #ifndef TRAINER_MESSAGES_H
 #define TRAINER_MESSAGES_H

@@ -27,7 +27,7 @@ static policy_real policy_activation(policy_real z)
 
 /*
  * a [WIDEST]: inputs, then outputs. z = W a + b, layer by layer, sums in double; a = activation(z)
- * but for the last. 0, or -1 when a sum is not finite.
+ * except the last. 0, or -1 when a sum is not finite.
  */
 static int policy_network(policy_real *a)
 {
