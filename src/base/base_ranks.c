@@ -1,5 +1,5 @@
 /*
- * What the ranks of a pool tell each other besides sums: whether all of them are well.
+ * What the ranks of a pool tell each other besides sums: whether one of them has failed.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * Whether a task's table can be used: its size and number of the contract, its required entries.
+ * Whether a task's table can be used: its size, its TCE_ENV_ABI, and its required entries.
  */
 #include <tce/env.h>
 

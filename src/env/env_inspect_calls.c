@@ -1,7 +1,7 @@
 /*
- * Calls into a task on trial. Outputs are filled with NaN before a call, so that what is not
- * written is found. Guards stand around them and fill the outputs of other calls, so that what is
- * written elsewhere is found.
+ * Calls into a task under inspection. Outputs are filled with NaN before a call, so that missing
+ * writes are found. Guards stand around them and fill the outputs of other calls, so that writes to
+ * other places are found.
  */
 #include "env/inspect.h"
 

@@ -1,5 +1,5 @@
 /*
- * Making an environment: its instance, and whether what it says of itself makes sense.
+ * Making an environment: its instance, and whether its spec makes sense.
  */
 #include "env/internal.h"
 

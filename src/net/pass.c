@@ -1,5 +1,5 @@
 /*
- * The way of a batch through a network: parts, chunks, sums.
+ * How a batch goes through a network: parts, chunks, sums.
  *
  * The rows of a batch are cut into parts, a part into chunks of at most TCE__NET_CHUNK_ROWS rows. A
  * part adds the gradients of its chunks up in its own array, in order; then the parts are added by

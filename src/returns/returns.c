@@ -7,7 +7,7 @@
  *   Monte Carlo                        R_t = r_t + gamma (1 - end_t) R_{t+1},   R_T = V_T
  *                                      A_t = R_t - V_t
  *
- * end is termination or time limit; who bootstraps at the limit has added gamma V to the reward.
+ * end is termination or time limit; to bootstrap there, the caller adds gamma V to the reward.
  */
 #include <tce/returns.h>
 

@@ -98,7 +98,7 @@ static tce_status read_unicode(reader *r)
     if (code == 0)
         return refuse(r, "U+0000 in a string");
 
-    /* six bits a byte behind a lead byte that tells how many follow */
+    /* six bits per byte, after a lead byte that says how many follow */
     if (code < 0x80) {
         *r->characters++ = (char)code;
         return TCE_OK;

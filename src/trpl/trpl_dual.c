@@ -26,7 +26,7 @@
 #define VALUE_TOLERANCE 4e-15
 #define STEP_TOLERANCE 4e-16
 
-/* While no upper end of the bracket is known, 1 + eta grows by this factor at most a step. */
+/* While no upper end of the bracket is known, 1 + eta grows by at most this factor per step. */
 #define GROWTH 16.0
 
 int tce__dual_value(size_t P, const double *diagonal, const double *off_diagonal, double eta,

@@ -238,7 +238,7 @@ def test_video_has_all_frames(run: Path, tmp_path: Path) -> None:
                             "stream=width,height,nb_read_frames,avg_frame_rate", "-of", "default=noprint_wrappers=1", str(video)],
                            capture_output=True, text=True, check=True).stdout
     steps = 50 if "point_via" in str(run) else 100
-    # the first state, every step but the last, and the last for half a second at 50 frames a second
+    # the first state, every step but the last, and the last for half a second at 50 frames per second
     assert f"nb_read_frames={2 * (1 + steps - 1 + 25)}" in probe and "width=64" in probe and "avg_frame_rate=50/1" in probe
 
 

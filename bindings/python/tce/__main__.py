@@ -29,7 +29,7 @@ def is_own_script(path: str) -> bool:
 
 
 def places() -> List[Path]:
-    """Where the program may be when TCE_PROGRAM does not tell, best first."""
+    """Where the program may be when TCE_PROGRAM is not set, best first."""
     found = [PACKAGE / "bin" / "tce"]
     if len(PACKAGE.parents) > 2:
         found.append(PACKAGE.parents[2] / "build" / "bin" / "tce")

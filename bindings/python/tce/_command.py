@@ -27,8 +27,8 @@ def _environment(parser: argparse.ArgumentParser) -> None:
                         "(modules of the working directory too), or a Gymnasium id")
     parser.add_argument("--controller", metavar="NAME", help="module:name of a tce.gym.Controller, for a Gymnasium environment that no controller is found for")
     parser.add_argument("--metrics", metavar="LIST", default="", help="numbers of a Gymnasium environment's info that are logged, as success,distance")
-    parser.add_argument("--n-steps", type=int, metavar="N", help="steps of an episode, where a Gymnasium environment does not tell")
-    parser.add_argument("--dt", type=float, metavar="S", help="seconds per step, where a Gymnasium environment does not tell")
+    parser.add_argument("--n-steps", type=int, metavar="N", help="steps per episode, if a Gymnasium environment does not state them")
+    parser.add_argument("--dt", type=float, metavar="S", help="seconds per step, if a Gymnasium environment does not state them")
     parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes that have the environments [0: this one]")
 
 

@@ -70,7 +70,7 @@ class Controller:
     command             the action for a step: "position", the desired position itself; "velocity", the desired velocity;
                         :class:`PD` with gains; or a function (desired_pos, desired_vel, pos, vel) -> action
 
-    Actions are cut to the limits of the action space. :meth:`find` makes the controller of a MuJoCo environment from its actuators.
+    Actions are clipped to the limits of the action space. :meth:`find` makes the controller of a MuJoCo environment from its actuators.
     """
 
     def __init__(self, *, position: Reading, velocity: Reading, command: Union[Tracked, Law]) -> None:
@@ -105,7 +105,7 @@ class Controller:
             raise ValueError(f"controller: {name} is {entries} of the observation, which has {obs.size} numbers") from None
 
     def action(self, env: Any, obs: Array, desired_pos: Array, desired_vel: Array) -> Array:
-        """The action that follows the path for one step, before it is cut to the action space."""
+        """The action that follows the path for one step, before it is clipped to the action space."""
         action = np.asarray(self._law(desired_pos, desired_vel, *self.read(env, obs)), np.float64).reshape(-1)
         size = int(np.prod(env.action_space.shape))
         if action.size != size:
@@ -114,15 +114,15 @@ class Controller:
 
     @classmethod
     def find(cls, env: Any) -> "Controller":
-        """The controller of a MuJoCo environment: its actuators tell the joints, and how they are driven.
+        """The controller of a MuJoCo environment: found from its actuators, which say how the joints are driven.
 
         Position and velocity servos get the desired value. Motors get a PD controller that makes the joint critically damped: the gains
-        come from the inertia of the joint and the gear of the motor. ValueError, with the lines to write, where the model does not tell.
+        come from the inertia of the joint and the gear of the motor. Where the model does not say enough, a ValueError shows the lines to write.
         """
         base = env.unwrapped
         model, data = getattr(base, "model", None), getattr(base, "data", None)
         if model is None or data is None or not hasattr(model, "actuator_trnid"):
-            raise ValueError(f"no controller can be found for {type(base).__name__}: it has no MuJoCo model whose actuators could tell. Write one:{LINES}")
+            raise ValueError(f"no controller can be found for {type(base).__name__}: it has no MuJoCo model with actuators to find one from. Write one:{LINES}")
         reason = _why_not(model)
         if reason is None:
             joints = np.asarray(model.actuator_trnid)[:, 0]
@@ -184,7 +184,7 @@ def _kind(model: Any, i: int) -> str:
 def _motor(model: Any, joints: Any, dt: Optional[float]) -> PD:
     """Gains in units of the control: force = gear · gain · control."""
     if dt is None:
-        raise ValueError(f"no controller can be found: the environment does not tell its time step as env.unwrapped.dt. Write one:{LINES}")
+        raise ValueError(f"no controller can be found: the environment does not state its time step as env.unwrapped.dt. Write one:{LINES}")
     inertia = np.asarray(model.dof_M0)[np.asarray(model.jnt_dofadr)[joints]]
     scale = inertia / (np.asarray(model.actuator_gear)[:, 0] * np.asarray(model.actuator_gainprm)[:, 0])
     frequency = BANDWIDTH / dt

@@ -34,7 +34,7 @@ def in_python(message: str, arguments: Sequence[Any] = ()) -> str:
 
 
 def places() -> List[Path]:
-    """Where it may be when TCE_TRAIN does not tell, best first."""
+    """Where it may be when TCE_TRAIN is not set, best first."""
     package = Path(__file__).resolve().parent
     found = [package / "bin" / NAME]
     if len(package.parents) > 2:

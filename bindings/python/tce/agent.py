@@ -1,4 +1,4 @@
-"""Trained policies: asked for parameters and paths, evaluated, and at work in a Gymnasium environment."""
+"""Trained policies: their parameters and paths, their evaluation, and their use in a Gymnasium environment."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class Agent:
     def parameters(self, obs: ArrayLike, *, out: Optional[Array] = None) -> Array:
         """Parameters of the primitive that the mean policy chooses: [P] for the first observation [O] of an episode, [n, P] for [n, O].
 
-        What the policy sees of observations, [C] or [n, C], is taken as well. ``out``: an array of the result's size to write into.
+        The entries that the policy sees, [C] or [n, C], are accepted as well. ``out``: an array of the result's size to write into.
         """
         self.mp
         return self._outputs(obs, 0.0, out)
@@ -282,7 +282,7 @@ def _opened(kind: Type[AnyAgent], content: bytes, kept: Dict[str, Any], given: O
 
 
 def load(path: Union[str, "os.PathLike[str]"]) -> Agent:
-    """Opens the newest policy of a run folder, a policy.safetensors, or a trained policy that comes with tce, as "reacher5/tce-1"."""
+    """Opens the newest policy of a run folder, a policy.safetensors, or a trained policy that comes with tce, such as "reacher5/tce-1"."""
     return Agent(path)
 
 
@@ -290,7 +290,7 @@ def save_policy(
     path: Union[str, "os.PathLike[str]"], policy: Policy, mp: MovementPrimitive, *, n_steps: int, dt: float, n_obs: Optional[int] = None,
     context: Sequence[int] = (), task: str = "",
 ) -> None:
-    """Writes a policy that was trained in Python as a run does: :func:`load` and ``tce export`` take the file.
+    """Writes a policy that was trained in Python in the format of a run: :func:`load` and ``tce export`` take the file.
 
     policy   its outputs are the parameters of mp
     n_steps, dt  steps of an episode and seconds per step

@@ -44,7 +44,7 @@ def check_env(task: Union[Task, Env, Callable[[Optional[str]], Env]], settings: 
               that was not used yet (copies of it are), or a function that makes one from its settings
     settings  text for the task's create function, "key=value" lines
 
-    What may be meant as it is, such as episodes that all start alike, is returned: a list of sentences. The program ``tce tasks --check`` finds the
+    Findings that may be intended, such as episodes that all start alike, are returned as a list of sentences. The program ``tce tasks --check`` finds the
     same, except for the global random numbers of Python and numpy, which no environment may draw from.
     """
     task = as_task(task)

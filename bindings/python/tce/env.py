@@ -59,7 +59,7 @@ class Start(NamedTuple):
 
 
 class StepResult(NamedTuple):
-    """What one step brought."""
+    """The outcome of one step."""
 
     obs: Array
     reward: float
@@ -126,7 +126,7 @@ class Instance(Handle):
     """One environment of a task, stepped directly. Use :class:`tce.Rollout` for many.
 
     The step that reaches ``spec.n_steps`` ends the episode whatever the task says. Steps before a reset and after the end
-    are a StateError; :meth:`set_state` starts an episode too, whose end is the task's affair alone.
+    are a StateError; :meth:`set_state` starts an episode too, but only the task decides when that one ends.
     """
 
     def __init__(self, task: Task, settings: Optional[str] = None) -> None:
@@ -249,7 +249,7 @@ def read_spec(raw: Any) -> EnvSpec:
 
 
 def tasks_places() -> List[Path]:
-    """Where the project's own tasks, libtce_tasks.so, may be when TCE_TASKS does not tell, best first."""
+    """Where the project's own tasks, libtce_tasks.so, may be when TCE_TASKS is not set, best first."""
     package = Path(__file__).resolve().parent
     places = [package / "bin" / TASKS_NAME]
     if len(package.parents) > 2:

@@ -214,7 +214,7 @@ class EpisodeEnv(TaskEnv):
     """A task whose step is a whole episode: the action is the parameters of a ProDMP, the reward the return, and every step terminates.
 
     The path starts where the episode does; the task's own controller tracks it. The observation is what episodic methods see of the task's, at the
-    start and at the end; with ``full=True`` it is all of the task's. ``mp`` is a primitive, or has keywords of :class:`tce.ProDMP` that are to
+    start and at the end; with ``full=True`` it is all of the task's. ``mp`` is a primitive, or keywords of :class:`tce.ProDMP` that should
     differ from those of the task's settings. ``info`` after step: the metrics,
     "event", "trajectory_length" n, and for each of the n steps "positions", "velocities" (desired, [n, D]), "step_observations" [n, O] and
     "step_rewards" [n].
@@ -269,7 +269,7 @@ class ProDMPWrapper(_Limited, gymnasium.Wrapper[Array, Array, Any, Any]):
 
     env         an environment with Box spaces
     controller  how it follows a path (:class:`Controller`); None: found from the actuators of a MuJoCo environment
-    n_steps, dt  steps of an episode and seconds per step; by default what the environment tells
+    n_steps, dt  steps per episode and seconds per step; by default what the environment states
     context     entries of the observation that are seen, at the start and at the end; by default all
     bound       of the parameters, in standard deviations of an untrained policy, which has mean 0 and standard deviation 1
     mp          keywords of :class:`tce.ProDMP`; by default 5 basis functions, as long as the episode
@@ -525,7 +525,7 @@ class EpisodeVectorEnv(_Vector):
     """Environments of one task whose step is a whole episode each, as in :class:`EpisodeEnv`, all on a thread pool.
 
     Every step ends all episodes. With ``autoreset_mode`` SAME_STEP it starts the next ones too: the observation is theirs, the one at the end
-    is in infos["final_obs"] and the rest in infos["final_info"]. With NEXT_STEP every second step does nothing but that, and with
+    is in infos["final_obs"] and the rest in infos["final_info"]. With NEXT_STEP every second step does only that, and with
     DISABLED the caller does it.
     """
 

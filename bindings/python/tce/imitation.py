@@ -51,8 +51,8 @@ def imitate(
     method: Optional[Method] = None, config: Config = None, seed: Optional[int] = None, out: Union[str, "os.PathLike[str]", None] = None,
     **keywords: Any,
 ) -> Imitation:
-    """Fits a policy to demonstrated paths: a primitive to each path, the policy's mean to their parameters, and its covariance to what paths
-    that are left out of the fit differ by. ``tce.train(task, …, init_from=policy)`` starts there.
+    """Fits a policy to demonstrated paths: a primitive to each path, the policy's mean to their parameters, and its covariance to the errors on paths
+    that were left out of the fit. ``tce.train(task, …, init_from=policy)`` starts from it.
 
     task, method, config, seed, out   as of :func:`tce.train`; method is "tce" or "bbrl", with one covariance for all contexts
     pos       joint positions [n, T, D], or a list of paths [T, D]; a path begins with its start position

@@ -104,7 +104,7 @@ def n_scores(row: Row) -> int:
 
 
 def middle_of(rows: Sequence[Row]) -> str:
-    """What a line shows of its runs: nothing is said to be more than it is."""
+    """What a line shows of its runs, without claiming more than they support."""
     most = max(n_scores(row) for row in rows)
     return "one run" if most == 1 else "mean" if most < FEW else "IQM"
 
@@ -200,7 +200,7 @@ def draw_points(figure: Any, panel: Any, rows: Sequence[Row], columns: Tuple[str
 
 def draw_bands(plt: Any, rows: Sequence[Row], columns: Tuple[str, str], finish: Callable[[Any, float], None],
                step: bool, over: Sequence[Row] = ()) -> Any:
-    """A panel a task, a line with its band a method. columns: what x and y are. step: a staircase. over: published points."""
+    """One panel per task, one line with its band per method. columns: what x and y are. step: a staircase. over: published points."""
     found = groups_of(rows)
     tasks = list(dict.fromkeys(task for task, _ in found))
     methods = list(dict.fromkeys(method for _, method in found))

@@ -1,4 +1,4 @@
-"""The Gaussian policy: mean by a network, covariance by its factor."""
+"""The Gaussian policy: a network gives its mean, a factor its covariance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTEXTS = Inputs("O", obs="N O")
 
 
 class Policy(Trained):
-    """A Gaussian over n_dims numbers given a context of n_obs: mean by a network, scale by a vector or a network.
+    """A Gaussian over n_dims numbers given a context of n_obs: a network gives its mean, a vector or a network its scale.
 
     form "full" or "diagonal" (one scale for all contexts), "contextual" or "diagonal_contextual" (one per context, from a second
     network, or, diagonal with shared_body, from a second head of the first). spread "softplus" (+ min_std), "exp" or "exp_clipped"
@@ -142,7 +142,7 @@ class Policy(Trained):
             return float(lib.tce_policy_gradient_norm(self))
 
     def scale_gradient(self, factor: float) -> None:
-        """Multiplies the gradient (norm clip)."""
+        """Multiplies the gradient, for norm clipping."""
         with self._lock:
             lib.tce_policy_scale_gradient(self, number("factor", factor))
 

@@ -273,7 +273,7 @@ class GymAdapter(Env):
             fps = (getattr(env, "metadata", None) or {}).get("render_fps")
             dt = 1.0 / fps if fps else None
         if dt is None:
-            raise ValueError("dt: the environment does not tell its time step (an attribute dt, or metadata['render_fps']): give dt=")
+            raise ValueError("dt: the environment does not state its time step (an attribute dt, or metadata['render_fps']): give dt=")
         if isinstance(controller, Controller):
             self.begin(seed=0)
             n_dof = controller.read(env, self.obs)[0].size
@@ -355,7 +355,7 @@ class GymTask(PythonTask):
 
     make        a function that returns a new environment, or an id for gymnasium.make
     n_steps     steps of an episode; by default the environment's own limit
-    dt          seconds per step; by default what the environment tells
+    dt          seconds per step; by default what the environment states
     controller  a :class:`tce.gym.Controller`, or a function ``controller(obs, pos, vel) -> action`` that tracks a desired position
                 and velocity
     position, velocity  in place of a controller: which observation entries (a slice or indices) hold them; the action

@@ -27,14 +27,14 @@ RESULT = np.dtype(EnvResult)
 
 
 class Steps(NamedTuple):
-    """What one step with raw actions brought to n environments."""
+    """The outcome of one step with raw actions in n environments."""
 
     obs: Array  # [n, O]
     results: AnyArray  # [n], with the fields reward, terminated, truncated and event
 
 
 class Paths(NamedTuple):
-    """What episodes along desired paths brought; [n, T] unless said otherwise."""
+    """The outcome of episodes along desired paths; [n, T] unless stated otherwise."""
 
     obs: Array  # [n, T+1, O], row 0 from reset
     rewards: Array
@@ -131,7 +131,7 @@ class Rollout(Handle):
     def run(self, pos: ArrayLike, vel: ArrayLike, out: Optional[Paths] = None) -> Paths:
         """Runs the episodes of the last :meth:`reset` along desired paths pos, vel [n, T, D].
 
-        ``out``: what a call with the same sizes returned, whose arrays are written again.
+        ``out``: the result of a call with the same sizes, whose arrays are overwritten.
         """
         if self.spec.n_dof == 0:
             raise UnsupportedError(

@@ -106,7 +106,7 @@ class SegmentObjective(Growing):
 
     Rows that are all equal count as one: with one covariance for all, a segment is then factored once, not once per
     episode. chol is [1, P, P] or [P, P] (one covariance for all) or [E, P, P]. The C handle is recreated when there are more
-    episodes than ever before, or when the covariance is shared and was not, or the reverse.
+    episodes than ever before, or when the covariance becomes shared or ceases to be.
     """
 
     _kind = "segment"

@@ -218,7 +218,7 @@ class Run:
     """A run of the trainer and its folder: :meth:`train` trains it, once. :func:`tce.train` makes one and trains it in one call.
 
     Arguments as of :func:`tce.train`. The settings are read and the folder is chosen here, so that :attr:`config` tells what would be
-    trained; nothing is written yet. Who has the object can :meth:`stop` the run from any thread.
+    trained; nothing is written yet. :meth:`stop` stops the run, from any thread.
 
     folder        the run folder
     iteration     the last iteration that is done
@@ -300,7 +300,7 @@ class Run:
         return str(trainer().tce_train_settings(self._handle).decode())
 
     def stop(self) -> None:
-        """Asks the run to stop after the iteration under way, saved. From any thread, also from a callback."""
+        """Asks the run to save and stop after the present iteration. It can be called from any thread, also from a callback."""
         trainer().tce_train_stop(self._handle, TCE_TRAIN_STOP)
 
     def _abandon(self) -> None:
@@ -350,7 +350,7 @@ class Run:
     # ---- training -----------------------------------------------------------------------------------------
 
     def train(self) -> "Run":
-        """Trains to the end of the settings, or until it is stopped. Once; :func:`tce.train` with resume=True continues. Returns the run."""
+        """Trains until the settings end the run, or until it is stopped. It can be called once; :func:`tce.train` with resume=True continues. Returns the run."""
         if self._done:
             raise StateError(E_STATE, "TCE_E_STATE", "this run has been trained: continue it with tce.train(..., out=run.folder, resume=True)")
         self._done = True
@@ -543,18 +543,18 @@ def train(
                 gymnasium.Env (the class, an instance that was not used yet, or a function that makes one), or a Gymnasium id
     method      "tce", "bbrl", "ppo", …, as `tce train` has them; by default that of the settings, or "tce"
     config      settings: a file, task/method as the program takes it, or a dict {"run": {"iterations": 50}} or {"run.iterations": 50}.
-                What it leaves open has defaults that suit the task, as `tce init` prints them
+                Keys that it leaves out have defaults that suit the task, as `tce init` prints them
     seed        of every random stream; by default that of the settings, or 1
     out         the run folder; by default runs/<task>__<method>__<seed>__<time>
-    callback    called after each iteration with its number and the numbers measured in it, by name; returning True stops the run. What it
-                raises is raised here, after the iteration is saved where that was due
+    callback    called after each iteration with its number and the numbers measured in it, by name; returning True stops the run. An exception in it
+                is raised here, after the iteration's checkpoint was saved if one was due
     resume      continues the run in ``out``, to the bytes of a run that was never stopped; begins it where there is none
     restart     begins again in ``out``; what is there is moved into out/before-restart-<n>
     controller  how a Gymnasium environment follows a path (:class:`tce.gym.Controller`); found by itself for MuJoCo environments
     metrics     numbers of a Gymnasium environment's info that are logged, names or {metric: key of info}; "success" is 0 or 1
-    n_steps, dt  steps of an episode and seconds per step of a Gymnasium environment that does not tell them
-    workers     processes that have the environments of a task in Python; 0: this one. The bytes are the same for any number
-    progress    shows how far the run is
+    n_steps, dt  steps of an episode and seconds per step of a Gymnasium environment that does not state them
+    workers     number of processes that run the environments of a Python task; 0: this process runs them. The bytes are the same for any number
+    progress    whether to show how far the run is
     init_from   a run folder, a policy file, a :class:`tce.Agent` or a :class:`Run` whose policy and normaliser a new run starts from. Sizes,
                 inputs and primitive must be the same; config.yaml records where they came from
 

@@ -55,7 +55,7 @@ class Projection(Growing):
     dim         P
     mean_bound  bound on the mean part of the distance
     cov_bound   bound on the covariance part
-    diagonal    True: standard deviations [P], [1, P] or [E, P] stand where factors are named
+    diagonal    True: standard deviations [P], [1, P] or [E, P] take the place of factors
     entropy     "none", "at_least" or "equal": entropy control towards ``entropy_bound`` of :meth:`project`
     entropy_first  True: entropy control before the trust region
     pool        threads, for one covariance per episode

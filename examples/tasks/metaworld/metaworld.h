@@ -74,7 +74,7 @@ typedef enum mw_from { MW_FROM_NOTHING, MW_FROM_FIRST, MW_FROM_SECOND } mw_from;
 /* What episodic black-box methods see of the first observation. */
 typedef enum mw_context { MW_SEES_OBJECT_GOAL, MW_SEES_GOAL, MW_SEES_HAND_GOAL } mw_context;
 
-/* What a step brought. */
+/* The outcome of a step. */
 typedef struct mw_result {
     double reward;
     int success;

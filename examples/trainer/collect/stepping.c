@@ -284,7 +284,7 @@ static void keep_actions(stepping *st)
                st->A * sizeof(double));
 }
 
-/* What a step of this process's environments has brought, to all ranks. */
+/* Sends the outcome of a step of this process's environments to all ranks. */
 static tce_status share_step(stepping *st, tce_status status)
 {
     const ranks_rows rows[] = {

@@ -24,7 +24,7 @@
 #include "tools/memory.h"
 
 #define DEFAULT_EPISODES 200
-#define FASTEST_VIDEO 60.0 /* frames a second; faster tasks show every second step, or fewer */
+#define FASTEST_VIDEO 60.0 /* frames per second; faster tasks show every second step, or fewer */
 #define REST 0.5           /* seconds that the last state of an episode stays in view */
 
 static const char OPTIONS[] =

@@ -15,7 +15,7 @@ typedef struct method_context {
     tce_pool *pool;
 } method_context;
 
-/* What an iteration brought. */
+/* The outcome of an iteration. */
 typedef struct progress {
     int64_t env_steps; /* environment steps taken */
     int64_t episodes;  /* that were collected, dropped ones among them */

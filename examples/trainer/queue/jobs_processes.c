@@ -52,7 +52,7 @@ static void keep_message(const queue_job *j, int signal_number)
 {
     char line[4096];
     queue_entry *entry = j->entry;
-    snprintf(entry->message, sizeof entry->message, "%swithout a word", UNTOLD);
+    snprintf(entry->message, sizeof entry->message, "%swithout a message", UNTOLD);
     if (signal_number)
         snprintf(entry->message, sizeof entry->message, "%sby signal %d", UNTOLD, signal_number);
     rewind(j->messages);

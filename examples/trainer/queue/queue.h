@@ -56,7 +56,7 @@ typedef struct queue_entry {
 /*
  * Every count-th run, from the number-th on. Processes on several machines can work through the
  * parts of a queue at the same time: none changes a file that another one writes. queue.csv is
- * written by whoever comes first, and whoever else finds none yet writes the same bytes.
+ * written by the first process, and another that finds none yet writes the same bytes.
  */
 typedef struct queue_part {
     int number, count; /* 1 … count; 0 of 0: the whole queue */

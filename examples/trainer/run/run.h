@@ -89,7 +89,7 @@ tce_status run_set_aside(const char *folder, char out[RUN_PATH]);
  */
 tce_status run_read_settings(const char *path, const settings_table *const *methods, settings *out);
 
-/* Writes folder/name, complete or not at all: whoever reads it sees the old content or the new. */
+/* Writes folder/name, complete or not at all: a reader sees the old content or the new. */
 tce_status run_replace(const char *folder, const char *name,
                        void (*write)(FILE *file, const void *content), const void *content);
 /* The same as one of several writers: see file_replace_as. */

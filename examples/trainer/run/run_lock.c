@@ -1,5 +1,5 @@
 /*
- * One process a run folder: a POSIX record lock on the file "lock". The kernel drops it when the
+ * One process per run folder: a POSIX record lock on the file "lock". The kernel drops it when the
  * process ends, however it ends.
  */
 #include <errno.h>

@@ -51,7 +51,7 @@ typedef struct settings_table settings_table;
 
 /*
  * Where the values land. Those of groups that the method does not use are zero, or the library's
- * defaults. Options of the library have their sizes and arrays from whoever creates a handle.
+ * defaults. The sizes and arrays of the library's options are set where a handle is created.
  */
 typedef struct settings {
     const settings_table *table;          /* of run.method */
@@ -265,7 +265,7 @@ tce_status settings_read_from(settings *s, const settings_table *const *methods,
                               const settings_source *from);
 
 /*
- * Reads a file that the program wrote. TCE_E_CORRUPT: it has no task.name, so it is not all there.
+ * Reads a file that the program wrote. TCE_E_CORRUPT: it has no task.name, so it is incomplete.
  */
 tce_status settings_read_record(settings *s, const settings_table *const *methods,
                                 const char *path);

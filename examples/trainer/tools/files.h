@@ -23,7 +23,7 @@ tce_status file_open(const char *path, int flags, const char *mode, FILE **out);
 int file_sync(FILE *file);
 
 /*
- * Writes a file, complete or not at all: whoever reads it sees the old content or the new, and the
+ * Writes a file, complete or not at all: a reader sees the old content or the new, and the
  * new one is on the disk. TCE_E_IO.
  */
 tce_status file_replace(const char *path, void (*write)(FILE *file, const void *content),
