@@ -1,6 +1,6 @@
 /*
- * How a policy that acts at every step explored around its mean in training, as its file says. What
- * it does on a robot has no noise; plots show what it tried.
+ * How a policy that acts at every step explored around its mean in training, as its file says. On a
+ * robot it acts without noise; plots show how it explored.
  */
 #ifndef TRAINER_EXPLORATION_H
 #define TRAINER_EXPLORATION_H

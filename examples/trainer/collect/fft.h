@@ -2,7 +2,7 @@
  * Inverse discrete Fourier transforms in double precision, not normalised:
  *     x_t = sum over k = 0 … n-1 of X_k exp(2 pi i k t / n).
  *
- * Of any length; the time goes with n times the sum of its prime factors.
+ * n may be any number; the time grows with n times the sum of its prime factors.
  */
 #ifndef TRAINER_FFT_H
 #define TRAINER_FFT_H

@@ -1,6 +1,6 @@
 /*
- * What evaluated episodes were, one row each, of one run or of several: as CSV with the columns of
- * all runs, and as JSON.
+ * The evaluated episodes of one run or of several, one row each: as CSV with the columns of all
+ * runs, and as JSON.
  */
 #ifndef TRAINER_EVAL_ROWS_H
 #define TRAINER_EVAL_ROWS_H

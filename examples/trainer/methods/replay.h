@@ -1,10 +1,10 @@
 /*
  * Replay: the last transitions of N environments, in a ring of rows; a row is one record of each
- * environment. What the numbers of a record mean is the method's.
+ * environment. What the numbers of a record mean is up to the method.
  *
- * Records are kept in the networks' precision: as floats they come back as they went in to seven
- * digits, and float -> double -> float is exact. One number more per record says whether it may be
- * drawn: a transition that an environment lost to a fault keeps its place and never is.
+ * Records are kept in the networks' precision: floats keep about seven digits of what is written,
+ * and float -> double -> float is exact. One more number per record says whether it may be drawn: a
+ * transition that an environment lost to a fault keeps its place and is never drawn.
  *
  * `rows` is what a checkpoint keeps of it, by the run's journal: a method returns its address
  * (methods.h, rows) and does nothing else for it.

@@ -1,6 +1,6 @@
 /*
- * What the end of an episode means whose time was up: a bootstrap from its last observation, or an
- * end like any other [rivals 1.3].
+ * What it means when an episode ends because its time is up: a bootstrap from its last observation,
+ * or an end like any other [rivals 1.3].
  */
 #ifndef TRAINER_TIME_LIMIT_H
 #define TRAINER_TIME_LIMIT_H

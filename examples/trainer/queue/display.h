@@ -1,5 +1,5 @@
 /*
- * What a person sees of a run: one line that is redrawn on a terminal, plain lines elsewhere,
+ * What the user sees of a run: one line that is redrawn on a terminal, plain lines elsewhere,
  * nothing when quiet.
  */
 #ifndef TRAINER_DISPLAY_H

@@ -1,5 +1,5 @@
 /*
- * The runs of a queue while a process works through it, and what a person sees of them.
+ * The runs of a queue while a process works through it, and what the user sees of them.
  */
 #ifndef TRAINER_JOBS_H
 #define TRAINER_JOBS_H

@@ -1,6 +1,6 @@
 /*
- * A trained policy at work again: the newest policy of a run folder, its primitive, and
- * environments of its task.
+ * Running a trained policy: the newest policy of a run folder, its primitive, and environments of
+ * its task.
  */
 #ifndef TRAINER_POLICY_RUNNER_H
 #define TRAINER_POLICY_RUNNER_H

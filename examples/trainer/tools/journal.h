@@ -1,12 +1,12 @@
 /*
  * A journal: the last rows of a ring in memory, kept on the disk as they come, so that a checkpoint
- * costs what is new and not the whole ring.
+ * writes only the new rows and not the whole ring.
  *
  * Rows are numbered from 0 and have a fixed size. They are appended to files rows-<first row>.bin
  * of a fixed number of rows, which never change once they are full. A checkpoint holds the number
  * of rows, and of each file that it needs the first row, the number of rows and their checksum. The
  * files are on the disk before the checkpoint is; a process that is killed in between leaves rows
- * that the next one cuts off. A file goes when the oldest checkpoint no longer needs it.
+ * that the next one cuts off. A file is removed when the oldest checkpoint no longer needs it.
  *
  * A journal does not know what rows mean.
  */
