@@ -207,7 +207,7 @@ test: | deps ## everything that takes minutes; what CI runs
 	@sh tests/parts.sh "$(MAKE) -s -j$(JOBS) --no-print-directory" $(PARTS)
 
 .PHONY: test-long
-test-long: | deps deps-fuzz ## what takes longer: valgrind, threads, kills, five seeds, fuzzers, coverage; before an issue is closed
+test-long: | deps deps-fuzz ## everything that takes longer: valgrind, threads, kills, five seeds, fuzzers, coverage; run it before a release
 	@sh tests/parts.sh "$(MAKE) -s -j$(JOBS) --no-print-directory" $(LONG_PARTS)
 
 .PHONY: check
@@ -260,7 +260,7 @@ replay-library: $(BUILD)/replay ## the case files among FILES that need no task 
 	@$(BUILD)/replay $(filter-out $(TASK_FILES),$(FILES))
 
 .PHONY: check-replay
-check-replay: $(BUILD)/replay ## what replay says of compressed, wrong, unknown and damaged cases
+check-replay: $(BUILD)/replay ## replay itself, on compressed, wrong, unknown and damaged cases
 	@sh tests/replay/check.sh $(BUILD)/replay
 
 .PHONY: check-docs
@@ -390,7 +390,7 @@ $(RL_VENV)/ready: tests/bench/rl.txt tests/python/requirements.txt | $(VENV)/rea
 .PHONY: deps deps-drawing deps-python deps-site deps-peers deps-peers-rl deps-torch deps-types deps-fuzz deps-long
 deps: needs-test $(VENV)/ready ## installs what is missing: Debian packages when root, wheels, MuJoCo and models into deps/
 deps-drawing: $(VENV)/drawing
-deps-python: $(VENV)/ready ## the part of it that plots and Python's tests need
+deps-python: $(VENV)/ready ## the part of deps that plots and Python's tests need
 deps-peers: $(PEERS_VENV)/ready ## mp_pytorch and torch, which `make bench` compares with; gigabytes
 deps-peers-rl: $(RL_VENV)/ready ## stable-baselines3 and rltools, which `make bench-rl` compares with; gigabytes
 deps-torch: ## Debian's torch and pytest, 50 MB, which `make check-torch` needs
@@ -442,7 +442,7 @@ format: ## lays out the C and C++ sources by .clang-format (clang-format 14)
 clean: ## removes what was built
 	$(Q)rm -rf $(BUILD) $(LIB)
 
-distclean: clean ## and what deps fetched
+distclean: clean ## removes what was built, and what deps fetched
 	$(Q)rm -rf deps
 
 help: ## this list

@@ -301,7 +301,7 @@ sdist: $(VENV)/ready ## the Python package with all sources, into build/wheels
 	@mkdir -p $(WHEELS)
 	@cd bindings/python && $(abspath $(VENV))/bin/python -c 'from setuptools import build_meta; build_meta.build_sdist("$(abspath $(WHEELS))")' >/dev/null
 
-check-sdist: sdist ## it builds without network, and trains from an empty folder
+check-sdist: sdist ## the source distribution builds without a network, and trains from an empty folder
 	@sh tests/machines/sdist.sh $(WHEELS)/libtce-$(VERSION).tar.gz $(VENV)/bin/python
 
 .PHONY: train
@@ -364,7 +364,7 @@ check-trainer: program $(TRAINER_SUITES) | $(VENV)/ready needs-pictures needs-mo
 .PHONY: check-ranks check-mpich
 check-ranks: export TCE_PROGRAM := $(abspath $(PROGRAM))
 check-ranks: export TCE_TEST_LONG := 1
-check-ranks: program $(MPI_PROGRAM) $(MPI_PROGRAM)-test | $(VENV)/ready ## every method on 1 to 4 ranks and 1 and 2 threads, and 25 kills: the bytes of one process
+check-ranks: program $(MPI_PROGRAM) $(MPI_PROGRAM)-test | $(VENV)/ready ## every method on 1 to 4 ranks and 1 and 2 threads, and 25 kills, compared byte by byte with one process
 	@$(PYTEST) tests/trainer/test_ranks.py tests/trainer/test_ranks_queue.py
 
 MPICH_NEEDS := command:mpicc.mpich command:mpirun.mpich
@@ -375,7 +375,7 @@ deps-mpich: ## MPICH, beside Open MPI
 
 deps-long: deps-mpich
 
-check-mpich: ## the same with MPICH
+check-mpich: ## check-ranks with MPICH
 	@$(MAKE) MPICC=mpicc.mpich MPI_PROGRAM=$(BIN)/tce-mpich check-ranks
 
 .PHONY: check-slurm needs-slurm
@@ -596,7 +596,7 @@ fuzz: | needs-train needs-fuzz ## hostile files under libFuzzer, for FUZZ_SECOND
 	@$(MAKE) -k $(FUZZ_TARGETS:%=fuzz-%)
 
 .PHONY: fuzz-long
-fuzz-long: ## the same for ten minutes each
+fuzz-long: ## fuzz, for ten minutes per target
 	@$(MAKE) fuzz FUZZ_SECONDS=600
 
 # finds stay in build/fuzz as <target>-crash-...: they belong into the corpus, with what they were a sign of mended
@@ -620,7 +620,7 @@ check-python: program | needs-models needs-pictures
 # ---- the same bytes as before --------------------------------------------------------------------------
 
 .PHONY: witness
-witness: program | $(VENV)/drawing needs-models ## sums of what three iterations of every preset compute, beside the kept ones; PRESETS="a/b ...", WRITE=1 keeps them
+witness: program | $(VENV)/drawing needs-models ## checksums of three iterations of every preset, compared with the kept ones; PRESETS="a/b ...", WRITE=1 keeps new ones
 	@$(VENV)/bin/python tests/witness/witness.py $(PROGRAM) $(PRESETS) --jobs $(JOBS) $(if $(WRITE),--write)
 
 # ---- the original environments beside ours: on request only ----------------------------------------------
