@@ -42,7 +42,7 @@ def widths(hidden: Sequence[int], name: str = "hidden") -> AnyArray:
 
 
 class Trained(Growing):
-    """What Net and Policy share: weights, saving, and growing with the batch.
+    """What Net and Policy share: weights and their gradient, Adam, saving, and growing with the batch.
 
     The C handle has room for a fixed number of rows; a larger batch moves all state (weights, Adam) to a larger
     handle. Give ``max_batch`` to have the room from the start.
@@ -110,6 +110,35 @@ class Trained(Growing):
         with self._lock:
             self._function("set_weights")(self, weights)
             self._started = True
+
+    @property
+    def gradient(self) -> Array:
+        """The present gradient of the weights, as a copy."""
+        out = np.empty(self.n_weights)
+        with self._lock:
+            self._function("get_gradient")(self, out)
+        return out
+
+    @property
+    def gradient_norm(self) -> float:
+        """The Euclidean norm of the gradient of all weights together."""
+        with self._lock:
+            return float(self._function("gradient_norm")(self))
+
+    def scale_gradient(self, factor: float) -> None:
+        """Multiplies the gradient, for norm clipping."""
+        with self._lock:
+            self._function("scale_gradient")(self, number("factor", factor))
+
+    @hinted
+    def adam_step(
+        self, *, learning_rate: Optional[float] = None, l2: Optional[float] = None, beta1: Optional[float] = None,
+        beta2: Optional[float] = None, epsilon: Optional[float] = None,
+    ) -> None:
+        """One Adam step on the present gradient, l2 being the weight decay in it. None: 1e-3, 0, 0.9, 0.999, 1e-8."""
+        options = adam(learning_rate, l2, beta1, beta2, epsilon)
+        with self._lock:
+            self._function("adam_step")(self, byref(options))
 
     def save(self, store: Store, prefix: str) -> None:
         """Puts all state (weights, Adam) into a store."""
@@ -243,35 +272,6 @@ class Net(Trained):
         with self._lock:
             chunks.call(lib.tce_net_pass, self, n, inputs, chosen, callback, None, many, result)
         return float(result[0]) if n_sums is None else result
-
-    @property
-    def gradient(self) -> Array:
-        """The present gradient of the weights, as a copy."""
-        out = np.empty(self.n_weights)
-        with self._lock:
-            lib.tce_net_get_gradient(self, out)
-        return out
-
-    @property
-    def gradient_norm(self) -> float:
-        """Its Euclidean norm."""
-        with self._lock:
-            return float(lib.tce_net_gradient_norm(self))
-
-    def scale_gradient(self, factor: float) -> None:
-        """Multiplies the gradient."""
-        with self._lock:
-            lib.tce_net_scale_gradient(self, number("factor", factor))
-
-    @hinted
-    def adam_step(
-        self, *, learning_rate: Optional[float] = None, l2: Optional[float] = None, beta1: Optional[float] = None,
-        beta2: Optional[float] = None, epsilon: Optional[float] = None,
-    ) -> None:
-        """One Adam step on the present gradient, l2 being the weight decay in it. None: 1e-3, 0, 0.9, 0.999, 1e-8."""
-        options = adam(learning_rate, l2, beta1, beta2, epsilon)
-        with self._lock:
-            lib.tce_net_adam_step(self, byref(options))
 
     def average(self, other: "Net", share: float) -> None:
         """weights <- (1 - share) weights + share other's: a target that follows another network."""

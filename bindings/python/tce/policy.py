@@ -8,14 +8,14 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import Array, Inputs, Shapes, deviations, factor_gradient, integer, number, one_factor, output, outputs, text
+from ._arrays import Array, Inputs, Shapes, deviations, factor_gradient, integer, one_factor, output, outputs, text
 from ._choices import Activation, FirstWeights, PolicyForm, Precision, Spread
 from ._declarations import TCE_POLICY_DIAGONAL_SHARED, PolicyOptions
-from ._handle import Handle, Owned, constructor, fill, hinted, make, struct
+from ._handle import Handle, Owned, constructor, fill, make, struct
 from ._library import lib
 from .base import Pool, RandomSource
 from .gauss import DiagonalGaussian, Gaussian
-from .net import STATE, Trained, adam, widths
+from .net import STATE, Trained, widths
 from .store import Store
 
 
@@ -135,41 +135,12 @@ class Policy(Trained):
         with self._lock:
             lib.tce_policy_backward(self, shapes["N"], mean, scale)
 
-    @property
-    def gradient_norm(self) -> float:
-        """The Euclidean norm of the gradient of all weights together."""
-        with self._lock:
-            return float(lib.tce_policy_gradient_norm(self))
-
-    def scale_gradient(self, factor: float) -> None:
-        """Multiplies the gradient, for norm clipping."""
-        with self._lock:
-            lib.tce_policy_scale_gradient(self, number("factor", factor))
-
-    @hinted
-    def adam_step(
-        self, *, learning_rate: Optional[float] = None, l2: Optional[float] = None, beta1: Optional[float] = None,
-        beta2: Optional[float] = None, epsilon: Optional[float] = None,
-    ) -> None:
-        """One Adam step on the present gradient, l2 being the weight decay in it. None: 1e-3, 0, 0.9, 0.999, 1e-8."""
-        options = adam(learning_rate, l2, beta1, beta2, epsilon)
-        with self._lock:
-            lib.tce_policy_adam_step(self, byref(options))
-
     def set_covariance(self, scale: ArrayLike) -> None:
         """Overwrites the shared scale: a factor [P, P] or [1, P, P], or standard deviations [P] or [1, P] in the diagonal form."""
         shapes = Shapes(P=self.n_dims)
         shared = shapes.array("scale", scale, "P", "1 P") if self._diagonal else one_factor(shapes, "chol", scale)
         with self._lock:
             lib.tce_policy_set_covariance(self, shared)
-
-    @property
-    def gradient(self) -> Array:
-        """The present gradient of the weights, as a copy."""
-        out = np.empty(self.n_weights)
-        with self._lock:
-            lib.tce_policy_get_gradient(self, out)
-        return out
 
 
 class _Restored(NamedTuple):
