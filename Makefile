@@ -132,7 +132,7 @@ SUPPORT     += $(BUILD)/examples/trainer/methods/policy_update.o $(BUILD)/exampl
                $(BUILD)/examples/trainer/methods/schedules.o $(BUILD)/examples/trainer/collect/factors.o \
                $(BUILD)/examples/trainer/tools/memory.o
 # suites that start threads, for the thread sanitizer
-THREADED    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -l tce_pool_create tests/test_*.c 2>/dev/null))
+THREADED    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -l -e tce_pool_create -e test_pool tests/test_*.c 2>/dev/null))
 # task libraries that the suites load at run time
 TOYS        := $(patsubst %.c,$(BUILD)/%.so,$(sort $(wildcard tests/toys/*.c)))
 REPLAY      := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/replay/*.c)))

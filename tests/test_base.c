@@ -252,16 +252,6 @@ END_TEST
 
 /* ---- thread pool ----------------------------------------------------------------------------- */
 
-static tce_pool *new_pool(int32_t n_threads)
-{
-    tce_pool_options options;
-    tce_pool *pool = NULL;
-    tce_pool_options_init(&options, sizeof options);
-    options.n_threads = n_threads;
-    ok(tce_pool_create(&options, NULL, &pool));
-    return pool;
-}
-
 typedef struct sum_job {
     tce_pool *pool;
     double parts[64];
@@ -288,7 +278,7 @@ START_TEST(a_sum_has_the_same_bytes_for_any_number_of_threads)
 {
     double want = 0.0;
     for (int32_t n_threads = 1; n_threads <= 8; n_threads++) {
-        tce_pool *pool = new_pool(n_threads);
+        tce_pool *pool = test_pool(n_threads);
         ck_assert_int_eq(tce_pool_n_threads(pool), n_threads);
         for (int repeat = 0; repeat < 200; repeat++) {
             sum_job job = { .pool = pool, .fail_at = SIZE_MAX };
@@ -348,7 +338,7 @@ START_TEST(parts_are_added_by_a_binary_tree_on_any_number_of_threads)
     for (size_t i = 0; i < N; i++)
         want[i] = sum_of_group(parts, N, i, 0, PARTS);
     for (int32_t n_threads = 1; n_threads <= 5; n_threads++) {
-        tce_pool *pool = new_pool(n_threads);
+        tce_pool *pool = test_pool(n_threads);
         memcpy(used, parts, sizeof used);
         const tce__parts all = tce__parts_here(pool, PARTS);
         ok(tce__parts_sum_float(&all, N, used, got));
@@ -361,7 +351,7 @@ END_TEST
 START_TEST(the_lowest_failing_chunk_is_reported_and_the_others_run)
 {
     for (int32_t n_threads = 1; n_threads <= 5; n_threads += 2) {
-        tce_pool *pool = new_pool(n_threads);
+        tce_pool *pool = test_pool(n_threads);
         for (int repeat = 0; repeat < 50; repeat++) {
             sum_job job = { .pool = pool, .fail_at = 3 };
             ck_assert_int_eq(tce_pool_run(pool, 40, 1, add_chunk, &job), TCE_E_VALUE);
@@ -408,7 +398,7 @@ static tce_status run_inside(void *context, size_t chunk, size_t begin, size_t e
 
 START_TEST(a_run_inside_a_run_works_in_its_own_thread)
 {
-    tce_pool *pool = new_pool(3);
+    tce_pool *pool = test_pool(3);
     sum_job job = { .pool = pool };
     ok(tce_pool_run(pool, 20, 1, run_inside, &job));
     tce_pool_free(pool);
@@ -466,7 +456,7 @@ static void *call_often(void *argument)
 START_TEST(runs_of_several_threads_on_one_pool_do_every_item_once)
 {
     caller callers[4] = { { 0 } };
-    tce_pool *pool = new_pool(3);
+    tce_pool *pool = test_pool(3);
     for (int32_t i = 0; i < 4; i++) {
         callers[i].pool = pool;
         callers[i].number = i;
@@ -538,7 +528,7 @@ static void *nest_often(void *argument)
  */
 START_TEST(pools_inside_each_other_do_every_item_once)
 {
-    tce_pool *pools[2] = { new_pool(3), new_pool(2) };
+    tce_pool *pools[2] = { test_pool(3), test_pool(2) };
     caller callers[3] = { { 0 } };
     for (int32_t n = 1; n <= 3; n++) {
         for (int32_t i = 0; i < n; i++) {
@@ -629,8 +619,8 @@ static tce_status join_crowd(void *context, size_t chunk, size_t begin, size_t e
 
 START_TEST(a_run_inside_a_run_keeps_the_number_of_its_worker)
 {
-    crowd c = { .pool = new_pool(3),
-                .other = new_pool(2),
+    crowd c = { .pool = test_pool(3),
+                .other = test_pool(2),
                 .directly = { -1, -1, -1 },
                 .through = { -1, -1, -1 } };
     pthread_t thread;
@@ -683,7 +673,7 @@ static void fork_and_use(tce_pool *pool)
 
 START_TEST(a_forked_child_runs_and_frees_a_pool_without_its_threads)
 {
-    caller other = { .pool = new_pool(3) };
+    caller other = { .pool = test_pool(3) };
     for (int i = 0; i < 10; i++)
         fork_and_use(other.pool);
     ck_assert_int_eq(pthread_create(&other.thread, NULL, call_often, &other), 0);

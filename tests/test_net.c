@@ -79,17 +79,6 @@ static double *gradient_of(const tce_net *net)
     return g;
 }
 
-static tce_pool *create_pool(int32_t n_threads)
-{
-    tce_pool_options options;
-    tce_pool *pool = NULL;
-
-    tce_pool_options_init(&options, sizeof options);
-    options.n_threads = n_threads;
-    ok(tce_pool_create(&options, NULL, &pool));
-    return pool;
-}
-
 static void step(tce_net *net, double learning_rate)
 {
     tce_adam_options adam;
@@ -202,7 +191,7 @@ static void record_add(record *r, size_t n, const double *x)
 static record run_everything(int32_t precision, size_t n, int32_t n_threads)
 {
     record r = { NULL, 0 };
-    tce_pool *pool = create_pool(n_threads);
+    tce_pool *pool = test_pool(n_threads);
     tce_net *net = started(2, TCE_NET_LEAKY_RELU, precision, (int32_t)n, pool, 7);
     const size_t n_weights = tce_net_n_weights(net);
     double *x = test_normals(8, n * IN);
@@ -580,7 +569,7 @@ START_TEST(a_pass_adds_up_all_sums_of_its_loss)
 
     for (size_t k = 0; k < sizeof SIZES / sizeof SIZES[0]; k++) {
         const size_t n = SIZES[k];
-        tce_pool *pool = create_pool(3);
+        tce_pool *pool = test_pool(3);
         tce_net *net = started(2, TCE_NET_TANH, TCE_NET_DOUBLE, (int32_t)n, NULL, 3);
         tce_net *shared = started(2, TCE_NET_TANH, TCE_NET_DOUBLE, 1, pool, 3);
         double *x = test_normals(1, n * IN);
@@ -616,7 +605,7 @@ START_TEST(evaluate_gives_the_bytes_of_forward_and_forgets_nothing)
     for (size_t k = 0; k < sizeof SIZES / sizeof SIZES[0]; k++) {
         const size_t n = SIZES[k];
         const int32_t precision = (int32_t)(k % 2);
-        tce_pool *pool = create_pool(3);
+        tce_pool *pool = test_pool(3);
         tce_net *net = started((int32_t)(k % 4), TCE_NET_TANH, precision, (int32_t)n, pool, k);
         double *x = test_normals(1, n * IN);
         double *other = test_normals(2, n * IN);
@@ -949,7 +938,7 @@ static tce_status silent_loss(void *context, size_t begin, size_t end, const dou
 START_TEST(a_failing_loss_is_passed_on_and_the_gradient_stays)
 {
     enum { N = 1000 };
-    tce_pool *pool = create_pool(2);
+    tce_pool *pool = test_pool(2);
     tce_net *net = started(1, TCE_NET_RELU, TCE_NET_FLOAT, 1, pool, 3);
     double *x = test_normals(4, N * IN);
     double *target = test_normals(5, N * OUT);
@@ -1094,7 +1083,7 @@ START_TEST(nothing_allocates_after_create)
     enum { N = 600 };
     test_memory memory = { .budget = 0 };
     tce_hooks hooks;
-    tce_pool *pool = create_pool(2);
+    tce_pool *pool = test_pool(2);
     tce_net_options options;
     tce_net *net = NULL;
     tce_random random;

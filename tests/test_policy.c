@@ -545,14 +545,10 @@ END_TEST
 /* all parameters after three updates of n contexts */
 static double *train(int32_t kind, int32_t precision, size_t n, int32_t n_threads)
 {
-    tce_pool_options options;
-    tce_pool *pool;
     double *obs = test_normals(1, n * O);
     double *d_mean = test_normals(2, n * P);
     double *d_L = test_normals(3, n * P * P);
-    tce_pool_options_init(&options, sizeof options);
-    options.n_threads = n_threads;
-    ok(tce_pool_create(&options, NULL, &pool));
+    tce_pool *pool = test_pool(n_threads);
 
     tce_policy *policy = started(kind, precision, (int32_t)n, pool, 4);
     for (int k = 0; k < 3; k++)

@@ -364,17 +364,6 @@ static tce_rollout *make(plan *p, int32_t n_envs, int32_t on_fault, tce_pool *po
     return rollout;
 }
 
-static tce_pool *make_pool(int32_t n_threads)
-{
-    tce_pool_options options;
-    tce_pool *pool;
-
-    tce_pool_options_init(&options, sizeof options);
-    options.n_threads = n_threads;
-    ok(tce_pool_create(&options, NULL, &pool));
-    return pool;
-}
-
 static tce_rollout_paths paths_of(outputs *out)
 {
     tce_rollout_paths paths = TCE_INIT(tce_rollout_paths);
@@ -536,7 +525,7 @@ START_TEST(one_two_and_five_threads_give_the_same_bytes)
                        .bad_step = 3,
                        .kind = NAN_REWARD,
                        .ends_at = seed % 3 ? 0 : 7 };
-            tce_pool *pool = make_pool(THREADS[k]);
+            tce_pool *pool = test_pool(THREADS[k]);
             tce_rollout *rollout = make(&p, N, TCE_ROLLOUT_DROP, pool, NULL);
             for (uint64_t number = 0; number < 3; number++)
                 ok(episode(rollout, N, seed + number, k ? other : first));
@@ -727,7 +716,7 @@ START_TEST(raw_actions_step_each_environment_once)
 {
     enum { N = 5 };
     plan p = { .bad_env = -1 };
-    tce_pool *pool = make_pool(2);
+    tce_pool *pool = test_pool(2);
     tce_rollout *rollout = make(&p, N, TCE_ROLLOUT_FAIL, pool, NULL);
     double start[N][O], obs[N][O], actions[N][A], metrics[N][M];
     tce_env_result results[N];
@@ -1043,7 +1032,7 @@ START_TEST(a_fault_is_reported_and_loses_nothing_else)
     const int in_reset = FAULTS[fault].kind >= RESET_SAYS_SO &&
                          FAULTS[fault].kind <= RESET_NAN_POSITION;
     plan p = { .bad_env = -1 };
-    tce_pool *pool = _i % 2 ? make_pool(3) : NULL;
+    tce_pool *pool = _i % 2 ? test_pool(3) : NULL;
     outputs *good = malloc(sizeof *good), *out = malloc(sizeof *out);
 
     /* what it would have been */
@@ -1400,7 +1389,7 @@ START_TEST(nothing_allocates_after_create)
     test_memory memory = { .budget = SIZE_MAX };
     tce_hooks hooks;
     plan p = { .bad_env = 1, .bad_step = 3, .kind = SAYS_SO };
-    tce_pool *pool = make_pool(2);
+    tce_pool *pool = test_pool(2);
     outputs *out = malloc(sizeof *out);
     double obs[N * O], actions[N * A] = { 0.0 };
     tce_env_result results[N];

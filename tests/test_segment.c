@@ -621,17 +621,6 @@ START_TEST(a_call_leaves_no_trace_in_the_next_one)
 }
 END_TEST
 
-static tce_pool *create_pool(int32_t n_threads)
-{
-    tce_pool_options options;
-    tce_pool *pool = NULL;
-
-    tce_pool_options_init(&options, sizeof options);
-    options.n_threads = n_threads;
-    ok(tce_pool_create(&options, NULL, &pool));
-    return pool;
-}
-
 START_TEST(one_two_and_five_threads_give_the_same_bytes)
 {
     static const int32_t THREADS[3] = { 1, 2, 5 };
@@ -640,7 +629,7 @@ START_TEST(one_two_and_five_threads_give_the_same_bytes)
     for (const form *f = FORMS; f < FORMS + 4; f++) {
         batch *const b = create_batch((uint64_t)_i, f->spread);
         for (size_t i = 0; i < 3; i++) {
-            tce_pool *const pool = create_pool(THREADS[i]);
+            tce_pool *const pool = test_pool(THREADS[i]);
             tce_segment *const seg = prepare(b, f->shared, f->grids, 1e-4, pool);
 
             if (i == 0)
@@ -712,7 +701,7 @@ START_TEST(a_large_batch_gives_the_same_bytes_on_one_and_three_threads)
         mean[i] *= 1.01;
 
     for (size_t i = 0; i < 2; i++) {
-        tce_pool *const pool = create_pool(i == 0 ? 1 : 3);
+        tce_pool *const pool = test_pool(i == 0 ? 1 : 3);
         tce_segment_options options;
         tce_segment *seg = NULL;
         tce_segment_options_init(&options, sizeof options);

@@ -611,13 +611,9 @@ static tce_status save_work(void *context, size_t chunk, size_t begin, size_t en
 
 START_TEST(parallel_saves_to_one_path_leave_one_whole_file)
 {
-    tce_pool_options options;
-    tce_pool *pool;
     tce_store *store = sample(NULL), *loaded;
 
-    tce_pool_options_init(&options, sizeof options);
-    options.n_threads = 4;
-    ok(tce_pool_create(&options, NULL, &pool));
+    tce_pool *pool = test_pool(4);
     ok(tce_pool_run(pool, 40, 1, save_work, store));
     tce_pool_free(pool);
     ok(tce_store_load(path, NULL, &loaded));

@@ -397,11 +397,7 @@ START_TEST(any_number_of_threads_gives_the_same_bytes)
         size_t n;
         double *want = contextual(&p, kind, NULL, &n);
         for (size_t i = 0; i < 2; i++) {
-            tce_pool_options opt;
-            tce_pool *pool;
-            tce_pool_options_init(&opt, sizeof opt);
-            opt.n_threads = THREADS[i];
-            ok(tce_pool_create(&opt, NULL, &pool));
+            tce_pool *pool = test_pool(THREADS[i]);
             double *got = contextual(&p, kind, pool, &n);
             ck_assert_mem_eq(got, want, n * sizeof *got);
             free(got);

@@ -325,6 +325,16 @@ void test_finite_difference(test_function f, void *context, size_t n, double *x,
 
 /* ---- handles and options --------------------------------------------------------------------- */
 
+tce_pool *test_pool(int32_t n_threads)
+{
+    tce_pool_options options;
+    tce_pool *pool = NULL;
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = n_threads;
+    ok(tce_pool_create(&options, NULL, &pool));
+    return pool;
+}
+
 tce_mp *test_mp(const tce_mp_options *options)
 {
     tce_mp *mp = NULL;

@@ -18,6 +18,7 @@
 #include <tce/status.h>
 #include <tce/mp.h>
 #include <tce/net.h>
+#include <tce/pool.h>
 
 /* ---- suites ---------------------------------------------------------------------------------- */
 
@@ -119,6 +120,9 @@ typedef double (*test_function)(void *context, const double *x);
 void test_finite_difference(test_function f, void *context, size_t n, double *x, double *out);
 
 /* ---- handles and options --------------------------------------------------------------------- */
+
+/* A pool of so many threads. tce_pool_free when done. */
+tce_pool *test_pool(int32_t n_threads);
 
 /* The primitive of these options. tce_mp_free when done. */
 tce_mp *test_mp(const tce_mp_options *options);

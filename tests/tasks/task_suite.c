@@ -100,13 +100,10 @@ void task_inspect(const tce_env_vtable *task, const char *settings)
 static tce_rollout *create_rollout(const tce_env_vtable *task, const char *settings,
                                    int32_t n_threads, tce_pool **out_pool)
 {
-    tce_pool_options threads;
     tce_rollout_options options;
     tce_rollout *rollout = NULL;
 
-    tce_pool_options_init(&threads, sizeof threads);
-    threads.n_threads = n_threads;
-    ok(tce_pool_create(&threads, NULL, out_pool));
+    *out_pool = test_pool(n_threads);
     tce_rollout_options_init(&options, sizeof options);
     options.vtable = task;
     options.settings = settings;

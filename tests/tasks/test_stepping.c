@@ -254,12 +254,8 @@ START_TEST(threads_do_not_show)
 {
     fixture *one = malloc(sizeof *one), *many = malloc(sizeof *many);
     const stepping_learner first = learner_of(one), second = learner_of(many);
-    tce_pool_options options;
-    tce_pool *pool;
 
-    tce_pool_options_init(&options, sizeof options);
-    options.n_threads = 3;
-    ok(tce_pool_create(&options, NULL, &pool));
+    tce_pool *pool = test_pool(3);
     begin(one, &counter, NULL, TCE_ROLLOUT_FAIL, NULL);
     begin(many, &counter, NULL, TCE_ROLLOUT_FAIL, pool);
     ok(stepping_run(&one->st, 60, &first));

@@ -586,11 +586,7 @@ END_TEST
 static double *roll_out(const char *name, int32_t n_threads, size_t *size)
 {
     enum { N_ENVS = 12 };
-    tce_pool_options threads;
-    tce_pool *pool;
-    tce_pool_options_init(&threads, sizeof threads);
-    threads.n_threads = n_threads;
-    ok(tce_pool_create(&threads, NULL, &pool));
+    tce_pool *pool = test_pool(n_threads);
     tce_rollout_options options;
     tce_rollout *rollout;
     tce_rollout_options_init(&options, sizeof options);

@@ -109,15 +109,11 @@ END_TEST
 static double *train(int32_t precision, size_t n, int32_t n_threads, double *values)
 {
     const critic_fit whole = fit_of(1, 0.0), parts = fit_of(3, 0.0);
-    tce_pool_options options;
-    tce_pool *pool;
     tce_random random;
     memory arrays = { 0 };
     double loss;
     double *x = test_normals(4, n * O), *target = test_normals(5, n);
-    tce_pool_options_init(&options, sizeof options);
-    options.n_threads = n_threads;
-    ok(tce_pool_create(&options, NULL, &pool));
+    tce_pool *pool = test_pool(n_threads);
 
     critic c = started(precision, n, pool, 1, &arrays);
     tce_random_start(&random, 9, 9, 9, 9);

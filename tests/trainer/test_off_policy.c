@@ -313,13 +313,9 @@ END_TEST
 START_TEST(rounds_take_no_memory)
 {
     for (int coloured = 0; coloured < 2; coloured++) {
-        tce_pool_options options;
-        tce_pool *pool;
         off_policy l;
         off_policy_sum sum = { 0 };
-        tce_pool_options_init(&options, sizeof options);
-        options.n_threads = 2;
-        ok(tce_pool_create(&options, NULL, &pool));
+        tce_pool *pool = test_pool(2);
         start(&l, coloured, pool);
         for (int k = 0; k < 20; k++)
             ok(off_policy_round(&l, &sum));
@@ -341,11 +337,7 @@ START_TEST(iterations_on_whole_episodes_take_no_memory)
     const method *way = RUNS[_i].way;
     double values[MOST_COLUMNS], seconds[8];
     progress made = { .values = values, .seconds = seconds };
-    tce_pool_options options;
-    tce_pool *pool;
-    tce_pool_options_init(&options, sizeof options);
-    options.n_threads = 2;
-    ok(tce_pool_create(&options, NULL, &pool));
+    tce_pool *pool = test_pool(2);
     void *l = learner_of(_i, "collect.on_fault=drop", pool);
     ok(way->iterate(l, 1, &made));
     const size_t before = n_requests();

@@ -193,12 +193,8 @@ START_TEST(three_threads_give_the_bytes_of_one_and_nothing_is_allocated)
 {
     const method *way = WAYS[_i];
     double values[MOST_COLUMNS];
-    tce_pool_options options;
-    tce_pool *pool;
     const settings s = read_settings(way, "", NULL);
-    tce_pool_options_init(&options, sizeof options);
-    options.n_threads = 3;
-    ok(tce_pool_create(&options, NULL, &pool));
+    tce_pool *pool = test_pool(3);
     on_policy *one = start(way, &s, NULL), *three = start(way, &s, pool);
     for (int64_t i = 1; i <= 2; i++) {
         iterate(way, one, i, values);
