@@ -1,5 +1,6 @@
 /*
- * What an update reports: losses are means over the epochs of an iteration.
+ * What an update of TCE and BBRL reports: losses are means over the epochs of an iteration. Their
+ * iterations take no memory.
  */
 #include <check.h>
 #include <math.h>
@@ -7,7 +8,9 @@
 
 #include "methods/episodic.h"
 #include "methods/schedules.h"
+#include "requests.h"
 #include "support.h"
+#include "toy.h"
 
 enum { E = 4, P = 3, O = 2, EPOCHS = 4 };
 
@@ -176,6 +179,78 @@ START_TEST(without_epochs_there_is_no_loss)
 }
 END_TEST
 
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+#ifdef COUNTS_REQUESTS
+/* Episodes of 12 steps, of which some end after 8 and every 29th step is lost. */
+TOY(walker, "dof=2 steps=12 velocity=1 early=8 lost=29")
+
+/* What takes a way of its own through an iteration. */
+static const char *const WAYS[][4] = {
+    { "run.method=tce", "objective.selection=random" },
+    { "run.method=tce", "policy.covariance=contextual", "critic.minibatches=3" },
+    { "run.method=tce", "policy.covariance=diagonal", "objective.advantage=sum" },
+    { "run.method=tce", "projection.kind=w2", "objective.advantage=reward" },
+    { "run.method=tce", "projection.kind=frobenius", "critic.target=monte_carlo" },
+    { "run.method=tce", "projection.kind=none", "projection.ratio_clip=0.1" },
+    { "run.method=tce", "projection.entropy=at_least", "projection.entropy_schedule=linear" },
+    { "run.method=bbrl", "policy.set_variance=true" },
+    { "run.method=bbrl", "policy.covariance=diagonal", "critic.minibatches=3" },
+    { "run.method=bbrl", "projection.kind=none", "projection.ratio_clip=0.1",
+      "critic.value_clip=0.2" },
+};
+enum { N_WAYS = sizeof WAYS / sizeof WAYS[0], MOST_COLUMNS = 32 };
+
+static void read_way(size_t way, settings *s)
+{
+    char *words[] = { (char *)(uintptr_t)WAYS[way][0],
+                      "collect.episodes=7",
+                      "collect.environments=3",
+                      "collect.on_fault=drop",
+                      "mp.n_basis=2",
+                      "mp.tau=0.9",
+                      "policy.hidden=[8, 8]",
+                      "critic.hidden=[8]",
+                      "policy.epochs=3",
+                      "critic.epochs=3" };
+    ok(settings_read(s, METHODS, NULL, sizeof words / sizeof words[0], words));
+    for (size_t k = 1; k < 4; k++)
+        if (WAYS[way][k])
+            ok(settings_override(s, WAYS[way][k]));
+}
+
+START_TEST(iterations_take_no_memory)
+{
+    static settings s;
+    const task from = { .vtable = &TOY_walker };
+    double values[MOST_COLUMNS], seconds[8];
+    const char *const *names;
+    progress made = { .values = values, .seconds = seconds };
+    tce_pool_options options;
+    tce_pool *pool;
+    void *l;
+    read_way((size_t)_i, &s);
+    tce_pool_options_init(&options, sizeof options);
+    options.n_threads = 2;
+    ok(tce_pool_create(&options, NULL, &pool));
+    const method_context context = { &s, &from, pool };
+    const method *way = method_of(&s);
+    ok(way->create(&context, &l));
+    ck_assert_uint_le(way->columns(l, &names), MOST_COLUMNS);
+    ok(way->iterate(l, 1, &made));
+    const size_t before = n_requests();
+    tce_status status = TCE_OK;
+    for (int64_t i = 2; status == TCE_OK && i <= 6; i++)
+        status = way->iterate(l, i, &made);
+    const size_t after = n_requests();
+    ok(status);
+    ck_assert_uint_eq(after, before);
+    way->destroy(l);
+    tce_pool_free(pool);
+}
+END_TEST
+#endif
+
 int main(void)
 {
     Suite *suite = suite_create("update");
@@ -183,6 +258,10 @@ int main(void)
     tcase_add_test(reports, losses_of_the_policy_are_means_over_its_epochs);
     tcase_add_test(reports, the_loss_of_the_critic_is_the_mean_over_its_epochs);
     tcase_add_test(reports, without_epochs_there_is_no_loss);
+#ifdef COUNTS_REQUESTS
+    TCase *memory = test_case(suite, "memory", 120);
+    tcase_add_loop_test(memory, iterations_take_no_memory, 0, N_WAYS);
+#endif
 
     return test_run(suite);
 }
