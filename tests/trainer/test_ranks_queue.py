@@ -72,6 +72,13 @@ def test_ranks_train_the_runs_of_a_queue(config: Path, whole: Dict[Any, Dict[str
     assert done.returncode == 0 and "6 of 6 done" in done.stdout, done.stderr
 
 
+def test_the_only_rank_trains_the_runs_of_a_queue_in_processes(config: Path, whole: Dict[Any, Dict[str, bytes]], tmp_path: Path) -> None:
+    done = run(1, "train", config, "--task", "one,two", "--seeds", "1-3", "--jobs", 2, *LENGTHS, "--out", tmp_path / "queue")
+    assert done.returncode == 0, done.stderr
+    assert "6 runs in" in done.stdout and ", 2 at once with" in done.stdout and "6 of 6 done" in done.stdout
+    assert all_content(tmp_path / "queue") == whole
+
+
 def test_a_run_that_fails_on_a_rank_is_told_and_the_others_go_on(config: Path, tmp_path: Path) -> None:
     done = run(2, "train", config, "--task", "one,two", "--seeds", "1-2", "task.options=fails=family_two", "--out", tmp_path / "queue")
     assert done.returncode == 1

@@ -44,8 +44,9 @@ typedef struct ranks {
 /* ---- the job ------------------------------------------------------------------------------- */
 
 /*
- * Joins the job that this process was started for. *out: NULL when it is alone. Once, before any
- * thread is started; a process that starts another program in its place does so before.
+ * Joins the job that this process was started for. *out: NULL when it is alone; then it has left
+ * the job again, and may start programs, which do not join it. Once, before any thread is started;
+ * a process that starts another program in its place does so before.
  * TCE_E_IO, TCE_E_NOMEM.
  */
 tce_status ranks_begin(ranks **out);

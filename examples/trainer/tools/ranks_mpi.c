@@ -29,7 +29,12 @@
 /* Seconds that a rank, told to end, waits for others before it says so. */
 #define PATIENCE 0.5
 
+/* In the environment of what a process that is alone starts: it is no rank of that one's job. */
+#define ALONE "TCE_ALONE"
+
 enum { MESSAGE_TAG = 1 };
+
+static int has_joined;
 
 typedef struct job {
     ranks r;
@@ -246,12 +251,27 @@ static tce_status open_job(job *j)
     return ranks_open(&j->r, rank, n, &MPI, j);
 }
 
+/*
+ * The only rank has nobody to wait for. What it starts, the runs of a queue, has its environment,
+ * and would take itself for the same rank of the same job.
+ */
+static tce_status leave(void)
+{
+    has_joined = 0;
+    MPI_Finalize();
+    return setenv(ALONE, "1", 1) == 0 ? TCE_OK
+                                      : tce_fail(TCE_E_NOMEM, "no memory for the environment");
+}
+
 tce_status ranks_begin(ranks **out)
 {
     int provided = 0;
     *out = NULL;
+    if (getenv(ALONE))
+        return TCE_OK;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
         return tce_fail(TCE_E_IO, "MPI cannot be started");
+    has_joined = 1;
     if (provided < MPI_THREAD_FUNNELED)
         return tce_fail(TCE_E_UNSUPPORTED, "this MPI was built without threads");
     job *j = calloc(1, sizeof *j);
@@ -262,10 +282,11 @@ tce_status ranks_begin(ranks **out)
         free_job(j);
         return status;
     }
-    if (j->r.n == 1)
+    if (j->r.n == 1) {
         free_job(j);
-    else
-        *out = &j->r;
+        return leave();
+    }
+    *out = &j->r;
     return TCE_OK;
 }
 
@@ -278,7 +299,8 @@ void ranks_end(ranks *r)
 {
     if (r && r->broken)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    MPI_Finalize();
+    if (has_joined)
+        MPI_Finalize();
     if (r)
         free_job(r->user);
 }
