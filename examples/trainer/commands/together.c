@@ -87,7 +87,7 @@ static int asks_to_stop(void *context)
     return signals_caught() ? RUN_STOP : RUN_GO_ON;
 }
 
-/* A silent part of a command; the exit status is the first rank's. */
+/* A silent part of a command. */
 static void carry_out(const order *o)
 {
     const run_observer observer = { .wish = asks_to_stop };
@@ -107,7 +107,10 @@ static void carry_out(const order *o)
     }
 }
 
-/* The ranks after the first. Returns the exit status. */
+/*
+ * The ranks after the first. Returns the exit status, which is the first one's: mpirun of MPICH,
+ * when it was told to end, may pass on that of any rank.
+ */
 static int follow(void)
 {
     order o = { .kind = ORDER_TRAIN };
@@ -115,7 +118,7 @@ static int follow(void)
     signals_enter_folder();
     while (take_order(&o) == TCE_OK && o.kind != ORDER_END)
         carry_out(&o);
-    return job->broken ? fail() : EXIT_FINE;
+    return job->broken ? fail() : o.code;
 }
 
 /* ---- the job --------------------------------------------------------------------------------- */
@@ -139,9 +142,9 @@ int together_begin(int argc, char **argv)
     return code;
 }
 
-void together_leave(void)
+static void leave(int code)
 {
-    const order end = { .kind = ORDER_END };
+    const order end = { .kind = ORDER_END, .code = code };
     if (has_left)
         return;
     has_left = 1;
@@ -151,8 +154,13 @@ void together_leave(void)
     job = NULL;
 }
 
+void together_leave(void)
+{
+    leave(EXIT_FINE);
+}
+
 int together_end(int code)
 {
-    together_leave();
+    leave(code);
     return code;
 }

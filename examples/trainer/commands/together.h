@@ -29,6 +29,7 @@ typedef enum order_kind { ORDER_END, ORDER_TRAIN, ORDER_QUEUE, ORDER_BENCH } ord
 typedef struct order {
     int32_t kind; /* ORDER_… */
     int32_t start;
+    int32_t code; /* with ORDER_END: the exit status of the job */
     int64_t iterations;
     settings s;
     char folder[RUN_PATH];
