@@ -107,6 +107,98 @@ def test_a_step_is_that_of_an_environment_here() -> None:
     assert all(process.poll() == 0 for process in workers.processes)
 
 
+class Worn(tce.Env):
+    """A point whose start depends on the episodes before, through what get_state tells."""
+
+    def __init__(self, settings: Any = None) -> None:
+        self.spec = tce.EnvSpec(n_obs=2, n_dof=1, n_steps=10, dt=0.1, n_action=1, n_state=2, carries_state=True)
+        self.x = self.wear = 0.0
+
+    def reset(self, random: tce.Random) -> Any:
+        self.wear += 0.01
+        self.x = random.uniform() + self.wear
+        return [self.x, self.wear], [self.x], [0.0]
+
+    def step(self, pos: Any, vel: Any) -> Any:
+        self.x += 0.5 * (pos[0] - self.x)
+        return [self.x, self.wear], -abs(self.x)
+
+    def step_action(self, action: Any) -> Any:
+        return self.step(action, action)
+
+    def get_state(self) -> Any:
+        return [self.x, self.wear]
+
+    def set_state(self, state: Any) -> Any:
+        self.x, self.wear = state
+        return state
+
+
+def test_a_state_goes_to_workers_and_back() -> None:
+    assert tce.check_env(Worn) == []
+    task = tce.PythonTask(Worn)
+    here = task.create()
+    assert here.spec.n_state == 3 and here.offers("get_state") and here.get_state().tolist() == [0.0, 0.0, 0.0]
+    here.reset(tce.Random(3))
+    for _ in range(4):
+        here.step([0.3], [0.0])
+    state, obs, pos, result = here.get_state(), np.empty(2), np.array([0.1]), EnvResult()
+    assert state[0] == 6.0
+    with Workers(task, here.spec, 1) as workers:
+        raw = workers.task()
+        table = EnvVtable.from_address(raw.vtable)
+        call = {name: EnvVtableCallbacks[name](getattr(table, name)) for name in EnvVtableCallbacks if getattr(table, name)}
+        there = c_void_p()
+        assert call["create"](raw.user, None, byref(there)) == 0 and call["n_state"](there) == 3
+        for _ in range(2):
+            assert call["set_state"](there, state.ctypes.data, obs.ctypes.data) == 0 and obs.tolist() == state[1:].tolist()
+            got = np.empty(3)
+            assert call["get_state"](there, got.ctypes.data) == 0 and got.tolist() == state.tolist()
+            ends = []
+            for _ in range(6):
+                assert call["step"](there, pos.ctypes.data, pos.ctypes.data, obs.ctypes.data, byref(result)) == 0
+                ends.append(result.truncated)
+            assert ends == [0] * 5 + [1]
+        call["destroy"](there)
+
+
+def test_an_environment_that_carries_a_state_is_resumed_to_the_same_bytes(tmp_path: Path) -> None:
+    steps = {"run": {"iterations": 4, "checkpoint_every": 1}, "collect": {"environments": 4, "steps": 25}, "evaluate": {"every": 1, "episodes": 4}}
+    for method, config in (("tce", changed(run__checkpoint_every=1)), ("ppo", steps)):
+        keywords = {"method": method, "config": config}
+        for n in (0, 1, 2):
+            folder = tmp_path / f"{method}{n}"
+            quiet(Worn, folder, workers=n, callback=lambda i, m: i == 3, **keywords)
+            quiet(Worn, folder, workers=2 - n, resume=True, **keywords)
+        quiet(Worn, tmp_path / method, **keywords)
+        assert content(tmp_path / method) == content(tmp_path / f"{method}0") == content(tmp_path / f"{method}1") == content(tmp_path / f"{method}2")
+        file = sorted((tmp_path / method / "checkpoints").iterdir())[-1]
+        assert any("states" in name for name in tce.Store.load(file))
+
+
+class Short(Worn):
+    def get_state(self) -> Any:
+        return [self.x]
+
+
+class Silent(Worn):
+    def __init__(self, settings: Any = None) -> None:
+        super().__init__(settings)
+        self.spec.n_state = 0
+
+
+def test_a_state_that_is_not_there_is_named(tmp_path: Path) -> None:
+    for n in (0, 1):
+        with pytest.raises(tce.EnvironmentFault, match="get_state: 1 numbers, expected n_state = 2"):
+            quiet(Short, tmp_path / f"short{n}", workers=n)
+        with pytest.raises(tce.EnvironmentFault, match="carries_state: the spec's n_state is 0: say in n_state how many numbers get_state gives"):
+            quiet(Silent, tmp_path / f"silent{n}", workers=n)
+    instance = tce.PythonTask(Point).create()
+    assert instance.spec.n_state == 0 and not instance.offers("get_state")
+    with pytest.raises(tce.UnsupportedError, match="this environment does not tell its state"):
+        instance.get_state()
+
+
 # ---- failures ------------------------------------------------------------------------------------------------
 
 

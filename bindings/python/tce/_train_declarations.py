@@ -11,6 +11,8 @@ TCE_TRAIN_ASK_RESET = 3
 TCE_TRAIN_ASK_STEP = 4
 TCE_TRAIN_ASK_ACTION = 5
 TCE_TRAIN_ASK_METRICS = 6
+TCE_TRAIN_ASK_GET_STATE = 7
+TCE_TRAIN_ASK_SET_STATE = 8
 TCE_TRAIN_NEW = 0
 TCE_TRAIN_RESUME = 1
 TCE_TRAIN_RESTART = 2
@@ -34,7 +36,7 @@ class TrainLayout(Struct):
     _name_ = "tce_train_layout"
     _fields_ = [
         ("struct_size", c_size_t), ("random", c_size_t), ("pos", c_size_t), ("vel", c_size_t), ("action", c_size_t),
-        ("obs", c_size_t), ("results", c_size_t), ("metrics", c_size_t), ("size", c_size_t)]
+        ("obs", c_size_t), ("results", c_size_t), ("metrics", c_size_t), ("state", c_size_t), ("size", c_size_t)]
 
 
 class TrainWorkersOptions(Struct):
@@ -43,7 +45,7 @@ class TrainWorkersOptions(Struct):
     _name_ = "tce_train_workers_options"
     _fields_ = [
         ("struct_size", c_size_t), ("name", c_char_p), ("spec", c_void_p), ("n_workers", c_size_t),
-        ("sockets", c_void_p), ("processes", c_void_p)]
+        ("sockets", c_void_p), ("processes", c_void_p), ("n_state", c_size_t)]
     _arrays_ = {
         "sockets": Int32, "processes": Int32}
 
@@ -156,7 +158,7 @@ TrainOptionsFunctions: Dict[str, Tuple[Any, List[Any]]] = {
 
 # every function: its result and its arguments
 FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
-    "tce_train_layout_of": (None, [Pointer, Pointer]),
+    "tce_train_layout_of": (None, [Pointer, c_size_t, Pointer]),
     "tce_train_workers_create": (Status, [Pointer, Pointer]),
     "tce_train_workers_free": (None, [Pointer]),
     "tce_train_workers_task": (None, [Pointer, Pointer]),

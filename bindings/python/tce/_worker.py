@@ -21,7 +21,8 @@ from typing import Any, Dict, Optional, Tuple
 from ._declarations import EnvResult
 from ._declarations import EnvSpec as EnvSpecStruct
 from ._train_declarations import (
-    TCE_TRAIN_ASK_ACTION, TCE_TRAIN_ASK_CREATE, TCE_TRAIN_ASK_DESTROY, TCE_TRAIN_ASK_METRICS, TCE_TRAIN_ASK_RESET, TCE_TRAIN_ASK_STEP)
+    TCE_TRAIN_ASK_ACTION, TCE_TRAIN_ASK_CREATE, TCE_TRAIN_ASK_DESTROY, TCE_TRAIN_ASK_GET_STATE, TCE_TRAIN_ASK_METRICS, TCE_TRAIN_ASK_RESET,
+    TCE_TRAIN_ASK_SET_STATE, TCE_TRAIN_ASK_STEP)
 from ._wire import HEAD, TEXT_LIMIT, read
 from .errors import E_ENV, E_UNSUPPORTED, TceError
 
@@ -63,7 +64,7 @@ class Place:
     def __init__(self, task: Any, number: int, memory: mmap.mmap, layout: Any) -> None:
         self.task, self.number, self.memory = task, number, memory
         base = addressof(c_char.from_buffer(memory))
-        self.at = {name: base + getattr(layout, name) for name in ("random", "pos", "vel", "action", "obs", "results", "metrics")}
+        self.at = {name: base + getattr(layout, name) for name in ("random", "pos", "vel", "action", "obs", "results", "metrics", "state")}
         self.spec = task._live[number].spec
 
     def reset(self) -> None:
@@ -95,6 +96,12 @@ class Place:
     def metrics(self) -> None:
         self.task._on_metrics(self.number, self.at["metrics"])
 
+    def get_state(self) -> None:
+        self.task._on_get_state(self.number, self.at["state"])
+
+    def set_state(self) -> None:
+        self.task._on_set_state(self.number, self.at["state"], self.at["obs"])
+
     def close(self) -> None:
         self.task._on_destroy(self.number)
 
@@ -112,9 +119,10 @@ class Worker:
         self.task._on_create(None, settings, addressof(out))
         made = int(out.value or 0)
         raw: EnvSpecStruct = self.task._live[made].raw
+        found = {name: self.task._on_n_state(made) if name == "n_state" else getattr(raw, name) for name in self.sizes}
         for name, size in self.sizes.items():
-            if getattr(raw, name) != size:
-                raise ValueError(f"an environment has {name} = {getattr(raw, name)}, the first one had {size}: all must be alike")
+            if found[name] != size:
+                raise ValueError(f"an environment has {name} = {found[name]}, the first one had {size}: all must be alike")
         memory = mmap.mmap(file, self.layout.size)
         self.places[number] = Place(self.task, made, memory, self.layout)
 
@@ -136,6 +144,10 @@ class Worker:
                 self.places[number].step(steps, what == TCE_TRAIN_ASK_ACTION, taken)
             elif what == TCE_TRAIN_ASK_METRICS:
                 self.places[number].metrics()
+            elif what == TCE_TRAIN_ASK_GET_STATE:
+                self.places[number].get_state()
+            elif what == TCE_TRAIN_ASK_SET_STATE:
+                self.places[number].set_state()
         except Exception as fault:
             status, text = described(fault)
         finally:

@@ -72,9 +72,9 @@ class Workers:
             raise ImportError("workers need the package cloudpickle, which comes with Gymnasium: pip install cloudpickle, or train with workers=0") from None
         self.spec = raw_spec(spec)
         layout = TrainLayout(struct_size=ctypes.sizeof(TrainLayout))
-        trainer().tce_train_layout_of(byref(self.spec), byref(layout))
+        trainer().tce_train_layout_of(byref(self.spec), spec.n_state, byref(layout))
         places = SimpleNamespace(**{name: getattr(layout, name) for name, *_ in layout._fields_})
-        sizes = {name: getattr(self.spec, name) for name in SIZES}
+        sizes = {"n_state": spec.n_state, **{name: getattr(self.spec, name) for name in SIZES}}
         try:
             payload = cloudpickle.dumps((task._fresh, sizes, places))
         except Exception as reason:
@@ -87,7 +87,7 @@ class Workers:
                 sockets.append(self._start())
             for number, connection in enumerate(sockets):
                 self._greet(number, connection, message)
-            options = TrainWorkersOptions(struct_size=ctypes.sizeof(TrainWorkersOptions), name=text("name", task.name), n_workers=n)
+            options = TrainWorkersOptions(struct_size=ctypes.sizeof(TrainWorkersOptions), name=text("name", task.name), n_state=spec.n_state, n_workers=n)
             options.point(
                 spec=byref(self.spec), sockets=np.array([one.detach() for one in sockets], np.int32),
                 processes=np.array([process.pid for process in self.processes], np.int32))

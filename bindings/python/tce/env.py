@@ -47,6 +47,7 @@ class EnvSpec:
     action_low: Optional[Array] = None
     action_high: Optional[Array] = None
     carries_state: bool = False  # a reset depends on the episodes before it, through what get_state gives
+    n_state: int = 0  # numbers in what get_state of the environment gives; 0: it does not tell its state
     velocity_end: int = 0  # the joint velocities are the n_dof entries of an observation before this one; 0: not shown
 
 
@@ -145,6 +146,8 @@ class Instance(Handle):
         raw = struct(EnvSpecStruct)
         self._call("spec", byref(raw))
         self.spec = read_spec(raw)
+        if "n_state" in task._functions:
+            self.spec.n_state = int(self._call("n_state"))
 
     @property
     def _title(self) -> str:
@@ -164,7 +167,7 @@ class Instance(Handle):
 
     def offers(self, name: str) -> bool:
         """Whether the task has an optional function: step_action, metrics, n_state, get_state, set_state, render."""
-        return name in self.task._functions
+        return name in self.task._functions and (name not in ("n_state", "get_state", "set_state") or self.spec.n_state > 0)
 
     def reset(self, random: RandomSource) -> Start:
         """A new episode: (obs [O], pos [D], vel [D])."""

@@ -53,6 +53,18 @@ class Env:
         """Numbers about the episode so far, in the order of ``spec.metric_names``."""
         return ()
 
+    def get_state(self) -> Sequence[float]:
+        """All that the environment is, in ``spec.n_state`` numbers: at any time, also before the first reset. Where n_state is 0 it is not asked for.
+
+        Where :attr:`EnvSpec.carries_state` says that a reset depends on the episodes before, this says how. A run of a method that acts at every
+        step continues from it; without, it does the actions of the episode once more.
+        """
+        raise NotImplementedError("this environment does not tell its state")
+
+    def set_state(self, state: Array) -> Any:
+        """Makes the environment what get_state said, of this one or another of the same settings. Returns the observation [O] there."""
+        raise NotImplementedError("this environment does not tell its state")
+
     def close(self) -> None:
         """The environment is not needed any more."""
 
@@ -104,8 +116,9 @@ class PythonTask(Task):
         self._thread = threading.local()  # group: of the handle that is creating its environments
         table = EnvVtable(struct_size=ctypes.sizeof(EnvVtable), abi=TCE_ENV_ABI)
         table.name, table.description = text("name", name), text("description", description)
-        entries = ("create", "destroy", "spec", "reset", "step", "step_action", "metrics")
-        table.point(**{entry: EnvVtableCallbacks[entry](self._guarded(entry)) for entry in entries})
+        entries = ("create", "destroy", "spec", "reset", "step", "step_action", "metrics", "get_state", "set_state")
+        table.point(
+            n_state=EnvVtableCallbacks["n_state"](self._on_n_state), **{entry: EnvVtableCallbacks[entry](self._guarded(entry)) for entry in entries})
         super().__init__(ctypes.addressof(table), keep=table)
 
     @contextlib.contextmanager
@@ -157,6 +170,9 @@ class PythonTask(Task):
         context = np.array([integer("context", i) for i in spec.context], np.int32)
         low = np.full(spec.n_action, -np.inf) if spec.action_low is None else np.array(spec.action_low, np.float64).reshape(-1)
         high = np.full(spec.n_action, np.inf) if spec.action_high is None else np.array(spec.action_high, np.float64).reshape(-1)
+        integer("n_state", spec.n_state, 0, 2**31 - 2)
+        if spec.carries_state and spec.n_state == 0:
+            raise ValueError("carries_state: the spec's n_state is 0: say in n_state how many numbers get_state gives, and write get_state and set_state")
         for entry, bound in (("action_low", low), ("action_high", high)):
             if bound.size != spec.n_action:
                 raise ValueError(f"{entry}: {bound.size} numbers, expected {spec.n_action}")
@@ -223,6 +239,25 @@ class PythonTask(Task):
     def _on_step_action(self, instance: int, action: int, obs: int, out: int) -> None:
         live = self._in_episode(instance)
         self._result(live, live.env.step_action(read_doubles(live.spec.n_action, action)), obs, out)
+
+    def _on_n_state(self, instance: int) -> int:
+        """The environment's numbers come after the steps that are left of the episode."""
+        n = self._live[instance].spec.n_state
+        return 1 + int(n) if n > 0 else 0
+
+    def _on_get_state(self, instance: int, out: int) -> None:
+        live = self._live[instance]
+        numbers = np.asarray(live.env.get_state(), np.float64).reshape(-1)
+        if numbers.size != live.spec.n_state:
+            raise ValueError(f"get_state: {numbers.size} numbers, expected n_state = {live.spec.n_state}")
+        _write("state", np.append(float(live.left), numbers), 1 + numbers.size, out)
+
+    def _on_set_state(self, instance: int, state: int, obs: int) -> None:
+        live = self._live[instance]
+        left, *numbers = read_doubles(1 + live.spec.n_state, state)
+        live.left = 0
+        _write("obs", live.env.set_state(np.array(numbers)), live.spec.n_obs, obs)
+        live.left = integer("state[0]", float(left), 0, live.spec.n_steps)
 
     def _on_metrics(self, instance: int, out: int) -> None:
         live = self._live[instance]

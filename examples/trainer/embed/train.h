@@ -48,7 +48,9 @@ enum {
     TCE_TRAIN_ASK_RESET = 3,
     TCE_TRAIN_ASK_STEP = 4,   /* along a path of T steps, to its end; the metrics after it */
     TCE_TRAIN_ASK_ACTION = 5, /* one step with a raw action */
-    TCE_TRAIN_ASK_METRICS = 6
+    TCE_TRAIN_ASK_METRICS = 6,
+    TCE_TRAIN_ASK_GET_STATE = 7,
+    TCE_TRAIN_ASK_SET_STATE = 8 /* the observation after it */
 };
 /*
  * An answer is four int32: environment, status, steps that were taken, bytes of text that follow: a
@@ -68,10 +70,12 @@ typedef struct tce_train_layout {
     size_t obs;     /* [T, O] */
     size_t results; /* [T] tce_env_result */
     size_t metrics; /* [M] */
+    size_t state;   /* [n_state] */
     size_t size;
 } tce_train_layout;
 
-TCE_API void tce_train_layout_of(const tce_env_spec *spec, tce_train_layout *out);
+/* n_state: numbers in a state of the task; 0: it does not tell its state. */
+TCE_API void tce_train_layout_of(const tce_env_spec *spec, size_t n_state, tce_train_layout *out);
 
 typedef struct tce_train_workers_options {
     size_t struct_size;
@@ -81,6 +85,7 @@ typedef struct tce_train_workers_options {
     size_t n_workers;
     const int32_t *sockets;   /* [n_workers] which the handle closes */
     const int32_t *processes; /* [n_workers] their numbers */
+    size_t n_state;           /* of an environment; 0: it does not tell its state */
 } tce_train_workers_options;
 
 /* Takes over the sockets, also when it fails. */

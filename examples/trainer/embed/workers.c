@@ -65,6 +65,7 @@ struct tce_train_workers {
     tce_env_vtable vtable;
     char name[TASK_NAME];
     tce_train_layout layout;
+    size_t n_state;
     size_t n_workers;
     worker *list; /* [n_workers] */
     tce_pool *pool;
@@ -85,7 +86,7 @@ static size_t place(size_t *at, size_t size)
     return here;
 }
 
-void tce_train_layout_of(const tce_env_spec *spec, tce_train_layout *out)
+void tce_train_layout_of(const tce_env_spec *spec, size_t n_state, tce_train_layout *out)
 {
     const size_t T = (size_t)spec->n_steps, D = (size_t)spec->n_dof, O = (size_t)spec->n_obs;
     size_t at = 0;
@@ -97,6 +98,7 @@ void tce_train_layout_of(const tce_env_spec *spec, tce_train_layout *out)
     out->obs = place(&at, T * O * sizeof(double));
     out->results = place(&at, T * sizeof(tce_env_result));
     out->metrics = place(&at, (size_t)spec->n_metrics * sizeof(double));
+    out->state = place(&at, n_state * sizeof(double));
     out->size = at;
 }
 
@@ -501,6 +503,36 @@ static tce_status remote_metrics(void *instance, double *out)
     return status;
 }
 
+static size_t remote_n_state(void *instance)
+{
+    return ((const remote *)instance)->all->n_state;
+}
+
+static tce_status remote_get_state(void *instance, double *out)
+{
+    remote *r = instance;
+    tce_status status = finish_path(r);
+    if (status == TCE_OK)
+        status = request(r, TCE_TRAIN_ASK_GET_STATE, 0, NULL, -1);
+    if (status == TCE_OK)
+        memcpy(out, doubles_at(r, r->all->layout.state), r->all->n_state * sizeof *out);
+    return status;
+}
+
+static tce_status remote_set_state(void *instance, const double *state, double *out_obs)
+{
+    remote *r = instance;
+    const tce_train_layout *at = &r->all->layout;
+    tce_status status = finish_path(r);
+    if (status != TCE_OK)
+        return status;
+    memcpy(doubles_at(r, at->state), state, r->all->n_state * sizeof *state);
+    status = request(r, TCE_TRAIN_ASK_SET_STATE, 0, NULL, -1);
+    if (status == TCE_OK)
+        memcpy(out_obs, doubles_at(r, at->obs), (size_t)r->all->spec.n_obs * sizeof *out_obs);
+    return status;
+}
+
 /* ---- the handle ------------------------------------------------------------------------------ */
 
 tce_status tce_train_workers_create(const tce_train_workers_options *options,
@@ -529,7 +561,8 @@ tce_status tce_train_workers_create(const tce_train_workers_options *options,
         pthread_mutex_init(&list[i].ending, NULL);
     }
     memcpy(&all->spec, options->spec, sizeof all->spec);
-    tce_train_layout_of(&all->spec, &all->layout);
+    all->n_state = options->n_state;
+    tce_train_layout_of(&all->spec, all->n_state, &all->layout);
     snprintf(all->name, sizeof all->name, "%s", options->name);
     all->vtable = (tce_env_vtable){ .struct_size = sizeof all->vtable,
                                     .abi = TCE_ENV_ABI,
@@ -541,7 +574,10 @@ tce_status tce_train_workers_create(const tce_train_workers_options *options,
                                     .reset = remote_reset,
                                     .step = remote_step,
                                     .step_action = remote_step_action,
-                                    .metrics = remote_metrics };
+                                    .metrics = remote_metrics,
+                                    .n_state = remote_n_state,
+                                    .get_state = remote_get_state,
+                                    .set_state = remote_set_state };
 
     /* threads that wait, one for each worker: the processors are the workers' */
     tce_pool_options pool;
