@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -382,3 +383,39 @@ def test_ctrl_c_while_workers_start_is_said_by_nobody_else(tmp_path: Path) -> No
             os.kill(one, signal.SIGINT)
         said, errors = process.communicate(timeout=60)
         assert (said in ("raised\n", "stopped True\n"), errors) == (True, "")
+
+
+LARGE = """
+import sys, tce
+from test_run import Point, SMALL
+class Large(Point):
+    def __init__(self, settings=None):
+        super().__init__(settings)
+        self.spec.n_obs, self.spec.context = 60000, (0, 1)
+    def reset(self, random):
+        obs, pos, vel = super().reset(random)
+        return obs + [0.0] * 59998, pos, vel
+    def step(self, pos, vel):
+        obs, reward = super().step(pos, vel)
+        return obs + [0.0] * 59998, reward
+try:
+    print(tce.train(Large, config=SMALL, out=sys.argv[1], workers=2, progress=False).iteration)
+except tce.OutOfMemoryError as fault:
+    print(fault)
+"""
+
+
+@pytest.mark.parametrize("disk, said", [(200, r"4\n"), (2, r"environment 0 of \"Large\": no room in /dev/shm, nor for a file in TMPDIR, .*--shm-size.*\n")])
+def test_a_small_memory_for_sharing_ends_no_process(tmp_path: Path, disk: int, said: str) -> None:
+    """As in a container, whose /dev/shm has 64 MB: an environment here needs five, and there are two."""
+    (tmp_path / "large.py").write_text(LARGE)
+    (tmp_path / "disk").mkdir()
+    mount = f"mount -t tmpfs -o size=2m tmpfs /dev/shm && mount -t tmpfs -o size={disk}m tmpfs {tmp_path}/disk"
+    inside = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    if not shutil.which("unshare") or subprocess.run([*inside, "sh", "-c", mount], capture_output=True).returncode != 0:
+        pytest.skip("needs a namespace of mounts")
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "disk"), "PYTHONPATH": os.pathsep.join([MODULES, os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([*inside, "sh", "-c", f"{mount} && exec {sys.executable} {tmp_path}/large.py {tmp_path}/run"],
+                          capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert re.fullmatch(said, done.stdout), done.stdout

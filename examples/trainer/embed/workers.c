@@ -102,32 +102,71 @@ void tce_train_layout_of(const tce_env_spec *spec, size_t n_state, tce_train_lay
     out->size = at;
 }
 
-/* A file without a name, in memory where the system has a place for that. */
-static tce_status make_memory(size_t size, int *out_file, unsigned char **out)
+/*
+ * Room for the whole file, taken now: a write into a part that finds no room later ends the
+ * process. 0, or what went wrong.
+ */
+static int reserve(int file, size_t size)
+{
+    int error = EOPNOTSUPP;
+#ifndef __APPLE__
+    while ((error = posix_fallocate(file, 0, (off_t)size)) == EINTR)
+        ;
+#endif
+    if (error == EOPNOTSUPP || error == EINVAL)
+        error = ftruncate(file, (off_t)size) == 0 ? 0 : errno;
+    return error;
+}
+
+/* A file without a name in memory, or -1: where the system has no place for that, or no room. */
+static int open_in_memory(size_t size)
 {
     char path[] = "/dev/shm/tce-XXXXXX";
+    const int file = mkstemp(path);
+    if (file < 0)
+        return -1;
+    unlink(path);
+    if (reserve(file, size) == 0)
+        return file;
+    close(file);
+    return -1;
+}
+
+/* The same on a disk; *error: 0, or why it has no room. */
+static tce_status open_on_disk(size_t size, int *out, int *error)
+{
     FILE *stream = NULL;
-    int file = mkstemp(path);
-    if (file >= 0) {
-        unlink(path);
-    } else {
-        const tce_status status = temporary_open(&stream);
-        if (status != TCE_OK)
-            return status;
-        file = dup(fileno(stream));
-        fclose(stream);
-    }
+    const tce_status status = temporary_open(&stream);
+    if (status != TCE_OK)
+        return status;
+    *out = dup(fileno(stream));
+    *error = *out < 0 ? errno : reserve(*out, size);
+    fclose(stream);
+    return TCE_OK;
+}
+
+/* In memory where there is room. */
+static tce_status make_memory(size_t size, int *out_file, unsigned char **out)
+{
+    int error = 0, file = open_in_memory(size);
+    const tce_status status = file < 0 ? open_on_disk(size, &file, &error) : TCE_OK;
+    if (status != TCE_OK)
+        return status;
     if (file >= 0)
         fcntl(file, F_SETFD, FD_CLOEXEC);
     void *memory = MAP_FAILED;
-    if (file >= 0 && ftruncate(file, (off_t)size) == 0)
+    if (error == 0) {
         memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        error = errno;
+    }
     if (memory == MAP_FAILED) {
-        const int error = errno;
         if (file >= 0)
             close(file);
-        return tce_fail(TCE_E_NOMEM, "no shared memory of %zu bytes for an environment: %s", size,
-                        strerror(error));
+        return tce_fail(TCE_E_NOMEM,
+                        "no room in /dev/shm, nor for a file in TMPDIR, for the %zu bytes that an "
+                        "environment shares with its worker: %s; make one of them larger (of a "
+                        "container: --shm-size), lower collect.environments, or use workers=0",
+                        size, strerror(error));
     }
     *out = memory;
     *out_file = file;
