@@ -374,7 +374,7 @@ static tce_status fail_silently(void *context, size_t chunk, size_t begin, size_
 START_TEST(work_that_fails_without_a_word_is_named)
 {
     for (int32_t n_threads = 1; n_threads <= 3; n_threads += 2) {
-        tce_pool *pool = new_pool(n_threads);
+        tce_pool *pool = test_pool(n_threads);
         ck_assert_int_eq(tce_fail(TCE_E_VALUE, "an older failure"), TCE_E_VALUE);
         fails(tce_pool_run(pool, 80, 10, fail_silently, NULL), -999, "items 30 to 39");
         tce_pool_free(pool);
