@@ -188,7 +188,7 @@ def test_wrong_settings_are_refused(tmp_path: Path) -> None:
     config = settings(tmp_path, "sac")
     for word, said in (
         ("collect.number_samples=5", "multiple of collect.environments"), ("policy.log_std_low=3", "log_std_low"),
-        ("update.replay_size=1", "no room for a row"), ("noise.chunk=10", "noise.chunk"), ("collect.episodes=3", "collect.episodes"),
+        ("update.replay_size=1", "too small for a row"), ("noise.chunk=10", "noise.chunk"), ("collect.episodes=3", "collect.episodes"),
         ("update.replay_size=4000000000", "update.replay_size"),
     ):
         done = tce("train", config, "--quiet", "--out", tmp_path / "refused", word)

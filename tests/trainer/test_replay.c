@@ -173,7 +173,7 @@ START_TEST(a_replay_without_a_row_is_refused_and_a_large_one_is_measured)
     const replay_options large = { 8, 2000000, 64, TCE_NET_FLOAT };
     memory counted = { .measure = 1 };
     replay r;
-    fails(replay_create(&r, &small, &arrays), TCE_E_VALUE, "no room");
+    fails(replay_create(&r, &small, &arrays), TCE_E_VALUE, "too small");
     ok(replay_create(&r, &large, &counted));
     ck_assert_double_eq(counted.bytes, 2000000.0 * 65.0 * 4.0);
 }

@@ -444,7 +444,7 @@ START_TEST(the_method_of_the_command_line_is_known_before_the_file_is_read)
     ck_assert_int_eq(s.policy.epochs, 3);
     fails(load_search(&s, "run:\n  method: tce\nobjective:\n  time_points: 3\n", 3, words),
           TCE_E_NOT_FOUND, ":4: search has no objective.time_points: it belongs to tce");
-    fails(settings_override(&s, "run.method=tce"), TCE_E_VALUE, "cannot change");
+    fails(settings_override(&s, "run.method=tce"), TCE_E_VALUE, "can no longer change");
     ck_assert_str_eq(s.table->name, "search");
 }
 END_TEST
