@@ -11,100 +11,17 @@
  * (the rows of a product have other last bits in a product of another shape), run, and gathered.
  * With an agent that acts at every step that happens in every step.
  */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collect/collect.h"
+#include "collect/episodes_shared.h"
 #include "collect/factors.h"
 #include "tools/memory.h"
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Least number of environments that evaluate an agent that acts at every step. */
-#define LEAST_ENVIRONMENTS 16
-
-/* Evaluations key their episodes in a way of their own. */
-static int is_evaluation(const episodes *ep)
+int episodes_are_evaluation(const episodes *ep)
 {
     return ep->purpose == PURPOSE_EVAL_ENV;
-}
-
-/* The name of a column. */
-static const char *prefixed(const episodes *ep, const char *name, memory *m)
-{
-    const size_t size = strlen(ep->prefix) + strlen(name) + 1;
-    char *full = memory_take(m, size, 1);
-    if (full)
-        snprintf(full, size, "%s%s", ep->prefix, name);
-    return full;
-}
-
-/* All arrays but the names. */
-static void take_arrays(episodes *ep, memory *m)
-{
-    const size_t E = ep->E, T = ep->T, D = ep->D, P = ep->P;
-    const size_t n_factors = ep->agent->contextual ? E : 1;
-    ep->times = memory_doubles(m, T);
-    ep->inputs = memory_doubles(m, E * ep->O_net);
-    ep->init_pos = memory_doubles(m, E * D);
-    ep->init_vel = memory_doubles(m, E * D);
-    ep->streams = memory_take(m, ep->B, sizeof *ep->streams);
-    if (ep->agent->acts) {
-        ep->actions = memory_doubles(m, E * T * P);
-        ep->act_work = memory_doubles(m, agent_work(ep->agent, ep->N));
-        ep->step_results = memory_take(m, ep->B, sizeof *ep->step_results);
-        ep->step_actions = memory_doubles(m, ep->B * P);
-        ep->lost = memory_take(m, ep->B, sizeof *ep->lost);
-    } else {
-        ep->mean = memory_doubles(m, E * P);
-        ep->factor = memory_doubles(m, n_factors * P * P);
-        ep->params = memory_doubles(m, E * P);
-        ep->pos = memory_doubles(m, E * T * D);
-        ep->vel = memory_doubles(m, E * T * D);
-    }
-    ep->obs = memory_doubles(m, E * (T + 1) * ep->O);
-    ep->present_obs = memory_doubles(m, ep->B * ep->O);
-    ep->rewards = memory_doubles(m, E * T);
-    ep->terminated = memory_take(m, E * T, sizeof(uint8_t));
-    ep->dones = memory_take(m, E * T, sizeof(uint8_t));
-    ep->events = memory_take(m, E * T, sizeof(uint8_t));
-    ep->lengths = memory_take(m, E, sizeof(int32_t));
-    ep->results = memory_doubles(m, E * ep->M);
-    ep->returns = memory_doubles(m, E);
-    ep->names = memory_take(m, ep->M + 2, sizeof *ep->names);
-}
-
-static void set_spec(episodes *ep, const tce_env_spec *spec)
-{
-    ep->spec = spec;
-    ep->T = (size_t)spec->n_steps;
-    ep->D = (size_t)spec->n_dof;
-    ep->O = (size_t)spec->n_obs;
-    ep->M = (size_t)spec->n_metrics;
-}
-
-static void set_agent(episodes *ep, const agent *a)
-{
-    ep->agent = a;
-    ep->O_net = a->O_net;
-    ep->P = a->P;
-}
-
-double episodes_bytes(const tce_env_spec *spec, const agent *a, int32_t n_episodes, int32_t n_envs)
-{
-    episodes ep = { 0 };
-    memory m = { .measure = 1 };
-    ep.E = (size_t)n_episodes;
-    ep.N = ep.B = smaller((size_t)n_envs, ep.E);
-    set_spec(&ep, spec);
-    set_agent(&ep, a);
-    take_arrays(&ep, &m);
-    return m.bytes;
 }
 
 /* ---- what ranks share ------------------------------------------------------------------------ */
@@ -112,7 +29,7 @@ double episodes_bytes(const tce_env_spec *spec, const agent *a, int32_t n_episod
 /* The rows of a part when n run at once. */
 static size_t part_rows(const episodes_part *part, size_t n)
 {
-    return smaller(part->end, n) - smaller(part->begin, n);
+    return smaller_size(part->end, n) - smaller_size(part->begin, n);
 }
 
 /*
@@ -125,8 +42,7 @@ static tce_status gather(const episodes *ep, tce_status status, size_t n, size_t
     return ranks_gather_rows(ep->ranks, status, ep->shares, n, n_arrays, arrays);
 }
 
-/* States of this process's environments, where a task carries them, into their rows, or back. */
-static tce_status get_states(const episodes *ep, double *states)
+tce_status episodes_get_states(const episodes *ep, double *states)
 {
     const episodes_part *own = &ep->parts[0];
     const size_t n_state = tce_rollout_n_state(own->rollout);
@@ -140,155 +56,13 @@ static tce_status gather_states(const episodes *ep, tce_status status, double *s
     return gather(ep, status, ep->N, 1, &rows);
 }
 
+/* The other way round. */
 static tce_status set_states(episodes *ep, size_t n, const double *states)
 {
     const episodes_part *own = &ep->parts[0];
     const size_t n_state = tce_rollout_n_state(own->rollout);
     return tce_rollout_set_states(own->rollout, part_rows(own, n), states + own->begin * n_state,
                                   NULL);
-}
-
-/* ---- life cycle ------------------------------------------------------------------------------ */
-
-tce_status episodes_allocate(episodes *ep, const agent *a, memory *m)
-{
-    set_agent(ep, a);
-    take_arrays(ep, m);
-    if (ep->spec->carries_state)
-        ep->states = memory_doubles(m, ep->N * tce_rollout_n_state(ep->parts[0].rollout));
-    for (size_t i = 0; !m->failed && i < ep->M; i++)
-        ep->names[i + 1] = prefixed(ep, ep->spec->metric_names[i], m);
-    if (!m->failed) {
-        ep->names[0] = prefixed(ep, "return", m);
-        ep->names[ep->M + 1] = prefixed(ep, "length", m);
-    }
-    if (m->failed)
-        return tce_fail(TCE_E_NOMEM, "no memory for %zu episodes of %zu steps: lower their number",
-                        ep->E, ep->T);
-    if (ep->states && is_evaluation(ep)) {
-        const tce_status status = get_states(ep, ep->states);
-        if (status != TCE_OK)
-            return status;
-    }
-
-    /* the path is sampled at the end of each step: dt, 2 dt, …, T dt */
-    for (size_t i = 0; i < ep->T; i++)
-        ep->times[i] = ep->spec->dt * (double)(i + 1);
-    return TCE_OK;
-}
-
-int32_t evaluation_environments(const settings *s, const agent *a)
-{
-    const int32_t n = s->collect.environments;
-    return a->acts && n < LEAST_ENVIRONMENTS ? LEAST_ENVIRONMENTS : n;
-}
-
-/* Names of metrics are columns of progress.csv; the rollout has looked at all but their length. */
-static tce_status check_metric_names(const tce_env_spec *spec, const char *prefix)
-{
-    for (int32_t i = 0; i < spec->n_metrics; i++) {
-        const char *name = spec->metric_names[i];
-        if (strlen(prefix) + strlen(name) >= METRIC_NAME)
-            return tce_fail(TCE_E_VALUE,
-                            "the task's metric \"%.40s...\" has a name of %zu characters; a column "
-                            "of progress.csv "
-                            "may have %d, with \"%s\" before it",
-                            name, strlen(name), METRIC_NAME - 1, prefix);
-    }
-    return TCE_OK;
-}
-
-/*
- * How many episodes run at once: ranks share whole collections, unless the episodes of an
- * environment belong together, which one environment tells.
- */
-static tce_status choose_batch(episodes *ep, const tce_rollout_options *options)
-{
-    tce_rollout *first = NULL;
-    ep->B = ep->N;
-    if (!ep->ranks)
-        return TCE_OK;
-    const tce_status status = tce_rollout_create(options, NULL, &first);
-    if (status == TCE_OK && !tce_rollout_spec(first)->carries_state)
-        ep->B = ep->E;
-    tce_rollout_free(first);
-    return status;
-}
-
-/* Rows begin ... end - 1 of a batch, cut where rounds end. */
-static tce_status create_parts(episodes *ep, tce_rollout_options *options)
-{
-    const size_t begin = ep->shares[ranks_rank(ep->ranks)];
-    const size_t end = ep->shares[ranks_rank(ep->ranks) + 1];
-    const size_t n_most = end > begin ? (end - 1) / ep->N - begin / ep->N + 1 : 1;
-    ep->parts = calloc(n_most, sizeof *ep->parts);
-    if (!ep->parts)
-        return tce_fail(TCE_E_NOMEM, "no memory for %zu environments", end - begin);
-    for (size_t at = begin; ep->n_parts < n_most; ep->n_parts++) {
-        episodes_part *part = &ep->parts[ep->n_parts];
-        part->begin = at;
-        part->end = smaller(end, (at / ep->N + 1) * ep->N);
-        options->first_env = end > begin ? at % ep->N : 0;
-        options->n_envs = end > begin ? (int32_t)(part->end - at) : 1;
-        const tce_status status = tce_rollout_create(options, NULL, &part->rollout);
-        if (status != TCE_OK)
-            return status;
-        at = part->end;
-    }
-    return TCE_OK;
-}
-
-static tce_status create_environments(episodes *ep, tce_rollout_options *options)
-{
-    const int32_t n_ranks = ranks_count(ep->ranks);
-    ep->shares = malloc(((size_t)n_ranks + 1) * sizeof *ep->shares);
-    if (!ep->shares)
-        return tce_fail(TCE_E_NOMEM, "no memory for %d ranks", (int)n_ranks);
-    const tce_status status = choose_batch(ep, options);
-    for (int32_t r = 0; r <= n_ranks; r++)
-        ep->shares[r] = ranks_share(ep->ranks, ep->B, r);
-    return status == TCE_OK ? create_parts(ep, options) : status;
-}
-
-tce_status episodes_create(episodes *ep, const task *t, const settings *s, tce_pool *pool,
-                           const episodes_options *options)
-{
-    const char *more = options->task_options ? options->task_options : "";
-    memset(ep, 0, sizeof *ep);
-    snprintf(ep->task_options, sizeof ep->task_options, "%s%s%s", s->task.options,
-             s->task.options[0] && more[0] ? " " : "", more);
-    ep->E = (size_t)options->n_episodes;
-    ep->N = smaller((size_t)options->n_envs, ep->E);
-    ep->ranks = t->ranks;
-    tce_rollout_options rollout;
-    tce_rollout_options_init(&rollout, sizeof rollout);
-    rollout.vtable = t->vtable;
-    rollout.user = t->user;
-    rollout.pool = t->one_thread ? NULL : t->pool ? t->pool : pool;
-    rollout.settings = ep->task_options;
-    rollout.seed = s->run.seed;
-    rollout.purpose = options->purpose;
-    rollout.on_fault = s->collect.on_fault;
-    const tce_status status = create_environments(ep, &rollout);
-    if (status != TCE_OK)
-        return status;
-
-    ep->vtable = t->vtable;
-    ep->begin_path = t->begin_path;
-    ep->prefix = options->prefix;
-    ep->seed = s->run.seed;
-    ep->purpose = options->purpose;
-    set_spec(ep, tce_rollout_spec(ep->parts[0].rollout));
-    return check_metric_names(ep->spec, options->prefix);
-}
-
-void episodes_free(episodes *ep)
-{
-    for (size_t k = 0; k < ep->n_parts; k++)
-        tce_rollout_free(ep->parts[k].rollout);
-    free(ep->parts);
-    free(ep->shares);
-    memset(ep, 0, sizeof *ep);
 }
 
 void episodes_inputs(const episodes *ep, size_t first, size_t n, double *out)
@@ -305,7 +79,7 @@ void episodes_inputs(const episodes *ep, size_t first, size_t n, double *out)
 static void start_stream(const episodes *ep, size_t e, tce_random *out)
 {
     const size_t n_rounds = (ep->E + ep->N - 1) / ep->N;
-    if (is_evaluation(ep))
+    if (episodes_are_evaluation(ep))
         tce_random_start(out, ep->seed, ep->purpose, e, ep->number);
     else
         tce_random_start(out, ep->seed, ep->purpose, e % ep->N, ep->number * n_rounds + e / ep->N);
@@ -425,7 +199,7 @@ static tce_status plan_batch(episodes *ep, size_t first, size_t n, int explore)
     const size_t T = ep->T;
     tce_status status = TCE_OK;
     for (size_t at = 0; status == TCE_OK && at < n; at += ep->N)
-        status = plan_round(ep, first + at, smaller(ep->N, n - at), explore);
+        status = plan_round(ep, first + at, smaller_size(ep->N, n - at), explore);
     if (status != TCE_OK)
         return status;
     for (size_t k = 0; status == TCE_OK && k < ep->n_parts; k++) {
@@ -476,7 +250,7 @@ static tce_status act(episodes *ep, size_t first, size_t n, size_t t, int *out_g
     const double time = ep->spec->dt * (double)t;
     tce_status status = TCE_OK;
     for (size_t at = 0; status == TCE_OK && at < n; at += ep->N)
-        status = agent_act(ep->agent, smaller(ep->N, n - at), ep->present_obs + at * O, time,
+        status = agent_act(ep->agent, smaller_size(ep->N, n - at), ep->present_obs + at * O, time,
                            ep->act_work, ep->step_actions + at * P);
     if (status != TCE_OK)
         return status;
@@ -581,7 +355,7 @@ static tce_status collect_batch(episodes *ep, size_t first, size_t n, int explor
     if (status == TCE_OK)
         status = ep->agent->acts ? act_batch(ep, first, n) : plan_batch(ep, first, n, explore);
     for (size_t at = 0; status == TCE_OK && hook && at < n; at += ep->N)
-        status = hook(context, ep, first + at, smaller(ep->N, n - at));
+        status = hook(context, ep, first + at, smaller_size(ep->N, n - at));
     for (size_t i = 0; status == TCE_OK && i < n; i++) {
         ep->n_dropped += ep->lengths[first + i] == 0;
         ep->n_steps += ep->lengths[first + i];
@@ -595,13 +369,14 @@ tce_status episodes_collect(episodes *ep, uint64_t number, int explore, after_ro
     ep->number = number;
     ep->n_dropped = 0;
     ep->n_steps = 0;
-    tce_status status = !ep->states         ? TCE_OK
-                        : is_evaluation(ep) ? set_states(ep, ep->N, ep->states)
-                                            : get_states(ep, ep->states);
+    tce_status status = !ep->states                   ? TCE_OK
+                        : episodes_are_evaluation(ep) ? set_states(ep, ep->N, ep->states)
+                                                      : episodes_get_states(ep, ep->states);
     if (ep->states)
         status = gather_states(ep, status, ep->states);
     for (size_t first = 0; status == TCE_OK && first < ep->E; first += ep->B)
-        status = collect_batch(ep, first, smaller(ep->B, ep->E - first), explore, hook, context);
+        status = collect_batch(ep, first, smaller_size(ep->B, ep->E - first), explore, hook,
+                               context);
     if (status == TCE_OK && ep->n_dropped == ep->E)
         return tce_fail(TCE_E_ENV, "all %zu episodes were dropped; the first said: %s", ep->E,
                         tce_rollout_message(ep->parts[0].rollout, 0));
@@ -700,7 +475,7 @@ tce_status episodes_save(const episodes *ep, tce_store *store, const char *name)
     double *states = array_of_doubles(shape[0] * shape[1], &failed);
     tce_status status = failed ? tce_fail(TCE_E_NOMEM,
                                           "no memory for the states of %zu environments", ep->N)
-                               : get_states(ep, states);
+                               : episodes_get_states(ep, states);
     status = gather_states(ep, status, states);
     if (status == TCE_OK)
         status = tce_store_put(store, name, TCE_STORE_F64, 2, shape, states);
@@ -723,5 +498,5 @@ tce_status episodes_load(episodes *ep, const tce_store *store, const char *name)
     if (array.type != TCE_STORE_F64 || array.rank != 2 ||
         array.shape[1] != tce_rollout_n_state(ep->parts[0].rollout))
         return tce_fail(TCE_E_CORRUPT, "%s are not the states of this task", name);
-    return ranks_agree(ep->ranks, set_states(ep, smaller(ep->N, array.shape[0]), array.data));
+    return ranks_agree(ep->ranks, set_states(ep, smaller_size(ep->N, array.shape[0]), array.data));
 }

@@ -146,6 +146,9 @@ struct on_policy {
  */
 double step_schedule(int32_t kind, double first, double last, double done);
 
+/* Steps all environments into l->rollout, advantages and returns included (on_policy_rollout.c). */
+tce_status on_policy_roll_out(on_policy *l, int64_t i);
+
 /* Share of the schedules' length that is over, with the rollout just collected. */
 double on_policy_done(const on_policy *l);
 

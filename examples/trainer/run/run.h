@@ -241,6 +241,14 @@ void run_keep_schedule(settings *s, const settings *then);
 /* The other way round: a length that came from run.iterations is 0 again. */
 void run_forget_schedule(settings *s);
 
+/* All but the keys that may change, as lines "section.key=value"; the caller frees them. */
+char *run_settings_lines(const settings *s);
+/*
+ * TCE_E_VALUE when a key differs that may not change within a run. One that the lines of `path`
+ * lack had its default.
+ */
+tce_status run_compare_settings(const settings *s, const char *lines, const char *path);
+
 /*
  * TCE_E_VALUE when a key differs that may not change within a run; `path` is where `then` comes
  * from.
