@@ -129,6 +129,9 @@ void replay_compare_with(replay_case *c, const char *key, size_t n, const double
 /* Limit tol itself, whatever the size of the numbers. */
 void replay_compare_absolute(replay_case *c, const char *key, size_t n, const double *got,
                              const double *want, double tol);
+/* The same for one number, where the case has it. */
+void replay_compare_number(replay_case *c, const json_t *object, const char *key, double got,
+                           double tol);
 /*
  * Limit tol * max |want| + 1e-14, tol being the case's "tolerance" or TOL_RIVALS: the rule of the
  * step-based methods' cases, whose arrays are compared by their own size.

@@ -316,6 +316,15 @@ void replay_compare_absolute(replay_case *c, const char *key, size_t n, const do
     note(c, key, n, got, want, 1.0, tol);
 }
 
+void replay_compare_number(replay_case *c, const json_t *object, const char *key, double got,
+                           double tol)
+{
+    if (replay_get(c, object, key) == NULL)
+        return;
+    const double want = replay_number(c, object, key);
+    replay_compare_absolute(c, key, 1, &got, &want, tol);
+}
+
 void replay_same(replay_case *c, const char *what, size_t n, const double *got, const double *want)
 {
     if (memcmp(got, want, n * sizeof *got) != 0)

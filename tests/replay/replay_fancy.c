@@ -159,15 +159,6 @@ typedef struct box_run {
     size_t last;
 } box_run;
 
-static void compare_number(replay_case *c, const json_t *object, const char *key, double got,
-                           double tol)
-{
-    if (replay_get(c, object, key) == NULL)
-        return;
-    const double want = replay_number(c, object, key);
-    replay_compare_absolute(c, key, 1, &got, &want, tol);
-}
-
 static void compare_array(replay_case *c, const json_t *object, const char *key, size_t n,
                           const double *got, double tol)
 {
@@ -191,13 +182,18 @@ static void compare_state(replay_case *c, const box_run *b, size_t k, const repl
         const json_t *info = replay_get(c, want, "info");
         if (info == NULL)
             continue;
-        compare_number(c, info, "dist", state[STATE_AT(box_pushing_state, distance)], b->tolerance);
-        compare_number(c, info, "rot", state[STATE_AT(box_pushing_state, angle)], b->tolerance);
-        compare_number(c, info, "tilt", state[STATE_AT(box_pushing_state, tilt)], b->tolerance);
-        compare_number(c, info, "limit", state[STATE_AT(box_pushing_state, limits)], b->tolerance);
-        compare_number(c, info, "energy", state[STATE_AT(box_pushing_state, energy)], b->tolerance);
-        compare_number(c, info, "end", result->terminated || result->truncated, TOL_DRAW);
-        compare_number(c, info, "success", result->terminated, TOL_DRAW);
+        replay_compare_number(c, info, "dist", state[STATE_AT(box_pushing_state, distance)],
+                              b->tolerance);
+        replay_compare_number(c, info, "rot", state[STATE_AT(box_pushing_state, angle)],
+                              b->tolerance);
+        replay_compare_number(c, info, "tilt", state[STATE_AT(box_pushing_state, tilt)],
+                              b->tolerance);
+        replay_compare_number(c, info, "limit", state[STATE_AT(box_pushing_state, limits)],
+                              b->tolerance);
+        replay_compare_number(c, info, "energy", state[STATE_AT(box_pushing_state, energy)],
+                              b->tolerance);
+        replay_compare_number(c, info, "end", result->terminated || result->truncated, TOL_DRAW);
+        replay_compare_number(c, info, "success", result->terminated, TOL_DRAW);
     }
 }
 
@@ -246,7 +242,7 @@ static void run_box(replay_case *c, const json_t *given, const box_run *b)
                                 b->tolerance);
     const json_t *sums = replay_get(c, b->run, "return");
     if (n_held == n && replay_get(c, sums, b->reward) != NULL)
-        compare_number(c, sums, b->reward, sum, (double)n * b->tolerance);
+        replay_compare_number(c, sums, b->reward, sum, (double)n * b->tolerance);
 }
 
 void replay_box_pushing(replay_case *c)
@@ -288,7 +284,7 @@ void replay_box_draw(replay_case *c)
     replay_shape(c, given, "uniforms", shape);
     replay_draws draws = { replay_array(c, given, "uniforms", shape[0]), shape[0], 0, 0 };
     reset_box(c, &draws, state);
-    compare_number(c, run, "used", (double)draws.used, TOL_DRAW);
+    replay_compare_number(c, run, "used", (double)draws.used, TOL_DRAW);
     compare_array(c, run, "box_pose", 7, state + BOX_QPOS + 9, TOL_DRAW);
     compare_array(c, run, "target_pose", 7, state + STATE_AT(box_pushing_state, target), TOL_DRAW);
 }
@@ -307,8 +303,10 @@ void replay_arm_pose(replay_case *c)
     replay_draws draws = { uniforms, 2, 0, 0 };
     reset_box(c, &draws, state);
     compare_array(c, run, "q", N_JOINTS, state + BOX_QPOS, TOL_SEARCH);
-    compare_number(c, run, "rounds", state[STATE_AT(box_pushing_state, search_rounds)], TOL_DRAW);
-    compare_number(c, run, "forward_tries", state[STATE_AT(box_pushing_state, search_tries)],
-                   TOL_DRAW);
-    compare_number(c, run, "err", state[STATE_AT(box_pushing_state, search_error)], TOL_SEARCH);
+    replay_compare_number(c, run, "rounds", state[STATE_AT(box_pushing_state, search_rounds)],
+                          TOL_DRAW);
+    replay_compare_number(c, run, "forward_tries", state[STATE_AT(box_pushing_state, search_tries)],
+                          TOL_DRAW);
+    replay_compare_number(c, run, "err", state[STATE_AT(box_pushing_state, search_error)],
+                          TOL_SEARCH);
 }

@@ -120,15 +120,6 @@ static void inject(replay_case *c, const json_t *given, player *p, double *out_o
     replay_ok(c, p->env.vtable->set_state(p->env.instance, p->state, out_obs));
 }
 
-static void compare_number(replay_case *c, const json_t *object, const char *key, double got,
-                           double tol)
-{
-    if (replay_get(c, object, key) == NULL)
-        return;
-    const double want = replay_number(c, object, key);
-    replay_compare_absolute(c, key, 1, &got, &want, tol);
-}
-
 /* The first n of the `all` numbers that the case has. */
 static void compare_array(replay_case *c, const json_t *object, const char *key, size_t all,
                           size_t n, const double *got, double tol)
@@ -144,19 +135,21 @@ static void compare_info(replay_case *c, const player *p, const json_t *info,
     double m[MAX_METRICS];
     replay_ok(c, p->env.vtable->metrics(p->env.instance, m));
     if (p->kind == &HOPPER) {
-        compare_number(c, info, "height", p->state[STATE_AT(hopper_jump_state, height)], tol);
-        compare_number(c, info, "max_height", m[0], tol);
-        compare_number(c, info, "goal_dist", m[1], tol);
-        compare_number(c, info, "healthy", m[3] / 2.0, tol);
-        compare_number(c, info, "contact_dist", m[4], tol);
-        compare_number(c, info, "left_floor", m[5], tol);
-        compare_number(c, info, "landed", p->state[STATE_AT(hopper_jump_state, landed)], tol);
+        replay_compare_number(c, info, "height", p->state[STATE_AT(hopper_jump_state, height)],
+                              tol);
+        replay_compare_number(c, info, "max_height", m[0], tol);
+        replay_compare_number(c, info, "goal_dist", m[1], tol);
+        replay_compare_number(c, info, "healthy", m[3] / 2.0, tol);
+        replay_compare_number(c, info, "contact_dist", m[4], tol);
+        replay_compare_number(c, info, "left_floor", m[5], tol);
+        replay_compare_number(c, info, "landed", p->state[STATE_AT(hopper_jump_state, landed)],
+                              tol);
     } else {
-        compare_number(c, info, "success", m[0], tol);
-        compare_number(c, info, "hit", m[1], tol);
-        compare_number(c, info, "returned", m[2], tol);
-        compare_number(c, info, "miss", m[3], tol);
-        compare_number(c, info, "end", result->terminated, tol);
+        replay_compare_number(c, info, "success", m[0], tol);
+        replay_compare_number(c, info, "hit", m[1], tol);
+        replay_compare_number(c, info, "returned", m[2], tol);
+        replay_compare_number(c, info, "miss", m[3], tol);
+        replay_compare_number(c, info, "end", result->terminated, tol);
         if ((replay_get(c, info, "landing") != NULL) !=
             (p->state[STATE_AT(table_tennis_state, has_landing)] != 0.0))
             replay_fail(c, "\"landing\" is there in one of both only");
@@ -195,7 +188,7 @@ static void compare_rewards(replay_case *c, const json_t *run, const char *name,
     if (all != NULL)
         compare_array(c, all, name, T, last < T ? last : T, rewards, tol);
     if (sums != NULL && last >= T)
-        compare_number(c, sums, name, sum, tol);
+        replay_compare_number(c, sums, name, sum, tol);
 }
 
 /* Events come at the steps of the case; 0: never. */
@@ -313,11 +306,11 @@ static void replay_start(replay_case *c, const kind *k)
     open_player(c, k, &draws, &p);
     replay_ok(c, p.env.vtable->reset(p.env.instance, &random, obs, pos, vel));
     read_state(c, &p);
-    compare_number(c, run, "used", (double)draws.used, TOL_DRAW);
+    replay_compare_number(c, run, "used", (double)draws.used, TOL_DRAW);
     compare_array(c, run, "qpos", k->nq, k->nq, qpos_of(&p), TOL_DRAW);
     compare_array(c, run, "qvel", k->nq, k->nq, qvel_of(&p), TOL_DRAW);
     if (k->n_goal == 1)
-        compare_number(c, run, "goal", p.state[STATE_AT(hopper_jump_state, goal)], TOL_DRAW);
+        replay_compare_number(c, run, "goal", p.state[STATE_AT(hopper_jump_state, goal)], TOL_DRAW);
     else
         compare_array(c, run, "goal", k->n_goal, k->n_goal,
                       p.state + STATE_AT(table_tennis_state, goal), TOL_DRAW);
