@@ -2,11 +2,7 @@
 # fancy_gym.sh VERSION FOLDER PYTHON: model files of Box Pushing, Hopper Jump and Table Tennis from the PyPI wheel fancy_gym (MIT), into FOLDER.
 set -e
 
-version=$1
-folder=$2
-python=$3
-here=$(dirname "$0")
-. "$here/fetch_wheel.sh"
+. "$(dirname "$0")/fetch_wheel.sh"
 
 echo "fetching the models of fancy_gym $version" >&2
 fetch_wheel fancy_gym "set TCE_MODELS to a folder that has fancy_gym/envs/mujoco of that version"

@@ -1,6 +1,10 @@
-# fetch_wheel.sh: a PyPI wheel without a Python package, for the scripts that fetch MuJoCo and models; they source it, with $version, $folder, $python
-# and $here set. A wheel is only unpacked: nothing of it is installed into a Python, none of its Python runs.
+# fetch_wheel.sh: a PyPI wheel without a Python package, for the scripts that fetch MuJoCo and models; they source it with their
+# arguments, VERSION FOLDER PYTHON. A wheel is only unpacked: nothing of it is installed into a Python, none of its Python runs.
 
+version=$1
+folder=$2
+python=$3
+here=$(dirname "$0")
 . "$here/network.sh"
 
 # fetch_wheel NAME REMEDY [pip options]: downloads and unpacks NAME into $work/wheel. Its checksum must be the one in the file `versions`; with

@@ -2,11 +2,7 @@
 # metaworld.sh VERSION FOLDER PYTHON: model files of the fifty Metaworld tasks from the PyPI wheel metaworld (MIT), into FOLDER.
 set -e
 
-version=$1
-folder=$2
-python=$3
-here=$(dirname "$0")
-. "$here/fetch_wheel.sh"
+. "$(dirname "$0")/fetch_wheel.sh"
 
 echo "fetching the models of metaworld $version" >&2
 fetch_wheel metaworld "set TCE_MODELS to a folder that has metaworld/assets of that version"

@@ -4,11 +4,7 @@
 # `versions` must have that checksum; of other versions pip's own check against PyPI is all there is.
 set -e
 
-version=$1
-folder=$2
-python=$3
-here=$(dirname "$0")
-. "$here/fetch_wheel.sh"
+. "$(dirname "$0")/fetch_wheel.sh"
 
 case "$version" in
     3.*) ;;
