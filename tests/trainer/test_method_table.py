@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import shutil
@@ -98,13 +99,27 @@ class Cells:
         assert text.count("\n") >= 3 and "nan" not in text
 
     def smoothness(self) -> None:
-        assert (self.plotted() / "smoothness.csv").read_text(encoding="utf-8").count("\n") >= 2
+        with open(self.plotted() / "smoothness.csv", encoding="utf-8", newline="") as file:
+            found = list(csv.DictReader(file))
+        paths = ["measured"] if self.method in ("ppo", "gsde", "trpl", "sac", "pink") else ["measured", "desired"]
+        assert [row["path"] for row in found] == paths
+        for row in found:
+            assert row["episodes"] == "2"
+            # an arm that moves has jerk, whose mean square is below the square of the largest
+            assert 0 < float(row["mean_squared_jerk"]) < float(row["maximum_jerk"]) ** 2 < math.inf
+            assert all(0 < float(row[name]) < math.inf for name in ("dimensionless_jerk", "dimensionless_jerk_integral"))
 
     def correlation(self) -> None:
-        found = list(self.plotted().glob("correlation_*.csv"))
-        assert len(found) == 1
-        size = [line.count(",") for line in found[0].read_text(encoding="utf-8").splitlines()]
-        assert len(size) >= 500
+        import numpy
+
+        file, = self.plotted().glob("correlation_*.csv")
+        dof, steps = (int(word.partition("=")[2]) for word in file.read_text(encoding="utf-8").split()[1:3])
+        found = numpy.loadtxt(file, delimiter=",")
+        assert found.shape == (dof * steps, dof * steps) and dof == 5
+        assert (numpy.diag(found) == 1).all() and (found == found.T).all() and (numpy.abs(found) <= 1 + 1e-9).all()
+        # noise that is drawn anew at every step is correlated with nothing; paths, held and coloured noise are
+        white = self.method in ("ppo", "trpl", "sac")
+        assert (not found[~numpy.eye(len(found), dtype=bool)].any()) == white
 
     def tensorboard(self) -> None:
         from tensorboard.backend.event_processing import event_accumulator as accumulator
