@@ -231,7 +231,7 @@ check-versions: ## every version number stands in one file
 	@sh tests/versions.sh
 
 .PHONY: check-abi
-check-abi: $(LIBTCE) $(BUILD)/tests/abi/old_caller | needs-test $(VENV)/ready ## layouts seen from Python and against the last release, and a caller with shorter structs
+check-abi: $(LIBTCE) $(BUILD)/tests/abi/old_caller | needs-test $(VENV)/ready ## functions, layouts and enumerators against tests/abi, layouts seen from Python, and a caller with shorter structs
 	@CC='$(CC)' PYTHON=$(VENV)/bin/python sh tests/abi/check.sh $(SHARED)
 	@$(PYTEST) tests/python/test_layout.py
 	@$(RUN) $(BUILD)/tests/abi/old_caller
@@ -241,7 +241,7 @@ $(BUILD)/tests/abi/old_caller: $(BUILD)/tests/abi/old_caller.o $(LIBTCE)
 	$(Q)$(LINK) -o $@ $< $(LINK_TCE)
 
 .PHONY: abi-baseline
-abi-baseline: $(LIBTCE) | needs-test ## writes tests/abi from this build; only when a release is made
+abi-baseline: $(LIBTCE) | needs-test ## writes the reference of check-abi from this build; docs/abi.md says when
 	@CC='$(CC)' sh tests/abi/check.sh --write $(SHARED)
 
 .PHONY: check-install
@@ -334,7 +334,7 @@ bench: $(BUILD)/bench $(LIBTCE) | $(VENV)/ready ## speed; beside mp_pytorch and 
 # What needs.sh looks for.
 BUILD_NEEDS  := command:$(firstword $(CC)) command:$(firstword $(PKG_CONFIG)) $(BLAS:%=module:%) header:Random123/philox.h header:xxhash.h
 SUITE_NEEDS  := module:check module:jansson module:zlib
-TEST_NEEDS   := $(SUITE_NEEDS) command:g++ command:cmake command:valgrind command:abidw package:locales
+TEST_NEEDS   := $(SUITE_NEEDS) command:g++ command:cmake command:valgrind command:abidw command:abidiff package:locales
 PYTHON_NEEDS := command:$(PYTHON) python:ensurepip
 TORCH_NEEDS  := package:python3-torch package:python3-numpy package:python3-pytest
 FUZZ_NEEDS   := command:clang package:libclang-rt-dev
