@@ -32,6 +32,8 @@ draw() {
         PYTHONPATH=bindings/python $python $images/metaworld.py "$images/$1" ;;
     exploration.png)
         PYTHONPATH=bindings/python $python examples/python/exploration.py "$images/$1" ;;
+    learn-*.png)
+        sh $images/learn.sh "${TMPDIR:-/tmp}/tce-learn" ;;
     *-correlation.png)
         task=${1%-correlation.png}
         build/bin/tce plot "docs/runs/$task/tce-1" --episodes 1 --no-pictures --out "$scratch/$1" >/dev/null
