@@ -409,7 +409,8 @@ def test_settings_are_words_of_the_program() -> None:
     ({"controller": FOLLOW}, TypeError, "goes with a Gymnasium environment"),
     ({"callback": 5}, TypeError, r"callback: 5, expected a function \(iteration, metrics\)"),
     ({"out": "/dev/null"}, OSError, "choose another folder as out= "),
-    ({"workers": 1.5}, ValueError, "workers: 1.5, expected an integer")])
+    ({"workers": 1.5}, ValueError, "workers: 1.5, expected an integer"),
+    ({"config": ["run.iterations=1"]}, TypeError, r"config: \['run.iterations=1'\], expected the name of a settings file or a dict")])
 def test_what_makes_no_sense_is_refused(tmp_path: Path, keywords: Any, kind: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(kind, match=message):
@@ -556,6 +557,32 @@ def spoiled(**returns: Any) -> type:
 def test_what_an_environment_returns_is_named_where_it_is_something_else(tmp_path: Path, function: str, change: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError, tce.EnvironmentFault), match=message):
         quiet(spoiled(**{function: change}), tmp_path / "run", **GYM)
+
+
+@pytest.mark.parametrize("keywords, message", [
+    ({"n_steps": 1.5}, "n_steps: 1.5, expected an integer"), ({"n_steps": "20"}, "n_steps: '20', expected an integer"),
+    ({"n_steps": 0}, "n_steps: 0, expected 1 to"), ({"dt": 0}, "dt: 0, expected a number of seconds above 0"), ({"dt": "x"}, "dt: 'x', expected a number"),
+    ({"dt": math.nan}, "dt: nan, expected a number of seconds above 0"), ({"metrics": "success"}, r"metrics: 'success', expected a list of names: \['success'\]"),
+    ({"controller": 5}, "controller: 5, expected a tce.gym.Controller, or a function")])
+def test_what_is_said_of_an_environment_is_checked(tmp_path: Path, keywords: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        tce.Run(Slider, out=tmp_path / "run", **{**GYM, **keywords})
+
+
+def test_a_metric_that_no_info_has_is_said(tmp_path: Path) -> None:
+    with pytest.warns(RuntimeWarning, match=r"metrics: no info has had 'sucess' so far, the last one has \['success'\]: what is missing counts as 0") as found:
+        quiet(Slider, tmp_path / "run", **{**GYM, "metrics": ["success", "sucess"]})
+    assert len([one for one in found if "sucess" in str(one.message)]) >= 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quiet(Slider, tmp_path / "right", **GYM)
+
+
+def test_vectors_are_refused_and_instances_have_the_name_of_their_id() -> None:
+    with pytest.raises(TypeError, match="is a vector of environments, expected one; workers="):
+        _sources.source_of(gymnasium.vector.SyncVectorEnv([Slider]), **GYM)
+    source = _sources.source_of(gymnasium.make("Pendulum-v1"), controller=tce.gym.Controller(position=0, velocity=2, command="velocity"))
+    assert (source.task.name, source.python) == ("Pendulum-v1", "Pendulum-v1")
 
 
 @pytest.mark.parametrize("keywords, message", [

@@ -138,7 +138,8 @@ def source_of(
     if isinstance(given, str):
         return _of_gymnasium(given, given, controller, keywords, episodic)
     if _is_gymnasium(given) and not isinstance(given, type):
-        return _of_gymnasium(_Copy(given), record, controller, keywords, episodic)
+        spec = getattr(given, "spec", None)  # of one that gymnasium.make has made, in wrappers
+        return _of_gymnasium(_Copy(given), record if spec is None else spec.id, controller, keywords, episodic)
     if isinstance(given, type) and _is_gymnasium_class(given):
         return _of_gymnasium(_Call(given), record, controller, keywords, episodic)
     if callable(given):

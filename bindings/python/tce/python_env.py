@@ -8,6 +8,7 @@ import itertools
 import re
 import threading
 import traceback
+import warnings
 from collections import abc
 from ctypes import c_char_p, c_void_p
 from dataclasses import dataclass, field
@@ -277,11 +278,14 @@ class GymAdapter(Env):
         velocity: Any, controller: Union[Controller, Callable[[Array, Array, Array], Any], None], kp: Any, kd: Any,
         metrics: Mapping[str, str], context: Sequence[int],
     ) -> None:
+        if hasattr(env, "single_observation_space"):
+            raise TypeError(f"task: {env} is a vector of environments, expected one; workers= and collect.environments make several of it")
         self.env = env
         self.position, self.velocity = position, velocity
         self.controller = controller
         self.kp, self.kd = kp, kd
         self.keys = list(metrics.values())
+        self.unseen = set(self.keys)  # that no info had yet
         self.info: Mapping[str, Any] = {}
         self.obs: Array = np.zeros(0)
         self.last_action: AnyArray = np.zeros(0)  # as the environment got it
@@ -309,6 +313,9 @@ class GymAdapter(Env):
             dt = 1.0 / fps if fps else None
         if dt is None:
             raise ValueError("dt: the environment does not state its time step (an attribute dt, or metadata['render_fps']): give dt=")
+        n_steps, dt = integer("n_steps", n_steps, 1, 2**31 - 1), number("dt", dt)
+        if not (dt > 0.0 and np.isfinite(dt)):
+            raise ValueError(f"dt: {dt:g}, expected a number of seconds above 0")
         if isinstance(controller, Controller):
             self.begin(seed=0)
             n_dof = controller.read(env, self.obs)[0].size
@@ -316,7 +323,7 @@ class GymAdapter(Env):
             tracked = 0 if controller is None else self.low.size
             n_dof = tracked if position is None else np.arange(n_obs)[position].size
         self.spec = EnvSpec(
-            n_obs=n_obs, n_dof=int(n_dof), n_steps=int(n_steps), dt=float(dt), n_action=self.low.size,
+            n_obs=n_obs, n_dof=int(n_dof), n_steps=n_steps, dt=dt, n_action=self.low.size,
             metric_names=tuple(metrics), context=tuple(context), action_low=self.low, action_high=self.high)
         self.obs = np.zeros(n_obs)
 
@@ -337,6 +344,8 @@ class GymAdapter(Env):
             raise TypeError(f"info: {function} of {type(self.env.unwrapped).__name__} returned {info!r}, expected a dict")
         # an array of the adapter's own: the environment may change its own at every step
         self.obs, self.info = obs.astype(np.float64, copy=False).reshape(-1), info
+        if self.unseen:
+            self.unseen.difference_update(info)
         return values
 
     def begin(self, **keywords: Any) -> Any:
@@ -366,6 +375,10 @@ class GymAdapter(Env):
         return StepResult(self.obs, _float("reward", reward), bool(terminated), bool(truncated))
 
     def metrics(self) -> List[float]:
+        if self.unseen and self.last_action.size > 0:  # a step was taken
+            warnings.warn(f"metrics: no info has had {', '.join(map(repr, sorted(self.unseen)))} so far, the last one has {sorted(map(str, self.info))}: "
+                          "what is missing counts as 0", RuntimeWarning, stacklevel=2)
+            self.unseen.clear()
         return [_float(f"info[{key!r}]", self.info.get(key, 0.0)) for key in self.keys]
 
     def __repr__(self) -> str:
@@ -411,6 +424,10 @@ class GymTask(PythonTask):
         metrics: Union[Sequence[str], Mapping[str, str]] = (), context: Sequence[int] = (),
         name: Optional[str] = None,
     ) -> None:
+        if isinstance(metrics, str):
+            raise TypeError(f"metrics: {metrics!r}, expected a list of names: [{metrics!r}]")
+        if controller is not None and not isinstance(controller, Controller) and not callable(controller):
+            raise TypeError(f"controller: {controller!r}, expected a tce.gym.Controller, or a function (obs, pos, vel) -> action")
         names = dict(metrics) if isinstance(metrics, Mapping) else {key: key for key in metrics}
         gains = [np.asarray(gain, np.float64) for gain in (kp, kd)]
 

@@ -233,6 +233,8 @@ class Run:
         controller: Optional[Controller] = None, metrics: Union[Sequence[str], Mapping[str, str]] = (), n_steps: Optional[int] = None,
         dt: Optional[float] = None, workers: int = 0, progress: bool = True, init_from: Start = None,
     ) -> None:
+        if config is not None and not isinstance(config, (str, os.PathLike, Mapping)):
+            raise TypeError(f"config: {config!r}, expected the name of a settings file or a dict {{'section.key': value}}")
         words = words_of(config) if isinstance(config, Mapping) else []
         path = None if config is None or isinstance(config, Mapping) else config_path(config)
         words += [f"run.seed={seed}"] if seed is not None else []
