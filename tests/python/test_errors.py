@@ -171,6 +171,15 @@ def test_arrays_of_a_path_are_named_as_they_were_given() -> None:
     for name, call in calls.items():
         with pytest.raises(tce.ArgumentError, match=rf"^{name}"):
             call()
+    for shape, said in (((0, 3), [0.1]), ((1, 3), [])):
+        with pytest.raises(tce.ArgumentError, match=r"^E = \d, T = \d, must be >= 1"):
+            mp.trajectory(np.zeros(shape), said)
+
+
+@pytest.mark.parametrize("made", [None, object(), type("Bare", (tce.Env,), {})()])
+def test_what_a_factory_makes_is_named_where_it_is_no_environment(made) -> None:
+    with pytest.raises(tce.EnvironmentFault, match="the factory made .*, expected a tce.Env that sets spec"):
+        tce.Rollout(tce.PythonTask(lambda settings: made), 2)
 
 
 def test_factors_and_deviations_are_named_as_they_were_given() -> None:

@@ -61,7 +61,7 @@ def _load() -> Tuple[ctypes.CDLL, str]:
 _RENAMED = (
     (re.compile(r"(?<![\w.])(?:tce_\w+_)?options\.(?=[a-z])"), ""),
     (re.compile(r"(?<![\w.])bounds\.(mean|cov|entropy)\b"), r"\1_bound"),
-    (re.compile(r"(?<![\w.])grid\.(?=times|init_)"), ""),
+    (re.compile(r"(?<![\w.])grid\.(?=times|init_|[ET]\b)"), ""),
     (re.compile(r"(?<![\w.])(old_|d_|out_)?L(?=\[| =| overflowed)"), r"\1chol"),
     (re.compile(r"(?<![\w.])other\.(?=[a-z])"), "other_"),
     (re.compile(r"(?<![\w.])weights_scales(?=\[)"), "weights_scale"))

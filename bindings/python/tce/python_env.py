@@ -165,7 +165,9 @@ class PythonTask(Task):
 
     def _on_create(self, user: Any, settings: Optional[bytes], out: int) -> None:
         env = self._factory(None if settings is None else settings.decode())
-        spec = env.spec
+        spec = getattr(env, "spec", None)
+        if not isinstance(spec, EnvSpec):
+            raise TypeError(f"the factory made {env!r}, expected a tce.Env that sets spec, a tce.EnvSpec")
         live = _Live(env, spec, group=self._group("create", ()))
         names = (c_char_p * len(spec.metric_names))(*(text("metric_names", name) for name in spec.metric_names))
         context = np.array([integer("context", i) for i in spec.context], np.int32)
