@@ -28,7 +28,7 @@ from .errors import E_ENV, E_UNSUPPORTED, TceError
 
 PR_SET_PDEATHSIG = 1
 # a signal that nobody else uses
-PARENT_GONE = 0 if sys.platform == "darwin" else int(signal.SIGRTMIN) + 5
+PARENT_GONE = int(signal.SIGRTMIN) + 5 if sys.platform.startswith("linux") else 0
 # seconds for environments to be closed after the parent has gone
 CLOSING = 5
 
