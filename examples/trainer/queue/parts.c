@@ -94,7 +94,11 @@ static int written_at(const char *folder, const char *name, struct timespec *out
     struct stat there;
     if (run_path(folder, name, path) != TCE_OK || lstat(path, &there) != 0)
         return 0;
+#ifdef __APPLE__
+    *out = there.st_mtimespec;
+#else
     *out = there.st_mtim;
+#endif
     return 1;
 }
 
