@@ -548,7 +548,7 @@ objects: $(OBJECTS) $(TRAINER_OBJECTS) $(TASK_OBJECTS)
 .PHONY: check-macos
 check-macos: $(ZIG_VENV)/ready | needs-train needs-mujoco ## library, trainer and tasks compile for macOS, and the first two link; nothing is run
 	@sh tests/machines/headers.sh $(BUILD)/macos/include
-	@for machine in x86_64 aarch64; do \
+	+@for machine in x86_64 aarch64; do \
 	     $(MACOS_BUILD) BUILD=$(BUILD)/macos/$$machine CC="$(ZIG) cc -target $$machine-macos" objects all $(BUILD)/macos/$$machine/bin/tce && \
 	     echo "macOS, $$machine: compiled and linked" || exit 1; \
 	 done
