@@ -120,7 +120,7 @@ int32_t evaluation_environments(const settings *s, const agent *a)
     return a->acts && n < LEAST_ENVIRONMENTS ? LEAST_ENVIRONMENTS : n;
 }
 
-/* Names of metrics are columns of progress.csv; the roll-out has looked at all but their length. */
+/* Names of metrics are columns of progress.csv; the rollout has looked at all but their length. */
 static tce_status check_metric_names(const tce_env_spec *spec, const char *prefix)
 {
     for (int32_t i = 0; i < spec->n_metrics; i++) {
