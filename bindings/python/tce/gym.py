@@ -210,6 +210,15 @@ class TaskEnv(_Limited, gymnasium.Env[Array, Array]):
         self._instance.close()
 
 
+def _path(mp: MovementPrimitive, times: AnyArray, action: Any, start: Optional[Tuple[Array, Array]]) -> Tuple[Array, Array]:
+    """The positions and velocities [n, D] that the parameters desire at these times; start: where the joints are, None before a reset."""
+    if start is None:
+        raise ResetNeeded("an episode is over after one step: reset the environment before the next")
+    params = np.asarray(action, np.float64).reshape(1, -1)
+    pos, vel = mp.trajectory(params, times, 0.0, start[0][None], start[1][None])
+    return pos[0], vel[0]
+
+
 class EpisodeEnv(TaskEnv):
     """A task whose step is a whole episode: the action is the parameters of a ProDMP, the reward the return, and every step terminates.
 
@@ -246,10 +255,7 @@ class EpisodeEnv(TaskEnv):
         return obs[self._context] if self._context else obs
 
     def step(self, action: Any) -> Tuple[Array, float, bool, bool, Dict[str, Any]]:
-        if self._start is None:
-            raise ResetNeeded("an episode is over after one step: reset the environment before the next")
-        params = np.asarray(action, np.float64).reshape(1, -1)
-        pos, vel = (path[0] for path in self.mp.trajectory(params, self._times, 0.0, self._start[0][None], self._start[1][None]))
+        pos, vel = _path(self.mp, self._times, action, self._start)
         self._start = None
         steps: List[StepResult] = []
         for p, v in zip(pos, vel):
@@ -304,10 +310,7 @@ class ProDMPWrapper(_Limited, gymnasium.Wrapper[Array, Array, Any, Any]):
         return self._seen(obs), {**info, "position": self._start[0], "velocity": self._start[1]}
 
     def step(self, action: Any) -> Tuple[Array, float, bool, bool, Dict[str, Any]]:
-        if self._start is None:
-            raise ResetNeeded("an episode is over after one step: reset the environment before the next")
-        params = np.asarray(action, np.float64).reshape(1, -1)
-        pos, vel = (path[0] for path in self.mp.trajectory(params, self._times, 0.0, self._start[0][None], self._start[1][None]))
+        pos, vel = _path(self.mp, self._times, action, self._start)
         self._start = None
         rewards, observations, actions = [], [], []
         for p, v in zip(pos, vel):
