@@ -1,6 +1,6 @@
 #!/bin/sh
 # layers.sh: includes point one way. A module of the library, its sources and its headers, includes only itself and lower ones, and CBLAS and LAPACKE are
-# called in linalg alone. A room of the trainer includes only itself, rooms to its left and the library's public headers.
+# called in linalg alone. A room of the trainer includes only itself, rooms to its left and the library's public headers. ranks_mpi.c alone calls MPI, and no method calls ranks.h.
 
 failed=0
 
@@ -54,6 +54,10 @@ BEGIN {
     for (i = 1; i <= n; i++)
         level[order[i]] = i
 }
+/<mpi\.h>/ && FILENAME != "examples/trainer/tools/ranks_mpi.c" {
+    print FILENAME ":" FNR ": only ranks_mpi.c calls MPI"
+    bad = 1
+}
 FNR == 1 {
     split(FILENAME, part, "/")
     here = part[3]
@@ -73,6 +77,10 @@ FNR == 1 {
         print FILENAME ":" FNR ": \"" there "\" must be \"room/header.h\""
         bad = 1
         next
+    }
+    if (here == "methods" && there == "tools/ranks.h") {
+        print FILENAME ":" FNR ": a method sees ranks through collect and pools alone"
+        bad = 1
     }
     sub(/\/.*/, "", there)
     if (!(there in level) || level[there] > level[here]) {
