@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Tuple
 import pytest
 from running import LONG, checkpoints, compile_tasks, rows, tce, wait_until
 from test_queue import TINY, all_content, kill, library, queue
-from test_ranks import LIMIT, MPI, launcher, run, surroundings
+from test_ranks import LIMIT, MPI, ended, launcher, run, surroundings
 
 # what is long enough to be interrupted
 LENGTHS = ["run.iterations=300", "run.checkpoint_every=20"]
@@ -136,7 +136,9 @@ def test_kills_of_ranks_of_a_queue_lose_nothing(config: Path, whole: Dict[Any, D
             if there:
                 kill(draw.choice(there))
                 n_killed += 1
-            process.communicate(timeout=LIMIT)
+                ended(process, lambda: ranks_of(folder))
+            else:
+                process.communicate(timeout=LIMIT)
             returncode = process.returncode
             assert not ranks_of(folder), "a rank has outlived its job"
         assert all_content(folder) == whole
