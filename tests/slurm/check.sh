@@ -47,8 +47,17 @@ mkdir "$PLACE/state" "$PLACE/tmp-n1" "$PLACE/tmp-n2"
 munged --force --key-file="$PLACE/munge.key" --socket="$PLACE/munge.socket" --pid-file="$PLACE/munged.pid" \
     --log-file="$PLACE/munged.log" --seed-file="$PLACE/munge.seed" 2>/dev/null
 slurmctld
+# a source tree below /tmp is there on both nodes
+tree=$(cd "$here/../.." && pwd)
+shown=
 for node in n1 n2; do
-    unshare --uts --mount sh -c "hostname $node && mount --bind $PLACE/tmp-$node /tmp && exec slurmd -N $node"
+    case $tree in
+    /tmp/*)
+        mkdir -p "$PLACE/tmp-$node/${tree#/tmp/}"
+        shown="mount -o bind,ro '$tree' '$PLACE/tmp-$node/${tree#/tmp/}' &&"
+        ;;
+    esac
+    unshare --uts --mount sh -c "hostname $node && $shown mount --rbind $PLACE/tmp-$node /tmp && exec slurmd -N $node"
 done
 
 # patience SECONDS COMMAND...: until it succeeds
