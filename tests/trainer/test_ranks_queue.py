@@ -140,5 +140,6 @@ def test_kills_of_ranks_of_a_queue_lose_nothing(config: Path, whole: Dict[Any, D
             else:
                 process.communicate(timeout=LIMIT)
             returncode = process.returncode
-            assert not ranks_of(folder), "a rank has outlived its job"
+            # what the only rank has just forked may not have become a run yet
+            wait_until(lambda: not ranks_of(folder), 10)
         assert all_content(folder) == whole
