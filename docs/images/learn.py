@@ -43,12 +43,12 @@ def curves(axis, runs: Path, lines: "List[Line]", name: str) -> None:
 
 
 def four(runs: Path, lines: "List[Line]", names: "List[str]", out: Path) -> None:
-    figure, axes = plt.subplots(1, len(names), figsize=(13.0, 3.3))
-    for axis, name in zip(axes, names):
+    figure, axes = plt.subplots(2, 2, figsize=(8.0, 5.4))
+    for axis, name in zip(axes.flat, names):
         curves(axis, runs, lines, name)
-    handles, labels = axes[0].get_legend_handles_labels()
+    handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="upper center", ncol=len(lines), frameon=False)
-    figure.tight_layout(rect=(0.0, 0.0, 1.0, 0.92))
+    figure.tight_layout(rect=(0.0, 0.0, 1.0, 0.95))
     figure.savefig(out, dpi=110)
     plt.close(figure)
 
@@ -57,7 +57,8 @@ def scales(runs: Path, out: Path) -> None:
     """What an untrained policy does with three scales, and what becomes of it."""
     cases: "Dict[str, Tuple[float, str]]" = {
         "scale-small": (0.02, COLOURS["bad"]), "good": (0.5, COLOURS["good"]), "scale-large": (10.0, COLOURS["other"])}
-    figure, axes = plt.subplots(1, 4, figsize=(13.0, 3.4))
+    figure, axes = plt.subplots(2, 2, figsize=(8.0, 7.0))
+    axes = axes.flat
     times = 0.02 * np.arange(1, 51)
     for axis, (scale, colour) in zip(axes, cases.values()):
         mp = tce.ProDMP(n_dof=2, n_basis=3, tau=1.0, dt=0.02, goal_scale=scale, weights_scale=scale)
@@ -71,7 +72,7 @@ def scales(runs: Path, out: Path) -> None:
         axis.set_aspect("equal")
         axis.set_title(f"goal_scale, weights_scale {scale:g}", loc="left", fontsize=10)
         axis.set_xlabel("x (m)")
-    axes[0].set_ylabel("y (m)")
+        axis.set_ylabel("y (m)")
     curves(axes[3], runs, [(name, f"{scale:g}", colour) for name, (scale, colour) in cases.items()], "eval_success")
     axes[3].legend(frameon=False)
     figure.tight_layout()
