@@ -97,13 +97,18 @@ def test_options_that_ranks_have_no_use_for(config: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("which", [0, -1])
 def test_a_signal_to_one_rank_saves_the_runs_of_all(config: Path, whole: Dict[Any, Dict[str, bytes]], tmp_path: Path, which: int) -> None:
-    folder = tmp_path / "queue"
-    process = begin(2, "train", config, "--task", "one,two", "--seeds", "1-3", *LENGTHS, "run.checkpoint_every=200", "--out", folder)
-    wait_until(lambda: len([p for p in folder.glob("*/progress.csv") if p.stat().st_size > 2000]) >= 2, LIMIT)
-    os.kill(sorted(ranks_of(folder))[which], signal.SIGTERM)
-    _, said = process.communicate(timeout=LIMIT)
-    assert process.returncode == 130 and "continue with:  tce train --resume" in said, said
-    assert {"stopped", "waiting"} <= set(states(folder)) <= {"stopped", "waiting", "done"}
+    # on a busy machine runs may end before they hear it
+    for attempt in range(5):
+        folder = tmp_path / f"queue{attempt}"
+        process = begin(2, "train", config, "--task", "one,two", "--seeds", "1-3", *LENGTHS, "run.checkpoint_every=200", "--out", folder)
+        wait_until(lambda: len([p for p in folder.glob("*/progress.csv") if p.stat().st_size > 2000]) >= 2, LIMIT)
+        os.kill(sorted(ranks_of(folder))[which], signal.SIGTERM)
+        _, said = process.communicate(timeout=LIMIT)
+        assert process.returncode == 130 and "continue with:  tce train --resume" in said, said
+        assert {"waiting"} <= set(states(folder)) <= {"stopped", "waiting", "done"}
+        if "stopped" in states(folder):
+            break
+    assert "stopped" in states(folder)
     for row in queue(folder):
         if row["state"] == "stopped":
             # one that was stopped in its first iteration has neither rows nor a checkpoint
