@@ -252,7 +252,7 @@ deb: $(VENV)/ready | needs-train needs-mujoco needs-models ## Debian packages li
 # what they depend on, and a compiler for the example
 DEB_PACKAGES := libopenblas0 liblapacke libyaml-0-2 zlib1g python3 python3-numpy gcc libc6-dev make pkg-config
 
-deps-long: deps-deb deps-debians
+deps-long: deps-deb deps-debians deps-wheel-aarch64
 .PHONY: deps-deb
 deps-deb: ## a Debian 12 of its own in deps/debian-12, for `make check-deb`; as root
 	$(call needs,command:debootstrap)
@@ -279,12 +279,31 @@ deps-wheel: $(WHEEL_VENV)/ready ## what `make wheel` needs: zig, OpenBLAS, the s
 wheel: $(WHEEL_VENV)/ready | $(if $(INSTALLING),deps-wheel) needs-train needs-mujoco ## the Python package libtce for any Linux with glibc 2.28, OpenBLAS inside, into build/wheels
 	$(call needs,$(WHEEL_NEEDS))
 	@[ -d deps/wheel/sources/zlib ] || { echo "the sources of libyaml and zlib are missing. Type:  make deps-wheel" >&2; exit 1; }
-	@MAKE='$(MAKE)' CC=gcc MUJOCO_DIR='$(MUJOCO_DIR)' sh bindings/python/wheel/build.sh $(BUILD)/wheel $(abspath $(WHEEL_VENV))/bin/python $(WHEELS)
+	@MAKE='$(MAKE)' CC=gcc AR=ar MUJOCO_DIR='$(MUJOCO_DIR)' sh bindings/python/wheel/build.sh $(BUILD)/wheel $(abspath $(WHEEL_VENV))/bin/python $(WHEELS)
+
+# the same for aarch64, cross-compiled; deps/wheel/aarch64 is its OpenBLAS. numpy needs libstdc++.
+AARCH64_PYTHON := python3 libstdc++6
+
+.PHONY: deps-wheel-aarch64 wheel-aarch64
+deps-wheel-aarch64: deps-wheel deps-aarch64 ## what `make wheel-aarch64` and `make check-wheel-aarch64` need
+	$(if $(NO_DEPS),,@sh bindings/python/wheel/openblas.sh aarch64 deps/wheel/aarch64 $(WHEEL_VENV)/bin/python)
+	$(if $(NO_DEPS),,@sh tests/machines/root.sh arm64 $(AARCH64)/python $(AARCH64_PYTHON))
+
+wheel-aarch64: $(WHEEL_VENV)/ready | $(if $(INSTALLING),deps-wheel-aarch64) ## the same package for Linux on aarch64, cross-compiled, into build/wheels
+	$(call needs,$(WHEEL_NEEDS) $(AARCH64_NEEDS))
+	@[ -e deps/wheel/aarch64/pin ] && [ -d deps/wheel/sources/zlib ] || { echo "OpenBLAS for aarch64 is missing. Type:  make deps-wheel-aarch64" >&2; exit 1; }
+	@PKG_CONFIG='$(AARCH64_PC)' MAKE='$(MAKE)' CC='$(AARCH64_CC)' AR=aarch64-linux-gnu-ar MUJOCO_DIR=$(AARCH64)/mujoco \
+	    sh bindings/python/wheel/build.sh $(BUILD)/wheel-aarch64 $(abspath $(WHEEL_VENV))/bin/python $(WHEELS) aarch64 $(abspath deps/wheel/aarch64)/scipy_openblas32
+
+check-wheel-aarch64: wheel-aarch64 $(LIBTCE) | $(VENV)/ready ## that wheel under qemu-user: numbers beside those of lib/, and the reacher trained for two iterations
+	@[ -e $(AARCH64)/python/packages ] || { echo "Python for aarch64 is missing. Type:  make deps-wheel-aarch64" >&2; exit 1; }
+	@TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' sh tests/machines/wheel_aarch64.sh \
+	    $(AARCH64)/python $(WHEELS)/libtce-*_aarch64.whl $(abspath $(VENV))/bin/python qemu-aarch64
 
 # Debian 12, 11 and 13, with Python 3.11, 3.9 and 3.13
 WHEEL_SUITES := bookworm bullseye trixie
 
-.PHONY: deps-debians check-wheel
+.PHONY: deps-debians check-wheel check-wheel-aarch64
 deps-debians: ## Debians of their own in deps/wheel-..., for `make check-wheel`; as root
 	$(call needs,command:debootstrap)
 	$(if $(NO_DEPS),,@for suite in $(WHEEL_SUITES); do sh tests/machines/debian.sh $$suite deps/wheel-$$suite python3 python3-venv || exit; done)
@@ -293,7 +312,7 @@ check-wheel: wheel $(LIBTCE) | $(VENV)/ready ## the wheel in Debians with Python
 	@for suite in $(WHEEL_SUITES); do \
 	    [ -e deps/wheel-$$suite/packages ] || { echo "there is no Debian in deps/wheel-$$suite. Type:  make deps-debians" >&2; exit 1; }; \
 	    TCE_LIBRARY='$(abspath $(LIBTCE))' PYTHONPATH='$(CURDIR)/bindings/python' \
-	        sh tests/machines/wheel.sh deps/wheel-$$suite $(WHEELS)/libtce-*.whl $(abspath $(VENV))/bin/python || exit; \
+	        sh tests/machines/wheel.sh deps/wheel-$$suite $(WHEELS)/libtce-*_$$(uname -m).whl $(abspath $(VENV))/bin/python || exit; \
 	done
 
 .PHONY: sdist check-sdist
@@ -311,7 +330,7 @@ train: program | $(VENV)/drawing $(if $(filter $(EMBEDDED_TASKS),$(TASK)),,needs
 # ---- tests -------------------------------------------------------------------------------------------
 
 PARTS := $(filter-out check-python,$(PARTS)) check-san-trainer check-fuzz check-learn check-trainer check-install-program check-python
-LONG_PARTS += check-sdist check-deb check-wheel check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-ranks check-mpich check-aarch64 check-old-x86 check-exported check-macos check-bare
+LONG_PARTS += check-sdist check-deb check-wheel check-wheel-aarch64 check-san-long check-tsan-trainer check-valgrind-trainer check-learn-seeds fuzz-long coverage check-kills check-ranks check-mpich check-aarch64 check-old-x86 check-exported check-macos check-bare
 
 # cases of tasks
 replay: export TCE_TASKS := $(abspath $(TASKS))
@@ -472,9 +491,10 @@ AARCH64_PACKAGES := libc6-dev libgcc-s1 libopenblas-dev liblapacke-dev librandom
 AARCH64     := deps/aarch64
 AARCH64_LIB := $(AARCH64)/root/usr/lib/aarch64-linux-gnu
 AARCH64_RUN := qemu-aarch64 -L $(abspath $(AARCH64))/root
+AARCH64_CC   = aarch64-linux-gnu-gcc --sysroot=$(abspath $(AARCH64))/root
+AARCH64_PC   = env PKG_CONFIG_SYSROOT_DIR=$(abspath $(AARCH64))/root PKG_CONFIG_LIBDIR=$(abspath $(AARCH64_LIB))/pkgconfig pkg-config
 AARCH64_BUILD = $(MAKE) NO_DEPS=1 BUILD=$(BUILD)/aarch64 MUJOCO_DIR=$(AARCH64)/mujoco \
-                CC='aarch64-linux-gnu-gcc --sysroot=$(abspath $(AARCH64))/root' AR=aarch64-linux-gnu-ar \
-                PKG_CONFIG='env PKG_CONFIG_SYSROOT_DIR=$(abspath $(AARCH64))/root PKG_CONFIG_LIBDIR=$(abspath $(AARCH64_LIB))/pkgconfig pkg-config'
+                CC='$(AARCH64_CC)' AR=aarch64-linux-gnu-ar PKG_CONFIG='$(AARCH64_PC)'
 
 .PHONY: deps-aarch64 check-aarch64
 deps-aarch64: | $(VENV)/drawing ## cross compiler and emulator; Debian's arm64 packages and MuJoCo's wheel, unpacked into deps/aarch64
