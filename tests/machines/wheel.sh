@@ -26,7 +26,7 @@ rm -f "$root.wheels"/libtce-*.whl
 cp "$wheel" "$root.wheels/"
 [ -e "$root.wheels/done" ] || download "$wheel[tasks]"
 for name in fancy_gym metaworld; do
-    [ -e "$root.wheels/done" ] || download --no-deps "$name==$(awk -v name=$name '$1 == name { print $2; exit }' examples/setup/versions)"
+    [ -e "$root.wheels/done" ] || download --no-deps --ignore-requires-python "$name==$(awk -v name=$name '$1 == name { print $2; exit }' examples/setup/versions)"
 done
 touch "$root.wheels/done"
 cp -r "$root.wheels" "$root/work/wheels"

@@ -82,8 +82,9 @@ def fetch(name: str, version: str, hashes: List[str], folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder, prefix=".part-") as work:
         wanted = Path(work, "wanted.txt")
         wanted.write_text(f"{name}=={version} " + " ".join(f"--hash=sha256:{value}" for value in hashes) + "\n")
+        # their models are of use to an older Python than the one that their Python wants
         command = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
-                   "--require-hashes", "-d", work, "-r", str(wanted)]
+                   "--ignore-requires-python", "--require-hashes", "-d", work, "-r", str(wanted)]
         if subprocess.run(command).returncode != 0:
             raise SystemExit(f"tce: the wheel {name}=={version} could not be fetched by {sys.executable} -m pip; "
                              "repeat the command, or set TCE_MODELS to a folder that has the models")
