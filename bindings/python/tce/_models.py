@@ -83,8 +83,9 @@ def fetch(name: str, version: str, hashes: List[str], folder: Path) -> None:
         wanted = Path(work, "wanted.txt")
         wanted.write_text(f"{name}=={version} " + " ".join(f"--hash=sha256:{value}" for value in hashes) + "\n")
         # their models are of use to an older Python than the one that their Python wants
-        command = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
-                   "--ignore-requires-python", "--require-hashes", "-d", work, "-r", str(wanted)]
+        # models are of use to an older Python than the wheel wants; `pip download` of Debian 11 cannot be told so
+        command = [sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
+                   "--ignore-requires-python", "--require-hashes", "-w", work, "-r", str(wanted)]
         if subprocess.run(command).returncode != 0:
             raise SystemExit(f"tce: the wheel {name}=={version} could not be fetched by {sys.executable} -m pip; "
                              "repeat the command, or set TCE_MODELS to a folder that has the models")
