@@ -1,6 +1,6 @@
 #!/bin/sh
 # layers.sh: includes point one way. A module of the library, its sources and its headers, includes only itself and lower ones, and CBLAS and LAPACKE are
-# called in linalg alone. A room of the trainer includes only itself, rooms to its left and the library's public headers. ranks_mpi.c alone calls MPI, and no method calls ranks.h.
+# called in linalg alone. A room of the trainer includes only itself, rooms to its left and the library's public headers.
 # ranks_mpi.c alone calls MPI, and no method calls ranks.h.
 
 failed=0
