@@ -767,6 +767,7 @@ def test_a_policy_is_copied_whole(trained: Path, tmp_path: Path) -> None:
         other = duplicate(agent)
         assert np.array_equal(other.plan(obs).vel, want.vel) and repr(other) == repr(agent) and other.mp is not agent.mp
         assert np.array_equal(other.evaluate(3).returns, seen.returns)
+        assert (other.times is agent.times) == (duplicate is copy.copy)
         del other
         gc.collect()
     assert np.array_equal(agent.plan(obs).vel, want.vel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import math
 import os
@@ -120,7 +121,7 @@ class Agent:
         return _opened(type(self), self._content(), self._kept(), self._given)
 
     def __deepcopy__(self: AnyAgent, memo: Any) -> AnyAgent:
-        return self.__copy__()
+        return _opened(type(self), self._content(), copy.deepcopy(self._kept(), memo), self._given)
 
     @property
     def mp(self) -> MovementPrimitive:
