@@ -177,6 +177,27 @@ def test_an_environment_that_carries_a_state_is_resumed_to_the_same_bytes(tmp_pa
         assert any("states" in name for name in tce.Store.load(file))
 
 
+class Fickle(Worn):
+    """An environment that says a size as a float, and changes what it said."""
+
+    def __init__(self, settings: Any = None) -> None:
+        super().__init__(settings)
+        self.spec.n_state = 2.0  # type: ignore[assignment]
+
+    def reset(self, random: tce.Random) -> Any:
+        self.spec.n_state = 100000
+        return super().reset(random)
+
+
+def test_sizes_of_an_environment_are_those_that_it_had_when_it_was_made() -> None:
+    rollout = tce.Rollout(tce.PythonTask(Fickle), 2)
+    rollout.reset()
+    states = rollout.get_states()
+    assert states.shape == (2, rollout.spec.n_state) and states[:, 0].tolist() == [10.0, 10.0]
+    assert rollout.set_states(states).tolist() == states[:, 1:3].tolist()
+    assert tce.Rollout(tce.PythonTask(Point)).spec.n_state == 0
+
+
 class Short(Worn):
     def get_state(self) -> Any:
         return [self.x]

@@ -47,7 +47,7 @@ class EnvSpec:
     action_low: Optional[Array] = None
     action_high: Optional[Array] = None
     carries_state: bool = False  # a reset depends on the episodes before it, through what get_state gives
-    n_state: int = 0  # numbers in what get_state of the environment gives; 0: it does not tell its state
+    n_state: int = 0  # numbers in what get_state of the environment gives, or in a row of Rollout.get_states; 0: it does not tell its state
     velocity_end: int = 0  # the joint velocities are the n_dof entries of an observation before this one; 0: not shown
 
 

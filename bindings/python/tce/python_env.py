@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import ctypes
 import itertools
 import re
@@ -168,12 +169,13 @@ class PythonTask(Task):
         spec = getattr(env, "spec", None)
         if not isinstance(spec, EnvSpec):
             raise TypeError(f"the factory made {env!r}, expected a tce.Env that sets spec, a tce.EnvSpec")
+        spec = copy.copy(spec)  # sizes are those that C has been told, also when the environment changes its own
         live = _Live(env, spec, group=self._group("create", ()))
         names = (c_char_p * len(spec.metric_names))(*(text("metric_names", name) for name in spec.metric_names))
         context = np.array([integer("context", i) for i in spec.context], np.int32)
         low = np.full(spec.n_action, -np.inf) if spec.action_low is None else np.array(spec.action_low, np.float64).reshape(-1)
         high = np.full(spec.n_action, np.inf) if spec.action_high is None else np.array(spec.action_high, np.float64).reshape(-1)
-        integer("n_state", spec.n_state, 0, 2**31 - 2)
+        spec.n_state = integer("n_state", spec.n_state, 0, 2**31 - 2)
         if spec.carries_state and spec.n_state == 0:
             raise ValueError("carries_state: the spec's n_state is 0: say in n_state how many numbers get_state gives, and write get_state and set_state")
         for entry, bound in (("action_low", low), ("action_high", high)):

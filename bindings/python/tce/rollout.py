@@ -75,6 +75,7 @@ class Rollout(Handle):
         with task._creating(self._group):
             self._owned = self._own(self._run(make, lib.tce_rollout_create, byref(options), None))
         self.spec = read_spec(EnvSpecStruct.from_address(lib.tce_rollout_spec(self)))
+        self.spec.n_state = int(lib.tce_rollout_n_state(self))
         self.n_envs = int(options.n_envs)
         self._first: Optional[Array] = None
 
