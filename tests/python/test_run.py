@@ -552,6 +552,7 @@ def spoiled(**returns: Any) -> type:
     ("step", lambda found: found[:4], r"step of Spoiled returned 4 values, expected \(observation, reward, terminated, truncated, info\)"),
     ("step", lambda found: (found[0][:1], *found[1:]), "obs: step of Spoiled returned 1 numbers, expected 3"),
     ("step", lambda found: (found[0], None, *found[2:]), "reward: None, expected a number"),
+    ("step", lambda found: (*found[:3], np.array([True, False]), found[4]), r"truncated: array\(\[ True, False\]\), expected True or False"),
     ("step", lambda found: (*found[:4], []), r"info: step of Spoiled returned \[\], expected a dict"),
     ("step", lambda found: (*found[:4], {"success": "yes"}), r"info\['success'\]: 'yes', expected a number")])
 def test_what_an_environment_returns_is_named_where_it_is_something_else(tmp_path: Path, function: str, change: Any, message: str) -> None:
@@ -581,6 +582,8 @@ def test_a_metric_that_no_info_has_is_said(tmp_path: Path) -> None:
 def test_vectors_are_refused_and_instances_have_the_name_of_their_id() -> None:
     with pytest.raises(TypeError, match="is a vector of environments, expected one; workers="):
         _sources.source_of(gymnasium.vector.SyncVectorEnv([Slider]), **GYM)
+    with pytest.raises(TypeError, match="is a vector of environments, expected one; workers="):
+        _sources.source_of(lambda: gymnasium.vector.SyncVectorEnv([Slider]))
     source = _sources.source_of(gymnasium.make("Pendulum-v1"), controller=tce.gym.Controller(position=0, velocity=2, command="velocity"))
     assert (source.task.name, source.python) == ("Pendulum-v1", "Pendulum-v1")
 
@@ -590,6 +593,8 @@ def test_vectors_are_refused_and_instances_have_the_name_of_their_id() -> None:
     ({"position": 0, "velocity": [0, 7]}, r"controller: velocity is \[0, 7\] of the observation, which has 3 numbers"),
     ({"position": None, "velocity": 1}, "position: None, expected a function of the environment, or which entries"),
     ({"position": 0, "velocity": "v"}, "velocity: 'v', expected a function of the environment, or which entries"),
+    ({"position": [[0], [1, 2]], "velocity": 1}, r"position: \[\[0\], \[1, 2\]\], expected a function of the environment, or which entries"),
+    ({"position": 0, "velocity": 1, "command": ([[1], [2, 3]], 0.0)}, r"kp: \[\[1\], \[2, 3\]\], expected a finite number or one for each joint"),
     ({"position": 0, "velocity": 1, "command": ("x", 0.0)}, "kp: 'x', expected a finite number or one for each joint"),
     ({"position": 0, "velocity": 1, "command": (1.0, np.nan)}, "kd: nan, expected a finite number or one for each joint")])
 def test_a_controller_that_reads_nothing_is_refused_before_the_run(tmp_path: Path, keywords: Any, message: str) -> None:
@@ -669,6 +674,8 @@ def test_a_controller_says_what_does_not_fit() -> None:
         tce.gym.Controller(position=0, velocity=1, command="torque")
     with pytest.raises(TypeError, match="command: 3"):
         tce.gym.Controller(position=0, velocity=1, command=3)  # type: ignore[arg-type]
+    pos, vel = tce.gym.Controller(position=(0, 1), velocity=(1, 2), command="velocity").read(env, np.array([1.0, 2.0, 3.0]))
+    assert (pos.tolist(), vel.tolist()) == ([1.0, 2.0], [2.0, 3.0])
     with pytest.raises(ValueError, match="position has 2 numbers and velocity 1"):
         tce.gym.Controller(position=slice(0, 2), velocity=1, command="velocity").read(env, obs)
     with pytest.raises(ValueError, match="position is .nan."):

@@ -7,7 +7,7 @@ from typing import Any, Callable, Literal, Optional, Tuple, Union, cast
 
 import numpy as np
 
-from ._arrays import Array
+from ._arrays import AnyArray, Array
 
 # Where joint positions or velocities are: a function of the environment, or entries of the observation.
 Reading = Union[Callable[[Any], Any], slice, Any]
@@ -29,6 +29,20 @@ _HINGE_OR_SLIDE = (2, 3)
 _TRN_JOINT, _GAIN_FIXED, _BIAS_NONE, _BIAS_AFFINE = 0, 0, 0, 1
 
 
+def _regular(value: Any) -> AnyArray:
+    """The value as an array; one of objects, like anything that is not a number, where rows have different lengths."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.array(None)
+
+
+def one_environment(env: Any) -> None:
+    """TypeError for a vector of environments."""
+    if hasattr(env, "single_observation_space"):
+        raise TypeError(f"task: {env} is a vector of environments, expected one; workers= and collect.environments make several of it")
+
+
 @dataclass
 class PD:
     """The command kp (desired position - position) + kd (desired velocity - velocity); gains are numbers or one for each joint."""
@@ -41,7 +55,7 @@ class PD:
 
     @staticmethod
     def _gains(name: str, given: Any) -> Array:
-        gains = np.asarray(given)
+        gains = _regular(given)
         if gains.dtype.kind not in "fiu" or gains.ndim > 1 or not np.isfinite(gains).all():
             raise ValueError(f"{name}: {given!r}, expected a finite number or one for each joint")
         return gains.astype(np.float64)
@@ -79,7 +93,7 @@ class Controller:
         if not isinstance(command, str) and not callable(command):
             raise TypeError(f"command: {command!r}, expected 'position', 'velocity', a tce.gym.PD or a function (desired_pos, desired_vel, pos, vel) -> action")
         for name, reading in (("position", position), ("velocity", velocity)):
-            if not callable(reading) and not isinstance(reading, slice) and np.asarray(reading).dtype.kind not in "iub":
+            if not callable(reading) and not isinstance(reading, slice) and _regular(reading).dtype.kind not in "iub":
                 raise TypeError(f"{name}: {reading!r}, expected a function of the environment, or which entries of the observation these are: a slice, an index or indices")
         self.position, self.velocity = position, velocity
         self.command = command
@@ -100,7 +114,7 @@ class Controller:
     @staticmethod
     def _entries(name: str, obs: Array, entries: Any) -> Any:
         try:
-            return obs[entries]
+            return obs[list(entries) if isinstance(entries, tuple) else entries]
         except IndexError:
             raise ValueError(f"controller: {name} is {entries} of the observation, which has {obs.size} numbers") from None
 
@@ -119,6 +133,7 @@ class Controller:
         Position and velocity servos get the desired value. Motors get a PD controller that makes the joint critically damped: the gains
         come from the inertia of the joint and the gear of the motor. Where the model does not say enough, a ValueError shows the lines to write.
         """
+        one_environment(env)
         base = env.unwrapped
         model, data = getattr(base, "model", None), getattr(base, "data", None)
         if model is None or data is None or not hasattr(model, "actuator_trnid"):

@@ -19,7 +19,7 @@ import numpy as np
 
 from ._arrays import AnyArray, Array, integer, number, text
 from ._callbacks import Group, user_code
-from ._control import Controller
+from ._control import Controller, one_environment
 from ._declarations import TCE_ENV_ABI, EnvResult, EnvVtable, EnvVtableCallbacks
 from ._declarations import EnvSpec as EnvSpecStruct
 from ._declarations import Random as RandomState
@@ -274,6 +274,14 @@ def _float(name: str, value: Any) -> float:
     return value if type(value) is float else number(name, value)
 
 
+def _flag(name: str, value: Any) -> bool:
+    """A truth value that an environment gave."""
+    try:
+        return bool(value)
+    except ValueError:
+        raise ValueError(f"{name}: {value!r}, expected True or False") from None
+
+
 class GymAdapter(Env):
     """One Gymnasium environment as an :class:`Env`; see :class:`GymTask`."""
 
@@ -282,8 +290,7 @@ class GymAdapter(Env):
         velocity: Any, controller: Union[Controller, Callable[[Array, Array, Array], Any], None], kp: Any, kd: Any,
         metrics: Mapping[str, str], context: Sequence[int],
     ) -> None:
-        if hasattr(env, "single_observation_space"):
-            raise TypeError(f"task: {env} is a vector of environments, expected one; workers= and collect.environments make several of it")
+        one_environment(env)
         self.env = env
         self.position, self.velocity = position, velocity
         self.controller = controller
@@ -376,7 +383,7 @@ class GymAdapter(Env):
         self.last_action = bounded.reshape(-1)
         _, reward, terminated, truncated, _ = self._returned(
             "step", self.env.step(bounded), "(observation, reward, terminated, truncated, info)", 5)
-        return StepResult(self.obs, _float("reward", reward), bool(terminated), bool(truncated))
+        return StepResult(self.obs, _float("reward", reward), _flag("terminated", terminated), _flag("truncated", truncated))
 
     def metrics(self) -> List[float]:
         if self.unseen and self.last_action.size > 0:  # a step was taken
