@@ -39,6 +39,7 @@ def test_the_program_hands_over_to_python(tmp_path: Path) -> None:
     words = training.words_of(SMALL)
     done = program("train", *words, "--seed", 5, "--out", "run", *SLIDER, cwd=tmp_path)
     assert done.returncode == 0 and done.stderr == "" and done.stdout.splitlines()[0] == "run"
+    assert done.stdout.splitlines()[-1] == f"run    (tce eval run {' '.join(SLIDER)}, tce plot run)"  # which does what it says
     quiet(Slider, tmp_path / "here", seed=5, **GYM)
     assert content(tmp_path / "run") == content(tmp_path / "here")
 
@@ -49,6 +50,19 @@ def test_the_program_hands_over_to_python(tmp_path: Path) -> None:
 
     done = program("train", "--resume", "run", "run.iterations=6", *SLIDER, "--quiet", "--workers", 2, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "") and rows(tmp_path / "run") == 6
+    done = program("train", "--resume", "run", *SLIDER, cwd=tmp_path)
+    assert done.returncode == 0 and "done: 6 iterations" in done.stdout and "mean policy" not in done.stdout, done.stdout
+
+
+def test_the_script_of_the_package_finds_modules_of_the_working_directory(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "tce"  # as pip writes it
+    script.write_text("import sys\nfrom tce.__main__ import main\nsys.exit(main())\n")
+    (tmp_path / "mine.py").write_text("from slider import Slider\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([MODULES, str(Path(tce.__file__).parents[1])])}
+    done = subprocess.run([sys.executable, str(script), "train", *training.words_of(SMALL), "--out", "run", "--python", "mine:Slider", *SLIDER[2:]],
+                          capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=300)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_settings_file_chooses_the_method(tmp_path: Path) -> None:
@@ -73,7 +87,7 @@ def test_ctrl_c_saves_and_says_how_to_continue(tmp_path: Path) -> None:
     wait_until(lambda: rows(tmp_path / "run") >= 1, process)
     process.send_signal(signal.SIGINT)
     said, errors = process.communicate(timeout=60)
-    assert process.returncode == 130 and "continue with:  tce train --resume run --python slider:Slider" in errors
+    assert process.returncode == 130 and f"continue with:  tce train --resume run {' '.join(SLIDER)}\n" in errors
 
 
 @pytest.mark.parametrize("words, message", [

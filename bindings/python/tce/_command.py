@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 import sys
 from typing import Any, List, Optional
 
@@ -30,6 +32,20 @@ def _environment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n-steps", type=int, metavar="N", help="steps per episode, if a Gymnasium environment does not state them")
     parser.add_argument("--dt", type=float, metavar="S", help="seconds per step, if a Gymnasium environment does not state them")
     parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes that have the environments [0: this one]")
+
+
+def _again(options: Any) -> str:
+    """The words that name the same environment in another command."""
+    given = (("--python", options.python), ("--controller", options.controller), ("--metrics", options.metrics or None),
+             ("--n-steps", options.n_steps), ("--dt", options.dt))
+    return " ".join(f"{option} {shlex.quote(str(value))}" for option, value in given if value is not None)
+
+
+def _find_modules_here() -> None:
+    """Modules of the working directory are found by the script `tce` too, whose own folder Python puts in its place."""
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
 
 
 def _source(options: Any, episodic: bool) -> Any:
@@ -67,13 +83,15 @@ def _train(words: List[str]) -> int:
     what = Given(given, None if path is None else config_path(path), path is not None, options.resume or options.out, bool(options.resume), options.restart)
     run = Run.of_words(lambda episodic: _source(options, episodic), what, workers=options.workers, progress=not options.quiet).train()
     if run.interrupted:
-        print(f"tce: stopped and saved after iteration {run.iteration}; continue with:  tce train --resume {run.folder} --python {options.python}",
+        print(f"tce: stopped and saved after iteration {run.iteration}; continue with:  tce train --resume {run.folder} {_again(options)}",
               file=sys.stderr)
         return EXIT_INTERRUPTED
     if not options.quiet:
         success = f"success {run.eval_success:.3f}, " if run.eval_success == run.eval_success else ""
-        print(f"done: {run.iteration} iterations, {run.env_steps} environment steps\nmean policy: {success}return {run.eval_return:.4g}")
-        print(f"{run.folder}    (tce eval {run.folder} --python {options.python}, tce plot {run.folder})")
+        print(f"done: {run.iteration} iterations, {run.env_steps} environment steps")
+        if run.eval_return == run.eval_return:  # nothing was left to train: no evaluation
+            print(f"mean policy: {success}return {run.eval_return:.4g}")
+        print(f"{run.folder}    (tce eval {run.folder} {_again(options)}, tce plot {run.folder})")
     return 0
 
 
@@ -99,6 +117,7 @@ def _eval(words: List[str]) -> int:
 
 def main(words: List[str]) -> int:
     _train_library.typed = True
+    _find_modules_here()
     try:
         return (_train if words[0] == "train" else _eval)(words[1:])
     except TceError as fault:
