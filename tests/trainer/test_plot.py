@@ -486,6 +486,22 @@ def test_without_matplotlib_the_tables_are_there_and_the_remedy_is_said(tmp_path
     assert "TCE_PYTHON" in done.stderr
 
 
+def test_an_installed_program_names_only_a_remedy_that_helps_there(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", [(0, 0), (10, 0.5)])
+    for folder in ("bin", "share/tce"):
+        (tmp_path / "installed" / folder).mkdir(parents=True)
+    shutil.copy(PROGRAM, tmp_path / "installed" / "bin" / "tce")
+    shutil.copy(ROOT / "bindings" / "python" / "tce" / "plot.py", tmp_path / "installed" / "share" / "tce")
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\nexit 3\n")
+    fake.chmod(0o755)
+    env = {**os.environ, "LD_LIBRARY_PATH": str(folder_of_libtce()), "TCE_PYTHON": str(fake), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run([str(tmp_path / "installed" / "bin" / "tce"), "plot", str(run), "--out", str(tmp_path / "plots"), "--episodes", "0"],
+                          capture_output=True, text=True, env=env, cwd=tmp_path, timeout=60)
+    assert done.returncode == 1
+    assert "Run `pip install matplotlib`, or name another Python in TCE_PYTHON" in done.stderr and "make deps-python" not in done.stderr, done.stderr
+
+
 def test_outside_its_tree_the_program_says_one_clear_line(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", [(0, 0), (10, 0.5)])
     away = tmp_path / "away"

@@ -414,7 +414,7 @@ class Run:
             self._screen.note(f"no curve.png: cannot run {python}: {reason.strerror}")
             return
         if done.returncode != 0:
-            said = "matplotlib is missing" if done.returncode == 3 else (done.stderr.strip().splitlines() or [f"{python} ended with status {done.returncode}"])[-1]
+            said = "matplotlib is missing: pip install matplotlib" if done.returncode == 3 else (done.stderr.strip().splitlines() or [f"{python} ended with status {done.returncode}"])[-1]
             self._screen.note(f"no curve.png: {said}")
 
     def agent(self) -> Agent:

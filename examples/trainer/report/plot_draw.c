@@ -118,13 +118,15 @@ static void last_line(FILE *said, char *out, size_t size)
 /* One line with the remedy, whatever Python had to say. */
 static tce_status fail_drawing(const char *python, int code, FILE *said, const char *folder)
 {
-    char why[600];
+    char why[600], script[PATH_SIZE];
     if (code == EXIT_NO_MATPLOTLIB)
         return tce_fail(TCE_E_UNSUPPORTED,
-                        "no pictures: %s has no matplotlib; the numbers are in %s. Run `make "
-                        "deps-python`, or `pip install matplotlib`, "
-                        "or name another Python in TCE_PYTHON",
-                        python, folder);
+                        "no pictures: %s has no matplotlib; the numbers are in %s. Run %s`pip "
+                        "install matplotlib`, or name another Python in TCE_PYTHON",
+                        python, folder,
+                        find_in_tree("bindings/python/tce/plot.py", script, sizeof script)
+                            ? "`make deps-python`, or "
+                            : "");
     if (code == EXIT_NO_PACKAGE)
         return tce_fail(TCE_E_UNSUPPORTED,
                         "no pictures: the program is not in its source tree and %s has no package "
