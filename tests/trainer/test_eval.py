@@ -222,6 +222,7 @@ def test_a_gif_has_the_size_and_fewer_frames(run: Path, tmp_path: Path) -> None:
     film = tmp_path / "film.gif"
     done = tce("eval", run, "--episodes", 1, "--video", film, "--video-episodes", 1, "--size", "64x48")
     assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == str(film)
     data = film.read_bytes()
     assert data[:6] == b"GIF89a" and struct.unpack("<HH", data[6:10]) == (64, 48) and b"NETSCAPE2.0" in data  # repeats
 

@@ -254,6 +254,15 @@ static tce_status play(policy_runner *p, const char *run, const eval_options *o,
     return status == TCE_OK ? eval_rows_add(rows, run, &p->s, seed, &p->ep) : status;
 }
 
+/* The files that were written, below the report. */
+static void print_files(const eval_options *o)
+{
+    const char *const files[] = { o->paths, o->video, o->picture };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (files[i])
+            printf("%s\n", files[i]);
+}
+
 /* All that can be had, then what is missing: the remedy is the last line, where it is seen. */
 static tce_status evaluate(policy_runner *p, const eval_options *asked, tce_pool **pool,
                            eval_rows *rows)
@@ -273,6 +282,8 @@ static tce_status evaluate(policy_runner *p, const eval_options *asked, tce_pool
         status = video_check();
         status = tce_fail(status, "%s was not made: %s", asked->video, tce_error_message());
     }
+    if (status == TCE_OK && !o->quiet)
+        print_files(o);
     return status;
 }
 
