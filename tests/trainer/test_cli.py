@@ -234,7 +234,7 @@ def test_settings_are_found_by_task_and_method(tmp_path) -> None:
 
 def test_a_settings_file_that_is_not_there_says_which_are(tmp_path) -> None:
     message = refused("train", "point_via/ppo")
-    assert "Settings files in point_via: point_via/bbrl, point_via/tce." in message and "run.method: tce and bbrl" in message
+    assert "Settings files in point_via: point_via/bbrl, point_via/tce." in message and "run.method: tce, bbrl, ppo" in message
     assert "box_pushing_dense/bbrl_cov, box_pushing_dense/bbrl_std, " in refused("train", "box_pushing_dense/bbrl")
     # one's own folder, with its own places; a folder without tce.yaml
     (tmp_path / "mine").mkdir()

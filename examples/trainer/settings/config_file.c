@@ -152,7 +152,7 @@ static tce_status fail_in_folder(const settings_table *const *methods, const cha
     join_names(files, prefix, list, sizeof list);
     return tce_fail(TCE_E_NOT_FOUND, "%s: %s. Settings files in %s: %s. Choices of run.method: %s",
                     config, what, folder, list,
-                    settings_method_names(methods, " and ", all, sizeof all));
+                    settings_method_names(methods, ", ", all, sizeof all));
 }
 
 /*
