@@ -193,7 +193,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
 
 def test_a_run_that_goes_on_with_another_task_says_so(tmp_path: Path) -> None:
     quiet(Point, tmp_path / "run", callback=lambda i, m: i == 2)
-    with pytest.raises(ValueError, match="has task.name = Point, now it is Faulty"):
+    with pytest.raises(ValueError, match="has task.name = Point, but now it is Faulty"):
         quiet(Faulty, tmp_path / "run", resume=True)
     with pytest.warns(RuntimeWarning, match="the run in .* is of the task Point, and goes on with Faulty"):
         tce.Run(Faulty, out=tmp_path / "run", resume=True, progress=False)
