@@ -50,7 +50,8 @@ def test_the_runs_behind_the_results_can_be_evaluated(folder: Path) -> None:
     found = numbers(done.stdout)
     assert 0.0 <= found.get("success", 0.0) <= 1.0 and "return" in found
     # measured where observations show the joints' velocities; those who choose an action per step have no joints
-    kinds = {"hopper_jump": ["desired"], "pendulum": [], "context": []}.get(folder.parent.name, ["measured", "desired"])
+    task = "metaworld" if folder.parent.name.startswith("metaworld_") else folder.parent.name
+    kinds = {"hopper_jump": ["desired"], "metaworld": ["desired"], "pendulum": [], "context": []}.get(task, ["measured", "desired"])
     assert re.findall(r"^smoothness, (\w+) velocities$", done.stdout, re.MULTILINE) == kinds
 
 
