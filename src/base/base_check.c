@@ -101,13 +101,20 @@ static tce_status refuse_unstarted(const char *what, size_t size)
                     what);
 }
 
+tce_status tce__struct_check(const void *out, const char *what)
+{
+    const size_t size = size_of_struct(out);
+    return size < sizeof(size_t) || size > LARGEST_STRUCT ? refuse_unstarted(what, size) : TCE_OK;
+}
+
 tce_status tce__struct_read(const void *given, const char *what, size_t known_size, void *out)
 {
     if (!given)
         return tce_fail(TCE_E_ARGUMENT, "%s is NULL", what);
+    const tce_status status = tce__struct_check(given, what);
+    if (status != TCE_OK)
+        return status;
     const size_t size = size_of_struct(given);
-    if (size < sizeof(size_t) || size > LARGEST_STRUCT)
-        return refuse_unstarted(what, size);
 
     /* a tail that this version does not know may only say "as before" */
     const unsigned char *bytes = given;
@@ -121,12 +128,6 @@ tce_status tce__struct_read(const void *given, const char *what, size_t known_si
     memcpy(out, given, size < known_size ? size : known_size);
     memcpy(out, &known_size, sizeof known_size);
     return TCE_OK;
-}
-
-tce_status tce__struct_check(const void *out, const char *what)
-{
-    const size_t size = size_of_struct(out);
-    return size < sizeof(size_t) || size > LARGEST_STRUCT ? refuse_unstarted(what, size) : TCE_OK;
 }
 
 void tce__struct_write(void *out, const void *result, size_t known_size)

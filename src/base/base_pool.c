@@ -113,12 +113,7 @@ static tce_status run_work(tce_pool_work work, void *context, size_t chunk, size
 {
     const uint64_t before = tce__n_failures();
     const tce_status status = work(context, chunk, begin, end, index);
-    if (status != TCE_OK && tce__n_failures() == before)
-        return tce_fail(status,
-                        "work returned %d for items %zu to %zu, without a message: end it "
-                        "with tce_fail",
-                        (int)status, begin, end - 1);
-    return status;
+    return tce__returned(status, before, "work", "items", begin, end);
 }
 
 /* Runs one chunk and keeps the failure of the lowest one. */

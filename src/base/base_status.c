@@ -88,6 +88,16 @@ uint64_t tce__n_failures(void)
     return n_failures;
 }
 
+tce_status tce__returned(tce_status status, uint64_t n_failures_before, const char *callback,
+                         const char *items, size_t begin, size_t end)
+{
+    if (status == TCE_OK || n_failures != n_failures_before)
+        return status;
+    return tce_fail(status,
+                    "%s returned %d for %s %zu to %zu, without a message: end it with tce_fail",
+                    callback, (int)status, items, begin, end - 1);
+}
+
 void tce__message_set(const char *text)
 {
     const size_t length = strlen(text);

@@ -65,10 +65,17 @@ tce_status tce__check_positive(const char *name, double value);
 void tce__message_set(const char *text);
 
 /*
- * How often tce_fail was called in this thread: whether a callback left a message of its own for
- * the status that it returned.
+ * How often tce_fail was called in this thread. Taken before a callback, it tells tce__returned
+ * whether the callback left a message of its own.
  */
 uint64_t tce__n_failures(void);
+
+/*
+ * The status that a callback returned for `items` begin to end - 1. One that failed without
+ * tce_fail gets a message that names it and them.
+ */
+tce_status tce__returned(tce_status status, uint64_t n_failures_before, const char *callback,
+                         const char *items, size_t begin, size_t end);
 
 /* ---- growing structs ------------------------------------------------------------------------- */
 

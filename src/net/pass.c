@@ -293,13 +293,9 @@ static tce_status pass_chunk(const job *j, size_t part, size_t begin, size_t end
     k->forward(net, n, scratch->a);
     k->to_double(n * net->n_out, at(net, scratch->a, n * net->column[net->n_layers]), scratch->out);
     const uint64_t before = tce__n_failures();
-    const tce_status status = j->loss(j->context, begin, end, scratch->out, scratch->d_out,
-                                      net->part_sums + part * j->n_sums);
-    if (status != TCE_OK && tce__n_failures() == before)
-        return tce_fail(status,
-                        "the loss returned %d for rows %zu to %zu, without a message: end "
-                        "it with tce_fail",
-                        (int)status, begin, end - 1);
+    tce_status status = j->loss(j->context, begin, end, scratch->out, scratch->d_out,
+                                net->part_sums + part * j->n_sums);
+    status = tce__returned(status, before, "the loss", "rows", begin, end);
     if (status == TCE_OK)
         k->backward(net, n, scratch->a, scratch, scratch->d_out, gradient_of(j, part), NULL);
     return status;

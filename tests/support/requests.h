@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "methods/methods.h"
+#include "support.h"
+
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define COUNTS_REQUESTS 1
 
@@ -44,6 +47,19 @@ void *realloc(void *block, size_t size)
 {
     count_request();
     return __libc_realloc(block, size);
+}
+
+/* Iterations first to last of a learner. Asserts ask for memory themselves, so they come after. */
+static void iterations_without_requests(const method *way, void *learner, int64_t first,
+                                        int64_t last, progress *made)
+{
+    tce_status status = TCE_OK;
+    const size_t before = n_requests();
+    for (int64_t i = first; status == TCE_OK && i <= last; i++)
+        status = way->iterate(learner, i, made);
+    const size_t after = n_requests();
+    ok(status);
+    ck_assert_uint_eq(after, before);
 }
 #endif
 

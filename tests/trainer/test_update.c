@@ -226,25 +226,15 @@ START_TEST(iterations_take_no_memory)
     double values[MOST_COLUMNS], seconds[8];
     const char *const *names;
     progress made = { .values = values, .seconds = seconds };
-    tce_pool_options options;
-    tce_pool *pool;
+    tce_pool *pool = test_pool(2);
     void *l;
     read_way((size_t)_i, &s);
-    tce_pool_options_init(&options, sizeof options);
-    options.n_threads = 2;
-    ok(tce_pool_create(&options, NULL, &pool));
     const method_context context = { &s, &from, pool };
     const method *way = method_of(&s);
     ok(way->create(&context, &l));
     ck_assert_uint_le(way->columns(l, &names), MOST_COLUMNS);
     ok(way->iterate(l, 1, &made));
-    const size_t before = n_requests();
-    tce_status status = TCE_OK;
-    for (int64_t i = 2; status == TCE_OK && i <= 6; i++)
-        status = way->iterate(l, i, &made);
-    const size_t after = n_requests();
-    ok(status);
-    ck_assert_uint_eq(after, before);
+    iterations_without_requests(way, l, 2, 6, &made);
     way->destroy(l);
     tce_pool_free(pool);
 }
